@@ -10,18 +10,16 @@ import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from fecbench.results.store.database import Database
+from tests.support import patience
 
 settings.register_profile("fecbench", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("fecbench")
-
-PATIENCE = 5
-T = TypeVar("T")
 
 LITTLE_DESIGN = """
 name = "little"
@@ -89,18 +87,9 @@ def little_design(write_design: Callable[[Path], Path], tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def patiently() -> Callable[[Callable[[int], T], Callable[[T], bool]], T]:
-    """Does again, up to PATIENCE times, what a machine with other things to do has disturbed."""
-
-    def patiently(attempt: Callable[[int], T], disturbed: Callable[[T], bool]) -> T:
-        """What `attempt(number)` gave; the number is 0 at first."""
-        for number in range(1 + PATIENCE):
-            done = attempt(number)
-            if not disturbed(done):
-                break
-        return done
-
-    return patiently
+def patiently() -> Callable[..., Any]:
+    """Does ahead of other programs, and again, what a machine with other things to do has disturbed."""
+    return patience.patiently
 
 
 @pytest.fixture(scope="session")
@@ -115,14 +104,6 @@ def shared_library(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., ct
         return ctypes.CDLL(str(library), use_errno=True)
 
     return shared_library
-
-
-@pytest.fixture(scope="session")
-def ahead() -> list[str]:
-    """How a command begins that ordinary programs do not keep from running, nor what it starts."""
-    ahead = ["chrt", "--rr", "1"]  # below the wire
-    allowed = subprocess.run([*ahead, "true"], capture_output=True).returncode == 0
-    return ahead if allowed else []
 
 
 @pytest.fixture(scope="session")

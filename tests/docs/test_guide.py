@@ -21,7 +21,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,7 +77,6 @@ class Reader:
     def __init__(
         self,
         checkout: Path,
-        ahead: list[str],
         patiently: Callable[..., Any],
         has_invalid_trials: Callable[[Path], bool],
     ) -> None:
@@ -85,7 +84,6 @@ class Reader:
         self.environment: dict[str, str] = {}  # what was exported
         self.printed = ""
         self.trial = ""  # the number of one of those that `show --trials` listed last
-        self._ahead = ahead
         self._patiently = patiently
         self._has_invalid_trials = has_invalid_trials
 
@@ -156,7 +154,7 @@ class Reader:
         # Whether this machine keeps time at the moment is not what is tested here.
         def measure(number: int) -> subprocess.CompletedProcess[str]:
             options = f"--no-calibrate{' --resume' if number else ''}"
-            return self._shell(command.replace(name, f"{name} {options}", 1), within=self._ahead)
+            return self._shell(command.replace(name, f"{name} {options}", 1))
 
         return self._patiently(measure, lambda _: self._has_invalid_trials(database))
 
@@ -164,7 +162,7 @@ class Reader:
         """A crosscheck, gone on with while any of its trials is invalid."""
 
         def check(_: int) -> subprocess.CompletedProcess[str]:
-            return self._shell(f"{command} --no-calibrate", within=self._ahead)
+            return self._shell(f"{command} --no-calibrate")
 
         return self._patiently(check, lambda _: self._has_invalid_trials(database))
 
@@ -173,17 +171,15 @@ class Reader:
 
         def replay(_: int) -> subprocess.CompletedProcess[str]:
             shutil.rmtree(output, ignore_errors=True)
-            return self._shell(command, within=self._ahead)
+            return self._shell(command)
 
         return self._patiently(replay, lambda done: done.returncode == 1)
 
-    def _shell(
-        self, command: str, script: str = "", within: Sequence[str] = ()
-    ) -> subprocess.CompletedProcess[str]:
+    def _shell(self, command: str, script: str = "") -> subprocess.CompletedProcess[str]:
         programs = Path(sys.executable).parent
         environment = {"PATH": f"{programs}:{os.environ['PATH']}", **self.environment}
         return subprocess.run(
-            [*within, "bash", "-c", command],
+            ["bash", "-c", command],
             cwd=self.checkout,
             env=os.environ | environment,
             input=script,
@@ -204,7 +200,6 @@ def check_printed(shown: str, printed: str) -> None:
 @pytest.fixture
 def reader(
     tmp_path: Path,
-    ahead: list[str],
     patiently: Callable[..., Any],
     has_invalid_trials: Callable[[Path], bool],
 ) -> Iterator[Reader]:
@@ -213,7 +208,7 @@ def reader(
     checkout.mkdir()
     for name in ("designs", "notebooks", "quic-impls"):
         (checkout / name).symlink_to(REPOSITORY / name)
-    yield Reader(checkout, ahead, patiently, has_invalid_trials)
+    yield Reader(checkout, patiently, has_invalid_trials)
     shutil.rmtree(checkout)
 
 

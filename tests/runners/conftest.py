@@ -27,10 +27,7 @@ class Fecbench:
 
     path = str(Path(sys.executable).parent / "fecbench")
 
-    def __init__(
-        self, ahead: list[str], patiently: Callable[..., Any], has_invalid_trials: Callable[[Path], bool]
-    ) -> None:
-        self._ahead = ahead
+    def __init__(self, patiently: Callable[..., Any], has_invalid_trials: Callable[[Path], bool]) -> None:
         self._patiently = patiently
         self._has_invalid_trials = has_invalid_trials
 
@@ -58,7 +55,7 @@ class Fecbench:
 
         def measure(number: int) -> subprocess.CompletedProcess[str]:
             resume = ["--resume"] * (number > 0)
-            return self(*arguments, "--db", database, "--no-calibrate", *resume, within=self._ahead)
+            return self(*arguments, "--db", database, "--no-calibrate", *resume)
 
         return self._patiently(measure, lambda _: self._has_invalid_trials(database))
 
@@ -77,7 +74,7 @@ class Fecbench:
 
         def replay(_: int) -> subprocess.CompletedProcess[str]:
             shutil.rmtree(output, ignore_errors=True)  # of the attempt before
-            return self("replay", trial, "--db", database, "--output", output, *options, within=self._ahead)
+            return self("replay", trial, "--db", database, "--output", output, *options)
 
         replayed = self._patiently(replay, lambda done: done.returncode == 1)
         assert replayed.returncode == 0, replayed.stderr
@@ -92,10 +89,8 @@ class Fecbench:
 
 
 @pytest.fixture(scope="session")
-def fecbench(
-    ahead: list[str], patiently: Callable[..., Any], has_invalid_trials: Callable[[Path], bool]
-) -> Fecbench:
-    return Fecbench(ahead, patiently, has_invalid_trials)
+def fecbench(patiently: Callable[..., Any], has_invalid_trials: Callable[[Path], bool]) -> Fecbench:
+    return Fecbench(patiently, has_invalid_trials)
 
 
 @dataclass(frozen=True)

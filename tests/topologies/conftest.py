@@ -72,8 +72,11 @@ class Wire:
         sender, to = (self.sender, "far") if direction == "up" else (self.receiver, "near")
         sender.sendto(now.ljust(size - UDP_OVERHEAD, b"\0"), (ADDRESSES[to], PORT))
 
-    def receive(self, count: int, timeout_s: float = 5.0, direction: Direction = "up") -> NDArray[np.int64]:
-        """(when sent, when the kernel received it) of up to `count` datagrams, ns since the epoch."""
+    def receive(self, count: int, timeout_s: float = 30.0, direction: Direction = "up") -> NDArray[np.int64]:
+        """(when sent, when the kernel received it) of up to `count` datagrams, ns since the epoch.
+
+        Waits so long for each: a shorter time is for those that do not come.
+        """
         times = []
         receiver = self.receiver if direction == "up" else self.sender
         receiver.settimeout(timeout_s)

@@ -19,7 +19,7 @@ def ping(pair: Pair, *options: str) -> "subprocess.Popen[str]":
 
 
 def output(process: "subprocess.Popen[str]") -> str:
-    text, _ = process.communicate(timeout=30)
+    text, _ = process.communicate(timeout=60)
     return text
 
 

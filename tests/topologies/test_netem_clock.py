@@ -24,6 +24,7 @@ from fecbench.topologies.namespace import run_inside
 from fecbench.topologies.netem_clock import EARLY_US, NetemClock
 from fecbench.topologies.topology import Topology, build
 from fecbench.topologies.wire_link import WireLink
+from tests.support.patience import ahead
 from tests.waiting import wait_until
 
 root = pytest.mark.root
@@ -135,7 +136,7 @@ def send(topology: Topology, datagrams: int, size: int = 1200) -> None:
     addresses = b"".join(map(socket.inet_aton, (topology.client.address, topology.server.address)))
     header = struct.pack("!BBHHHBBH8s", 0x45, 0, 0, 1, 0, 64, socket.IPPROTO_UDP, 0, addresses)
     datagram = header + struct.pack("!HHHH", 9, 9, 8 + size, 0) + bytes(size)
-    with run_inside(in_client, opened) as sender:
+    with run_inside(in_client, opened) as sender, ahead():
         for _ in range(datagrams):
             sender.sendto(datagram, (topology.server.address, 0))
 

@@ -49,6 +49,7 @@ from fecbench.topologies.netem_link import (
 from fecbench.topologies.netem_shown import DELAY_LINE_LIMIT_PACKETS
 from fecbench.topologies.sysctls import QUIET_SYSCTLS, write_sysctls
 from fecbench.topologies.topology import DEFAULT_LATE_BOUND_US, Host, Topology, build
+from tests.support.patience import ahead
 
 root = pytest.mark.root
 
@@ -176,7 +177,7 @@ def test_a_ping_crosses_the_relay_and_every_frame_is_accounted_for(
     with make(LinkSettings.symmetric(10, 20)) as topology:
         assert topology.backend == "netem"
         ping = ["ping", "-q", "-c", "20", "-i", "0.01", topology.server.address]
-        summary, _ = topology.client.popen(ping, stdout=subprocess.PIPE, text=True).communicate(timeout=20)
+        summary, _ = topology.client.popen(ping, stdout=subprocess.PIPE, text=True).communicate(timeout=60)
         report = topology.finish()["internet"]
     minimum_ms = float(summary.split("rtt")[1].split("=")[1].split("/")[0])
     assert (40 if delayed else 0) <= minimum_ms < (45 if delayed else 5)
@@ -407,9 +408,9 @@ def test_ipv6_that_the_first_program_would_load_sends_no_frames(
     make, _ = netem_topology
     with make(LinkSettings.symmetric(10, 20)) as topology:
         ping = ["ping", "-q", "-c", "20", "-i", "0.1", topology.server.address]
-        topology.client.popen(ping, stdout=subprocess.DEVNULL).wait(timeout=20)
+        topology.client.popen(ping, stdout=subprocess.DEVNULL).wait(timeout=60)
         report = topology.finish()["internet"]
-        assert topology.client.popen(["test", "-e", "/proc/sys/net/ipv6"]).wait(timeout=5) == 0
+        assert topology.client.popen(["test", "-e", "/proc/sys/net/ipv6"]).wait(timeout=60) == 0
     assert {direction.frames_in for direction in report.directions.values()} == {20}
     assert report.conserved
 
@@ -436,9 +437,9 @@ def arrivals_s(sender: Host, receiver: Host) -> list[float]:
         run_inside(f"/proc/{host.pid}/ns/net", partial(socket.socket, socket.AF_INET, socket.SOCK_DGRAM))
         for host in (sender, receiver)
     )
-    with outgoing, incoming:
+    with outgoing, incoming, ahead():
         incoming.bind((receiver.address, 9))
-        incoming.settimeout(5)
+        incoming.settimeout(30)
         sent_s = time.monotonic()
         for _ in range(5):
             outgoing.sendto(bytes(1200), (receiver.address, 9))
@@ -489,7 +490,7 @@ def send_50_datagrams(topology: Topology) -> None:
     """At once, with 1242 bytes each, to the server."""
     in_client = f"/proc/{topology.client.pid}/ns/net"
     opened = run_inside(in_client, partial(socket.socket, socket.AF_INET, socket.SOCK_DGRAM))
-    with opened as sender:
+    with opened as sender, ahead():
         for _ in range(50):
             sender.sendto(bytes(1200), (topology.server.address, 9))
 

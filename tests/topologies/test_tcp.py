@@ -56,7 +56,7 @@ def transfer(topology: Topology, protocol: int) -> dict[str, tuple[str, list[lis
             assert processes[name].stdout.readline() == "ready\n"
     ends = {}
     for name, process in processes.items():
-        controller, *lines = process.communicate(timeout=30)[0].splitlines()
+        controller, *lines = process.communicate(timeout=60)[0].splitlines()
         ends[name] = (controller, [line.split() for line in lines if "cwnd:" in line])
     return ends
 

@@ -33,7 +33,7 @@ def topo(*words: str, commands: str = "") -> "subprocess.CompletedProcess[str]":
         text=True,
         check=False,
         cwd=REPOSITORY,
-        timeout=60,
+        timeout=200,
     )
 
 
@@ -109,7 +109,7 @@ def test_a_terminal_gets_mininet_s_command_line(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def expect(terminal: int, wanted: str, timeout_s: float = 20) -> str:
+def expect(terminal: int, wanted: str, timeout_s: float = 60) -> str:
     text, deadline = "", time.monotonic() + timeout_s
     while wanted not in text:
         ready, _, _ = select.select([terminal], [], [], deadline - time.monotonic())

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from fecbench.topologies.origin import Origin
 from fecbench.topologies.programs import WIRE
 from fecbench.topologies.wire_link import WireLink
 from tests.topologies.law_of_jitter import NORMAL, noise_ns
+from tests.waiting import wait_until
 
 root = pytest.mark.root
 
@@ -61,9 +63,8 @@ def burst(wire: Any, patiently: Callable[..., Burst]) -> Bursts:
     def send(link: LinkSettings, directions: tuple[Direction, ...]) -> Burst:
         ends = wire(link)
         begun = time.monotonic()
-        for _ in range(50):
-            for direction in directions:
-                ends.send(1242, direction)
+        for _, direction in product(range(50), directions):
+            ends.send(1242, direction)
         took_s = time.monotonic() - begun
         received = {direction: ends.receive(50, timeout_s=1, direction=direction) for direction in directions}
         report = ends.link.finish()
@@ -185,10 +186,8 @@ def test_frames_that_come_while_the_link_is_out_are_dropped_and_counted(wire: An
         origin.ns = time.monotonic_ns() - ago_s * 10**9
         for direction in DIRECTIONS:
             ends.send(500, direction)
-        received = {
-            direction: len(ends.receive(1, timeout_s=0.3, direction=direction)) for direction in DIRECTIONS
-        }
-        assert received == {"up": int(passes), "down": 1}
+        assert len(ends.receive(1, direction="down")) == 1
+        assert len(ends.receive(1, timeout_s=30 if passes else 0.3)) == passes
     report = ends.link.finish()
     up, down = report.directions["up"], report.directions["down"]
     assert (up.frames_in, up.outage_dropped, up.frames_out) == (5, 1, 4)
@@ -234,7 +233,7 @@ def test_frames_of_others_than_the_client_begin_no_outage(wire: Any, clients: li
     ends = wire(LinkSettings.symmetric(100, 1, outage_s=(0, 1000)), clients=clients)
     ends.link.start(time.monotonic_ns())
     ends.send(500)
-    assert len(ends.receive(1, timeout_s=0.3 + 5 * passes)) == passes
+    assert len(ends.receive(1, timeout_s=30 if passes else 0.3)) == passes
 
 
 @root
@@ -242,11 +241,11 @@ def test_what_is_in_the_link_when_it_goes_out_comes_out(wire: Any, origin: Origi
     ends = wire(LinkSettings.symmetric(100, 300, outage_s=(20, 40)), origin=origin)
     ends.link.start(time.monotonic_ns())
     ends.send(500)
-    while origin.ns is None:
-        time.sleep(0.001)
+    wait_until(lambda: origin.ns is not None, "the first frame")
     origin.ns = time.monotonic_ns() - 20 * 10**9  # a frame is in the kernel when its send has returned
     ends.send(500)
-    assert len(ends.receive(2, timeout_s=1)) == 1
+    assert len(ends.receive(1)) == 1
+    assert len(ends.receive(1, timeout_s=0.5)) == 0
     up = ends.link.finish().directions["up"]
     assert (up.outage_dropped, up.frames_out, up.conserved) == (1, 1, True)
 
@@ -321,13 +320,12 @@ def test_real_frames_have_the_noise_of_the_law_and_overtake_where_they_may(wire:
 
 @root
 def test_finish_stops_every_frame_and_leaves_the_interfaces(wire: Any) -> None:
-    ends = wire(LinkSettings.symmetric(100, 300))
+    ends = wire(LinkSettings.symmetric(100, 1000))
     for _ in range(5):
         ends.send(1000)
     assert len(ends.receive(5)) == 5
-    for _ in range(7):
+    for _ in range(7):  # they are in the kernel, and none is due
         ends.send(1000)
-    time.sleep(0.1)  # the seven are in the delay line, none is due
     report = ends.link.finish()
     for _ in range(3):
         ends.send(1000)
@@ -350,7 +348,8 @@ def test_a_frame_longer_than_the_mtu_is_dropped_and_counted(wire: Any) -> None:
     ends.send(1514)
     ends.send(1515)
     ends.send(9014)
-    assert len(ends.receive(3, timeout_s=0.3)) == 1
+    assert len(ends.receive(1)) == 1
+    assert len(ends.receive(1, timeout_s=0.3)) == 0
     up = ends.link.finish().directions["up"]
     assert (up.frames_in, up.bytes_in) == (3, 1514 + 1515 + 9014)
     assert (up.oversize_dropped, up.frames_out) == (2, 1)
@@ -450,7 +449,8 @@ def test_a_stop_that_ends_before_a_frame_is_due_delays_no_frame(wire: Any, patie
         error_us = (times[:, 1] - times[:, 0]) / 1e3 - 200_000
         return float(error_us.max()), ends.link.finish().directions["up"]
 
-    error_us, up = patiently(stop, lambda stopped: stopped[1].late > 0)  # the machine may stand still, too
+    # The machine may stand still, too, or the sender between looking at its clock and sending.
+    error_us, up = patiently(stop, lambda stopped: stopped[1].late > 0 or stopped[0] >= 20_000)
     assert error_us < 20_000
     assert up.read_lag_us.max > 50_000
     assert up.late == 0
@@ -483,14 +483,17 @@ def test_what_came_while_the_wire_slept_is_in_its_report(wire: Any) -> None:
 
 
 @root
-def test_a_frame_is_not_late_though_one_of_the_other_direction_is_due_long_after_it(wire: Any) -> None:
-    ends = wire(LinkSettings.symmetric(0.1, 1), late_bound_us=20_000)
-    ends.send(1242)  # 99 ms
-    ends.receiver.sendto(bytes(58), ends.sender.getsockname())  # 8 ms
-    ends.sender.settimeout(5)
-    assert ends.sender.recv(100) == bytes(58)
-    assert len(ends.receive(1)) == 1
-    assert ends.link.finish().late == 0
+def test_a_frame_is_not_late_though_one_of_the_other_direction_is_due_long_after_it(
+    wire: Any, patiently: Any
+) -> None:
+    def late(_: int) -> int:
+        ends = wire(LinkSettings.symmetric(0.1, 1), late_bound_us=20_000)
+        ends.send(1242)  # 99 ms
+        ends.send(100, "down")  # 8 ms
+        assert len(ends.receive(1, direction="down")) == len(ends.receive(1)) == 1
+        return ends.link.finish().late
+
+    assert patiently(late, bool) == 0  # the machine may stand still
 
 
 @root
@@ -579,7 +582,7 @@ def test_a_wire_ends_with_its_parent_even_if_its_input_stays_open(two_namespaces
         assert parent.stdout is not None
         wire_pid = os.pidfd_open(int(parent.stdout.readline()))
         parent.kill()
-    ended, _, _ = select.select([wire_pid], [], [], 5)
+    ended, _, _ = select.select([wire_pid], [], [], 60)
     for descriptor in (kept_open, wire_input, wire_pid):
         os.close(descriptor)
     assert ended

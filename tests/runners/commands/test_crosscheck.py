@@ -48,7 +48,6 @@ def checked(
     can_run_trials: None,  # noqa: ARG001
     patiently: Callable[..., Any],
     has_invalid_trials: Callable[[Path], bool],
-    ahead: list[str],
 ) -> tuple[Path, Path, Any]:
     """The little design in virtual time, all of it emulated, too: the design, the database, what was told."""
     folder = tmp_path_factory.mktemp("checked")
@@ -58,7 +57,7 @@ def checked(
 
     def check(_: int) -> Any:
         words = ("crosscheck", design, "--share", "1", "--db", path, "--no-calibrate", "--json")
-        return fecbench(*words, within=ahead)
+        return fecbench(*words)
 
     return design, path, patiently(check, lambda _: has_invalid_trials(path))
 

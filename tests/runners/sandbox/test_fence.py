@@ -101,7 +101,7 @@ class Home:
             env={**os.environ, "HOME": str(self.folder)},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=200,
         )
         assert ran.returncode == 0, ran.stderr
         report: dict[str, dict[str, str]] = json.loads(ran.stdout)

@@ -46,7 +46,7 @@ def test_the_answer_comes_back_and_orphans_are_killed() -> None:
         orphan(mark)
         return str(os.getpid()).encode()
 
-    assert run_isolated(body, 10) == b"1"
+    assert run_isolated(body, 60) == b"1"
     assert processes_with(mark) == []
 
 
@@ -55,7 +55,7 @@ def test_network_and_proc_are_its_own() -> None:
         subprocess.run(["ip", "link", "add", "isolated0", "type", "veth"], check=True)
         return " ".join(path.name for path in Path("/proc").iterdir() if path.name.isdigit()).encode()
 
-    assert run_isolated(body, 10) == b"1"
+    assert run_isolated(body, 60) == b"1"
     assert "isolated0" not in subprocess.run(["ip", "link"], capture_output=True, text=True).stdout
 
 
@@ -67,9 +67,9 @@ def test_signals_do_not_end_the_first_process_and_end_what_it_starts() -> None:
         child.terminate()
         another = subprocess.Popen(["sleep", "600"])
         another.send_signal(signal.SIGINT)
-        return f"{child.wait(5)} {another.wait(5)}".encode()
+        return f"{child.wait(50)} {another.wait(50)}".encode()
 
-    assert run_isolated(body, 20) == f"{-signal.SIGTERM} {-signal.SIGINT}".encode()
+    assert run_isolated(body, 60) == f"{-signal.SIGTERM} {-signal.SIGINT}".encode()
 
 
 def test_a_body_that_fails_is_an_error() -> None:
@@ -77,7 +77,7 @@ def test_a_body_that_fails_is_an_error() -> None:
         raise RuntimeError("broken")
 
     with pytest.raises(IsolationError, match=r"status 1: RuntimeError.*broken"):
-        run_isolated(body, 10)
+        run_isolated(body, 60)
 
 
 def test_a_body_that_hangs_is_killed_with_what_it_started() -> None:

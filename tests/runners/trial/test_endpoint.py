@@ -15,7 +15,7 @@ from fecbench.runners.trial.endpoint import Endpoint
 from fecbench.runners.trial.supervisor import Supervisor
 from tests.waiting import wait_until
 
-LIMIT_S = 20.0
+LIMIT_S = 60.0
 
 
 def start(supervisor: Supervisor, program: str) -> Endpoint:
@@ -67,7 +67,7 @@ def test_ready_and_done_are_taken_from_lines_however_they_are_cut() -> None:
     ],
 )
 def test_a_line_that_is_no_message_kills_the_endpoint_and_is_quoted(line: str) -> None:
-    endpoint = run_to_end(f"import time; print({line!r}, flush=True); time.sleep(60)")
+    endpoint = run_to_end(f"import time; print({line!r}, flush=True); time.sleep(600)")
     assert line[:20] in endpoint.complaint
     assert endpoint.exit_code == -signal.SIGKILL
 
@@ -81,7 +81,7 @@ READY, DONE, DONE_TWICE = (
 
 @pytest.mark.parametrize(("before", "after"), [(DONE, DONE_TWICE), (DONE, READY), (READY, READY), (DONE, "")])
 def test_what_is_said_twice_or_after_done_is_refused_and_changes_nothing(before: str, after: str) -> None:
-    endpoint = run_to_end(f"import time; print({before!r}); print({after!r}, flush=True); time.sleep(60)")
+    endpoint = run_to_end(f"import time; print({before!r}); print({after!r}, flush=True); time.sleep(600)")
     assert repr(after.encode()) in endpoint.complaint
     assert endpoint.exit_code == -signal.SIGKILL
     assert endpoint.metrics == ({"dct_s": 1.5} if before == DONE else None)
@@ -100,7 +100,7 @@ def test_a_flood_of_messages_is_ended() -> None:
 
 def test_a_message_without_an_end_is_ended() -> None:
     endpoint = run_to_end(
-        "import sys, time; sys.stdout.write('x' * 100_000); sys.stdout.flush(); time.sleep(60)"
+        "import sys, time; sys.stdout.write('x' * 100_000); sys.stdout.flush(); time.sleep(600)"
     )
     assert "a message of more than" in endpoint.complaint
 
@@ -135,7 +135,7 @@ def test_an_endpoint_that_ignores_every_signal_is_killed(monkeypatch: pytest.Mon
         supervisor,
         "import signal, time\n"
         "signal.signal(signal.SIGINT, signal.SIG_IGN); signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-        'print(\'{"event": "ready"}\', flush=True); time.sleep(60)\n',
+        'print(\'{"event": "ready"}\', flush=True); time.sleep(600)\n',
     )
     assert supervisor.wait(lambda: endpoint.ready, LIMIT_S)
     supervisor.end(endpoint)
@@ -153,7 +153,7 @@ def test_children_of_an_endpoint_are_killed_with_it(tmp_path: Path, monkeypatch:
         "child = os.fork()\n"
         "if child:\n"
         f"    open({str(note)!r}, 'w').write(str(child)); print('{{\"event\": \"ready\"}}', flush=True)\n"
-        "time.sleep(60)\n",
+        "time.sleep(600)\n",
     )
     assert supervisor.wait(lambda: endpoint.ready, LIMIT_S)
     child = int(note.read_text())
@@ -171,7 +171,7 @@ def is_running(pid: int) -> bool:
 
 def test_waiting_ends_at_its_limit() -> None:
     supervisor = Supervisor()
-    endpoint = start(supervisor, "import time; time.sleep(60)")
+    endpoint = start(supervisor, "import time; time.sleep(600)")
     begun = time.monotonic()
     assert not supervisor.wait(lambda: endpoint.ready, 0.3)
     assert time.monotonic() - begun >= 0.3

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.usefixtures("can_run_trials")
 # Where it is not the little design.
 DESIGN = """
 timeout_s = 20
+repetitions = 1
 [plan]
 method = "list"
 points = [{ bandwidth_mbps = 10, owd_ms = 10 }]
@@ -39,7 +40,7 @@ label = "off"
 implementation = "rquic"
 options = { scheme = "none" }
 """
-TRIALS = 2
+TRIALS = 1
 
 # The endpoints may be stalled for 5 % of the time, and every packet may wait a little longer than it did.
 TOLERANCE = 0.10

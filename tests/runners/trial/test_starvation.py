@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from fecbench.runners.trial import starvation
 from fecbench.runners.trial.starvation import INTERVAL_S, Stall, Watch
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: real-time priority")
 
@@ -67,12 +68,14 @@ def put_to_work(worker: subprocess.Popen[str]) -> None:
     assert worker.stdout.readline() == "working\n"
 
 
-def stalls_appear(watch: Watch, begun: float) -> bool:
-    """Whether the wait for the hog is noticed; the kernel tells of a wait only when the thread runs again."""
-    until = time.monotonic() + 10
-    while watch.stalled_s(begun, time.monotonic()) <= 0.05 and time.monotonic() < until:
-        time.sleep(INTERVAL_S)
-    return watch.stalled_s(begun, time.monotonic()) > 0.05
+def await_stall(watch: Watch, begun: float) -> None:
+    """Until the wait for the hog is noticed; the kernel tells of a wait only when the thread runs again."""
+    wait_until(lambda: watch.stalled_s(begun, time.monotonic()) > 0.05, "the wait for the hog")
+
+
+def session_without_programs() -> int:
+    with subprocess.Popen([sys.executable, "-c", "pass"], start_new_session=True) as process:
+        return process.pid
 
 
 def descriptors() -> set[str]:
@@ -98,7 +101,7 @@ def test_a_thread_that_a_hog_keeps_from_running_has_stalled(worker: subprocess.P
     with Watch([worker.pid]) as watch, started(HOG) as hog:
         begun = time.monotonic()
         hog.communicate("go\n")
-        assert stalls_appear(watch, begun)
+        await_stall(watch, begun)
         ended = time.monotonic()
         assert watch.stalled_s(ended, ended) < 0.05, "what was before the beginning does not count"
 
@@ -110,7 +113,7 @@ def test_a_thread_that_was_made_meanwhile_is_watched_too(worker: subprocess.Pope
         watch.sample()
         begun = time.monotonic()
         hog.communicate("go\n")
-        assert stalls_appear(watch, begun)
+        await_stall(watch, begun)
 
 
 def test_a_watch_leaves_no_file_open(worker: subprocess.Popen[str]) -> None:
@@ -123,9 +126,7 @@ def test_a_watch_leaves_no_file_open(worker: subprocess.Popen[str]) -> None:
 
 
 def test_the_time_without_a_sample_is_a_stall_beyond_one_interval() -> None:
-    with subprocess.Popen([sys.executable, "-c", "pass"], start_new_session=True) as process:
-        pass
-    with Watch([process.pid]) as watch:
+    with Watch([session_without_programs()]) as watch:
         now = time.monotonic()
         assert watch.stalled_s(now, now + 3 + INTERVAL_S) == pytest.approx(3, abs=0.5)
 
@@ -133,7 +134,7 @@ def test_the_time_without_a_sample_is_a_stall_beyond_one_interval() -> None:
 @pytest.mark.usefixtures("no_gap")
 def test_a_program_of_another_session_is_not_watched(worker: subprocess.Popen[str]) -> None:
     put_to_work(worker)
-    with Watch([worker.pid + 1]) as watch, started(HOG) as hog:
+    with Watch([session_without_programs()]) as watch, started(HOG) as hog:
         begun = time.monotonic()
         hog.communicate("go\n")
         watch.sample()

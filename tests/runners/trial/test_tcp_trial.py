@@ -8,20 +8,18 @@ from typing import Any
 import pytest
 
 from fecbench.dropper.command import COMMAND as DROPPER
-from fecbench.results.store.records import TrialKey
 from fecbench.runners.engines.engine import Finished
-from fecbench.runners.engines.namespaces import NamespaceEngine
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.tasks.demand import Demand
 from fecbench.runners.tasks.task import ROLES, EndpointTask, LinkTask, PairTask, Seeds, Task
 from fecbench.runners.tasks.validity import Validity
-from fecbench.runners.trial.judge import judge
+from fecbench.runners.trial.site import Commands
 from fecbench.topologies import tcp
 from fecbench.topologies.link import LinkSettings
 from fecbench.topologies.programs import WIRE
+from tests.support.patience import carried_out
 
 TCP = ours().find("tcp", "tests")
-FOLDERS = {"tcp": TCP.folder}
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),
     pytest.mark.skipif(not (DROPPER.exists() and WIRE.exists()), reason="needs make build"),
@@ -62,22 +60,12 @@ def task(topology: str, pairs: list[PairTask], p: float = 0.0, owd_ms: float = 5
     )
 
 
-@pytest.fixture
-def carry_out(patiently: Any) -> Callable[[Task], Finished]:
+def carry_out(asked: Task, is_right: Callable[[Finished], bool] = lambda _: True) -> Finished:
     """The trial of a task, whose state has to be ok."""
-
-    def carry_out(asked: Task) -> Finished:
-        def attempt(number: int) -> Finished:
-            with NamespaceEngine(1, {"tcp": {role: TCP.command(role) for role in ROLES}}, FOLDERS) as engine:
-                for finished in engine.run([(TrialKey("tcp", "download", 0, number), asked)]):
-                    engine.judged(finished, valid=True)
-            return finished
-
-        finished: Finished = patiently(attempt, lambda done: judge(asked, done.outcome).state == "invalid")
-        assert (judge(asked, finished.outcome).state, judge(asked, finished.outcome).reason) == ("ok", "")
-        return finished
-
-    return carry_out
+    commands: Commands = {"tcp": {role: TCP.command(role) for role in ROLES}}
+    finished, judgement = carried_out(asked, commands, {"tcp": TCP.folder}, lambda done, _: is_right(done))
+    assert (judgement.state, judgement.reason) == ("ok", "")
+    return finished
 
 
 def metrics(finished: Finished, endpoint: str) -> dict[str, float]:
@@ -89,9 +77,7 @@ def metrics(finished: Finished, endpoint: str) -> dict[str, float]:
 @pytest.mark.parametrize(
     ("controller", "workload"), [("reno", "download"), ("cubic", "upload"), ("bbr", "download")]
 )
-def test_losses_are_the_oracle_s_and_a_segment_is_a_frame(
-    carry_out: Callable[[Task], Finished], controller: str, workload: str
-) -> None:
+def test_losses_are_the_oracle_s_and_a_segment_is_a_frame(controller: str, workload: str) -> None:
     if controller not in tcp.controllers():
         pytest.skip(f"this kernel has no {controller}")
     transfer = pair(150_000, workload, congestion_control=controller)
@@ -108,7 +94,7 @@ def test_losses_are_the_oracle_s_and_a_segment_is_a_frame(
     assert sender["packets_lost"] > 0
 
 
-def test_a_handshake_is_a_round_trip_of_tcp_and_one_of_tls(carry_out: Callable[[Task], Finished]) -> None:
+def test_a_handshake_is_a_round_trip_of_tcp_and_one_of_tls() -> None:
     undisturbed = task("single-path", [pair(1000)], owd_ms=250)
     done = carry_out(undisturbed.model_copy(update={"validity": Validity()}))
     client = metrics(done, "client")
@@ -118,31 +104,32 @@ def test_a_handshake_is_a_round_trip_of_tcp_and_one_of_tls(carry_out: Callable[[
 
 
 @pytest.mark.parametrize("controller", [name for name in ("cubic", "bbr") if name in tcp.controllers()])
-def test_without_losses_it_takes_the_rate_of_the_link(
-    carry_out: Callable[[Task], Finished], patiently: Callable[..., float], controller: str
-) -> None:
+def test_without_losses_it_takes_the_rate_of_the_link(controller: str) -> None:
     """A machine that stands still for a tenth of a second makes a transfer of four longer by too much."""
     long = task("single-path", [pair(5_000_000, congestion_control=controller)], owd_ms=25)
 
-    def share_of_the_rate(_: int) -> float:
-        done = carry_out(long)
+    def is_fast(done: Finished) -> bool:
         client, link = metrics(done, "client"), done.outcome.links["internet"].directions["down"]
         # With the slow start, which lasts some round trips.
-        return float(link.bytes_out * 8 / (client["dct_s"] - client["handshake_s"]) / 10e6)
+        return link.bytes_out * 8 / (client["dct_s"] - client["handshake_s"]) / 10e6 >= 0.95
 
-    assert patiently(share_of_the_rate, lambda share: share < 0.95) >= 0.95
-
-
-def test_multipath_tcp_fills_both_paths(carry_out: Callable[[Task], Finished]) -> None:
-    done = carry_out(task("multipath", [pair(1_500_000, paths=2)], p=0.001))
-    server, carried = metrics(done, "server"), {}
-    for name, link in done.outcome.links.items():
-        carried[name] = link.directions["down"].frames_in
-        assert 0 <= carried[name] - server[f"{name}.packets_sent"] <= 8
-    assert min(carried.values()) > 0.2 * sum(carried.values())
+    assert is_fast(carry_out(long, is_fast))
 
 
-def test_a_transfer_over_tcp_is_a_background(carry_out: Callable[[Task], Finished]) -> None:
+def test_multipath_tcp_fills_both_paths() -> None:
+    def carried(done: Finished) -> dict[str, int]:
+        return {name: link.directions["down"].frames_in for name, link in done.outcome.links.items()}
+
+    def fills_both(done: Finished) -> bool:
+        return min(carried(done).values()) > 0.2 * sum(carried(done).values())
+
+    done = carry_out(task("multipath", [pair(1_500_000, paths=2)], p=0.001), fills_both)
+    assert fills_both(done)
+    for name, frames in carried(done).items():
+        assert 0 <= frames - metrics(done, "server")[f"{name}.packets_sent"] <= 8
+
+
+def test_a_transfer_over_tcp_is_a_background() -> None:
     foreground = pair(300_000, congestion_control="cubic")
     background = pair(37_500_000, congestion_control="bbr" if "bbr" in tcp.controllers() else "reno")
     done = carry_out(task("dumbbell", [foreground, background]))

@@ -9,19 +9,19 @@ import pytest
 from fecbench.dropper.command import COMMAND as DROPPER
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign.programs import engine_for
-from fecbench.runners.engines.engine import Finished
-from fecbench.runners.engines.namespaces import NamespaceEngine
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.tasks.task import ROLES, VIRTUAL, LinkTask, PairTask, Seeds, Task
 from fecbench.runners.tasks.validity import Validity
 from fecbench.runners.trial import ends
 from fecbench.runners.trial.judge import Judgement, judge
+from fecbench.runners.trial.site import Commands
 from fecbench.runners.workloads.video import session as sessions
 from fecbench.runners.workloads.video.form import Video
 from fecbench.runners.workloads.video.ladder import Ladder, Level
 from fecbench.runners.workloads.video.player import Settings
 from fecbench.topologies.link import LinkSettings
 from fecbench.topologies.programs import WIRE
+from tests.support.patience import carried_out
 
 STACKS = ("noq-fec", "rquic", "tcp")
 STOPPING = ("noq-fec", "rquic")
@@ -70,25 +70,14 @@ def task(name: str, backend: Any, **player: Any) -> Task:
     )
 
 
-def emulated(
-    name: str, patiently: Any, is_right: Callable[[Judgement], bool] = lambda _: True, **player: Any
-) -> Judgement:
+def emulated(name: str, is_right: Callable[[Judgement], bool] = lambda _: True, **player: Any) -> Judgement:
     """One that is not right is tried again: a busy machine may look slow now and then."""
-    asked = task(name, "wire", **player)
-    commands = {name: {role: FOUND[name].command(role) for role in ROLES}}
-
-    def attempt(number: int) -> Finished:
-        with NamespaceEngine(1, commands, {name: FOUND[name].folder}) as engine:
-            for finished in engine.run([(TrialKey(name, "video", 0, number), asked)]):
-                engine.judged(finished, valid=True)
-        return finished
-
-    def is_disturbed(done: Finished) -> bool:
-        judged = judge(asked, done.outcome)
-        return judged.state == "invalid" or (judged.state == "ok" and not is_right(judged))
-
-    done = patiently(attempt, is_disturbed)
-    return judge(asked, done.outcome)
+    commands: Commands = {name: {role: FOUND[name].command(role) for role in ROLES}}
+    folders = {name: FOUND[name].folder}
+    _, judged = carried_out(
+        task(name, "wire", **player), commands, folders, lambda _, judged: is_right(judged)
+    )
+    return judged
 
 
 def gives_up_each(judged: Judgement) -> bool:
@@ -98,9 +87,7 @@ def gives_up_each(judged: Judgement) -> bool:
 
 @pytest.mark.parametrize("backend", ["wire", VIRTUAL])
 @pytest.mark.parametrize("name", STOPPING)
-def test_what_a_link_cannot_carry_in_time_is_given_up_each_time(
-    name: str, backend: str, patiently: Any
-) -> None:
+def test_what_a_link_cannot_carry_in_time_is_given_up_each_time(name: str, backend: str) -> None:
     # A segment of the highest level takes 1.07 s, and plays 0.5: each is given up, for the level below.
     player = {"abr": "fixed", "level": 2, "abandon": True}
     if backend == VIRTUAL:
@@ -108,7 +95,7 @@ def test_what_a_link_cannot_carry_in_time_is_given_up_each_time(
             (finished,) = engine.run([(TrialKey("v", "w", 0, 0), task(name, VIRTUAL, **player))])
             judged = judge(finished.task, finished.outcome)
     else:
-        judged = emulated(name, patiently, gives_up_each, **player)
+        judged = emulated(name, gives_up_each, **player)
     chosen = levels(judged)
     assert len(chosen) >= SEGMENTS // 2
     assert chosen.count(1) >= 0.7 * len(chosen)  # a busy machine may look slow now and then
@@ -118,9 +105,8 @@ def test_what_a_link_cannot_carry_in_time_is_given_up_each_time(
     assert judged.metrics["video"]["given_up_bytes"] == sum(given_up["bytes"].to_pylist())
 
 
-def test_a_client_that_cannot_give_up_is_unsupported(patiently: Any) -> None:
-    judged = emulated("tcp", patiently, abandon=True)
-    assert judged.state == "unsupported"
+def test_a_client_that_cannot_give_up_is_unsupported() -> None:
+    assert emulated("tcp", abandon=True).state == "unsupported"
 
 
 def levels(judged: Judgement) -> list[int]:
@@ -130,27 +116,32 @@ def levels(judged: Judgement) -> list[int]:
 
 
 @pytest.mark.parametrize("name", STACKS)
-def test_the_player_reaches_the_level_that_the_link_carries(name: str, patiently: Any) -> None:
-    judged = emulated(name, patiently)
+def test_the_player_reaches_the_level_that_the_link_carries(name: str) -> None:
+    def reaches_it(judged: Judgement) -> bool:
+        return levels(judged).count(1) >= SEGMENTS - 2 and judged.metrics["video"]["stalls"] == 0
+
+    judged = emulated(name, reaches_it)
+    assert reaches_it(judged)
     chosen = levels(judged)
     assert len(chosen) == SEGMENTS
     assert chosen[0] == 0
-    assert chosen.count(1) >= SEGMENTS - 2
-    assert judged.metrics["video"]["stalls"] == 0
     assert judged.metrics["video"]["request_lag_p99_ms"] >= 0
 
 
-def test_an_emulated_session_has_the_levels_of_one_in_virtual_time(patiently: Any) -> None:
+def test_an_emulated_session_has_the_levels_of_one_in_virtual_time() -> None:
     with engine_for("virtual", {"noq-fec": FOUND["noq-fec"]}) as engine:
         (finished,) = engine.run([(TrialKey("v", "w", 0, 0), task("noq-fec", VIRTUAL))])
         of_virtual = levels(judge(finished.task, finished.outcome))
-    of_emulated = levels(emulated("noq-fec", patiently))
-    alike = sum(here == there for here, there in zip(of_virtual, of_emulated, strict=True))
-    assert alike >= 0.95 * SEGMENTS
+
+    def is_alike(judged: Judgement) -> bool:
+        alike = sum(here == there for here, there in zip(of_virtual, levels(judged), strict=True))
+        return alike >= 0.95 * SEGMENTS
+
+    assert is_alike(emulated("noq-fec", is_alike))
 
 
-def test_a_live_session_asks_for_each_chunk_when_it_is_there(patiently: Any) -> None:
-    judged = emulated("noq-fec", patiently, live_latency_s=1.0)
+def test_a_live_session_asks_for_each_chunk_when_it_is_there() -> None:
+    judged = emulated("noq-fec", live_latency_s=1.0)
     assert (judged.state, judged.reason) == ("ok", "")
     assert judged.metrics["video"]["objects"] == SEGMENTS
     requested = judged.series["client", "segments"]["requested_s"].to_pylist()
