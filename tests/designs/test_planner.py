@@ -90,9 +90,10 @@ def test_wsp_plans_have_exactly_the_wanted_number_of_points_none_closer_than_dmi
 def test_the_next_set_of_candidates_is_taken_when_one_has_no_dmin_for_the_number() -> None:
     # Santiago's own proportions, 95 points of 120 candidates in 20 dimensions: too few candidates.
     factors = {f"factor_{index}": {"min": 0, "max": 1} for index in range(20)}
-    plans = [planned({"method": "wsp", "points": 95, "candidates": 120}, factors, seed) for seed in range(40)]
+    # Of the first 40 seeds, 5, 26, 29 and 31 need it.
+    plans = [planned({"method": "wsp", "points": 95, "candidates": 120}, factors, seed) for seed in (4, 5)]
     assert {len(plan.points) for plan in plans} == {95}
-    assert max(plan.candidate_set for plan in plans) > 0
+    assert [plan.candidate_set for plan in plans] == [0, 1]
 
 
 def test_given_candidates_are_bound_to_factors_by_name_and_kept_verbatim() -> None:

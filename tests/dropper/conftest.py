@@ -7,7 +7,6 @@ import os
 import socket
 import struct
 import subprocess
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,9 +19,9 @@ import pytest
 
 from bench.bpf import Program
 from fecbench.dropper.command import COMMAND, Attachment, Counters, show
+from tests.waiting import wait_until
 
 PORT = 4433
-GIVE_UP_S = 20.0
 CLONE_NEWNET = 0x40000000
 
 
@@ -72,11 +71,9 @@ class Namespace:
 
     def counters_after(self, seen: int, direction: Literal["ingress", "egress"] = "ingress") -> Counters:
         """The counters once so many packets were judged."""
-        deadline = time.monotonic() + GIVE_UP_S
-        while (counters := show(self.attachment(direction))).seen < seen:
-            assert time.monotonic() < deadline, f"only {counters} after {GIVE_UP_S} s"
-            time.sleep(0.002)
-        return counters
+        place = self.attachment(direction)
+        wait_until(lambda: show(place).seen >= seen, f"{seen} packets at {place}")
+        return show(place)
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from fecbench.runners.implementations.toolchains import TOOLCHAINS
 from fecbench.runners.trial import certificates
 from fecbench.runners.trial.simulation import losses
 
-LIMIT_S = 30
+LIMIT_S = 90
 COUNTERS = {
     *("packets_sent", "packets_received", "bytes_sent", "bytes_received"),
     *("source_sent", "repair_sent", "source_received", "repair_received"),
@@ -337,6 +337,6 @@ def assignment(identity: dict[str, str], tmp_path: Path) -> dict[str, Any]:
         "content_seed": 2**64 - 1,
         "options": {},
         "log_folder": str(tmp_path),
-        "deadline_s": 20.0,
+        "deadline_s": 60.0,
         **identity,
     }

@@ -111,7 +111,7 @@ def test_the_deadline_ends_a_client_with_one_line(endpoints: Any, assignment: di
 def test_a_signal_ends_a_client_with_one_line(endpoints: Any, assignment: dict[str, Any]) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", assignment["port"]))
-        silent.settimeout(10)
+        silent.settimeout(30)
         client = endpoints.start("client", assignment)
         silent.recv(2000)  # it dials
         client.process.send_signal(signal.SIGTERM)

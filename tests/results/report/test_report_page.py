@@ -25,6 +25,8 @@ SCREEN: ViewportSize = {"width": 1200, "height": 1000}
 NASTY = (
     '</script><script>document.title = "owned"</script><img src="http://127.0.0.1:9/leak" onerror="owned()">'
 )
+PATIENCE_MS = 120_000
+"""Long, since the machine may be busy."""
 DRAWN = "#explore-factors .chart:last-child svg .mark-symbol path"
 """A mark of the chart that is drawn last."""
 LEAST_CONTRAST = """() => {
@@ -140,6 +142,7 @@ def served(page: Path) -> Iterator[tuple[str, list[str]]]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         yield playwright.chromium.launch(executable_path=CHROMIUM, chromium_sandbox=os.geteuid() != 0)
 
@@ -148,6 +151,7 @@ def browser() -> Iterator[Browser]:
 def tab(browser: Browser) -> Iterator[Page]:
     """An empty page of a screen's size."""
     with browser.new_context() as context:
+        context.set_default_timeout(PATIENCE_MS)
         yield context.new_page()
 
 

@@ -241,7 +241,7 @@ def kill_at_some_moment(
     return harness.returncode, said
 
 
-@pytest.mark.timeout(60 + 15 * KILLS)
+@pytest.mark.timeout(240 + 60 * KILLS)
 def test_kills_at_any_moment_lose_no_trial_and_leave_nothing_and_touch_nothing_foreign(
     fecbench: Any, design: Path, tmp_path: Path, temporary: Path, foreign: Foreign
 ) -> None:
@@ -455,7 +455,8 @@ def test_without_room_for_a_trial_it_is_invalid_and_says_why_and_is_run_anew_by_
 
 
 IMPATIENT = (
-    "import results.store.connector as s, runners.commands.command_line as c; s.LOCK_WAIT_S = 0.2; c.main()"
+    "from fecbench.results.store import connector; from fecbench.runners.commands import command_line; "
+    "connector.LOCK_WAIT_S = 0.2; command_line.main()"
 )
 
 

@@ -19,6 +19,7 @@ from fecbench.runners.campaign.claims import DEAD_AFTER_S, Watch, this_process
 from fecbench.runners.campaign.request import Request
 from tests.results.conftest import postgresql, postgresql_folder  # noqa: F401 - fixtures
 from tests.runners.campaign.conftest import Pretence, Run, Told
+from tests.waiting import wait_until
 
 TRIALS = 3 * 2 * 2
 
@@ -98,7 +99,9 @@ def claimed_by(run: Run, address: str, holder: dict[str, Any]) -> Callable[[], N
 
 def a_dead_process() -> dict[str, Any]:
     """As a harness was on this machine that has ended."""
-    told = "import json, runners.campaign.claims as claims; print(json.dumps(claims.this_process()))"
+    told = (
+        "import json; from fecbench.runners.campaign import claims; print(json.dumps(claims.this_process()))"
+    )
     ended = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
     holder: dict[str, Any] = json.loads(ended.stdout)
     return holder
@@ -235,8 +238,7 @@ def test_a_process_that_ended_and_is_not_awaited_is_dead() -> None:
     holder = {"process": child.pid, "since": claims._began(child.pid)}
     assert not watch.is_dead(claimant(**holder))
     child.kill()
-    while claims._began(child.pid) is not None:
-        pass
+    wait_until(lambda: claims._began(child.pid) is None, "its end")
     assert watch.is_dead(claimant(**holder))
     child.wait()
 

@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -59,7 +58,7 @@ def refused(request: pytest.FixtureRequest, folder: Path) -> Iterator[Refused]:
         for path in (implementation.parent, implementation):
             path.chmod(0o755)
 
-        def refused(program: str, limit_s: float = 20) -> str:
+        def refused(program: str, limit_s: float = 100) -> str:
             (implementation / "check").write_text(f"#!/usr/bin/python3\n{program}")
             (implementation / "check").chmod(0o755)
             asked = subprocess.run(
@@ -145,16 +144,14 @@ def test_nothing_that_it_started_is_left(refused: Refused, held: str, ends: bool
     mark = f"fecbench-test-{uuid.uuid4().hex[:8]}"
     program = f"""
 import subprocess, sys, time
-sleep = "import time; time.sleep(300)"
+sleep = "import time; time.sleep(3000)"
 for _ in range(3):
     subprocess.Popen([sys.executable, "-c", sleep, "{mark}"], {held} start_new_session=True)
-time.sleep(0 if {ends} else 300)
+time.sleep(0 if {ends} else 3000)
 sys.exit("no")
 """
-    begun = time.monotonic()
-    refusal = refused(program, 20 if ends else 1)
+    refusal = refused(program, 100 if ends else 1)
     assert ("the defaults: no" if ends else "did not answer within 1 s") in refusal
-    assert time.monotonic() - begun < 200  # theirs would end after 300
     listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
     assert mark not in listed
 
