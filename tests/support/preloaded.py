@@ -1,0 +1,89 @@
+"""The command `fecbench`, and scripts, as processes that begin with fecbench's libraries loaded.
+
+To load them takes a second or two, each time. They are loaded once, by the server from which Python's
+`multiprocessing` forks such a process; in it, all is as after `fecbench` or `python -` in a shell.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from multiprocessing import forkserver
+from pathlib import Path
+
+from fecbench.runners.commands.command_line import COMMANDS, MODULES, main
+
+Ended = subprocess.CompletedProcess[str]
+
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload(
+    [
+        *(f"fecbench.runners.commands.{MODULES.get(name, name)}" for name in COMMANDS),
+        "fecbench.results.report.report",
+        "fecbench.runners.commands.console.clustered",
+        __name__,
+    ]
+)
+
+
+def begin() -> None:
+    """Start the server, before a test has changed anything of the environment for itself."""
+    forkserver.ensure_running()
+
+
+def fecbench(arguments: Sequence[str], folder: Path, environment: Mapping[str, str], limit_s: float) -> Ended:
+    """What `fecbench` with these arguments came to in a folder. Raises TimeoutExpired when it was killed."""
+    return _run(main, ["fecbench", *arguments], folder, environment, limit_s)
+
+
+def script(text: str, folder: Path, environment: Mapping[str, str], limit_s: float) -> Ended:
+    """What a script in Python came to in a folder. Raises TimeoutExpired when it was killed."""
+    return _run(_execute, ["-", text], folder, environment, limit_s)
+
+
+def _execute() -> None:
+    exec(compile(sys.argv[1], "<stdin>", "exec"), {"__name__": "__main__"})
+
+
+def _run(
+    body: Callable[[], None],
+    words: list[str],
+    folder: Path,
+    environment: Mapping[str, str],
+    limit_s: float,
+) -> Ended:
+    with tempfile.TemporaryDirectory() as outputs:
+        paths = [Path(outputs, name) for name in ("stdout", "stderr")]
+        scheduling = os.sched_getscheduler(0), os.sched_getparam(0).sched_priority
+        started = (body, words, folder, dict(environment), paths, *scheduling)
+        process = _FORKS.Process(target=_begin, args=started)
+        process.start()
+        process.join(limit_s)
+        if process.exitcode is None:
+            process.kill()
+            process.join()
+            raise subprocess.TimeoutExpired(words, limit_s)
+        return Ended(words, process.exitcode, *(path.read_text() for path in paths))
+
+
+def _begin(
+    body: Callable[[], None],
+    words: list[str],
+    folder: Path,
+    environment: dict[str, str],
+    outputs: list[Path],
+    policy: int,
+    priority: int,
+) -> None:
+    for number, path in enumerate(outputs, start=1):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    os.sched_setscheduler(0, policy, os.sched_param(priority))
+    sys.argv = words
+    body()
