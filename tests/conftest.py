@@ -92,6 +92,16 @@ def patiently() -> Callable[..., Any]:
     return patience.patiently
 
 
+@pytest.fixture
+def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures of a report are made, and their files are there, but not drawn: that takes most of its time."""
+
+    def leave(_: object, path: Path) -> None:
+        path.write_bytes(b"not drawn")
+
+    monkeypatch.setattr("fecbench.results.figures.saving.save", leave)
+
+
 @pytest.fixture(scope="session")
 def shared_library(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., ctypes.CDLL]:
     """Compiles C files into a library for ctypes, in which undefined behaviour ends the process."""

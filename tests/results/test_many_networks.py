@@ -92,10 +92,12 @@ def test_a_line_that_would_be_nowhere_is_not_drawn(filled: Filled) -> None:
     assert lines_in_boxes(measured) == [1.0]
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_the_metrics_of_the_report_are_as_the_pairs_have_them(measure: Measure, tmp_path: Path) -> None:
     assert times_in(report(*measure(0), tmp_path / "report").html.read_text()) == [10, 10.4]
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_median_is_a_variants_own_where_the_ratios_do_not_speak_for_all_networks(
     filled: Filled, tmp_path: Path
 ) -> None:

@@ -61,6 +61,7 @@ def test_what_is_invalid_is_in_no_median(measure: Measure) -> None:
     assert medians(measure(XOR, "invalid", {OFF: 10.0, XOR: 5.0})) == ([10, 5], 0.5)
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_the_report_says_the_same(measure: Measure, tmp_path: Path) -> None:
     measured = measure(XOR, "timeout", {OFF: 10.0, XOR: 5.0})
     page = report(*measured, tmp_path / "report").html.read_text()

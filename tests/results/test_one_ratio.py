@@ -113,6 +113,7 @@ def value_at_the_left_end(figure: Figure) -> float:
     return float(y[x <= panel.get_xlim()[0] * (1 + 1e-9)].max())
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_page_says_one_median_and_one_share(measured: Measured, tmp_path: Path) -> None:
     _, campaign, database = measured
     page = report(database, campaign, tmp_path).html.read_text()

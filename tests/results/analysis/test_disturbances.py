@@ -49,6 +49,7 @@ def test_what_a_machine_did_is_told_by_arm(database: Database, stalled: Callable
     assert xor["stolen_max_ms"] == pytest.approx(10)
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_arms_that_stalled_unequally_are_named_in_the_report(
     database: Database, stalled: Callable[..., CampaignInfo], tmp_path: Path
 ) -> None:
@@ -76,6 +77,7 @@ def test_what_is_not_known_is_no_number(database: Database, stalled: Callable[..
     assert disturbances.warnings(table, campaign) == []
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_virtual_trials_have_no_table(
     database: Database, stalled: Callable[..., CampaignInfo], tmp_path: Path
 ) -> None:

@@ -107,6 +107,7 @@ def test_what_each_host_has_done_is_told(two_hosts: tuple[Database, CampaignInfo
     assert ada.last_seen == "2026-01-02T03:39:00.000+00:00"
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_campaign_and_its_report_warn_of_hosts_that_differ(
     two_hosts: tuple[Database, CampaignInfo], tmp_path: Path
 ) -> None:
@@ -164,6 +165,7 @@ def twice_as_slow_on_bob(variant: str, repetition: int) -> float:
     return 2.0 if went_on_elsewhere(variant, repetition) == "bob" else 1.0
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_no_ratio_compares_two_hosts_and_what_is_left_out_is_counted(
     on_hosts: Callable[..., tuple[Database, CampaignInfo]], tmp_path: Path
 ) -> None:
@@ -213,6 +215,7 @@ def by_turns(_: str, repetition: int) -> str:
     return ("ada", "bob")[repetition % 2]
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_host_that_slows_fec_alone_is_found(
     on_hosts: Callable[..., tuple[Database, CampaignInfo]], tmp_path: Path
 ) -> None:

@@ -82,6 +82,7 @@ def test_trials_of_which_no_start_is_known_are_counted(run: Any) -> None:
     assert told == ["Of 2 trials it is not known which start has run them."]
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_the_report_shows_several_starts_and_is_silent_of_one(run: Any, tmp_path: Path) -> None:
     database, campaign = run(("ada", ADA), ("bob", BOB))
     page = report(database, campaign, tmp_path / "report").html.read_text()
@@ -93,6 +94,7 @@ def test_the_report_shows_several_starts_and_is_silent_of_one(run: Any, tmp_path
         assert tuple(cells[place + 1 : place + 3]) == values
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_the_report_is_silent_of_a_single_start(run: Any, tmp_path: Path) -> None:
     page = report(*run(("ada", ADA)), tmp_path / "report").html.read_text()
     assert "<h3>Starts</h3>" not in page

@@ -138,6 +138,7 @@ def test_the_headline_says_how_many_trials_are_ok_and_where_fec_was_faster(fille
     ]
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_variant_that_timed_out_where_it_would_have_been_slower_is_not_said_to_be_faster_everywhere(
     filled: Filled, tmp_path: Path
 ) -> None:
@@ -162,6 +163,7 @@ def test_a_variant_that_timed_out_where_it_would_have_been_slower_is_not_said_to
     )
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_variant_that_always_timed_out_is_in_the_headline(filled: Filled, tmp_path: Path) -> None:
     database, campaign = filled(
         {key: ("timeout" if key.variant == XOR else "ok", 1.0) for key in KEYS}, repetitions=3
@@ -205,6 +207,7 @@ def test_gain_and_harm_are_counted_where_repetitions_decide(filled: Filled) -> N
     assert found.query("variant == @OFF")["helps"].isna().all()
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_every_trial_that_is_not_ok_is_listed_with_its_reason(
     filled: Filled, make: Make, tmp_path: Path
 ) -> None:
@@ -224,6 +227,7 @@ def test_every_trial_that_is_not_ok_is_listed_with_its_reason(
     assert "Runs that another attempt replaced: 1." in page.text
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_page_shows_the_design_its_points_and_the_provenance_as_text(
     filled: Filled, tmp_path: Path
 ) -> None:
@@ -244,6 +248,7 @@ def test_a_page_shows_the_design_its_points_and_the_provenance_as_text(
     assert "never-shown" not in page.text
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_the_commands_that_repeat_a_campaign_name_its_link_and_jobs_and_pages(
     filled: Filled, tmp_path: Path
 ) -> None:
@@ -259,6 +264,7 @@ def test_the_commands_that_repeat_a_campaign_name_its_link_and_jobs_and_pages(
     assert "not shown" not in page.source
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_page_repeats_what_was_run_and_says_how_it_may_differ(filled: Filled, tmp_path: Path) -> None:
     page = Page(
         report(
@@ -275,6 +281,7 @@ def test_a_page_repeats_what_was_run_and_says_how_it_may_differ(filled: Filled, 
     assert "exactly what ran. 8 of 24 planned trials were run; these are" in page.text
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_the_figures_of_a_paper_stand_beside_its_claims(
     filled: Filled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -300,6 +307,7 @@ def test_the_figures_of_a_paper_stand_beside_its_claims(
     assert "We ran campaign-0." in page.text
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_variants_of_the_same_letters_have_figures_of_their_own(filled: Filled, tmp_path: Path) -> None:
     variants = [
         Variant(label=label, implementation="x", options={}, baseline=label == OFF)
@@ -316,6 +324,7 @@ def test_variants_of_the_same_letters_have_figures_of_their_own(filled: Filled, 
     assert first.read_bytes() != second.read_bytes()
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_page_shows_each_calibration_of_the_link_and_when_there_was_none(
     filled: Filled, tmp_path: Path
 ) -> None:
@@ -335,6 +344,7 @@ def test_a_page_shows_each_calibration_of_the_link_and_when_there_was_none(
     assert "not every bound holds" in Page(report(*filled({}, provenance=provenance), tmp_path).html).text
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_page_says_of_how_many_trials_the_lateness_is_not_known(
     filled: Filled, make: Make, tmp_path: Path
 ) -> None:
@@ -349,6 +359,7 @@ def test_a_page_says_of_how_many_trials_the_lateness_is_not_known(
     assert unknown in page.text
 
 
+@pytest.mark.usefixtures("unrendered")
 @pytest.mark.parametrize(
     ("outcomes", "changes", "sentences"),
     [
@@ -392,12 +403,14 @@ def test_what_cannot_be_drawn_is_said_in_a_sentence(
     assert not stale.exists()
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_trials_without_a_dct_leave_a_sentence(filled: Filled, make: Make, tmp_path: Path) -> None:
     database, campaign = filled({})
     database.record(campaign.id, make(0, metrics={"client": {"handshake_s": 0.1}}))
     assert "No trial measured client.dct_s" in Page(report(database, campaign, tmp_path).html).text
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_folder_that_cannot_be_written_is_refused(filled: Filled, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()

@@ -50,6 +50,7 @@ def text_of(page: Path) -> str:
     return " ".join(html.unescape(re.sub("<[^>]+>", " ", source)).split())
 
 
+@pytest.mark.usefixtures("unrendered")
 @pytest.mark.parametrize(
     ("metric", "stem", "phrases"),
     [
@@ -95,6 +96,7 @@ def test_a_report_by_another_metric_speaks_of_that_one(
     assert "DCT" not in text
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_workloads_of_different_metrics_have_figures_and_sentences_of_their_own(
     database: Database, campaign: CampaignInfo, tmp_path: Path
 ) -> None:

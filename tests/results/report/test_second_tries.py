@@ -53,6 +53,7 @@ def text_of(page: Path) -> str:
     return " ".join(html.unescape(re.sub("<[^>]+>", " ", source)).split())
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_decision_that_second_tries_made_is_named(database: Database, made: Made, tmp_path: Path) -> None:
     campaign = made(retried=2)
     compared = compare(frames.trials(database, campaign), campaign)
@@ -68,6 +69,7 @@ def test_a_decision_that_second_tries_made_is_named(database: Database, made: Ma
     assert f"{XOR} 40 16 16 16 16 of 40 (40.0 %" in text
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_report_of_first_attempts_leaves_the_groups_out_and_counts_all_trials(
     database: Database, made: Made, tmp_path: Path
 ) -> None:
@@ -79,6 +81,7 @@ def test_a_report_of_first_attempts_leaves_the_groups_out_and_counts_all_trials(
     assert "10 kB: faster at 0 of 8 points, too few repetitions to decide; median DCT ratio 1.50" in text
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_campaign_that_was_run_once_has_nothing_to_compare(
     database: Database, made: Made, tmp_path: Path
 ) -> None:

@@ -82,6 +82,7 @@ def test_every_trial_has_the_metrics_of_messages_and_keeps_no_series(
         assert campaign.info.workloads[0].get("metric") == "messages.on_time_ratio_22ms"
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_the_series_is_kept_by_who_receives_when_the_design_wants_it_and_drawn(
     made_up: WriteDesign, run: Run, fecbench_here: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -130,6 +131,7 @@ def test_a_trial_of_a_trace_is_replayed_without_its_file(
     assert json.loads(replayed.stdout)["replayed"]["metrics"]["messages"]["messages_lost"] == 0
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_report_draws_the_share_on_time(
     made_up: WriteDesign, run: Run, fecbench_here: Callable[..., Any], tmp_path: Path
 ) -> None:

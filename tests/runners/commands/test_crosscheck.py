@@ -51,7 +51,7 @@ def checked(
 ) -> tuple[Path, Path, Any]:
     """The little design in virtual time, all of it emulated, too: the design, the database, what was told."""
     folder = tmp_path_factory.mktemp("checked")
-    design, path = write_design(folder, "repetitions = 3\n"), folder / "x.sqlite"
+    design, path = write_design(folder, ""), folder / "x.sqlite"
     ran = fecbench("run", design, "--engine", "virtual", "--db", path)
     assert ran.returncode == 0, ran.stderr
 
@@ -67,7 +67,7 @@ def test_a_sample_is_compared_by_arm_workload_and_metric(checked: tuple[Path, Pa
     found = json.loads(done.stdout)
     assert done.returncode == (1 if found["verdict"] == "differs" else 0)
     assert (found["campaign"], found["sample"], found["share"]) == ("little", SAMPLE, 1.0)
-    assert (found["planned"], found["pairs"]) == (18, 18)
+    assert (found["planned"], found["pairs"]) == (12, 12)
     assert (found["left_out"], found["other_losses"], found["other_states"]) == ({}, [], [])
     compared = [(arm["variant"], arm["metric"], arm["baseline"]) for arm in found["arms"]]
     assert compared == [
@@ -82,16 +82,16 @@ def test_a_sample_is_compared_by_arm_workload_and_metric(checked: tuple[Path, Pa
         ("xor, 4/5", "server.packets_sent", None),
     ]
     assert found["headline"] in done.stdout
-    assert sum(of_stratum["pairs"] for of_stratum in found["strata"].values()) == 18
+    assert sum(of_stratum["pairs"] for of_stratum in found["strata"].values()) == 12
     for arm in found["arms"]:
-        assert arm["n"] == 9
+        assert arm["n"] == 6
         assert list(arm["quantiles"]) == ["0.05", "0.5", "0.95"]
         low, high = arm["interval"]
         assert low <= arm["quantiles"]["0.5"] <= high
         assert arm["verdict"] in ("agrees", "differs", "cannot tell")
         assert arm["reason"]
         assert set(arm["strata"]["all"]) == {"n", "median", "mean", "far"}
-        assert sum(of["n"] for name, of in arm["strata"].items() if name != "all") in (0, 9)
+        assert sum(of["n"] for name, of in arm["strata"].items() if name != "all") in (0, 6)
 
 
 def test_what_is_there_is_not_emulated_again(fecbench: Any, checked: tuple[Path, Path, Any]) -> None:
@@ -108,7 +108,7 @@ def test_readers_mean_the_campaign_and_not_its_sample(
     headline = json.loads(done.stdout)["headline"]
     shown = fecbench_here("show", "--db", path).stdout
     assert shown.startswith("campaign little, virtual:")
-    assert f"cross-checked with 18 emulated trials. {headline}" in shown
+    assert f"cross-checked with 12 emulated trials. {headline}" in shown
     assert SAMPLE not in shown
     (of_all,) = json.loads(fecbench_here("show", "--db", path, "--json").stdout)["campaigns"]
     assert (of_all["name"], of_all["engine"], of_all["checks"]) == ("little", "virtual", None)
@@ -116,7 +116,7 @@ def test_readers_mean_the_campaign_and_not_its_sample(
     assert named.startswith(f"campaign {SAMPLE}, emulated:")
     exported = tmp_path / "x.csv"
     fecbench_here("export", "--db", path, "--output", exported)
-    assert exported.read_text().count(",virtual,") == 18
+    assert exported.read_text().count(",virtual,") == 12
     with sqlite3.connect(path) as connection:
         ((number,),) = connection.execute("SELECT max(id) FROM trials")
     assert (
@@ -128,6 +128,7 @@ def test_readers_mean_the_campaign_and_not_its_sample(
     assert list(kept["checks"].dropna().items()) == [(SAMPLE, "little")]
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_the_report_has_the_verdict_and_the_table(
     fecbench_here: Callable[..., Any], checked: tuple[Path, Path, Any], tmp_path: Path
 ) -> None:
@@ -135,7 +136,7 @@ def test_the_report_has_the_verdict_and_the_table(
     found = json.loads(done.stdout)
     assert fecbench_here("report", "--db", path, "--output", tmp_path / "report").returncode == 0
     page = (tmp_path / "report" / "report.html").read_text()
-    assert f"cross-checked with 18 emulated trials. {found['headline']}" in page
+    assert f"cross-checked with 12 emulated trials. {found['headline']}" in page
     assert f"{100 * found['arms'][0]['quantiles']['0.5']:+.2f} %" in page
     assert found["arms"][0]["reason"] in page
     assert "--engine virtual" in page
@@ -144,6 +145,7 @@ def test_the_report_has_the_verdict_and_the_table(
     assert "(virtual; ratio.png" in page
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_campaign_that_nobody_checked_says_so(
     fecbench_here: Callable[..., Any], little_design: Path, tmp_path: Path
 ) -> None:

@@ -77,6 +77,7 @@ def assert_harmless(printed: str) -> None:
     assert not set(printed) & set("\x1b\x9b\x07")
 
 
+@pytest.mark.usefixtures("unrendered")
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -190,6 +191,7 @@ def test_doctor_shows_a_broken_impl_toml_as_it_is(fecbench_here: Any, folders: P
     assert_harmless(done.stdout + done.stderr)
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_plan_shows_titles_labels_and_choices_as_they_are(
     fecbench_here: Any, folders: Path, design: Path, tmp_path: Path
 ) -> None:

@@ -44,6 +44,7 @@ def test_both_ends_are_those_of_the_pair_and_packets_were_lost(ran: tuple[Path, 
     assert all(sum(verdicts["dropped"] for verdicts in record.dropper.values()) > 0 for record in records)
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_the_report_shows_the_matrix(ran: tuple[Path, Any], tmp_path: Path) -> None:
     with Database.open(str(ran[0])) as database:
         (campaign,) = database.campaigns()

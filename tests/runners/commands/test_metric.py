@@ -131,6 +131,7 @@ def test_aa_compares_it(fecbench_here: Any, path: Path) -> None:
     assert times["median"] == mixed["median"] == 1
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_report_compares_it(fecbench_here: Any, path: Path, tmp_path: Path) -> None:
     command = ["report", "--db", path, "--campaign", "aa-times", "--json", "--output"]
     for metric, words in (("client.dct_s", "DCT"), ("client.bytes_sent", "number of bytes sent")):
@@ -138,6 +139,7 @@ def test_report_compares_it(fecbench_here: Any, path: Path, tmp_path: Path) -> N
         assert words in Path(printed["html"]).read_text()
 
 
+@pytest.mark.usefixtures("unrendered")
 @pytest.mark.parametrize(("table", "rows"), [("trials", 48), ("metrics", 48)])
 def test_export_writes_it_alone(
     fecbench_here: Any, path: Path, tmp_path: Path, table: str, rows: int

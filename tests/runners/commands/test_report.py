@@ -4,11 +4,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from fecbench.results.report.collecting import collect
 from fecbench.results.report.document import Document
 from fecbench.results.store.database import Database
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_the_printed_document_is_what_the_page_says_and_names_the_files(
     fecbench_here: Any, planted: Path, tmp_path: Path
 ) -> None:
