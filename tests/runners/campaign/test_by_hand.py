@@ -34,7 +34,7 @@ def test_the_command_that_it_says_repeats_the_transfer_over_loopback(task: Task,
     at.parent.mkdir()
     made.rename(at)
     started = ["sh", "-c", f"({by_hand.start_with(at)}; wait)"]
-    done = subprocess.run(started, capture_output=True, text=True, timeout=60, cwd="/")
+    done = subprocess.run(started, capture_output=True, text=True, timeout=500, cwd="/")
     assert done.stderr == ""
     events = [json.loads(line) for line in done.stdout.splitlines()]
     assert [event["event"] for event in events] == ["ready", "done", "done"]

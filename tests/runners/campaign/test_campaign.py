@@ -4,7 +4,6 @@ import json
 import platform
 import re
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from fecbench.results.store.database import Database
 pytestmark = pytest.mark.usefixtures("can_run_trials")
 
 TRIALS = 3 * 2 * 2
+ONE_POINT = ("--filter", "point=0")
 
 
 def assert_complete(fecbench: Any, database: Path) -> list[dict[str, Any]]:
@@ -33,10 +33,14 @@ def assert_complete(fecbench: Any, database: Path) -> list[dict[str, Any]]:
 def complete(
     fecbench: Any, write_design: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """The database of a campaign that is complete, to be read or copied."""
+    """The database of a campaign that is complete, run in two parts, to be read or copied."""
     folder = tmp_path_factory.mktemp("complete")
-    fecbench.run_until_ok(write_design(folder), folder / "x.sqlite")
-    return folder / "x.sqlite"
+    design, database = write_design(folder), folder / "x.sqlite"
+    fecbench.run_until_ok(design, database, *ONE_POINT)
+    first = {trial["id"] for trial in fecbench.trials(database)}
+    fecbench.run_until_ok(design, database)
+    assert first < {trial["id"] for trial in assert_complete(fecbench, database)}
+    return database
 
 
 @pytest.fixture
@@ -48,11 +52,11 @@ def test_the_same_design_meets_the_same_losses_again(
     fecbench: Any, little_design: Path, complete: Path, tmp_path: Path
 ) -> None:
     again = tmp_path / "again.sqlite"
-    ran = fecbench.run_until_ok(little_design, again, "--json")
-    assert json.loads(ran.stdout)["states"] == {"ok": TRIALS}
-    runs = [assert_complete(fecbench, path) for path in (complete, again)]
+    ran = fecbench.run_until_ok(little_design, again, "--json", *ONE_POINT)
+    assert json.loads(ran.stdout)["states"] == {"ok": 4}
+    before, now = (fecbench.trials(path) for path in (complete, again))
     dropped = 0
-    for one, other in zip(*runs, strict=True):
+    for one, other in zip([trial for trial in before if trial["key"]["point"] == 0], now, strict=True):
         assert one["key"] == other["key"]
         assert one["seeds"] == other["seeds"]
         for name, log in one["verdicts"].items():
@@ -60,7 +64,7 @@ def test_the_same_design_meets_the_same_losses_again(
             both = [[n for n in each["verdicts"][name]["dropped"] if n < common] for each in (one, other)]
             assert both[0] == both[1]
             dropped += len(both[0])
-    assert dropped > 10, "the losses are real"
+    assert dropped > 3, "the losses are real"
 
 
 def test_variants_of_a_point_and_repetition_meet_the_same_losses(fecbench: Any, complete: Path) -> None:
@@ -96,46 +100,13 @@ def test_every_column_of_what_was_measured_is_described(complete: Path) -> None:
     assert {each for each in columns - own - described if not metrics.of(each).meaning} == set()
 
 
-def test_a_campaign_goes_on_with_what_is_missing_and_a_complete_one_is_not_run_again(
-    fecbench: Any, little_design: Path, tmp_path: Path
-) -> None:
-    database = tmp_path / "x.sqlite"
-    known: set[int] = set()
-    for options in (["--filter", "point=0"], ["--filter", "point=1", "--resume"], []):
-        fecbench.run_until_ok(little_design, database, *options)
-        now = {trial["id"] for trial in fecbench.trials(database)}
-        assert known < now
-        known = now
-    before = database.read_bytes()
+def test_a_complete_campaign_is_not_run_again(fecbench: Any, little_design: Path, copied: Path) -> None:
+    before = copied.read_bytes()
     for options in ([], ["--resume"]):
-        again = fecbench.run(little_design, database, *options)
+        again = fecbench.run(little_design, copied, *options)
         assert again.returncode == 0
         assert "0 trials to run" in again.stderr
-    assert database.read_bytes() == before
-    assert_complete(fecbench, database)
-
-
-def test_two_that_go_on_with_one_campaign_at_once_share_it_and_both_end_well(
-    fecbench: Any, little_design: Path, tmp_path: Path
-) -> None:
-    database = tmp_path / "x.sqlite"
-    fecbench.run_until_ok(little_design, database, "--filter", "point=0")
-    command = [fecbench.path, "run", "--no-calibrate", little_design, "--db", database, "--resume"]
-    both = [
-        subprocess.Popen(
-            command, cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-        )
-        for _ in range(2)
-    ]
-    for harness in both:
-        _, said = harness.communicate(timeout=200)
-        # On a busy machine trials are invalid, of which status 1 tells.
-        assert harness.returncode in (0, 1), said
-        assert (harness.returncode == 1) == (
-            {trial["state"] for trial in fecbench.trials(database)} != {"ok"}
-        )
-    trials = fecbench.trials(database)
-    assert len(trials) == len({json.dumps(trial["key"]) for trial in trials}) == TRIALS
+    assert copied.read_bytes() == before
 
 
 def test_there_must_be_a_database_to_resume(fecbench: Any, little_design: Path, tmp_path: Path) -> None:
@@ -186,8 +157,8 @@ def test_a_campaign_of_that_name_with_another_design_is_refused(
 
 
 def test_two_trials_at_once_do_not_meet(fecbench: Any, little_design: Path, tmp_path: Path) -> None:
-    fecbench.run_until_ok(little_design, tmp_path / "x.sqlite", "--jobs", "2")
-    assert_complete(fecbench, tmp_path / "x.sqlite")
+    fecbench.run_until_ok(little_design, tmp_path / "x.sqlite", "--jobs", "2", *ONE_POINT)
+    assert [trial["state"] for trial in fecbench.trials(tmp_path / "x.sqlite")] == ["ok"] * 4
 
 
 def test_replay_meets_the_same_losses_and_records_everything(
@@ -207,11 +178,8 @@ def test_replay_meets_the_same_losses_and_records_everything(
     assert (artefacts / "client" / "keys.log").read_text().strip()
 
 
-def test_a_trial_knows_its_start_and_its_task(fecbench: Any, little_design: Path, tmp_path: Path) -> None:
-    path = tmp_path / "x.sqlite"
-    for point in range(2):
-        fecbench.run_until_ok(little_design, path, "--filter", f"point={point}")
-    with Database.open(str(path)) as database:
+def test_a_trial_knows_its_start_and_its_task(complete: Path) -> None:
+    with Database.open(str(complete)) as database:
         (campaign,) = database.campaigns()
         starts = {start.id: start for start in database.starts(campaign.id)}
         trials = list(database.trials(campaign.id))
@@ -223,7 +191,7 @@ def test_a_trial_knows_its_start_and_its_task(fecbench: Any, little_design: Path
     tasks: dict[tuple[str, int], list[Any]] = {}
     for trial in trials:
         tasks.setdefault((trial.record.key.variant, trial.record.key.point), []).append(trial.record.task)
-    assert len(tasks) == 4
+    assert len(tasks) == 6
     assert all(len(repetitions) == 2 and repetitions[0] == repetitions[1] for repetitions in tasks.values())
     assert tasks["xor, 4/5", 0][0]["pairs"][0]["client"]["options"]["code_rate"] == 0.8
     assert str(REPOSITORY) not in json.dumps(list(tasks.values()))
