@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-LIMIT_S = 60.0
+LIMIT_S = 300.0
 """Long, since the machine may be busy."""
 
 

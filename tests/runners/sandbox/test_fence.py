@@ -22,7 +22,8 @@ from tests import ordinary
 HOSTILE = Path(__file__).parent / "hostile" / "program.py"
 PYTHON = "/usr/bin/python3"
 WITHOUT = (sys.executable, "-m", "tests.without_landlock")
-QUEUE = 0x0FECBE0D
+QUEUE = 0x0FEC0000 + os.getpid() % 0x10000
+"""The key of a queue of System V, which the whole machine shares."""
 NEWEST = 1000
 needs_landlock = pytest.mark.skipif(not fence.is_offered(), reason="needs a kernel with Landlock")
 SCOPES_FROM = 6

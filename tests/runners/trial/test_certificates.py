@@ -16,7 +16,7 @@ from fecbench.runners.trial import certificates
 from fecbench.runners.trial.certificates import KINDS, Kind
 
 NAME = "server.fecbench"
-GENERATIONS = {"ed25519": 2000, "p256": 300}
+GENERATIONS = {"ed25519": 1000, "p256": 300}
 """Every 256th number has a byte less, when nothing keeps it from that."""
 
 
