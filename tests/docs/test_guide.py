@@ -5,7 +5,8 @@ How a fenced block begins says what it is:
 
     ```sh            commands, run one after another; each must do what the page says it does
     ```sh refused    a command that ends with one line and status 2
-    ```sh long       a `fecbench run` that takes an hour: here for a trial a variant; then, commands on it
+    ```sh long       a `fecbench run` that takes an hour: here for trials of two variants, and in virtual
+                     time of all where a script of the page may read them; then, commands on it
     ```sh setup      what makes the checkout itself, not run here: its targets must exist in the Makefile
     ```text          what the block before it prints: these lines, in this order; … stands for anything
     ```toml FILE     a file that the reader writes; so with any other language
@@ -52,7 +53,7 @@ LIMIT_S = 500  # of a command
 MAY_END_WITH_1 = ("fecbench calibrate", "fecbench aa")
 _FENCE = re.compile(r"^```(\w+)[ ]?(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _STATES = re.compile(r"^\d+ of \d+ trials: (.*)$", re.MULTILINE)
-_FOR_THE_SHELL = re.compile(r"[$|&;<>*?~`()]")
+_FOR_THE_SHELL = re.compile(r"[$|&;<>*?~`]")
 _INLINE = re.compile(r"`fecbench\s+([^`]*)`")
 
 
@@ -84,6 +85,7 @@ class Reader:
         has_invalid_trials: Callable[[Path], bool],
     ) -> None:
         self.checkout = checkout
+        self.has_scripts = False  # this page
         self.environment: dict[str, str] = {}  # what was exported
         self.printed = ""
         self.trial = ""  # the number of one of those that `show --trials` listed last
@@ -105,7 +107,7 @@ class Reader:
                 design = design_of(Path(command.split()[2]))
                 chosen = ["point=0", f'"workload={design.workloads[0].label}"']
                 chosen += [] if design.until else ["repetition=0"]  # which decides nothing alone
-                if "--engine virtual" not in command:  # each takes its time
+                if not (self.has_scripts and "--engine virtual" in command):
                     chosen += [f'"variant={variant.label}"' for variant in design.variants[:2]]
                 self.printed = self._run(" --filter ".join([command, *chosen]))
                 self.printed += "".join(self._run(other) for other in others)
@@ -231,7 +233,9 @@ def test_a_page_does_what_it_says(page: str, reader: Reader) -> None:
     for program in (DROPPER, WIRE, *ours().find("rquic", "tests").programs()):
         if not program.exists():
             pytest.skip(f"needs {program}: make build")
-    for block in blocks_of((REPOSITORY / page).read_text()):
+    blocks = blocks_of((REPOSITORY / page).read_text())
+    reader.has_scripts = any(block.language == "python" for block in blocks)
+    for block in blocks:
         reader.follow(block)
 
 
