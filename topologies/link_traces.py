@@ -1,7 +1,7 @@
 """Files of traces: our own form, those of others, and made ones.
 
-Ours is CSV with a heading: keep_us (how long a step lasts), and any of rate_bps, owd_us and burst_bytes
-(which may leave at the end of the step besides). What a file lacks is the constant of the design.
+Ours is CSV with a heading, or Parquet: keep_us (how long a step lasts), and any of rate_bps, owd_us and
+burst_bytes (which may leave at the end of the step besides). What a file lacks is the constant of the design.
 """
 
 import csv
@@ -18,6 +18,7 @@ import numpy as np
 from fecbench.topologies.link import FULL_FRAME_BYTES, TopologyError
 from fecbench.topologies.trace import COLUMNS, MOST_STEPS, Trace, TraceError
 
+SUFFIXES = (".csv", ".parquet")
 MOST_FILE_BYTES = 1 << 28
 _BLOCK_BYTES = 1 << 22
 """Of a file that is read: by measurement, the quickest."""
@@ -29,7 +30,10 @@ def read(path: Path) -> tuple[Trace, str]:
     """The trace of a file, and the file's SHA-256. Raises TopologyError, which names the file."""
     content = _content(path)
     try:
-        trace = _whole_numbers(content) or _native(_lines(content))
+        if path.suffix == ".parquet":
+            trace = _parquet(content)
+        else:
+            trace = _whole_numbers(content) or _native(_lines(content))
         return trace, hashlib.sha256(content).hexdigest()
     except TraceError as error:
         raise TopologyError(f"{path}: {error}") from error
@@ -86,8 +90,7 @@ def _whole_numbers(content: bytes) -> Trace | None:
     try:
         table = arrow.read_csv(pa.BufferReader(content), read, parse, convert)
         names = table.column_names
-        known = set(names) & COLUMNS.keys()
-        if "keep_us" not in known or not len(known) == len(names) > 1:
+        if not _are_columns(names):
             return None
         columns = {name: table[name].to_numpy() for name in names}
         for column in columns.values():
@@ -97,13 +100,43 @@ def _whole_numbers(content: bytes) -> Trace | None:
         return None
 
 
+def _parquet(content: bytes) -> Trace:
+    """The trace of a table of whole numbers."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        file = parquet.ParquetFile(pa.BufferReader(content))
+        names = file.schema_arrow.names
+        if not _are_columns(names):
+            raise TraceError(f"its columns are {','.join(names)[:60]!r}: they must be {_KNOWN}")
+        if file.metadata.num_rows > MOST_STEPS:  # told before anything large is unpacked
+            raise TraceError(f"has {file.metadata.num_rows} rows; at most {MOST_STEPS} steps")
+        table = file.read()
+        for name in names:
+            if not pa.types.is_integer(table[name].type) or table[name].null_count:
+                raise TraceError(f"{name} must have a whole number in each row")
+        columns = {name: table[name].cast(pa.int64()).to_numpy() for name in names}
+    except (pa.ArrowException, OSError) as error:
+        raise TraceError(f"is no Parquet that can be read: {str(error).splitlines()[0][:80]}") from None
+    for column in columns.values():
+        column.flags.writeable = False
+    return Trace(**columns)
+
+
+_KNOWN = "keep_us and any of " + ", ".join(name for name in COLUMNS if name != "keep_us")
+
+
+def _are_columns(names: Sequence[str]) -> bool:
+    """Whether these names, in any order, are those of a trace."""
+    return len(names) == len(set(names) & COLUMNS.keys()) > 1 and "keep_us" in names
+
+
 def _native(lines: list[str]) -> Trace:
     heading, *rows = csv.reader(lines)
     names = [name.strip() for name in heading]
-    unknown = [name for name in names if name not in COLUMNS]
-    if unknown or "keep_us" not in names or len(names) < 2 or len(set(names)) < len(names):
-        known = ", ".join(name for name in COLUMNS if name != "keep_us")
-        raise TraceError(f"line 1: {','.join(names)[:60]!r}: must be keep_us and any of {known}")
+    if not _are_columns(names):
+        raise TraceError(f"line 1: {','.join(names)[:60]!r}: must be {_KNOWN}")
     columns: dict[str, list[int]] = {name: [] for name in names}
     for number, row in enumerate(rows, start=2):
         if len(row) != len(names):

@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 import scipy
 
+from fecbench.results.analysis.distributions import share_interval
 from fecbench.results.analysis.intervals import LEVEL
 from fecbench.results.analysis.pairing import baselines_of
 from fecbench.results.store.database import Database
@@ -52,7 +53,7 @@ def by_variant(database: Database, campaign: CampaignInfo) -> pd.DataFrame:
             str(state): int(of_variant.loc[of_variant["state"] == state, "attempts"].sum())
             for state in STATES
         }
-        low, high = _share_interval(by_state["invalid"], attempts)
+        ends = share_interval(by_state["invalid"], attempts, LEVEL) if attempts else (math.nan, math.nan)
         rows.append(
             {
                 "variant": label,
@@ -61,19 +62,12 @@ def by_variant(database: Database, campaign: CampaignInfo) -> pd.DataFrame:
                 "superseded": attempts - int(kept["attempts"].sum()),
                 "retried_groups": int(kept["again"].sum()),
                 "invalid_share": by_state["invalid"] / attempts if attempts else math.nan,
-                "low": low,
-                "high": high,
+                "low": ends[0],
+                "high": ends[1],
             }
         )
     table = pd.DataFrame(rows)
     return table.assign(p_value=_p_values(table, baselines_of(campaign)))
-
-
-def _share_interval(count: int, of: int) -> tuple[float, float]:
-    if not of:
-        return math.nan, math.nan
-    interval = scipy.stats.binomtest(count, of).proportion_ci(1 - LEVEL)
-    return float(interval.low), float(interval.high)
 
 
 def _p_values(table: pd.DataFrame, baselines: Mapping[str, str]) -> list[float]:
@@ -81,11 +75,18 @@ def _p_values(table: pd.DataFrame, baselines: Mapping[str, str]) -> list[float]:
     labels: list[str] = table["variant"].to_list()
     counts = {label: [invalid[i], valid[i]] for i, label in enumerate(labels)}
     return [
-        float(scipy.stats.fisher_exact([of_label, counts[baselines[label]]]).pvalue)
+        _p_value(of_label, counts[baselines[label]])
         if label in baselines and sum(of_label) and sum(counts[baselines[label]])
         else math.nan
         for label, of_label in counts.items()
     ]
+
+
+def _p_value(of_variant: list[int], of_baseline: list[int]) -> float:
+    """That both have the same share of invalid attempts: Fisher's exact test."""
+    if not of_variant[0] + of_baseline[0]:  # scipy.stats takes long to load, and most have none
+        return 1.0
+    return float(scipy.stats.fisher_exact([of_variant, of_baseline]).pvalue)
 
 
 def sentences(table: pd.DataFrame, campaign: CampaignInfo) -> list[str]:

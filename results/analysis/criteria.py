@@ -28,9 +28,17 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
+from fecbench.results.analysis.distributions import (
+    false_discoveries,
+    heads_at_least,
+    normal_below,
+    normal_beyond,
+    normal_quantile,
+    t_beyond,
+    t_quantile,
+)
 from fecbench.results.analysis.intervals import FEWEST, LEVEL, median_interval
 from fecbench.results.analysis.tolerances import FAR_SHARE
 
@@ -45,8 +53,8 @@ FARTHEST = math.log(10)
 """No trial is farther off in a mean: a timeout, or a value where the other is 0, is infinitely far."""
 POWER = 0.8
 
-_Z = float(scipy.stats.norm.ppf(1 - LEVEL / 2))
-_Z_POWER = float(scipy.stats.norm.ppf(POWER))
+_Z = normal_quantile(1 - LEVEL / 2)
+_Z_POWER = normal_quantile(POWER)
 _MOST = 1_000_000  # trials: an estimate of more is none
 
 Floats = NDArray[np.float64]
@@ -124,7 +132,7 @@ def asked(differences: Differences) -> list[Criterion]:
 
 
 def _judged(criteria: Sequence[Criterion]) -> list[Criterion]:
-    false = scipy.stats.false_discovery_control([criterion.p_value for criterion in criteria])
+    false = false_discoveries([criterion.p_value for criterion in criteria])
     return [
         replace(criterion, differs=bool(p_value <= LEVEL))
         for criterion, p_value in zip(criteria, false, strict=True)
@@ -161,7 +169,7 @@ def _median(differences: Differences) -> Criterion:
     beyond = [int((y < tolerance[0]).sum()), int((y > tolerance[1]).sum())]
     interval = median_interval(y, range(n))
     # The sign test, of either end of the tolerance.
-    p_value = min(1.0, 2 * min(float(scipy.stats.binom.sf(count - 1, n, 0.5)) for count in beyond))
+    p_value = min(1.0, 2 * min(heads_at_least(count, n) for count in beyond))
     return Criterion(
         stratum="all",
         statistic="median",
@@ -194,12 +202,12 @@ def _mean(differences: Differences) -> Criterion:
         return Criterion("all", "mean", n, value, (math.nan, math.nan), tolerance, 1.0, FEWEST - n)
     deviation = float(y.std(ddof=1))
     error = deviation / math.sqrt(n)
-    half = float(scipy.stats.t.ppf(1 - LEVEL / 2, n - 1)) * error
+    half = t_quantile(1 - LEVEL / 2, n - 1) * error
     outside = max(tolerance[0] - value, value - tolerance[1])
     if error:
         width = tolerance[1] - tolerance[0]
-        p_value = float(scipy.stats.t.sf(outside / error, n - 1))
-        p_value += float(scipy.stats.t.sf((outside + width) / error, n - 1))
+        p_value = t_beyond(outside / error, n - 1)
+        p_value += t_beyond((outside + width) / error, n - 1)
     else:
         p_value = float(outside <= 0)
     needed = ((_Z + _Z_POWER) * deviation / outside) ** 2 if outside else math.inf
@@ -221,8 +229,8 @@ def _far(differences: Differences) -> Criterion:
     n = len(differences.y)
     most, least = max(above, below), min(above, below)
     known = n >= FEWEST
-    p_value = float(scipy.stats.norm.sf(_score(most, least, n, FAR_SHARE))) if known else 1.0
-    p_value += float(scipy.stats.norm.cdf(_score(least, most, n, FAR_SHARE))) if known else 0.0
+    p_value = normal_beyond(_score(most, least, n, FAR_SHARE)) if known else 1.0
+    p_value += normal_below(_score(least, most, n, FAR_SHARE)) if known else 0.0
     return Criterion(
         stratum="all",
         statistic="far",

@@ -21,6 +21,14 @@ import scipy
 from numpy.typing import NDArray
 
 from fecbench.results import metrics
+from fecbench.results.analysis.distributions import (
+    false_discoveries,
+    heads,
+    normal_below,
+    normal_beyond,
+    ranks_of_rows,
+    t_quantile,
+)
 from fecbench.results.analysis.margins import of_points
 from fecbench.results.analysis.pairing import Pairing, in_order, median_ratio
 from fecbench.results.analysis.point_statistic import place_of_p95
@@ -149,7 +157,7 @@ def _of_quantiles(baseline: Floats, variant: Floats, level: float, lower: int, u
     points, pairs = baseline.shape
     drawn = np.random.default_rng(_SEED).integers(pairs, size=(_RESAMPLES, pairs))
     times_drawn = np.stack([(drawn == pair).sum(axis=1) for pair in range(pairs)]).astype(np.int32)
-    place = math.floor(scipy.stats.norm.cdf(scipy.stats.t.ppf(level / 2, pairs - 1)) * (_RESAMPLES - 1))
+    place = math.floor(normal_below(t_quantile(level / 2, pairs - 1)) * (_RESAMPLES - 1))
     if not place:  # so few pairs, and so many resamples, cannot tell
         return np.full((points, 2), math.nan)
     at_once = max(1, _MOST_VALUES // _RESAMPLES)
@@ -201,7 +209,7 @@ def _of_means(baseline: Floats, variant: Floats, level: float) -> Floats:
         means = [arm.mean(axis=1, keepdims=True) for arm in (variant, baseline)]
         influence = variant / means[0] - baseline / means[1]
         ratio = (means[0] / means[1])[:, 0]
-        half = scipy.stats.t.ppf(1 - level / 2, pairs - 1) * influence.std(axis=1, ddof=1) / math.sqrt(pairs)
+        half = t_quantile(1 - level / 2, pairs - 1) * influence.std(axis=1, ddof=1) / math.sqrt(pairs)
         ends = np.stack([ratio * np.exp(-half), ratio * np.exp(half)], axis=1)
     known: Floats = np.where((np.isfinite(ratio) & (ratio > 0))[:, None], ends, math.nan)
     return known
@@ -226,7 +234,7 @@ def _signed_ranks(logs: Floats) -> Floats:
     differing = np.where(np.isnan(logs), 0.0, logs)
     dropped = (differing == 0).sum(axis=1, keepdims=True)
     # Twice the ranks: those of values that tie are halves.
-    ranks = (2 * (scipy.stats.rankdata(np.abs(differing), axis=1) - dropped)).astype(np.int64)
+    ranks = (2 * (ranks_of_rows(np.abs(differing)) - dropped)).astype(np.int64)
     ranks[differing == 0] = 0
     positive = ranks.sum(axis=1, where=differing > 0)
     ties, of_row = np.unique(np.sort(ranks, axis=1), axis=0, return_inverse=True)
@@ -242,7 +250,7 @@ def _p_values(ranks: NDArray[np.int64], sums: NDArray[np.int64]) -> Floats:
     sign of each is by chance."""
     if len(ranks) > _MOST_EXACT:
         deviations = (sums - ranks.sum() / 2) / math.sqrt((ranks.astype(np.float64) ** 2).sum() / 4)
-        normal: Floats = 2 * scipy.stats.norm.sf(np.abs(deviations))
+        normal: Floats = 2 * normal_beyond(np.abs(deviations))
         return normal
     ways = np.ones(1)  # in which the signs give each sum
     for rank in ranks:
@@ -265,7 +273,7 @@ def _discoveries(ratios: pd.DataFrame) -> pd.Series:
     p_values = ratios["p_value"].where(has_effect, 1.0)
     discovery = ratios["verdict"].copy()
     for _, family in p_values[ratios["low"].notna()].groupby(ratios["workload"], observed=True):
-        false = scipy.stats.false_discovery_control(family.to_numpy()) > LEVEL
+        false = false_discoveries(family.to_numpy()) > LEVEL
         discovery[family.index[false & has_effect[family.index]]] = "undecided"
     return discovery
 
@@ -370,8 +378,9 @@ def _share_of_sums(votes: NDArray[np.int64]) -> float:
     positive = np.ones(1)  # the distribution of the sum of those that are positive
     for size, count in zip(sizes, counts, strict=True):
         of_size = np.zeros(size * count + 1)
-        of_size[::size] = scipy.stats.binom.pmf(np.arange(count + 1), count, 0.5)
-        positive = scipy.signal.fftconvolve(positive, of_size)
+        of_size[::size] = heads(count)
+        # scipy.signal takes long to load, and of one value a unit all sizes are one.
+        positive = of_size if len(sizes) == 1 else scipy.signal.fftconvolve(positive, of_size)
     return float(positive[votes[votes > 0].sum() :].sum())
 
 

@@ -102,7 +102,7 @@ def traces_in(values: Mapping[str, Any], links: Iterable[str]) -> set[str]:
 
 def read_trace(name: str, design_path: str) -> dict[str, Any]:
     """A trace beside the design, as a campaign keeps it. Raises Refusal and TopologyError."""
-    trace, sha256 = link_traces.read(beside(design_path, "link", name, TRACE, ".csv"))
+    trace, sha256 = link_traces.read(beside(design_path, "link", name, TRACE, link_traces.SUFFIXES))
     columns = {column: values.tolist() for column, values in trace.columns.items()}
     return {"sha256": sha256, "trace": columns}
 

@@ -47,7 +47,7 @@ def import_trace(
 
 @link.command()
 def show(
-    trace: Annotated[Path, typer.Argument(metavar="FILE.csv", help="A trace.")],
+    trace: Annotated[Path, typer.Argument(metavar="FILE", help="A trace, as CSV or Parquet.")],
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw it there, as PNG, SVG or PDF.")
     ] = None,

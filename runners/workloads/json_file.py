@@ -1,6 +1,7 @@
 """JSON documents beside a design, or from a browser: found, read within bounds, and checked."""
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -24,17 +25,23 @@ Model = TypeVar("Model", bound=BaseModel)
 Line = Annotated[str, AfterValidator(_printable)]
 
 
-def beside(design_path: str, kind: str, name: str, parameter: str, suffix: str = ".json") -> Path:
+def beside(
+    design_path: str, kind: str, name: str, parameter: str, suffixes: Collection[str] = (".json",)
+) -> Path:
     """The file of the `kind` (page, trace) of that name: in the folder `KINDs` beside the design.
 
     Raises Refusal, which says which `parameter` names it.
     """
     folder = Path(design_path).parent / f"{kind}s"
-    known = sorted(path.stem for path in folder.glob(f"*{suffix}"))
-    if name not in known:
-        there = f"there is no {kind} {name!r} in {folder}"
-        raise Refusal(f"{design_path}: {parameter} = {name!r}: {there}; {nearest(name, known)}")
-    return folder / f"{name}{suffix}"
+    files = sorted(path for suffix in suffixes for path in folder.glob(f"*{suffix}"))
+    found = [path for path in files if path.stem == name]
+    if len(found) == 1:
+        return found[0]
+    where = f"{design_path}: {parameter} = {name!r}"
+    if found:
+        raise Refusal(f"{where}: {' and '.join(map(str, found))} have that name; remove or rename one")
+    known = [path.stem for path in files]
+    raise Refusal(f"{where}: there is no {kind} {name!r} in {folder}; {nearest(name, known)}")
 
 
 def read_json(path: Path) -> object:

@@ -3,11 +3,15 @@
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from fecbench.topologies import link_traces
 from fecbench.topologies import trace as trace_module
@@ -123,6 +127,50 @@ def test_a_file_is_read_as_it_was_written(
     path = tmp_path_factory.mktemp("trace") / "t.csv"
     path.write_bytes((b"\xef\xbb\xbf" if has_mark else b"") + (text.rstrip() if ends_bare else text).encode())
     assert link_traces.read(path)[0] == trace
+
+
+@given(st.lists(st.tuples(st.integers(1, 10**11), st.integers(1, 10**11)), min_size=1, max_size=9))
+def test_a_file_of_parquet_is_read_as_one_of_csv(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int]]
+) -> None:
+    folder = tmp_path_factory.mktemp("trace")
+    frame = pd.DataFrame(rows, columns=["keep_us", "rate_bps"])
+    frame.to_csv(folder / "t.csv", index=False)
+    frame.to_parquet(folder / "t.parquet", index=False)
+    assert link_traces.read(folder / "t.parquet")[0] == link_traces.read(folder / "t.csv")[0]
+
+
+BAD_TABLES: dict[str, tuple[dict[str, Any], str]] = {
+    "another column": (
+        {"keep_us": [5], "speed": [5]},
+        "its columns are 'keep_us,speed': they must be keep_us",
+    ),
+    "a fraction": ({"keep_us": [5], "rate_bps": [1.5]}, "rate_bps must have a whole number in each row"),
+    "text": ({"keep_us": ["5"], "rate_bps": [1]}, "keep_us must have a whole number in each row"),
+    "a row without": ({"keep_us": [5, 5], "rate_bps": [1, None]}, "rate_bps must have a whole number"),
+    "too large": ({"keep_us": [5], "rate_bps": pa.array([2**64 - 1], pa.uint64())}, "18446744073709551615"),
+    "negative": ({"keep_us": [5], "rate_bps": [-1]}, "step 0: rate_bps = -1"),
+    "no rows": ({"keep_us": [], "rate_bps": []}, "must have a whole number in each row"),
+}
+
+
+@pytest.mark.parametrize("how", BAD_TABLES)
+def test_a_bad_table_is_named_in_one_line(how: str, tmp_path: Path) -> None:
+    columns, why = BAD_TABLES[how]
+    path = tmp_path / "bad.parquet"
+    parquet.write_table(pa.table(columns), path)
+    with pytest.raises(TopologyError) as error:
+        link_traces.read(path)
+    assert str(error.value).startswith(f"{path}: ") and why in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_what_is_no_parquet_is_told_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "bad.parquet"
+    path.write_text("keep_us,rate_bps\n5,1\n")
+    with pytest.raises(TopologyError, match="is no Parquet that can be read") as error:
+        link_traces.read(path)
+    assert "\n" not in str(error.value)
 
 
 BAD = {

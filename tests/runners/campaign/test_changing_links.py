@@ -136,14 +136,21 @@ def test_in_virtual_time_a_pause_lasts_as_long_as_the_trace_says_each_time(
     assert of_one == completions(tmp_path / "two.sqlite")
 
 
-def test_a_replay_begins_at_the_same_place_of_the_trace(tmp_path: Path, fecbench: Any) -> None:
+def test_resumed_and_replayed_a_trial_meets_the_same_place_of_the_trace_and_the_same_noise(
+    tmp_path: Path, fecbench: Any
+) -> None:
     steps = "".join(f"100000,{mbps}000000\n" for mbps in range(1, 31))
-    drawn = WITH_TRACE.replace("\ntrace.offset_s = 0", "")
+    noisy = 'jitter_ms = 4\njitter.law = "normal"\nreorder = true'
+    drawn = f"{WITH_TRACE.replace('trace.offset_s = 0', noisy)}"
     path = written(tmp_path, drawn, f"keep_us,rate_bps\n{steps}")
-    database = tmp_path / "drawn.sqlite"
-    fecbench("run", path, "--engine", "virtual", "--db", database, "--filter", "variant=off")
-    assert len(set(completions(database).values())) > 2
-    replayed = fecbench("replay", 3, "--db", database, "--output", tmp_path / "replay")
+    whole, broken = tmp_path / "whole.sqlite", tmp_path / "broken.sqlite"
+    fecbench("run", path, "--engine", "virtual", "--db", whole)
+    fecbench("run", path, "--engine", "virtual", "--db", broken, "--filter", "repetition=1")
+    assert len(completions(broken)) == 4
+    fecbench("run", path, "--engine", "virtual", "--db", broken, "--resume")
+    assert completions(broken) == completions(whole)
+    assert len(set(completions(whole).values())) > 6
+    replayed = fecbench("replay", 3, "--db", broken, "--output", tmp_path / "replay")
     assert replayed.returncode == 0, replayed.stdout
 
 

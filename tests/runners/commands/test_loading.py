@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,12 +14,12 @@ def module_of(command: str) -> str:
     return f"fecbench.runners.commands.{MODULES.get(command, command)}"
 
 
-@pytest.mark.parametrize("option", ["--help", "--version"])
-def test_what_needs_no_command_loads_none_and_no_library_of_theirs(option: str) -> None:
+def loaded_by(*arguments: str) -> set[str]:
+    """The modules that a command has loaded when it ends with 0."""
     script = f"""
 import sys
 from fecbench.runners.commands.command_line import main
-sys.argv = ["fecbench", "{option}"]
+sys.argv = ["fecbench", *{arguments!r}]
 try:
     main()
 except SystemExit as ended:
@@ -27,7 +28,18 @@ print("loaded:", *sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    loaded = done.stdout.rpartition("loaded:")[2].split()
+    return set(done.stdout.rpartition("loaded:")[2].split())
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_what_needs_no_command_loads_none_and_no_library_of_theirs(option: str) -> None:
+    loaded = loaded_by(option)
     assert "typer" in loaded
-    assert not {"numpy", "pandas", "sqlalchemy", "pydantic", "matplotlib"} & set(loaded)
-    assert not {module_of(name) for name in COMMANDS} & set(loaded)
+    assert not {"numpy", "pandas", "sqlalchemy", "pydantic", "matplotlib"} & loaded
+    assert not {module_of(name) for name in COMMANDS} & loaded
+
+
+def test_show_loads_no_library_that_takes_longer_than_show_itself(planted: Path) -> None:
+    loaded = loaded_by("show", "--db", str(planted))
+    assert "pandas" in loaded
+    assert not {"scipy.stats", "scipy.optimize", "matplotlib", "sklearn"} & loaded
