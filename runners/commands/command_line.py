@@ -3,6 +3,7 @@
 import signal
 import sys
 from importlib import import_module
+from itertools import pairwise
 from types import FrameType
 from typing import Annotated, Any, NoReturn
 
@@ -71,7 +72,23 @@ class Unloaded(TyperCommand):
         verbose = next(option for option in parent.command.params if option.name == "verbose")
         for leaf in getattr(command, "commands", {"": command}).values():
             leaf.params.append(verbose)
-        return command.make_context(info_name, args, parent=parent, **extra)
+        whole = _with_values_left_out(args, command)
+        return command.make_context(info_name, whole, parent=parent, **extra)
+
+
+def _with_values_left_out(args: list[str], command: Any) -> list[str]:
+    """The words of a command with an empty value behind each option that may stand without one, and does: its
+    metavar is in brackets."""
+    optional = {
+        name
+        for option in command.params
+        if str(option.metavar).startswith("[") and option.param_type_name == "option"
+        for name in option.opts
+    }
+    words = []
+    for word, following in pairwise([*args, "-"]):
+        words += [word, ""] if word in optional and following.startswith("-") else [word]
+    return words
 
 
 class Commands(TyperGroup):

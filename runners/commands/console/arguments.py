@@ -72,6 +72,17 @@ Plot = Annotated[
         "--plot", metavar="FILE.png", help="Draw it (PNG, SVG or PDF). A file of that name is replaced."
     ),
 ]
+TrialPlot = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot",
+        metavar="[FILE]",
+        help="Draw it over time (PNG, SVG or PDF by the name of the file; by default trial-N.png). A file of"
+        " that name is replaced.",
+    ),
+]
+UNNAMED = Path()
+"""A file that an option of the metavar [FILE] stands without."""
 DRAWN = (".png", ".svg", ".pdf")
 """How the name of a figure may end."""
 
