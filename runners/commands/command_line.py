@@ -13,7 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 import fecbench
 from fecbench.checkout import REPOSITORY, is_whole
 from fecbench.errors import BAD_INPUT, status_of
-from fecbench.runners.commands.console import passwords, steps, terminal
+from fecbench.runners.commands.console import completion, passwords, steps, terminal
 from fecbench.runners.commands.console.passwords import without_passwords
 from fecbench.runners.commands.console.terminal import one_line
 
@@ -55,6 +55,9 @@ MODULES = {"list": "listing"}
 class Unloaded(TyperCommand):
     """A command whose module is loaded when it is called."""
 
+    _completion: completion.Completion | None = None
+    """Of the word that a shell completes, where the command need not be loaded for it."""
+
     def load(self) -> Any:
         """The command itself."""
         assert self.name
@@ -67,6 +70,11 @@ class Unloaded(TyperCommand):
         return typer.main.get_command(command)
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        if extra.get("resilient_parsing"):  # a shell completes a word
+            assert self.name
+            self._completion = completion.known(self.name, args)
+            if self._completion is not None:
+                return super().make_context(info_name, [], parent=parent, **extra)
         command = self.load()
         # `-v` may stand behind the command, too.
         verbose = next(option for option in parent.command.params if option.name == "verbose")
@@ -74,6 +82,15 @@ class Unloaded(TyperCommand):
             leaf.params.append(verbose)
         whole = _with_values_left_out(args, command)
         return command.make_context(info_name, whole, parent=parent, **extra)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """What the word may become."""
+        if self._completion is None:
+            return super().shell_complete(ctx, incomplete)
+        return [
+            completion.Offer(word) if isinstance(word, str) else completion.Offer(*word)
+            for word in self._completion(incomplete)
+        ]
 
 
 def _with_values_left_out(args: list[str], command: Any) -> list[str]:
@@ -164,7 +181,7 @@ def main() -> NoReturn:
     terminal.tame()
     passwords.hide()
     try:
-        status = app(standalone_mode=False)
+        status = app(prog_name="fecbench", standalone_mode=False)
     except typer.TyperException as error:
         # Without any argument, the help has been printed, and there is nothing else to say.
         _end(error.format_message() and f"{error.format_message()} (see fecbench --help)", BAD_INPUT)

@@ -13,7 +13,7 @@ from fecbench.results.analysis import hosts as of_hosts
 from fecbench.results.metrics import DEFAULT, of_workloads
 from fecbench.results.store.database import PAGE_TRIALS, Database
 from fecbench.results.store.records import CampaignInfo, StoredTrial
-from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console import arguments, completion
 from fecbench.runners.commands.console.choice import (
     campaigns_of,
     comparing,
@@ -35,7 +35,11 @@ _ROWS_OF_A_TABLE = 10_000  # as wide as its widest cell, so a table is in memory
 
 def show(
     trial: Annotated[
-        int | None, typer.Argument(help="Everything of the trial of this number, which --trials tells.")
+        int | None,
+        typer.Argument(
+            help="Everything of the trial of this number, which --trials tells.",
+            autocompletion=completion.trials,
+        ),
     ] = None,
     db: arguments.Database = arguments.DATABASE,
     campaign: arguments.Campaign = "",
