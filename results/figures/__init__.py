@@ -82,3 +82,8 @@ __getattr__ = names_of(
         "video": ("pictures", "scores", "session_over_time", "sessions"),
     },
 )
+
+
+def __dir__() -> list[str]:
+    """What a notebook offers behind the package's name."""
+    return sorted(__all__)

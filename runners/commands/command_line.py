@@ -14,6 +14,7 @@ import fecbench
 from fecbench.checkout import REPOSITORY, is_whole
 from fecbench.errors import BAD_INPUT, status_of
 from fecbench.runners.commands.console import completion, passwords, steps, terminal
+from fecbench.runners.commands.console.examples import EXAMPLES
 from fecbench.runners.commands.console.passwords import without_passwords
 from fecbench.runners.commands.console.terminal import one_line
 
@@ -67,7 +68,9 @@ class Unloaded(TyperCommand):
             alone = typer.Typer(add_completion=False)
             alone.command(self.name)(command)
             command = alone
-        return typer.main.get_command(command)
+        loaded = typer.main.get_command(command)
+        _begin_with_example(loaded, self.name)
+        return loaded
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         if extra.get("resilient_parsing"):  # a shell completes a word
@@ -91,6 +94,16 @@ class Unloaded(TyperCommand):
             completion.Offer(word) if isinstance(word, str) else completion.Offer(*word)
             for word in self._completion(incomplete)
         ]
+
+
+def _begin_with_example(command: Any, words: str) -> None:
+    """Put an example before the help of a command, or of each command of a group and of the group itself, and
+    make one line of each paragraph: the terminal breaks it."""
+    for name, leaf in getattr(command, "commands", {}).items():
+        _begin_with_example(leaf, f"{words} {name}")
+    example = next(line for named, line in EXAMPLES.items() if f"{named} ".startswith(f"{words} "))
+    paragraphs = [" ".join(part.split()) for part in (command.help or "").split("\n\n")]
+    command.help = "\n\n".join([f"Example: {example}", *paragraphs])
 
 
 def _with_values_left_out(args: list[str], command: Any) -> list[str]:
@@ -122,6 +135,7 @@ app = typer.Typer(
     help="In which networks does forward erasure correction help QUIC, by how much, and at what cost?",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
