@@ -55,7 +55,7 @@ class _WithFormerForm(TyperGroup):
             args = ["hosts", *(argument for argument in args if argument != HOSTS)]
         elif rest and rest[0] in self.commands:
             args = [rest[0], *flags, *rest[1:]]
-        elif args and "--help" not in args:
+        elif args and not {"-h", "--help"} & set(args):
             args = [FORMER, *args]
         return super().parse_args(ctx, args)
 
