@@ -66,7 +66,11 @@ class Sequence:
 class Packet:
     """A packet of TCP or UDP of a capture."""
 
+    at_s: float
+    """When it was seen, since 1970."""
     source: str
+    """Address and port, as are those of `destination`: of IPv4, `0a000102:443`."""
+    destination: str
     content: bytes
     """The transport header, without its checksum, and all behind it."""
     payload: bytes
@@ -139,16 +143,16 @@ def _text_of(path: Path, most_bytes: int) -> str:
 
 def _missing(path: Path, received: Path) -> Verdicts:
     """Of what the busiest sender of the first capture's side sent, what is not in the second."""
-    packets = list(_packets(path))
-    sent = Counter(packet.source for packet in packets)
-    came = Counter(packet.source for packet in _packets(received))
+    seen = list(packets(path))
+    sent = Counter(packet.source for packet in seen)
+    came = Counter(packet.source for packet in packets(received))
     # Of what came from the other side, losses have made fewer.
     senders = [source for source, count in sent.most_common() if count >= came[source] > 0]
     if not senders:
         raise BadInput(f"{received}: has none of the packets that {path} has of a sender on its side")
-    left = Counter(packet.content for packet in _packets(received) if packet.source == senders[0])
+    left = Counter(packet.content for packet in packets(received) if packet.source == senders[0])
     is_lost = []
-    for packet in packets:
+    for packet in seen:
         if packet.source == senders[0]:
             is_lost.append(left[packet.content] == 0)
             left[packet.content] -= left[packet.content] > 0
@@ -163,11 +167,11 @@ def _missing(path: Path, received: Path) -> Verdicts:
 
 def _gaps_of(path: Path, sequence: Sequence | None) -> Verdicts:
     assert sequence is not None
-    busiest = Counter(packet.source for packet in _packets(path)).most_common(1)
+    busiest = Counter(packet.source for packet in packets(path)).most_common(1)
     if not busiest:
         raise BadInput(f"{path}: has no packet of TCP or UDP over IP")
     end, numbers, last, modulus = sequence.offset + sequence.size, [], None, 256**sequence.size
-    for packet in _packets(path):
+    for packet in packets(path):
         if packet.source != busiest[0][0] or len(packet.payload) < end:
             continue
         number = int.from_bytes(packet.payload[sequence.offset : end], "big")
@@ -177,7 +181,8 @@ def _gaps_of(path: Path, sequence: Sequence | None) -> Verdicts:
     return _gaps(path, numbers)
 
 
-def _packets(path: Path) -> Iterator[Packet]:
+def packets(path: Path) -> Iterator[Packet]:
+    """The packets of TCP and UDP of a capture, in its order. Raises BadInput, which names the file."""
     try:
         with path.open("rb") as file:
             yield from _packets_in(file, path)
@@ -200,16 +205,16 @@ def _packets_in(file: BinaryIO, path: Path) -> Iterator[Packet]:
         raise BadInput(
             f"{path}: its packets have link headers of type {link}; Ethernet, cooked and raw are read"
         )
-    for _, frame in reader:
+    for at_s, frame in reader:
         try:
-            packet = _packet_of(frame, link)
+            packet = _packet_of(frame, link, float(at_s))
         except (dpkt.Error, IndexError):
             continue  # a frame that is no whole packet
         if packet is not None:
             yield packet
 
 
-def _packet_of(frame: bytes, link: int) -> Packet | None:
+def _packet_of(frame: bytes, link: int, at_s: float) -> Packet | None:
     if link in _RAW_IP:
         ip = dpkt.ip6.IP6(frame) if frame[0] >> 4 == 6 else dpkt.ip.IP(frame)
     else:
@@ -218,7 +223,8 @@ def _packet_of(frame: bytes, link: int) -> Packet | None:
         return None
     transport = ip.data
     transport.sum = 1  # many hosts leave it to their network card; 0 would be computed
-    return Packet(f"{ip.src.hex()}:{transport.sport}", bytes(transport), bytes(transport.data))
+    source, destination = f"{ip.src.hex()}:{transport.sport}", f"{ip.dst.hex()}:{transport.dport}"
+    return Packet(at_s, source, destination, bytes(transport), bytes(transport.data))
 
 
 # qlog

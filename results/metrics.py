@@ -1173,6 +1173,21 @@ SERIES = (
         ),
     ),
     Series(
+        "fec",
+        "What repair has come to, a row for each change.",
+        (
+            _TIME,
+            _CONNECTION,
+            Column("repair_sent", "packets", "Repair packets sent up to then."),
+            Column("repair_received", "packets", "Repair packets received up to then."),
+            Column(
+                "packets_rebuilt",
+                "packets",
+                "Packets rebuilt up to then, those that came after all included.",
+            ),
+        ),
+    ),
+    Series(
         "content",
         "Each datagram with data of a transfer that its sender sent, up to the one with the end: those of at"
         " least half a packet since the content began, and that one.",

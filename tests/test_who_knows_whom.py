@@ -51,6 +51,7 @@ ROOMS = {
     "runners.campaign": {
         *("designs", "dropper", "results.store", "topologies"),
         "results.analysis.deciding",  # where a campaign may stop
+        "results.analysis.course",  # what a replay recorded, to be drawn
         *("runners.refusal", "runners.probe", "runners.implementations", "runners.workloads"),
         *("runners.sandbox", "runners.tasks", "runners.trial", "runners.calibration", "runners.engines"),
     },

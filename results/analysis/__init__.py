@@ -41,3 +41,8 @@ __getattr__ = names_of(
         "pairing": ("Pairing", "baseline_of", "comparisons", "left_out", "paired"),
     },
 )
+
+
+def __dir__() -> list[str]:
+    """What a notebook offers behind the package's name."""
+    return sorted(__all__)

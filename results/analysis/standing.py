@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -15,7 +16,7 @@ import pandas as pd
 from fecbench.results.analysis import comparison, frames
 from fecbench.results.metrics import of_workloads
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import CampaignInfo, State
+from fecbench.results.store.records import STATES, CampaignInfo, Place, State
 
 _NUMBER = re.compile(r"\d[\d.,:]*")
 
@@ -26,7 +27,7 @@ class Standing:
 
     campaign: CampaignInfo
     states: dict[State, int]
-    """Of the trials that count."""
+    """Of the trials that count, of those that are wanted."""
     invalid: dict[str, int]
     """How many runs were invalid by each cause, those included that were run again."""
     held: int
@@ -35,6 +36,8 @@ class Standing:
     """Changes while a harness is alive."""
     answers: pd.DataFrame
     """`comparison.of_frame`."""
+    planned: int
+    """Trials that are wanted: all, or those of the filters of the newest start."""
 
     @property
     def done(self) -> int:
@@ -42,12 +45,8 @@ class Standing:
         return sum(self.states.values()) - self.states.get("invalid", 0)
 
     @property
-    def planned(self) -> int:
-        return self.campaign.planned_trials
-
-    @property
     def has_ended(self) -> bool:
-        """Whether every planned trial was run, and none is being run again."""
+        """Whether every trial that is wanted was run, and none is being run again."""
         return sum(self.states.values()) >= self.planned and not self.held
 
 
@@ -55,16 +54,61 @@ def standing(database: Database, campaign: CampaignInfo) -> Standing:
     """Return how a campaign stands. Raises DatabaseError when it cannot be read."""
     starts = database.starts(campaign.id)
     held = len(database.claims(campaign.id))
-    states = database.states_of(campaign.id)
     trials = frames.trials(database, campaign, set(of_workloads(campaign).values()))
+    newest = starts[-1].provenance if starts else {}
+    wanted = _Wanted(campaign, newest.get("filters", ()))
+    states = wanted.states(trials)
     return Standing(
         campaign=campaign,
         states=states,
         invalid=by_cause(database.invalid_reasons(campaign.id)),
         held=held,
-        pulse=(sum(states.values()), len(starts), *(start.beat for start in starts)),
+        planned=wanted.planned,
+        pulse=(len(trials), len(starts), *(start.beat for start in starts)),
         answers=comparison.of_frame(trials, campaign),
     )
+
+
+class _Wanted:
+    """The trials of a campaign that a start was to run: those that meet its filters."""
+
+    def __init__(self, campaign: CampaignInfo, filters: Sequence[str]) -> None:
+        self._campaign = campaign
+        self._values: dict[str, set[str]] = {}
+        for text in filters:
+            field, _, value = text.partition("=")
+            self._values.setdefault(field, set()).add(value)
+
+    @property
+    def planned(self) -> int:
+        """How many there are, in a place that has stopped as many as it has."""
+        campaign = self._campaign
+        if not self._values:
+            return campaign.planned_trials
+        variants = sum(self._meets("variant", variant["label"]) for variant in campaign.variants)
+        places = [
+            (workload["label"], point)
+            for workload in campaign.workloads
+            for point in range(len(campaign.points))
+            if self._meets("workload", workload["label"]) and self._meets("point", point)
+        ]
+        return variants * sum(self._repetitions(place) for place in places)
+
+    def states(self, trials: pd.DataFrame) -> dict[State, int]:
+        """How many of those that were run came to each state."""
+        chosen = trials
+        for field, values in self._values.items():
+            chosen = chosen[chosen[field].astype(str).isin(values)]
+        counts = chosen["state"].astype(str).value_counts()
+        return {state: int(counts[state]) for state in STATES if counts.get(state, 0)}
+
+    def _repetitions(self, place: Place) -> int:
+        stop = self._campaign.stops.get(place)
+        repetitions = self._campaign.repetitions if stop is None else stop.repetitions
+        return sum(self._meets("repetition", repetition) for repetition in range(repetitions))
+
+    def _meets(self, field: str, value: object) -> bool:
+        return field not in self._values or str(value) in self._values[field]
 
 
 def by_cause(reasons: dict[str, int]) -> dict[str, int]:

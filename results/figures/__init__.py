@@ -17,6 +17,7 @@ from fecbench.results.lazy import names_of
 if TYPE_CHECKING:
     from fecbench.results.analysis.workload_names import workload_names
     from fecbench.results.figures.choosing import choice_map
+    from fecbench.results.figures.course import course_over_time
     from fecbench.results.figures.distributions import (
         boxes,
         dct,
@@ -41,6 +42,7 @@ __all__ = [
     "benefit_map",
     "boxes",
     "choice_map",
+    "course_over_time",
     "dct",
     "ecdf_panels",
     "effects",
@@ -67,6 +69,7 @@ __getattr__ = names_of(
     __name__,
     {
         "choosing": ("choice_map",),
+        "course": ("course_over_time",),
         "distributions": ("boxes", "dct", "ecdf_panels", "points", "ratio_ecdf", "workload_names"),
         "explanation": ("benefit_map", "effects"),
         "gains": ("gains_map",),
@@ -79,3 +82,8 @@ __getattr__ = names_of(
         "video": ("pictures", "scores", "session_over_time", "sessions"),
     },
 )
+
+
+def __dir__() -> list[str]:
+    """What a notebook offers behind the package's name."""
+    return sorted(__all__)

@@ -119,11 +119,12 @@ def _provenance_of(request: Request) -> dict[str, Any]:
     of_ends = {} if request.interop is None else {"interop": dict(request.interop)}
     times = experiment.processor_times if request.engine == "virtual" else {}
     of_processors = {"processor": times} if times else {}
+    of_filters = {"filters": list(request.filters)} if request.filters else {}
     of_timers = {"timed_by_harness": labels} if (labels := experiment.timed_by_harness) else {}
     return (
         collected
         | {"jobs": request.jobs, **experiment.documents}
-        | {**of_processors, **of_timers, **of_sample, **of_ends}
+        | {**of_filters, **of_processors, **of_timers, **of_sample, **of_ends}
     )
 
 

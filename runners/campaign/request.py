@@ -47,6 +47,8 @@ class Request:
     experiment: Experiment
     keys: Sequence[TrialKey]
     """The trials that are wanted, in order of running."""
+    filters: Sequence[str] = ()
+    """By which they were chosen of all."""
     name: str
     """Of the campaign."""
     backend: Carrier
@@ -107,6 +109,7 @@ def request(
     return Request(
         experiment=experiment,
         keys=keys,
+        filters=tuple(filters),
         name=name or design.name,
         backend=carrier,
         jobs=jobs,

@@ -20,7 +20,7 @@ from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
 from fecbench.runners.campaign.against_itself import against_itself
 from fecbench.runners.campaign.request import Request, request
-from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console import arguments, completion
 from fecbench.runners.commands.console.choice import (
     comparing,
     design_of,
@@ -55,7 +55,7 @@ class _WithFormerForm(TyperGroup):
             args = ["hosts", *(argument for argument in args if argument != HOSTS)]
         elif rest and rest[0] in self.commands:
             args = [rest[0], *flags, *rest[1:]]
-        elif args and "--help" not in args:
+        elif args and not {"-h", "--help"} & set(args):
             args = [FORMER, *args]
         return super().parse_args(ctx, args)
 
@@ -66,7 +66,10 @@ aa = typer.Typer(
     help="Compare what should be equal; the exit status is 1 when a difference is found.",
 )
 
-Variant = Annotated[str, typer.Option(help="The label of the variant to run against itself.")]
+Variant = Annotated[
+    str,
+    typer.Option(help="The label of the variant to run against itself.", autocompletion=completion.variants),
+]
 AgainstJobs = Annotated[
     str, typer.Option(metavar="N|auto", help="Run the design with so many at a time first, then with --jobs.")
 ]
@@ -175,7 +178,9 @@ def hosts(
 def former(
     db: arguments.Database = arguments.DATABASE,
     metric: arguments.Metric = "",
-    design: Annotated[Path | None, typer.Argument(metavar="DESIGN")] = None,
+    design: Annotated[
+        Path | None, typer.Argument(metavar="DESIGN", autocompletion=completion.designs)
+    ] = None,
     variant: Variant = "",
     resume: arguments.Resume = False,
     jobs: arguments.Jobs = "1",

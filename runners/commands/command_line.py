@@ -3,6 +3,7 @@
 import signal
 import sys
 from importlib import import_module
+from itertools import pairwise
 from types import FrameType
 from typing import Annotated, Any, NoReturn
 
@@ -12,7 +13,8 @@ from typer.core import TyperCommand, TyperGroup
 import fecbench
 from fecbench.checkout import REPOSITORY, is_whole
 from fecbench.errors import BAD_INPUT, status_of
-from fecbench.runners.commands.console import passwords, steps, terminal
+from fecbench.runners.commands.console import completion, passwords, steps, terminal
+from fecbench.runners.commands.console.examples import EXAMPLES
 from fecbench.runners.commands.console.passwords import without_passwords
 from fecbench.runners.commands.console.terminal import one_line
 
@@ -54,6 +56,9 @@ MODULES = {"list": "listing"}
 class Unloaded(TyperCommand):
     """A command whose module is loaded when it is called."""
 
+    _completion: completion.Completion | None = None
+    """Of the word that a shell completes, where the command need not be loaded for it."""
+
     def load(self) -> Any:
         """The command itself."""
         assert self.name
@@ -63,15 +68,57 @@ class Unloaded(TyperCommand):
             alone = typer.Typer(add_completion=False)
             alone.command(self.name)(command)
             command = alone
-        return typer.main.get_command(command)
+        loaded = typer.main.get_command(command)
+        _begin_with_example(loaded, self.name)
+        return loaded
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        if extra.get("resilient_parsing"):  # a shell completes a word
+            assert self.name
+            self._completion = completion.known(self.name, args)
+            if self._completion is not None:
+                return super().make_context(info_name, [], parent=parent, **extra)
         command = self.load()
         # `-v` may stand behind the command, too.
         verbose = next(option for option in parent.command.params if option.name == "verbose")
         for leaf in getattr(command, "commands", {"": command}).values():
             leaf.params.append(verbose)
-        return command.make_context(info_name, args, parent=parent, **extra)
+        whole = _with_values_left_out(args, command)
+        return command.make_context(info_name, whole, parent=parent, **extra)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """What the word may become."""
+        if self._completion is None:
+            return super().shell_complete(ctx, incomplete)
+        return [
+            completion.Offer(word) if isinstance(word, str) else completion.Offer(*word)
+            for word in self._completion(incomplete)
+        ]
+
+
+def _begin_with_example(command: Any, words: str) -> None:
+    """Put an example before the help of a command, or of each command of a group and of the group itself, and
+    make one line of each paragraph: the terminal breaks it."""
+    for name, leaf in getattr(command, "commands", {}).items():
+        _begin_with_example(leaf, f"{words} {name}")
+    example = next(line for named, line in EXAMPLES.items() if f"{named} ".startswith(f"{words} "))
+    paragraphs = [" ".join(part.split()) for part in (command.help or "").split("\n\n")]
+    command.help = "\n\n".join([f"Example: {example}", *paragraphs])
+
+
+def _with_values_left_out(args: list[str], command: Any) -> list[str]:
+    """The words of a command with an empty value behind each option that may stand without one, and does: its
+    metavar is in brackets."""
+    optional = {
+        name
+        for option in command.params
+        if str(option.metavar).startswith("[") and option.param_type_name == "option"
+        for name in option.opts
+    }
+    words = []
+    for word, following in pairwise([*args, "-"]):
+        words += [word, ""] if word in optional and following.startswith("-") else [word]
+    return words
 
 
 class Commands(TyperGroup):
@@ -88,6 +135,7 @@ app = typer.Typer(
     help="In which networks does forward erasure correction help QUIC, by how much, and at what cost?",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -147,7 +195,7 @@ def main() -> NoReturn:
     terminal.tame()
     passwords.hide()
     try:
-        status = app(standalone_mode=False)
+        status = app(prog_name="fecbench", standalone_mode=False)
     except typer.TyperException as error:
         # Without any argument, the help has been printed, and there is nothing else to say.
         _end(error.format_message() and f"{error.format_message()} (see fecbench --help)", BAD_INPUT)

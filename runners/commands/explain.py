@@ -12,7 +12,7 @@ from fecbench.results.analysis.margins import percent
 from fecbench.results.analysis.rules import Rule
 from fecbench.results.figures import explanation as figures
 from fecbench.results.figures.saving import Folder, stem
-from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console import arguments, completion
 from fecbench.runners.commands.console.choice import comparing, one_campaign, open_database
 from fecbench.runners.commands.console.destination import check_folder
 from fecbench.runners.commands.console.document import print_document
@@ -23,9 +23,18 @@ from fecbench.runners.refusal import Refusal
 def explain(
     db: arguments.Database = arguments.DATABASE,
     campaign: arguments.Campaign = "",
-    variant: Annotated[str, typer.Option(help="The variant; by default all that have a baseline.")] = "",
+    variant: Annotated[
+        str,
+        typer.Option(
+            help="The variant; by default all that have a baseline.", autocompletion=completion.variants
+        ),
+    ] = "",
     baseline: Annotated[
-        str, typer.Option(help="Compare with this variant, not with what the design says.")
+        str,
+        typer.Option(
+            help="Compare with this variant, not with what the design says.",
+            autocompletion=completion.variants,
+        ),
     ] = "",
     metric: arguments.Metric = "",
     margin: arguments.Margin = None,

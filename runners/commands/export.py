@@ -7,7 +7,7 @@ import typer
 
 from fecbench.results.reading import Campaign, Table
 from fecbench.results.store.export import SUFFIXES, write
-from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console import arguments, completion
 from fecbench.runners.commands.console.choice import one_campaign, open_database
 from fecbench.runners.commands.console.destination import check_file, writing
 from fecbench.runners.commands.console.terminal import say
@@ -30,9 +30,19 @@ def export(
     ] = "trials",
     metrics: Annotated[
         list[str] | None,
-        typer.Option("--metric", metavar="NAME", help="Only this metric of the trials; repeatable."),
+        typer.Option(
+            "--metric",
+            metavar="NAME",
+            help="Only this metric of the trials; repeatable.",
+            autocompletion=completion.metrics,
+        ),
     ] = None,
-    series: Annotated[str, typer.Option(help="Which series, cwnd for example; with --table series.")] = "",
+    series: Annotated[
+        str,
+        typer.Option(
+            help="Which series, cwnd for example; with --table series.", autocompletion=completion.series
+        ),
+    ] = "",
     p1203: Annotated[
         Path | None,
         typer.Option(

@@ -10,7 +10,7 @@ import typer
 
 from fecbench.hints import nearest
 from fecbench.runners import scratch
-from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console import arguments, completion
 from fecbench.runners.commands.console.choice import implementations_in
 from fecbench.runners.commands.console.destination import check_own_folder, fill_own_folder
 from fecbench.runners.commands.console.document import print_document
@@ -35,7 +35,11 @@ def implementations(
     folders: arguments.ImplementationFolders = None,
     check: Annotated[
         str,
-        typer.Option(metavar="NAME", help="Start this one, and say what of the contract it breaks."),
+        typer.Option(
+            metavar="NAME",
+            help="Start this one, and say what of the contract it breaks.",
+            autocompletion=completion.implementations,
+        ),
     ] = "",
     keep: Annotated[
         Path | None,

@@ -146,10 +146,7 @@ def import_losses(
     sequence: SequenceNumbers = None,
     as_json: arguments.Json = False,
 ) -> None:
-    """Make a pattern of recorded losses: a list, a qlog, or packet captures of both sides.
-
-    Example: fecbench losses import sender.pcapng --received receiver.pcapng
-    """
+    """Make a pattern of recorded losses: a list, a qlog, or packet captures of both sides."""
     from fecbench.dropper import recordings
 
     lost = _recorded(file, received, sequence)

@@ -5,15 +5,23 @@ from pathlib import Path
 from typing import Any
 
 from fecbench.runners.campaign import by_hand
+from fecbench.runners.campaign.course import course_of
 from fecbench.runners.campaign.replay import Replay
 from fecbench.runners.campaign.replay import replay as run_again
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.choice import implementations_in, one_trial, open_database
-from fecbench.runners.commands.console.destination import check_own_folder, fill_own_folder
+from fecbench.runners.commands.console.destination import (
+    check_own_folder,
+    checked_plot,
+    fill_own_folder,
+    writing,
+)
 from fecbench.runners.commands.console.document import print_document, trial_document
 from fecbench.runners.commands.console.running import note_free_simulators
 from fecbench.runners.commands.console.tables import print_table, table_of
 from fecbench.runners.commands.console.terminal import note, say
+from fecbench.runners.implementations.finding import Implementations
+from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import isolation
 
 REPORT = "replay.json"
@@ -24,7 +32,8 @@ BY_HAND = "by-hand"
 
 def replay(
     trial: arguments.Trial,
-    output: arguments.OutputFolder,
+    output: arguments.OptionalOutputFolder = None,
+    plot: arguments.TrialPlot = None,
     db: arguments.Database = arguments.DATABASE,
     campaign: arguments.Campaign = "",
     implementations: arguments.ImplementationFolders = None,
@@ -33,11 +42,19 @@ def replay(
     """Run a trial again as it was and record everything; 0 when state and losses are the same, and in virtual
     time everything else.
 
-    The folder holds packet captures, qlog, TLS secrets, every series that the implementations leave,
-    replay.json with both runs, and by-hand/, from which both programs can be started over loopback. The
-    database is not changed.
+    --plot draws it over time: bytes sent and arrived, packets lost, repair and what it rebuilt, the
+    congestion window, the RTT.
+
+    The folder of --output holds packet captures, qlog, TLS secrets, every series that the implementations
+    leave, replay.json with both runs, and by-hand/, from which both programs can be started over loopback.
+    The database is not changed.
     """
-    check_own_folder("--output", output, REPORT)
+    if output is None and plot is None:
+        raise Refusal(f"replay {trial}: give --output FOLDER for all that it records, --plot, or both")
+    if output is not None:
+        check_own_folder("--output", output, REPORT)
+    if plot is not None:
+        plot = checked_plot(plot, trial)
     known = implementations_in(implementations)
     with open_database(db) as database:
         info, stored = one_trial(database, campaign, trial)
@@ -45,9 +62,11 @@ def replay(
             isolation.require("fecbench replay")
         else:
             note_free_simulators()
-        output.mkdir(parents=True, exist_ok=True)
+        if output is not None:
+            output.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=output) as folder:
-            result = run_again(info, stored, known, Path(folder) / "trial")
+            left = Path(folder) / "trial"
+            result = run_again(info, stored, known, left)
             document: dict[str, Any] = {
                 "same": result.same,
                 "defaults": result.defaults,
@@ -55,22 +74,49 @@ def replay(
                 "recorded": trial_document(info, result.recorded),
                 "replayed": trial_document(info, result.replayed),
             }
-            started_by_hand = output.absolute() / BY_HAND
-            # Endpoints of the interop contract have a root of their own, which the harness makes.
-            left = None if result.task is None or result.task.has_interop else result.task
-            if left is not None:
-                by_hand.leave(left, known, Path(folder) / "trial" / BY_HAND, started_by_hand)
-            fill_own_folder(output, Path(folder) / "trial", REPORT, document)
+            if plot is not None:
+                _draw(result, left, plot)
+            programs = None if output is None else _keep(result, known, left, output, document)
     for difference in result.differences:
         note(difference)
     if as_json:
         print_document(document)
     else:
         _print_comparison(document["recorded"], document["replayed"])
-        say(f"{comparison(result)}; artefacts in {output}")
-        if left is not None:
-            say(f"its programs by hand, over loopback: {by_hand.start_with(started_by_hand)}")
+        say(comparison(result) + (f"; artefacts in {output}" if output is not None else ""))
+        if plot is not None:
+            say(f"figure {plot}")
+        if programs is not None:
+            say(f"its programs by hand, over loopback: {programs}")
     return 0 if result.same else 1
+
+
+def _keep(
+    result: Replay, known: Implementations, left: Path, output: Path, document: dict[str, Any]
+) -> str | None:
+    """Move what the trial left into the folder; how its programs are started by hand, if they can be."""
+    by_hand_folder = output.absolute() / BY_HAND
+    # Endpoints of the interop contract have a root of their own, which the harness makes.
+    task = None if result.task is None or result.task.has_interop else result.task
+    if task is not None:
+        by_hand.leave(task, known, left / BY_HAND, by_hand_folder)
+    fill_own_folder(output, left, REPORT, document)
+    return None if task is None else by_hand.start_with(by_hand_folder)
+
+
+def _draw(result: Replay, left: Path, plot: Path) -> None:
+    """Draw the trial over time, and say what it does not tell."""
+    from fecbench.results.figures import NothingToDraw, course_over_time, save
+
+    course = course_of(result, left)
+    try:
+        figure = course_over_time(course)
+    except NothingToDraw as nothing:
+        raise Refusal(f"--plot {plot}: {nothing}") from None
+    with writing("--plot", plot):
+        save(figure, plot)
+    for line in course.notes:
+        note(line)
 
 
 def comparison(result: Replay) -> str:

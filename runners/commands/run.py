@@ -10,7 +10,7 @@ from fecbench.hints import nearest
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, State
 from fecbench.runners.campaign.request import Keep, Kept, Request, request
-from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console import arguments, completion
 from fecbench.runners.commands.console.choice import design_of, implementations_in, open_database
 from fecbench.runners.commands.console.destination import check_folder
 from fecbench.runners.commands.console.document import print_document
@@ -32,7 +32,12 @@ def run(
     design: arguments.DesignFile,
     db: arguments.Database = arguments.DATABASE,
     name: Annotated[
-        str, typer.Option("--campaign", help="The campaign's name; by default the design's.")
+        str,
+        typer.Option(
+            "--campaign",
+            help="The campaign's name; by default the design's.",
+            autocompletion=completion.campaigns,
+        ),
     ] = "",
     resume: arguments.Resume = False,
     retry: Annotated[
@@ -67,6 +72,7 @@ def run(
             "--filter",
             help="Only these trials: variant=…, workload=…, point=… or repetition=…; a field's values are"
             " alternatives.",
+            autocompletion=completion.filters,
         ),
     ] = None,
     no_calibrate: arguments.NoCalibrate = False,

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from fecbench.results.analysis import agreement, frames, starts
+from fecbench.results.analysis import agreement, course, frames, starts
 from fecbench.results.analysis import hosts as of_hosts
 from fecbench.results.metrics import DEFAULT, of_workloads
 from fecbench.results.store.database import PAGE_TRIALS, Database
 from fecbench.results.store.records import CampaignInfo, StoredTrial
-from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console import arguments, completion
 from fecbench.runners.commands.console.choice import (
     campaigns_of,
     comparing,
@@ -21,12 +21,12 @@ from fecbench.runners.commands.console.choice import (
     one_trial,
     open_database,
 )
-from fecbench.runners.commands.console.destination import check_file, writing
+from fecbench.runners.commands.console.destination import checked_plot, writing
 from fecbench.runners.commands.console.document import database_document, print_document, whole_trial_document
 from fecbench.runners.commands.console.one_trial import print_trial
 from fecbench.runners.commands.console.summary import print_summary, states_line
 from fecbench.runners.commands.console.tables import print_table, table_of
-from fecbench.runners.commands.console.terminal import say
+from fecbench.runners.commands.console.terminal import note, say
 from fecbench.runners.refusal import Refusal
 
 _MOST_DOUBTFUL = 1000  # trials that are listed without being asked for
@@ -35,7 +35,11 @@ _ROWS_OF_A_TABLE = 10_000  # as wide as its widest cell, so a table is in memory
 
 def show(
     trial: Annotated[
-        int | None, typer.Argument(help="Everything of the trial of this number, which --trials tells.")
+        int | None,
+        typer.Argument(
+            help="Everything of the trial of this number, which --trials tells.",
+            autocompletion=completion.trials,
+        ),
     ] = None,
     db: arguments.Database = arguments.DATABASE,
     campaign: arguments.Campaign = "",
@@ -59,12 +63,13 @@ def show(
             " same each time. With --json one for all metrics, too.",
         ),
     ] = False,
-    plot: arguments.Plot = None,
+    plot: arguments.TrialPlot = None,
     as_json: arguments.Json = False,
 ) -> None:
     """Show what a results database holds, or everything of one trial.
 
-    --plot draws one trial over time: a session of video, or what its variant asks for, series = ["cwnd"].
+    --plot draws what is stored of one trial: which packets were lost, a session of video, and what its
+    variant asks for, series = ["cwnd", "fec"]. fecbench replay TRIAL --plot draws all of it, over time.
     """
     if trial is not None and (trials or overhead or metric):
         raise Refusal(f"--trials, --overhead and --metric are of all trials: leave out {trial}")
@@ -74,10 +79,10 @@ def show(
         )
     if first_attempts and (trial is not None or trials or overhead or as_json):
         raise Refusal("--first-attempts is of the table of ratios: leave out what asks for something else")
-    if plot is not None and trial is None:
-        raise Refusal(f"--plot {plot}: draws one trial: fecbench show TRIAL --plot {plot}")
     if plot is not None:
-        check_file("--plot", plot, arguments.DRAWN)
+        if trial is None:
+            raise Refusal("--plot: draws one trial: fecbench show TRIAL --plot FILE.png")
+        plot = checked_plot(plot, trial)
     if digest and (trial is not None or trials or overhead or metric or first_attempts):
         raise Refusal("--digest is of all trials of a campaign: leave out what asks for something else")
     if hosts and (trial is not None or trials or overhead or metric or first_attempts or digest):
@@ -150,28 +155,23 @@ def _about_hosts(database: Database, info: CampaignInfo) -> list[str]:
 
 
 def _draw(database: Database, stored: StoredTrial, path: Path) -> None:
-    from fecbench.results.figures import NothingToDraw, save, session_over_time, trial_over_time
+    from fecbench.results.figures import NothingToDraw, course_over_time, save, session_over_time
 
     series = frames.series_of(database, stored)
-    if not series:
-        remedy = 'its variant must ask for some: series = ["cwnd"]'
-        why = f"it is {stored.record.state}" if _was_asked_for_series(stored) else remedy
-        raise Refusal(f"--plot {path}: trial {stored.id} left no series: {why}")
+    known = course.of_record(stored, database.series_of(stored.id))
     try:
         if {"segments", "stalls"} <= series.keys():
             levels = stored.record.task["pairs"][0]["session"]["ladder"]["levels"]
             figure = session_over_time(series["segments"], series["stalls"], levels, stored.id)
         else:
-            figure = trial_over_time(series, stored.id)
+            others = {name: rows for name, rows in series.items() if not course.is_read(name, map(str, rows))}
+            figure = course_over_time(known, others)
+            for line in known.notes:
+                note(f"{line}: fecbench replay {stored.id} --plot draws it")
     except NothingToDraw as nothing:
-        raise Refusal(f"--plot {path}: {nothing}") from None
+        raise Refusal(f"--plot {path}: {nothing} fecbench replay {stored.id} --plot runs it again") from None
     with writing("--plot", path):
         save(figure, path)
-
-
-def _was_asked_for_series(stored: StoredTrial) -> bool:
-    pairs = stored.record.task.get("pairs", [])
-    return any(end.get("series") for pair in pairs for end in (pair["client"], pair["server"]))
 
 
 def _print_campaigns(

@@ -40,8 +40,8 @@ def watch(
 ) -> int:
     """Show how a campaign goes on, by default the newest: trials, rate, time left, and the answer so far.
 
-    It ends with the campaign: with 0, or with 1 when some trials are not ok or nobody runs the rest. --json
-    prints how it stands now, and ends.
+    It ends with the campaign, or with what its newest start was to run of it (fecbench run --filter): with 0,
+    or with 1 when some trials are not ok or nobody runs the rest. --json prints how it stands now, and ends.
     """
     with open_database(db) as database:
         name = campaigns_of(database, campaign, samples=True)[-1].name

@@ -8,6 +8,10 @@ from typing import IO
 from fecbench.topologies.topology import Host
 
 LIMIT_S = 5.0
+_LONGEST_BYTES = 4096
+_BUFFER_KIB = 16384
+"""A place in the buffer has room for the longest packet, by default 256 KiB: of 2 MiB, 8 packets would be
+all that a burst may have, and what comes besides is in no capture."""
 
 
 def start(hosts: Sequence[tuple[Host, Path]], port: int) -> list[subprocess.Popen[bytes]]:
@@ -18,7 +22,8 @@ def start(hosts: Sequence[tuple[Host, Path]], port: int) -> list[subprocess.Pope
 def _capture(host: Host, file: Path, port: int) -> subprocess.Popen[bytes]:
     what = ["-i", "any", "-n", "port", str(port)]
     # Each packet is written as it comes: none is in a buffer when the recording is ended.
-    arguments = ["tcpdump", "--immediate-mode", "-U", "-Z", "root", "-w", str(file), *what]
+    room = ["-s", str(_LONGEST_BYTES), "-B", str(_BUFFER_KIB)]
+    arguments = ["tcpdump", "--immediate-mode", "-U", *room, "-Z", "root", "-w", str(file), *what]
     process: subprocess.Popen[bytes] = host.popen(arguments, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
     assert process.stderr
     _await_line(process.stderr, b"listening on", f"tcpdump in {host.name}")

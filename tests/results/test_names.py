@@ -16,6 +16,7 @@ from fecbench.results import analysis, figures
 def test_a_package_offers_every_name_that_it_lists(package: Any) -> None:
     for name in package.__all__:
         assert callable(getattr(package, name)), name
+    assert set(dir(package)) == set(package.__all__)
 
 
 def test_a_name_that_a_package_lacks_is_an_attribute_error() -> None:

@@ -1,7 +1,7 @@
 //! Client and server: what an endpoint does with its stack, from its start to its report.
 
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{self, BufWriter};
 use std::time::Instant;
 
 use host::contract::{Event, Metrics, Role, Workload};
@@ -14,10 +14,11 @@ use crate::hq::{self, Answers, Request};
 use crate::messages::Exchange;
 use crate::options::Http;
 use crate::paths::PathCounters;
-use crate::sent::{self, Progress};
+use crate::sent::{self, ContentSeries, Progress};
+use crate::series::{Congestion, Repair, Series, Values as _};
 use crate::stack::{Application, Stack};
 use crate::surroundings::{Randomness, Surroundings};
-use crate::{Assignment, NoqFec, h3, paths, series, settings};
+use crate::{Assignment, NoqFec, h3, paths, settings};
 
 /// Datagrams that are received before others are sent.
 const BATCH: usize = 64;
@@ -350,8 +351,11 @@ struct Side {
 
 impl Side {
     fn new(assignment: Assignment, mut stack: Stack<Work>) -> Self {
-        if assignment.series(series::NAME).is_some() {
+        if assignment.series(Congestion::NAME).is_some() {
             stack.record_congestion();
+        }
+        if assignment.series(Repair::NAME).is_some() {
+            stack.record_repair();
         }
         if assignment.series(sent::NAME).is_some() {
             stack.record_contents(assignment.options.packet_size);
@@ -387,16 +391,25 @@ impl Side {
         Ok(())
     }
 
+    /// Writes a series, if it was asked for.
+    fn leave<S>(
+        &self,
+        name: &str,
+        series: Option<&S>,
+        write: impl Fn(&S, &mut BufWriter<File>) -> io::Result<()>,
+    ) -> Result<(), String> {
+        let (Some(path), Some(series)) = (self.assignment.series(name), series) else {
+            return Ok(());
+        };
+        let written = File::create(&path).and_then(|file| write(series, &mut BufWriter::new(file)));
+        written.map_err(|error| format!("series {name}: {}: {error}", path.display()))
+    }
+
     /// Writes the series that were asked for.
     fn leave_series(&self, host: &impl Host) -> Result<(), String> {
-        if let (Some(path), Some(series)) = (self.assignment.series(series::NAME), self.stack.congestion()) {
-            let written = File::create(&path).and_then(|file| series.write(&mut BufWriter::new(file)));
-            written.map_err(|error| format!("series {}: {}: {error}", series::NAME, path.display()))?;
-        }
-        if let (Some(path), Some(series)) = (self.assignment.series(sent::NAME), self.stack.contents()) {
-            let written = File::create(&path).and_then(|file| series.write(&mut BufWriter::new(file)));
-            written.map_err(|error| format!("series {}: {}: {error}", sent::NAME, path.display()))?;
-        }
+        self.leave(Congestion::NAME, self.stack.congestion(), Series::write)?;
+        self.leave(Repair::NAME, self.stack.repair(), Series::write)?;
+        self.leave(sent::NAME, self.stack.contents(), ContentSeries::write)?;
         let Some(path) = self.assignment.series(messages::NAME) else {
             return Ok(());
         };

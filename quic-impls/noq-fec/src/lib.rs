@@ -13,7 +13,7 @@
 //! | [`scheduler`] | which of several paths takes the next packet of data |
 //! | [`schemes`] | codes and controllers as FEC schemes of noq-proto |
 //! | [`ends`] | where messages end among what is sent |
-//! | [`series`] | congestion windows over time |
+//! | [`series`] | congestion windows and repair over time |
 //! | [`sent`] | which datagrams have content |
 //! | [`surroundings`] | what is around an endpoint: randomness, what day it is, what it records |
 //! | [`olia`] | congestion control that paths have in common |
@@ -51,6 +51,7 @@ use endpoint::{Endpoint, Prepared};
 use ends::MessageEnds;
 use options::{Http, Options};
 use scheduler::Scheduling;
+use series::{Congestion, Repair, Values as _};
 use surroundings::{Seed, Surroundings};
 
 /// The implementation, as impl.toml declares it.
@@ -62,7 +63,7 @@ pub type Assignment = contract::Assignment<Options>;
 impl Implementation for NoqFec {
     const NAME: &'static str = "noq-fec";
     const WORKLOADS: &'static [&'static str] = &["download", "upload", "messages", host::requests::NAME];
-    const SERIES: &'static [&'static str] = &[series::NAME, sent::NAME, host::messages::NAME];
+    const SERIES: &'static [&'static str] = &[Congestion::NAME, Repair::NAME, sent::NAME, host::messages::NAME];
     const HAS_CERTIFICATES: bool = true;
 
     type Options = Options;

@@ -1,13 +1,18 @@
-//! The series `cwnd`: congestion windows over time, a row for each change. Its memory is bounded: a long transfer
-//! keeps fewer rows, evenly.
+//! The series `cwnd` and `fec`: congestion windows, and what repair has come to, over time, a row for each change. Their memory
+//! is bounded: a long transfer keeps fewer rows, evenly.
 
+use std::fmt::{self, Display, Formatter};
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-pub const NAME: &str = "cwnd";
-
 /// Most rows that are kept, apart from the last one of each connection. Such a file has less than 16 MiB.
 const LIMIT: usize = 200_000;
+
+/// What a row has of a connection, as its values are printed between commas.
+pub trait Values: Copy + PartialEq + Display {
+    const NAME: &'static str;
+    const COLUMNS: &'static str;
+}
 
 /// What congestion control knows of a connection's path.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,40 +23,72 @@ pub struct Congestion {
     pub smoothed_rtt: Duration,
 }
 
-/// The congestion of all connections of an endpoint over time, which begins with the first of them.
+impl Values for Congestion {
+    const NAME: &'static str = "cwnd";
+    const COLUMNS: &'static str = "congestion_window_bytes,bytes_in_flight,smoothed_rtt_ms";
+}
+
+impl Display for Congestion {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        let Self { window_bytes, bytes_in_flight, smoothed_rtt } = self;
+        write!(out, "{window_bytes},{bytes_in_flight},{:.3}", 1e3 * smoothed_rtt.as_secs_f64())
+    }
+}
+
+/// What a connection has counted of repair.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Repair {
+    pub sent: u64,
+    pub received: u64,
+    /// Packets rebuilt, whether or not they came after all.
+    pub rebuilt: u64,
+}
+
+impl Values for Repair {
+    const NAME: &'static str = "fec";
+    const COLUMNS: &'static str = "repair_sent,repair_received,packets_rebuilt";
+}
+
+impl Display for Repair {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        write!(out, "{},{},{}", self.sent, self.received, self.rebuilt)
+    }
+}
+
+/// The values of all connections of an endpoint over time, which begins with the first of them.
 #[derive(Debug)]
-pub struct CongestionSeries {
+pub struct Series<V> {
     limit: usize,
     start: Option<Instant>,
-    rows: Vec<Row>,
-    connections: Vec<Latest>,
+    rows: Vec<Row<V>>,
+    connections: Vec<Latest<V>>,
     /// Between two rows of a connection.
     least_interval: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Row {
+struct Row<V> {
     at: Duration,
     connection: usize,
-    congestion: Congestion,
+    values: V,
 }
 
 /// The latest of a connection.
-#[derive(Debug, Default)]
-struct Latest {
+#[derive(Debug)]
+struct Latest<V> {
     /// Its last change, whether or not that became a row.
-    change: Option<Row>,
+    change: Option<Row<V>>,
     /// When it last got a row.
     row_at: Option<Duration>,
 }
 
-impl Default for CongestionSeries {
+impl<V: Values> Default for Series<V> {
     fn default() -> Self {
         Self::with_limit(LIMIT)
     }
 }
 
-impl CongestionSeries {
+impl<V: Values> Series<V> {
     fn with_limit(limit: usize) -> Self {
         Self {
             limit,
@@ -65,18 +102,18 @@ impl CongestionSeries {
     /// Numbers a connection that begins, from 0.
     pub fn open(&mut self, now: Instant) -> usize {
         self.start.get_or_insert(now);
-        self.connections.push(Latest::default());
+        self.connections.push(Latest { change: None, row_at: None });
         self.connections.len() - 1
     }
 
     /// Takes what is so now of a connection with a number of [`Self::open`].
-    pub fn sample(&mut self, connection: usize, now: Instant, congestion: Congestion) {
+    pub fn sample(&mut self, connection: usize, now: Instant, values: V) {
         let latest = &mut self.connections[connection];
-        if latest.change.is_some_and(|change| change.congestion == congestion) {
+        if latest.change.is_some_and(|change| change.values == values) {
             return;
         }
         let start = self.start.expect("a connection was opened");
-        let row = Row { at: now.saturating_duration_since(start), connection, congestion };
+        let row = Row { at: now.saturating_duration_since(start), connection, values };
         latest.change = Some(row);
         if latest.row_at.is_none_or(|at| row.at >= at + self.least_interval) {
             latest.row_at = Some(row.at);
@@ -99,7 +136,7 @@ impl CongestionSeries {
     }
 
     /// The rows in the order of time, with the last change of each connection.
-    fn complete(&self) -> Vec<Row> {
+    fn complete(&self) -> Vec<Row<V>> {
         let mut last = vec![None; self.connections.len()];
         for row in &self.rows {
             last[row.connection] = Some(*row);
@@ -113,11 +150,9 @@ impl CongestionSeries {
 
     /// Writes the file of the contract.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        writeln!(out, "t_s,connection,congestion_window_bytes,bytes_in_flight,smoothed_rtt_ms")?;
-        for Row { at, connection, congestion } in self.complete() {
-            let Congestion { window_bytes, bytes_in_flight, smoothed_rtt } = congestion;
-            let (t_s, rtt_ms) = (at.as_secs_f64(), 1e3 * smoothed_rtt.as_secs_f64());
-            writeln!(out, "{t_s:.6},{connection},{window_bytes},{bytes_in_flight},{rtt_ms:.3}")?;
+        writeln!(out, "t_s,connection,{}", V::COLUMNS)?;
+        for Row { at, connection, values } in self.complete() {
+            writeln!(out, "{:.6},{connection},{values}", at.as_secs_f64())?;
         }
         out.flush()
     }
@@ -131,7 +166,7 @@ mod tests {
         Congestion { window_bytes, bytes_in_flight: 1, smoothed_rtt: Duration::from_micros(25_250) }
     }
 
-    fn text(series: &CongestionSeries) -> String {
+    fn text(series: &Series<Congestion>) -> String {
         let mut out = Vec::new();
         series.write(&mut out).unwrap();
         String::from_utf8(out).unwrap()
@@ -141,7 +176,7 @@ mod tests {
     fn a_series_has_a_row_for_each_change_of_each_connection_since_the_first_began() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
-        let mut series = CongestionSeries::default();
+        let mut series = Series::<Congestion>::default();
         assert_eq!([series.open(at(0)), series.open(at(500))], [0, 1]);
         let before = Congestion { window_bytes: 12_520, bytes_in_flight: 0, smoothed_rtt: Duration::ZERO };
         series.sample(0, at(1), before);
@@ -154,8 +189,22 @@ mod tests {
     }
 
     #[test]
+    fn repair_is_told_by_what_a_connection_has_counted_of_it() {
+        let now = Instant::now();
+        let mut series = Series::<Repair>::default();
+        let connection = series.open(now);
+        for rebuilt in [0, 0, 1] {
+            series.sample(connection, now, Repair { sent: 7, received: 2, rebuilt });
+        }
+        let mut out = Vec::new();
+        series.write(&mut out).unwrap();
+        let right = "t_s,connection,repair_sent,repair_received,packets_rebuilt\n0.000000,0,7,2,0\n0.000000,0,7,2,1\n";
+        assert_eq!(String::from_utf8(out).unwrap(), right);
+    }
+
+    #[test]
     fn a_series_of_nothing_is_its_header() {
-        assert_eq!(text(&CongestionSeries::default()).lines().count(), 1);
+        assert_eq!(text(&Series::<Congestion>::default()).lines().count(), 1);
     }
 
     /// Two connections that take turns, so that every second row of all would be one of them.
@@ -163,7 +212,7 @@ mod tests {
     fn a_series_beyond_its_limit_is_thinned_evenly_and_keeps_both_ends() {
         let (limit, changes) = (100, 12_345);
         let start = Instant::now();
-        let mut series = CongestionSeries::with_limit(limit);
+        let mut series = Series::<Congestion>::with_limit(limit);
         for _ in 0..2 {
             series.open(start);
         }
@@ -177,7 +226,7 @@ mod tests {
         assert!(rows.is_sorted_by_key(|row| row.at));
         for connection in 0..2 {
             let windows: Vec<_> =
-                rows.iter().filter(|row| row.connection == connection).map(|row| row.congestion.window_bytes).collect();
+                rows.iter().filter(|row| row.connection == connection).map(|row| row.values.window_bytes).collect();
             assert_eq!((windows.first(), windows.last()), (Some(&0), Some(&(changes - 1))));
             let gaps: Vec<_> = windows.windows(2).map(|pair| pair[1] - pair[0]).collect();
             let (least, most) = (gaps[..gaps.len() - 1].iter().min().unwrap(), gaps.iter().max().unwrap());
@@ -189,13 +238,13 @@ mod tests {
     #[test]
     fn changes_at_one_instant_stay_in_their_order_and_the_last_of_them_is_kept() {
         let now = Instant::now();
-        let mut series = CongestionSeries::with_limit(11);
+        let mut series = Series::<Congestion>::with_limit(11);
         let connection = series.open(now);
         // The last one is the twelfth row, every second of which is dropped.
         for n in 0..1002 {
             series.sample(connection, now, congestion(n));
         }
-        let windows: Vec<_> = series.complete().iter().map(|row| row.congestion.window_bytes).collect();
+        let windows: Vec<_> = series.complete().iter().map(|row| row.values.window_bytes).collect();
         assert!(windows.is_sorted() && windows.len() <= 12, "{windows:?}");
         assert_eq!(windows.last(), Some(&1001));
     }

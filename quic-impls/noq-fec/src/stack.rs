@@ -15,7 +15,7 @@ use noq_proto::{
 
 use crate::paths::{self, PathCounters, Paths};
 use crate::sent::{ContentSeries, Progress};
-use crate::series::{Congestion, CongestionSeries};
+use crate::series::{Congestion, Repair, Series};
 
 /// What a connection serves.
 pub trait Application {
@@ -50,7 +50,9 @@ pub struct Stack<A> {
     /// What those connections counted.
     counters: Counters,
     /// Congestion windows over time, if they are recorded.
-    congestion: Option<CongestionSeries>,
+    congestion: Option<Series<Congestion>>,
+    /// What repair has come to over time, if that is recorded.
+    repair: Option<Series<Repair>>,
     /// The datagrams with content, if they are recorded.
     contents: Option<ContentSeries>,
 }
@@ -64,11 +66,21 @@ struct Running<A> {
 }
 
 impl<A: Application> Running<A> {
-    fn record(&mut self, now: Instant, series: &mut Option<CongestionSeries>) {
-        if let Some(series) = series
+    fn record(
+        &mut self,
+        now: Instant,
+        of_congestion: &mut Option<Series<Congestion>>,
+        of_repair: &mut Option<Series<Repair>>,
+    ) {
+        if let Some(series) = of_congestion
             && let Some(congestion) = congestion(&mut self.connection)
         {
             series.sample(self.number, now, congestion);
+        }
+        if let Some(series) = of_repair {
+            let fec = self.connection.stats().fec;
+            let repair = Repair { sent: fec.repair_sent, received: fec.repair_received, rebuilt: fec.recovered };
+            series.sample(self.number, now, repair);
         }
     }
 
@@ -186,6 +198,7 @@ impl<A: Application> Stack<A> {
             start: None,
             counters: Counters::default(),
             congestion: None,
+            repair: None,
             contents: None,
         }
     }
@@ -197,12 +210,22 @@ impl<A: Application> Stack<A> {
 
     /// Records the congestion windows of the connections to come.
     pub fn record_congestion(&mut self) {
-        self.congestion = Some(CongestionSeries::default());
+        self.congestion = Some(Series::default());
     }
 
     /// The congestion windows up to now, if they are recorded.
-    pub fn congestion(&self) -> Option<&CongestionSeries> {
+    pub fn congestion(&self) -> Option<&Series<Congestion>> {
         self.congestion.as_ref()
+    }
+
+    /// Records what repair comes to in the connections to come.
+    pub fn record_repair(&mut self) {
+        self.repair = Some(Series::default());
+    }
+
+    /// What repair has come to up to now, if that is recorded.
+    pub fn repair(&self) -> Option<&Series<Repair>> {
+        self.repair.as_ref()
     }
 
     /// Records which datagrams have content, of the connections to come.
@@ -235,6 +258,9 @@ impl<A: Application> Stack<A> {
         self.count += 1;
         self.start.get_or_insert(now);
         if let Some(series) = &mut self.congestion {
+            series.open(now);
+        }
+        if let Some(series) = &mut self.repair {
             series.open(now);
         }
         if let Some(series) = &mut self.contents {
@@ -325,7 +351,7 @@ impl<A: Application> Stack<A> {
         self.connections.values_mut().find_map(|running| {
             loop {
                 if let Some(transmit) = running.connection.poll_transmit(now, NonZeroUsize::MIN, buffer) {
-                    running.record(now, &mut self.congestion);
+                    running.record(now, &mut self.congestion, &mut self.repair);
                     if let Some(series) = &mut self.contents {
                         let progress = running.application.content(&mut running.connection);
                         series.sent(running.number, now, transmit.size, progress);
@@ -388,7 +414,7 @@ impl<A: Application> Stack<A> {
             }
         }
         running.paths.open(now, &mut running.connection);
-        running.record(now, &mut self.congestion);
+        running.record(now, &mut self.congestion, &mut self.repair);
         if is_drained {
             self.counters.add(&mut running.connection, &mut running.paths);
             let running = self.connections.remove(&handle).expect("just called");

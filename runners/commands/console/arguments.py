@@ -5,12 +5,15 @@ from typing import Annotated, Literal
 
 import typer
 
+from fecbench.runners.commands.console import completion
 from fecbench.topologies.topology import Backend
 
 DesignFile = Annotated[
     Path,
     typer.Argument(
-        metavar="DESIGN", help="The design: a TOML file, or the name of a design of the catalogue."
+        metavar="DESIGN",
+        help="The design: a TOML file, or the name of a design of the catalogue.",
+        autocompletion=completion.designs,
     ),
 ]
 Database = Annotated[
@@ -20,12 +23,20 @@ Database = Annotated[
 DATABASE = "fecbench.sqlite"
 """The database of all commands, when none is named."""
 
-Campaign = Annotated[str, typer.Option("--campaign", help="The campaign, when the database holds several.")]
+Campaign = Annotated[
+    str,
+    typer.Option(
+        "--campaign",
+        help="The campaign, when the database holds several.",
+        autocompletion=completion.campaigns,
+    ),
+]
 Metric = Annotated[
     str,
     typer.Option(
         "--metric",
         metavar="NAME",
+        autocompletion=completion.metrics,
         help="Compare this metric, client.dct_s for example, and not the one that each workload names."
         " fecbench list metrics tells what there is.",
     ),
@@ -52,7 +63,12 @@ FirstAttempts = Annotated[
         help="Compare without the repetitions in which any variant was run again, or is invalid.",
     ),
 ]
-Trial = Annotated[int, typer.Argument(help="The number of the trial: fecbench show --trials tells it.")]
+Trial = Annotated[
+    int,
+    typer.Argument(
+        help="The number of the trial: fecbench show --trials tells it.", autocompletion=completion.trials
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print a JSON document in place of text.")]
 
 OutputFile = Annotated[
@@ -72,6 +88,17 @@ Plot = Annotated[
         "--plot", metavar="FILE.png", help="Draw it (PNG, SVG or PDF). A file of that name is replaced."
     ),
 ]
+TrialPlot = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot",
+        metavar="[FILE]",
+        help="Draw it over time (PNG, SVG or PDF by the name of the file; by default trial-N.png). A file of"
+        " that name is replaced.",
+    ),
+]
+UNNAMED = Path()
+"""A file that an option of the metavar [FILE] stands without."""
 DRAWN = (".png", ".svg", ".pdf")
 """How the name of a figure may end."""
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from fecbench.runners.commands.console import arguments
 from fecbench.runners.refusal import Refusal
 
 
@@ -22,6 +23,13 @@ def check_file(option: str, path: Path, suffixes: Sequence[str]) -> None:
         raise Refusal(f"{option} {path}: is a folder: give the name of a file")
     if not path.absolute().parent.is_dir():
         raise Refusal(f"{option} {path}: cannot be written: its folder does not exist: make it first")
+
+
+def checked_plot(path: Path, trial: int) -> Path:
+    """The file of a trial's figure: the one that is named, or one named after the trial. Raises Refusal."""
+    plot = Path(f"trial-{trial}.png") if path == arguments.UNNAMED else path
+    check_file("--plot", plot, arguments.DRAWN)
+    return plot
 
 
 def check_folder(option: str, path: Path) -> None:

@@ -12,11 +12,26 @@ from fecbench.runners.commands.console.terminal import one_line
 from fecbench.runners.trial.judge import Judgement
 
 TELL_S = 1.0
+MEASURED_S = 2.0
+"""Trials that end together, as those of a batch do, tell no rate; so long after them there is one."""
 
 
-def time_left_s(elapsed_s: float, done: int, planned: int) -> float | None:
-    """The time that the rest will take if it goes on as it went, or None before anything is done."""
-    return elapsed_s / done * (planned - done) if done else None
+class Rate:
+    """How fast trials end, since the first of them did: what it took to begin is no measure of the rest."""
+
+    def __init__(self) -> None:
+        self._first: tuple[float, int] | None = None
+
+    def left_s(self, now_s: float, done: int, planned: int) -> float | None:
+        """The time that the rest will take if it goes on so; None while too few have ended to tell."""
+        if done >= planned:
+            return 0.0
+        if self._first is None:
+            self._first = (now_s, done)
+        first_s, at_first = self._first
+        if done == at_first or now_s - first_s < MEASURED_S:
+            return None
+        return (now_s - first_s) / (done - at_first) * (planned - done)
 
 
 def duration(seconds: float | None) -> str:
@@ -50,7 +65,7 @@ class Reporter:
             disable=not self._console.is_terminal,
         )
         self.states: Counter[str] = Counter()
-        self._begun = time.monotonic()
+        self._rate = Rate()
         self._planned = 0
 
     def begun(self, campaign: str, planned: int, done: int) -> None:
@@ -68,7 +83,7 @@ class Reporter:
         if not again:
             self.states[judgement.state] += 1
         done = self.states.total()
-        left = duration(time_left_s(time.monotonic() - self._begun, done, self._planned))
+        left = duration(self._rate.left_s(time.monotonic(), done, self._planned))
         if self._bar.tasks:
             counts = " ".join(f"{state} {count}" for state, count in sorted(self.states.items()))
             self._bar.update(self._bar.tasks[0].id, completed=done, states=counts, left=left)

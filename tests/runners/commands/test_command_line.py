@@ -1,6 +1,7 @@
 """Bad input to the command: one line that names it, status 2, nothing changed."""
 
 import json
+import shlex
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import fecbench
 from fecbench import designs
 from fecbench.checkout import REPOSITORY
 from fecbench.results.store.database import Database
+from fecbench.runners.commands.command_line import COMMANDS, Unloaded
+from fecbench.runners.commands.console.examples import EXAMPLES
 
 SMOKE = (REPOSITORY / "designs" / "catalog" / "smoke.toml").read_text()
 
@@ -158,11 +161,32 @@ def test_wrong_arguments_are_refused(fecbench_here: Any) -> None:
         assert not (REPOSITORY / "x.sqlite").exists()
 
 
-def test_every_command_has_a_help(fecbench_here: Any) -> None:
-    for command in ("doctor", "plan", "run", "show", "replay", "report", "topo", "clean"):
-        done = fecbench_here(command, "--help")
+LEAVES = {
+    f"{command} {name}".strip(): leaf
+    for command in COMMANDS
+    for loaded in [Unloaded(command).load()]
+    for name, leaf in getattr(loaded, "commands", {"": loaded}).items()
+    if not leaf.hidden
+}
+
+
+@pytest.mark.parametrize("words", LEAVES)
+def test_the_help_of_a_command_begins_with_an_example_that_parses(words: str) -> None:
+    first, _, rest = LEAVES[words].help.partition("\n\n")
+    assert first == f"Example: {EXAMPLES[words]}"
+    assert rest
+    named, given = words.split(), shlex.split(EXAMPLES[words])[1:]
+    assert given[: len(named)] == named
+    LEAVES[words].make_context(words, given[len(named) :])
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_every_command_has_a_help(fecbench_here: Any, option: str) -> None:
+    for words in ("replay", "losses", "losses fit"):
+        done = fecbench_here(*words.split(), option)
         assert done.returncode == 0
-        assert "Usage" in done.stdout
+        assert done.stdout.split("\n", 4)[3].strip().startswith(f"Example: fecbench {words} ")
+    assert "Usage" in fecbench_here(option).stdout
 
 
 def test_losses_agree_with_the_oracle_through_the_stable_form(fecbench_here: Any) -> None:

@@ -98,6 +98,44 @@ def test_a_beat_of_a_harness_is_a_sign_of_life(path: Path, monkeypatch: pytest.M
     assert watch(db=str(path), campaign="", every=2.0) == 0
 
 
+@pytest.mark.parametrize(
+    ("filters", "wanted", "states", "status"),
+    [
+        (["repetition=0"], KEYS[:2], ["ok", "ok"], 0),
+        (["repetition=0", f"variant={XOR}", f"variant={OFF}"], KEYS[:2], ["ok", "failed"], 1),
+        (["repetition=0", f"variant={XOR}"], KEYS[1:2], ["ok"], 0),
+        (["workload=download-1"], KEYS, ["ok"] * 4, 0),
+    ],
+)
+def test_a_run_of_some_trials_is_watched_to_its_own_end(
+    path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    filters: list[str],
+    wanted: list[TrialKey],
+    states: list[str],
+    status: int,
+) -> None:
+    """Nothing that another start left counts, nor is it waited for."""
+    with Database.open(str(path)) as database:
+        database.start(1, "host", {})
+        database.start(1, "host", {"filters": filters})
+        if len(wanted) < 4:
+            database.record(1, trial(KEYS[3], "failed"))
+    waiting = list(zip(wanted, states, strict=True))
+
+    def land() -> None:
+        key, state = waiting.pop(0)
+        with Database.open(str(path)) as database:
+            database.record(1, trial(key, state))
+
+    monkeypatch.setattr(command, "time", Clock(land))
+    assert watch(db=str(path), campaign="", every=2.0) == status
+    told = capsys.readouterr().out
+    assert f"{len(wanted)} of {len(wanted)} trials: " in told
+    assert "nobody runs it" not in told
+
+
 def test_json_tells_how_it_stands_and_ends(path: Path, fecbench_here: Any) -> None:
     landing(path, KEYS[:1])()
     done = fecbench_here("watch", "--db", path, "--json")

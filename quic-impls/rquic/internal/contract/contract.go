@@ -30,11 +30,12 @@ type Workload struct {
 const (
 	CongestionWindow = "cwnd"
 	CodeRate         = "code_rate"
+	Repair           = "fec"
 	Messages         = "messages"
 )
 
 // Series are the tables over time that an endpoint was asked to leave in its log folder.
-type Series struct{ CongestionWindow, CodeRate, Messages bool }
+type Series struct{ CongestionWindow, CodeRate, Repair, Messages bool }
 
 // Parse reads an assignment from the text of its file.
 func Parse(text []byte) (Assignment, error) {
@@ -82,6 +83,8 @@ func parseSeries(names []string) (Series, error) {
 			s.CongestionWindow = true
 		case CodeRate:
 			s.CodeRate = true
+		case Repair:
+			s.Repair = true
 		case Messages:
 			s.Messages = true
 		default:

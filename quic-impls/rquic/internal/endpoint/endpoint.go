@@ -131,6 +131,10 @@ func newEndpoint(s *socket.Socket, assignment contract.Assignment, surroundings 
 	if assignment.Series.CodeRate {
 		codeRate = e.begin(contract.CodeRate, coderate.Columns)
 	}
+	var repair *series.Series
+	if assignment.Series.Repair {
+		repair = e.begin(contract.Repair, rquic.RepairColumns)
+	}
 	e.messaging.fail = fail
 	e.beginMessages()
 	if assignment.Workload.Messages != nil {
@@ -139,7 +143,9 @@ func newEndpoint(s *socket.Socket, assignment contract.Assignment, surroundings 
 	if assignment.Options.Scheme == "plain" {
 		return e
 	}
-	e.fec = rquic.New(s, fecSettings(assignment, codeRate, fail))
+	settings := fecSettings(assignment, codeRate, fail)
+	settings.Repair = repair
+	e.fec = rquic.New(s, settings)
 	e.fec.Observe(e.observer)
 	e.transport.Conn = e.fec
 	return e

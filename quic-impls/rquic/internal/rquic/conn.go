@@ -44,6 +44,8 @@ type Settings struct {
 	PacketSize int
 	// Series, if any, takes the code rate over time, with the columns coderate.Columns.
 	Series *series.Series
+	// Repair, if any, takes what has been sent, received and rebuilt of repair over time, with the columns RepairColumns.
+	Repair *series.Series
 	// FlushAtStreamEnd completes generations early after a packet that ends a stream.
 	FlushAtStreamEnd bool
 	// HoldTimeout is the buffer timeout (BTO) of the receiver.
@@ -68,6 +70,21 @@ type Counters struct {
 	Generations, SmallestGeneration, LargestGeneration atomic.Int64
 }
 
+// RepairColumns are those of the series "fec": a row for each change, of all connections together, as connection 0.
+var RepairColumns = []string{"repair_sent", "repair_received", "packets_rebuilt"}
+
+// countRepair adds one to a counter of repair, and a row to the series.
+func (c *Conn) countRepair(counter *atomic.Int64) {
+	if c.settings.Repair == nil {
+		counter.Add(1)
+		return
+	}
+	c.repairing.Lock() // rows follow each other as their counts do
+	defer c.repairing.Unlock()
+	counter.Add(1)
+	c.settings.Repair.Add(0, float64(c.RepairSent.Load()), float64(c.RepairReceived.Load()), float64(c.Recovered.Load()))
+}
+
 // packetConn is what the QUIC library looks for, large socket buffers included.
 type packetConn interface {
 	net.PacketConn
@@ -85,6 +102,7 @@ type Conn struct {
 	// recoveries hears what was rebuilt: the observer's; nil without one, and without a code.
 	recoveries *observer.Recoveries
 	receiving
+	repairing sync.Mutex
 }
 
 // New wraps a connection.

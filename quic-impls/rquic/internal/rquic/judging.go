@@ -141,7 +141,7 @@ func (c *Conn) confirm(h handed) {
 
 // countRebuilt counts a rebuilt packet that is what was lost.
 func (c *Conn) countRebuilt(r *receiver, h handed) {
-	c.Recovered.Add(1)
+	c.countRepair(&c.Recovered)
 	if h.late {
 		c.RecoveredOutOfOrder.Add(1)
 	}

@@ -125,7 +125,7 @@ func (c *Conn) receiveSource(now time.Time, r *receiver, packet []byte, h header
 }
 
 func (c *Conn) receiveCoded(now time.Time, r *receiver, prefix []byte, h header.Header, payload []byte, from net.Addr) {
-	c.RepairReceived.Add(1)
+	c.countRepair(&c.RepairReceived)
 	last, generation, ok := r.order.coded(h)
 	if !ok || c.judged && last > r.order.id+header.MaxGenerationSize {
 		return // nothing has come, or too little for as many as have to be rebuilt

@@ -262,7 +262,7 @@ func (s *sender) complete(to net.Addr) error {
 		if err := c.write(prefix[:], h, s.symbol, to); err != nil {
 			return err
 		}
-		c.RepairSent.Add(1)
+		c.countRepair(&c.RepairSent)
 	}
 	s.generations.Next()
 	c.generationSent(int64(size))

@@ -1,0 +1,163 @@
+"""The course of a trial that was run again with everything recorded: its packets, and what its series tell.
+
+What a host sent stands in its own capture, what reached it in its peer's. The verdicts of the loss model and
+the counters of the link say who took what never came.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from pathlib import Path
+
+import numpy as np
+
+from fecbench.dropper import recordings
+from fecbench.results.analysis import course
+from fecbench.results.analysis.course import Course, Crossing
+from fecbench.results.store.records import SeriesTable, TrialRecord
+from fecbench.results.store.series import of_endpoint
+from fecbench.runners.campaign.replay import Replay
+from fecbench.runners.tasks.series import LIMIT_BYTES, read_left, table
+from fecbench.runners.tasks.task import ROLES, Task
+from fecbench.topologies.link import DIRECTIONS, Direction
+from fecbench.topologies.topology import TOPOLOGIES
+
+_CAPTURES = (".pcapng", ".pcap")
+_FOLDERS = ("", "background")
+"""Of what was recorded of the first and the second pair."""
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """A packet of a pair, from its sender's capture, and when its peer's has it."""
+
+    pair: int
+    link: str
+    direction: Direction
+    at_s: float
+    payload_bytes: int
+    arrived_s: float
+    """NaN: never."""
+
+
+def course_of(again: Replay, folder: Path) -> Course:
+    """What a trial that was run again left in its folder.
+
+    Raises BadInput for a capture that cannot be read.
+    """
+    assert again.task is not None
+    record = again.replayed.record
+    packets = sorted(_packets(again.task, folder), key=lambda packet: packet.at_s)
+    ours = [packet for packet in packets if packet.pair == 0]
+    begun_at = min((packet.at_s for packet in ours), default=0.0)
+    reached = [packet.arrived_s for packet in ours if packet.direction == "up"]
+    begun_s = {"server": float(np.nanmin([*reached, np.inf])) - begun_at} if ours else {}
+    crossings, notes = [], [] if record.state == "ok" else [f"this run is {record.state}: {record.reason}"]
+    for link in again.task.links:
+        for direction in DIRECTIONS:
+            crossing = _crossing(record, link, direction, packets, begun_at)
+            crossings += [crossing] if crossing.sent_s.size else []
+            if missing := int(np.count_nonzero(crossing.fates == course.MISSING)):
+                notes.append(
+                    f"{link}/{direction}: {missing} packets never came, which fits neither the verdicts nor"
+                    " the counters of the link: they are drawn as missing"
+                )
+    series = list(_series(folder))
+    congestion, repair = course.congestion_of(series, begun_s), course.repair_of(series, begun_s)
+    notes += [] if ours else ["packets were not captured: losses are drawn by number, without their times"]
+    notes += [] if congestion else ["the implementation tells nothing of congestion control over time"]
+    notes += [] if repair else ["the implementation tells nothing of repair over time"]
+    return Course(
+        detail=course.detail_of(again.replayed) + ("" if record.state == "ok" else f" · {record.state}"),
+        sender=course.sender_of(record),
+        completed_s=course.completed_s(record),
+        crossings=crossings,
+        verdicts=() if ours else tuple(record.verdicts),
+        congestion=congestion,
+        repair=repair,
+        notes=notes,
+    )
+
+
+def _crossing(
+    record: TrialRecord, link: str, direction: Direction, packets: list[_Sent], begun_at: float
+) -> Crossing:
+    """The measured pair's packets of one direction of a link; others that share it have a part in fates."""
+    chosen = [packet for packet in packets if (packet.link, packet.direction) == (link, direction)]
+    arrived_at = np.array([packet.arrived_s for packet in chosen])
+    log = next(log for log in record.verdicts if (log.link, log.direction) == (link, direction))
+    counted = record.links[link]["directions"][direction]
+    by_link = sum(counted.get(name, 0) for name in ("queue_dropped", "oversize_dropped", "outage_dropped"))
+    fates = course.fates(~np.isnan(arrived_at), log, by_link)
+    ours = np.array([packet.pair == 0 for packet in chosen], dtype=np.bool_)
+    return Crossing(
+        link,
+        direction,
+        sent_s=np.array([packet.at_s for packet in chosen])[ours] - begun_at,
+        arrived_s=arrived_at[ours] - begun_at,
+        payload_bytes=np.array([packet.payload_bytes for packet in chosen], dtype=np.int64)[ours],
+        fates=fates[ours],
+    )
+
+
+def _packets(task: Task, folder: Path) -> Iterator[_Sent]:
+    """The packets of all pairs whose captures are there."""
+    layout = TOPOLOGIES[task.topology]
+    for pair, (below, (client, _)) in enumerate(zip(_FOLDERS, layout.pairs, strict=False)):
+        files = [_capture(folder / below, role) for role in ("client", "server")]
+        if pair >= len(task.pairs) or None in files:
+            continue
+        of_client, of_server = (list(recordings.packets(file)) for file in files if file is not None)
+        for address, link in _paths(task, layout.addresses(client)).items():
+            up = [packet for packet in of_client if _host(packet.source) == address]
+            came_up = [packet for packet in of_server if _host(packet.source) == address]
+            down = [packet for packet in of_server if _host(packet.destination) == address]
+            came_down = [packet for packet in of_client if _host(packet.destination) == address]
+            yield from _matched(pair, link, "up", up, came_up)
+            yield from _matched(pair, link, "down", down, came_down)
+
+
+def _series(folder: Path) -> Iterator[SeriesTable]:
+    """The series of both ends of the measured pair, also of a trial that is not ok."""
+    for role in ROLES:
+        for name in course.SERIES:
+            file = folder / role / f"{name}.series.csv"
+            if file.is_file():
+                content = read_left(file, f"a series {name}", LIMIT_BYTES)
+                yield of_endpoint(role, name, table(name, content))
+
+
+def _paths(task: Task, addresses: tuple[str, ...]) -> dict[str, str]:
+    """The link that each address of a client uses: all share an only one."""
+    links = list(task.links)
+    used = links if len(links) > 1 else links * len(addresses)
+    return dict(zip((IPv4Address(address).packed.hex() for address in addresses), used, strict=True))
+
+
+def _host(address: str) -> str:
+    return address.partition(":")[0]
+
+
+def _capture(folder: Path, role: str) -> Path | None:
+    """The capture of a host, if there is one."""
+    files = (folder / f"{role}{suffix}" for suffix in _CAPTURES)
+    return next((file for file in files if file.is_file()), None)
+
+
+def _matched(
+    pair: int,
+    link: str,
+    direction: Direction,
+    sent: list[recordings.Packet],
+    came: list[recordings.Packet],
+) -> Iterator[_Sent]:
+    """Each packet that was sent, with the time at which the other side has it: the same content is the same
+    packet, and the first of several came first."""
+    times: defaultdict[bytes, deque[float]] = defaultdict(deque)
+    for packet in came:
+        times[packet.content].append(packet.at_s)
+    for packet in sent:
+        arrivals = times[packet.content]
+        arrived_s = arrivals.popleft() if arrivals else float("nan")
+        yield _Sent(pair, link, direction, packet.at_s, len(packet.payload), arrived_s)

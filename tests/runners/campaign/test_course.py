@@ -1,0 +1,118 @@
+"""The course of a trial that was run again is what its record says: losses, recoveries, times."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fecbench.results.analysis.course import ARRIVED, DROPPED, LOST, Course, Numbers
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import TrialRecord
+from fecbench.runners.campaign.course import course_of
+from fecbench.runners.campaign.replay import replay
+from fecbench.runners.implementations.finding import ours
+
+DESIGN = """
+name = "course"
+title = "t"
+seed = 20
+repetitions = 1
+timeout_s = 60
+topology = "{topology}"
+[plan]
+method = "list"
+points = [{{ loss.p = 0.04 }}]
+[factors]
+loss.p = {{ min = 0.01, max = 0.1 }}
+[constants]
+bandwidth_mbps = 4
+owd_ms = 15
+loss.model = "uniform"
+queue_bdp = 0.6
+[[workloads]]
+name = "{workload}"
+size_bytes = 200_000
+[[variants]]
+label = "fec"
+implementation = "{implementation}"
+options = {options}
+baseline = true
+"""
+XOR = '{ scheme = "xor", code_rate = 0.8 }'
+RLC = '{ scheme = "rlc", n = 3, k = 2, window = 20, controller = "constant" }'
+_SMALL_S = 2e-6  # series have six decimals, and the times of captures are numbers since 1970
+TRIALS = {
+    "rquic": ("single-path", "download", "rquic", XOR),
+    "noq-fec": ("single-path", "upload", "noq-fec", RLC),
+    "two paths": ("multipath", "download", "noq-fec", RLC.replace("{", "{ paths = 2,")),
+}
+
+
+@pytest.mark.parametrize("which", TRIALS)
+def test_a_trial_in_virtual_time_takes_the_course_that_its_record_counts(
+    fecbench_here: Callable[..., Any], tmp_path: Path, which: str
+) -> None:
+    topology, workload, implementation, options = TRIALS[which]
+    design, path = tmp_path / "course.toml", tmp_path / "x.sqlite"
+    design.write_text(
+        DESIGN.format(topology=topology, workload=workload, implementation=implementation, options=options)
+    )
+    ran = fecbench_here("run", design, "--engine", "virtual", "--db", path)
+    assert ran.returncode == 0, ran.stderr
+    with Database.open(str(path)) as database:
+        (campaign,) = database.campaigns()
+        (trial,) = database.trials(campaign.id)
+        again = replay(campaign, trial, ours(), tmp_path / "files")
+    assert again.same
+    found = course_of(again, tmp_path / "files")
+    assert found.notes == []
+    assert found.sender == ("client" if workload == "upload" else "server")
+    _check_packets(found, trial.record)
+    _check_repair(found, trial.record)
+    _check_times(found, trial.record)
+
+
+def _check_packets(found: Course, record: TrialRecord) -> None:
+    assert sum(log.dropped for log in record.verdicts) > 5
+    for log in record.verdicts:
+        (crossing,) = (
+            crossing
+            for crossing in found.crossings
+            if (crossing.link, crossing.direction) == (log.link, log.direction)
+        )
+        counted = record.links[log.link]["directions"][log.direction]
+        assert crossing.times(LOST).size == log.dropped
+        assert crossing.times(DROPPED).size == counted["queue_dropped"]
+        assert np.count_nonzero(crossing.fates == ARRIVED) == log.packets - log.dropped
+        assert crossing.sent_s.size == counted["frames_in"]
+
+
+def _check_repair(found: Course, record: TrialRecord) -> None:
+    assert record.metrics[found.sender]["repair_sent"] > 5
+    for repair in found.repair:
+        told = record.metrics[repair.endpoint]
+        assert repair.sent_s.size == told["repair_sent"]
+        assert repair.received_s.size == told["repair_received"]
+        assert repair.rebuilt_s.size == told["packets_recovered"] + told["recovered_spurious"]
+    assert {repair.endpoint for repair in found.repair} == {"client", "server"}
+    assert sum(repair.rebuilt_s.size for repair in found.repair) > 0
+
+
+def _check_times(found: Course, record: TrialRecord) -> None:
+    """The first packet is at 0, nothing comes sooner than the link's delay, and all is within the trial."""
+    assert min(crossing.sent_s.min() for crossing in found.crossings) == 0
+    for crossing in found.crossings:
+        assert np.nanmin(crossing.arrived_s - crossing.sent_s) > 0.015 - _SMALL_S
+    assert found.completed_s == record.metrics["client"]["dct_s"]
+    assert found.completed_s <= found.end_s <= record.checks["virtual_s"] + _SMALL_S
+    for repair in found.repair:
+        came = _arrivals(found, repair.endpoint)
+        assert all(np.nanmin(np.abs(came - at_s)) < _SMALL_S for at_s in repair.received_s), "clocks differ"
+
+
+def _arrivals(found: Course, endpoint: str) -> Numbers:
+    """When packets came at an end."""
+    to_it = "down" if endpoint == "client" else "up"
+    return np.concatenate([way.arrived_s for way in found.crossings if way.direction == to_it])
