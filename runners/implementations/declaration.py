@@ -62,6 +62,12 @@ class FecSwitch(BaseModel):
         """Whether every transfer has a source symbol with these options, when they turn FEC on."""
         return not any(_are_among(lacking, options) for lacking in self.source_may_lack)
 
+    def agrees(self, one: Mapping[str, object], other: Mapping[str, object]) -> bool:
+        """Whether two ends with these options, FEC on at both, have the same FEC, such as one scheme: by the
+        options that turn it off."""
+        switches = {name for off in (self.off, *self.also_off) for name in off}
+        return all(one.get(name) == other.get(name) for name in switches)
+
     @property
     def all_options(self) -> list[tuple[str, Value]]:
         """Each option that is named, with its value."""
