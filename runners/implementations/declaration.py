@@ -135,7 +135,7 @@ class Declaration(BaseModel):
     certificates: Literal["p256", "ed25519"] = "p256"
     """The keys of the certificates that emulated endpoints get; in virtual time all get Ed25519's."""
     content_seed_hex: bool = False
-    """Whether an endpoint is told the content's seed as hexadecimal text, too."""
+    """Whether an endpoint is told the content's seed as hexadecimal text, in the place of a number."""
     multipath: bool = False
     """Whether its option `paths`, how many paths a connection uses, may be above 1."""
     options: dict[str, Option] = {}

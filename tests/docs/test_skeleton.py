@@ -70,6 +70,7 @@ def test_it_meets_the_contract_and_has_the_content_of_its_seed(
     assert [part for part in parts if not part.good] == []
     said = {part.part: part.detail for part in parts}
     assert said["content of the seed"] == "noq-fec's client gets the same"
+    assert said["certificates"].startswith("the client refuses one that another authority signed and one of")
     assert said["a server of another stack"] == "a download from noq-fec's server succeeds"
 
 
