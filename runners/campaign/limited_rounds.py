@@ -139,7 +139,10 @@ class LimitedRounds:
         return {key: states[key][1] if key in states else 0 for key in wanted}
 
     def _next_lot(self, missing: Mapping[Group, Due], there: int) -> Due:
-        """As many groups as take LOT_S, or the time that is left; those that were run before come first."""
+        """As many groups as take LOT_S, or the time that is left.
+
+        Those that were run before come first, since lots follow one order.
+        """
         now = self._clock()
         left_s = self._ends_at - now
         if left_s <= 0:
@@ -150,7 +153,7 @@ class LimitedRounds:
         if size:
             fitting = size / max(now - since, 1e-3) * min(LOT_S, left_s)
             count = max(1, min(int(fitting), GROWTH * size))
-        chosen = sorted(missing, key=lambda group: not self._lots[group])[:count]
+        chosen = list(missing)[:count]
         self._lot = (len(chosen), now)
         self._lots.update(chosen)
         due = {key: attempts for group in chosen for key, attempts in missing[group].items()}
