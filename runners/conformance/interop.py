@@ -109,8 +109,11 @@ def _detail(tried: Try, judgement: Judgement) -> str:
     seen = f"{judgement.state}: {judgement.reason}" if judgement.reason else judgement.state
     if judgement.state == tried.right:
         return seen
-    wanted = f"the {tried.unknown} must exit with 127" if tried.unknown else "it must arrive unchanged"
-    return f"{seen}; {wanted}"
+    if tried.unknown:
+        return f"{seen}; the {tried.unknown} must exit with 127"
+    if judgement.state == "unsupported":
+        return f"{seen}; it ended with 127, as a shell that finds no program does: it is started in /logs"
+    return f"{seen}; it must arrive unchanged"
 
 
 def _task(implementation: Implementation, tried: Try) -> Task:
