@@ -18,9 +18,11 @@ from fecbench.designs.error import DesignError
 def criteria(points: NDArray[np.float64]) -> dict[str, float]:
     """The criteria of `points`, shape (n, d), in the unit cube and all different.
 
-    Those that speak of distances need at least two points and are left out for one. Raises DesignError for
-    points that coincide.
+    Those that speak of distances need at least two points and are left out for one. A cube of no dimension
+    has none at all. Raises DesignError for points that coincide.
     """
+    if points.shape[1] == 0:
+        return {}
     discrepancies = {
         "centred_discrepancy": float(qmc.discrepancy(points, method="CD")),
         "wraparound_discrepancy": float(qmc.discrepancy(points, method="WD")),

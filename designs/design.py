@@ -27,7 +27,7 @@ from pydantic import (
 from fecbench.designs import base
 from fecbench.designs.error import DesignError
 from fecbench.designs.factor import Factor, LinkedFactor, is_factor
-from fecbench.designs.methods import AnyPlanSettings
+from fecbench.designs.methods import AnyPlanSettings, ListSettings
 from fecbench.designs.planner import Plan, make_plan
 from fecbench.designs.table import (
     PlainOrInterval,
@@ -167,6 +167,10 @@ FEWEST_OF_P95 = 20
 """Repetitions of a design whose statistic is the 95th percentile: of fewer, it would be the worst of them."""
 
 
+def _one_point() -> ListSettings:
+    return ListSettings(method="list", points=[{}])
+
+
 class Design(Table):
     """A design file, checked. See README.md of this folder for each key."""
 
@@ -181,8 +185,11 @@ class Design(Table):
     statistic: Literal["median", "mean", "p95"] = "median"
     margin: Annotated[float, Field(ge=0, lt=1)] = 0.02
     timeout_s: Annotated[float, Field(gt=0, le=86_400)] | None = None
-    plan_settings: Annotated[AnyPlanSettings, Field(alias="plan")]
-    factors: Annotated[dict[str, Factor], BeforeValidator(lambda table: dotted(table, is_factor))]
+    plan_settings: Annotated[AnyPlanSettings, Field(alias="plan", default_factory=_one_point)]
+    """Without factors there is one point, whose network the constants are."""
+    factors: Annotated[dict[str, Factor], BeforeValidator(lambda table: dotted(table, is_factor))] = Field(
+        default_factory=dict
+    )
     constants: Annotated[dict[str, PlainOrInterval], BeforeValidator(dotted)] = Field(default_factory=dict)
     workloads: Annotated[list[Workload], BeforeValidator(_expanded)]
     variants: Annotated[list[Variant], Field(min_length=1)]
@@ -192,8 +199,11 @@ class Design(Table):
 
     @model_validator(mode="after")
     def _check_factors_and_constants(self) -> Self:
-        if not self.factors:
-            raise refused("must have at least one factor", "factors")
+        if self.factors and "plan_settings" not in self.model_fields_set:
+            raise refused("is missing: it says how the factors become points", "plan")
+        if not self.factors and "plan_settings" in self.model_fields_set:
+            why = "is for factors, and there are none: leave it out, and the constants are the one network"
+            raise refused(why, "plan")
         for name in self.factors:
             if name in self.constants:
                 raise refused("is a factor too; it must be one or the other", f"constants.{name}")

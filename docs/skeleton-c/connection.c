@@ -1,6 +1,7 @@
 #include "connection.h"
 
-#include <gnutls/crypto.h>
+#include <ngtcp2/ngtcp2.h>
+#include <ngtcp2/ngtcp2_crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,30 +12,35 @@ enum { PACKET_BYTES = 1252, WINDOW_BYTES = 64 << 20, CONNECTION_ID_BYTES = 16, S
 uint64_t now(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * NGTCP2_SECONDS + (uint64_t)time.tv_nsec;
+    return (uint64_t)time.tv_sec * SECOND + (uint64_t)time.tv_nsec;
 }
+
+struct quic {
+    ngtcp2_conn *conn;
+    ngtcp2_crypto_conn_ref reference; // by which TLS finds it
+};
 
 // Callbacks of ngtcp2.
 
 static ngtcp2_conn *quic_of(ngtcp2_crypto_conn_ref *reference) {
-    return ((struct connection *)reference->user_data)->quic;
+    return ((struct quic *)reference->user_data)->conn;
 }
 
-static void fill_randomly(uint8_t *bytes, size_t length, const ngtcp2_rand_ctx *context) {
+static void draw_bytes(uint8_t *bytes, size_t length, const ngtcp2_rand_ctx *context) {
     (void)context;
-    gnutls_rnd(GNUTLS_RND_RANDOM, bytes, length);
+    fill_randomly(bytes, length);
 }
 
 static ngtcp2_cid random_id(size_t length) {
     ngtcp2_cid id = {.datalen = length};
-    fill_randomly(id.data, length, NULL);
+    fill_randomly(id.data, length);
     return id;
 }
 
 static int make_id(ngtcp2_conn *quic, ngtcp2_cid *id, uint8_t *token, size_t length, void *connection) {
     (void)quic, (void)connection;
     *id = random_id(length);
-    fill_randomly(token, NGTCP2_STATELESS_RESET_TOKENLEN, NULL);
+    fill_randomly(token, NGTCP2_STATELESS_RESET_TOKENLEN);
     return 0;
 }
 
@@ -172,9 +178,11 @@ static struct connection *new_connection(struct endpoint *endpoint, struct socka
     connection->endpoint = endpoint;
     connection->peer = peer;
     connection->qlog = open_qlog(endpoint->assignment);
-    connection->session = new_session(endpoint->assignment, endpoint->credentials);
-    connection->reference = (ngtcp2_crypto_conn_ref){quic_of, connection};
-    gnutls_session_set_ptr(connection->session, &connection->reference);
+    struct quic *quic = connection->quic = calloc(1, sizeof *quic);
+    if (quic == NULL)
+        fail(EXIT_FAILURE, "there is no memory for a connection");
+    quic->reference = (ngtcp2_crypto_conn_ref){quic_of, quic};
+    connection->session = new_session(endpoint->assignment, endpoint->credentials, &quic->reference);
 
     const ngtcp2_callbacks callbacks = {
         .client_initial = ngtcp2_crypto_client_initial_cb,
@@ -188,7 +196,7 @@ static struct connection *new_connection(struct endpoint *endpoint, struct socka
         .recv_retry = ngtcp2_crypto_recv_retry_cb,
         .extend_max_local_streams_bidi = open_streams,
         .stream_close = close_stream,
-        .rand = fill_randomly,
+        .rand = draw_bytes,
         .get_new_connection_id = make_id,
         .update_key = ngtcp2_crypto_update_key_cb,
         .delete_crypto_aead_ctx = ngtcp2_crypto_delete_crypto_aead_ctx_cb,
@@ -196,7 +204,7 @@ static struct connection *new_connection(struct endpoint *endpoint, struct socka
         .get_path_challenge_data = ngtcp2_crypto_get_path_challenge_data_cb,
         .version_negotiation = ngtcp2_crypto_version_negotiation_cb,
     };
-    ngtcp2_duration deadline = (ngtcp2_duration)(endpoint->assignment->deadline_s * NGTCP2_SECONDS);
+    ngtcp2_duration deadline = (ngtcp2_duration)(endpoint->assignment->deadline_s * SECOND);
     ngtcp2_settings settings;
     ngtcp2_settings_default(&settings);
     settings.initial_ts = now();
@@ -219,13 +227,13 @@ static struct connection *new_connection(struct endpoint *endpoint, struct socka
     if (first != NULL)
         settings.qlog.odcid = params.original_dcid = first->dcid;
     int result = first == NULL
-                     ? ngtcp2_conn_client_new(&connection->quic, &other, &own, &path, NGTCP2_PROTO_VER_V1,
+                     ? ngtcp2_conn_client_new(&quic->conn, &other, &own, &path, NGTCP2_PROTO_VER_V1,
                                               &callbacks, &settings, &params, NULL, connection)
-                     : ngtcp2_conn_server_new(&connection->quic, &first->scid, &own, &path, first->version,
+                     : ngtcp2_conn_server_new(&quic->conn, &first->scid, &own, &path, first->version,
                                               &callbacks, &settings, &params, NULL, connection);
     if (result != 0)
         fail(EXIT_FAILURE, "no connection can be made: %s", ngtcp2_strerror(result));
-    ngtcp2_conn_set_tls_native_handle(connection->quic, connection->session);
+    ngtcp2_conn_set_tls_native_handle(quic->conn, connection->session);
     return connection;
 }
 
@@ -236,7 +244,7 @@ struct connection *dial(struct endpoint *endpoint) {
 void ask(struct connection *connection, uint64_t size_bytes) {
     add_stream(connection, -1, size_bytes);
     if (connection->handshake_at != 0)
-        open_streams(connection->quic, 0, connection);
+        open_streams(connection->quic->conn, 0, connection);
 }
 
 struct connection *admit(struct endpoint *endpoint, struct sockaddr_in peer, const uint8_t *packet,
@@ -256,7 +264,7 @@ static void close_for(struct connection *connection, const ngtcp2_connection_clo
     uint8_t packet[PACKET_BYTES];
     ngtcp2_path_storage path;
     ngtcp2_path_storage_zero(&path);
-    ngtcp2_ssize length = ngtcp2_conn_write_connection_close(connection->quic, &path.path, NULL, packet,
+    ngtcp2_ssize length = ngtcp2_conn_write_connection_close(connection->quic->conn, &path.path, NULL, packet,
                                                              sizeof packet, reason, now());
     if (length > 0)
         transmit(connection, packet, (size_t)length);
@@ -289,15 +297,15 @@ static void obey(struct connection *connection, int result) {
 
 void receive(struct connection *connection, const uint8_t *datagram, size_t length) {
     ngtcp2_path path = path_of(connection);
-    obey(connection, ngtcp2_conn_read_pkt(connection->quic, &path, NULL, datagram, length, now()));
+    obey(connection, ngtcp2_conn_read_pkt(connection->quic->conn, &path, NULL, datagram, length, now()));
 }
 
 void expire(struct connection *connection) {
-    obey(connection, ngtcp2_conn_handle_expiry(connection->quic, now()));
+    obey(connection, ngtcp2_conn_handle_expiry(connection->quic->conn, now()));
 }
 
 uint64_t expiry(const struct connection *connection) {
-    return ngtcp2_conn_get_expiry(connection->quic);
+    return ngtcp2_conn_get_expiry(connection->quic->conn);
 }
 
 // The next stream that has something to send, behind those that are blocked.
@@ -309,7 +317,7 @@ static struct stream *sender_of(struct connection *connection, const struct stre
 }
 
 void send_packets(struct connection *connection) {
-    size_t quantum = ngtcp2_conn_get_send_quantum(connection->quic), written = 0;
+    size_t quantum = ngtcp2_conn_get_send_quantum(connection->quic->conn), written = 0;
     struct stream *blocked = NULL;
     while (!connection->is_closed && written < quantum) {
         uint8_t packet[PACKET_BYTES];
@@ -325,7 +333,7 @@ void send_packets(struct connection *connection) {
         ngtcp2_path_storage_zero(&path);
         ngtcp2_ssize taken = -1;
         ngtcp2_ssize length = ngtcp2_conn_writev_stream(
-            connection->quic, &path.path, NULL, packet, sizeof packet, &taken, flags,
+            connection->quic->conn, &path.path, NULL, packet, sizeof packet, &taken, flags,
             stream ? stream->id : -1, (ngtcp2_vec *)pieces, (size_t)count, now());
         if (length == NGTCP2_ERR_STREAM_DATA_BLOCKED || length == NGTCP2_ERR_STREAM_SHUT_WR) {
             blocked = stream;
@@ -341,7 +349,7 @@ void send_packets(struct connection *connection) {
         written += (size_t)length;
     }
     if (!connection->is_closed)
-        ngtcp2_conn_update_pkt_tx_time(connection->quic, now()); // pacing
+        ngtcp2_conn_update_pkt_tx_time(connection->quic->conn, now()); // pacing
 }
 
 void close_connection(struct connection *connection) {
@@ -354,12 +362,13 @@ void close_connection(struct connection *connection) {
 
 void free_connection(struct connection *connection) {
     ngtcp2_conn_stat state;
-    ngtcp2_conn_get_conn_stat(connection->quic, &state);
-    connection->endpoint->counters.smoothed_rtt_ms = (double)state.smoothed_rtt / NGTCP2_MILLISECONDS;
-    ngtcp2_conn_del(connection->quic);
+    ngtcp2_conn_get_conn_stat(connection->quic->conn, &state);
+    connection->endpoint->counters.smoothed_rtt_ms = (double)state.smoothed_rtt / MILLISECOND;
+    ngtcp2_conn_del(connection->quic->conn);
+    free(connection->quic);
     while (connection->streams != NULL)
         remove_stream(&connection->streams);
-    gnutls_deinit(connection->session);
+    free_session(connection->session);
     if (connection->qlog != NULL)
         fclose(connection->qlog);
     free(connection);

@@ -1,14 +1,14 @@
-// A QUIC connection of ngtcp2 with its streams, and what is counted of all connections.
+// A QUIC connection with its streams, and what is counted of all connections. connection.c alone knows whose
+// library it is.
 #ifndef CONNECTION_H
 #define CONNECTION_H
-
-#include <ngtcp2/ngtcp2.h>
-#include <ngtcp2/ngtcp2_crypto.h>
 
 #include <stdio.h>
 
 #include "tls.h"
 #include "transfer.h"
+
+enum { MILLISECOND = 1000000, SECOND = 1000 * MILLISECOND }; // in nanoseconds
 
 struct counters {
     uint64_t packets_sent, packets_received, packets_lost, bytes_sent, bytes_received;
@@ -17,7 +17,7 @@ struct counters {
 
 struct endpoint {
     const struct assignment *assignment;
-    gnutls_certificate_credentials_t credentials;
+    struct credentials *credentials;
     int socket;
     struct sockaddr_in local;
     struct counters counters;
@@ -36,9 +36,8 @@ struct connection {
     struct endpoint *endpoint;
     struct connection *next;
     struct sockaddr_in peer;
-    ngtcp2_conn *quic;
-    ngtcp2_crypto_conn_ref reference; // by which TLS finds `quic`
-    gnutls_session_t session;
+    struct quic *quic; // the library's
+    struct session *session;
     struct stream *streams;
     const char *problem; // what is wrong with what has come
     uint64_t handshake_at;

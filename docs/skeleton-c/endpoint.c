@@ -1,4 +1,4 @@
-// One end of a transfer over QUIC with ngtcp2, as quic-impls/README.md asks for it: the server serves until a
+// One end of a transfer over QUIC, as quic-impls/README.md asks for it: the server serves until a
 // signal, the client ends when it has all.
 #include <errno.h>
 #include <fcntl.h>
@@ -98,7 +98,7 @@ static void wait_for_work(const struct endpoint *endpoint, const struct connecti
         if (expiry(first) < latest)
             latest = expiry(first);
     uint64_t time = now(), rest = latest > time ? latest - time : 0;
-    struct timespec limit = {(time_t)(rest / NGTCP2_SECONDS), (long)(rest % NGTCP2_SECONDS)};
+    struct timespec limit = {(time_t)(rest / SECOND), (long)(rest % SECOND)};
     struct pollfd read[] = {{.fd = endpoint->socket, .events = POLLIN}, {.fd = input, .events = POLLIN}};
     ppoll(read, 2, &limit, signals);
 }
@@ -132,7 +132,7 @@ static void serve(struct endpoint *endpoint, const sigset_t *signals) {
     struct connection *first = NULL;
     say_ready();
     while (!is_asked_to_end) {
-        wait_for_work(endpoint, first, -1, now() + 60 * NGTCP2_SECONDS, signals);
+        wait_for_work(endpoint, first, -1, now() + (uint64_t)60 * SECOND, signals);
         work(endpoint, &first);
         drop_closed(&first);
     }
@@ -172,7 +172,7 @@ static void say_objects(struct connection *connection) {
 static void transfer_as_client(struct endpoint *endpoint, const sigset_t *signals) {
     const struct assignment *assignment = endpoint->assignment;
     uint64_t begun = now(), over = 0;
-    uint64_t deadline = begun + (uint64_t)(assignment->deadline_s * NGTCP2_SECONDS);
+    uint64_t deadline = begun + (uint64_t)(assignment->deadline_s * SECOND);
     struct connection *connection = dial(endpoint);
     int input = assignment->is_asked_later ? STDIN_FILENO : -1;
     if (assignment->is_asked_later)
@@ -194,10 +194,10 @@ static void transfer_as_client(struct endpoint *endpoint, const sigset_t *signal
     if (connection->handshake_at == 0)
         fail(EXIT_FAILURE, "the input ended before the handshake");
     over = now();
-    double handshake_s = (double)(connection->handshake_at - begun) / NGTCP2_SECONDS;
+    double handshake_s = (double)(connection->handshake_at - begun) / SECOND;
     close_connection(connection);
     free_connection(connection);
-    report(&endpoint->counters, (double)(over - begun) / NGTCP2_SECONDS, handshake_s);
+    report(&endpoint->counters, (double)(over - begun) / SECOND, handshake_s);
 }
 
 int main(int count, char **arguments) {

@@ -1,19 +1,36 @@
-// TLS 1.3 for QUIC: a server with the assignment's certificate, a client that verifies it.
+// The TLS library: TLS 1.3 for QUIC, SHA-256 and random bytes. No other file knows which it is.
 #ifndef TLS_H
 #define TLS_H
 
-#include <gnutls/gnutls.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "contract.h"
 
-// The keys and certificates of one end. Ends the program when they cannot be read.
-gnutls_certificate_credentials_t read_credentials(const struct assignment *assignment);
+enum { HASH_BYTES = 32 };
 
-// A session for one connection.
-gnutls_session_t new_session(const struct assignment *assignment,
-                             gnutls_certificate_credentials_t credentials);
+struct credentials; // the keys and certificates of one end
+struct session;     // of one connection
+struct hash;        // SHA-256 of what comes bit by bit
+
+// Ends the program when they cannot be read.
+struct credentials *read_credentials(const struct assignment *assignment);
+
+// A session that a server begins with the assignment's certificate, and in which a client verifies it. The
+// QUIC library finds its connection by `reference`.
+struct session *new_session(const struct assignment *assignment, struct credentials *credentials,
+                            void *reference);
+void free_session(struct session *session);
 
 // Why the client does not take the server's certificate; NULL where that is not what was wrong.
-const char *certificate_problem(gnutls_session_t session);
+const char *certificate_problem(struct session *session);
+
+struct hash *new_hash(void);
+void hash_more(struct hash *hash, const uint8_t *data, size_t length);
+
+// The hash of all that came, unless `result` is NULL; nothing is left of it.
+void end_hash(struct hash *hash, uint8_t result[HASH_BYTES]);
+
+void fill_randomly(uint8_t *bytes, size_t length);
 
 #endif

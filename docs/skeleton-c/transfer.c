@@ -12,8 +12,8 @@ static const uint64_t LARGEST_BYTES = 1ull << 30;
 
 static const char *REQUESTS[] = {"GET", "PUT"};
 
-static void hash_text(const uint8_t hash[32], char text[HASH_TEXT_BYTES + 1]) {
-    for (int i = 0; i < 32; i++)
+static void hash_text(const uint8_t hash[HASH_BYTES], char text[HASH_TEXT_BYTES + 1]) {
+    for (int i = 0; i < HASH_BYTES; i++)
         snprintf(text + 2 * i, 3, "%02x", hash[i]);
 }
 
@@ -27,7 +27,7 @@ static void have_content(struct transfer *transfer, uint64_t size_bytes) {
 void begin_transfer(struct transfer *transfer, const struct assignment *assignment, uint64_t size_bytes) {
     *transfer = (struct transfer){.assignment = assignment};
     if (assignment->is_server) {
-        gnutls_hash_init(&transfer->hash, GNUTLS_DIG_SHA256);
+        transfer->hash = new_hash();
         return;
     }
     have_content(transfer, size_bytes);
@@ -49,8 +49,9 @@ static const char *answer_request(struct transfer *transfer) {
 }
 
 static const char *answer_hash(struct transfer *transfer) {
-    uint8_t hash[32];
-    gnutls_hash_output(transfer->hash, hash);
+    uint8_t hash[HASH_BYTES];
+    end_hash(transfer->hash, hash);
+    transfer->hash = NULL;
     hash_text(hash, transfer->line);
     transfer->line_length = HASH_TEXT_BYTES;
     transfer->may_send = true;
@@ -67,7 +68,7 @@ static const char *take_as_server(struct transfer *transfer, const uint8_t *data
         transfer->asked[transfer->asked_length++] = (char)*data++;
         length--;
     }
-    gnutls_hash(transfer->hash, data, length);
+    hash_more(transfer->hash, data, length);
     if (!is_end)
         return NULL;
     return strncmp(transfer->asked, "PUT ", 4) == 0 ? answer_hash(transfer) : answer_request(transfer);
@@ -76,9 +77,11 @@ static const char *take_as_server(struct transfer *transfer, const uint8_t *data
 static const char *take_as_client(struct transfer *transfer, const uint8_t *data, size_t length,
                                   bool is_end) {
     const struct assignment *assignment = transfer->assignment;
-    uint8_t hash[32];
+    uint8_t hash[HASH_BYTES];
     if (assignment->is_upload && transfer->answer[0] == '\0') {
-        gnutls_hash_fast(GNUTLS_DIG_SHA256, transfer->content, transfer->size_bytes, hash);
+        struct hash *of_content = new_hash();
+        hash_more(of_content, transfer->content, transfer->size_bytes);
+        end_hash(of_content, hash);
         hash_text(hash, transfer->answer);
     }
     const void *right = assignment->is_upload ? (const void *)transfer->answer : transfer->content;
@@ -122,7 +125,7 @@ void count_sent(struct transfer *transfer, size_t length) {
 }
 
 void end_transfer(struct transfer *transfer) {
-    if (transfer->assignment->is_server)
-        gnutls_hash_deinit(transfer->hash, NULL);
+    if (transfer->hash != NULL)
+        end_hash(transfer->hash, NULL);
     free(transfer->content);
 }

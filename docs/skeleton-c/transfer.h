@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <stddef.h>
 #include <sys/uio.h>
-#include <gnutls/crypto.h>
 
 #include "contract.h"
+#include "tls.h"
 
 struct transfer {
     const struct assignment *assignment;
@@ -17,9 +17,9 @@ struct transfer {
 
     char asked[64]; // the line that the server has read
     size_t asked_length;
-    gnutls_hash_hd_t hash; // of what a server gets in an upload
-    uint64_t received;     // bytes of content or answer
-    char answer[65];       // of the server to an upload, as the client has it
+    struct hash *hash; // of what a server gets in an upload
+    uint64_t received; // bytes of content or answer
+    char answer[65];   // of the server to an upload, as the client has it
 
     char line[80]; // what is sent first
     size_t line_length;

@@ -1,8 +1,9 @@
 """Which clients worked with which servers: of a campaign in which variants name other variants as servers.
 
-The question is whether the whole content arrives, not when. So a trial that is invalid, since the machine was
-too busy to vouch for its times, counts when both its endpoints were a success. Its record says so, for exit
-codes do not: a server of the interop contract is ended by a signal, and its client verifies nothing.
+The question is whether the whole content arrives, not when. So each trial counts by what both its ends said,
+whatever its times were, and a machine that was too busy to vouch for these changes no cell. Its record says
+what that comes to, for exit codes do not: a server of the interop contract is ended by a signal, and its
+client verifies nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import CampaignInfo, StoredTrial, TrialRecord
+from fecbench.results.store.records import BY_ENDS, CampaignInfo, State, StoredTrial, TrialRecord
 
 CellState = Literal["ok", "failed", "unsupported"]
 MARKS: dict[CellState, str] = {"ok": "✓", "failed": "✕", "unsupported": "?"}
@@ -92,8 +93,12 @@ def _variants(campaign: CampaignInfo) -> list[dict[str, Any]]:
     return list(tomllib.loads(campaign.design_text).get("variants", []))
 
 
-def _succeeded(record: TrialRecord) -> bool:
-    return record.state == "ok" or record.checks.get("endpoints_succeeded") is True
+def _by_ends(record: TrialRecord) -> tuple[State, str]:
+    """The state and its reason by what both ends said."""
+    if record.state == "ok" or BY_ENDS not in record.checks:
+        return record.state, record.reason
+    said = record.checks[BY_ENDS]
+    return said["state"], said["reason"]
 
 
 def _server(variant: Mapping[str, Any]) -> str | None:
@@ -116,11 +121,12 @@ def _outcome(trials: Sequence[StoredTrial]) -> tuple[CellState, str]:
     """What all trials of a pair come to: one that did not succeed decides."""
     if not trials:
         return "failed", "it was not run"
-    records = [trial.record for trial in trials if not _succeeded(trial.record)]
-    if not records:
+    reached = [_by_ends(trial.record) for trial in trials]
+    others = [(state, reason) for state, reason in reached if state != "ok"]
+    if not others:
         return "ok", ""
-    worst = next((record for record in records if record.state == "unsupported"), records[0])
-    if worst.state == "unsupported":
-        return "unsupported", worst.reason
+    state, reason = next((other for other in others if other[0] == "unsupported"), others[0])
+    if state == "unsupported":
+        return "unsupported", reason
     prefix = {"timeout": "it ran out of time: ", "invalid": "nothing can be said, the trial is invalid: "}
-    return "failed", prefix.get(worst.state, "") + worst.reason
+    return "failed", prefix.get(state, "") + reason

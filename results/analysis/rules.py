@@ -171,7 +171,7 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
     if not (ratios["censored"] | np.isfinite(ratios["ratio"]) & (ratios["ratio"] > 0)).all():
         raise NothingToExplain(f"{metric.name} is 0 at some points, so that its ratio has no logarithm")
     factors = _factors(ratios, campaign)
-    if factors.empty:
+    if factors.empty and len(campaign.points) > 1:
         raise NothingToExplain("neither a factor nor a parameter of the workloads varies")
     table = pd.concat([ratios, factors], axis=1)
     varied = tuple(factors.columns)

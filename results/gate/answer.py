@@ -4,7 +4,7 @@ networks."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,14 +51,15 @@ class Answer:
     worst: tuple[Worst, ...]
 
 
-def answer(database: Database, campaign: CampaignInfo, looks: int, limit_s: float) -> Answer:
+def answer(database: Database, campaign: CampaignInfo, looks: int, limit_s: float, share: float) -> Answer:
     """The answer of a campaign of two builds, of the trials that there are.
 
-    Its results were looked at up to `looks` times; `limit_s` is how long a trial may take.
+    Its results were looked at up to `looks` times, and this look may err in `share` of all its errors;
+    `limit_s` is how long a trial may take.
     """
     frame = read(database, campaign)
     pairs = pairs_of(frame, campaign, limit_s)
-    found, margin = measured(pairs, looks), margin_of(campaign)
+    found, margin = measured(pairs, share), margin_of(campaign)
     pairing = paired(frame, OLD, NEW, metrics.of_workloads(campaign), campaign.statistic)
     margins = of_points(pairing.ratios, campaign)
     ratios = ratio_intervals(pairing, campaign.statistic, margins=margins, looks=looks)
@@ -76,15 +77,15 @@ def answer(database: Database, campaign: CampaignInfo, looks: int, limit_s: floa
         old_alone=old_alone,
         new_alone=new_alone,
         not_vouched=int((~frame["state"].isin(COUNTED)).sum()),
-        where=_where(pairing, campaign),
+        where=_where(pairing, campaign, margin, sorted(set(margins))),
         worst=tuple(worst_of(pairs, frame, campaign)),
     )
 
 
 def settled(database: Database, campaign: CampaignInfo, looks: int, limit_s: float) -> bool:
-    """Whether a campaign may stop, by the trials that there are."""
+    """Whether a campaign may stop, by the trials that there are, at one of `looks` looks."""
     pairs = pairs_of(read(database, campaign), campaign, limit_s)
-    return is_settled(measured(pairs, looks), margin_of(campaign))
+    return is_settled(measured(pairs, 1 / looks), margin_of(campaign))
 
 
 def _alone(frame: pd.DataFrame) -> tuple[int, int]:
@@ -99,14 +100,24 @@ def _alone(frame: pd.DataFrame) -> tuple[int, int]:
     return int((old & ~new).sum()), int((new & ~old).sum())
 
 
-def _where(pairing: Pairing, campaign: CampaignInfo) -> tuple[str, ...]:
+def _where(
+    pairing: Pairing, campaign: CampaignInfo, margin: float, margins: Sequence[float]
+) -> tuple[str, ...]:
+    """The rules. What is a difference in them is decided by the margins of single networks, which is said
+    where these are wider than that over all networks."""
     if pairing.ratios["metric"].nunique() > 1:
         return ("No rule: its workloads are compared by different metrics.",)
     try:
         found = explain(pairing, campaign)
     except NothingToExplain as nothing:
         return (f"Nothing to explain: {nothing}.",)
-    return (found.sentence, *map(str, found.rules))
+    if not margins or margins[-1] <= margin:
+        return (found.sentence, *map(str, found.rules))
+    widths = " to ".join(dict.fromkeys((f"{100 * margins[0]:.3g}", percent(margins[-1]))))
+    if margins[0] == margins[-1]:
+        widths = percent(margins[-1])
+    by = f", by the margin of single networks, {widths}"
+    return (found.sentence, *(f"{rule}{by}" for rule in found.rules))
 
 
 def headline(found: Answer) -> str:

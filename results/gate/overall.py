@@ -5,8 +5,10 @@ has the same weight, and two arms exchanged give its inverse. A median over repe
 that only matters in the one trial of five whose last packets are lost.
 
 The networks are those of the design, so what is by chance is the repetitions within each network (stratified
-sampling: Cochran, "Sampling Techniques", 1977, §5.3 and, for the degrees of freedom, §5.4). Where a network
-has a single pair, nobody knows its spread; then the unit is the network, which makes the interval wider.
+sampling: Cochran, "Sampling Techniques", 1977, §5.3 and, for the degrees of freedom, §5.4). The workloads of
+a repetition meet the same losses, those of the handshake for one, so they are no independent samples: the
+repetition is the unit, with all its workloads (a cluster: ibid., §9A). Where a network has a single pair,
+nobody knows its spread; then the unit is the network, which makes the interval wider.
 """
 
 from __future__ import annotations
@@ -79,13 +81,14 @@ def pairs_of(frame: pd.DataFrame, campaign: CampaignInfo, limit_s: float) -> pd.
     return known.sort_values(PAIR, ignore_index=True)
 
 
-def measured(pairs: pd.DataFrame, looks: int) -> Measured:
+def measured(pairs: pd.DataFrame, share: float) -> Measured:
     """The ratio over all networks, and that of each workload, of `pairs_of`.
 
-    The results are looked at up to `looks` times. All intervals of all looks together miss what is true in no
-    more than LEVEL of cases: the overall ones in a half of these, and those of workloads in the other.
+    The results are looked at several times, and this look may err in `share` of LEVEL. Where all shares come
+    to 1, all intervals of all looks together miss what is true in no more than LEVEL of cases: the overall
+    ones in a half of these, and those of workloads in the other.
     """
-    level = LEVEL / looks
+    level = LEVEL * share
     labels = [str(label) for label in pairs["workload"].unique()]
     if len(labels) < 2:
         overall = ratio_of(pairs, level)
@@ -101,10 +104,9 @@ def ratio_of(pairs: pd.DataFrame, level: float) -> Ratio:
     1 - `level`."""
     if pairs.empty:
         return Ratio(math.nan, math.nan, math.nan)
-    places = pairs.groupby(_PLACE, observed=True)["log"].agg(["size", "mean", "var"])
+    places = pairs.groupby(_PLACE, observed=True)["log"].agg(["size", "mean"])
     if (places["size"] > 1).all():
-        parts = (places["var"] / places["size"]).to_numpy(np.float64) / len(places) ** 2
-        freedoms = places["size"].to_numpy(np.float64) - 1
+        parts, freedoms = _of_repetitions(pairs, len(places))
     else:
         of_networks = places.groupby("point", observed=True)["mean"].sum() / len(places)
         count = len(of_networks)
@@ -113,6 +115,19 @@ def ratio_of(pairs: pd.DataFrame, level: float) -> Ratio:
         parts, freedoms = np.array([count * of_networks.var()]), np.array([count - 1.0])
     mean, half = places["mean"].mean(), _half_width(parts, freedoms, level)
     return Ratio(*(math.exp(end) for end in (mean, mean - half, mean + half)))
+
+
+def _of_repetitions(pairs: pd.DataFrame, places: int) -> tuple[Floats, Floats]:
+    """The variance that each network brings to the mean over all places, and its degrees of freedom.
+
+    A repetition moves the mean by its distances from the means of its places, all its workloads together.
+    """
+    of_places = pairs.groupby(_PLACE, observed=True)["log"]
+    moves = (pairs["log"] - of_places.transform("mean")) / of_places.transform("size") / places
+    of_repetitions = moves.groupby([pairs["point"], pairs["repetition"]], observed=True).sum()
+    of_networks = (of_repetitions**2).groupby("point", observed=True).agg(["size", "sum"])
+    count = of_networks["size"].to_numpy(np.float64)
+    return of_networks["sum"].to_numpy(np.float64) * count / (count - 1), count - 1
 
 
 def _half_width(parts: Floats, freedoms: Floats, level: float) -> float:

@@ -11,6 +11,8 @@ from fecbench.looks import looks
 from fecbench.results.store.error import DatabaseError
 
 State = Literal["ok", "failed", "timeout", "unsupported", "invalid"]
+BY_ENDS = "by_ends"
+"""In the checks of a trial: the `state` and `reason` by what both ends said, where it is another state."""
 STATES: tuple[State, ...] = get_args(State)
 Value = float | int | str
 DEFAULT_MARGIN = 0.02

@@ -252,8 +252,9 @@ trials = sa.Table(
             "all metrics. Without `metrics_digest`, `digest` is an earlier fecbench's, which had metrics in "
             "it and neither task nor times. `timed_by`: `harness`, "
             "where the client did not time its transfer. `endpoints_succeeded`, of an invalid trial: "
-            "whether the whole content arrived all the same. In virtual time, where "
-            "nothing is measured of a machine: `virtual_s`, how long it was."
+            "whether the whole content arrived all the same. `by_ends`: `state` and `reason` by what both "
+            "ends said alone, whatever the times and the network were, where that is another state. "
+            "In virtual time, where nothing is measured of a machine: `virtual_s`, how long it was."
         ),
     ),
     sa.Column(

@@ -168,9 +168,14 @@ class Experiment:
 
     def _pair(self, transfer: Transfer, activity: Activity, values: Values) -> PairTask:
         arm, server = self.arms[transfer.variant], self.server_of(transfer, activity)
+        asking, serving = ends.pair_of(
+            (arm.implementation, arm.options(values)),
+            (server.implementation, server.options(values)),
+            arm.series,
+        )
         return PairTask(
-            client=ends.end_of(arm.implementation, arm.options(values), arm.series, "client"),
-            server=ends.end_of(server.implementation, server.options(values), arm.series, "server"),
+            client=asking,
+            server=serving,
             workload=transfer.workload,
             demand=transfer.demand,
             playout_ms=list(transfer.playout_ms),

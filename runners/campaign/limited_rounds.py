@@ -3,16 +3,20 @@
 All networks get the same number of repetitions, which grows from look to look. A round is a lot of groups
 that takes some seconds, so that the time that is left is asked for often enough. What was looked at needs no
 record: the same trials give the same verdict to whoever goes on.
+
+An emulated pair of which a trial is invalid is in no ratio, and the time of its other trial was for nothing.
+So it is run again first, a few times, before another pair.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 
 from fecbench.designs import Design
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, Group, TrialKey
 from fecbench.runners.campaign.request import Request
-from fecbench.runners.campaign.rounds import Due
+from fecbench.runners.campaign.rounds import Due, States
 
 FIRST_LOOK = 6
 """Repetitions: of fewer, no single network has an interval."""
@@ -20,6 +24,8 @@ LOT_S = 10.0
 """So long a lot takes, about."""
 FIRST_LOT = 4
 """Groups, before anything is known of how long they take."""
+AGAIN = 2
+"""Lots in which a pair with an invalid trial is run again."""
 GROWTH = 8
 """A lot is at most so many times as large as the one before, which may have been quick by chance."""
 
@@ -58,8 +64,14 @@ class LimitedRounds:
         """By repetition: those of one repetition of all networks, in the order of the design."""
         for key in request.keys:
             self._groups.setdefault(key.repetition, {}).setdefault(key.group, []).append(key)
-        self._had: set[TrialKey] = set()
+        self._again_where = set() if request.engine == "virtual" else {"invalid"}
+        """The states after which another attempt may end otherwise."""
+        self._lots: Counter[Group] = Counter()
+        """How many lots each group was in."""
         self._looked_at = 0
+        self._looks_made = 0
+        self._was_there = False
+        """Whether it was begun by an earlier start, which has looked at it when it ended."""
         self.is_decided = False
         self.is_over = False
         """Whether it ended because its time did."""
@@ -75,6 +87,18 @@ class LimitedRounds:
         return f"all {self._looks[-1]} repetitions of each network are there"
 
     @property
+    def share(self) -> float:
+        """Of all errors that its looks may make together, the share of the last one.
+
+        Each planned look has an equal share. When its time is over, whatever the results are, it looks once
+        more, and has what later looks would have had.
+        """
+        count = len(self._looks)
+        if self.is_over and not self._was_there:
+            return (count - self._looks_made) / count
+        return 1 / count
+
+    @property
     def state(self) -> str:
         left = max(0.0, self._ends_at - self._clock())
         return f"after {self._looked_at} of up to {self._looks[-1]} repetitions, {left / 60:.1f} min left"
@@ -82,17 +106,19 @@ class LimitedRounds:
     def first(self, campaign: CampaignInfo | None) -> Due:
         """The next lot that is missing, after a look where one is due; nothing where all is over."""
         states = {} if campaign is None else self._database.states(campaign.id)
+        self._was_there = self._was_there or (bool(states) and not self._lots)
         for look in self._looks:
-            missing = [
-                keys
+            missing = {
+                group: due
                 for repetition in range(look)
-                for keys in self._groups.get(repetition, {}).values()
-                if any(key not in states and key not in self._had for key in keys)
-            ]
+                for group, keys in self._groups.get(repetition, {}).items()
+                if (due := self._due(group, keys, states))
+            }
             if missing:
                 return self._next_lot(missing, len(states))
             if look > self._looked_at and campaign is not None:
                 self._looked_at = look
+                self._looks_made += 1
                 self.is_decided = self._decides(campaign)
             if self.is_decided:
                 break
@@ -102,8 +128,21 @@ class LimitedRounds:
         """As `first`, after the round before has been run."""
         return self.first(campaign)
 
-    def _next_lot(self, missing: Sequence[Sequence[TrialKey]], there: int) -> Due:
-        """As many groups as take LOT_S, or the time that is left."""
+    def _due(self, group: Group, keys: Sequence[TrialKey], states: States) -> Due:
+        """Of the trials of a group, those to be run: those without a result, and invalid ones a few times."""
+        if not self._lots[group]:
+            wanted = [key for key in keys if key not in states or states[key][0] in self._again_where]
+        elif self._lots[group] <= AGAIN:
+            wanted = [key for key in keys if key in states and states[key][0] in self._again_where]
+        else:
+            wanted = []
+        return {key: states[key][1] if key in states else 0 for key in wanted}
+
+    def _next_lot(self, missing: Mapping[Group, Due], there: int) -> Due:
+        """As many groups as take LOT_S, or the time that is left.
+
+        Those that were run before come first, since lots follow one order.
+        """
         now = self._clock()
         left_s = self._ends_at - now
         if left_s <= 0:
@@ -114,9 +153,9 @@ class LimitedRounds:
         if size:
             fitting = size / max(now - since, 1e-3) * min(LOT_S, left_s)
             count = max(1, min(int(fitting), GROWTH * size))
-        chosen = missing[:count]
+        chosen = list(missing)[:count]
         self._lot = (len(chosen), now)
-        due = {key: 0 for keys in chosen for key in keys if key not in self._had}
-        self._had |= due.keys()
-        self.planned = there + len(due)
+        self._lots.update(chosen)
+        due = {key: attempts for group in chosen for key, attempts in missing[group].items()}
+        self.planned = there + sum(not attempts for attempts in due.values())
         return due

@@ -8,12 +8,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fecbench.results.store import digest
-from fecbench.results.store.records import SeriesTable, TrialRecord, VerdictLog
+from fecbench.results.store.records import BY_ENDS, SeriesTable, TrialRecord, VerdictLog
 from fecbench.runners.engines.engine import Finished
 from fecbench.runners.tasks.outcome import DropperOutcome, Outcome
 from fecbench.runners.tasks.task import VIRTUAL, Seeds, Task
 from fecbench.runners.trial.judge import Checks, Judgement, judge
 from fecbench.runners.trial.judging import endpoints
+from fecbench.runners.trial.plain_text import one_line
 from fecbench.topologies.link import DIRECTIONS, Direction
 from fecbench.topologies.link_report import LinkReport
 
@@ -77,6 +78,7 @@ def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
             **_checks(judgement.checks, finished.trials_at_once),
             **_timer(finished.task),
             **_success(judgement, outcome),
+            **_by_ends(finished.task, outcome, judgement),
         },
         series=_series(judgement),
     )
@@ -147,6 +149,14 @@ def _timer(task: Task) -> dict[str, str]:
 def _success(judgement: Judgement, outcome: Outcome) -> dict[str, bool]:
     """Of a trial that is invalid: whether its endpoints succeeded all the same."""
     return {"endpoints_succeeded": endpoints.succeeded(outcome)} if judgement.state == "invalid" else {}
+
+
+def _by_ends(task: Task, outcome: Outcome, judgement: Judgement) -> dict[str, dict[str, str]]:
+    """The state by what both ends said, where it is another one than the trial's."""
+    if judgement.state == "ok" or outcome.failure or outcome.no_answer:
+        return {}
+    state, reason = endpoints.state_by_ends(task, outcome)
+    return {} if state == judgement.state else {BY_ENDS: {"state": state, "reason": one_line(reason)}}
 
 
 def _series(judgement: Judgement) -> list[SeriesTable]:

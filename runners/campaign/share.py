@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Protocol
 
 from fecbench.results.store.database import Database, HasResult, UnfitRecord
-from fecbench.results.store.records import Group, Start, StoredTrial, TrialKey, TrialRecord
+from fecbench.results.store.records import BY_ENDS, Group, Start, StoredTrial, TrialKey, TrialRecord
 from fecbench.runners.campaign.claims import Claims
 from fecbench.runners.campaign.record import judged, unfit
 from fecbench.runners.campaign.request import Keep, Request
@@ -193,7 +193,7 @@ class Share:
             self._engine.judged(finished, valid=judgement.state != "invalid")
             self._attempts_left[key] -= 1
             again = (
-                judgement.state == "invalid"
+                self._is_open(trial)
                 and stored is not None
                 and self._attempts_left[key] > 0
                 and claims.take(key.group)
@@ -211,6 +211,17 @@ class Share:
                 self._watcher.ended(key, judgement, completion_s(finished.task, finished.outcome), again)
         if done:
             claims.give_up(done)
+
+    def _is_open(self, trial: _Judged) -> bool:
+        """Whether another attempt may tell more.
+
+        Whether two ends can talk to each other is known from an invalid trial, too, unless they were too
+        slow, or it never began.
+        """
+        if trial.judgement.state != "invalid" or self._request.interop is None:
+            return trial.judgement.state == "invalid"
+        said = trial.record.checks.get(BY_ENDS)
+        return said is None or said["state"] == "timeout"
 
     def _stored(self) -> list[tuple[_Judged, StoredTrial | None]]:
         """The trials that were judged, now committed; None in the place of one that has a result already."""

@@ -15,7 +15,7 @@ from fecbench.runners.commands.console.choice import implementations_in
 from fecbench.runners.commands.console.destination import check_own_folder, fill_own_folder
 from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.terminal import say
-from fecbench.runners.conformance import contract
+from fecbench.runners.conformance import contract, losses
 from fecbench.runners.conformance import interop as interop_check
 from fecbench.runners.conformance import simulator as simulator_check
 from fecbench.runners.conformance.part import Part, summary
@@ -171,6 +171,8 @@ def _check(known: Implementations, name: str, folder: Path, *, keeps: bool) -> l
     parts = [declared, *contract.check(implementation, folder, _reference(known, name), keeps=keeps)]
     if implementation.missing_programs("local"):  # which is one of the parts
         return parts
+    if all(part.good for part in parts):
+        parts += losses.check(implementation)
     return [*parts, *simulator_check.check(implementation)]
 
 

@@ -19,6 +19,7 @@ from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.progress import duration
 from fecbench.runners.commands.console.tables import print_table, table_of
 from fecbench.runners.commands.console.terminal import note, say
+from fecbench.runners.refusal import Refusal
 from fecbench.topologies.link import DIRECTIONS
 
 
@@ -32,6 +33,8 @@ def plan(
     if plot is not None:
         check_file("--plot", plot, arguments.DRAWN)
     loaded = design_of(design)
+    if plot is not None and not loaded.factors:
+        raise Refusal(f"--plot {plot}: {loaded.path} has no factors, which would be the axes; leave it out")
     planned = loaded.plan()
     experiment = Experiment(loaded, planned.points, implementations_in(implementations))
     for name in sorted(check(experiment)):
@@ -50,7 +53,8 @@ def plan(
     else:
         say(_heading(experiment))
         _print_points(planned)
-        _print_criteria(planned)
+        if planned.criteria:
+            _print_criteria(planned)
         _print_reach(experiment)
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from fecbench.hints import nearest
-from fecbench.runners.conformance import transfers
+from fecbench.runners.conformance import transfers, trust
 from fecbench.runners.conformance.complaints import (
     how_ended,
     lines_of,
@@ -174,7 +174,8 @@ class Examination:
         for name in supported:
             self._each(transfers.sizes(self._loopback, name))
         if supported:
-            self._each(transfers.fec(self._loopback, self._sample(supported[0])))
+            self._each(transfers.fec(self._loopback, [self._sample(name) for name in supported]))
+            self._each(trust.findings(self._loopback, self._sample(supported[0]), self._loopback.folder))
         if "download" in supported:
             self._each(transfers.of_series(self._loopback, TOLD["download"].sample))
             self._each(transfers.deadline(self._loopback, TOLD["download"].sample))

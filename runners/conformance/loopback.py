@@ -60,6 +60,11 @@ class Loopback:
         """The same place for another implementation, with which this one talks."""
         return Loopback(implementation, self._folder, self._port, self._first_user, keeps=self._keeps)
 
+    @property
+    def folder(self) -> Path:
+        """What takes the files of endpoints."""
+        return self._folder
+
     def end_of(self, chosen: Mapping[str, object], series: Sequence[str] = ()) -> EndpointTask:
         """One end with these options, and else the defaults, that has to leave these series."""
         options = self.implementation.options(chosen, self.implementation.declaration.name)
@@ -74,8 +79,10 @@ class Loopback:
         options: Mapping[str, object] = MappingProxyType({}),
         series: Sequence[str] = (),
         deadline_s: float | None = None,
+        certificates: Path | None = None,
     ) -> Endpoint:
-        """An endpoint that has been started as in a trial. Raises OSError and StartError."""
+        """An endpoint that has been started as in a trial, with the certificates of a folder, or else with
+        those of all. Raises OSError and StartError."""
         number = f"{len(self._supervisor.endpoints):02}"
         name = f"{self.implementation.declaration.name}-{number}-{workload['name']}"
         log_folder = self.log_folders[role] = self._folder / name / role
@@ -86,7 +93,7 @@ class Loopback:
             content_seed=content_seed,
             server_address=ADDRESS,
             local_addresses=[ADDRESS],
-            certificates=self._folder,
+            certificates=certificates or self._folder,
             log_folder=log_folder,
             deadline_s=DEADLINE_S if deadline_s is None else deadline_s,
             port=self._port,

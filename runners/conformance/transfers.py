@@ -8,6 +8,8 @@ another implementation downloads from it, and serves it, where the two can talk 
 import signal
 import socket
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fecbench.runners.conformance.complaints import (
@@ -19,8 +21,7 @@ from fecbench.runners.conformance.complaints import (
 from fecbench.runners.conformance.loopback import Loopback
 from fecbench.runners.conformance.part import Finding
 from fecbench.runners.tasks import series
-from fecbench.runners.tasks.demand import Demand
-from fecbench.runners.tasks.task import PairTask
+from fecbench.runners.tasks.task import PairTask, Role
 from fecbench.runners.tasks.validity import USUAL
 from fecbench.runners.trial.endpoint import UNSUPPORTED, Endpoint
 from fecbench.runners.trial.judging.plausibility import (
@@ -65,16 +66,23 @@ def transfer(
     deadline_s: float,
     *,
     wanted: Sequence[str] = (),
+    papers: Mapping[Role, Path] = MappingProxyType({}),
     **options: Any,
 ) -> Ends:
-    """One transfer, from start to end; `wanted` are series, `options` those of `server` and `client`."""
+    """One transfer, from start to end; `wanted` are series, `options` those of `server` and `client`, and
+    `papers` other folders of certificates for them."""
     asked: dict[str, Any] = {"series": wanted, "deadline_s": deadline_s}
-    server = serving.start("server", workload, options=options.get("server", {}), **asked)
+
+    def start(place: Loopback, role: Role) -> Endpoint:
+        chosen = options.get(role, {})
+        return place.start(role, workload, options=chosen, certificates=papers.get(role), **asked)
+
+    server = start(serving, "server")
     try:
         serving.await_ready(server)
         if problem := problem_of_start(server, READY_LIMIT_S):
             return Ends(None, server, problem)
-        client = asking.start("client", workload, options=options.get("client", {}), **asked)
+        client = start(asking, "client")
         asking.await_end(client, deadline_s + END_LIMIT_S)
         problem = problem_of_success("client", client) or problem_of_done("client", client)
         server.signal(signal.SIGTERM)
@@ -116,8 +124,8 @@ def _counters(name: str, metrics: Mapping[str, Mapping[str, float]], size: int) 
     yield Finding(f"{name}: optional counters", "", without)
 
 
-def fec(loopback: Loopback, sample: Mapping[str, Any]) -> Iterator[Finding]:
-    """Whether repair symbols are sent with FEC on, and none with FEC off."""
+def fec(loopback: Loopback, samples: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+    """Whether repair symbols are sent with FEC on, and none with FEC off, with each of these workloads."""
     switch = loopback.implementation.declaration.fec
     if switch is None:
         yield Finding("FEC", "", "optional: without [fec] in impl.toml nothing is said or demanded of FEC")
@@ -125,25 +133,29 @@ def fec(loopback: Loopback, sample: Mapping[str, Any]) -> Iterator[Finding]:
     on = loopback.implementation.options_with_fec()
     if on is None:
         yield Finding("FEC on", "", "no single option turns FEC on", tried=False)
-    else:
-        chosen = ", ".join(f"{name} = {value!r}" for name, value in on.items()) or "the defaults"
-        yield _fec_finding(loopback, sample, "FEC on", on, f"repair symbols were sent with {chosen}")
-    yield _fec_finding(loopback, sample, "FEC off", switch.off, "no repair symbol was sent")
+    for sample in samples:
+        if on is not None:
+            chosen = ", ".join(f"{name} = {value!r}" for name, value in on.items()) or "the defaults"
+            yield _fec_finding(loopback, sample, "on", on, f"repair symbols were sent with {chosen}")
+        yield _fec_finding(loopback, sample, "off", switch.off, "no repair symbol was sent")
 
 
 def _fec_finding(
-    loopback: Loopback, sample: Mapping[str, Any], part: str, chosen: Mapping[str, object], good: str
+    loopback: Loopback, sample: Mapping[str, Any], turned: str, chosen: Mapping[str, object], good: str
 ) -> Finding:
-    size = SIZES[-1]
-    is_transfer = sample["name"] in DIRECTIONS
-    workload = {**sample, "size_bytes": size} if is_transfer else dict(sample)
+    part = f"{sample['name']}: FEC {turned}"
+    workload = dict(sample)
+    if sample["name"] in DIRECTIONS:
+        workload["size_bytes"] = SIZES[-1]
     ends = transfer(loopback, loopback, workload, TRANSFER_LIMIT_S, server=chosen, client=chosen)
-    end = loopback.end_of(chosen)
-    down = DIRECTIONS.get(sample["name"], "down") == "down"
-    demand = Demand(down_bytes=size) if down else Demand(up_bytes=size)
+    end, demand = loopback.end_of(chosen), TOLD[sample["name"]].demand_of(workload)
     pair = PairTask(client=end, server=end, workload=workload, demand=demand)
-    problems = problems_of_fec(pair, 0, ends.metrics, USUAL.short_packets)
-    return Finding(part, ends.problem or "; ".join(problems), good)
+    problems = list(problems_of_fec(pair, 0, ends.metrics, USUAL.short_packets))
+    repair = sum(metrics.get("repair_sent", 0) for metrics in ends.metrics.values())
+    is_owed = demand.up_bytes or demand.down_bytes or turned == "off"
+    if ends.problem or problems or is_owed or repair:
+        return Finding(part, ends.problem or "; ".join(problems), good)
+    return Finding(part, "", "so small a transfer of it owes no repair symbol, and had none", tried=False)
 
 
 def of_series(loopback: Loopback, workload: Mapping[str, Any]) -> Iterator[Finding]:

@@ -62,6 +62,12 @@ class FecSwitch(BaseModel):
         """Whether every transfer has a source symbol with these options, when they turn FEC on."""
         return not any(_are_among(lacking, options) for lacking in self.source_may_lack)
 
+    def agrees(self, one: Mapping[str, object], other: Mapping[str, object]) -> bool:
+        """Whether two ends with these options, FEC on at both, have the same FEC, such as one scheme: by the
+        options that turn it off."""
+        switches = {name for off in (self.off, *self.also_off) for name in off}
+        return all(one.get(name) == other.get(name) for name in switches)
+
     @property
     def all_options(self) -> list[tuple[str, Value]]:
         """Each option that is named, with its value."""
@@ -129,7 +135,7 @@ class Declaration(BaseModel):
     certificates: Literal["p256", "ed25519"] = "p256"
     """The keys of the certificates that emulated endpoints get; in virtual time all get Ed25519's."""
     content_seed_hex: bool = False
-    """Whether an endpoint is told the content's seed as hexadecimal text, too."""
+    """Whether an endpoint is told the content's seed as hexadecimal text, in the place of a number."""
     multipath: bool = False
     """Whether its option `paths`, how many paths a connection uses, may be above 1."""
     options: dict[str, Option] = {}

@@ -48,7 +48,7 @@ class EndpointTask(_Part):
     transport: Literal["udp", "tcp"] = Field(default="udp", exclude_if=lambda transport: transport == "udp")
     """Documents leave udp out, as those of older tasks do."""
     content_seed_hex: bool = False
-    """Whether it is told the content's seed as hexadecimal text, too."""
+    """Whether it is told the content's seed as hexadecimal text, in the place of a number."""
     fec: bool | None = None
     """Whether its options turn FEC on; None: its implementation does not say what turns it off."""
     owes_repair: bool = True

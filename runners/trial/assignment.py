@@ -35,7 +35,7 @@ def assignment(
         "port": port,
         "server_name": SERVER_NAME,
         "workload": workload,
-        "content_seed": content_seed,
+        **_seed(content_seed, as_text=end.content_seed_hex),
         "options": end.options,
         "authority": str(certificates / "authority.pem"),
         "log_folder": str(log_folder),
@@ -43,14 +43,17 @@ def assignment(
     }
     if series := list(asked_series(end, workload)):
         document["series"] = series
-    if end.content_seed_hex:
-        document["content_seed_hex"] = f"{content_seed:016x}"
     if end.local_addresses:
         document["local_addresses"] = list(local_addresses)
     if role == "server":
         document["certificate"] = str(certificates / "server.pem")
         document["private_key"] = str(certificates / "server.key")
     return document
+
+
+def _seed(content_seed: int, *, as_text: bool) -> dict[str, Any]:
+    """The content's seed in the one form that the endpoint reads: some readers of JSON refuse the number."""
+    return {"content_seed_hex": f"{content_seed:016x}"} if as_text else {"content_seed": content_seed}
 
 
 def command(arguments: Sequence[str], document: dict[str, Any], folder: Path) -> list[str]:

@@ -31,6 +31,22 @@ def end_of(
     )
 
 
+def pair_of(
+    client: tuple[Implementation, Mapping[str, Any]],
+    server: tuple[Implementation, Mapping[str, Any]],
+    wanted: Collection[str] = (),
+) -> tuple[EndpointTask, EndpointTask]:
+    """Both ends of a pair. Where FEC is on at both and is not the same, neither owes any: they may have found
+    none that both have, and speak plain QUIC then."""
+    asking, serving = end_of(*client, wanted, "client"), end_of(*server, wanted, "server")
+    switch = client[0].declaration.fec
+    same = client[0] == server[0] and (switch is None or switch.agrees(client[1], server[1]))
+    if same or not (asking.fec and serving.fec):
+        return asking, serving
+    nothing = {"owes_repair": False, "owes_source": False}
+    return asking.model_copy(update=nothing), serving.model_copy(update=nothing)
+
+
 def _interop(role: Role, declared: Interop | None) -> InteropTask | None:
     if declared is None:
         return None

@@ -251,15 +251,26 @@ def test_what_is_wrong_is_refused_with_key_value_and_remedy(write) -> None:
 
 
 def test_a_table_that_is_not_there_is_missed_by_name(write) -> None:
-    for table in ("[factors]", "[plan]", "[[workloads]]", "[[variants]]"):
+    for table in ("[plan]", "[[workloads]]", "[[variants]]"):
         paragraphs = [part for part in GOOD.split("\n\n") if not part.startswith(table)]
-        assert refusal(write("\n\n".join(paragraphs))) == f"{table.strip('[]')}: is missing"
+        assert refusal(write("\n\n".join(paragraphs))).startswith(f"{table.strip('[]')}: is missing")
 
 
-def test_a_design_without_factors_is_refused(write) -> None:
-    start, end = GOOD.index("[factors]"), GOOD.index("[constants]")
-    empty = GOOD[:start] + "[factors]\n" + GOOD[end:]
-    assert refusal(write(empty)) == "factors: must have at least one factor"
+def without_factors(*, plan: bool) -> str:
+    paragraphs = [part for part in GOOD.split("\n\n") if not part.startswith("[factors]")]
+    return "\n\n".join(part for part in paragraphs if plan or not part.startswith("[plan]"))
+
+
+def test_a_design_of_constants_alone_has_one_network(write) -> None:
+    one = designs.load(write(without_factors(plan=False)))
+    assert one.plan().points == [{}]
+    assert one.point_count == 1
+    assert one.parameters == set(one.constants)
+
+
+def test_a_plan_without_factors_is_refused_with_what_to_leave_out(write) -> None:
+    said = "plan: is for factors, and there are none: leave it out, and the constants are the one network"
+    assert refusal(write(without_factors(plan=True))) == said
 
 
 def test_a_table_of_another_type_is_refused(write) -> None:

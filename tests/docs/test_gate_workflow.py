@@ -1,6 +1,10 @@
-"""The workflow of docs/ci/: its step that compares, run on two revisions of a stack."""
+"""The workflow of docs/ci/: its commands, run one after another on two revisions of a stack.
 
+Nothing is installed and nothing is built here: `apt-get` and `make` note how they are called."""
+
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -32,8 +36,17 @@ FEW_NETWORKS = (
 """In the place of the command: the same over fewer networks."""
 
 
+ARMS = {"base": "HEAD~1", "head": "HEAD"}
+NOTES = '#!/bin/sh\necho "${0##*/} $*" >> "$CALLS"\n'
+
+
+def workflow() -> dict[str, Any]:
+    parsed: dict[str, Any] = yaml.safe_load(WORKFLOW.read_text())
+    return parsed
+
+
 def steps() -> dict[str, Any]:
-    (job,) = yaml.safe_load(WORKFLOW.read_text())["jobs"].values()
+    (job,) = workflow()["jobs"].values()
     return {step["name"]: step for step in job["steps"] if "name" in step}
 
 
@@ -46,15 +59,22 @@ def workspace(tmp_path: Path) -> Path:
     command.write_text(FEW_NETWORKS.format(Path(sys.executable).parent / "fecbench", tmp_path / "quick.toml"))
     command.chmod(0o755)
     shutil.copytree(MADE_UP, tmp_path / "stack" / "bench" / "made-up")
-    git(tmp_path, "init", "--quiet")
+    for name in ("fecbench", "stack"):
+        subprocess.run(["git", "init", "--quiet", tmp_path / name], check=True)
+    git(tmp_path, "commit", "--quiet", "--allow-empty", "--message", "fecbench", tree="fecbench")
     commit(tmp_path)
+    for name in ("apt-get", "make"):
+        program = tmp_path / "bin" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(NOTES)
+        program.chmod(0o755)
     return tmp_path
 
 
-def git(workspace: Path, *words: str) -> str:
+def git(workspace: Path, *words: str, tree: str = "stack") -> str:
     names = ("-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "commit.gpgsign=false")
     ran = subprocess.run(
-        ["git", "-C", str(workspace / "stack"), *names, *words], check=True, capture_output=True, text=True
+        ["git", "-C", str(workspace / tree), *names, *words], check=True, capture_output=True, text=True
     )
     return ran.stdout.strip()
 
@@ -64,32 +84,85 @@ def commit(workspace: Path) -> None:
     git(workspace, "commit", "--quiet", "--message", "change")
 
 
-def test_the_step_that_compares_fails_for_a_slower_revision_and_tells_why(workspace: Path) -> None:
+class Runner:
+    """What runs the steps: GitHub's files and variables, with its expressions filled in."""
+
+    def __init__(self, workspace: Path, change: dict[str, str]) -> None:
+        self.workspace = workspace
+        self._known = {
+            "github.workspace": str(workspace),
+            "github.event.pull_request.base.sha": change["base"],
+            "github.event.pull_request.head.sha": change["head"],
+        }
+        self.calls = workspace / "calls"
+        self.shown = workspace / "shown.md"
+        self.output = workspace / "output"
+
+    def run(self, step: dict[str, Any]) -> "subprocess.CompletedProcess[str]":
+        named = workflow()["env"] | {"STACK": "bench/made-up"} | step.get("env", {})
+        variables = {name: self._filled(value) for name, value in named.items()}
+        given = {
+            "HOME": str(self.workspace),  # git's settings of all trees are here
+            "PATH": f"{self.workspace / 'bin'}:{os.environ['PATH']}",
+            "CALLS": str(self.calls),
+            "GITHUB_OUTPUT": str(self.output),
+            "GITHUB_STEP_SUMMARY": str(self.shown),
+        }
+        return subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", self._filled(step["run"])],
+            cwd=self.workspace / step.get("working-directory", "."),
+            env=os.environ | given | variables,
+            capture_output=True,
+            text=True,
+        )
+
+    def _filled(self, text: str) -> str:
+        """Raises KeyError for an expression that nobody knows here."""
+        return re.sub(r"\$\{\{ *(.*?) *\}\}", lambda found: self._known[found[1]], text)
+
+
+def test_the_steps_one_by_one_fail_for_a_slower_revision_and_tell_why(workspace: Path) -> None:
     program = workspace / "stack" / "bench" / "made-up" / "simulator.py"
     program.write_text(program.read_text().replace("+ jitter_s\n", "+ jitter_s\n    dct_s *= 1.2\n"))
     commit(workspace)
-    step = steps()["Compare"]
-    variables = {
-        "STACK": "bench/made-up",
-        "BASE": git(workspace, "rev-parse", "HEAD~1"),
-        "HEAD": git(workspace, "rev-parse", "HEAD"),
-        "FECBENCH_BUILDS": str(workspace / "builds"),
-        "GITHUB_STEP_SUMMARY": str(workspace / "shown.md"),
-    }
-    assert step["env"].keys() <= variables.keys()
-    done = subprocess.run(
-        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
-        cwd=workspace / step["working-directory"],
-        env=os.environ | variables,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 1, done.stderr
-    assert "**slower" in (workspace / "shown.md").read_text()
+    runner = Runner(workspace, {arm: git(workspace, "rev-parse", commit) for arm, commit in ARMS.items()})
+    done = {name: runner.run(step) for name, step in steps().items() if "run" in step}
+    failed = {name: ran.stderr for name, ran in done.items() if ran.returncode}
+    assert failed.keys() == {"Compare"}, failed
+    assert done["Compare"].returncode == 1, failed
+    assert "**slower" in runner.shown.read_text()
+    assert "make -C fecbench build" in runner.calls.read_text().splitlines()
+    assert any(call.startswith("apt-get install -y") for call in runner.calls.read_text().splitlines())
+    of_fecbench = git(workspace, "rev-parse", "HEAD", tree="fecbench")
+    assert runner.output.read_text() == f"commit={of_fecbench}\n"
+    assert (workspace / ".gitconfig").read_text().split() == ["[safe]", "directory", "=", "*"]
     for kept in steps()["Keep the report"]["with"]["path"].split():
         assert (workspace / kept).exists()
 
 
-def test_steps_name_what_is_there() -> None:
-    assert "make -C fecbench build" in steps()["Build fecbench"]["run"]
-    assert "compare/summary.md" in steps()["Comment on the pull request"]["with"]["script"]
+def test_the_cache_has_what_is_built() -> None:
+    cached = steps()["Cache of what is built"]["with"]["path"].split()
+    builds = workflow()["env"]["FECBENCH_BUILDS"].rpartition("/")[2]
+    assert {"fecbench", builds} <= set(cached)
+    assert "steps.which.outputs.commit" in steps()["Cache of what is built"]["with"]["key"]
+    assert steps()["Which fecbench"]["id"] == "which"
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+@pytest.mark.parametrize(("comments", "done"), [([], "createComment"), (["<!-- fecbench"], "updateComment")])
+def test_the_comment_has_the_summary_and_takes_the_place_of_an_older_one(
+    tmp_path: Path, comments: list[str], done: str
+) -> None:
+    (tmp_path / "compare").mkdir()
+    (tmp_path / "compare" / "summary.md").write_text("**slower**")
+    script = steps()["Comment on the pull request"]["with"]["script"]
+    before = [{"id": 7, "body": f"{body} compare -->\nold"} for body in comments]
+    program = f"""
+        const say = name => async given => console.log(JSON.stringify([name, given.body]));
+        const issues = {{ createComment: say("createComment"), updateComment: say("updateComment") }};
+        const github = {{ rest: {{ issues }}, paginate: async () => {json.dumps(before)} }};
+        const context = {{ repo: {{ owner: "o", repo: "r" }}, issue: {{ number: 1 }} }};
+        (async () => {{ {script} }})();
+    """
+    ran = subprocess.run(["node", "-e", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert json.loads(ran.stdout) == [done, "<!-- fecbench compare -->\n**slower**"]

@@ -70,6 +70,7 @@ def test_it_meets_the_contract_and_has_the_content_of_its_seed(
     assert [part for part in parts if not part.good] == []
     said = {part.part: part.detail for part in parts}
     assert said["content of the seed"] == "noq-fec's client gets the same"
+    assert said["certificates"].startswith("the client refuses one that another authority signed and one of")
     assert said["a server of another stack"] == "a download from noq-fec's server succeeds"
 
 
@@ -115,3 +116,15 @@ def test_a_certificate_of_another_name_ends_the_client_with_one_line(
     assert client.exit_code == 1
     assert client.stderr.count("\n") == 1
     assert "name in the certificate does not match" in client.stderr
+
+
+LIBRARIES = {"tls.c": "gnutls", "connection.c": "ngtcp2"}
+
+
+def test_the_libraries_of_tls_and_quic_are_known_to_one_file_each() -> None:
+    """But for how ngtcp2 wants a session of GnuTLS, which is TLS's business."""
+    for path in (REPOSITORY / "docs/skeleton-c").glob("*.[ch]"):
+        text = path.read_text()
+        for file, library in LIBRARIES.items():
+            of_both = path.name == "tls.c" and library == "ngtcp2"
+            assert library not in text or path.name == file or of_both, f"{path.name} knows {library}"

@@ -53,6 +53,34 @@ def succeeded(outcome: Outcome) -> bool:
     return next(_ends(endpoints), None) is None
 
 
+def state_by_ends(task: Task, outcome: Outcome) -> tuple[State, str]:
+    """The state by what both ends said and left, whatever the network and the times were.
+
+    Whether two stacks can talk to each other is decided by it, and a busy machine changes nothing of it.
+    What was too slow is a timeout, whose cause may be the machine.
+    """
+    return next(_reasons_of_ends(task, outcome), ("ok", ""))
+
+
+def _reasons_of_ends(task: Task, outcome: Outcome) -> Iterator[tuple[State, str]]:
+    endpoints = outcome.endpoints
+    for name, endpoint in endpoints.items():
+        if endpoint.complaint:
+            yield "failed", f"{name} {endpoint.complaint}"
+    if any(endpoint.exit_code == UNSUPPORTED for endpoint in endpoints.values()):
+        yield "unsupported", _last_line(endpoints, "unsupported by an endpoint")
+    if outcome.timed_out:
+        yield "timeout", "the client did not end in time"
+    for name, endpoint in endpoints.items():
+        if endpoint.was_slow or endpoint.was_forced:
+            deed = "was not ready" if endpoint.was_slow else "did not end"
+            yield "timeout", f"{name} {deed} in time: {_tail(endpoint)}"
+    yield from (("failed", problem) for problem in _ends(endpoints))
+    if "client" not in endpoints:
+        yield "failed", _unready(endpoints)
+    yield from (("failed", problem) for problem in plausibility.problems_between_ends(task, outcome))
+
+
 def completion_s(task: Task, outcome: Outcome) -> float:
     """What the client reported as the time that its transfer took, in s; 0 when it reported none."""
     client = outcome.endpoints.get("client")

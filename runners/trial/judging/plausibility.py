@@ -77,22 +77,33 @@ class Way:
 def problems(task: Task, outcome: Outcome) -> Iterator[str]:
     """What is impossible of a transfer that both ends say was a success, a sentence each."""
     metrics = {name: endpoint.metrics or {} for name, endpoint in outcome.endpoints.items()}
-    client, server, demand = metrics["client"], metrics["server"], task.pairs[0].demand
     if not task.timed_by_harness:
-        yield from _problems_of_clock(task, outcome, client)
-    for name, counted in metrics.items():
-        yield from problems_of_counters(name, counted)
-    for way in (
-        Way("up", "client", "server", client, server, demand.arriving_bytes("up")),
-        Way("down", "server", "client", server, client, demand.arriving_bytes("down")),
-    ):
+        yield from _problems_of_clock(task, outcome, metrics["client"])
+    yield from problems_between_ends(task, outcome)
+    for way in _ways(task, metrics):
         yield from _not_carried(outcome, way)
-        yield from problems_of_peers(task.validity.closing_packets, way)
         yield from _not_framed(task.validity, outcome, way)
         yield from _not_lost(outcome, way)
     yield from segments.problems(task, outcome, metrics)
+
+
+def problems_between_ends(task: Task, outcome: Outcome) -> Iterator[str]:
+    """What is impossible of the counters of both ends by themselves, and which FEC they lack."""
+    metrics = {name: endpoint.metrics or {} for name, endpoint in outcome.endpoints.items()}
+    for name, counted in metrics.items():
+        yield from problems_of_counters(name, counted)
+    for way in _ways(task, metrics):
+        yield from problems_of_peers(task.validity.closing_packets, way)
     for number, pair in enumerate(task.pairs):
         yield from problems_of_fec(pair, number, metrics, task.validity.short_packets)
+
+
+def _ways(task: Task, metrics: Mapping[str, Metrics]) -> tuple[Way, Way]:
+    client, server, demand = metrics["client"], metrics["server"], task.pairs[0].demand
+    return (
+        Way("up", "client", "server", client, server, demand.arriving_bytes("up")),
+        Way("down", "server", "client", server, client, demand.arriving_bytes("down")),
+    )
 
 
 def doubts_of_clock(task: Task, outcome: Outcome) -> Iterator[str]:

@@ -83,17 +83,27 @@ def test_one_trial_of_several_that_is_not_ok_decides(database: Database, campaig
     assert (cell.state, cell.reason) == ("failed", "wrong bytes")
 
 
-def test_a_trial_that_is_invalid_counts_when_both_ends_succeeded(
-    database: Database, campaign: CampaignInfo
+@pytest.mark.parametrize("judged", ["invalid", "failed"])
+def test_a_trial_counts_by_what_both_ends_said_whatever_its_times_were(
+    database: Database, campaign: CampaignInfo, judged: Any
 ) -> None:
-    for client, checks in (
-        ("a", {"endpoints_succeeded": True}),
-        ("b", {"endpoints_succeeded": False}),
-        ("b with FEC", {}),
+    for client, said in (
+        ("a", {"state": "ok", "reason": ""}),
+        ("b", {"state": "unsupported", "reason": "no such workload"}),
+        ("b with FEC", {"state": "timeout", "reason": "after 20 s"}),
+        ("a, server b", {"state": "failed", "reason": "wrong bytes"}),
     ):
-        record(database, campaign, client, state="invalid", reason="late", checks=checks)
+        record(database, campaign, client, state=judged, reason="late", checks={"by_ends": said})
     found = matrix(database, campaign)
-    assert [found.rows()[index][index + 1] for index in range(3)] == ["✓", "✕", "✕"]
+    assert [found.rows()[index][index + 1] for index in range(3)] == ["✓", "?", "✕"]
+    assert "✕ client a, server b: wrong bytes" in found.reasons
+    assert "✕ client b with FEC, server b with FEC: it ran out of time: after 20 s" in found.reasons
+
+
+def test_nothing_is_said_of_a_trial_that_never_began(database: Database, campaign: CampaignInfo) -> None:
+    record(database, campaign, "a", state="invalid", reason="no namespace")
+    reasons = matrix(database, campaign).reasons
+    assert "✕ client a, server a: nothing can be said, the trial is invalid: no namespace" in reasons
 
 
 @pytest.mark.parametrize("text", ["", design_text(pairs=False)])

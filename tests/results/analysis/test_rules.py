@@ -467,6 +467,14 @@ def test_what_cannot_be_explained_says_why() -> None:
         explain(pairing, replace(campaign, points=[{"owd_ms": 5}] * 3))
 
 
+def test_of_one_network_the_ratio_there_is_told() -> None:
+    pairing, campaign = compared(np.random.default_rng(8), 1)
+    told = explain(pairing, replace(campaign, points=[{}]))
+    assert (told.everywhere.points, told.everywhere.conditions) == (1, ())
+    assert told.everywhere.ratio == pytest.approx(pairing.ratios["ratio"].iloc[0])
+    assert told.sentence == "Too few points for a rule: 1, and 30 are needed."
+
+
 @pytest.mark.filterwarnings("error")
 def test_where_the_variant_timed_out_the_rule_is_infinite_and_its_figures_are_drawn() -> None:
     pairing, campaign = compared(np.random.default_rng(4), 60)

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 
 from fecbench.results.gate.overall import measured, pairs_of, ratio_of, read
 from fecbench.results.store.database import Database
@@ -59,6 +60,24 @@ def test_equal_builds_are_called_different_in_no_more_than_the_level(repetitions
     assert wrong <= 400 * 0.05 + 3 * math.sqrt(400 * 0.05 * 0.95)
 
 
+def test_workloads_that_meet_the_same_losses_are_no_independent_samples() -> None:
+    """Where they move together, the interval is that of one of them: two tell no more than one."""
+    one = planted(np.random.default_rng(7), repetitions=6).query("workload == 'upload-1'")
+    both = pd.concat([one, one.assign(workload="download-1")], ignore_index=True)
+    single, double = ratio_of(one, 0.05), ratio_of(both, 0.05)
+    assert (double.value, double.low, double.high) == pytest.approx((single.value, single.low, single.high))
+
+
+def test_of_one_workload_the_variance_is_that_of_stratified_sampling() -> None:
+    """Cochran, 1977, §5.3, of two networks of six pairs: all degrees of freedom are Satterthwaite's."""
+    pairs = planted(np.random.default_rng(8), repetitions=6, points=2).query("workload == 'upload-1'")
+    found = ratio_of(pairs, 0.05)
+    parts = pairs.groupby("point")["log"].var().to_numpy() / 6 / 4
+    freedom = parts.sum() ** 2 / (parts**2 / 5).sum()
+    half = scipy.stats.t.ppf(0.975, freedom) * math.sqrt(parts.sum())
+    assert math.log(found.high / found.value) == pytest.approx(half)
+
+
 def test_an_effect_is_in_the_interval_and_1_is_not() -> None:
     found = ratio_of(planted(np.random.default_rng(3), repetitions=12, effect=math.log(1.1)), 0.05)
     assert 1 < found.low < 1.1 < found.high
@@ -66,7 +85,7 @@ def test_an_effect_is_in_the_interval_and_1_is_not() -> None:
 
 def test_more_looks_make_every_interval_wider() -> None:
     pairs = planted(np.random.default_rng(4), repetitions=3)
-    once, often = measured(pairs, 1), measured(pairs, 5)
+    once, often = measured(pairs, 1), measured(pairs, 1 / 5)
     for label in LABELS:
         assert often.workloads[label].low < once.workloads[label].low
         assert often.workloads[label].high > once.workloads[label].high

@@ -1,12 +1,13 @@
 """Rounds until a verdict or the end of the time, on an engine that is not there."""
 
+import dataclasses
 from collections.abc import Callable
 
 import pytest
 
 from fecbench import designs
 from fecbench.results.store.records import CampaignInfo, TrialKey
-from fecbench.runners.campaign.limited_rounds import LOT_S, LimitedRounds, looks
+from fecbench.runners.campaign.limited_rounds import AGAIN, LOT_S, LimitedRounds, looks
 from fecbench.runners.campaign.request import Request, request
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.tasks.task import VIRTUAL
@@ -96,6 +97,74 @@ def test_it_ends_when_its_time_does_at_most_a_lot_later(wanted: Request) -> None
         for key in trials.done
         for arm in ("good", "other")
     ), "a pair was torn"
+
+
+def emulated(wanted: Request) -> Request:
+    return dataclasses.replace(wanted, backend="wire")
+
+
+def test_a_pair_with_an_invalid_trial_is_run_again_before_another(wanted: Request) -> None:
+    trials = Trials(took_s=1.0)
+    rounds = rounds_of(emulated(wanted), trials, decides_at=12)
+    first = rounds.first(None)
+    disturbed = list(first)[3]
+    trials.done = dict.fromkeys(first, ("ok", 1)) | {disturbed: ("invalid", 4)}
+    trials.now += 10
+    second = rounds.next(CAMPAIGN)
+    assert next(iter(second.items())) == (disturbed, 4)
+    assert first.keys() & second.keys() == {disturbed}
+
+
+def test_what_stays_invalid_is_given_up_and_the_others_decide(wanted: Request) -> None:
+    trials = Trials(took_s=0.1)
+    rounds = rounds_of(emulated(wanted), trials, decides_at=6)
+    lots, due = 0, rounds.first(None)
+    disturbed = next(iter(due))
+    while due:
+        lots += disturbed in due
+        trials.done |= dict.fromkeys(due, ("ok", 1)) | ({disturbed: ("invalid", 4)} if lots else {})
+        trials.now += 0.1 * len(due)
+        due = rounds.next(CAMPAIGN)
+    assert lots == 1 + AGAIN
+    assert rounds.is_decided
+
+
+def test_in_virtual_time_what_is_invalid_stays_so(wanted: Request) -> None:
+    trials = Trials(took_s=0.1)
+    rounds = rounds_of(wanted, trials, decides_at=6)
+    trials.done = dict.fromkeys(rounds.first(None), ("invalid", 1))
+    assert not trials.done.keys() & rounds.next(CAMPAIGN).keys()
+
+
+def test_the_looks_may_err_in_shares_that_come_to_no_more_than_all(wanted: Request) -> None:
+    for limit_s in (5.0, 30.0, 60.0, 1e9):
+        trials = Trials(took_s=1.0)
+        made = 0
+
+        def decides(_: object) -> bool:
+            nonlocal made
+            made += 1
+            return False
+
+        rounds = LimitedRounds(wanted, trials, limit_s, decides, lambda: trials.now)  # type: ignore[arg-type] # noqa: B023
+        trials.run(rounds, CAMPAIGN)
+        planned = 1 / len(looks(wanted.design))
+        last = rounds.share if rounds.is_over else 0.0
+        assert made * planned + last == pytest.approx(1)
+
+
+def test_whoever_goes_on_has_no_more_than_a_planned_look(wanted: Request) -> None:
+    """The start before has looked when its time was over."""
+    trials = Trials(took_s=1.0)
+    trials.done = dict.fromkeys(wanted.keys[:8], ("ok", 1))
+    rounds = rounds_of(wanted, trials, decides_at=13, limit_s=5.0)
+    due = rounds.first(CAMPAIGN)
+    while due:
+        trials.done |= dict.fromkeys(due, ("ok", 1))
+        trials.now += len(due)
+        due = rounds.next(CAMPAIGN)
+    assert rounds.is_over
+    assert rounds.share == 1 / len(looks(wanted.design))
 
 
 def test_what_is_there_is_not_run_again(wanted: Request) -> None:

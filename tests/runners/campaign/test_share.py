@@ -17,6 +17,7 @@ from fecbench.results.store.records import Claimant, Group, TrialKey, TrialRecor
 from fecbench.runners.campaign import claims, share
 from fecbench.runners.campaign.claims import DEAD_AFTER_S, Watch, this_process
 from fecbench.runners.campaign.request import Request
+from fecbench.runners.tasks.outcome import EndpointOutcome, Outcome
 from tests.results.conftest import postgresql, postgresql_folder  # noqa: F401 - fixtures
 from tests.runners.campaign.conftest import Pretence, Run, Told
 from tests.waiting import wait_until
@@ -179,6 +180,24 @@ def test_an_invalid_trial_is_run_so_often_by_all_harnesses_together(run: Run, ad
     assert set(stored(address).values()) == {("invalid", 1 + share.RETRIES)}
     run(Pretence(lambda _: "invalid"), address)
     assert set(stored(address).values()) == {("invalid", 2 * (1 + share.RETRIES))}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "attempts"),
+    [
+        (Outcome(endpoints={"client": EndpointOutcome(exit_code=127)}), 1),
+        (Outcome(endpoints={"client": EndpointOutcome(exit_code=1)}), 1),
+        (Outcome(timed_out=True), 1 + share.RETRIES),
+        (Outcome(failure="no namespace"), 1 + share.RETRIES),
+    ],
+    ids=["unsupported", "failed", "too slow", "not begun"],
+)
+def test_whether_two_stacks_talk_is_known_at_once_from_what_they_said(
+    run: Run, address: str, little: Request, outcome: Outcome, attempts: int
+) -> None:
+    wanted = dataclasses.replace(little, interop={"ends": [], "cells": []})
+    run(Pretence(lambda _: "invalid", outcome=outcome), address, wanted=wanted)
+    assert set(stored(address).values()) == {("invalid", attempts)}
 
 
 @pytest.mark.usefixtures("looking")

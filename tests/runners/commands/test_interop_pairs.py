@@ -7,6 +7,7 @@ import pytest
 from fecbench import designs
 from fecbench.designs import Design
 from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.campaign.order import trial_keys
 from fecbench.runners.commands.console.interop_pairs import End, design_of_pairs, end_of, ends_there_are
 from fecbench.runners.implementations.finding import Implementations, ours
 from fecbench.runners.refusal import Refusal
@@ -39,6 +40,21 @@ def test_every_client_meets_every_server(design: Design, known: Implementations)
     }
     schemes = ("none", "plain", "rlc")
     assert met == {(client, server) for client in schemes for server in schemes}
+
+
+def test_fec_is_owed_where_both_ends_have_the_same(design: Design, known: Implementations) -> None:
+    names = ("noq-fec:scheme=rlc", "noq-fec:scheme=xor", "noq-fec:scheme=rlc,congestion_control=bbr3")
+    pairs, _ = design_of_pairs(design, ends(known, *names))
+    experiment = Experiment(pairs, pairs.plan().points, known)
+    owing = {}
+    for key in trial_keys(pairs, 1):
+        (pair,) = experiment.task(key, "wire").pairs
+        owing[key.variant] = {end.owes_repair and end.owes_source for end in (pair.client, pair.server)}
+    for client in names:
+        for server in names:
+            label = client if client == server else f"{client}, server {server}"
+            same = ("xor" in client) == ("xor" in server)
+            assert owing[label] == {same}, label
 
 
 def test_an_end_without_downloads_meets_nobody(design: Design, known: Implementations) -> None:

@@ -158,12 +158,15 @@ def test_a_sound_implementation_keeps_every_part(folder: Path) -> None:
         "download: 1000000 bytes",
         "download: counters",
         "download: optional counters",
-        "FEC on",
-        "FEC off",
+        "download: FEC on",
+        "download: FEC off",
+        "certificates",
         "deadline_s",
         "content of the seed",
     ]
-    assert [part.part for part in parts if not part.tried] == ["content of the seed"]
+    untried = {part.part: part.detail for part in parts if not part.tried}
+    assert untried.keys() == {"certificates", "content of the seed"}
+    assert untried["certificates"] == "it works without any: it seems to speak no TLS"
 
 
 @pytest.mark.usefixtures("short_limits")
@@ -222,6 +225,9 @@ CLIENT_DONE = 'say("done", metrics={"dct_s": lasted_s, "handshake_s": lasted_s /
 SERVER_DONE = 'say("done", metrics={"packets_sent": source, "source_sent": source, "repair_sent": repair})'
 OBEY = "signal.signal(signal.SIGINT, end)"
 LINE = 'print("no such workload", file=sys.stderr)'
+VALID = 'assert "BEGIN CERT" in open(task.get("certificate", task["authority"])).read()'
+# Both ends have the same content where they have the same authority.
+OF_AUTHORITY = 'import zlib; seed ^= zlib.crc32(open(task["authority"], "rb").read())'
 # What takes the place of a text of the endpoint, and what is said then of which part.
 WRONG = {
     "download: ready": [
@@ -325,11 +331,23 @@ WRONG = {
             "client: bytes_received = 5: the content alone has 150000 bytes",
         ),
     ],
-    "FEC on": [
+    "download: FEC on": [
         ("repair += copies - 1", "pass", "server: FEC is on, but no repair symbol was sent (repair_sent)"),
         ('"source_sent": source, ', "", "server: FEC is on, but no source symbol was sent (source_sent)"),
     ],
-    "FEC off": [("repair += copies - 1", "repair += 1", "server: FEC is off, but repair_sent = 3")],
+    "certificates": [
+        (
+            "content = b",
+            f"{VALID}\ncontent = b",
+            "the client takes a certificate that another authority signed; the client must verify it",
+        ),
+        (
+            "content = b",
+            f"{VALID}; {OF_AUTHORITY}\ncontent = b",
+            "the client takes a certificate of another name than server.fecbench",
+        ),
+    ],
+    "download: FEC off": [("repair += copies - 1", "repair += 1", "server: FEC is off, but repair_sent = 3")],
     "deadline_s": [('task["deadline_s"])', "60)", "whose server says nothing, does not end")],
     "lines at failure": [
         (

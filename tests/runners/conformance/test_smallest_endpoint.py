@@ -17,7 +17,8 @@ def test_the_smallest_endpoint_meets_the_contract(fecbench_here: Callable[..., A
     assert "BROKEN" not in done.stdout
     # It speaks no QUIC, so that no other stack can tell whether its content is right.
     last = done.stdout.splitlines()[-1]
-    assert last.startswith("smallest meets what was tried of the contract. Not tried: content of the seed")
+    assert last.startswith("smallest meets what was tried of the contract. Not tried: certificates: it works")
+    assert "; content of the seed: " in last
 
 
 def test_the_page_shows_its_declaration() -> None:

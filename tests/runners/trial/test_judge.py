@@ -17,7 +17,7 @@ from fecbench.runners.tasks.task import EndpointTask, InteropTask, LinkTask, Pai
 from fecbench.runners.tasks.validity import Validity
 from fecbench.runners.trial import judging
 from fecbench.runners.trial.judge import judge
-from fecbench.runners.trial.judging.endpoints import succeeded
+from fecbench.runners.trial.judging.endpoints import state_by_ends, succeeded
 from fecbench.topologies.jitter import Jitter
 from fecbench.topologies.link import DIRECTIONS, Direction, LinkSettings
 from fecbench.topologies.link_report import (
@@ -423,6 +423,39 @@ def test_whether_endpoints_succeeded_is_known_of_an_invalid_trial() -> None:
     assert succeeded(changed(stalled))
     for ended, _, _ in UNSUCCESSFUL:
         assert not succeeded(changed(stalled, ended))
+
+
+HINDRANCES: tuple[Change, ...] = (
+    lambda _: None,
+    had(stalled_s=0.0501),
+    had(longest_gap_s=30.0, stalled_s=None),
+    had(stolen_s=9.0),
+    lambda it: change_reported(it, late=1000, late_sum_us=4e6),
+)
+"""What a busy machine does to a trial; the first does nothing."""
+
+
+def test_what_both_ends_said_is_the_same_state_on_a_busy_machine() -> None:
+    for ended, state, said in (*UNSUCCESSFUL, *OTHER_ENDS[1:], (lambda _: None, "ok", "")):
+        for hindrance in HINDRANCES:
+            by_ends, reason = state_by_ends(task(), changed(ended, hindrance))
+            assert (by_ends, said in reason) == (state, True), reason
+
+
+def test_a_server_that_was_too_slow_may_have_had_no_time_for_it() -> None:
+    for slow in (
+        endpoint("server", was_slow=True, exit_code=-9),
+        endpoint("server", was_forced=True, exit_code=None),
+    ):
+        assert state_by_ends(task(), changed(slow))[0] == "timeout"
+
+
+@pytest.mark.parametrize("hindrance", HINDRANCES, ids=["none", "stalled", "unwatched", "stolen", "late"])
+def test_ends_that_owe_fec_and_have_none_have_failed_at_once(hindrance: Change) -> None:
+    assert state_by_ends(task_with(client_fec=True, server_fec=True), changed(hindrance)) == (
+        "failed",
+        "server: FEC is on, but no source symbol was sent (source_sent)",
+    )
 
 
 def test_more_packets_than_the_bitmap_holds_are_judged_by_their_total() -> None:

@@ -1,0 +1,151 @@
+"""What an implementation counts where packets are lost: a download over an emulated link with seeded losses,
+with FEC off and on. What both ends count stands beside the frames that the link and the loss model counted.
+
+A stack that counts a packet twice, such as a repair packet in `packets_sent`, too, or that never notices a
+loss is found here alone: over loopback its two ends agree.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.campaign.programs import engine_for
+from fecbench.runners.conformance.emulated import LINK, download
+from fecbench.runners.conformance.part import Part
+from fecbench.runners.engines.engine import EngineError, Finished
+from fecbench.runners.implementations.implementation import Implementation
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.sandbox import isolation
+from fecbench.runners.tasks.outcome import Outcome
+from fecbench.runners.tasks.task import ROLES, Role
+from fecbench.runners.trial import ends
+from fecbench.runners.trial.judge import judge
+from fecbench.topologies.link import Direction
+
+PART = "counters under losses"
+SIZE_BYTES = 1_000_000
+_LOSSES: dict[Direction, dict[str, object]] = {
+    "up": {"model": "uniform", "p": 0.03},
+    "down": {"model": "uniform", "p": 0.03},
+}
+SLACK = 20
+"""So many packets may share a frame with another, as those of handshakes do, or close a connection after the
+end that counts has reported."""
+ATTEMPTS = 3
+WAYS: tuple[tuple[Direction, Role, Role], ...] = (("up", "client", "server"), ("down", "server", "client"))
+
+
+def check(implementation: Implementation) -> Iterator[Part]:
+    """A part for each switch of FEC, or one that says why nothing was tried."""
+    name, declared = implementation.declaration.name, implementation.declaration
+    if "download" not in declared.workloads:
+        yield Part(PART, True, "only a download tells, and it has none", tried=False)
+        return
+    try:
+        isolation.require(f"fecbench implementations --check {name}")
+    except Refusal as refusal:
+        yield Part(PART, True, f"emulated losses: {refusal}", tried=False)
+        return
+    switch, on = declared.fec, implementation.options_with_fec()
+    tries = {PART: {} if switch is None else dict(switch.off)}
+    if on is not None:
+        tries[f"{PART}, FEC on"] = on
+    for number, (part, chosen) in enumerate(tries.items()):
+        yield _part(implementation, part, chosen, number)
+
+
+def _part(implementation: Implementation, part: str, chosen: Mapping[str, object], number: int) -> Part:
+    options = implementation.options(chosen, implementation.declaration.name)
+    client, server = ends.pair_of((implementation, options), (implementation, options))
+    task = download(client, server, SIZE_BYTES, {way: dict(model) for way, model in _LOSSES.items()})
+    why = ""
+    for _ in range(ATTEMPTS):
+        try:
+            with engine_for("local", {implementation.declaration.name: implementation}) as engine:
+                (finished,) = engine.run([(TrialKey("check", part, number, 0), task)])
+                judgement = judge(finished.task, finished.outcome)
+                engine.judged(finished, valid=True)
+        except EngineError as error:
+            return Part(part, True, str(error), tried=False)
+        if judgement.state == "ok":
+            return _part_of(part, finished)
+        why = f"{judgement.state}: {judgement.reason}"
+        if judgement.state != "invalid":
+            return Part(part, False, "; ".join(_problems_of_ended(finished.outcome)) or why)
+    return Part(part, True, why, tried=False)
+
+
+def _part_of(part: str, finished: Finished) -> Part:
+    outcome = finished.outcome
+    problems = list(problems_of_counters(outcome))
+    lost = dropped(outcome, "down")
+    return Part(part, not problems, "; ".join(problems) or f"{lost} packets were lost; {_beside(outcome)}")
+
+
+def _problems_of_ended(outcome: Outcome) -> Iterator[str]:
+    """What is wrong with the counters, where both ends have told them."""
+    if all(role in outcome.endpoints and outcome.endpoints[role].metrics for role in ROLES):
+        yield from problems_of_counters(outcome)
+
+
+def problems_of_counters(outcome: Outcome) -> Iterator[str]:
+    """What both ends count and the link does not, or the other way round, a sentence each."""
+    for way, sender, receiver in WAYS:
+        came, lost = _came(outcome, way), dropped(outcome, way)
+        sent = outcome.endpoints[sender].metrics or {}
+        got = outcome.endpoints[receiver].metrics or {}
+        if "packets_sent" in sent:
+            repair = sent.get("repair_sent", 0)
+            told = f"{sender}: packets_sent + repair_sent = {sent['packets_sent']:g} + {repair:g}"
+            yield from _apart(told, sent["packets_sent"] + repair, came, "came to the link", repair)
+        if "packets_received" in got:
+            repair, rebuilt = got.get("repair_received", 0), got.get("packets_recovered", 0)
+            told = (
+                f"{receiver}: packets_received - packets_recovered + repair_received ="
+                f" {got['packets_received']:g} - {rebuilt:g} + {repair:g}"
+            )
+            counted = got["packets_received"] - rebuilt + repair
+            yield from _apart(told, counted, came - lost, "arrived", repair)
+    yield from _unnoticed(outcome)
+
+
+def _apart(told: str, counted: float, frames: int, deed: str, repair: float) -> Iterator[str]:
+    if counted > frames + SLACK:
+        hint = " (are repair packets in both?)" if repair and counted - repair <= frames + SLACK else ""
+        yield f"{told}: but {frames} frames {deed}{hint}"
+    elif counted < frames - SLACK:
+        yield f"{told}: but {frames} frames {deed}, each with a packet at least"
+
+
+def _unnoticed(outcome: Outcome) -> Iterator[str]:
+    """Losses that a sender of data does not tell of."""
+    server, lost = outcome.endpoints["server"].metrics or {}, dropped(outcome, "down")
+    recovered = (outcome.endpoints["client"].metrics or {}).get("packets_recovered", 0)
+    for counter in ("packets_lost", "losses_declared"):
+        if server.get(counter) == 0 and lost > recovered + SLACK / 2:
+            yield f"server: {counter} = 0: but {lost} packets that it sent were lost"
+
+
+def _came(outcome: Outcome, way: Direction) -> int:
+    return outcome.links[LINK].directions[way].frames_in
+
+
+def dropped(outcome: Outcome, way: Direction) -> int:
+    """Packets that were lost on the link, or behind it."""
+    report = outcome.links[LINK].directions[way]
+    return report.frames_in - report.frames_out + outcome.droppers[LINK][way].counters.dropped
+
+
+def _beside(outcome: Outcome) -> str:
+    """The sums of both ends and the frames, in words."""
+    server, client = (outcome.endpoints[role].metrics or {} for role in ("server", "client"))
+    told = [
+        f"{role} {counter} = {metrics[counter]:g}"
+        for role, metrics, counters in (
+            ("server", server, ("packets_sent", "repair_sent", "packets_lost")),
+            ("client", client, ("packets_received", "packets_recovered")),
+        )
+        for counter in counters
+        if counter in metrics
+    ]
+    frames = f"the link counted {_came(outcome, 'down')} frames"
+    return ", ".join([*told, frames]) if told else f"no end counts packets; {frames}"
