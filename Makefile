@@ -47,7 +47,7 @@ C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h'
 PROCESSES := $(shell cores=$$(nproc); echo $$((cores < 3 ? cores + 1 : 4)))
 NOT_OTHERS := $(OTHERS:%=--extend-exclude %)
 
-.PHONY: demo test test-slow test-netem test-virtual fresh build build-all bench breaks findings lint packages environment go parts lock clean
+.PHONY: demo test test-slow test-netem test-virtual fresh build build-all bench breaks findings lint packages environment go parts wheel lock clean
 
 # What another fecbench has run stays, under another name.
 # Status 1 says that some trials are not ok, or that virtual and emulated ones differ: the report tells which, so it is
@@ -96,6 +96,13 @@ build: packages environment go parts
 
 breaks: build
 	@$(VENV)/bin/python tests/breaks/run.py $(if $(WHOLE),--whole) $(BREAKS)
+
+# What setuptools keeps in build/ of an earlier wheel would be in this one.
+wheel: environment
+	@rm -rf build
+	@$(VENV)/bin/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir $(OUT) .
+	@rm -rf build
+	@echo "wheel  $$(ls -t $(OUT)/fecbench-*.whl | head -1)"
 
 findings: environment
 	@$(RUN) fecbench.results.papers.findings
