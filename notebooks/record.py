@@ -60,9 +60,14 @@ METRICS = {
     "losses-of-": ("client.dct_s",),
     "multipath-bulk": ("client.dct_s",),
     "never-harms": ("client.dct_s",),
-    "realtime-": ("messages.on_time_ratio_100ms", "messages.on_time_ratio_200ms", "messages.overhead"),
+    "realtime-": tuple(
+        f"messages.on_time_ratio_{playout}ms" for playout in (20, 40, 60, 80, 100, 120, 150, 200, 300)
+    ),
     "tcp-or-fec": ("client.dct_s",),
-    "video-": ("video.qoe_log", "video.rebuffering_s", "video.stalls"),
+    "video-": (
+        *("video.mean_kbps", "video.qoe_lin", "video.qoe_log", "video.stall_ratio", "video.stalls"),
+        *(f"video.share_{size}" for size in PICTURES),
+    ),
 }
 # Claims about these ask which packets were lost,
 WITH_VERDICTS = ("networking2019-mss", "starlink2022-")
