@@ -47,7 +47,7 @@ C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h'
 PROCESSES := $(shell cores=$$(nproc); echo $$((cores < 3 ? cores + 1 : 4)))
 NOT_OTHERS := $(OTHERS:%=--extend-exclude %)
 
-.PHONY: demo test test-slow test-netem test-virtual fresh build build-all bench breaks findings lint packages environment go parts lock clean
+.PHONY: demo test test-slow test-netem test-virtual fresh build build-all bench breaks findings lint packages environment go parts wheel site lab lock clean
 
 # What another fecbench has run stays, under another name.
 # Status 1 says that some trials are not ok, or that virtual and emulated ones differ: the report tells which, so it is
@@ -96,6 +96,32 @@ build: packages environment go parts
 
 breaks: build
 	@$(VENV)/bin/python tests/breaks/run.py $(if $(WHOLE),--whole) $(BREAKS)
+
+# What setuptools keeps in build/ of an earlier wheel would be in this one.
+wheel: environment
+	@rm -rf build
+	@$(VENV)/bin/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir $(OUT) .
+	@rm -rf build
+	@echo "wheel  $$(ls -t $(OUT)/fecbench-*.whl | head -1)"
+
+# The guide with its notebooks run, and two reports: of the demo, run here, and of what is recorded of never-harms.
+site: RECORDED := notebooks/samples/never-harms.sqlite.xz
+site: build
+	@mkdir -p $(OUT)/site
+	@[ -e $(OUT)/site/demo.sqlite ] || \
+	    $(VENV)/bin/fecbench run demo --engine virtual --db $(OUT)/site/demo.sqlite || [ $$? = 1 ]
+	@xz --decompress --stdout $(RECORDED) >$(OUT)/site/never-harms.sqlite
+	@$(VENV)/bin/python docs/site/build.py $(OUT)/site demo=$(OUT)/site/demo.sqlite never-harms=$(OUT)/site/never-harms.sqlite
+	@echo "site  $(OUT)/site/html/index.html"
+
+# JupyterLab is large, and only this needs it: it has an environment of its own, which sees all of the other.
+lab: environment
+	@[ -e .build/lab/bin/jupyter-lab ] || { $(VENV)/bin/python -m venv .build/lab && \
+	    echo "$(CURDIR)/$$(echo $(VENV)/lib/python*/site-packages)" >$$(echo .build/lab/lib/python*/site-packages)/fecbench.pth && \
+	    $(VENV)/bin/pip --python .build/lab/bin/python install --quiet --disable-pip-version-check 'jupyterlab>=4.4'; }
+	@for sample in notebooks/samples/*.sqlite.xz; do \
+	    database=$(OUT)/$$(basename $$sample .xz); [ -e $$database ] || xz --decompress --stdout $$sample >$$database; done
+	@.build/lab/bin/jupyter lab notebooks
 
 findings: environment
 	@$(RUN) fecbench.results.papers.findings
@@ -162,7 +188,7 @@ lock:
 	@/usr/bin/python3 -m venv .build/lock
 	@.build/lock/bin/pip install --quiet pip-tools
 	@.build/lock/bin/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url \
-	    --no-emit-find-links --no-header --extra cluster --extra development --output-file requirements.lock pyproject.toml
+	    --no-emit-find-links --no-header --extra cluster --extra development --extra site --output-file requirements.lock pyproject.toml
 
 clean:
 	rm -rf $(VENV) $(OUT) .build

@@ -48,6 +48,26 @@ METRICS = {
         *("video.qoe_log", *(f"video.share_{size}" for size in PICTURES)),
     ),
     "starlink2022-": ("client.dct_s", "client.repair_sent"),
+    "moskvitin-": ("client.dct_s",),
+    "thesis2018-": tuple(
+        f"messages.{name}"
+        for name in (
+            *("overhead", "received_bytes", "rebuffering_s", "received_2_bytes", "rebuffering_2_s"),
+            *("on_time_ratio_200ms", "latency_p50_ms"),
+        )
+    ),
+    "changing-links": ("client.dct_s",),
+    "losses-of-": ("client.dct_s",),
+    "multipath-bulk": ("client.dct_s",),
+    "never-harms": ("client.dct_s",),
+    "realtime-": tuple(
+        f"messages.on_time_ratio_{playout}ms" for playout in (20, 40, 60, 80, 100, 120, 150, 200, 300)
+    ),
+    "tcp-or-fec": ("client.dct_s",),
+    "video-": (
+        *("video.mean_kbps", "video.qoe_lin", "video.qoe_log", "video.stall_ratio", "video.stalls"),
+        *(f"video.share_{size}" for size in PICTURES),
+    ),
 }
 # Claims about these ask which packets were lost,
 WITH_VERDICTS = ("networking2019-mss", "starlink2022-")

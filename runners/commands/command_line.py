@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import fecbench
-from fecbench.checkout import REPOSITORY, is_whole
+from fecbench.checkout import require_whole
 from fecbench.errors import BAD_INPUT, status_of
 from fecbench.runners.commands.console import completion, passwords, steps, terminal
 from fecbench.runners.commands.console.examples import EXAMPLES
@@ -52,6 +52,14 @@ name, or of its name in MODULES."""
 MODULES = {"list": "listing"}
 """Where Python has another use for the command's name."""
 
+NEED_PROGRAMS = frozenset(
+    {
+        *("doctor", "calibrate", "run", "worker", "crosscheck", "compare", "interop"),
+        *("aa", "replay", "topo", "clean"),
+    }
+)
+"""Those that build or start programs of a checkout, or look after what these leave."""
+
 
 class Unloaded(TyperCommand):
     """A command whose module is loaded when it is called."""
@@ -73,11 +81,13 @@ class Unloaded(TyperCommand):
         return loaded
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        assert self.name and info_name
         if extra.get("resilient_parsing"):  # a shell completes a word
-            assert self.name
             self._completion = completion.known(self.name, args)
             if self._completion is not None:
                 return super().make_context(info_name, [], parent=parent, **extra)
+        elif self.name in NEED_PROGRAMS and not {"--help", "-h"} & set(args):
+            require_whole([info_name, *args])
         command = self.load()
         # `-v` may stand behind the command, too.
         verbose = next(option for option in parent.command.params if option.name == "verbose")
@@ -152,11 +162,11 @@ def _tell_steps(asked: bool) -> None:
 
 @app.callback()
 def _common_options(
-    version: Annotated[  # noqa: ARG001 - its callback does it
+    version: Annotated[
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and end."),
     ] = False,
-    verbose: Annotated[  # noqa: ARG001 - its callback does it
+    verbose: Annotated[
         bool,
         typer.Option(
             "-v",
@@ -167,12 +177,7 @@ def _common_options(
         ),
     ] = False,
 ) -> None:
-    if not is_whole():
-        _end(
-            f"{REPOSITORY} is no checkout of fecbench, where it builds programs and finds designs: run"
-            " `make build` in a checkout, and use its .venv/bin/fecbench",
-            BAD_INPUT,
-        )
+    pass
 
 
 class Interrupted(BaseException):

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fecbench.checkout import require_whole
 from fecbench.hints import nearest
 from fecbench.runners import scratch
 from fecbench.runners.commands.console import arguments, completion
@@ -53,6 +54,8 @@ def implementations(
 ) -> int:
     """List the implementations, or check one of them; 1 when it does not meet the contract."""
     known = implementations_in(folders)
+    if check:
+        require_whole(["implementations", "--check", check])
     for chosen in filter(None, (name, check)):
         if chosen not in known.names():
             raise Refusal(f"there is no implementation {chosen!r}; {nearest(chosen, known.names())}")

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import ValidationError
 
-from fecbench.checkout import REPOSITORY
+from fecbench.checkout import DECLARATIONS
 from fecbench.hints import nearest
 from fecbench.runners import scratch
 from fecbench.runners.implementations import interop
@@ -28,7 +28,7 @@ from fecbench.runners.options import Value
 from fecbench.runners.refusal import Refusal, first_problem
 from fecbench.runners.sandbox.question import Answer, NoAnswer, ask
 
-IMPLEMENTATIONS = REPOSITORY / "quic-impls"
+IMPLEMENTATIONS = DECLARATIONS
 DECLARATION = "impl.toml"
 # Of endpoints, and for programs that are looked for by their name: whoever runs it, the same ones are found.
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"

@@ -1,0 +1,171 @@
+"""A wheel plans and reads results without rights, programs or what only Linux has; what needs a lab refuses.
+
+It is installed into an environment that has no other fecbench, and run in an empty folder.
+"""
+
+import json
+import lzma
+import os
+import shutil
+import site
+import subprocess
+import sys
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from fecbench import designs
+from fecbench.checkout import REPOSITORY
+from fecbench.errors import BadInput
+from fecbench.runners.commands.command_line import NEED_PROGRAMS, app
+from fecbench.runners.implementations.finding import OWN
+
+PARTS = ("dropper", "topologies", "designs", "runners", "results")
+BUILD = "import sys; from setuptools import build_meta; print(build_meta.build_wheel(sys.argv[1]))"
+# Whatever of these a module takes as it is loaded, macOS does not have.
+ONLY_LINUX = """
+import os, select, signal, socket, time
+for module, names in (
+    (os, "sched_getaffinity sched_setaffinity sched_setscheduler sched_param SCHED_FIFO SCHED_RR pidfd_open"),
+    (os, "memfd_create eventfd unshare setns splice posix_fallocate O_TMPFILE"),
+    (select, "epoll"),
+    (signal, "SIGRTMIN SIGRTMAX SIGPWR SIGPOLL SIGSTKFLT sigtimedwait sigwaitinfo"),
+    (socket, "AF_NETLINK AF_PACKET AF_VSOCK SO_MARK SO_BINDTODEVICE"),
+    (time, "CLOCK_BOOTTIME CLOCK_TAI"),
+):
+    for name in names.split():
+        if hasattr(module, name):
+            delattr(module, name)
+"""
+# Root without what makes it root.
+WITHOUT_RIGHTS = ("setpriv", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file, built from a copy of what it is made of."""
+    source = tmp_path_factory.mktemp("source")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(REPOSITORY / name, source)
+    ignored = shutil.ignore_patterns("build", "target", "__pycache__")
+    shutil.copytree(REPOSITORY / "fecbench", source / "fecbench", symlinks=True, ignore=ignored)
+    for part in (*PARTS, "quic-impls"):
+        shutil.copytree(REPOSITORY / part, source / part, ignore=ignored)
+    built = subprocess.run(
+        [sys.executable, "-c", BUILD, source], cwd=source, check=True, capture_output=True, text=True
+    )
+    return source / built.stdout.split()[-1]
+
+
+@pytest.fixture(scope="module")
+def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the wheel, and with the libraries that this one has."""
+    environment = tmp_path_factory.mktemp("environment")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
+    python = environment / "bin" / "python"
+    pip = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--python", python)
+    subprocess.run([*pip, "install", "--no-deps", "--no-index", wheel], check=True)
+    (packages,) = environment.glob("lib/python*/site-packages")
+    # Only as paths: that of the editable installation is not followed.
+    (packages / "libraries.pth").write_text("\n".join(site.getsitepackages()))
+    (packages / "sitecustomize.py").write_text(ONLY_LINUX)
+    return environment
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> str:
+    (tmp_path / "demo.sqlite").write_bytes(
+        lzma.decompress((REPOSITORY / "notebooks/samples/demo.sqlite.xz").read_bytes())
+    )
+    return "demo.sqlite"
+
+
+def fecbench(
+    environment: Path, folder: Path, *arguments: str, ahead: Sequence[str] = ()
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*ahead, str(environment / "bin" / "fecbench"), *arguments],
+        cwd=folder,
+        env={"PATH": str(environment / "bin"), "HOME": str(folder), "LANG": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+    )
+
+
+def printed(environment: Path, folder: Path, *arguments: str) -> str:
+    """What the command prints on standard output, for somebody who may do nothing that root may."""
+    setpriv = shutil.which(WITHOUT_RIGHTS[0]) if os.geteuid() == 0 else None
+    ahead = [setpriv, *WITHOUT_RIGHTS[1:]] if setpriv else []
+    ended = fecbench(environment, folder, *arguments, ahead=ahead)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def test_a_wheel_has_each_design_with_what_it_names_each_declaration_and_no_source_of_a_program(
+    wheel: Path,
+) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    catalogue = designs.catalogue()["smoke"].parent
+    files = {path.relative_to(catalogue) for path in catalogue.rglob("*") if path.is_file()}
+    assert {f"fecbench/designs/catalog/{path}" for path in files} <= names
+    declared = {
+        f"fecbench/quic-impls/{path.parent.name}/impl.toml"
+        for path in REPOSITORY.glob("quic-impls/*/impl.toml")
+        if path.parent.name in OWN
+    }
+    assert declared <= names
+    assert {name for name in names if name.endswith((".c", ".h", ".rs", ".go", ".ipynb"))} == set()
+
+
+def test_a_wheel_refuses_to_run_and_names_the_command_to_use_instead(
+    environment: Path, tmp_path: Path
+) -> None:
+    ended = fecbench(environment, tmp_path, "run", "smoke", "--db", "of mine.sqlite")
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1), ended.stderr
+    assert "`.venv/bin/fecbench run smoke --db 'of mine.sqlite'`" in ended.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", sorted(NEED_PROGRAMS))
+def test_each_command_that_needs_a_lab_refuses_elsewhere_but_gives_its_help(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    monkeypatch.setattr("fecbench.checkout.is_whole", lambda: False)
+    with pytest.raises(BadInput, match=f"`.venv/bin/fecbench {command} --some thing`"):
+        app([command, "--some", "thing"], standalone_mode=False)
+    app([command, "--help"], standalone_mode=False)
+    assert "Usage" in capsys.readouterr().out
+
+
+def test_a_wheel_plans_designs_of_the_catalogue_as_a_checkout_does(environment: Path, tmp_path: Path) -> None:
+    told = json.loads(printed(environment, tmp_path, "plan", "rquic2021-page", "--json"))
+    assert told["points"] == designs.load(designs.catalogue()["rquic2021-page"]).plan().points
+    assert {
+        each["name"]
+        for each in json.loads(printed(environment, tmp_path, "list", "designs", "--json"))["designs"]
+    } == set(designs.catalogue())
+    assert "rquic" in printed(environment, tmp_path, "implementations")
+
+
+def test_a_wheel_predicts_losses_and_advises(environment: Path, tmp_path: Path) -> None:
+    told = json.loads(
+        printed(environment, tmp_path, "losses", "uniform", "--p", "1", "--packets", "3", "--json")
+    )
+    assert told["dropped"] == [0, 1, 2]
+    network = ("--rtt-ms", "80", "--bandwidth-mbps", "20", "--loss", "0.02", "--size-bytes", "50000")
+    assert json.loads(printed(environment, tmp_path, "advise", *network, "--json"))
+
+
+def test_a_wheel_reads_a_database_and_writes_its_report_and_its_tables(
+    environment: Path, tmp_path: Path, database: str
+) -> None:
+    assert "demo" in printed(environment, tmp_path, "show", "--db", database)
+    assert printed(environment, tmp_path, "explain", "--db", database)
+    printed(environment, tmp_path, "export", "--db", database, "--output", "trials.parquet")
+    assert len(pd.read_parquet(tmp_path / "trials.parquet")) == 4800
+    printed(environment, tmp_path, "report", "--db", database, "--output", "report")
+    assert (tmp_path / "report" / "report.html").stat().st_size > 100_000
