@@ -1174,7 +1174,7 @@ SERIES = (
     ),
     Series(
         "fec",
-        "What repair has come to, a row for each change.",
+        "This series counts repair: a row for each change.",
         (
             _TIME,
             _CONNECTION,
