@@ -71,9 +71,9 @@ def test_show_and_explain_say_in_how_many_pairs_one_variant_alone_timed_out(
 ) -> None:
     database = plant(tmp_path / "x.sqlite", points=5, labels=(OFF, XOR, RS), timed_out=(XOR,))
     sentence = (
-        f"Of 5 planned pairs of {XOR} and {OFF}, 5 have a ratio."
-        f" {XOR} alone failed or timed out in 5 pairs, {OFF} alone in 0, both in 0: that counts as worse than"
-        " any value; which of two is worse, nobody can tell."
+        f"Of 5 planned pairs of “{XOR}” and “{OFF}”, 5 have a ratio."
+        f" “{XOR}” alone failed or timed out in 5 pairs, “{OFF}” alone in 0, both in 0: that counts as"
+        " worse than any value; which of two is worse, nobody can tell."
     )
     assert sentence in fecbench_here("show", "--db", database).stdout.splitlines()
     found = json.loads(fecbench_here("explain", "--db", database, "--json").stdout)
