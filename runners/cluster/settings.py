@@ -39,7 +39,7 @@ SETTINGS: dict[str, object] = {
 def require() -> None:
     """Raises Refusal where Dask.distributed is missing; loads nothing of it."""
     if importlib.util.find_spec("distributed") is None:
-        raise Refusal("Dask.distributed is missing: pip install 'fecbench[cluster]'")
+        raise Refusal("Dask.distributed is missing: in the checkout: .venv/bin/pip install -e '.[cluster]'")
 
 
 def apply() -> None:

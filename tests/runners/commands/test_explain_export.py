@@ -53,7 +53,7 @@ def test_explain_goes_on_after_a_variant_of_which_nothing_can_be_explained(
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == f"{XOR} against {OFF}: nothing to explain: no pair has a ratio: {XOR}: unsupported (5)"
-    assert lines[1].startswith(f"client.dct_s of {RS} / {OFF}")
+    assert lines[1].startswith(f"client.dct_s of “{RS}” / “{OFF}”")
     first, second = json.loads(fecbench_here("explain", "--db", database, "--json").stdout)
     assert (first["variant"], first["everywhere"], first["sentence"]) == (
         XOR,
