@@ -3,9 +3,18 @@
 import difflib
 from collections.abc import Iterable
 
+MOST_NAMES = 24
+"""That a message has; of more, it has the nearest."""
+_NEAREST = 8
+
 
 def nearest(wrong: str, known: Iterable[str]) -> str:
-    """The end of a message: the nearest known name, or all of them."""
+    """The end of a message: the nearest known name, or all of them, or of many the nearest ones."""
     names = sorted(known)
     close = difflib.get_close_matches(wrong, names, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(map(repr, names)) or 'none'}"
+    if close:
+        return f"did you mean {close[0]!r}?"
+    if len(names) <= MOST_NAMES:
+        return f"known: {', '.join(map(repr, names)) or 'none'}"
+    likest = difflib.get_close_matches(wrong, names, n=_NEAREST, cutoff=0)
+    return f"the nearest of {len(names)}: {', '.join(map(repr, likest))}"

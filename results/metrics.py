@@ -1174,7 +1174,7 @@ SERIES = (
     ),
     Series(
         "fec",
-        "This series counts repair: a row for each change.",
+        "Repair packets sent and received, and packets rebuilt, a row for each change.",
         (
             _TIME,
             _CONNECTION,

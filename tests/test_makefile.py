@@ -59,3 +59,12 @@ def test_only_the_demonstration_goes_on_without_one_that_cannot_be_built(checkou
         for target in ("demo", "build")
     }
     assert said == {"demo": "[|| true]", "build": "[]"}
+
+
+@pytest.mark.parametrize(("rootless", "emulates"), [("1", False), ("", True)])
+def test_the_demonstration_says_what_it_leaves_out_without_root(rootless: str, emulates: bool) -> None:
+    asked = ["make", "--dry-run", "--old-file", "build", "demo", f"ROOTLESS={rootless}"]
+    done = subprocess.run(asked, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert "fecbench run designs/catalog/demo.toml --engine virtual" in done.stdout
+    assert ("fecbench crosscheck" in done.stdout) == emulates
+    assert ("left out: the emulated sample" in done.stdout) != emulates

@@ -262,11 +262,12 @@ def left_out(pairing: Pairing, campaign: CampaignInfo, baseline: str, variant: s
     by_kind = pairing.timeouts[["variant_timeouts", "baseline_timeouts", "both_timeouts"]].sum()
     if compared == planned and not by_kind.any():
         return ""
-    sentence = f"Of {planned} planned pairs of {variant} and {baseline}, {compared} have a ratio."
+    sentence = f"Of {planned} planned pairs of “{variant}” and “{baseline}”, {compared} have a ratio."
     if not by_kind.any():
         return sentence
     alone, of_baseline, both = (int(count) for count in by_kind)
     return (
-        f"{sentence} {variant} alone failed or timed out in {alone} pairs, {baseline} alone in {of_baseline},"
-        f" both in {both}: that counts as worse than any value; which of two is worse, nobody can tell."
+        f"{sentence} “{variant}” alone failed or timed out in {alone} pairs, “{baseline}” alone in"
+        f" {of_baseline}, both in {both}: that counts as worse than any value; which of two is worse, nobody"
+        " can tell."
     )

@@ -140,7 +140,12 @@ starts = sa.Table(
     sa.Column("campaign_id", sa.ForeignKey("campaigns.id"), nullable=False, doc="The campaign's `id`."),
     sa.Column("started_at", sa.Text, nullable=False, doc="UTC, ISO 8601."),
     sa.Column("host", sa.Text, nullable=False, doc="The name of the machine."),
-    sa.Column("provenance", sa.JSON, nullable=False, doc="As that of the campaign, of this start."),
+    sa.Column(
+        "provenance",
+        sa.JSON,
+        nullable=False,
+        doc="As that of the campaign, of this start; `filters`, where it was to run some trials alone.",
+    ),
     sa.Column(
         "holder",
         sa.JSON,

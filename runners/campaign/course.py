@@ -5,7 +5,7 @@ the counters of the link say who took what never came.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -109,13 +109,30 @@ def _packets(task: Task, folder: Path) -> Iterator[_Sent]:
         if pair >= len(task.pairs) or None in files:
             continue
         of_client, of_server = (list(recordings.packets(file)) for file in files if file is not None)
-        for address, link in _paths(task, layout.addresses(client)).items():
-            up = [packet for packet in of_client if _host(packet.source) == address]
-            came_up = [packet for packet in of_server if _host(packet.source) == address]
-            down = [packet for packet in of_server if _host(packet.destination) == address]
-            came_down = [packet for packet in of_client if _host(packet.destination) == address]
-            yield from _matched(pair, link, "up", up, came_up)
-            yield from _matched(pair, link, "down", down, came_down)
+        paths = _paths(task, layout.addresses(client))
+        for link in task.links:
+            for direction in DIRECTIONS:
+                way = _Way(link, direction, paths, f":{task.port}")
+                sent, came = (of_client, of_server) if direction == "up" else (of_server, of_client)
+                yield from _matched(pair, way, filter(way.has, sent), filter(way.has, came))
+
+
+@dataclass(frozen=True)
+class _Way:
+    """A direction of a link."""
+
+    link: str
+    direction: Direction
+    paths: Mapping[str, str]
+    """The link of each address of the client; none where there is one link for all."""
+    port: str
+    """Of the server, as an address ends."""
+
+    def has(self, packet: recordings.Packet) -> bool:
+        """Whether a packet takes it."""
+        is_up = packet.destination.endswith(self.port)
+        client = (packet.source if is_up else packet.destination).partition(":")[0]
+        return is_up == (self.direction == "up") and self.paths.get(client, self.link) == self.link
 
 
 def _series(folder: Path) -> Iterator[SeriesTable]:
@@ -129,14 +146,11 @@ def _series(folder: Path) -> Iterator[SeriesTable]:
 
 
 def _paths(task: Task, addresses: tuple[str, ...]) -> dict[str, str]:
-    """The link that each address of a client uses: all share an only one."""
+    """The link that each address of a client uses, where there are several links."""
     links = list(task.links)
-    used = links if len(links) > 1 else links * len(addresses)
-    return dict(zip((IPv4Address(address).packed.hex() for address in addresses), used, strict=True))
-
-
-def _host(address: str) -> str:
-    return address.partition(":")[0]
+    if len(links) == 1:
+        return {}
+    return dict(zip((IPv4Address(address).packed.hex() for address in addresses), links, strict=True))
 
 
 def _capture(folder: Path, role: str) -> Path | None:
@@ -146,11 +160,7 @@ def _capture(folder: Path, role: str) -> Path | None:
 
 
 def _matched(
-    pair: int,
-    link: str,
-    direction: Direction,
-    sent: list[recordings.Packet],
-    came: list[recordings.Packet],
+    pair: int, way: _Way, sent: Iterable[recordings.Packet], came: Iterable[recordings.Packet]
 ) -> Iterator[_Sent]:
     """Each packet that was sent, with the time at which the other side has it: the same content is the same
     packet, and the first of several came first."""
@@ -160,4 +170,4 @@ def _matched(
     for packet in sent:
         arrivals = times[packet.content]
         arrived_s = arrivals.popleft() if arrivals else float("nan")
-        yield _Sent(pair, link, direction, packet.at_s, len(packet.payload), arrived_s)
+        yield _Sent(pair, way.link, way.direction, packet.at_s, len(packet.payload), arrived_s)

@@ -1,5 +1,6 @@
 """The `fecbench` command. Bad input ends it with one line and status 2; no result is lost by an interrupt."""
 
+import re
 import signal
 import sys
 from importlib import import_module
@@ -203,7 +204,9 @@ def main() -> NoReturn:
         status = app(prog_name="fecbench", standalone_mode=False)
     except typer.TyperException as error:
         # Without any argument, the help has been printed, and there is nothing else to say.
-        _end(error.format_message() and f"{error.format_message()} (see fecbench --help)", BAD_INPUT)
+        said = _plain(error.format_message())
+        context = getattr(error, "ctx", None)
+        _end(said and f"{said} (see {context.command_path if context else 'fecbench'} --help)", BAD_INPUT)
     except Interrupted as error:
         _end(f"ended by {error}: what was finished is kept", error.status)
     except Exception as error:
@@ -213,6 +216,12 @@ def main() -> NoReturn:
         steps.trace(error)
         _end(str(error), status)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _plain(message: str) -> str:
+    """The message without what the library that reads values says of itself."""
+    message = message.replace("Value error, ", "").replace("Input should be", "must be")
+    return re.sub(r", unable to parse.*", "", message)
 
 
 def _end(line: str, status: int) -> NoReturn:

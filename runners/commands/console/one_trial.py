@@ -62,7 +62,9 @@ def _summary(database: Database, campaign: CampaignInfo, stored: StoredTrial) ->
     record, start = stored.record, start_of(database, stored)
     yield "variant", record.key.variant
     yield "workload", record.key.workload
-    factors = ", ".join(f"{name} = {value}" for name, value in campaign.points[record.key.point].items())
+    factors = ", ".join(
+        f"{name} = {_shown(value)}" for name, value in campaign.points[record.key.point].items()
+    )
     yield "point", f"{record.key.point}: {factors}"
     yield "repetition", str(record.key.repetition)
     yield "state", f"{record.state}: {record.reason}" if record.reason else record.state
@@ -128,7 +130,7 @@ def _flat(document: Any, name: str = "") -> Iterator[tuple[str, str]]:
     entries = _entries(document)
     if entries is None:
         if document is not None:
-            yield name, str(document)
+            yield name, _shown(document)
     elif isinstance(document, list) and len(entries) > MOST_ENTRIES:
         yield name, f"({len(entries)} entries: see --json)"
     elif not entries and name:
@@ -136,6 +138,11 @@ def _flat(document: Any, name: str = "") -> Iterator[tuple[str, str]]:
     else:
         for key, value in entries:
             yield from _flat(value, f"{name}.{key}" if name else str(key))
+
+
+def _shown(value: Any) -> str:
+    """A number in the digits that a person reads; --json has all of them."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _entries(document: Any) -> list[tuple[Any, Any]] | None:

@@ -87,7 +87,7 @@ def table_of_answers(table: pd.DataFrame, campaign: CampaignInfo) -> Table:
     rows = [
         (
             *(row["variant"], names[row["workload"]], *(f"{row[name]:.0f}" for name in comparison.COUNTS)),
-            *(f"{row['points']:.0f}", estimate(row["median_ratio"], row["low"], row["high"])),
+            *(f"{row['points']:.0f}", _ratio(row)),
             *("-" if row[name] != row[name] else number(row[name]) for name in ("tail_ratio", "p95_ratio")),
             row["compared_with"],
         )
@@ -99,6 +99,11 @@ def table_of_answers(table: pd.DataFrame, campaign: CampaignInfo) -> Table:
         *("ratio [95 %]", "tail", "p95", "to"),
     )
     return table_of(heads, rows, right=heads[2:-1])
+
+
+def _ratio(row: Mapping[Any, Any]) -> str:
+    """The median ratio with its interval; a dash where no point has one."""
+    return estimate(row["median_ratio"], row["low"], row["high"]) if row["points"] else "-"
 
 
 def _row(values: Mapping[Any, Any], first: Sequence[str]) -> list[str]:

@@ -13,6 +13,7 @@ from fecbench.runners.commands.console.terminal import one_line
 
 PIPE_COLUMNS = 200
 _WIDEST = 10_000
+_WHOLE_WORD = 9  # letters: a longer word may be broken where a table is narrow
 
 
 def table_of(headings: Sequence[str], rows: Iterable[Sequence[object]], right: Collection[str] = ()) -> Table:
@@ -59,7 +60,14 @@ def fitted(table: Table) -> tuple[Table, list[str]]:
             same.append(f"{heading} {cells[0].plain}")
             continue
         is_number = column.justify == "right"
-        narrow.add_column(heading, justify=column.justify, overflow="fold", no_wrap=is_number)
+        words = [word for text in (heading, *(cell.plain for cell in cells)) for word in text.split()]
+        narrow.add_column(
+            heading,
+            justify=column.justify,
+            overflow="fold",
+            no_wrap=is_number,
+            min_width=None if is_number else min(_WHOLE_WORD, max(map(len, words), default=0)),
+        )
         kept.append(cells)
     for row in zip(*kept, strict=True):
         narrow.add_row(*row)

@@ -304,7 +304,7 @@ def test_nothing_is_left_out_of_a_whole_campaign(filled: Filled) -> None:
     assert left_out(paired(frame, OFF, XOR), campaign, OFF, XOR) == ""
     some = paired(frame.drop(index=0), OFF, XOR)
     assert left_out(some, campaign, OFF, XOR) == (
-        "Of 12 planned pairs of rquic-xor and rquic-off, 11 have a ratio."
+        "Of 12 planned pairs of “rquic-xor” and “rquic-off”, 11 have a ratio."
     )
 
 

@@ -119,12 +119,12 @@ def test_a_variant_that_timed_out_where_the_baseline_did_not_is_not_faster_by_th
     assert (row["median_ratio"], row["faster"]) == (math.inf, 7 / 20)
     there, back = (paired(frame, *arms) for arms in ((OFF, XOR), (XOR, OFF)))
     assert left_out(there, campaign, OFF, XOR) == (
-        "Of 40 planned pairs of rquic-xor and rquic-off, 20 have a ratio."
-        f" rquic-xor alone failed or timed out in 13 pairs, rquic-off alone in 0, both in 0: {WORSE}"
+        "Of 40 planned pairs of “rquic-xor” and “rquic-off”, 20 have a ratio."
+        f" “rquic-xor” alone failed or timed out in 13 pairs, “rquic-off” alone in 0, both in 0: {WORSE}"
     )
     assert left_out(back, campaign, XOR, OFF) == (
-        "Of 40 planned pairs of rquic-off and rquic-xor, 20 have a ratio."
-        f" rquic-off alone failed or timed out in 0 pairs, rquic-xor alone in 13, both in 0: {WORSE}"
+        "Of 40 planned pairs of “rquic-off” and “rquic-xor”, 20 have a ratio."
+        f" “rquic-off” alone failed or timed out in 0 pairs, “rquic-xor” alone in 13, both in 0: {WORSE}"
     )
 
 

@@ -133,8 +133,8 @@ def test_the_headline_says_how_many_trials_are_ok_and_where_fec_was_faster(fille
         "rquic-xor against rquic-off, 10 kB: faster at 1 of 2 points, too few repetitions to decide;"
         " median DCT ratio 0.85. 2 kB: faster at 0 of 2 points, too few repetitions to decide;"
         " median DCT ratio 1.25."
-        " Of 12 planned pairs of rquic-xor and rquic-off, 11 have a ratio."
-        f" rquic-xor alone failed or timed out in 0 pairs, rquic-off alone in 1, both in 0: {WORSE}",
+        " Of 12 planned pairs of “rquic-xor” and “rquic-off”, 11 have a ratio."
+        f" “rquic-xor” alone failed or timed out in 0 pairs, “rquic-off” alone in 1, both in 0: {WORSE}",
     ]
 
 
@@ -151,8 +151,8 @@ def test_a_variant_that_timed_out_where_it_would_have_been_slower_is_not_said_to
         "rquic-xor against rquic-off, 10 kB: faster at 1 of 2 points, too few repetitions to decide;"
         " median DCT ratio ∞. 2 kB: faster at 0 of 2 points, too few repetitions to decide;"
         " median DCT ratio ∞."
-        " Of 12 planned pairs of rquic-xor and rquic-off, 8 have a ratio."
-        f" rquic-xor alone failed or timed out in 6 pairs, rquic-off alone in 0, both in 0: {WORSE}"
+        " Of 12 planned pairs of “rquic-xor” and “rquic-off”, 8 have a ratio."
+        f" “rquic-xor” alone failed or timed out in 6 pairs, “rquic-off” alone in 0, both in 0: {WORSE}"
     )
     assert headline_of(database, campaign)[1:] == [said]
     page = Page(report(database, campaign, tmp_path).html)
@@ -170,7 +170,7 @@ def test_a_variant_that_always_timed_out_is_in_the_headline(filled: Filled, tmp_
     )
     page = Page(report(database, campaign, tmp_path).html)
     assert "rquic-xor against rquic-off, 10 kB: faster at 0 of 2 points, too few repetitions" in page.text
-    assert "rquic-xor alone failed or timed out in 12 pairs, rquic-off alone in 0" in page.text
+    assert "“rquic-xor” alone failed or timed out in 12 pairs, “rquic-off” alone in 0" in page.text
 
 
 def headline_of(database: Database, campaign: CampaignInfo) -> list[str]:

@@ -74,6 +74,26 @@ def test_a_trial_in_virtual_time_takes_the_course_that_its_record_counts(
     _check_times(found, trial.record)
 
 
+def test_of_two_pairs_that_share_a_link_those_of_the_measured_one_are_told_apart(
+    fecbench_here: Callable[..., Any], tmp_path: Path
+) -> None:
+    """The other pair's packets stand between them in the record."""
+    design, path = tmp_path / "course.toml", tmp_path / "x.sqlite"
+    text = DESIGN.format(topology="dumbbell", workload="competing", implementation="rquic", options=XOR)
+    design.write_text(text.replace("size_bytes", 'background = "fec"\nsize_bytes'))
+    ran = fecbench_here("run", design, "--engine", "virtual", "--db", path)
+    assert ran.returncode == 0, ran.stderr
+    with Database.open(str(path)) as database:
+        (campaign,) = database.campaigns()
+        (trial,) = database.trials(campaign.id)
+        found = course_of(replay(campaign, trial, ours(), tmp_path / "files"), tmp_path / "files")
+    assert found.notes == []
+    down = next(way for way in found.crossings if way.direction == "down")
+    (log,) = (log for log in trial.record.verdicts if log.direction == "down")
+    assert 0 < down.times(LOST).size < log.dropped
+    assert np.count_nonzero(down.fates == ARRIVED) < log.packets - log.dropped
+
+
 def _check_packets(found: Course, record: TrialRecord) -> None:
     assert sum(log.dropped for log in record.verdicts) > 5
     for log in record.verdicts:

@@ -53,7 +53,7 @@ def test_explain_goes_on_after_a_variant_of_which_nothing_can_be_explained(
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == f"{XOR} against {OFF}: nothing to explain: no pair has a ratio: {XOR}: unsupported (5)"
-    assert lines[1].startswith(f"client.dct_s of {RS} / {OFF}")
+    assert lines[1].startswith(f"client.dct_s of “{RS}” / “{OFF}”")
     first, second = json.loads(fecbench_here("explain", "--db", database, "--json").stdout)
     assert (first["variant"], first["everywhere"], first["sentence"]) == (
         XOR,
@@ -71,9 +71,9 @@ def test_show_and_explain_say_in_how_many_pairs_one_variant_alone_timed_out(
 ) -> None:
     database = plant(tmp_path / "x.sqlite", points=5, labels=(OFF, XOR, RS), timed_out=(XOR,))
     sentence = (
-        f"Of 5 planned pairs of {XOR} and {OFF}, 5 have a ratio."
-        f" {XOR} alone failed or timed out in 5 pairs, {OFF} alone in 0, both in 0: that counts as worse than"
-        " any value; which of two is worse, nobody can tell."
+        f"Of 5 planned pairs of “{XOR}” and “{OFF}”, 5 have a ratio."
+        f" “{XOR}” alone failed or timed out in 5 pairs, “{OFF}” alone in 0, both in 0: that counts as"
+        " worse than any value; which of two is worse, nobody can tell."
     )
     assert sentence in fecbench_here("show", "--db", database).stdout.splitlines()
     found = json.loads(fecbench_here("explain", "--db", database, "--json").stdout)

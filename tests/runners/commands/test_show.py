@@ -242,7 +242,7 @@ WRONG: list[tuple[list[str], str]] = [
     (["--plot", "x.png"], "--plot: draws one trial: fecbench show TRIAL --plot FILE.png"),
     (["2", "--plot", "x.doc"], "--plot x.doc: must end with .png, .svg or .pdf"),
     (["3", "--plot", "x.png"], "over time, and no losses. fecbench replay 3 --plot runs it again"),
-    (["two"], "Invalid value for 'trial'"),
+    (["two"], "Invalid value for 'trial': must be a valid integer (see fecbench show --help)"),
 ]
 
 
