@@ -307,7 +307,6 @@ def test_the_figures_of_a_paper_stand_beside_its_claims(
     assert "We ran campaign-0." in page.text
 
 
-@pytest.mark.usefixtures("unrendered")
 def test_variants_of_the_same_letters_have_figures_of_their_own(filled: Filled, tmp_path: Path) -> None:
     variants = [
         Variant(label=label, implementation="x", options={}, baseline=label == OFF)
