@@ -118,13 +118,16 @@ site: build
 	@echo "site  $(OUT)/site/html/index.html"
 
 # JupyterLab is large, and only this needs it: it has an environment of its own, which sees all of the other.
+LAB := .build/lab
 lab: environment
-	@[ -e .build/lab/bin/jupyter-lab ] || { $(VENV)/bin/python -m venv .build/lab && \
-	    echo "$(CURDIR)/$$(echo $(VENV)/lib/python*/site-packages)" >$$(echo .build/lab/lib/python*/site-packages)/fecbench.pth && \
-	    $(VENV)/bin/pip --python .build/lab/bin/python install --quiet --disable-pip-version-check 'jupyterlab>=4.4'; }
-	@for sample in notebooks/samples/*.sqlite.xz; do \
-	    database=$(OUT)/$$(basename $$sample .xz); [ -e $$database ] || xz --decompress --stdout $$sample >$$database; done
-	@.build/lab/bin/jupyter lab notebooks
+	@[ -e $(LAB)/complete ] || { $(VENV)/bin/python -m venv $(LAB) && \
+	    $(LAB)/bin/pip install --quiet --disable-pip-version-check 'jupyterlab>=4.4' && \
+	    echo "import site; site.addsitedir('$$(echo $(CURDIR)/$(VENV)/lib/python*/site-packages)')" \
+	        >$$(echo $(LAB)/lib/python*/site-packages)/fecbench.pth && touch $(LAB)/complete; }
+	@mkdir -p $(OUT)
+	@for sample in notebooks/samples/*.sqlite.xz; do database=$(OUT)/$$(basename $$sample .xz); \
+	    [ -e $$database ] || xz --decompress --stdout $$sample >$$database || exit 1; done
+	@$(LAB)/bin/jupyter lab $(JUPYTER) notebooks
 
 findings: environment
 	@$(RUN) fecbench.results.papers.findings

@@ -275,11 +275,12 @@ def test_without_arguments_the_help_is_all_that_is_said(fecbench_here: Any) -> N
     assert "fecbench:" not in done.stderr
 
 
-def test_outside_a_checkout_a_command_is_refused_in_one_line(
+def test_outside_a_checkout_a_run_is_refused_in_one_line_and_a_plan_is_not(
     fecbench_here: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fecbench.runners.commands.command_line.is_whole", lambda: False)
-    assert_refused(fecbench_here("plan", "smoke"), str(REPOSITORY), "make build")
+    monkeypatch.setattr("fecbench.checkout.is_whole", lambda: False)
+    assert_refused(fecbench_here("run", "smoke"), ".venv/bin/fecbench run smoke", "make build")
+    assert fecbench_here("plan", "smoke").returncode == 0
     assert fecbench_here("--version").returncode == 0
 
 
