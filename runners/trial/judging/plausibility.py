@@ -83,7 +83,7 @@ def problems(task: Task, outcome: Outcome) -> Iterator[str]:
     for way in _ways(task, metrics):
         yield from _not_carried(outcome, way)
         yield from _not_framed(task.validity, outcome, way)
-        yield from _not_lost(outcome, way)
+        yield from _not_lost(task, outcome, way)
     yield from segments.problems(task, outcome, metrics)
 
 
@@ -247,10 +247,11 @@ def _not_framed(validity: Validity, outcome: Outcome, way: Way) -> Iterator[str]
         )
 
 
-def _not_lost(outcome: Outcome, way: Way) -> Iterator[str]:
-    """Over several links packets overtake each other: there, one that never came may be on its way still."""
+def _not_lost(task: Task, outcome: Outcome, way: Way) -> Iterator[str]:
+    """Where packets overtake each other, over several links or one that reorders, a packet that was recovered
+    may be on its way still."""
     recovered = way.received.get("packets_recovered", 0)
-    if len(outcome.links) != 1:
+    if len(outcome.links) != 1 or task.settings_of(*outcome.links).of(way.direction).reorder:
         return
     (link, report), (directions,) = *outcome.links.items(), outcome.droppers.values()
     of_link, dropped = report.directions[way.direction], directions[way.direction].counters.dropped

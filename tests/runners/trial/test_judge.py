@@ -795,6 +795,17 @@ def test_what_came_while_the_link_was_out_is_lost_as_well() -> None:
     assert judge(usual, dark).state == "failed"
 
 
+def test_where_packets_overtake_each_other_those_that_are_late_may_be_recovered_as_well() -> None:
+    usual, late = task(), outcome()
+    say(client__packets_recovered=DROPPED_DOWN + 3)(late)
+    assert judge(usual, late).state == "failed"
+    change_configured(late, reorder=True)
+    (link,) = usual.links.values()
+    reordering = replace(link.settings, down=replace(link.settings.down, reorder=True))
+    usual = usual.model_copy(update={"links": {"internet": link.model_copy(update={"settings": reordering})}})
+    assert judge(usual, late).state == "ok"
+
+
 def test_a_time_far_beyond_what_is_possible_is_a_failure() -> None:
     assert judge(task_with(down_bytes=10**12), changed(say(client__dct_s=1e-6))).state == "failed"
     endless = changed(say(client__dct_s=1e6))

@@ -94,7 +94,9 @@ def test_without_losses_a_message_takes_the_links_delay_and_its_own_bits(name: s
         return MOST_MS + ENDPOINTS_MS + 1e3 * (done.outcome.stalled_s or 0.0) + down.lateness_us.max / 1e3
 
     def is_in_time(done: Finished, judged: Judgement) -> bool:
-        return judged.metrics["messages"]["latency_max_ms"] <= most_ms(done)
+        measured = judged.metrics["messages"]
+        all_came = measured[f"on_time_ratio_{IN_TIME_MS:g}ms"] == 1
+        return all_came and measured["latency_max_ms"] <= most_ms(done)
 
     done, judged = carried_out(task(name, delivery), commands, {name: FOUND[name].folder}, is_in_time)
     assert (judged.state, judged.reason) == ("ok", "")
