@@ -58,7 +58,7 @@ def test_the_recorded_task_and_seeds_are_run_and_not_those_of_today(
     (pair,) = task.pairs
     assert pair.client.options["generation_max"] == pair.server.options["generation_max"] == 63
     assert task.capture
-    assert set(pair.client.series) == {"cwnd", "code_rate"}
+    assert set(pair.client.series) == {"cwnd", "code_rate", "fec"}
     assert result.replayed.record.seeds == trial.record.seeds
     assert [line for line in result.differences if "generation_max" in line] == [
         "impl.toml of rquic.options.generation_max.default was 63, is 7",
