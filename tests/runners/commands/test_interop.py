@@ -16,7 +16,7 @@ ENDS = ("noq-fec", "rquic", "udp")
 @pytest.fixture(scope="module")
 def ran(fecbench: Any, tmp_path_factory: pytest.TempPathFactory, can_run_trials: None) -> tuple[Path, Any]:  # noqa: ARG001
     path = tmp_path_factory.mktemp("interop") / "x.sqlite"
-    return path, fecbench.until_valid(path, "interop", *ENDS, "--json")
+    return path, fecbench("interop", *ENDS, "--db", path, "--no-calibrate", "--json")
 
 
 def test_each_client_works_with_each_server_or_it_is_said_why_not(ran: tuple[Path, Any]) -> None:
@@ -57,7 +57,7 @@ def test_the_report_shows_the_matrix(ran: tuple[Path, Any], tmp_path: Path) -> N
 
 @pytest.mark.usefixtures("can_run_trials")
 def test_ends_that_meet_themselves_alone_are_in_the_matrix(fecbench: Any, tmp_path: Path) -> None:
-    done = fecbench.until_valid(tmp_path / "x.sqlite", "interop", "noq-fec", "tcp", "--json")
+    done = fecbench("interop", "noq-fec", "tcp", "--db", tmp_path / "x.sqlite", "--no-calibrate", "--json")
     assert json.loads(done.stdout)["matrix"] == {
         "noq-fec": {"noq-fec": "ok", "tcp": "unsupported"},
         "tcp": {"noq-fec": "unsupported", "tcp": "ok"},
