@@ -118,7 +118,8 @@ def _parquet(content: bytes) -> Trace:
                 raise TraceError(f"{name} must have a whole number in each row")
         columns = {name: table[name].cast(pa.int64()).to_numpy() for name in names}
     except (pa.ArrowException, OSError) as error:
-        raise TraceError(f"is no Parquet that can be read: {str(error).splitlines()[0][:80]}") from None
+        why = str(error).partition(". ")[0].splitlines()[0]
+        raise TraceError(f"is no Parquet that can be read: {why[:80]}") from None
     for column in columns.values():
         column.flags.writeable = False
     return Trace(**columns)

@@ -104,6 +104,7 @@ class Reader:
                 self.printed = done.stderr
             case "sh", "long":
                 command, *others = commands_of(block)
+                assert not any(other.startswith("fecbench run") for other in others), "a block for each"
                 design = design_of(Path(command.split()[2]))
                 chosen = ["point=0", f'"workload={design.workloads[0].label}"']
                 chosen += [] if design.until else ["repetition=0"]  # which decides nothing alone

@@ -18,11 +18,7 @@ def state(task: Task, outcome: Outcome) -> tuple[State, str]:
 
 def _reasons(task: Task, outcome: Outcome) -> Iterator[tuple[State, str]]:
     endpoints = outcome.endpoints
-    for name, endpoint in endpoints.items():
-        if endpoint.complaint:
-            yield "failed", f"{name} {endpoint.complaint}"
-    if any(endpoint.exit_code == UNSUPPORTED for endpoint in endpoints.values()):
-        yield "unsupported", _last_line(endpoints, "unsupported by an endpoint")
+    yield from _refused(endpoints)
     for problem in (network.overflow(outcome), network.bypass(task, outcome)):
         if problem:
             yield "failed", problem
@@ -45,6 +41,15 @@ def _reasons(task: Task, outcome: Outcome) -> Iterator[tuple[State, str]]:
             yield "failed", problem
 
 
+def _refused(endpoints: Mapping[str, EndpointOutcome]) -> Iterator[tuple[State, str]]:
+    """What an endpoint left that is not of its contract, or that it cannot do what was asked."""
+    for name, endpoint in endpoints.items():
+        if endpoint.complaint:
+            yield "failed", f"{name} {endpoint.complaint}"
+    if any(endpoint.exit_code == UNSUPPORTED for endpoint in endpoints.values()):
+        yield "unsupported", _last_line(endpoints, "unsupported by an endpoint")
+
+
 def succeeded(outcome: Outcome) -> bool:
     """Whether the whole content arrived and each endpoint ended as it should, however long it took."""
     endpoints = outcome.endpoints
@@ -64,11 +69,7 @@ def state_by_ends(task: Task, outcome: Outcome) -> tuple[State, str]:
 
 def _reasons_of_ends(task: Task, outcome: Outcome) -> Iterator[tuple[State, str]]:
     endpoints = outcome.endpoints
-    for name, endpoint in endpoints.items():
-        if endpoint.complaint:
-            yield "failed", f"{name} {endpoint.complaint}"
-    if any(endpoint.exit_code == UNSUPPORTED for endpoint in endpoints.values()):
-        yield "unsupported", _last_line(endpoints, "unsupported by an endpoint")
+    yield from _refused(endpoints)
     if outcome.timed_out:
         yield "timeout", "the client did not end in time"
     for name, endpoint in endpoints.items():
