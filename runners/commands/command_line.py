@@ -19,36 +19,48 @@ from fecbench.runners.commands.console.examples import EXAMPLES
 from fecbench.runners.commands.console.passwords import without_passwords
 from fecbench.runners.commands.console.terminal import one_line
 
-COMMANDS = {
-    "doctor": "Say what this machine has, what it lacks, and what mends it.",
-    "calibrate": "Measure the emulated link with known traffic.",
-    "implementations": "List the implementations, or check one of them.",
-    "list": "List topologies, workloads, loss models, metrics and designs.",
-    "plan": "Show the points of a design, and how well they fill its space.",
-    "losses": "Predict which packets a loss model and a seed drop.",
-    "page": "Make a web page's graph for the workload page.",
-    "trace": "Make a trace for the workload messages.",
-    "video": "Make a ladder for the workload video.",
-    "link": "Make or import the trace of a link that changes.",
-    "run": "Run the trials of a design into a results database.",
-    "worker": "Run trials of campaigns of a cluster on this host.",
-    "cluster": "Make a cluster's certificates, and run its scheduler.",
-    "crosscheck": "Emulate a sample of a campaign in virtual time, and compare.",
-    "compare": "Say whether a new build of a stack is slower than an old one.",
-    "interop": "Let clients of some stacks meet servers of others.",
-    "show": "Show what a results database holds.",
-    "watch": "Show how a campaign goes on, and what it says so far.",
-    "aa": "Compare what should be equal: what is noise?",
-    "replay": "Run a trial again as it was, and record everything.",
-    "report": "Draw the figures of a campaign, and write its page.",
-    "explain": "Say in which networks a variant helps.",
-    "advise": "Say which FEC to use in a network.",
-    "export": "Write a table of a campaign to a file.",
-    "topo": "Open a shell in a topology.",
-    "clean": "Remove what a killed harness left.",
+GROUPS = {
+    "Run a campaign": {
+        "list": "List topologies, workloads, loss models, metrics and designs.",
+        "plan": "Show the points of a design, and how well they fill its space.",
+        "run": "Run the trials of a design into a results database.",
+        "watch": "Show how a campaign goes on, and what it says so far.",
+        "crosscheck": "Emulate a sample of a campaign in virtual time, and compare.",
+        "worker": "Run trials of campaigns of a cluster on this host.",
+        "cluster": "Make a cluster's certificates, and run its scheduler.",
+    },
+    "Read the results": {
+        "show": "Show what a results database holds.",
+        "report": "Draw the figures of a campaign, and write its page.",
+        "explain": "Say in which networks a variant helps.",
+        "export": "Write a table of a campaign to a file.",
+        "replay": "Run a trial again as it was, and record everything.",
+        "advise": "Say which FEC to use in a network.",
+    },
+    "Try a QUIC stack": {
+        "implementations": "List the implementations, or check one of them.",
+        "interop": "Let clients of some stacks meet servers of others.",
+        "compare": "Say whether a new build of a stack is slower than an old one.",
+    },
+    "Prepare losses, links and traffic": {
+        "losses": "Predict which packets a loss model and a seed drop.",
+        "link": "Make or import the trace of a link that changes.",
+        "page": "Make a web page's graph for the workload page.",
+        "trace": "Make a trace for the workload messages.",
+        "video": "Make a ladder for the workload video.",
+    },
+    "Look after the machine": {
+        "doctor": "Say what this machine has, what it lacks, and what mends it.",
+        "calibrate": "Measure the emulated link with known traffic.",
+        "aa": "Compare what should be equal: what is noise?",
+        "topo": "Open a shell in a topology.",
+        "clean": "Remove what a killed harness left.",
+    },
 }
-"""Each command with its line in the help. It is the function or the group of that name in the module of that
-name, or of its name in MODULES."""
+"""The commands as the help groups them, each with its line. A command is the function or the group of that
+name in the module of that name, or of its name in MODULES."""
+
+COMMANDS = {name: line for group in GROUPS.values() for name, line in group.items()}
 
 MODULES = {"list": "listing"}
 """Where Python has another use for the command's name."""
@@ -137,8 +149,9 @@ class Commands(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        for name, line in COMMANDS.items():
-            self.add_command(Unloaded(name, help=line))
+        for title, group in GROUPS.items():
+            for name, line in group.items():
+                self.add_command(Unloaded(name, help=line, rich_help_panel=title))
 
 
 app = typer.Typer(
