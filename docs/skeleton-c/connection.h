@@ -3,12 +3,8 @@
 #ifndef CONNECTION_H
 #define CONNECTION_H
 
-#include <stdio.h>
-
+#include "stream.h"
 #include "tls.h"
-#include "transfer.h"
-
-enum { MILLISECOND = 1000000, SECOND = 1000 * MILLISECOND }; // in nanoseconds
 
 struct counters {
     uint64_t packets_sent, packets_received, packets_lost, bytes_sent, bytes_received;
@@ -23,15 +19,6 @@ struct endpoint {
     struct counters counters;
 };
 
-// A stream, and what crosses it. A client keeps one that is over; a server forgets it.
-struct stream {
-    int64_t id; // -1: none yet
-    struct stream *next;
-    struct transfer transfer;
-    uint64_t times[3]; // of a client: when it was asked for, when its first byte came, and its last
-    bool is_said;
-};
-
 struct connection {
     struct endpoint *endpoint;
     struct connection *next;
@@ -41,12 +28,8 @@ struct connection {
     struct stream *streams;
     const char *problem; // what is wrong with what has come
     uint64_t handshake_at;
-    FILE *qlog; // NULL: none was asked for
     bool is_closed;
 };
-
-// Nanoseconds of CLOCK_MONOTONIC.
-uint64_t now(void);
 
 // The client's connection, of which nothing is sent yet.
 struct connection *dial(struct endpoint *endpoint);

@@ -82,6 +82,17 @@ struct assignment read_assignment(const char *path) {
     return assignment;
 }
 
+const char *next_qlog(const struct assignment *assignment) {
+    static char path[4096];
+    static int connections;
+    const char *folder = getenv("QLOGDIR");
+    if (folder == NULL)
+        return NULL;
+    snprintf(path, sizeof path, "%s/%s-%d.sqlog", folder, assignment->is_server ? "server" : "client",
+             connections++);
+    return path;
+}
+
 void say_ready(void) {
     puts("{\"event\": \"ready\"}");
     fflush(stdout);

@@ -31,6 +31,9 @@ struct metric {
 // The assignment in the file. Ends the program with one line when it is none, or asks for something else.
 struct assignment read_assignment(const char *path);
 
+// Where the qlog of the next connection goes; NULL without QLOGDIR. The path is good until the next call.
+const char *next_qlog(const struct assignment *assignment);
+
 void say_ready(void);
 
 // An object of so many bytes has arrived; times are nanoseconds of CLOCK_MONOTONIC.

@@ -20,7 +20,7 @@ struct credentials *read_credentials(const struct assignment *assignment);
 // QUIC library finds its connection by `reference`.
 struct session *new_session(const struct assignment *assignment, struct credentials *credentials,
                             void *reference);
-void free_session(struct session *session);
+void free_session(struct session *session); // where the QUIC library does not do that itself
 
 // Why the client does not take the server's certificate; NULL where that is not what was wrong.
 const char *certificate_problem(struct session *session);

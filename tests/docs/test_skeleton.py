@@ -20,21 +20,36 @@ from fecbench.runners.sandbox import isolation
 from fecbench.runners.trial import certificates
 from fecbench.runners.trial.assignment import SERVER_NAME
 
-HEADERS = ["ngtcp2/ngtcp2_crypto_gnutls.h", "gnutls/gnutls.h", "cjson/cJSON.h"]
+HEADERS = {
+    "ngtcp2": ["ngtcp2/ngtcp2_crypto_gnutls.h", "gnutls/gnutls.h", "cjson/cJSON.h"],
+    "quiche": ["cjson/cJSON.h"],
+}
+CARGO = REPOSITORY / "quic-impls/quiche"
+"""What the second variant is made of was built there, if it was: BoringSSL takes minutes."""
 SIZE_BYTES = 300_000
 MOST = {"packets": 1, "bytes": 1252}
 """Of one packet."""
 
-pytestmark = pytest.mark.skipif(
-    not all(Path("/usr/include", header).is_file() for header in HEADERS),
-    reason="needs what docs/skeleton-c/Makefile names",
-)
+
+@pytest.fixture(scope="module", params=HEADERS)
+def stack(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    if not all(Path("/usr/include", header).is_file() for header in HEADERS[name]):
+        pytest.skip("needs what docs/skeleton-c/Makefile names")
+    if name == "quiche" and not (CARGO / "build/target/release").is_dir():
+        pytest.skip("needs quic-impls/quiche: make build-all")
+    return name
 
 
 @pytest.fixture(scope="module")
-def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sources(stack: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("mine") / "skeleton-c"
     shutil.copytree(REPOSITORY / "docs/skeleton-c", folder, ignore=shutil.ignore_patterns("build"))
+    if stack == "quiche":
+        declared = (folder / "impl.toml").read_text()
+        made = f'["make", "STACK=quiche", "CARGO_TARGET_DIR={CARGO}/build/target"]'
+        (folder / "impl.toml").write_text(declared.replace('["make"]', made))
+        shutil.copy(CARGO / "Cargo.lock", folder / "quiche")
     return folder
 
 
@@ -55,7 +70,7 @@ def other() -> Implementation:
 
 @pytest.fixture
 def loopback(skeleton: Implementation, tmp_path: Path) -> Iterator[Loopback]:
-    certificates.write(tmp_path, SERVER_NAME)
+    certificates.write(tmp_path, SERVER_NAME, skeleton.declaration.certificates)
     loopback = Loopback(skeleton, tmp_path, contract._free_port(), None)
     yield loopback
     loopback.end()
@@ -104,8 +119,11 @@ def test_both_ends_count_the_same_packets(loopback: Loopback, controller: str) -
             assert received <= counted[one][f"{unit}_sent"] <= received + 3 * MOST[unit]
 
 
+WRONG_NAME = {"ngtcp2": "name in the certificate does not match", "quiche": "Hostname mismatch"}
+
+
 def test_a_certificate_of_another_name_ends_the_client_with_one_line(
-    loopback: Loopback, monkeypatch: pytest.MonkeyPatch
+    stack: str, loopback: Loopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workload = {"name": "download", "size_bytes": 1}
     server = loopback.start("server", workload)
@@ -115,16 +133,23 @@ def test_a_certificate_of_another_name_ends_the_client_with_one_line(
     loopback.await_end(client, 20)
     assert client.exit_code == 1
     assert client.stderr.count("\n") == 1
-    assert "name in the certificate does not match" in client.stderr
+    assert WRONG_NAME[stack] in client.stderr
 
 
-LIBRARIES = {"tls.c": "gnutls", "connection.c": "ngtcp2"}
+KNOWING = {
+    "<gnutls/": {"ngtcp2/tls.c"},
+    "<ngtcp2/": {"ngtcp2/tls.c", "ngtcp2/connection.c"},  # how it wants a session of GnuTLS is TLS's business
+    "<openssl/": {"quiche/tls.c"},
+    "<quiche": {"quiche/connection.c"},
+}
 
 
-def test_the_libraries_of_tls_and_quic_are_known_to_one_file_each() -> None:
-    """But for how ngtcp2 wants a session of GnuTLS, which is TLS's business."""
-    for path in (REPOSITORY / "docs/skeleton-c").glob("*.[ch]"):
-        text = path.read_text()
-        for file, library in LIBRARIES.items():
-            of_both = path.name == "tls.c" and library == "ngtcp2"
-            assert library not in text or path.name == file or of_both, f"{path.name} knows {library}"
+@pytest.mark.parametrize("header", KNOWING)
+def test_the_libraries_of_tls_and_quic_are_known_to_one_file_each(header: str) -> None:
+    folder = REPOSITORY / "docs/skeleton-c"
+    including = {
+        str(path.relative_to(folder))
+        for path in folder.rglob("*.[ch]")
+        if f"#include {header}" in path.read_text()
+    }
+    assert including == KNOWING[header]

@@ -5,19 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { PACKET_BYTES = 1252, WINDOW_BYTES = 64 << 20, CONNECTION_ID_BYTES = 16, STREAMS_AT_ONCE = 100 };
-
-uint64_t now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * SECOND + (uint64_t)time.tv_nsec;
-}
 
 struct quic {
     ngtcp2_conn *conn;
     ngtcp2_crypto_conn_ref reference; // by which TLS finds it
+    FILE *qlog;                       // NULL: none was asked for
 };
 
 // Callbacks of ngtcp2.
@@ -51,25 +45,6 @@ static int note_handshake(ngtcp2_conn *quic, void *user) {
     return 0;
 }
 
-static struct stream *add_stream(struct connection *connection, int64_t id, uint64_t size_bytes) {
-    struct stream *stream = calloc(1, sizeof *stream), **last = &connection->streams;
-    if (stream == NULL)
-        fail(EXIT_FAILURE, "there is no memory for a stream");
-    begin_transfer(&stream->transfer, connection->endpoint->assignment, size_bytes);
-    stream->id = id;
-    stream->times[0] = now();
-    while (*last != NULL)
-        last = &(*last)->next;
-    return *last = stream;
-}
-
-static void remove_stream(struct stream **place) {
-    struct stream *stream = *place;
-    *place = stream->next;
-    end_transfer(&stream->transfer);
-    free(stream);
-}
-
 // Opens the streams of what waits for one.
 static int open_streams(ngtcp2_conn *quic, uint64_t streams, void *user) {
     (void)streams;
@@ -86,11 +61,7 @@ static int close_stream(ngtcp2_conn *quic, uint32_t flags, int64_t id, uint64_t 
     struct connection *connection = user;
     if (!connection->endpoint->assignment->is_server)
         return 0;
-    for (struct stream **place = &connection->streams; *place != NULL; place = &(*place)->next)
-        if ((*place)->id == id) {
-            remove_stream(place);
-            break;
-        }
+    remove_stream(&connection->streams, id);
     ngtcp2_conn_extend_max_streams_bidi(quic, 1);
     return 0;
 }
@@ -99,32 +70,19 @@ static int take_stream(ngtcp2_conn *quic, uint32_t flags, int64_t id, uint64_t o
                        size_t length, void *user, void *of_stream) {
     (void)offset, (void)of_stream;
     struct connection *connection = user;
-    struct stream *stream = connection->streams;
-    while (stream != NULL && stream->id != id)
-        stream = stream->next;
+    struct stream *stream = find_stream(connection->streams, id);
     if (stream == NULL)
-        stream = add_stream(connection, id, 0);
+        stream = add_stream(&connection->streams, connection->endpoint->assignment, id, 0);
     ngtcp2_conn_extend_max_stream_offset(quic, id, length);
     ngtcp2_conn_extend_max_offset(quic, length);
-    if (stream->times[1] == 0)
-        stream->times[1] = now();
-    connection->problem = take(&stream->transfer, data, length, flags & NGTCP2_STREAM_DATA_FLAG_FIN);
-    if (stream->transfer.is_over)
-        stream->times[2] = now();
+    connection->problem = take_from_stream(stream, data, length, flags & NGTCP2_STREAM_DATA_FLAG_FIN);
     return connection->problem == NULL ? 0 : NGTCP2_ERR_CALLBACK_FAILURE;
 }
 
-// Where the qlog of the next connection goes; NULL without QLOGDIR.
 static FILE *open_qlog(const struct assignment *assignment) {
-    static int connections;
-    const char *folder = getenv("QLOGDIR");
-    char path[4096];
-    if (folder == NULL)
-        return NULL;
-    snprintf(path, sizeof path, "%s/%s-%d.sqlog", folder, assignment->is_server ? "server" : "client",
-             connections++);
-    FILE *file = fopen(path, "w");
-    if (file == NULL)
+    const char *path = next_qlog(assignment);
+    FILE *file = path == NULL ? NULL : fopen(path, "w");
+    if (path != NULL && file == NULL)
         fail(EXIT_FAILURE, "%s cannot be written", path);
     return file;
 }
@@ -135,8 +93,9 @@ static void count_event(void *user, uint32_t flags, const void *data, size_t len
     (void)flags;
     struct connection *connection = user;
     struct counters *counters = &connection->endpoint->counters;
-    if (connection->qlog != NULL)
-        fwrite(data, 1, length, connection->qlog);
+    FILE *qlog = connection->quic->qlog;
+    if (qlog != NULL)
+        fwrite(data, 1, length, qlog);
     const struct {
         const char *name;
         uint64_t *count;
@@ -177,10 +136,10 @@ static struct connection *new_connection(struct endpoint *endpoint, struct socka
         fail(EXIT_FAILURE, "there is no memory for a connection");
     connection->endpoint = endpoint;
     connection->peer = peer;
-    connection->qlog = open_qlog(endpoint->assignment);
     struct quic *quic = connection->quic = calloc(1, sizeof *quic);
     if (quic == NULL)
         fail(EXIT_FAILURE, "there is no memory for a connection");
+    quic->qlog = open_qlog(endpoint->assignment);
     quic->reference = (ngtcp2_crypto_conn_ref){quic_of, quic};
     connection->session = new_session(endpoint->assignment, endpoint->credentials, &quic->reference);
 
@@ -242,7 +201,7 @@ struct connection *dial(struct endpoint *endpoint) {
 }
 
 void ask(struct connection *connection, uint64_t size_bytes) {
-    add_stream(connection, -1, size_bytes);
+    add_stream(&connection->streams, connection->endpoint->assignment, -1, size_bytes);
     if (connection->handshake_at != 0)
         open_streams(connection->quic->conn, 0, connection);
 }
@@ -308,14 +267,6 @@ uint64_t expiry(const struct connection *connection) {
     return ngtcp2_conn_get_expiry(connection->quic->conn);
 }
 
-// The next stream that has something to send, behind those that are blocked.
-static struct stream *sender_of(struct connection *connection, const struct stream *blocked) {
-    struct stream *stream = blocked == NULL ? connection->streams : blocked->next;
-    while (stream != NULL && (stream->id < 0 || !has_pending(&stream->transfer)))
-        stream = stream->next;
-    return stream;
-}
-
 void send_packets(struct connection *connection) {
     size_t quantum = ngtcp2_conn_get_send_quantum(connection->quic->conn), written = 0;
     struct stream *blocked = NULL;
@@ -324,7 +275,7 @@ void send_packets(struct connection *connection) {
         struct iovec pieces[2];
         int count = 0;
         uint32_t flags = NGTCP2_WRITE_STREAM_FLAG_NONE;
-        struct stream *stream = sender_of(connection, blocked);
+        struct stream *stream = next_sender(connection->streams, blocked);
         if (stream != NULL) {
             count = pending(&stream->transfer, pieces);
             flags = NGTCP2_WRITE_STREAM_FLAG_FIN;
@@ -365,11 +316,10 @@ void free_connection(struct connection *connection) {
     ngtcp2_conn_get_conn_stat(connection->quic->conn, &state);
     connection->endpoint->counters.smoothed_rtt_ms = (double)state.smoothed_rtt / MILLISECOND;
     ngtcp2_conn_del(connection->quic->conn);
+    if (connection->quic->qlog != NULL)
+        fclose(connection->quic->qlog);
     free(connection->quic);
-    while (connection->streams != NULL)
-        remove_stream(&connection->streams);
+    remove_streams(&connection->streams);
     free_session(connection->session);
-    if (connection->qlog != NULL)
-        fclose(connection->qlog);
     free(connection);
 }
