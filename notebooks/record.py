@@ -63,7 +63,7 @@ METRICS = {
     "realtime-": tuple(
         f"messages.on_time_ratio_{playout}ms" for playout in (20, 40, 60, 80, 100, 120, 150, 200, 300)
     ),
-    "tcp-or-fec": ("client.dct_s",),
+    "tcp-or-fec": ("client.dct_s", "client.handshake_s"),
     "video-": (
         *("video.mean_kbps", "video.qoe_lin", "video.qoe_log", "video.stall_ratio", "video.stalls"),
         *(f"video.share_{size}" for size in PICTURES),

@@ -62,6 +62,7 @@ RECORDED = {
     "never-harms.ipynb": {"never-harms": {"never-harms"}},
     "losses-of-time.ipynb": {"losses-of-time": {"losses-of-packets", "losses-of-time"}},
     "changing-links.ipynb": {"changing-links": {"changing-links"}},
+    "tcp.ipynb": {"tcp": {"tcp-or-fec", "changing-links-tcp"}},
     "two-paths.ipynb": {"multipath-bulk": {"multipath-bulk"}},
     "real-time.ipynb": {"realtime-voice": {"realtime-voice"}},
     "video.ipynb": {"video-ladder": {"video-ladder"}},
