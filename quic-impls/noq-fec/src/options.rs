@@ -86,8 +86,14 @@ impl Options {
             ("flec-limited", Redundancy::FlecLimited),
         ];
         let redundancy = values.choice("controller", &redundancies)?;
-        let recovered = [("notify", (false, false)), ("notify_at_once", (false, true)), ("mask", (true, false))];
-        let (masks_losses, tells_losses_at_once) = values.choice("recovered", &recovered)?;
+        let recovered = [
+            ("notify", (false, false, false)),
+            ("notify_at_once", (false, true, false)),
+            ("notify_until_acknowledged", (false, true, true)),
+            ("mask", (true, false, false)),
+        ];
+        let (masks_losses, tells_losses_at_once, repeats_until_acknowledged) =
+            values.choice("recovered", &recovered)?;
         let paths = values.integer("paths", 1, paths::MOST as u64)? as usize;
         let repair_path = values.choice("repair_path", &[("any", RepairPath::Any), ("other", RepairPath::Other)])?;
         let look_back = look_back(values, paths, coding.span().max(coding.window))?;
@@ -114,6 +120,7 @@ impl Options {
                 ends: MessageEnds::default(),
                 masks_losses,
                 tells_losses_at_once,
+                repeats_until_acknowledged,
                 repair_path,
                 look_back,
                 complaints: Complaints::default(),

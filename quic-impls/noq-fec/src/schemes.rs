@@ -24,6 +24,8 @@ pub struct Schemes {
     pub masks_losses: bool,
     /// Whether congestion control is told of a recovered loss by the peer's news of it, and not when the loss is declared.
     pub tells_losses_at_once: bool,
+    /// Whether the peer is told of a recovered packet until it acknowledges that, and not in three frames.
+    pub repeats_until_acknowledged: bool,
     /// On which of several paths repair symbols are sent.
     pub repair_path: RepairPath,
     /// Over how many source symbols the decoder looks back, if that is not twice the window; what comes later is complained of.
@@ -117,6 +119,10 @@ impl Factory for Schemes {
 
     fn tells_losses_at_once(&self) -> bool {
         self.tells_losses_at_once
+    }
+
+    fn repeats_until_acknowledged(&self) -> bool {
+        self.repeats_until_acknowledged
     }
 }
 
@@ -299,6 +305,7 @@ mod tests {
             ends: MessageEnds::default(),
             masks_losses: false,
             tells_losses_at_once: false,
+            repeats_until_acknowledged: false,
             repair_path: RepairPath::Any,
             look_back: None,
             complaints: Complaints::default(),

@@ -266,6 +266,47 @@ impl Application for Measured {
 /// In bytes: more than the answer has.
 const SEND_WINDOW: usize = 400_000;
 
+/// Answers, and notes how many frames have told of recovered packets.
+struct Told {
+    answers: Answers,
+    frames: u64,
+}
+
+impl Application for Told {
+    fn on_event(&mut self, now: Instant, connection: &mut Connection, event: Event) {
+        self.answers.on_event(now, connection, event);
+        self.frames = connection.stats().frame_rx.symbol_ack;
+    }
+}
+
+/// A silence upwards takes the three frames that tell of a recovered packet. Of those that are repeated until they are acknowledged, one
+/// arrives, and no other one is sent once that is known.
+#[test]
+fn the_news_of_a_recovered_packet_arrives_if_it_is_repeated_until_it_is_acknowledged() {
+    let run = |repeats_until_acknowledged, silence: [u64; 2]| {
+        let schemes = Schemes { repeats_until_acknowledged, ..schemes(Code::RLC, 3, 2) };
+        let setting = Setting {
+            down: Loss::These(vec![100]),
+            outage_up: Some(silence.map(Duration::from_millis)),
+            ..Setting::download(1_000_000, Some(schemes))
+        };
+        let transfer = Transfer { direction: setting.direction, size: setting.size };
+        let seed = setting.seed;
+        let accept = move || Told { answers: Answers::new(seed), frames: 0 };
+        let (client, server) = (setting.client_config(), setting.server_config());
+        let mut world = World::new(&setting, client, server, Request::new(transfer, seed), Box::new(accept));
+        while world.step(Duration::from_secs(60)) {}
+        assert_eq!(world.client.counters().recovered, 1, "{silence:?}");
+        world.server.applications().map(|told| told.frames).sum::<u64>()
+    };
+    assert_eq!([false, true].map(|repeats| run(repeats, [0, 0])), [3, 1]);
+    let silences: Vec<_> = (400..600).step_by(20).map(|start| [start, start + 60]).collect();
+    assert!(silences.iter().any(|silence| run(false, *silence) == 0), "none took all three");
+    for silence in silences {
+        assert!(run(true, silence) > 0, "{silence:?}");
+    }
+}
+
 #[test]
 fn what_is_recovered_is_kept_no_longer() {
     for masks_losses in [false, true] {

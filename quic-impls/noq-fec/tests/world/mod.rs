@@ -383,6 +383,7 @@ pub fn schemes(code: Code, n: usize, k: usize) -> Schemes {
         ends: MessageEnds::default(),
         masks_losses: false,
         tells_losses_at_once: false,
+        repeats_until_acknowledged: false,
         repair_path: RepairPath::Any,
         look_back: None,
         complaints: Complaints::default(),
@@ -406,6 +407,7 @@ pub fn all_schemes() -> Vec<Schemes> {
         coded(schemes(Code::RLC, 3, 2), |coding| coding.redundancy = Redundancy::Tail),
         Schemes { masks_losses: true, ..schemes(Code::RLC, 3, 2) },
         Schemes { tells_losses_at_once: true, ..schemes(Code::RLC, 3, 2) },
+        Schemes { tells_losses_at_once: true, repeats_until_acknowledged: true, ..schemes(Code::RLC, 3, 2) },
         coded(schemes(Code::RLC, 3, 2), |coding| coding.window_trim = false),
     ]
 }
