@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from fecbench.errors import BadInput
 from fecbench.results import metrics
-from fecbench.results.metrics import ALL, DEFAULT, Metric
+from fecbench.results.metrics import ALL, DEFAULT, Metric, registry
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, Workload
 
@@ -178,6 +180,34 @@ def test_a_series_begins_with_the_time_and_its_columns_end_with_their_units() ->
             assert metrics.unit_of(column.name) in ("", column.unit)  # type: ignore[attr-defined]
             assert metrics.column_of(series.name, column.name) == column
     assert metrics.column_of("mine", "gap_ms") == metrics.Column("gap_ms", "ms", "")
+
+
+@pytest.mark.parametrize(
+    ("file", "right", "wrong", "said"),
+    [
+        ("video", 'unit = "kbit/s"\n', "", "video.mean_kbps lacks unit"),
+        ("video", 'unit = "kbit/s"', 'units = "kbit/s"', "video.mean_kbps: units is no key of an entry"),
+        ("video", 'better = "more"', 'better = "most"', "better = 'most': must be one of less, more"),
+        ("video", "is_share = true", 'is_share = "yes"', "is_share = 'yes': must be a bool"),
+        ("video", 'by = "harness"', "", "video.mean_kbps lacks by"),
+        ("video", '["video.mean_kbps"]', "[[]", "video.toml: "),
+        ("links", 'by = "link"', 'by = "link"\nwords = "lost"', "words = 'lost': must be a table"),
+        ("series", "[cwnd.columns]", "[cwnd.rows]", "cwnd: rows is no key"),
+        ("columns", "meaning = ", "means = ", "id: means is no key"),
+    ],
+)
+def test_a_table_that_is_wrong_is_refused_in_one_line(
+    tmp_path: Path, file: str, right: str, wrong: str, said: str
+) -> None:
+    shutil.copytree(registry.FOLDER, tmp_path, dirs_exist_ok=True)
+    table = tmp_path / f"{file}.toml"
+    assert right in table.read_text()
+    table.write_text(table.read_text().replace(right, wrong))
+    with pytest.raises(BadInput) as refused:
+        registry.read_metrics(tmp_path), registry.read_columns(tmp_path), registry.read_series(tmp_path)
+    assert f"{file}.toml: " in str(refused.value)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
 
 
 def test_a_metric_of_a_path_is_that_of_any_path_under_its_own_name() -> None:

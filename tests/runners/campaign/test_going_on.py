@@ -150,7 +150,7 @@ def test_the_harness_is_known_by_its_sources_and_not_by_its_pages(
     files = ["dropper/model.py", "topologies/wire/wire.c", "runners/trial/judge.py", "designs/wsp.py"]
     files += ["runners/implementations/implementation.py"]
     files += [f"runners/campaign/{name}.py" for name in ("experiment", "links", "processors", "record")]
-    others = ["dropper/README.md", "runners/README.md", "topologies/wire/build/made.c", "results/metrics.py"]
+    others = ["dropper/README.md", "runners/README.md", "topologies/wire/build/made.c", "results/reading.py"]
     for name in files + others:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("once")

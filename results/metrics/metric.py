@@ -1,0 +1,128 @@
+"""A metric, and how it is named to a person."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from fecbench.results.analysis.units import UNITS
+
+Better = Literal["less", "more"]
+By = Literal["client", "server", "client and server", "harness", "link"]
+
+ENDPOINTS = ("client", "server", "background_client", "background_server")
+"""The background is a transfer that competes with the measured one."""
+
+_TIMES = {UNITS[suffix] for suffix in ("s", "ms", "us")}
+
+
+class Comparative(NamedTuple):
+    """What a variant is where its metric is better than the baseline's, and where it is worse."""
+
+    gain: str
+    harm: str
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number of a trial."""
+
+    name: str
+    """As who reports it names it (`dct_s`); of a metric that `of` gives, as in frames (`client.dct_s`)."""
+    unit: str
+    """As people write it; "" for a number without one."""
+    meaning: str
+    """In a sentence; "" where nobody has said."""
+    better: Better | None
+    """Which direction is better; None where neither is."""
+    by: By | None
+    """Who measures it; None where that is not known."""
+    words: str = ""
+    """For sentences and axes, a noun in the singular ("download completion time"); "" where there is none."""
+    short: str = ""
+    """An abbreviation that readers of the field know."""
+    asked: str = ""
+    """The question that a figure of its values answers, where there is one that reads better than "how
+    large"."""
+    absent_is_worst: bool = False
+    """A trial that is ok lacks it only where it would be worse than any value, as a percentile of latencies
+    is that falls on a message lost."""
+    is_share: bool = False
+    """Whether it is a share of something, from 0 to 1."""
+
+    @property
+    def more_is_better(self) -> bool:
+        """Of a metric without a better direction, less counts as the gain."""
+        return self.better == "more"
+
+    @property
+    def worst(self) -> float:
+        """What a trial that failed or timed out counts as: worse than any value."""
+        return -math.inf if self.more_is_better else math.inf
+
+    @property
+    def is_time(self) -> bool:
+        return self.unit in _TIMES
+
+    @property
+    def comparative(self) -> Comparative:
+        """How a variant compares with the baseline."""
+        if self.better is None:
+            return Comparative("lower", "higher")
+        is_faster = self.is_time and self.better == "less"
+        return Comparative("faster", "slower") if is_faster else Comparative("better", "worse")
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """How a variant compares with the baseline where their ratio is below 1, and where it is above."""
+        gain, harm = self.comparative
+        return (harm, gain) if self.more_is_better else (gain, harm)
+
+    @property
+    def question(self) -> str:
+        """For a figure of its values."""
+        return self.asked or f"How large is {self.noun}?"
+
+    @property
+    def noun(self) -> str:
+        """For a sentence: "the DCT"; its name where there are no words for it."""
+        return f"the {self.short or self.words}{self._where}" if self.words else self.name
+
+    @property
+    def example(self) -> str:
+        """For a sentence about any of its values: "a DCT"."""
+        article = "an" if self.words.startswith(("a", "e", "i", "o")) else "a"
+        return f"{article} {self.short or self.words}{self._where}" if self.words else self.name
+
+    def statistic(self, name: str) -> str:
+        """What a statistic of it is called: "median DCT"."""
+        return f"{name} {self.short}" if self.short else f"{name} of {self.noun}"
+
+    @property
+    def title(self) -> str:
+        """For an axis, with its unit: "download completion time (s)"."""
+        unit = "" if self.unit in self.words.split() else self.unit
+        remarks = ", ".join(filter(None, [self._reporter if self.words else "", unit]))
+        return f"{self.words or self.name} ({remarks})" if remarks else self.words or self.name
+
+    @property
+    def ratio(self) -> str:
+        """What a ratio of it is called, without an article: "DCT ratio"."""
+        return f"{self.short} ratio" if self.short else f"ratio of {self.noun}"
+
+    def ratio_to(self, baseline: str) -> str:
+        """For an axis of ratios: "DCT / DCT of BASELINE"."""
+        divided = self.short or f"{self.words or self.name}{self._where if self.words else ''}"
+        return f"{divided} / {self.short or 'that'} of {baseline}"
+
+    @property
+    def _reporter(self) -> str:
+        """The endpoint, where the words alone would leave it open."""
+        source = self.name.partition(".")[0]
+        told_apart = self.by == "client and server" or source.startswith("background")
+        return source.replace("_", " ") if source in ENDPOINTS and told_apart else ""
+
+    @property
+    def _where(self) -> str:
+        return f" ({self._reporter})" if self._reporter else ""
