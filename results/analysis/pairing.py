@@ -220,6 +220,12 @@ def baselines_of(campaign: CampaignInfo) -> dict[str, str]:
     return {label: found for label, found in compared_with.items() if found}
 
 
+def with_fec(campaign: CampaignInfo) -> dict[str, str]:
+    """Those of `baselines_of` whose variant has FEC."""
+    off = {variant["label"] for variant in campaign.variants if variant["options"].get("scheme") == "none"}
+    return {variant: baseline for variant, baseline in baselines_of(campaign).items() if variant not in off}
+
+
 def to_baseline(campaign: CampaignInfo) -> str:
     """What ratios are to, in a sentence about several variants."""
     several = len(set(baselines_of(campaign).values())) > 1

@@ -13,6 +13,7 @@ from functools import cache
 import pandas as pd
 
 from fecbench.results.analysis.intervals import LEVEL
+from fecbench.results.analysis.pairing import with_fec
 from fecbench.results.analysis.units import size
 from fecbench.results.papers.claims import Claim, Estimate, all_hold, one_holds, shown
 from fecbench.results.papers.moskvitin.slides import (
@@ -24,7 +25,6 @@ from fecbench.results.papers.moskvitin.slides import (
     Ways,
     means,
     ratios,
-    with_fec,
 )
 from fecbench.results.store.records import CampaignInfo
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from fecbench.results.analysis.pairing import with_fec
 from fecbench.results.analysis.units import size
 from fecbench.results.papers.claims import Estimate, shown
 from fecbench.results.papers.moskvitin.slides import (
@@ -15,7 +16,6 @@ from fecbench.results.papers.moskvitin.slides import (
     Ways,
     means,
     ratios,
-    with_fec,
 )
 from fecbench.results.papers.queues import queue_in_words
 from fecbench.results.store.records import CampaignInfo

@@ -7,10 +7,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from fecbench.results.analysis.pairing import with_fec
 from fecbench.results.analysis.units import size
 from fecbench.results.figures.style import heading, legend_below, looks, style, title
 from fecbench.results.papers.claims import shown
-from fecbench.results.papers.moskvitin.slides import LOSSES, SIZES, TABLE, Direction, Ways, ratios, with_fec
+from fecbench.results.papers.moskvitin.slides import LOSSES, SIZES, TABLE, Direction, Ways, ratios
 from fecbench.results.store.records import CampaignInfo
 
 _WIDTH = 0.7  # of what stands side by side at a size

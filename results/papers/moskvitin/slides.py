@@ -14,7 +14,7 @@ import pandas as pd
 from fecbench.results import metrics
 from fecbench.results.analysis import frames, outcomes
 from fecbench.results.analysis.intervals import LEVEL, ratio_intervals
-from fecbench.results.analysis.pairing import baselines_of, paired
+from fecbench.results.analysis.pairing import paired, with_fec
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.papers.claims import Estimate
 from fecbench.results.store.records import CampaignInfo
@@ -104,12 +104,6 @@ def means(
         (sizes[str(workload)], losses[int(str(point))]): Estimate.of_mean(of_cell)
         for (workload, point), of_cell in times.groupby([trials["workload"], trials["point"]], observed=True)
     }
-
-
-def with_fec(campaign: CampaignInfo) -> dict[str, str]:
-    """The variants with FEC, and the baseline of each: the same stack and controller without it."""
-    off = {variant["label"] for variant in campaign.variants if variant["options"].get("scheme") == "none"}
-    return {variant: baseline for variant, baseline in baselines_of(campaign).items() if variant not in off}
 
 
 def _trials(frame: pd.DataFrame, campaign: CampaignInfo, direction: Direction, ways: Ways) -> pd.DataFrame:

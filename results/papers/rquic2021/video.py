@@ -21,7 +21,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
 
 from fecbench.results.analysis.intervals import FEWEST, LEVEL
-from fecbench.results.analysis.pairing import baselines_of
+from fecbench.results.analysis.pairing import with_fec
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.style import legend_below, looks, style, title
 from fecbench.results.figures.video import SHARE, shades_of, sizes_of
@@ -135,7 +135,7 @@ def claims_of_scores(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]
     ok, networks, losses = sessions(frame, campaign), networks_of(campaign), loss_rates(campaign)
     return [
         claim
-        for variant, baseline in _pairs(campaign)
+        for variant, baseline in with_fec(campaign).items()
         for claim in _claims_of_pair(ok, networks, losses, variant, baseline)
     ]
 
@@ -179,7 +179,7 @@ def claims_of_resolutions(frame: pd.DataFrame, campaign: CampaignInfo) -> list[C
     """§VI-D, of what Fig. 11 shows."""
     ok, networks, losses = sessions(frame, campaign), networks_of(campaign), loss_rates(campaign)
     sizes, claims = sizes_of(ok), []
-    for variant, baseline in _pairs(campaign):
+    for variant, baseline in with_fec(campaign).items():
         if "Wi-Fi" not in networks or 0.05 not in losses:
             continue
         usual = {}
@@ -202,15 +202,6 @@ def claims_of_resolutions(frame: pd.DataFrame, campaign: CampaignInfo) -> list[C
 
 def _at(ok: pd.DataFrame, network: str, loss: float, variant: str) -> pd.DataFrame:
     return ok[(ok["network"] == network) & (ok[LOSS] == loss) & (ok["variant"] == variant)]
-
-
-def _pairs(campaign: CampaignInfo) -> list[tuple[str, str]]:
-    """Each variant with FEC, and its own stack without."""
-    return [
-        (variant["label"], baselines_of(campaign)[variant["label"]])
-        for variant in campaign.variants
-        if variant["label"] in baselines_of(campaign) and variant["options"].get("scheme") != "none"
-    ]
 
 
 def _differences(

@@ -13,9 +13,10 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from fecbench.results.analysis.pairing import with_fec
 from fecbench.results.papers.claims import Claim, all_hold, one_holds, shown
 from fecbench.results.papers.starlink2022.slides import LAST, STATISTICS, STRATA, TABLE
-from fecbench.results.papers.starlink2022.strata import Gain, Ratio, bursts, gains, ratios, with_fec
+from fecbench.results.papers.starlink2022.strata import Gain, Ratio, bursts, gains, ratios
 from fecbench.results.store.records import CampaignInfo
 
 # Ours: an upload takes some 250 ms, and 1 % of that is what four packets take over 20 Mbps.

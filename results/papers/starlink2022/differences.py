@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from fecbench.results.analysis.pairing import with_fec
 from fecbench.results.papers.claims import shown
 from fecbench.results.papers.queues import queue_in_words
 from fecbench.results.papers.starlink2022.slides import LAST, STATISTICS, TABLE
@@ -16,7 +17,6 @@ from fecbench.results.papers.starlink2022.strata import (
     own_pairs,
     pairs,
     quantile,
-    with_fec,
 )
 from fecbench.results.store.records import CampaignInfo
 

@@ -6,9 +6,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from fecbench.results.analysis.pairing import with_fec
 from fecbench.results.figures.style import heading, legend_below, looks, style, title
 from fecbench.results.papers.starlink2022.slides import STATISTICS, STRATA, TABLE
-from fecbench.results.papers.starlink2022.strata import bursts, ratios, with_fec
+from fecbench.results.papers.starlink2022.strata import bursts, ratios
 from fecbench.results.store.records import CampaignInfo
 
 _WIDTH = 0.6  # of what stands side by side at a length of bursts

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fecbench.results.analysis import frames
 from fecbench.results.analysis.intervals import FEWEST, LEVEL
-from fecbench.results.analysis.pairing import baselines_of, paired
+from fecbench.results.analysis.pairing import paired, with_fec
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.papers.claims import Estimate
 from fecbench.results.papers.starlink2022.slides import STATISTICS, STRATA
@@ -78,12 +78,6 @@ def fewest(quantile: float) -> int:
     """Pairs below which a quantile has no interval: FEWEST for the median, and for others as many as leave as
     many beyond the quantile, FEWEST / 2. The 95th percentile of fewer is about the greatest alone."""
     return math.ceil(FEWEST / 2 / min(quantile, 1 - quantile) - 1e-9)
-
-
-def with_fec(campaign: CampaignInfo) -> dict[str, str]:
-    """The variants with FEC, and the baseline of each: the same controller without it."""
-    off = {variant["label"] for variant in campaign.variants if variant["options"].get("scheme") == "none"}
-    return {variant: baseline for variant, baseline in baselines_of(campaign).items() if variant not in off}
 
 
 def bursts(campaign: CampaignInfo) -> dict[int, str]:
