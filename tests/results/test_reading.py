@@ -252,12 +252,6 @@ def test_columns_that_are_not_named_are_not_read(with_series: Campaign) -> None:
 # Files
 
 
-def test_a_parquet_file_holds_the_frame_with_its_types(read: Results, tmp_path: Path) -> None:
-    frame = read["campaign-0"].trials()
-    export.write(frame, tmp_path / "trials.parquet")
-    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "trials.parquet"), frame)
-
-
 def test_a_csv_file_holds_the_numbers_to_the_last_bit(read: Results, tmp_path: Path) -> None:
     frame = read["campaign-0"].trials()
     export.write(frame, tmp_path / "trials.csv")

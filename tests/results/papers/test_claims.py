@@ -60,12 +60,6 @@ def test_a_change_is_growth_above_0_and_none_below_the_least(change: Estimate) -
     assert change.grows(BY) is (True if grows == {True} else False if matters == {False} else None)
 
 
-def test_growth_that_cannot_be_told_from_none_is_open_only_if_it_may_matter() -> None:
-    assert Estimate(0.0, -0.01, 0.01).grows(0.02) is False
-    assert Estimate(0.0, -0.03, 0.03).grows(0.02) is None
-    assert Estimate().grows(0.02) is None
-
-
 @given(intervals, intervals)
 def test_the_interval_of_a_difference_is_narrower_than_what_two_intervals_leave_open(
     one: Estimate, other: Estimate
@@ -183,6 +177,7 @@ def test_what_has_no_interval_decides_nothing() -> None:
     for each in (Estimate(), Estimate(1.5)):
         answers = [each.below(9), each.above(0), each.within(0, 9), each.exceeds(OTHER), OTHER.exceeds(each)]
         assert [*answers, each.near_or_below(OTHER, 9), OTHER.near_or_below(each, 9)] == [None] * 7
+        assert each.grows(BY) is None
 
 
 SHARES: list[tuple[Share, bool | None, bool | None]] = [

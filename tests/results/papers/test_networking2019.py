@@ -350,26 +350,10 @@ def test_fairness_is_judged_by_what_a_download_without_fec_meets(
     frame, campaign = made("networking2019-fairness", dct_s, points=1, repetitions=8)
     frame = frame.assign(**{"competition.foreground_mbps": 1.0, "competition.background_mbps": 3.0})
     assert [claim.holds for claim in judged(frame, campaign)] == holds
+    assert "judged here: 0.95 to 1.05" in judged(frame, campaign)[0].paper
     labels = networking2019.fig9_fairness(frame, campaign).axes[0].get_xticklabels()
     assert len(labels) == 3
     assert all("25%" in label.get_text() for label in labels)
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "holds"), [(0.98, 1.02, True), (0.9, 1.1, None), (1.02, 1.3, None), (1.1, 1.3, False)]
-)
-def test_no_difference_is_what_lies_within_five_percent_whole(
-    made: Made, one: float, other: float, holds: bool | None
-) -> None:
-    def dct_s(_variant: str, workload: dict[str, Any], _: int, repetition: int) -> float:
-        beside = other if repetition % 2 else one
-        return 100 * (beside if "notify" in workload["background"] else 1)
-
-    frame, campaign = made("networking2019-fairness", dct_s, points=1, repetitions=12)
-    frame = frame.assign(**{"competition.foreground_mbps": 1.0, "competition.background_mbps": 3.0})
-    notify, _ = judged(frame, campaign)
-    assert "0.95 to 1.05" in notify.paper
-    assert notify.holds is holds
 
 
 def test_fairness_is_judged_at_each_queue(made: Made) -> None:
@@ -441,16 +425,13 @@ def test_a_campaign_without_ok_trials_says_what_it_lacks(made: Made, name: str) 
         assert holding(claims) == {None}
 
 
-def test_a_design_without_the_papers_code_says_which_it_lacks(made: Made) -> None:
-    frame, campaign = made("networking2019-ge", lambda *_: 1.0, points=1)
-    with pytest.raises(NothingToDraw, match="scheme = rs, n = 30, k = 21"):
-        networking2019.ratios(frame, campaign, {"scheme": "rs", "n": 30, "k": 21})
-
-
 def test_a_design_of_ones_own_that_is_named_as_the_papers_has_no_claims(made: Made) -> None:
     frame, campaign = made("rquic2021-bulk", lambda *_: 1.0, points=1, named="networking2019-uniform-mine")
     for figure in figures_of(campaign):
-        with pytest.raises(NothingToDraw, match="No variant of this design has scheme = "):
+        with pytest.raises(
+            NothingToDraw,
+            match=r"No variant .* has scheme = r(s, n = 30, k = 20|lc, n = 3, k = 2)",
+        ):
             figure.draw(frame, campaign)
         assert figure.claims(frame, campaign) == []
 

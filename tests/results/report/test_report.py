@@ -29,7 +29,6 @@ from fecbench.results.store.records import CampaignInfo, TrialKey, TrialRecord, 
 Make = Callable[..., TrialRecord]
 Filled = Callable[..., tuple[Database, CampaignInfo]]
 
-COMMITTED = {"commit": "ab" * 20, "changed": False}
 ROOT = Path(__file__).parents[3]
 OFF, XOR = "rquic-off", "rquic-xor"
 KEYS = [TrialKey(*key) for key in product((OFF, XOR), ("download-10000", "download-2000"), (0, 1), range(3))]
@@ -163,16 +162,6 @@ def test_a_variant_that_timed_out_where_it_would_have_been_slower_is_not_said_to
     )
 
 
-@pytest.mark.usefixtures("unrendered")
-def test_a_variant_that_always_timed_out_is_in_the_headline(filled: Filled, tmp_path: Path) -> None:
-    database, campaign = filled(
-        {key: ("timeout" if key.variant == XOR else "ok", 1.0) for key in KEYS}, repetitions=3
-    )
-    page = Page(report(database, campaign, tmp_path).html)
-    assert "rquic-xor against rquic-off, 10 kB: faster at 0 of 2 points, too few repetitions" in page.text
-    assert "“rquic-xor” alone failed or timed out in 12 pairs, “rquic-off” alone in 0" in page.text
-
-
 def headline_of(database: Database, campaign: CampaignInfo) -> list[str]:
     frame = frames.trials(database, campaign)
     return headline(frame, campaign, findings(frame, campaign, ratio_figures.table(frame, campaign)))
@@ -249,36 +238,23 @@ def test_a_page_shows_the_design_its_points_and_the_provenance_as_text(
 
 
 @pytest.mark.usefixtures("unrendered")
-def test_the_commands_that_repeat_a_campaign_name_its_link_and_jobs_and_pages(
+def test_the_commands_that_repeat_a_campaign_name_what_was_run_how_and_what_may_differ(
     filled: Filled, tmp_path: Path
 ) -> None:
     pages = {"photo-site": {"sha256": "ab" * 32, "graph": {"objects": ["not shown"]}}}
-    provenance = {"link": "netem", "jobs": "auto", "pages": pages}
-    design = 'name = "campaign-0"\n'
-    page = Page(report(*filled({}, design_text=design, provenance=provenance), tmp_path).html)
+    revision = {"commit": "ab" * 20, "changed": True}
+    provenance = {"link": "netem", "jobs": "auto", "pages": pages, "revision": revision}
+    once = {key: outcome for key, outcome in ALL_OK.items() if key.repetition == 0}
+    changes = {"repetitions": 3, "design_text": 'name = "campaign-0"\n', "provenance": provenance}
+    page = Page(report(*filled(once, **changes), tmp_path).html)
+    assert "exactly what ran. 8 of 24 planned trials were run; these are" in page.text
+    run = "fecbench run campaign-0.toml --db campaign-0.sqlite"
     assert (
-        "fecbench run campaign-0.toml --db campaign-0.sqlite --link netem --jobs auto\n"
+        f"{run} --link netem --jobs auto --filter repetition=0\n"
         "fecbench report --db campaign-0.sqlite --output campaign-0" in page.source
     )
     assert f"pages/photo-site.json with the SHA-256 hash {'ab' * 32}" in page.text
     assert "not shown" not in page.source
-
-
-@pytest.mark.usefixtures("unrendered")
-def test_a_page_repeats_what_was_run_and_says_how_it_may_differ(filled: Filled, tmp_path: Path) -> None:
-    page = Page(
-        report(
-            *filled(
-                {key: outcome for key, outcome in ALL_OK.items() if key.repetition == 0},
-                repetitions=3,
-                design_text='name = "campaign-0"',
-                provenance={"revision": COMMITTED | {"changed": True}},
-            ),
-            tmp_path,
-        ).html
-    )
-    assert "--db campaign-0.sqlite --filter repetition=0\n" in page.source
-    assert "exactly what ran. 8 of 24 planned trials were run; these are" in page.text
 
 
 @pytest.mark.usefixtures("unrendered")
