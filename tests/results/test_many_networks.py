@@ -63,19 +63,6 @@ def is_median(line: Line2D) -> bool:
     return line.get_linewidth() == 2 and line.get_visible()
 
 
-def test_the_summary_over_several_networks_has_medians_as_the_pairs_have_them(measure: Measure) -> None:
-    database, campaign = measure(0)
-    table = summary(frames.trials(database, campaign), campaign).query("workload == @WORKLOAD")
-    assert table["median_dct_s_by_pairs"].tolist() == pytest.approx([10, 10.4])
-    assert table["faster"].tolist()[1] == 1 / 5
-
-
-def test_the_summary_of_one_network_has_the_median_of_each_variant(measure: Measure) -> None:
-    database, campaign = measure(4)
-    table = summary(frames.trials(database, campaign), campaign).query("workload == @WORKLOAD")
-    assert table["median_dct_s"].tolist() == pytest.approx([12, 12.48])
-
-
 def test_the_lines_in_boxes_are_the_medians_of_the_summary(measure: Measure) -> None:
     assert lines_in_boxes(measure(0)) == pytest.approx([10, 10.4])
     assert lines_in_boxes(measure(4)) == pytest.approx([12, 12.48])

@@ -83,13 +83,6 @@ def test_each_trial_has_its_own_metrics_whatever_their_names_and_to_the_last_bit
         assert frame["server.a.b"][n] == n
 
 
-def test_only_the_named_metrics_are_read(filled: Filled) -> None:
-    database, campaign = filled({KEYS[0]: ("ok", 1.0)})
-    named = frames.trials(database, campaign, ["server.packets_sent"])
-    assert named["server.packets_sent"].tolist() == [7]
-    assert "client.dct_s" not in named
-
-
 def test_the_tables_of_content_are_read_for_what_is_counted_in_them_alone(
     filled: Filled, monkeypatch: pytest.MonkeyPatch
 ) -> None:

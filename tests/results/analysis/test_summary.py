@@ -13,10 +13,10 @@ from hypothesis import given, settings
 
 from fecbench.results import metrics
 from fecbench.results.analysis import frames
-from fecbench.results.analysis.pairing import left_out, paired
+from fecbench.results.analysis.pairing import paired
 from fecbench.results.analysis.summary import summary
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import CampaignInfo, TrialKey
+from fecbench.results.store.records import CampaignInfo
 from tests.results.analysis.outcomes import (
     KEYS,
     OFF,
@@ -29,7 +29,6 @@ from tests.results.analysis.outcomes import (
     outcomes,
 )
 
-WORSE = "that counts as worse than any value; which of two is worse, nobody can tell."
 MORE = "competition.foreground_mbps"
 Filled = Callable[..., tuple[Database, CampaignInfo]]
 
@@ -88,44 +87,6 @@ def values_in_whole_groups(outcomes: Outcomes, workload: str, variant: str) -> l
         for key, value in ok.items()
         if key.variant == variant and all(replace(key, variant=other) in ok for other in variants)
     ]
-
-
-def test_no_median_is_of_those_trials_that_one_variant_alone_got_through(filled: Filled) -> None:
-    """XOR is slower in every pair, and times out in the slow network: the median of the ok trials of the
-    baseline is greater than that of XOR's."""
-    times = {(OFF, 0): 1.0, (XOR, 0): 2.0, (OFF, 1): 9.0}
-    outcomes = {key: ("ok", times.get((key.variant, key.point), math.nan)) for key in KEYS}
-    lost = {key: ("timeout", 60.0) for key in KEYS if (key.variant, key.point) == (XOR, 1)}
-    _, campaign = filled({})
-    rows = summary(frame_with(outcomes | lost), campaign).query("workload == 'download-2000'")
-    assert rows["median_dct_s_by_pairs"].tolist() == [5.0, math.inf]
-    assert rows["whole_groups"].tolist() == [6, 6]
-    assert rows["median_ratio"].tolist()[1] == math.inf
-
-
-def test_a_variant_that_timed_out_where_the_baseline_did_not_is_not_faster_by_those_that_are_left(
-    filled: Filled,
-) -> None:
-    keys = [TrialKey(variant, "download-10000", point, 0) for variant in VARIANTS for point in range(20)]
-    lost = {key: key.variant == XOR and key.point >= 7 for key in keys}
-    database, campaign = filled(
-        {key: ("timeout" if lost[key] else "ok", 0.5 if key.variant == XOR else 1.0) for key in keys},
-        points=[{"owd_ms": n} for n in range(20)],
-        repetitions=1,
-    )
-    frame = frames.trials(database, campaign)
-    row = summary(frame, campaign).query("variant == @XOR and workload == 'download-10000'").iloc[0]
-    assert (row["points"], row["planned_points"], row["compared_points"]) == (20, 20, 20)
-    assert (row["median_ratio"], row["faster"]) == (math.inf, 7 / 20)
-    there, back = (paired(frame, *arms) for arms in ((OFF, XOR), (XOR, OFF)))
-    assert left_out(there, campaign, OFF, XOR) == (
-        "Of 40 planned pairs of “rquic-xor” and “rquic-off”, 20 have a ratio."
-        f" “rquic-xor” alone failed or timed out in 13 pairs, “rquic-off” alone in 0, both in 0: {WORSE}"
-    )
-    assert left_out(back, campaign, XOR, OFF) == (
-        "Of 40 planned pairs of “rquic-off” and “rquic-xor”, 20 have a ratio."
-        f" “rquic-off” alone failed or timed out in 0 pairs, “rquic-xor” alone in 13, both in 0: {WORSE}"
-    )
 
 
 def compared_by(campaign: CampaignInfo, *names: str) -> CampaignInfo:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import product
 from typing import NoReturn
 
@@ -24,12 +24,6 @@ KEYS = [
     TrialKey(*key) for key in product((OFF, XOR), ("download-10000", "download-2000"), (0, 1), range(FEWEST))
 ]
 INTERESTING = ["no trial", "infinite ratios", "second tries", "crosscheck"]
-
-
-@pytest.fixture
-def database(sqlite: str) -> Iterator[Database]:
-    with Database.open(sqlite, create=True) as opened:
-        yield opened
 
 
 @pytest.fixture

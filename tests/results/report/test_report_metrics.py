@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -22,12 +22,6 @@ Make = Callable[..., TrialRecord]
 OFF, XOR = "rquic-off", "rquic-xor"
 SMALL, LARGE = "download-2000", "download-10000"
 MORE, LESS, NEITHER = "competition.foreground_mbps", "server.spurious_losses", "server.packets_sent"
-
-
-@pytest.fixture
-def database(sqlite: str) -> Iterator[Database]:
-    with Database.open(sqlite, create=True) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import html
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
@@ -15,16 +13,11 @@ from fecbench.results.report.report import report
 from fecbench.results.report.second_tries import compare
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, TrialKey, TrialRecord
+from tests.results.report.test_report_metrics import text_of
 
 OFF, XOR, WORKLOAD = "rquic-off", "rquic-xor", "download-10000"
 POINTS = 8
 Made = Callable[..., CampaignInfo]
-
-
-@pytest.fixture
-def database(sqlite: str) -> Iterator[Database]:
-    with Database.open(sqlite, create=True) as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -46,11 +39,6 @@ def made(
         return campaign
 
     return make_campaign
-
-
-def text_of(page: Path) -> str:
-    source = re.sub("<(style|script).*?</(style|script)>", "", page.read_text(), flags=re.DOTALL)
-    return " ".join(html.unescape(re.sub("<[^>]+>", " ", source)).split())
 
 
 @pytest.mark.usefixtures("unrendered")
