@@ -236,10 +236,14 @@ class PaperFigure:
     """Of the same, also those that the trials cannot judge; none where there is nothing to draw."""
     differences: Callable[[pd.DataFrame, CampaignInfo], list[str]]
     """Of the same, sentences: where our experiment departs from the paper's, with numbers as far as the
-    trials show what that did."""
+    trials show what that did. None, either, where there is nothing to draw."""
+
+    def __post_init__(self) -> None:
+        for name in ("claims", "differences"):
+            object.__setattr__(self, name, _none_without_a_figure(getattr(self, name)))
 
 
-def none_without_a_figure(write: Callable[..., list[_Sentence]]) -> Callable[..., list[_Sentence]]:
+def _none_without_a_figure(write: Callable[..., list[_Sentence]]) -> Callable[..., list[_Sentence]]:
     """`write`, but nothing where the figure cannot be drawn: in its place stands what the campaign lacks."""
 
     def write_or_nothing(frame: pd.DataFrame, campaign: CampaignInfo) -> list[_Sentence]:

@@ -7,20 +7,13 @@ QUIC", IFIP Networking 2019, §IV.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from fecbench.results.papers.claims import Claim, PaperFigure, none_without_a_figure
-from fecbench.results.papers.networking2019.claims import (
-    claims_of_da2gc,
-    claims_of_fig6,
-    claims_of_fig7,
-    claims_of_fig8,
-    claims_of_fig9,
-    claims_of_fig10,
-    claims_of_mss,
-)
+from fecbench.results.papers.claims import Claim, PaperFigure
+from fecbench.results.papers.networking2019 import claims, differences
 from fecbench.results.papers.networking2019.comparisons import (
     OFF,
     REED_SOLOMON,
@@ -29,19 +22,7 @@ from fecbench.results.papers.networking2019.comparisons import (
     ratios,
     variant_with,
 )
-from fecbench.results.papers.networking2019.differences import (
-    differences,
-    differences_in_fairness,
-    differences_under_bursts,
-)
-from fecbench.results.papers.networking2019.figures import (
-    fig5_aeroplanes,
-    fig6_reed_solomon,
-    fig7_codes,
-    fig8_no_loss,
-    fig9_fairness,
-    fig10_bursts,
-)
+from fecbench.results.papers.networking2019.figures import ecdfs, fig9_fairness
 from fecbench.results.store.records import CampaignInfo
 
 __all__ = [
@@ -71,32 +52,58 @@ _BOXES = (
 )
 
 
+Draw = Callable[[pd.DataFrame, CampaignInfo], Figure]
+Claims = Callable[[pd.DataFrame, CampaignInfo], list[Claim]]
+Differences = Callable[[pd.DataFrame, CampaignInfo], list[str]]
+
+
 def _figure(
     number: int,
-    draw: Callable[[pd.DataFrame, CampaignInfo], Figure],
-    claims: Callable[[pd.DataFrame, CampaignInfo], list[Claim]],
+    draw: Draw,
+    claims: Claims,
     caption: str = _RATIO,
-    differences: Callable[[pd.DataFrame, CampaignInfo], list[str]] = differences,
+    differences: Differences = differences.differences,
 ) -> PaperFigure:
     return PaperFigure(
         name=f"networking2019-fig{number}",
         number=f"Networking 2019, Fig. {number}",
         caption=caption,
         draw=draw,
-        claims=none_without_a_figure(claims),
-        differences=none_without_a_figure(differences),
+        claims=claims,
+        differences=differences,
     )
 
 
+fig5_aeroplanes = partial(
+    ecdfs,
+    panels=[(RLC, OFF)],
+    question="In how many loss patterns does FEC shorten downloads from aeroplanes?",
+    unit="repetition",
+)
+fig6_reed_solomon = partial(
+    ecdfs, panels=[(REED_SOLOMON, OFF)], question="At how many points does Reed-Solomon help?"
+)
+fig7_codes = partial(ecdfs, panels=[(RLC, REED_SOLOMON)], question="Is RLC faster than Reed-Solomon?")
+fig8_no_loss = partial(
+    ecdfs, panels=[(RLC, OFF), (RLC_4_5, OFF)], question="What does FEC cost where nothing is lost?"
+)
+fig10_bursts = partial(
+    ecdfs, panels=[(RLC, OFF)], question="At how many points does RLC help under bursty losses?"
+)
+
 # By the name of the design: `results.papers`.
 FIGURES: dict[str, list[PaperFigure]] = {
-    "networking2019-da2gc": [_figure(5, fig5_aeroplanes, claims_of_da2gc)],
-    "networking2019-mss": [_figure(5, fig5_aeroplanes, claims_of_mss)],
+    "networking2019-da2gc": [_figure(5, fig5_aeroplanes, claims.claims_of_da2gc)],
+    "networking2019-mss": [_figure(5, fig5_aeroplanes, claims.claims_of_mss)],
     "networking2019-uniform": [
-        _figure(6, fig6_reed_solomon, claims_of_fig6),
-        _figure(7, fig7_codes, claims_of_fig7),
+        _figure(6, fig6_reed_solomon, claims.claims_of_fig6),
+        _figure(7, fig7_codes, claims.claims_of_fig7),
     ],
-    "networking2019-noloss": [_figure(8, fig8_no_loss, claims_of_fig8)],
-    "networking2019-fairness": [_figure(9, fig9_fairness, claims_of_fig9, _BOXES, differences_in_fairness)],
-    "networking2019-ge": [_figure(10, fig10_bursts, claims_of_fig10, differences=differences_under_bursts)],
+    "networking2019-noloss": [_figure(8, fig8_no_loss, claims.claims_of_fig8)],
+    "networking2019-fairness": [
+        _figure(9, fig9_fairness, claims.claims_of_fig9, _BOXES, differences.differences_in_fairness)
+    ],
+    "networking2019-ge": [
+        _figure(10, fig10_bursts, claims.claims_of_fig10, differences=differences.differences_under_bursts)
+    ],
 }

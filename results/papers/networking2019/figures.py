@@ -16,10 +16,6 @@ from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.style import box, looks, style, title
 from fecbench.results.papers.networking2019.comparisons import (
     DCT,
-    OFF,
-    REED_SOLOMON,
-    RLC,
-    RLC_4_5,
     Unit,
     backgrounds,
     by_point,
@@ -55,27 +51,6 @@ def ecdfs(
     baselines = {variant_with(campaign, of): variant_with(campaign, to) for of, to in panels}
     detail = f"{campaign.heading} · {counts} {what}"
     return ecdf_panels(curves, baselines, campaign, question, detail, what, DCT)
-
-
-def fig5_aeroplanes(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
-    """Fig. 5: RLC against QUIC in one network, over 50 loss patterns."""
-    question = "In how many loss patterns does FEC shorten downloads from aeroplanes?"
-    return ecdfs(frame, campaign, [(RLC, OFF)], question, "repetition")
-
-
-def fig6_reed_solomon(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
-    """Fig. 6: Reed-Solomon against QUIC, uniform losses."""
-    return ecdfs(frame, campaign, [(REED_SOLOMON, OFF)], "At how many points does Reed-Solomon help?")
-
-
-def fig7_codes(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
-    """Fig. 7: RLC against Reed-Solomon, uniform losses."""
-    return ecdfs(frame, campaign, [(RLC, REED_SOLOMON)], "Is RLC faster than Reed-Solomon?")
-
-
-def fig8_no_loss(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
-    """Fig. 8: RLC with code rates 2/3 and 4/5 against QUIC, without losses."""
-    return ecdfs(frame, campaign, [(RLC, OFF), (RLC_4_5, OFF)], "What does FEC cost where nothing is lost?")
 
 
 def fig9_fairness(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
@@ -121,8 +96,3 @@ def _median_share(trials: pd.DataFrame) -> str:
     """Of the link that the foreground got, while both transfers competed."""
     own, other = trials["competition.foreground_mbps"], trials["competition.background_mbps"]
     return f"{(own / (own + other)).median():.0%}"
-
-
-def fig10_bursts(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
-    """Fig. 10: RLC against QUIC, Gilbert-Elliott losses."""
-    return ecdfs(frame, campaign, [(RLC, OFF)], "At how many points does RLC help under bursty losses?")

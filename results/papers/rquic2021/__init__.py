@@ -9,23 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-import pandas as pd
 from matplotlib.figure import Figure
 
-from fecbench.results.papers.claims import Claim, PaperFigure, none_without_a_figure
-from fecbench.results.papers.rquic2021 import video
-from fecbench.results.papers.rquic2021.claims import claims_of_boxes, claims_of_rates, claims_of_timeouts
+from fecbench.results.papers.claims import Claim, PaperFigure
+from fecbench.results.papers.rquic2021 import claims, figures, video
 from fecbench.results.papers.rquic2021.differences import differences, differences_of_rates
-from fecbench.results.papers.rquic2021.figures import (
-    fig5_bulk,
-    fig6_bulk_rates,
-    fig7_page,
-    fig9_page_rates,
-    fig12_page_timeouts,
-    fig13_bulk_timeouts,
-)
 from fecbench.results.papers.rquic2021.rates import completion_rates, overheads
-from fecbench.results.store.records import CampaignInfo
 
 __all__ = [
     "FIGURES",
@@ -58,7 +47,7 @@ _TIMEOUTS = (
 
 def _figure(
     number: int,
-    draw: Callable[[pd.DataFrame, CampaignInfo], Figure],
+    draw: Callable[..., Figure],
     claims: Callable[..., list[Claim]],
     workload: str,
     caption: str,
@@ -69,24 +58,31 @@ def _figure(
         number=f"rQUIC 2021, Fig. {number}",
         caption=caption,
         draw=draw,
-        claims=none_without_a_figure(partial(claims, workload=workload)),
-        differences=none_without_a_figure(partial(differences, workload=workload)),
+        claims=partial(claims, workload=workload),
+        differences=partial(differences, workload=workload),
     )
 
+
+fig5_bulk = partial(figures.boxes, workload="download")
+fig6_bulk_rates = partial(figures.rates_by_loss, workload="download")
+fig7_page = partial(figures.boxes, workload="page")
+fig9_page_rates = partial(figures.rates_by_loss, workload="page")
+fig12_page_timeouts = partial(figures.rates_by_timeout, workload="page")
+fig13_bulk_timeouts = partial(figures.rates_by_timeout, workload="download")
 
 # By the name of the design: `results.papers`.
 FIGURES: dict[str, list[PaperFigure]] = {
     "rquic2021-bulk": [
-        _figure(5, fig5_bulk, claims_of_boxes, "download", _BOXES),
-        _figure(6, fig6_bulk_rates, claims_of_rates, "download", _RATES, differences_of_rates),
+        _figure(5, fig5_bulk, claims.claims_of_boxes, "download", _BOXES),
+        _figure(6, fig6_bulk_rates, claims.claims_of_rates, "download", _RATES, differences_of_rates),
     ],
     "rquic2021-page": [
-        _figure(7, fig7_page, claims_of_boxes, "page", _BOXES),
-        _figure(9, fig9_page_rates, claims_of_rates, "page", _RATES, differences_of_rates),
+        _figure(7, fig7_page, claims.claims_of_boxes, "page", _BOXES),
+        _figure(9, fig9_page_rates, claims.claims_of_rates, "page", _RATES, differences_of_rates),
     ],
     "rquic2021-bto": [
-        _figure(12, fig12_page_timeouts, claims_of_timeouts, "page", _TIMEOUTS),
-        _figure(13, fig13_bulk_timeouts, claims_of_timeouts, "download", _TIMEOUTS),
+        _figure(12, fig12_page_timeouts, claims.claims_of_timeouts, "page", _TIMEOUTS),
+        _figure(13, fig13_bulk_timeouts, claims.claims_of_timeouts, "download", _TIMEOUTS),
     ],
     "rquic2021-video": [
         PaperFigure(
@@ -96,8 +92,8 @@ FIGURES: dict[str, list[PaperFigure]] = {
             " `video.qoe_log`, by the logarithm of the bit rate over that of the lowest level, less changes,"
             " less 2.66 for each second without a picture a segment. The paper shows scores of ITU-T P.1203.",
             draw=video.fig10_scores,
-            claims=none_without_a_figure(video.claims_of_scores),
-            differences=none_without_a_figure(video.differences),
+            claims=video.claims_of_scores,
+            differences=video.differences,
         ),
         PaperFigure(
             name="rquic2021-fig11",
@@ -105,7 +101,7 @@ FIGURES: dict[str, list[PaperFigure]] = {
             caption="Which share of the segments had which size of the picture. The paper shows Wi-Fi and"
             " cellular.",
             draw=video.fig11_resolutions,
-            claims=none_without_a_figure(video.claims_of_resolutions),
+            claims=video.claims_of_resolutions,
             differences=lambda *_: [],
         ),
     ],

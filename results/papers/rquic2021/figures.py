@@ -40,37 +40,7 @@ _RTT: dict[str, Any] = {"color": "black", "linestyle": "--", "linewidth": 1.5}
 _BEST: dict[str, Any] = {"color": "black", "linestyle": ":", "linewidth": 1.5}
 
 
-def fig5_bulk(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
-    """Fig. 5: completion time and overhead of bulk transfers, by loss rate."""
-    return _draw_boxes(frame, campaign, "download")
-
-
-def fig6_bulk_rates(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
-    """Fig. 6: completion rates of bulk transfers, by loss rate, with the bounds of §VI-B."""
-    return _draw_rates_by_loss(frame, campaign, "download")
-
-
-def fig7_page(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
-    """Fig. 7: completion time and overhead of web pages, by loss rate."""
-    return _draw_boxes(frame, campaign, "page")
-
-
-def fig9_page_rates(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
-    """Fig. 9: completion rates of web pages, by loss rate."""
-    return _draw_rates_by_loss(frame, campaign, "page")
-
-
-def fig12_page_timeouts(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
-    """Fig. 12: completion rates of web pages, by buffer timeout."""
-    return _draw_rates_by_timeout(frame, campaign, "page")
-
-
-def fig13_bulk_timeouts(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
-    """Fig. 13: completion rates of bulk transfers, by buffer timeout."""
-    return _draw_rates_by_timeout(frame, campaign, "download")
-
-
-def _draw_boxes(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> Figure:
+def boxes(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> Figure:
     """DCT and overhead by loss rate, a column a network: the form of Fig. 5 and 7."""
     overhead = overheads(frame, campaign, workload)
     networks, losses, look_of = networks_of(campaign), loss_rates(campaign), looks(campaign)
@@ -161,7 +131,7 @@ def _draw_overheads(
         )
 
 
-def _draw_rates_by_loss(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> Figure:
+def rates_by_loss(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> Figure:
     """ξ by loss rate, a panel a network: what Fig. 6 and 9 show, with the bounds of §VI-B for bulk."""
     rates, losses = completion_rates(frame, campaign, workload), loss_rates(campaign)
     with style():
@@ -188,7 +158,7 @@ def _draw_rates_by_loss(frame: pd.DataFrame, campaign: CampaignInfo, workload: s
     return figure
 
 
-def _draw_rates_by_timeout(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> Figure:
+def rates_by_timeout(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> Figure:
     """ξ by buffer timeout with the RTT marked, a panel a network: what Fig. 12 and 13 show."""
     rates = completion_rates(frame, campaign, workload)
     if BTO not in rates:

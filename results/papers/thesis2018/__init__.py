@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from fecbench.results.papers.claims import PaperFigure, none_without_a_figure
+from fecbench.results.papers.claims import PaperFigure
 from fecbench.results.papers.thesis2018 import claims, figures, multipath
 from fecbench.results.papers.thesis2018.claims import Claims
 from fecbench.results.papers.thesis2018.figures import Draw
@@ -51,7 +51,7 @@ def _of_paths(number: str, draw: Draw, judge: Claims, caption: str = "") -> Pape
     of_arms = "ECDF over the points of the design, of the median over repetitions; all with RS (30, 20)."
     return replace(
         _figure(number, draw, judge, caption or of_arms),
-        differences=none_without_a_figure(_differences_of_paths),
+        differences=_differences_of_paths,
     )
 
 
@@ -61,8 +61,8 @@ def _figure(number: str, draw: Draw, judge: Claims, caption: str = _ECDF) -> Pap
         number=f"Michel's thesis, Fig. {number}",
         caption=caption,
         draw=draw,
-        claims=none_without_a_figure(judge),
-        differences=none_without_a_figure(_differences),
+        claims=judge,
+        differences=_differences,
     )
 
 
