@@ -1,7 +1,9 @@
-"""Over several networks, no number that stands for a variant points another way than its pairs."""
+"""No number that stands for a variant points another way than its pairs: over several networks, or in one, of
+which a variant got through some trials alone."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -56,7 +58,7 @@ def lines_in_boxes(measured: Measured) -> list[float]:
 def times_in(page: str) -> list[float]:
     """Of the variants, in the report's table of metrics."""
     (row,) = re.findall(r"<tr><td>client.dct_s</td>(.*?)</tr>", page[page.index("<h3>Medians of all") :])
-    return [float(value) for value in re.findall(r">([\d.]+)(?: s)?<", row)]
+    return [float(value.replace("∞", "inf")) for value in re.findall(r">([\d.∞]+)(?: s)?<", row)]
 
 
 def is_median(line: Line2D) -> bool:
@@ -107,3 +109,45 @@ def test_the_value_of_a_variant_follows_its_own_baseline_and_that_ones_baseline(
     ratios = {"plain": float("nan"), "bbr": 0.5, "bbr with FEC": 1.5, "alone": float("nan")}
     found = by_pairs(medians, ratios, {"bbr": "plain", "bbr with FEC": "bbr"})
     assert found == {"plain": 4.0, "bbr": 2.0, "bbr with FEC": 3.0, "alone": 7.0}
+
+
+@pytest.fixture
+def measure_one(filled: Filled) -> Filled:
+    def measure_one(lost: str, state: str, of: dict[str, float]) -> Measured:
+        """Ten repetitions of one network, of which this variant got through four."""
+        outcomes = {
+            TrialKey(variant, WORKLOAD, 0, n): (state if variant == lost and n >= 4 else "ok", of[variant])
+            for variant in (OFF, XOR)
+            for n in range(10)
+        }
+        return filled(outcomes, points=[{"owd_ms": 5}], repetitions=10)
+
+    return measure_one
+
+
+def medians(measured: Measured) -> tuple[list[float], float]:
+    """Of both variants, and the ratio."""
+    database, campaign = measured
+    table = summary(frames.trials(database, campaign), campaign).query("workload == @WORKLOAD")
+    return table["median_dct_s"].tolist(), table["median_ratio"].tolist()[1]
+
+
+@pytest.mark.parametrize("state", ["failed", "timeout"])
+def test_a_variant_that_mostly_did_not_get_through_has_no_median_of_the_trials_that_it_did(
+    measure_one: Filled, state: str
+) -> None:
+    assert medians(measure_one(XOR, state, {OFF: 10.0, XOR: 5.0})) == ([10, math.inf], math.inf)
+
+
+def test_a_baseline_that_mostly_timed_out_has_none_either(measure_one: Filled) -> None:
+    assert medians(measure_one(OFF, "timeout", {OFF: 5.0, XOR: 10.0})) == ([math.inf, 10], 0)
+
+
+def test_what_is_invalid_is_in_no_median(measure_one: Filled) -> None:
+    assert medians(measure_one(XOR, "invalid", {OFF: 10.0, XOR: 5.0})) == ([10, 5], 0.5)
+
+
+@pytest.mark.usefixtures("unrendered")
+def test_the_report_says_the_same(measure_one: Filled, tmp_path: Path) -> None:
+    measured = measure_one(XOR, "timeout", {OFF: 10.0, XOR: 5.0})
+    assert times_in(report(*measured, tmp_path / "report").html.read_text()) == [10, math.inf]
