@@ -12,6 +12,7 @@ from bench import (
     dropper_cost,
     engine_cost,
     link_cost,
+    link_limits,
     results_cost,
     rquic_cost,
     simulator_cost,
@@ -21,6 +22,7 @@ from bench import (
 PARTS: dict[str, Callable[[], list[str] | None]] = {
     "dropper": dropper_cost.run,
     "link": link_cost.run,
+    "limits": link_limits.run,
     "trace": trace_cost.run,
     "codes": codec_cost.run,
     "rquic": rquic_cost.run,

@@ -101,10 +101,10 @@ def _veth(queue: list[str]) -> Iterator[Way]:
         pair = "link add near type veth peer name far"
         into_far = f"link set far netns {namespaces['far']}"
         _ip(namespaces["near"], [pair, into_far])
-        _configure(namespaces)
+        configure(namespaces)
         if queue:
             run_inside(namespaces["near"], partial(run_tool, ["tc", "-batch", "-"], queue))
-        with _sockets(namespaces) as sender:
+        with sockets(namespaces) as sender:
             yield Way(sender, None)
 
 
@@ -117,8 +117,8 @@ def _wire(settings: LinkSettings) -> Iterator[Way]:
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
             assert process.stdin and process.stdout
             process.stdout.readline()  # that it is ready
-            _configure(namespaces)
-            with _sockets(namespaces) as sender:
+            configure(namespaces)
+            with sockets(namespaces) as sender:
                 yield Way(sender, process.pid)
             process.communicate()
 
@@ -137,7 +137,7 @@ def two_namespaces() -> Iterator[dict[str, str]]:
             os.close(descriptor)
 
 
-def _configure(namespaces: dict[str, str]) -> None:
+def configure(namespaces: dict[str, str]) -> None:
     for side, other in zip(SIDES, reversed(SIDES), strict=True):
         commands = [
             f"link set {side} address {MACS[side]} up",
@@ -154,7 +154,7 @@ def _ip(namespace: str, commands: list[str]) -> None:
 
 
 @contextmanager
-def _sockets(namespaces: dict[str, str]) -> Iterator[socket.socket]:
+def sockets(namespaces: dict[str, str]) -> Iterator[socket.socket]:
     """The sender. The receiver is read by nobody: its kernel discards what is too much for its buffer."""
     make = partial(socket.socket, socket.AF_INET, socket.SOCK_DGRAM)
     sender, receiver = (run_inside(namespaces[side], make) for side in SIDES)

@@ -145,6 +145,8 @@ class LinkReport(_Record):
     scheduling: Scheduling | None
     cpu_s: float | None
     """Of the emulator's process, since the link was up."""
+    spun_s: float | None = Field(default=None, exclude_if=lambda spun: spun is None)
+    """Of these, how long it spun until frames were due."""
     elapsed_s: float | None
     """Since the link was up."""
     late_bound_us: int | None

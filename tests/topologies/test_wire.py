@@ -518,6 +518,7 @@ def test_the_report_says_what_ran_and_how(wire: Any) -> None:
     assert LinkReport.model_validate_json(report.model_dump_json()) == report
     assert report.late_bound_us == 345
     assert 0 < report.cpu_s < report.elapsed_s
+    assert report.spun_s is not None
     version = subprocess.run([WIRE, "--version"], capture_output=True, text=True, check=True).stdout
     assert version.split() == ["wire", report.version]
 
@@ -547,7 +548,9 @@ def test_every_orderly_end_reports_and_removes_the_interfaces(two_namespaces: An
             process.stdin.close()
         else:
             process.send_signal(ending)
-        assert json.loads(process.stdout.read())["event"] == "report"
+        report = json.loads(process.stdout.read())
+        assert report["event"] == "report"
+        assert report["spun_s"] == 0, "nothing was due"
     assert process.returncode == 0
     for path in (near, far):
         links = json.loads(run_inside(path, partial(run_tool, ["ip", "-j", "link"])))

@@ -132,7 +132,8 @@ void report_link(const struct report *report) {
     print_command(report->argc, report->argv);
     print_configuration(report->options);
     print_scheduling(&report->scheduling);
-    printf(",\"cpu_s\":%.6f,\"elapsed_s\":%.6f,\"directions\":{", report->cpu_s, report->elapsed_s);
+    printf(",\"cpu_s\":%.6f,\"spun_s\":%.6f,\"elapsed_s\":%.6f,\"directions\":{", report->cpu_s,
+           report->spun_s, report->elapsed_s);
     print_direction("up", &report->up);
     putchar(',');
     print_direction("down", &report->down);

@@ -32,6 +32,7 @@ struct report {
     char **argv;
     struct scheduling scheduling;
     double cpu_s, elapsed_s; // since the link was up
+    double spun_s;           // of the CPU time, until frames were due
     struct direction_report up, down;
 };
 

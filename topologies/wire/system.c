@@ -109,13 +109,15 @@ void *system_map_shared(int fd, size_t size, const char *what) {
     return map(fd, size, PROT_READ | PROT_WRITE, what);
 }
 
-void system_wait(struct pollfd *events, nfds_t count, const struct timespec *timeout) {
-    if (ppoll(events, count, timeout, NULL) >= 0)
-        return;
+bool system_wait(struct pollfd *events, nfds_t count, const struct timespec *timeout) {
+    int happened = ppoll(events, count, timeout, NULL);
+    if (happened >= 0)
+        return happened > 0;
     if (errno != EINTR) // stopped and continued by a debugger or a shell
         die_of_errno("wait for", "frames");
     for (nfds_t i = 0; i < count; i++)
         events[i].revents = 0;
+    return true;
 }
 
 size_t system_read(int fd, void *buffer, size_t size, const char *what) {

@@ -4,6 +4,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>
@@ -31,8 +32,8 @@ const void *system_map(int fd, size_t size, const char *what);
 // Memory of `size` bytes that other processes write, too.
 void *system_map_shared(int fd, size_t size, const char *what);
 
-// Waits for an event; without a timeout (NULL) for as long as it takes.
-void system_wait(struct pollfd *events, nfds_t count, const struct timespec *timeout);
+// Waits for an event; without a timeout (NULL) for as long as it takes. False when the time was over.
+bool system_wait(struct pollfd *events, nfds_t count, const struct timespec *timeout);
 
 // Bytes read, 0 at the end of the file.
 size_t system_read(int fd, void *buffer, size_t size, const char *what);

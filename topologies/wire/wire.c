@@ -21,6 +21,7 @@
 #include "report.h"
 #include "system.h"
 #include "tap.h"
+#include "waking.h"
 
 enum {
     BATCH = 64,         // frames written to one side before the other has its turn
@@ -48,6 +49,7 @@ struct wire {
     struct lane up, down; // up: from the near end to the far one
     struct frame_pool pool;
     struct origin origin;
+    struct waking waking;
     int signals;
     uint64_t started_ns;
     double started_cpu_s;
@@ -140,6 +142,7 @@ static void report(struct wire *wire) {
         .argv = wire->argv,
         .scheduling = wire->scheduling,
         .cpu_s = system_cpu_s() - wire->started_cpu_s,
+        .spun_s = (double)wire->waking.spun_ns / 1e9,
         .elapsed_s = (double)(system_now_ns() - wire->started_ns) / 1e9,
         .up = lane_report(&wire->up),
         .down = lane_report(&wire->down),
@@ -198,17 +201,36 @@ static uint64_t shorter_delay(const struct wire *wire) {
     return up < down ? up : down;
 }
 
+static bool frames_came(const struct wire *wire) {
+    return arrivals_unseen(&wire->near.arrivals) || arrivals_unseen(&wire->far.arrivals);
+}
+
+// Until a frame is due or one comes, which may be due before it.
+static void spin(struct wire *wire, uint64_t due_ns) {
+    uint64_t begun_ns = system_now_ns(), now_ns = begun_ns;
+    while (now_ns < due_ns && !frames_came(wire))
+        now_ns = system_now_ns();
+    waking_spend(&wire->waking, now_ns - begun_ns);
+}
+
 // Until a frame is due or something happens. Frames that come from now on are due the shorter delay later at
 // the earliest, so whoever wakes before that need not be woken by them: the kernel has noted when they came.
-static void wait_for_work(const struct wire *wire, struct pollfd *events) {
-    uint64_t now_ns = system_now_ns(), exit_ns = next_exit(wire);
-    if (arrivals_unseen(&wire->near.arrivals) || arrivals_unseen(&wire->far.arrivals))
-        exit_ns = 0;
-    uint64_t wait_ns = exit_ns > now_ns ? exit_ns - now_ns : 0;
+static void wait_for_work(struct wire *wire, struct pollfd *events) {
+    uint64_t now_ns = system_now_ns(), due_ns = frames_came(wire) ? 0 : next_exit(wire);
+    if (due_ns == NEVER) {
+        system_wait(events, EVENTS, NULL);
+        return;
+    }
+    uint64_t alarm_ns = waking_alarm(&wire->waking, due_ns, now_ns);
+    uint64_t wait_ns = alarm_ns > now_ns ? alarm_ns - now_ns : 0;
     uint64_t delay_ns = shorter_delay(wire);
     uint64_t unwatched_ns = delay_ns < UNWATCHED_NS ? delay_ns : UNWATCHED_NS;
     struct timespec timeout = {(time_t)(wait_ns / 1000000000), (long)(wait_ns % 1000000000)};
-    system_wait(events, wait_ns <= unwatched_ns ? NO_FRAMES : EVENTS, exit_ns == NEVER ? NULL : &timeout);
+    if (system_wait(events, wait_ns <= unwatched_ns ? NO_FRAMES : EVENTS, &timeout))
+        return;
+    if (wait_ns)
+        waking_learn(&wire->waking, system_now_ns() - alarm_ns);
+    spin(wire, due_ns);
 }
 
 static enum request requested(struct wire *wire, const struct pollfd *events) {
@@ -304,6 +326,7 @@ int main(int argc, char **argv) {
     wire.scheduling = schedule_promptly();
 
     wire.started_ns = system_now_ns();
+    waking_init(&wire.waking, wire.started_ns);
     wire.started_cpu_s = system_cpu_s();
     report_ready(&wire.options, &wire.scheduling);
     struct pollfd events[EVENTS] = {
