@@ -1,8 +1,8 @@
 // wire: emulates one link between two TAP interfaces, one process per link. `wire --help` says how it is
 // used.
 //
-// direction.c is the link itself; this file lets real frames and the real clock into it. It never blocks on a
-// write and discards no frame without counting it; when memory is exhausted it says so and ends.
+// direction.c is the link itself, lane.c lets real frames into it, and this file decides when. It never
+// blocks on a write and discards no frame without counting it; when memory is exhausted it says so and ends.
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -13,31 +13,20 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "direction.h"
 #include "frame_pool.h"
-#include "lateness.h"
+#include "lane.h"
 #include "options.h"
 #include "origin.h"
 #include "report.h"
+#include "rest.h"
 #include "system.h"
 #include "tap.h"
 #include "waking.h"
 
 enum {
-    BATCH = 64,         // frames written to one side before the other has its turn
     FIFO_PRIORITY = 50, // above endpoints and harness, below the kernel's own threads
     COMMAND_SIZE = 64,
     UNWATCHED_NS = 5000000, // frames that come meanwhile wait in the TAP; far fewer than it holds
-};
-
-struct lane {
-    struct tap *entrance, *exit;
-    struct direction direction;
-    struct lateness lateness, read_lag;
-    struct lateness schedule_late; // of the frames that followed the schedule
-    struct overdue late_time;      // of the late frames
-    uint64_t first_ns;             // when the first frame came after the start, or NEVER
-    uint64_t late, write_errors, kernel_dropped;
 };
 
 struct wire {
@@ -50,87 +39,12 @@ struct wire {
     struct frame_pool pool;
     struct origin origin;
     struct waking waking;
+    struct rest rest;
     int signals;
-    uint64_t started_ns;
-    double started_cpu_s;
+    uint64_t started_ns, started_cpu_ns;
     char command[COMMAND_SIZE];
     size_t command_length;
 };
-
-static void lane_init(struct lane *lane, struct tap *entrance, struct tap *exit,
-                      const struct direction_settings *settings) {
-    lane->entrance = entrance;
-    lane->exit = exit;
-    lane->first_ns = NEVER;
-    direction_init(&lane->direction, settings);
-}
-
-static void lane_forget_dropped(struct lane *lane, struct frame_pool *pool) {
-    for (struct frame *frame; (frame = direction_dropped(&lane->direction));)
-        frame_pool_return(pool, frame);
-}
-
-// All that is there. What comes meanwhile has to wait, or writes would.
-static void lane_read(struct lane *lane, struct frame_pool *pool, struct origin *origin, bool is_up) {
-    struct arrivals *arrivals = &lane->entrance->arrivals;
-    for (uint64_t waiting = arrivals_look(arrivals); waiting; waiting--) {
-        struct frame *frame = frame_pool_take(pool);
-        if (!frame)
-            die(EXIT_FAILED, "out of memory with %llu frames in flight",
-                (unsigned long long)direction_in_flight(&lane->direction));
-        if (!tap_read(lane->entrance, frame, pool->frame_capacity)) {
-            frame_pool_return(pool, frame);
-            return;
-        }
-        uint64_t arrived_ns = arrivals_take(arrivals);
-        lateness_record(&lane->read_lag, system_now_ns() - arrived_ns);
-        if (lane->first_ns == NEVER && arrived_ns >= origin->from_ns)
-            lane->first_ns = arrived_ns;
-        if (is_up)
-            origin_note(origin, frame, arrived_ns);
-        direction_start(&lane->direction, origin_ns(origin));
-        if (direction_arrive(&lane->direction, frame, arrived_ns) != FATE_ACCEPTED)
-            frame_pool_return(pool, frame);
-        lane_forget_dropped(lane, pool);
-    }
-}
-
-// Frames that are due now, of those that are due at `horizon_ns` or before.
-static void lane_write(struct lane *lane, struct frame_pool *pool, uint64_t late_bound_ns,
-                       uint64_t horizon_ns) {
-    for (int i = 0; i < BATCH; i++) {
-        uint64_t now_ns = system_now_ns();
-        struct frame *frame = direction_exit(&lane->direction, now_ns < horizon_ns ? now_ns : horizon_ns);
-        lane_forget_dropped(lane, pool);
-        if (!frame)
-            return;
-        if (!tap_write(lane->exit, frame))
-            lane->write_errors++;
-        uint64_t lateness_ns = now_ns - frame->exit_ns;
-        lateness_record(&lane->lateness, lateness_ns);
-        if (lane->direction.settings.schedule.count && frame->serialized_ns >= lane->direction.started_ns)
-            lateness_record(&lane->schedule_late, lateness_ns);
-        if (lateness_ns > late_bound_ns) {
-            lane->late++;
-            overdue_add(&lane->late_time, frame->exit_ns, now_ns);
-        }
-        frame_pool_return(pool, frame);
-    }
-}
-
-static struct direction_report lane_report(const struct lane *lane) {
-    return (struct direction_report){
-        .direction = &lane->direction,
-        .lateness = &lane->lateness,
-        .read_lag = &lane->read_lag,
-        .schedule_late = &lane->schedule_late,
-        .first_ns = lane->first_ns,
-        .late = lane->late,
-        .late_sum_ns = lane->late_time.total_ns,
-        .write_errors = lane->write_errors,
-        .kernel_dropped = lane->kernel_dropped,
-    };
-}
 
 static void report(struct wire *wire) {
     struct tap_drops near = tap_drops(&wire->near), far = tap_drops(&wire->far);
@@ -141,7 +55,7 @@ static void report(struct wire *wire) {
         .argc = wire->argc,
         .argv = wire->argv,
         .scheduling = wire->scheduling,
-        .cpu_s = system_cpu_s() - wire->started_cpu_s,
+        .cpu_s = (double)(system_cpu_ns() - wire->started_cpu_ns) / 1e9,
         .spun_s = (double)wire->waking.spun_ns / 1e9,
         .elapsed_s = (double)(system_now_ns() - wire->started_ns) / 1e9,
         .up = lane_report(&wire->up),
@@ -215,18 +129,24 @@ static void spin(struct wire *wire, uint64_t due_ns) {
 
 // Until a frame is due or something happens. Frames that come from now on are due the shorter delay later at
 // the earliest, so whoever wakes before that need not be woken by them: the kernel has noted when they came.
+// They disturb no rest either.
 static void wait_for_work(struct wire *wire, struct pollfd *events) {
     uint64_t now_ns = system_now_ns(), due_ns = frames_came(wire) ? 0 : next_exit(wire);
     if (due_ns == NEVER) {
         system_wait(events, EVENTS, NULL);
         return;
     }
-    uint64_t alarm_ns = waking_alarm(&wire->waking, due_ns, now_ns);
+    if (rest_is_due(&wire->rest, now_ns))
+        rest_adapt(&wire->rest, now_ns, system_cpu_ns());
+    uint64_t alarm_ns = waking_alarm(&wire->waking, due_ns, now_ns), rested_ns = now_ns + wire->rest.ns;
+    if (alarm_ns < rested_ns)
+        alarm_ns = rested_ns;
     uint64_t wait_ns = alarm_ns > now_ns ? alarm_ns - now_ns : 0;
     uint64_t delay_ns = shorter_delay(wire);
     uint64_t unwatched_ns = delay_ns < UNWATCHED_NS ? delay_ns : UNWATCHED_NS;
     struct timespec timeout = {(time_t)(wait_ns / 1000000000), (long)(wait_ns % 1000000000)};
-    if (system_wait(events, wait_ns <= unwatched_ns ? NO_FRAMES : EVENTS, &timeout))
+    bool is_watching = wait_ns > unwatched_ns && alarm_ns != rested_ns;
+    if (system_wait(events, is_watching ? EVENTS : NO_FRAMES, &timeout))
         return;
     if (wait_ns)
         waking_learn(&wire->waking, system_now_ns() - alarm_ns);
@@ -326,8 +246,9 @@ int main(int argc, char **argv) {
     wire.scheduling = schedule_promptly();
 
     wire.started_ns = system_now_ns();
+    wire.started_cpu_ns = system_cpu_ns();
     waking_init(&wire.waking, wire.started_ns);
-    wire.started_cpu_s = system_cpu_s();
+    rest_init(&wire.rest, wire.started_ns, wire.started_cpu_ns);
     report_ready(&wire.options, &wire.scheduling);
     struct pollfd events[EVENTS] = {
         [COMMANDS] = {STDIN_FILENO, POLLIN, 0},

@@ -1,0 +1,34 @@
+// One direction with real frames and the real time: it reads them from one TAP and writes them into the
+// other.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "direction.h"
+#include "frame_pool.h"
+#include "lateness.h"
+#include "origin.h"
+#include "report.h"
+#include "tap.h"
+
+struct lane {
+    struct tap *entrance, *exit;
+    struct direction direction;
+    struct lateness lateness, read_lag;
+    struct lateness schedule_late; // of the frames that followed the schedule
+    struct overdue late_time;      // of the late frames
+    uint64_t first_ns;             // when the first frame came after the start, or NEVER
+    uint64_t late, write_errors, kernel_dropped;
+};
+
+void lane_init(struct lane *lane, struct tap *entrance, struct tap *exit,
+               const struct direction_settings *settings);
+
+// All that is there. What comes meanwhile has to wait, or writes would.
+void lane_read(struct lane *lane, struct frame_pool *pool, struct origin *origin, bool is_up);
+
+// Frames that are due now, of those that are due at `horizon_ns` or before.
+void lane_write(struct lane *lane, struct frame_pool *pool, uint64_t late_bound_ns, uint64_t horizon_ns);
+
+struct direction_report lane_report(const struct lane *lane);
