@@ -75,7 +75,7 @@ def test_frames_in_a_quick_row_use_up_what_may_be_spun_and_no_more(waking: Calla
 
 
 @pytest.mark.parametrize("waking_us", [(5, 10), (20, 40), (10, 90)])
-def test_two_of_three_frames_leave_in_time_however_long_the_machine_takes_to_wake(
+def test_half_of_the_frames_leave_in_time_however_long_the_machine_takes_to_wake(
     waking: Callable[[], Sleeper], waking_us: tuple[int, int]
 ) -> None:
     sleeper, rng = waking(), random.Random(1)
@@ -84,4 +84,4 @@ def test_two_of_three_frames_leave_in_time_however_long_the_machine_takes_to_wak
     late = [
         sleeper.wait(100_000_000, rng.randrange(*(1000 * us for us in waking_us))) > 0 for _ in range(4000)
     ]
-    assert 0.28 < sum(late) / len(late) < 0.38
+    assert 0.45 < sum(late) / len(late) < 0.55

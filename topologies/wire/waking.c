@@ -5,9 +5,7 @@ enum {
     SAVED_NS = 500000, // the most that is left for a burst of frames after idleness
     FIRST_MARGIN_NS = 20000,
     MOST_MARGIN_NS = 100000,
-    // Where one of three alarms goes off later than the margin, the steps are in balance.
-    LONGER_NS = 200,
-    SHORTER_NS = 100,
+    STEP_NS = 100, // up and down alike: so half of the wake-ups take longer
 };
 
 void waking_init(struct waking *waking, uint64_t now_ns) {
@@ -28,10 +26,10 @@ uint64_t waking_alarm(struct waking *waking, uint64_t due_ns, uint64_t now_ns) {
 }
 
 void waking_learn(struct waking *waking, uint64_t late_ns) {
-    if (late_ns > waking->margin_ns && waking->margin_ns + LONGER_NS <= MOST_MARGIN_NS)
-        waking->margin_ns += LONGER_NS;
-    else if (late_ns <= waking->margin_ns && waking->margin_ns >= SHORTER_NS)
-        waking->margin_ns -= SHORTER_NS;
+    if (late_ns > waking->margin_ns && waking->margin_ns + STEP_NS <= MOST_MARGIN_NS)
+        waking->margin_ns += STEP_NS;
+    else if (late_ns <= waking->margin_ns && waking->margin_ns >= STEP_NS)
+        waking->margin_ns -= STEP_NS;
 }
 
 void waking_spend(struct waking *waking, uint64_t spun_ns) {

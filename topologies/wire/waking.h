@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 struct waking {
-    uint64_t margin_ns;  // two of three times, waking takes less
+    uint64_t margin_ns;  // half of the times, waking takes less
     uint64_t budget_ns;  // of spinning
     uint64_t spun_ns;    // in all
     uint64_t counted_ns; // the budget is that of this time
