@@ -5,6 +5,10 @@ at once: in the time of the thread that sends, as veth does all of its work. The
 and does the rest in its own process. So the cost of a way is the CPU time of the sender and, if there is one,
 of the wire; both are exact, and other programs on the machine do not count. What is left out is the interrupt
 of the timer by which the wire wakes.
+
+Without a delay, the wire wakes when a packet comes and again when it is due. With one, it reads packets when
+others are due, and wakes once a packet. The last row is a thread that only sleeps and wakes: no program is in
+time for each packet with less.
 """
 
 import os
@@ -31,6 +35,9 @@ RATES_MBPS = (10, 100)
 LOAD = 0.9  # of the rate: the link has work with every packet and drops none
 PAYLOAD_BYTES, FRAME_BYTES = 1200, 1242
 BURST_BYTES = 64_000
+OWD_MS = 20
+FIFO_PRIORITY = 40
+"""Above all else, below the link."""
 PORT = 7000
 SIDES = ("near", "far")
 ADDRESSES = {"near": "10.83.1.1", "far": "10.83.1.2"}
@@ -47,6 +54,7 @@ class Way:
 
 def run() -> None:
     """Print a table for each rate."""
+    delayed = f"wire, {OWD_MS} ms"
     for rate_mbps in RATES_MBPS:
         settings = LinkSettings.symmetric(bandwidth_mbps=rate_mbps, owd_ms=0, queue_bytes=1_000_000)
         with ExitStack() as stack:
@@ -54,12 +62,22 @@ def run() -> None:
                 "veth": stack.enter_context(_veth([])),
                 "veth with TBF": stack.enter_context(_veth([_tbf(settings)])),
                 "wire": stack.enter_context(_wire(settings)),
+                delayed: stack.enter_context(_wire(_delayed(rate_mbps))),
             }
-            rounds = [{name: _measured(way, rate_mbps) for name, way in ways.items()} for _ in range(ROUNDS)]
+            rounds = [
+                {name: _measured(way, rate_mbps) for name, way in ways.items()} | {"sleep": _slept(rate_mbps)}
+                for _ in range(ROUNDS)
+            ]
         rows = [Row(name, [sum(costs[name]) for costs in rounds]) for name in ways]
-        rows.append(Row("its process alone", [costs["wire"][1] for costs in rounds]))
+        for name in ("wire", delayed):
+            rows.append(Row(f"the process of {name}", [costs[name][1] for costs in rounds]))
+        rows.append(Row("a sleep", [costs["sleep"][0] for costs in rounds]))
         what = f"link of {rate_mbps} Mbit/s at {LOAD:.0%} load, frames of {FRAME_BYTES} bytes"
         print_table(f"{what}, {ROUNDS} rounds of {SECONDS:g} s", "µs of CPU/packet", rows)
+
+
+def _delayed(rate_mbps: float) -> LinkSettings:
+    return LinkSettings.symmetric(bandwidth_mbps=rate_mbps, owd_ms=OWD_MS, queue_bytes=1_000_000)
 
 
 def _tbf(settings: LinkSettings) -> str:
@@ -72,6 +90,17 @@ def _measured(way: Way, rate_mbps: float) -> tuple[float, float]:
     packets = _send(way.sender, rate_mbps)
     sender_s, process_s = time.thread_time() - sender_s, _process_s(way.process) - process_s
     return sender_s / packets * 1e6, process_s / packets * 1e6
+
+
+def _slept(rate_mbps: float) -> tuple[float, float]:
+    """The CPU time of a thread of the real-time class that sleeps as often as packets come, in µs a sleep."""
+    interval_s = FRAME_BYTES * 8 / (rate_mbps * 1e6 * LOAD)
+    sleeps = round(SECONDS / interval_s)
+    with real_time():
+        begun_s = time.thread_time()
+        for _ in range(sleeps):
+            time.sleep(interval_s)
+        return (time.thread_time() - begun_s) / sleeps * 1e6, 0.0
 
 
 def _send(sender: socket.socket, rate_mbps: float) -> int:
@@ -162,3 +191,13 @@ def sockets(namespaces: dict[str, str]) -> Iterator[socket.socket]:
         receiver.bind((ADDRESSES["far"], PORT))
         sender.connect((ADDRESSES["far"], PORT))
         yield sender
+
+
+@contextmanager
+def real_time() -> Iterator[None]:
+    """Other programs do not keep this thread from running."""
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(FIFO_PRIORITY))
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))

@@ -6,7 +6,6 @@ in few sends of many packets, of which the kernel makes frames at the TAP: a sen
 packet would need the processor that the link has to have.
 """
 
-import os
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from bench.link_cost import SIDES, configure, sockets, two_namespaces
+from bench.link_cost import SIDES, configure, real_time, sockets, two_namespaces
 from bench.table import Row, print_table
 from fecbench.runners.calibration.laboratory import Laboratory
 from fecbench.topologies.link import LinkEnd, LinkSettings
@@ -36,9 +35,8 @@ LOAD = 0.95
 SECONDS = 1.0
 PAYLOAD_BYTES, FRAME_BYTES, FRAMES_A_SEND = 1400, 1442, 30
 QUEUE_PACKETS = 5000
+LATE_US = 1000
 UDP_SEGMENT = 103
-FIFO_PRIORITY = 40
-"""As the prober's: above all else, below the link."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +46,8 @@ class Load:
     cpu_share: float
     lost: int
     """Frames that nobody's law drops: the kernel's, or those that the link refused."""
-    late_us: float
-    """The p99 of how late frames left."""
+    late_share: float
+    """Of the frames: those that left more than LATE_US late."""
 
 
 def run() -> list[str]:
@@ -73,7 +71,7 @@ def run() -> list[str]:
 def _sleep_error_us() -> NDArray[np.float64]:
     """How long after its time a thread of the real-time class wakes."""
     errors_us = []
-    with _real_time():
+    with real_time():
         for _ in range(PROBES):
             due = time.monotonic() + SLEEP_S
             time.sleep(SLEEP_S)
@@ -83,7 +81,7 @@ def _sleep_error_us() -> NDArray[np.float64]:
 
 def _rates() -> Iterator[str]:
     table = Table(title=f"link, frames of {FRAME_BYTES} bytes at {LOAD:.0%} load", title_justify="left")
-    for heading in ("Gbit/s", "CPU of a core", "frames lost", "late, p99, µs"):
+    for heading in ("Gbit/s", "CPU of a core", "frames lost", f"later than {LATE_US} µs"):
         table.add_column(heading, justify="right")
     top = 0.0
     for gbps in RATES_GBPS:
@@ -93,7 +91,7 @@ def _rates() -> Iterator[str]:
             f"{gbps:g}",
             f"{_median(load.cpu_share for load in loads):.0%}",
             f"{lost:.0f}",
-            f"{_median(load.late_us for load in loads):.0f}",
+            f"{_median(load.late_share for load in loads):.2%}",
         )
         if not lost:
             top = gbps
@@ -116,11 +114,11 @@ def _load(gbps: float) -> Load:
         report = link.finish()
     up = report.directions["up"]
     assert report.cpu_s is not None
-    assert up.lateness_us is not None
+    assert up.late is not None
     return Load(
         cpu_share=report.cpu_s / took_s,
         lost=sent - up.frames_out - up.queue_dropped,
-        late_us=up.lateness_us.p99,
+        late_share=up.late / up.frames_out,
     )
 
 
@@ -129,7 +127,7 @@ def _flood(sender: socket.socket, gbps: float) -> int:
     sender.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, PAYLOAD_BYTES)
     data = bytes(PAYLOAD_BYTES * FRAMES_A_SEND)
     interval_s = FRAME_BYTES * FRAMES_A_SEND * 8 / (gbps * 1e9 * LOAD)
-    with _real_time():
+    with real_time():
         begun = time.monotonic()
         for n in range(round(SECONDS / interval_s)):
             time.sleep(max(0.0, begun + n * interval_s - time.monotonic()))
@@ -142,7 +140,7 @@ def _wire(settings: LinkSettings) -> Iterator[tuple[WireLink, socket.socket]]:
     """A link, and a socket that sends along it."""
     with two_namespaces() as namespaces:
         near, far = (LinkEnd(namespaces[side], side) for side in SIDES)
-        link = WireLink(near, far, settings, late_bound_us=1000)
+        link = WireLink(near, far, settings, late_bound_us=LATE_US)
         try:
             link.wait_ready()
             configure(namespaces)
@@ -150,13 +148,3 @@ def _wire(settings: LinkSettings) -> Iterator[tuple[WireLink, socket.socket]]:
                 yield link, sender
         finally:
             link.close()
-
-
-@contextmanager
-def _real_time() -> Iterator[None]:
-    """This thread is not kept from running by other programs."""
-    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(FIFO_PRIORITY))
-    try:
-        yield
-    finally:
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
