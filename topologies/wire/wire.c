@@ -1,7 +1,7 @@
 // wire: emulates one link between two TAP interfaces, one process per link. `wire --help` says how it is
 // used.
 //
-// direction.c is the link itself, lane.c lets real frames into it, and this file decides when. It never
+// direction.c is the link itself, way.c lets real frames into it, and this file decides when. It never
 // blocks on a write and discards no frame without counting it; when memory is exhausted it says so and ends.
 #include <errno.h>
 #include <sched.h>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "frame_pool.h"
-#include "lane.h"
+#include "way.h"
 #include "options.h"
 #include "origin.h"
 #include "report.h"
@@ -35,7 +35,7 @@ struct wire {
     struct options options;
     struct scheduling scheduling;
     struct tap near, far;
-    struct lane up, down; // up: from the near end to the far one
+    struct way up, down; // up: from the near end to the far one
     struct frame_pool pool;
     struct origin origin;
     struct waking waking;
@@ -58,8 +58,8 @@ static void report(struct wire *wire) {
         .cpu_s = (double)(system_cpu_ns() - wire->started_cpu_ns) / 1e9,
         .spun_s = (double)wire->waking.spun_ns / 1e9,
         .elapsed_s = (double)(system_now_ns() - wire->started_ns) / 1e9,
-        .up = lane_report(&wire->up),
-        .down = lane_report(&wire->down),
+        .up = way_report(&wire->up),
+        .down = way_report(&wire->down),
     };
     report_link(&contents);
 }
@@ -161,8 +161,8 @@ static enum request requested(struct wire *wire, const struct pollfd *events) {
 
 static void write_until(struct wire *wire, uint64_t up_horizon_ns, uint64_t down_horizon_ns) {
     uint64_t late_bound_ns = wire->options.late_bound_us * 1000;
-    lane_write(&wire->up, &wire->pool, late_bound_ns, up_horizon_ns);
-    lane_write(&wire->down, &wire->pool, late_bound_ns, down_horizon_ns);
+    way_write(&wire->up, &wire->pool, late_bound_ns, up_horizon_ns);
+    way_write(&wire->down, &wire->pool, late_bound_ns, down_horizon_ns);
 }
 
 // Until something else is requested; says what.
@@ -177,8 +177,8 @@ static enum request forward(struct wire *wire, struct pollfd *events) {
             write_until(wire, looked_ns + wire->up.direction.least_delay_ns,
                         looked_ns + wire->down.direction.least_delay_ns);
         looked_ns = system_now_ns();
-        lane_read(&wire->up, &wire->pool, &wire->origin, true);
-        lane_read(&wire->down, &wire->pool, &wire->origin, false);
+        way_read(&wire->up, &wire->pool, &wire->origin, true);
+        way_read(&wire->down, &wire->pool, &wire->origin, false);
         if (request != REQUEST_NONE)
             return request;
         write_until(wire, NEVER, NEVER);
@@ -231,8 +231,8 @@ int main(int argc, char **argv) {
     wire.signals = block_signals();
     die_with_parent(parent);
 
-    lane_init(&wire.up, &wire.near, &wire.far, &wire.options.up);
-    lane_init(&wire.down, &wire.far, &wire.near, &wire.options.down);
+    way_init(&wire.up, &wire.near, &wire.far, &wire.options.up);
+    way_init(&wire.down, &wire.far, &wire.near, &wire.options.down);
     origin_open(&wire.origin, wire.options.origin_fd);
     memcpy(wire.origin.clients, wire.options.clients, sizeof wire.origin.clients);
     wire.origin.client_count = wire.options.client_count;

@@ -12,7 +12,7 @@
 #include "report.h"
 #include "tap.h"
 
-struct lane {
+struct way {
     struct tap *entrance, *exit;
     struct direction direction;
     struct lateness lateness, read_lag;
@@ -22,13 +22,13 @@ struct lane {
     uint64_t late, write_errors, kernel_dropped;
 };
 
-void lane_init(struct lane *lane, struct tap *entrance, struct tap *exit,
-               const struct direction_settings *settings);
+void way_init(struct way *way, struct tap *entrance, struct tap *exit,
+              const struct direction_settings *settings);
 
 // All that is there. What comes meanwhile has to wait, or writes would.
-void lane_read(struct lane *lane, struct frame_pool *pool, struct origin *origin, bool is_up);
+void way_read(struct way *way, struct frame_pool *pool, struct origin *origin, bool is_up);
 
 // Frames that are due now, of those that are due at `horizon_ns` or before.
-void lane_write(struct lane *lane, struct frame_pool *pool, uint64_t late_bound_ns, uint64_t horizon_ns);
+void way_write(struct way *way, struct frame_pool *pool, uint64_t late_bound_ns, uint64_t horizon_ns);
 
-struct direction_report lane_report(const struct lane *lane);
+struct direction_report way_report(const struct way *way);
