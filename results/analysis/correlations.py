@@ -120,15 +120,38 @@ def _standardized(ranks: Floats) -> Floats:
 def _shares_of_flips(ranks: Floats, centred: Floats, points: NDArray[np.int64], observed: Floats) -> Floats:
     """How often each correlation is as strong when the signs of whole points are by chance."""
     random = np.random.default_rng(_SEED)
+    by_size = np.argsort(np.abs(centred), kind="stable")
     names, of_row = np.unique(points, return_inverse=True)
     at_once = max(1, _AT_ONCE // len(centred))
     as_strong = np.zeros(ranks.shape[1])
     for first in range(0, _FLIPS, at_once):
-        signs = random.choice([-1.0, 1.0], (len(names), min(at_once, _FLIPS - first)))[of_row]
-        flipped = _standardized(scipy.stats.rankdata(signs * centred[:, np.newaxis], axis=0))
-        as_strong += (np.abs(ranks.T @ flipped) >= observed[:, np.newaxis] - 1e-9).sum(axis=1)
+        signs = random.choice([-1.0, 1.0], (len(names), min(at_once, _FLIPS - first)))[of_row[by_size]]
+        flipped = _standardized(ranks_of_signed(centred[by_size], signs))
+        as_strong += (np.abs(ranks[by_size].T @ flipped) >= observed[:, np.newaxis] - 1e-9).sum(axis=1)
     shares: Floats = (1 + as_strong) / (1 + _FLIPS)
     return shares
+
+
+def ranks_of_signed(values: Floats, signs: Floats) -> Floats:
+    """The ranks, from 1, of `values` times each column of `signs` (values × flips, of -1 and 1), in which
+    ties share their mean.
+
+    The sizes of the values ascend, so nothing is sorted: below a positive one are all negative ones and the
+    smaller positive ones, and below a negative one the greater negative ones.
+    """
+    sizes, count = np.abs(values), len(values)
+    first, last = (np.searchsorted(sizes, sizes, side) for side in ("left", "right"))  # of those that tie
+    zeros = int(np.searchsorted(sizes, 0.0, "right"))
+    positive = np.sign(values)[:, np.newaxis] * signs > 0
+    before = np.zeros((count + 1, signs.shape[1]), dtype=np.int32)  # positive ones among so many
+    np.cumsum(positive, axis=0, out=before[1:])
+    negatives = count - zeros - before[-1]
+    # Twice the ranks, which are halves where an even number ties.
+    ranks = before[first] + before[last] + np.int32(1)
+    at_most = (2 * count - first - last).astype(np.int32)[:, np.newaxis]
+    ranks += np.where(positive, 2 * (negatives + zeros), at_most - 2 * before[-1])
+    ranks[:zeros] = 2 * negatives + zeros + 1
+    return ranks / 2.0
 
 
 def _holm(p_values: Floats) -> Floats:

@@ -21,10 +21,10 @@ import scipy
 from numpy.typing import NDArray
 
 from fecbench.results import metrics
+from fecbench.results.analysis.bootstrap import quantile_ratio_intervals
 from fecbench.results.analysis.distributions import (
     false_discoveries,
     heads,
-    normal_below,
     normal_beyond,
     ranks_of_rows,
     t_quantile,
@@ -46,10 +46,7 @@ SHARES = (
     *("discovered_gain", "discovered_harm", "median", "low", "high"),
 )
 
-_RESAMPLES = 2000
 _MOST_EXACT = 50  # values of a signed-rank test
-_SEED = 0  # the same data gives the same interval
-_MOST_VALUES = 1_000_000  # resampled at once: bounds the memory
 
 Floats = NDArray[np.float64]
 Interval = tuple[float, float]
@@ -80,8 +77,8 @@ def ratio_intervals(
     added:
 
     - `low` and `high`, the interval of confidence 1 - `level` of the ratio of the statistics over the
-      repetitions: `_of_medians` or `_of_means`. NaN below FEWEST pairs (FEWEST_OF_TAIL for the 95th
-      percentile), and for means with a timeout;
+      repetitions: `quantile_ratio_intervals` or `_of_means`. NaN below FEWEST pairs (FEWEST_OF_TAIL for the
+      95th percentile), and for means with a timeout;
     - `margin`, and `verdict`, by the interval against the margin (`verdicts`);
     - `p_value`, of arms that differ by no more than the margin at this point (`signed_rank` of the log ratios
       less the margin), NaN where there is no interval;
@@ -122,13 +119,13 @@ def _intervals(
         return _of_means(baseline, variant, level)
     pairs = baseline.shape[1]
     if statistic != P95:
-        return _of_quantiles(baseline, variant, level, (pairs - 1) // 2, pairs // 2)
+        return quantile_ratio_intervals(baseline, variant, level, (pairs - 1) // 2, pairs // 2)
     if pairs < FEWEST_OF_TAIL:
         return np.full((len(baseline), 2), math.nan)
     place = place_of_p95(pairs)
-    found = _of_quantiles(baseline, variant, level, place, place)
+    found = quantile_ratio_intervals(baseline, variant, level, place, place)
     if more_is_better.any():
-        from_below = _of_quantiles(baseline, variant, level, pairs - 1 - place, pairs - 1 - place)
+        from_below = quantile_ratio_intervals(baseline, variant, level, pairs - 1 - place, pairs - 1 - place)
         found[more_is_better] = from_below[more_is_better]
     return found
 
@@ -141,59 +138,6 @@ def _beyond_margin(logs: Floats, of_points: Floats, margins: Floats) -> Floats:
     within = np.abs(of_points) <= np.abs(bounds)
     beyond: Floats = np.where(within & (margins > 0), 1.0, p_values)
     return beyond
-
-
-def _of_quantiles(baseline: Floats, variant: Floats, level: float, lower: int, upper: int) -> Floats:
-    """The intervals (points × 2) of the ratios of a quantile of two arms, each points × pairs.
-
-    The quantile is the mean of the values at the places `lower` and `upper`, from 0, of the pairs in order:
-    both are in the middle for the median.
-
-    The percentile bootstrap (Efron 1979), with Student's quantile for the normal distribution's: without it,
-    the interval of seven values ends at the second of them, and holds the median in 88 % of cases. A timeout
-    is an infinite value; a resample of which both quantiles are may be anything. NaN where there are too few
-    pairs for so small a `level`.
-    """
-    points, pairs = baseline.shape
-    drawn = np.random.default_rng(_SEED).integers(pairs, size=(_RESAMPLES, pairs))
-    times_drawn = np.stack([(drawn == pair).sum(axis=1) for pair in range(pairs)]).astype(np.int32)
-    place = math.floor(normal_below(t_quantile(level / 2, pairs - 1)) * (_RESAMPLES - 1))
-    if not place:  # so few pairs, and so many resamples, cannot tell
-        return np.full((points, 2), math.nan)
-    at_once = max(1, _MOST_VALUES // _RESAMPLES)
-    intervals = []
-    for first in range(0, points, at_once):
-        part = slice(first, first + at_once)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            medians = [
-                _quantiles_of_resamples(arm[part], times_drawn, lower, upper) for arm in (variant, baseline)
-            ]
-            ratios = np.divide(*(np.where(np.isneginf(median), 0, median) for median in medians))
-        lowest, highest = (np.where(np.isnan(ratios), end, ratios) for end in (0, math.inf))
-        low = np.partition(lowest, place, axis=1)[:, place]
-        high = np.partition(highest, _RESAMPLES - 1 - place, axis=1)[:, _RESAMPLES - 1 - place]
-        intervals.append(np.stack([low, high], axis=1))
-    return np.concatenate(intervals)
-
-
-def _quantiles_of_resamples(arm: Floats, times_drawn: NDArray[np.int32], first: int, second: int) -> Floats:
-    """A quantile (points × resamples) of resamples of an arm (points × pairs): the mean of the values at the
-    places `first` and `second` in order.
-
-    `times_drawn`: pairs × resamples, how often each resample has drawn each pair. So the values of a point
-    are sorted once, and not with each resample.
-    """
-    points, pairs = arm.shape
-    order = np.argsort(arm, axis=1)
-    ascending = np.take_along_axis(arm, order, axis=1)
-    lower, upper, drawn = (np.zeros((points, times_drawn.shape[1]), dtype=np.int32) for _ in range(3))
-    for place in range(pairs):
-        drawn += times_drawn[order[:, place]]
-        lower += drawn <= first
-        upper += drawn <= second
-    middle = (np.take_along_axis(ascending, place, axis=1) for place in (lower, upper))
-    medians: Floats = sum(middle, np.zeros(lower.shape)) / 2
-    return medians
 
 
 def _of_means(baseline: Floats, variant: Floats, level: float) -> Floats:

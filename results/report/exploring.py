@@ -130,17 +130,19 @@ def _others(
     room = _MOST_ROWS - sum(len(each["point"]) for each in compared)
     count = len(compared)
     for name in map(str, frame.columns):
+        if count >= _MOST_METRICS or room < 1:
+            return
         metric = metrics.of(name)
         if name in known or metric.better is None or not metric.words or frame[name].nunique() < 2:
             continue
         info = metrics.choose(campaign, name)
         pairings = comparisons(frame, info)
-        if count >= _MOST_METRICS or why_none(pairings, info, metric):
+        rows = sum(len(pairing.ratios) for pairing in pairings.values())
+        # Intervals cost most of it: none are computed of what has no room.
+        if rows > room or why_none(pairings, info, metric):
             continue
-        ratios = ratio_table(pairings, info)
-        if len(ratios) <= room:
-            room, count = room - len(ratios), count + 1
-            yield _of_metric(ratios, metric, info)
+        room, count = room - rows, count + 1
+        yield _of_metric(ratio_table(pairings, info), metric, info)
 
 
 def _trials(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, Any]:

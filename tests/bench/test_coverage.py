@@ -6,7 +6,7 @@ import pytest
 
 from bench import coverage
 from bench.coverage import of_points, over_points, wrongly_equivalent
-from fecbench.results.analysis import intervals
+from fecbench.results.analysis import bootstrap, intervals
 from fecbench.results.analysis.intervals import FEWEST
 
 
@@ -31,13 +31,13 @@ def test_the_verdict_is_seldom_wrong_at_the_margin() -> None:
 
 
 def test_intervals_that_are_too_short_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = intervals._of_quantiles
+    made = bootstrap.quantile_ratio_intervals
 
     def half(*arguments: object) -> object:
         found = made(*arguments)  # type: ignore[arg-type]
         middle = found.mean(axis=1, keepdims=True)
         return middle + (found - middle) / 2
 
-    monkeypatch.setattr(intervals, "_of_quantiles", half)
+    monkeypatch.setattr(intervals, "quantile_ratio_intervals", half)
     assert of_points(coverage.steadier, FEWEST, 600, "median") < 0.93
     assert wrongly_equivalent(8, "median", 600) > 0.05

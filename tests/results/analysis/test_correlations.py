@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
 from fecbench.results.analysis import correlations as module
-from fecbench.results.analysis.correlations import in_words, rank_correlations, with_combinations
+from fecbench.results.analysis.correlations import (
+    in_words,
+    rank_correlations,
+    ranks_of_signed,
+    with_combinations,
+)
 from fecbench.results.analysis.intervals import LEVEL
 
 
@@ -79,3 +86,13 @@ def test_none_that_is_sure_is_said_with_the_strongest() -> None:
     assert (table["p_value"] > LEVEL).all()
     assert in_words(table, LEVEL).startswith("No rank correlation with the ratio is sure (p after Holm's")
     assert table["factor"][0] in in_words(table, LEVEL)
+
+
+def test_ranks_of_signed_values_are_those_of_their_products() -> None:
+    for count, digits in product((1, 5, 40), (0, 1, 9)):
+        random = np.random.default_rng(count)
+        values = random.normal(0, 1, count).round(digits)  # with ties and zeros, where digits are few
+        values = values[np.argsort(np.abs(values))]
+        signs = random.choice([-1.0, 1.0], (count, 30))
+        expected = stats.rankdata(signs * values[:, np.newaxis], axis=0)
+        np.testing.assert_array_equal(ranks_of_signed(values, signs), expected)

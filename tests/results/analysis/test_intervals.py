@@ -447,19 +447,6 @@ def test_the_test_of_ranks_is_scipys_where_nothing_ties() -> None:
         assert intervals.signed_rank(logs) == pytest.approx(stats.wilcoxon(logs).pvalue)
 
 
-def test_medians_of_resamples_are_those_of_the_values_that_each_has_drawn() -> None:
-    for pairs in (6, 7, 15):
-        random = np.random.default_rng(pairs)
-        arm = random.integers(1, 4, (30, pairs)).astype(np.float64)
-        arm[random.random(arm.shape) < 0.2] = math.inf
-        drawn = random.integers(pairs, size=(100, pairs))
-        counts = np.stack([(drawn == pair).sum(axis=1) for pair in range(pairs)]).astype(np.int32)
-        middle = (pairs - 1) // 2, pairs // 2
-        np.testing.assert_array_equal(
-            intervals._quantiles_of_resamples(arm, counts, *middle), np.median(arm[:, drawn], axis=2)
-        )
-
-
 def test_arms_without_spread_are_equivalent_where_they_are_equal_and_decided_elsewhere() -> None:
     same, longer = np.full((1, 6), 1.5), np.full((1, 6), 1.6)
     equal = intervals.ratio_intervals(pairing(same, same)).iloc[0]

@@ -1,0 +1,124 @@
+"""Intervals of the ratio of a quantile of two arms, by resampling their pairs: the percentile bootstrap
+(Efron 1979).
+
+A quantile of few values can be few things: the value at one place of all in order, or the mean of those at
+two places. So the ratios of most campaigns are computed once for each two of these things, and the resamples
+that have them are counted.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fecbench.results.analysis.distributions import normal_below, t_quantile
+
+_RESAMPLES = 2000
+_SEED = 0  # the same data gives the same interval
+_MOST_VALUES = 1_000_000  # resampled at once: bounds the memory
+_MOST_COUNTED = (
+    500  # different ratios of a point: to put more of them in order takes longer than resamples do
+)
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+
+def quantile_ratio_intervals(
+    baseline: Floats, variant: Floats, level: float, lower: int, upper: int
+) -> Floats:
+    """The intervals (points × 2) of the ratios of a quantile of two arms, each points × pairs.
+
+    The quantile is the mean of the values at the places `lower` and `upper`, from 0, of the pairs in order:
+    both are in the middle for the median.
+
+    It takes Student's quantile for the normal distribution's: without that, the interval of seven values ends
+    at the second of them, and holds the median in 88 % of cases. A timeout is an infinite value; a resample
+    of which both quantiles are may be anything. NaN where there are too few pairs for so small a `level`.
+    """
+    points, pairs = baseline.shape
+    drawn = np.random.default_rng(_SEED).integers(pairs, size=(_RESAMPLES, pairs))
+    times_drawn = np.stack([(drawn == pair).sum(axis=1) for pair in range(pairs)])
+    # The smaller the numbers are, the more of them a processor adds at once.
+    times_drawn = times_drawn.astype(np.min_scalar_type(pairs))
+    place = math.floor(normal_below(t_quantile(level / 2, pairs - 1)) * (_RESAMPLES - 1))
+    if not place:  # so few pairs, and so many resamples, cannot tell
+        return np.full((points, 2), math.nan)
+    at_once = max(1, _MOST_VALUES // _RESAMPLES)
+    intervals = []
+    for first in range(0, points, at_once):
+        of_variant, of_baseline = (
+            possible_quantiles(arm[first : first + at_once], times_drawn, lower, upper)
+            for arm in (variant, baseline)
+        )
+        intervals.append(_percentiles(of_variant, of_baseline, place))
+    return np.concatenate(intervals)
+
+
+def possible_quantiles(
+    arm: Floats, times_drawn: NDArray[np.integer], first: int, second: int
+) -> tuple[Floats, Places]:
+    """What a quantile of resamples of an arm (points × pairs) can be, and which of it each resample has.
+
+    The quantile is the mean of the values at the places `first` and `second` in order. What it can be is
+    points × possibilities, and a resample has one of these (points × resamples). `times_drawn`: pairs ×
+    resamples, how often each resample has drawn each pair. So the values of a point are sorted once, and not
+    with each resample.
+    """
+    points, pairs = arm.shape
+    order = np.argsort(arm, axis=1)
+    ascending = np.take_along_axis(arm, order, axis=1)
+    lower, upper, drawn = (
+        np.zeros((points, times_drawn.shape[1]), dtype=times_drawn.dtype) for _ in range(3)
+    )
+    for place in range(pairs):
+        drawn += times_drawn[order[:, place]]
+        lower += drawn <= first
+        if first != second:
+            upper += drawn <= second
+    if first == second:
+        return ascending, lower.astype(np.intp)
+    above, below = np.tril_indices(pairs)  # (0, 0), (1, 0), (1, 1), (2, 0), …
+    with np.errstate(invalid="ignore"):  # the mean of -∞ and ∞
+        means: Floats = (ascending[:, below] + ascending[:, above]) / 2
+    row = upper.astype(np.intp)
+    return means, row * (row + 1) // 2 + lower
+
+
+def _percentiles(variant: tuple[Floats, Places], baseline: tuple[Floats, Places], place: int) -> Floats:
+    """The ratios (points × 2) at this place from both ends of all resamples in order; both arms as
+    `possible_quantiles` has them."""
+    (above, of_above), (below, of_below) = (
+        (np.where(np.isneginf(quantiles), 0, quantiles), which) for quantiles, which in (variant, baseline)
+    )
+    points, different = len(above), above.shape[1] * below.shape[1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if different > _MOST_COUNTED:
+            resampled = np.take_along_axis(above, of_above, axis=1)
+            resampled /= np.take_along_axis(below, of_below, axis=1)
+            low = np.partition(_unknown_as(0, resampled), place, axis=1)[:, place]
+            high = np.partition(_unknown_as(math.inf, resampled), -1 - place, axis=1)[:, -1 - place]
+            return np.stack([low, high], axis=1)
+        ratios = (above[:, :, np.newaxis] / below[:, np.newaxis, :]).reshape(points, different)
+    of_points = np.arange(points)[:, np.newaxis] * different
+    cells = of_points + of_above * below.shape[1] + of_below
+    counts = np.bincount(cells.ravel(), minlength=points * different).reshape(points, different)
+    low = _counted_at(place, _unknown_as(0, ratios), counts)
+    high = _counted_at(_RESAMPLES - 1 - place, _unknown_as(math.inf, ratios), counts)
+    return np.stack([low, high], axis=1)
+
+
+def _unknown_as(value: float, ratios: Floats) -> Floats:
+    known: Floats = np.where(np.isnan(ratios), value, ratios)
+    return known
+
+
+def _counted_at(place: int, values: Floats, counts: NDArray[np.intp]) -> Floats:
+    """The value at this place, from 0, of each row in order, where each value is there so often."""
+    order = np.argsort(values, axis=1)
+    at_most = np.take_along_axis(counts, order, axis=1).cumsum(axis=1)
+    chosen = np.argmax(at_most > place, axis=1)[:, np.newaxis]
+    found: Floats = np.take_along_axis(values, np.take_along_axis(order, chosen, axis=1), axis=1)[:, 0]
+    return found

@@ -1,0 +1,38 @@
+import math
+
+import numpy as np
+import pytest
+
+from fecbench.results.analysis import bootstrap
+
+
+def arm(random: np.random.Generator, points: int, pairs: int) -> np.ndarray:
+    """Values that tie, and timeouts."""
+    values = random.integers(1, 4, (points, pairs)).astype(np.float64)
+    values[random.random(values.shape) < 0.2] = math.inf
+    return values
+
+
+def test_medians_of_resamples_are_those_of_the_values_that_each_has_drawn() -> None:
+    for pairs in (6, 7, 15):
+        random = np.random.default_rng(pairs)
+        values = arm(random, 30, pairs)
+        drawn = random.integers(pairs, size=(100, pairs))
+        counts = np.stack([(drawn == pair).sum(axis=1) for pair in range(pairs)])
+        possible, which = bootstrap.possible_quantiles(values, counts, (pairs - 1) // 2, pairs // 2)
+        medians = np.take_along_axis(possible, which, axis=1)
+        np.testing.assert_array_equal(medians, np.median(values[:, drawn], axis=2))
+
+
+@pytest.mark.parametrize("pairs", [6, 7, 8, 21])
+def test_counted_ratios_have_the_percentiles_of_the_resamples(
+    pairs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(pairs)
+    of_arms = arm(random, 40, pairs), arm(random, 40, pairs)
+    middle = (pairs - 1) // 2, pairs // 2
+    found = []
+    for most_counted in (10**9, 0):
+        monkeypatch.setattr(bootstrap, "_MOST_COUNTED", most_counted)
+        found.append(bootstrap.quantile_ratio_intervals(*of_arms, 0.05, *middle))
+    np.testing.assert_array_equal(*found)
