@@ -90,6 +90,8 @@ def ratio_intervals(
     """
     ratios = pairing.ratios.assign(low=math.nan, high=math.nan, p_value=math.nan)
     ratios = ratios.assign(margin=margins).astype({"margin": np.float64})
+    of_metrics = {name: metrics.of(name).more_is_better for name in ratios["metric"].unique()}
+    more_is_better = ratios["metric"].map(of_metrics).astype(bool)
     groups = pairing.matched.groupby(["workload", "point"], observed=True)  # in the order of the ratios
     sizes = groups["baseline"].transform("size")
     for pairs in sorted(set(ratios.loc[ratios["pairs"] >= FEWEST, "pairs"])):
@@ -98,13 +100,12 @@ def ratio_intervals(
             for column in ("baseline", "variant", "ratio")
         )
         rows = ratios["pairs"] == pairs
-        more = ratios.loc[rows, "metric"].map(lambda name: metrics.of(name).more_is_better).to_numpy(bool)
+        more = more_is_better[rows].to_numpy(bool)
         ratios.loc[rows, ["low", "high"]] = _intervals(baseline, variant, statistic, level / looks, more)
         of_rows = ratios.loc[rows, ["ratio", "margin"]].to_numpy(np.float64).T
         with np.errstate(divide="ignore", invalid="ignore"):
             p_values = _beyond_margin(np.log(ratio), np.log(of_rows[0]), of_rows[1])
             ratios.loc[rows, "p_value"] = np.minimum(looks * p_values, 1)
-    more_is_better = ratios["metric"].map(lambda name: metrics.of(name).more_is_better).astype(bool)
     verdict = verdicts(ratios["low"], ratios["high"], more_is_better, ratios["margin"])
     ratios = ratios.assign(verdict=verdict, p_value=ratios["p_value"].where(ratios["low"].notna()))
     return ratios.assign(discovery=_discoveries(ratios))

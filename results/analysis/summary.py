@@ -14,7 +14,9 @@ from fecbench.results.analysis.pairing import Pairing, baselines_of, comparisons
 from fecbench.results.store.records import CampaignInfo
 
 
-def summary(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
+def summary(
+    frame: pd.DataFrame, campaign: CampaignInfo, pairings: Mapping[str, Pairing] | None = None
+) -> pd.DataFrame:
     """What a campaign found, one row a (workload, variant) of its design.
 
     Columns: `workload`, `variant`, `trials` that were run, `ok` of them, the `metric` that is compared and
@@ -25,9 +27,10 @@ def summary(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
     the baseline is 0 (`Pairing.decided`), and `faster`, the share of them at which the variant was better
     (NaN where there is none); `whole_groups`: how many; `compared_with`: the baseline's label, "" where there
     is none. Where all workloads compare the default metric, one column stands for two: `median_dct_s` or
-    `median_dct_s_by_pairs`.
+    `median_dct_s_by_pairs`. `pairings`: `pairing.comparisons`, where they were made before.
     """
-    of_workloads, pairings = metrics.of_workloads(campaign), comparisons(frame, campaign)
+    of_workloads = metrics.of_workloads(campaign)
+    pairings = comparisons(frame, campaign) if pairings is None else pairings
     baselines = baselines_of(campaign)
     whole, counted = whole_groups(frame, campaign, with_worst=True), frame["state"].isin(outcomes.COUNTED)
     rows = []

@@ -33,6 +33,7 @@ from fecbench.results.figures.distributions import (
     workloads_width,
 )
 from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.figures.segments import scale_at_once
 from fecbench.results.figures.style import (
     ACROSS,
     FONT,
@@ -150,9 +151,10 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
         for axes, factor in zip(panels, factors, strict=True):
             axes.axhline(1, color="black", linewidth=1)
             axes.set_yscale("log")
+            intervals = []
             for variant, look in look_of.items():
                 rows = some[some["variant"] == variant]
-                axes.vlines(
+                lines = axes.vlines(
                     rows[factor],
                     rows["low"],
                     rows["high"],
@@ -161,6 +163,7 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
                     alpha=0.6,
                     rasterized=pixels,
                 )
+                intervals.append(lines)
                 undecided = rows["low"].notna() & ~rows["verdict"].isin(EFFECTS)
                 for chosen, color in (
                     (~rows["censored"] & ~undecided, look.color),
@@ -189,6 +192,8 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
                 plain_ticks(axes.xaxis)
             elif sum(inches(f"{value} ") for value in some[factor].unique()) > (WIDTH - 1) / ACROSS:
                 axes.tick_params(axis="x", labelrotation=90)
+            for lines in intervals:
+                scale_at_once(axes, lines)
         _ratio_axis(figure, panels[0], reach, metric, baselines)
         legend_below(
             figure,
@@ -198,13 +203,13 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
             ],
         )
         pale = f"pale: neither helps nor harms by more than {percent(margins_of(campaign)[workload])}"
-        intervals = f" · line: 95 % interval over repetitions, {pale}"
-        lines = intervals if some["low"].notna().any() else ""
+        known = some["low"].notna().any()
+        told = f" · line: 95 % interval over repetitions, {pale}" if known else ""
         hollow = " · hollow: failed or timed out, beyond the axis" if some["censored"].any() else ""
         heading(
             figure,
             f"Where does {metric.noun} change, for {name}?",
-            f"{campaign.heading} · {some['point'].nunique()} points of {len(campaign.points)}{lines}{hollow}",
+            f"{campaign.heading} · {some['point'].nunique()} points of {len(campaign.points)}{told}{hollow}",
         )
     return figure
 

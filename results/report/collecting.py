@@ -26,7 +26,7 @@ from fecbench.results.analysis import (
     timers,
 )
 from fecbench.results.analysis.equality import NothingToCompare
-from fecbench.results.analysis.pairing import comparisons
+from fecbench.results.analysis.pairing import Pairing
 from fecbench.results.analysis.summary import median_column
 from fecbench.results.metrics import of_workloads
 from fecbench.results.report import repeating, second_tries
@@ -74,7 +74,7 @@ def document_of(evidence: Evidence) -> Document:
     """Return what the report of a campaign that was read says."""
     database, campaign, run, frame = evidence.database, evidence.campaign, evidence.run, evidence.frame
     ratios = pd.concat([part.ratios for part in evidence.parts])
-    table = findings(frame, campaign, ratios)
+    table = findings(frame, campaign, ratios, evidence.pairings)
     exposed = exposure.exposure(frame, campaign)
     disturbed = disturbances.by_variant(run, campaign)
     found = agreement.of_campaign(database, campaign) if campaign.engine == "virtual" else None
@@ -97,7 +97,7 @@ def document_of(evidence: Evidence) -> Document:
         answers=list(answers(table, campaign)),
         trust=list(trust(evidence, states, rerun, crosscheck, told, arms)),
         notes=notes,
-        headline=[*headline(frame, campaign, table, run), *notes],
+        headline=[*headline(frame, campaign, table, run, evidence.pairings), *notes],
         first_attempts=evidence.first_attempts,
         metrics=[Metric.of(part.metric) for part in evidence.parts],
         comparisons=[Comparison(**row) for row in comparison.document(table[table["compared_with"] != ""])],
@@ -122,7 +122,7 @@ def document_of(evidence: Evidence) -> Document:
         doubtful=_doubtful(database, run),
         repeated=int((run["attempt"] - 1).sum()),
         replaced=_replaced(database, campaign, run),
-        unpaired=list(_unpaired(frame, campaign)),
+        unpaired=list(_unpaired(evidence.pairings)),
         starts=Starts.of(starts.starts_of(database, campaign), hosts.told_of(database, campaign)),
         provenance=_small(campaign.provenance),
         repeat=repeating.commands(campaign, filters or [], 0 if found is None else found.share),
@@ -201,8 +201,8 @@ def _replaced(database: Database, campaign: CampaignInfo, run: pd.DataFrame) -> 
     return list(map(Trial.of, islice(runs, _MOST_TRIALS)))
 
 
-def _unpaired(frame: pd.DataFrame, campaign: CampaignInfo) -> Iterator[Unpaired]:
-    for variant, pairing in comparisons(frame, campaign).items():
+def _unpaired(pairings: Mapping[str, Pairing]) -> Iterator[Unpaired]:
+    for variant, pairing in pairings.items():
         for row in _rows(pairing.unpaired):
             yield Unpaired(variant=variant, **row)
 

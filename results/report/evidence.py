@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -24,6 +24,8 @@ class Part:
     metric: Metric
     campaign: CampaignInfo
     """With the workloads alone that compare this metric."""
+    pairings: Mapping[str, Pairing]
+    """`pairing.comparisons`."""
     ratios: pd.DataFrame
     """`ratios.ratio_table`; empty where there is no ratio, as the figure of their distribution says."""
     alone: bool
@@ -61,6 +63,8 @@ class Evidence:
     """Whether these are first attempts alone."""
     parts: Sequence[Part]
     """One for each metric that is compared."""
+    pairings: Mapping[str, Pairing]
+    """`pairing.comparisons`, by the metric of each workload."""
     explained: Sequence[Explained]
     """One for each variant and metric that has a ratio."""
 
@@ -77,26 +81,25 @@ def gather(
     run = frames.trials(database, campaign)
     frame = attempts.first_attempts(run) if first_attempts else run
     parts = parts_of(frame, campaign)
-    explained = [variant for part in parts for variant in _explained(frame, part)]
-    return Evidence(database, campaign, run, frame, first_attempts, parts, explained)
+    pairings = parts[0].pairings if len(parts) == 1 else comparisons(frame, campaign)
+    explained = [variant for part in parts for variant in _explained(part)]
+    return Evidence(database, campaign, run, frame, first_attempts, parts, pairings, explained)
 
 
 def parts_of(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Part]:
     """One for each metric that workloads compare, in the order of the design."""
     by_metric = metrics.by_metric(campaign)
-    return [
-        Part(metrics.of(name), part, _ratios(frame, part, metrics.of(name)), len(by_metric) == 1)
-        for name, part in by_metric.items()
-    ]
+    parts = []
+    for name, part in by_metric.items():
+        metric, pairings = metrics.of(name), comparisons(frame, part)
+        none = why_none(pairings, part, metric)
+        ratios = pd.DataFrame() if none else ratio_table(pairings, part)
+        parts.append(Part(metric, part, pairings, ratios, len(by_metric) == 1))
+    return parts
 
 
-def _ratios(frame: pd.DataFrame, campaign: CampaignInfo, metric: Metric) -> pd.DataFrame:
-    compared = comparisons(frame, campaign)
-    return pd.DataFrame() if why_none(compared, campaign, metric) else ratio_table(compared, campaign)
-
-
-def _explained(frame: pd.DataFrame, part: Part) -> Iterator[Explained]:
-    for variant, pairing in comparisons(frame, part.campaign).items():
+def _explained(part: Part) -> Iterator[Explained]:
+    for variant, pairing in part.pairings.items():
         if len(part.ratios) and len(pairing.ratios):
             yield _where_it_helps(part, variant, pairing)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
@@ -18,31 +18,43 @@ from fecbench.results.metrics import Metric
 from fecbench.results.store.records import CampaignInfo
 
 
-def findings(frame: pd.DataFrame, campaign: CampaignInfo, ratios: pd.DataFrame | None = None) -> pd.DataFrame:
+def findings(
+    frame: pd.DataFrame,
+    campaign: CampaignInfo,
+    ratios: pd.DataFrame | None = None,
+    pairings: Mapping[str, Pairing] | None = None,
+) -> pd.DataFrame:
     """What a campaign found, one row a (workload, variant): the columns of `summary.summary` and, of
     `comparison.of_pairings`, what the summary has not; NaN for a variant that is compared with none.
 
-    `ratios`: `ratios.ratio_table`, where it was made before.
+    `ratios` and `pairings`: `ratios.ratio_table` and `pairing.comparisons`, where they were made before.
     """
-    table = summary(frame, campaign)
-    compared = comparison.of_pairings(comparisons(frame, campaign), campaign, ratios)
+    pairings = comparisons(frame, campaign) if pairings is None else pairings
+    table = summary(frame, campaign, pairings)
+    compared = comparison.of_pairings(pairings, campaign, ratios)
     key = ["workload", "variant"]
     new = [column for column in comparison.COLUMNS if column in key or column not in table]
     return table.merge(compared[new], how="left", on=key)
 
 
 def headline(
-    frame: pd.DataFrame, campaign: CampaignInfo, table: pd.DataFrame, run: pd.DataFrame | None = None
+    frame: pd.DataFrame,
+    campaign: CampaignInfo,
+    table: pd.DataFrame,
+    run: pd.DataFrame | None = None,
+    pairings: Mapping[str, Pairing] | None = None,
 ) -> list[str]:
     """What the campaign found (`findings`), in a few sentences; each variant's says what its ratios lack.
 
-    `run`: all trials that were run, where those compared are some of them.
+    `run`: all trials that were run, where those compared are some of them. `pairings`: as `findings` has
+    them.
     """
+    pairings = comparisons(frame, campaign) if pairings is None else pairings
     run = frame if run is None else run
     ok, planned = int((run["state"] == "ok").sum()), campaign.planned_trials
     counts = f"(not ok: {len(run) - ok}, not run: {planned - len(run)})"
     sentences = [f"{ok} of {planned} planned trials are ok {counts}."]
-    for variant, pairing in comparisons(frame, campaign).items():
+    for variant, pairing in pairings.items():
         rows = table.query("variant == @variant and compared_points > 0")
         of_variant = [
             *_where_it_helps(rows, pairing, campaign),

@@ -8,7 +8,6 @@ import pandas as pd
 
 from fecbench.results.analysis.intervals import LEVEL
 from fecbench.results.analysis.margins import margins_of, percent
-from fecbench.results.analysis.pairing import comparisons
 from fecbench.results.report.answers import counted, margin_text
 from fecbench.results.report.evidence import Evidence
 from fecbench.results.report.sections.answers import Trust
@@ -36,10 +35,7 @@ def trust(
     ):
         text = f"Failed or timed out, and counted as worse than any value: {lost}."
         yield Trust(about="missing", text=text, warns=True)
-    unpaired = sum(
-        int(pairing.unpaired["repetitions"].sum())
-        for pairing in comparisons(evidence.frame, campaign).values()
-    )
+    unpaired = sum(int(pairing.unpaired["repetitions"].sum()) for pairing in evidence.pairings.values())
     if unpaired:
         yield Trust(
             about="missing", text=f"In no ratio: {unpaired:,} pairs, which lack a result.", warns=True

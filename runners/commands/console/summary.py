@@ -46,7 +46,7 @@ def print_summary(database: Database, campaign: CampaignInfo, *, first_attempts:
         say(f"first attempts alone: {left_out_groups} of {attempts.groups(run)} groups are left out")
     pairings = comparisons(trials, campaign)
     compared = comparison.of_pairings(pairings, campaign)
-    table = summary(trials, campaign).merge(compared[_OF_COMPARISONS], how="left", on=_KEY)
+    table = summary(trials, campaign, pairings).merge(compared[_OF_COMPARISONS], how="left", on=_KEY)
     exposed = exposure.of_campaign(database, campaign)
     table = table.merge(exposed[[*_KEY, "met_outage"]], how="left", on=_KEY)
     metric = ["metric"] if "metric" in table else []
