@@ -25,5 +25,5 @@ def test_only_metrics_that_have_room_get_intervals(tmp_path: Path, monkeypatch: 
     rows = len(others[0]["point"])
     for room in (0, 1, 2):
         computed.clear()
-        monkeypatch.setattr(exploring, "_MOST_ROWS", room * rows)
+        monkeypatch.setattr(exploring, "_MOST_ROWS", room * rows + rows // 2)
         assert len(list(exploring._others(frame, campaign, []))) == len(computed) == room
