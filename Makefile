@@ -186,6 +186,8 @@ lint: packages environment
 lint-on-demand test-on-demand: build-all
 	@for folder in $(filter %/quinn %/quiche,$(ON_DEMAND)); do \
 	    $(MAKE) --no-print-directory -C $$folder $(@:-on-demand=); done
+	@[ $@ != test-on-demand ] || $(MAKE) --no-print-directory packages PACKAGES="$(SKELETON_PACKAGES)"
+	@[ $@ != test-on-demand ] || $(RUN) pytest tests/docs/test_skeleton.py
 
 # The pinned requirements, with hashes, from what pyproject.toml asks for.
 lock:

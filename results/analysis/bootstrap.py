@@ -60,10 +60,11 @@ def quantile_ratio_intervals(
 def possible_quantiles(
     arm: Floats, times_drawn: NDArray[np.integer], first: int, second: int
 ) -> tuple[Floats, Places]:
-    """What a quantile of resamples of an arm (points × pairs) can be, and which of it each resample has.
+    """The values that a quantile can take in resamples of an arm (points × pairs), and which of them each
+    resample has.
 
-    The quantile is the mean of the values at the places `first` and `second` in order. What it can be is
-    points × possibilities, and a resample has one of these (points × resamples). `times_drawn`: pairs ×
+    The quantile is the mean of the values at the places `first` and `second` in order. The values are
+    points × possibilities, and a resample has one of them (points × resamples). `times_drawn`: pairs ×
     resamples, how often each resample has drawn each pair. So the values of a point are sorted once, and not
     with each resample.
     """

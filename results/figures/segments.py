@@ -8,7 +8,7 @@ from matplotlib.collections import LineCollection
 
 
 def scale_at_once(axes: Axes, lines: LineCollection) -> None:
-    """Apply the scales of the axes, which stay as they are from now on, to the ends of all these lines.
+    """Apply the scales of the axes to the ends of all these lines. The scales must not change afterwards.
 
     The picture is the same. Matplotlib would scale one line after another, each time that it measures or
     draws them, and thousands of intervals then take longer than all the rest of a report's figures.

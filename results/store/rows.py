@@ -286,8 +286,10 @@ def _states(connection: sa.Connection, query: sa.Select[Any]) -> dict[TrialKey, 
 
 
 def count_for(campaign_id: int) -> list[sa.ColumnElement[bool]]:
-    """The conditions under which a row of `trials` is one of the campaign's that count, for what reads most
-    of them: in the order of their ids, as they are stored."""
+    """The conditions under which a row of `trials` is one of the campaign that counts.
+
+    They are for queries that read most of these rows, and follow the order of ids, in which rows are stored.
+    """
     trials = schema.trials.c
     of_campaign = trials.campaign_id == campaign_id, schema.counts
     first, last = (

@@ -48,6 +48,7 @@ class Sleeper:
         spun_ns = max(0, due_ns - self.now_ns)
         self._call("spend", spun_ns)
         self.spun_ns += spun_ns
+        assert self._state.spun_ns == self.spun_ns, "what the report tells"
         self.now_ns += spun_ns
         return late_ns
 

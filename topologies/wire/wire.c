@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "frame_pool.h"
-#include "way.h"
 #include "options.h"
 #include "origin.h"
 #include "report.h"
@@ -22,6 +21,7 @@
 #include "system.h"
 #include "tap.h"
 #include "waking.h"
+#include "way.h"
 
 enum {
     FIFO_PRIORITY = 50, // above endpoints and harness, below the kernel's own threads
