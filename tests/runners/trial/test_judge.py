@@ -864,6 +864,14 @@ def test_traffic_that_went_past_the_loss_model_is_a_failure() -> None:
     assert "UDP and TCP at port 4433" in judgement.reason
 
 
+def test_a_background_that_ended_is_told_before_what_its_kernel_answered() -> None:
+    ended = pass_unjudged(other=1300, seen=0)
+    ended.background_lasted = False
+    ended.endpoints["background_client"] = EndpointOutcome(exit_code=1, stderr="went home")
+    judgement = judge(task_with(down_bytes=1000), ended)
+    assert (judgement.state, judgement.reason) == ("failed", "background_client ended first: went home")
+
+
 def test_a_few_messages_of_the_kernel_may_pass_the_loss_model() -> None:
     asked = task_with(down_bytes=1000)
     assert judge(asked, pass_unjudged(other=20, seen=500)).state == "ok"
