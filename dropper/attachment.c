@@ -114,7 +114,8 @@ static void take_map(struct attached *attached, int fd) {
 
     if (bpf_obj_get_info_by_fd(fd, &info, &size) != 0)
         fail(errno, "cannot read what a map of BPF program %u is", attached->program_id);
-    if (strcmp(info.name, "configuration") == 0 && info.value_size == sizeof(struct dropper_configuration))
+    if (strcmp(info.name, DROPPER_CONFIGURATION) == 0 &&
+        info.value_size == sizeof(struct dropper_configuration))
         attached->configuration = fd;
     else if (strcmp(info.name, "state") == 0 && info.value_size == sizeof(dropper_state))
         attached->state = fd;
@@ -247,44 +248,37 @@ static void size_map(struct bpf_object *object, const char *name, uint64_t words
         fail(error, "cannot give map %s room for %llu words", name, (unsigned long long)words);
 }
 
-/* The words of a map, to be written. */
-static uint64_t *map_words(struct bpf_object *object, const char *name, size_t bytes) {
-    uint64_t *words =
-        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map_named(object, name)), 0);
+static void write_words(struct bpf_object *object, const char *name, const uint64_t *words, size_t bytes) {
+    int map = bpf_map__fd(map_named(object, name));
+    uint64_t *written;
 
-    if (words == MAP_FAILED)
-        fail(errno, "cannot write map %s", name);
-    return words;
-}
-
-static void write_pattern(struct bpf_object *object, const struct verdicts *pattern) {
-    size_t size = bytes_of(pattern->length);
-    uint64_t *words;
-
-    if (!size)
+    if (!bytes)
         return;
-    words = map_words(object, "pattern", size);
-    memcpy(words, pattern->words, size);
-    munmap(words, size);
+    written = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
+    if (written == MAP_FAILED)
+        fail(errno, "cannot write map %s", name);
+    memcpy(written, words, bytes);
+    munmap(written, bytes);
 }
-
-/* Draws all stays; returns how long they last in all, in ns. */
-static uint64_t write_stays(struct bpf_object *object, uint64_t seed, const struct losses_data *data) {
+/* When each stay of ge-time ends, in ns; NULL for any other model. */
+static uint64_t *draw_stays(uint64_t seed, const struct losses_data *data) {
     losses_u64 drawn = 0, ended_us = 0;
     uint64_t *ends;
 
     if (!data->good_us)
-        return 0;
-    ends = map_words(object, "stays", LOSSES_STAYS * sizeof(*ends));
+        return NULL;
+    ends = calloc(LOSSES_STAYS, sizeof(*ends));
+    if (!ends)
+        fail(ENOMEM, "cannot draw the stays of the model");
     for (uint32_t i = 0; i < LOSSES_STAYS; i++) {
         ended_us += losses_stay_us(seed, i % 2 ? data->bad_us : data->good_us, &drawn);
         ends[i] = 1000 * ended_us;
     }
-    munmap(ends, LOSSES_STAYS * sizeof(*ends));
-    return 1000 * ended_us;
+    return ends;
 }
 
-static struct bpf_object *load(const struct losses_data *data, bool clocked) {
+static struct bpf_object *open_object(const struct dropper_configuration *configuration,
+                                      const struct losses_data *data) {
     struct bpf_object *object =
         bpf_object__open_mem(dropper_object, dropper_object_end - dropper_object, NULL);
     int error;
@@ -293,14 +287,12 @@ static struct bpf_object *load(const struct losses_data *data, bool clocked) {
         fail(errno, "cannot open the BPF object");
     size_map(object, "verdicts", bytes_of(data->recorded) / sizeof(uint64_t));
     size_map(object, "pattern", bytes_of(data->pattern.length) / sizeof(uint64_t));
-    size_map(object, "arrivals", clocked ? data->recorded : 0);
+    size_map(object, "arrivals", is_clocked(configuration->model) ? data->recorded : 0);
     size_map(object, "stays", data->good_us ? LOSSES_STAYS : 0);
-    error = bpf_object__load(object);
-    if (error == -EPERM)
-        fail(error, "cannot load the BPF program: this needs root");
+    error = bpf_map__set_initial_value(map_named(object, DROPPER_CONFIGURATION), configuration,
+                                       sizeof(*configuration));
     if (error)
-        fail(error, "cannot load the BPF program");
-    write_pattern(object, &data->pattern);
+        fail(error, "cannot write the configuration");
     return object;
 }
 
@@ -321,7 +313,8 @@ static bool provide_clsact(const struct place *place) {
     name_hook(&hook, place);
     error = bpf_tc_hook_create(&hook);
     if (error && error != -EEXIST)
-        fail(error, "cannot add a clsact qdisc to %s", place->interface);
+        fail(error, "cannot add a clsact qdisc to %s%s", place->interface,
+             error == -EPERM ? ": this needs root" : "");
     forget_libbpf_warning();
     return ours || !error;
 }
@@ -340,12 +333,6 @@ static void remove_unused_clsact(const struct place *place) {
         fail(error, "cannot remove the clsact qdisc of %s", place->interface);
 }
 
-static void configure(struct bpf_object *object, const struct dropper_configuration *configuration) {
-    if (bpf_map_update_elem(bpf_map__fd(map_named(object, "configuration")), &only, configuration, BPF_ANY) !=
-        0)
-        fail(errno, "cannot write the configuration");
-}
-
 /* Refuses a place where we cannot attach, before anything is touched. */
 static bool occupied_by_us(const struct place *place) {
     if (place->direction == BPF_TC_EGRESS && has_ingress_qdisc(place->ifindex))
@@ -356,30 +343,46 @@ static bool occupied_by_us(const struct place *place) {
     return find(place).program_id != 0;
 }
 
+/* Loads the program, and writes what losses follow from and is too large for the configuration. */
+static int load(struct bpf_object *object, const struct losses_data *data, const uint64_t *stays) {
+    int error = bpf_object__load(object);
+
+    if (error)
+        return error;
+    write_words(object, "pattern", data->pattern.words, bytes_of(data->pattern.length));
+    write_words(object, "stays", stays, stays ? LOSSES_STAYS * sizeof(*stays) : 0);
+    return 0;
+}
+
 uint32_t attach(const struct place *place, struct dropper_configuration configuration,
                 const struct losses_data *data) {
     bool replace = occupied_by_us(place);
-    struct bpf_object *object = load(data, is_clocked(configuration.model));
-    struct bpf_program *program = bpf_object__find_program_by_name(object, DROPPER_PROGRAM);
+    uint64_t *stays = draw_stays(configuration.losses.seed, data);
+    struct bpf_object *object;
     struct bpf_tc_hook hook;
     struct bpf_tc_opts filter;
-    int error;
+    int unloaded, error;
 
-    configuration.cycle_ns = write_stays(object, configuration.losses.seed, data);
+    configuration.cycle_ns = stays ? stays[LOSSES_STAYS - 1] : 0;
     configuration.made_clsact = provide_clsact(place);
-    configure(object, &configuration);
-    name_hook(&hook, place);
-    name_our_filter(&filter);
-    filter.prog_fd = bpf_program__fd(program);
-    filter.flags = replace ? BPF_TC_F_REPLACE : 0;
-    error = bpf_tc_attach(&hook, &filter);
-    if (error) {
-        if (configuration.made_clsact)
-            remove_unused_clsact(place);
-        fail(error, "cannot attach to %s %s (handle %#x, priority %u)", place->interface,
-             direction_name(place), DROPPER_HANDLE, DROPPER_PRIORITY);
+    object = open_object(&configuration, data);
+    error = unloaded = load(object, data, stays);
+    free(stays);
+    if (!error) {
+        name_hook(&hook, place);
+        name_our_filter(&filter);
+        filter.prog_fd = bpf_program__fd(bpf_object__find_program_by_name(object, DROPPER_PROGRAM));
+        filter.flags = replace ? BPF_TC_F_REPLACE : 0;
+        error = bpf_tc_attach(&hook, &filter);
     }
-    return filter.prog_id;
+    if (!error)
+        return filter.prog_id;
+    if (configuration.made_clsact)
+        remove_unused_clsact(place);
+    if (unloaded)
+        fail(unloaded, "cannot load the BPF program");
+    fail(error, "cannot attach to %s %s (handle %#x, priority %u)", place->interface, direction_name(place),
+         DROPPER_HANDLE, DROPPER_PRIORITY);
 }
 
 bool detach(const struct place *place) {

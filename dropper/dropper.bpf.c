@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-2-Clause OR GPL-2.0-only */
 /*
  * The loss injector: a tc classifier that judges each packet that matches its filter, by a seeded loss model.
- * It is compiled once; model, seed and filter come from the map `configuration`. It never prints.
+ * It is compiled once; model, seed and filter come from `configuration`. It never prints.
  * Packets that it lets pass go on to the next filter of the hook (TC_ACT_UNSPEC).
  */
 #include <stdbool.h>
@@ -26,13 +26,10 @@
 #define IPV6_FRAGMENT_OFFSET 0xfff8
 #define IPV6_MORE_FRAGMENTS 0x0001
 
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, 1);
-    __uint(map_flags, BPF_F_RDONLY_PROG);
-    __type(key, __u32);
-    __type(value, struct dropper_configuration);
-} configuration SEC(".maps");
+/* Set before loading, and frozen then: the kernel knows the values, and leaves out what other models and
+ * filters need, so that it verifies the program much faster. The compiler must not know them, so they are not
+ * const. */
+struct dropper_configuration configuration SEC(DROPPER_CONFIGURATION);
 
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -288,20 +285,29 @@ static __always_inline struct turn turn_of(dropper_state before) {
     return (struct turn){.n = DROPPER_STATE_PACKETS(before), .bad = before & DROPPER_STATE_BAD};
 }
 
-static __always_inline struct turn next_turn(dropper_state *advancing,
-                                             const struct dropper_configuration *configured) {
-    if (configured->model == DROPPER_MODEL_GILBERT_ELLIOTT) {
-        dropper_state before = *(volatile dropper_state *)advancing;
+static __always_inline dropper_state after_packet(dropper_state before) {
+    struct turn turn = turn_of(before);
+
+    return (turn.n + 1) * DROPPER_STATE_PACKET + losses_next(&configuration.losses, turn.n, turn.bad);
+}
+
+/* The same for tries after the first. Neither inlined nor static, so the kernel verifies it once, and not for
+ * each try. */
+__noinline dropper_state after_packet_again(dropper_state before) {
+    return after_packet(before);
+}
+
+static __always_inline struct turn next_turn(dropper_state *advancing) {
+    if (configuration.model == DROPPER_MODEL_GILBERT_ELLIOTT) {
+        dropper_state before = *(volatile dropper_state *)advancing, after = after_packet(before);
 
         for (int i = 0; i < TRIES_MAX; i++) {
-            struct turn turn = turn_of(before);
-            bool bad = losses_next(&configured->losses, turn.n, turn.bad);
-            dropper_state after = (turn.n + 1) * DROPPER_STATE_PACKET + bad;
             dropper_state found = __sync_val_compare_and_swap(advancing, before, after);
 
             if (found == before)
-                return turn;
+                return turn_of(before);
             before = found;
+            after = after_packet_again(before);
         }
     }
     return turn_of(__sync_fetch_and_add(advancing, DROPPER_STATE_PACKET));
@@ -395,14 +401,14 @@ static __always_inline bool stands_for_several(const struct __sk_buff *skb) {
 SEC("tc")
 int fecbench_drop(struct __sk_buff *skb) {
     __u32 only = 0;
-    const struct dropper_configuration *configured = bpf_map_lookup_elem(&configuration, &only);
+    const struct dropper_configuration *configured = &configuration;
     struct dropper_counters *counted = bpf_map_lookup_elem(&counters, &only);
     dropper_state *advancing = bpf_map_lookup_elem(&state, &only);
     const struct plain_headers *headers = plain(skb);
     struct turn turn;
     bool matched;
 
-    if (!configured || !counted || !advancing) /* never: for the verifier */
+    if (!counted || !advancing) /* never: for the verifier */
         return TC_ACT_UNSPEC;
 
     if (headers) {
@@ -423,7 +429,7 @@ int fecbench_drop(struct __sk_buff *skb) {
     if (stands_for_several(skb))
         count(&counted->gso);
 
-    turn = next_turn(advancing, configured);
+    turn = next_turn(advancing);
     if (!lost(turn, configured))
         return TC_ACT_UNSPEC;
     record(turn.n);

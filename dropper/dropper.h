@@ -47,7 +47,10 @@ enum dropper_family {
     DROPPER_FAMILY_IPV6 = 6,
 };
 
-/* The one value of the map `configuration`; the program only reads it. */
+/* The section of the one value of the type below, and the name of its map: libbpf freezes what it loads of
+ * sections that begin so. */
+#define DROPPER_CONFIGURATION ".rodata.config"
+
 struct dropper_configuration {
     struct losses losses;
     __u64 pattern_length; /* packets, or slots */
