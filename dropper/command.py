@@ -77,6 +77,8 @@ class Verdicts:
     recorded: int
     """How many of them the bitmap has."""
     bitmap: bytes
+    counters: Counters
+    """Read last."""
     arrivals_ns: NDArray[np.uint64] | None = None
     """When each of these arrived, since packet 0, shape (recorded,); None if the clock decides nothing."""
 
@@ -147,7 +149,7 @@ def show(attachment: Attachment) -> Counters:
 
 
 def log(attachment: Attachment) -> Verdicts:
-    """The recorded verdicts so far."""
+    """The recorded verdicts so far, with the counters."""
     document = _run("log", attachment, [])
     verdicts = np.zeros(document["recorded"], dtype=np.bool_)
     verdicts[np.array(document["dropped"], dtype=np.int64)] = True
@@ -156,6 +158,7 @@ def log(attachment: Attachment) -> Verdicts:
         document["packets"],
         document["recorded"],
         pack(verdicts),
+        Counters(**document["counters"]),
         None if arrivals is None else np.array(arrivals, dtype=np.uint64),
     )
 

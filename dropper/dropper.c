@@ -108,6 +108,13 @@ static void read_all_counters(const struct attached *attached, struct counter co
         counters[i] = all[i];
 }
 
+static void print_counters(const struct counter counters[COUNTERS]) {
+    printf(", \"counters\": {");
+    for (int i = 0; i < COUNTERS; i++)
+        printf("%s\"%s\": %" PRIu64, i ? ", " : "", counters[i].name, counters[i].value);
+    putchar('}');
+}
+
 static void show_json(const struct place *place, const struct attached *attached,
                       const struct dropper_configuration *configuration,
                       const struct counter counters[COUNTERS]) {
@@ -126,10 +133,8 @@ static void show_json(const struct place *place, const struct attached *attached
     printf(", \"filter\": {\"family\": \"%s\", \"protocol\": \"%s\", \"port\": ", family_name(configuration),
            protocol_name(configuration));
     printf(configuration->port ? "%u}" : "null}", configuration->port);
-    printf(", \"counters\": {");
-    for (int i = 0; i < COUNTERS; i++)
-        printf("%s\"%s\": %" PRIu64, i ? ", " : "", counters[i].name, counters[i].value);
-    printf("}}\n");
+    print_counters(counters);
+    printf("}\n");
 }
 
 static double probability_of(uint64_t threshold) {
@@ -189,6 +194,7 @@ static void run_log(const struct request *request, const struct place *place) {
     uint64_t packets = read_packets(&attached);
     struct verdicts verdicts = read_verdicts(&attached, packets);
     const uint64_t *arrivals = read_arrivals(&attached);
+    struct counter counters[COUNTERS];
 
     if (!request->json) {
         print_ranges(stdout, &verdicts);
@@ -205,6 +211,8 @@ static void run_log(const struct request *request, const struct place *place) {
             printf(n ? ", %" PRIu64 : "%" PRIu64, arrivals[n]);
         printf("]");
     }
+    read_all_counters(&attached, counters);
+    print_counters(counters);
     printf("}\n");
 }
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import threading
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -22,11 +23,17 @@ def run_inside(netns_path: str, work: Callable[[], Result]) -> Result:
     Programs that it starts are in the namespace too. Raises OSError if the namespace can't be entered.
     """
 
-    def enter_and_work() -> Result:
+    return run_inside_each([(netns_path, work)])[0]
+
+
+def run_inside_each(works: Iterable[tuple[str, Callable[[], Result]]]) -> list[Result]:
+    """The same for works that each have a namespace, side by side."""
+
+    def enter_and_work(netns_path: str, work: Callable[[], Result]) -> Result:
         enter(netns_path)
         return work()
 
-    return _in_thread(enter_and_work)
+    return run_in_parallel(partial(enter_and_work, *each) for each in works)
 
 
 def enter(netns_path: str) -> None:
@@ -42,7 +49,7 @@ def run_in_new(work: Callable[[], Result]) -> Result:
         _check(_libc.unshare(_CLONE_NEWNET), "unshare the network namespace")
         return work()
 
-    return _in_thread(unshare_and_work)
+    return run_in_parallel([unshare_and_work])[0]
 
 
 def run_in_parallel(works: Iterable[Callable[[], Result]]) -> list[Result]:
@@ -93,10 +100,6 @@ class _Outcome(threading.Thread, Generic[Result]):
         if self._error is not None:
             raise self._error
         return self._values[0]
-
-
-def _in_thread(work: Callable[[], Result]) -> Result:
-    return run_in_parallel([work])[0]
 
 
 def _check(status: int, attempt: str) -> None:

@@ -9,9 +9,11 @@ is left out, since it overwrites sysctls of the machine.
 import logging
 import os
 import signal
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Iterator, Mapping
 from functools import partial
 
+import mininet.net
 from mininet.link import Intf
 from mininet.net import Mininet
 from mininet.node import Host as MininetHost
@@ -20,12 +22,48 @@ from fecbench.topologies import tcp
 from fecbench.topologies.carrier import ensure_carrier
 from fecbench.topologies.layout import Layout, Port
 from fecbench.topologies.link import MTU
-from fecbench.topologies.namespace import run_in_parallel, run_inside, run_tool
+from fecbench.topologies.namespace import (
+    run_in_new,
+    run_in_parallel,
+    run_inside,
+    run_inside_each,
+    run_tool,
+)
 from fecbench.topologies.offloads import switch_off_merging
 from fecbench.topologies.sysctls import QUIET_SYSCTLS, ROUTER_SYSCTLS, write_sysctls
 
 # Mininet has made its own logger the class of all to come, which print on standard error by themselves.
 logging.setLoggerClass(logging.Logger)
+# It asks grep, for each network.
+mininet.net.numCores = os.cpu_count
+
+
+class _Node(MininetHost):  # type: ignore[misc]
+    """A node whose namespace is held by a process that does nothing. Mininet's own is a shell, which takes
+    much longer to start: here it comes when it is asked for."""
+
+    def __init__(self, name: str, sysctls: Mapping[str, str], **of_mininet: object) -> None:
+        self._sysctls = sysctls
+        super().__init__(name, **of_mininet)
+
+    def startShell(self, _: None = None) -> None:  # called by the constructor
+        self._holder = run_in_new(self._hold)
+        self.pid = self._holder.pid
+
+    def _hold(self) -> "subprocess.Popen[bytes]":
+        write_sysctls(self._sysctls)
+        return subprocess.Popen(["cat"], stdin=subprocess.PIPE, start_new_session=True)
+
+    def open_shell(self) -> None:
+        """For Mininet's command line. Idempotent."""
+        if self.shell is None:
+            self.inNamespace = False  # else the shell makes one more
+            super().startShell(f"-cda{self.pid}")
+
+    def cleanup(self) -> None:
+        self._holder.kill()
+        self._holder.communicate()
+        super().cleanup()
 
 
 class _ConfiguredInterface(Intf):  # type: ignore[misc]
@@ -57,6 +95,11 @@ class Network:
             self.close()
             raise
 
+    def open_shells(self) -> None:
+        """A shell in each node, for Mininet's command line. Idempotent."""
+        for node in self.mininet.hosts:
+            node.open_shell()
+
     def pid(self, node: str) -> int:
         return int(self.mininet[node].pid)
 
@@ -64,22 +107,24 @@ class Network:
         return f"/proc/{self.pid(node)}/ns/net"
 
     def lay_cables(self) -> None:
-        by_node: dict[str, list[str]] = {}
-        for cable in self.layout.cables:
-            near, far = cable.near, cable.far
-            by_node.setdefault(near.node, []).append(
-                f"link add {near.interface} address {near.mac} mtu {MTU} type veth"
-                f" peer name {far.interface} address {far.mac} mtu {MTU} netns {self.pid(far.node)}"
-            )
-        run_in_parallel(partial(self._ip, node, commands) for node, commands in by_node.items())
+        first, *_ = self.layout.nodes  # whichever: each end is made where it belongs
+        self._ip(first, [self._cable(cable.near, cable.far) for cable in self.layout.cables])
+
+    def _cable(self, near: Port, far: Port) -> str:
+        return (
+            f"link add {near.interface} address {near.mac} mtu {MTU} netns {self.pid(near.node)} type veth"
+            f" peer name {far.interface} address {far.mac} mtu {MTU} netns {self.pid(far.node)}"
+        )
 
     def configure(self) -> None:
         """Addresses, permanent neighbours, routes, rules, offloads; afterwards every interface carries
         frames."""
-        run_in_parallel(partial(self._configure, node) for node in self.layout.nodes)
-        for node in self.layout.nodes:
-            run_inside(self.netns_path(node), partial(ensure_carrier, self.layout.interfaces(node)))
-        for node in self.layout.nodes:
+        nodes = self.layout.nodes
+        run_inside_each((self.netns_path(node), partial(self._configure, node)) for node in nodes)
+        run_inside_each(
+            (self.netns_path(node), partial(ensure_carrier, self.layout.interfaces(node))) for node in nodes
+        )
+        for node in nodes:
             for port, _ in self.layout.ports(node):
                 _ConfiguredInterface(port, self.mininet[node])
 
@@ -112,14 +157,14 @@ class Network:
                 yield f"{network} via {hop} table {table}"
 
     def _start(self, node: str) -> None:
-        self.mininet.addHost(node, ip=None)
         sysctls = ROUTER_SYSCTLS if node in self.layout.routers else QUIET_SYSCTLS
-        run_inside(self.netns_path(node), partial(write_sysctls, sysctls))
+        self.mininet.addHost(node, cls=_Node, ip=None, sysctls=sysctls)
 
     def _ip(self, node: str, commands: list[str]) -> None:
-        run_inside(self.netns_path(node), partial(run_tool, ["ip", "-batch", "-"], commands))
+        run_inside(self.netns_path(node), partial(_run_ip, commands))
 
     def _configure(self, node: str) -> None:
+        """In the namespace of the calling thread, which is the node's."""
         ports = self.layout.ports(node)
         commands = ["link set lo up"]
         for own, peer in ports:
@@ -131,5 +176,10 @@ class Network:
         sources = enumerate(self.layout.rules.get(node, {}), start=1)
         commands += [f"rule add from {source} lookup {table}" for table, source in sources]
         commands += [f"route add {route}" for route in self._routes(node)]
-        self._ip(node, commands)
-        run_inside(self.netns_path(node), partial(switch_off_merging, self.layout.interfaces(node)))
+        _run_ip(commands)
+        switch_off_merging(self.layout.interfaces(node))
+
+
+def _run_ip(commands: list[str]) -> None:
+    """In the namespace of the calling thread."""
+    run_tool(["ip", "-batch", "-"], commands)

@@ -148,9 +148,9 @@ class Topology:
         """The first pair's."""
         return self.pairs[0].server
 
-    @property
     def mininet(self) -> Any:
-        """The Mininet object, for its command line."""
+        """The Mininet object, with a shell in each node, for its command line."""
+        self._network.open_shells()
         return self._network.mininet
 
     @property

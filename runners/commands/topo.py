@@ -99,13 +99,13 @@ def _run_commands(network: Topology) -> None:
     if sys.stdin.isatty():
         import readline  # noqa: F401  (line editing for input(), by being there)
 
-        CLI(network.mininet)
+        CLI(network.mininet())
         return
     # While a command runs, the command line hands it what comes in on its own standard input: the commands to
     # follow must come from elsewhere.
     silent, unused = os.pipe()
     with os.fdopen(silent) as silence, os.fdopen(unused, "w"):
-        CLI(network.mininet, stdin=silence, script="/dev/stdin")
+        CLI(network.mininet(), stdin=silence, script="/dev/stdin")
 
 
 def _print_report(name: str, report: LinkReport) -> None:

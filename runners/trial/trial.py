@@ -80,8 +80,8 @@ def _attach_droppers(task: Task, topology: Topology) -> dict[tuple[str, Directio
 
 
 def _read_dropper(where: Attachment) -> DropperOutcome:
-    counters = dropper_command.show(where)
     verdicts = dropper_command.log(where)
+    counters = verdicts.counters
     if verdicts.packets != counters.seen:
         raise DropperError(f"{where.interface}: {counters.seen} packets seen, {verdicts.packets} in the log")
     arrivals = None if verdicts.arrivals_ns is None else verdicts.arrivals_ns.astype("<u8").tobytes()

@@ -139,8 +139,8 @@ def test_a_trial_drops_what_the_oracle_says() -> None:
 def test_log_that_is_not_as_long_as_the_count_is_an_error(
     logged: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dropper_command, "show", lambda _: SimpleNamespace(seen=3))
-    monkeypatch.setattr(dropper_command, "log", lambda _: SimpleNamespace(packets=logged))
+    log = SimpleNamespace(packets=logged, counters=SimpleNamespace(seen=3))
+    monkeypatch.setattr(dropper_command, "log", lambda _: log)
     with pytest.raises(DropperError, match=f"x0: 3 packets seen, {logged} in the log"):
         trial._read_dropper(SimpleNamespace(interface="x0"))  # type: ignore[arg-type]
 
