@@ -18,6 +18,7 @@ from fecbench.dropper.command import COMMAND
 from fecbench.results.store.postgresql_url import without_secrets
 from fecbench.runners.implementations.implementation import DECLARATION, EngineName, Implementation
 from fecbench.runners.probe import output_of, sha256_of
+from fecbench.runners.sandbox import priority
 from fecbench.runners.trial import confinement
 from fecbench.topologies.programs import CLOCK, WIRE
 
@@ -146,6 +147,12 @@ def of_programs(implementations: Collection[Implementation], engine: EngineName 
     }
 
 
+def _priority() -> str:
+    """That of endpoints."""
+    with priority.ahead_of_others() as granted:
+        return "real time" if granted else "ordinary"
+
+
 def collect(
     implementations: Collection[Implementation], link: str, engine: EngineName = "local"
 ) -> dict[str, Any]:
@@ -163,5 +170,6 @@ def collect(
         "libraries": libraries(),
         "link": link,
         "confinement": confinement.of_this_machine() if engine == "local" else confinement.of_simulators(),
+        **({"priority": _priority()} if engine == "local" else {}),
         **of_programs(implementations, engine),
     }

@@ -4,7 +4,6 @@ import json
 import shlex
 import tomllib
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -31,7 +30,7 @@ from fecbench.runners.engines.admission import parse_jobs
 from fecbench.runners.implementations.implementation import EngineName
 from fecbench.runners.implementations.revisions import build_of
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.sandbox import isolation, priority
+from fecbench.runners.sandbox import isolation
 from fecbench.runners.tasks.task import VIRTUAL
 
 RECOVERY = Path("recovery")
@@ -102,8 +101,7 @@ def compare(
             60 * minutes,
             lambda info: gate.settled(database, info, count, limit_s),
         )
-        with nullcontext() if name == "virtual" else priority.ahead_of_others():
-            info = run_here(wanted, database, plan)
+        info = run_here(wanted, database, plan)
         found = gate.answer(database, info, count, limit_s, plan.share)
         commands = partial(_replays, db, builds)
         document = {**gate.document(found, commands), "ended": plan.why}

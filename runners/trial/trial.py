@@ -11,6 +11,7 @@ import fecbench.topologies.network  # noqa: F401  Mininet: a process that runs m
 from fecbench.dropper import command as dropper_command
 from fecbench.dropper.command import Attachment, DropperError, Filter
 from fecbench.dropper.parameters import loss_model
+from fecbench.runners.sandbox import priority
 from fecbench.runners.sandbox.rights import OPEN_FILES
 from fecbench.runners.tasks.outcome import DropperOutcome, Outcome
 from fecbench.runners.tasks.task import VIRTUAL, Task
@@ -54,7 +55,9 @@ def _run(task: Task, site: Site, first_user: int, outcome: Outcome, phases: Phas
         with phases("droppers"):
             droppers = _attach_droppers(task, network)
         captures = _start_captures(task, site, network) if task.capture else []
-        timing = run_endpoints(task, site, first_user, network, outcome, phases)
+        # Endpoints, and what watches them. That a trial is set up keeps nobody's endpoints from running.
+        with priority.ahead_of_others():
+            timing = run_endpoints(task, site, first_user, network, outcome, phases)
         with phases("results"):
             # Frozen first: no packet moves while the counters of the links and of the droppers are read.
             outcome.links = network.finish()

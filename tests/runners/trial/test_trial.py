@@ -135,6 +135,13 @@ def test_a_trial_drops_what_the_oracle_says() -> None:
     assert down.counters.dropped == predicted.sum() > 0
 
 
+def test_endpoints_run_ahead_of_ordinary_programs() -> None:
+    tell = "import os, sys; print(os.sched_getscheduler(0) == os.SCHED_RR, file=sys.stderr)\n"
+    finished, _ = run(client=tell + CLIENT, server=tell + SERVER)
+    said = {name: endpoint.stderr for name, endpoint in finished.outcome.endpoints.items()}
+    assert said == {"client": "True\n", "server": "True\n"}
+
+
 @pytest.mark.parametrize("logged", [2, 4])
 def test_log_that_is_not_as_long_as_the_count_is_an_error(
     logged: int, monkeypatch: pytest.MonkeyPatch
