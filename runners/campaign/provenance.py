@@ -147,12 +147,6 @@ def of_programs(implementations: Collection[Implementation], engine: EngineName 
     }
 
 
-def _priority() -> str:
-    """That of endpoints."""
-    with priority.ahead_of_others() as granted:
-        return "real time" if granted else "ordinary"
-
-
 def collect(
     implementations: Collection[Implementation], link: str, engine: EngineName = "local"
 ) -> dict[str, Any]:
@@ -170,6 +164,6 @@ def collect(
         "libraries": libraries(),
         "link": link,
         "confinement": confinement.of_this_machine() if engine == "local" else confinement.of_simulators(),
-        **({"priority": _priority()} if engine == "local" else {}),
+        **({"priority": "real time" if priority.is_granted() else "ordinary"} if engine == "local" else {}),
         **of_programs(implementations, engine),
     }

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from fecbench.runners.refusal import Refusal
+from fecbench.runners.sandbox import priority
 from fecbench.runners.tasks.task import Task
 
 Jobs = int | Literal["auto"]
@@ -31,8 +32,8 @@ TRIALS_PER_CORE = 6
 # What a trial takes before any was measured, in cores: set-up and waiting, and all that handles packets.
 CORES_PER_ENDPOINT = 0.03
 CORES_PER_MBPS = 0.01
-# Setting a trial up, the start of a worker included, before any was measured.
-SETUP_S = 0.6
+# What a trial takes in all, the start of a worker included, before any was measured; s of CPU.
+CPU_S = 0.6
 LEARNING_RATE = 0.1
 BACK_OFF = 0.6
 RECOVERY = 0.02
@@ -48,8 +49,6 @@ class Ended:
     duration_s: float
     cpu_s: float
     """Of all its processes."""
-    overhead_s: float
-    """Of the duration, what is not the client's time."""
     disturbed: bool
     """The harness cannot vouch for it."""
 
@@ -93,16 +92,17 @@ class Auto:
     """As many trials as do not disturb each other; always at least one."""
 
     def __init__(
-        self, cores: int, clock: Callable[[], float], processor_time: Callable[[], ProcessorTime]
+        self, cores: int, clock: Callable[[], float], processor_time: Callable[[], ProcessorTime] | None
     ) -> None:
+        """`processor_time` is None where endpoints run ahead of others, so that it does not matter."""
         self._cores = cores
         self._clock = clock
         self._processor_time = processor_time
         self._window_began = clock()
-        self._at_window = processor_time()
+        self._at_window = processor_time() if processor_time else ProcessorTime(0, 0)
         self._idle_share = 1.0
         self._last_began = -math.inf
-        self._setup_s = SETUP_S
+        self._cpu_s = CPU_S
         self._cost_factor = 1.0  # measured cost ÷ expected cost
         self._throttle = 1.0
         self._backed_off_at = -math.inf
@@ -112,7 +112,7 @@ class Auto:
             return 0.0
         if not self._fits(task, running):
             return math.inf
-        return max(self._until_set_up_s(), self._until_idle_s())
+        return max(self._until_afforded_s(), self._until_idle_s())
 
     def began(self) -> None:
         self._last_began = self._clock()
@@ -120,7 +120,7 @@ class Auto:
     def ended(self, trial: Ended) -> None:
         measured = trial.cpu_s / trial.duration_s / expected_cores(trial.task)
         self._cost_factor += LEARNING_RATE * (measured - self._cost_factor)
-        self._setup_s += LEARNING_RATE * (trial.overhead_s - self._setup_s)
+        self._cpu_s += LEARNING_RATE * (trial.cpu_s - self._cpu_s)
         if not trial.disturbed:
             self._throttle = min(1.0, self._throttle + RECOVERY)
         elif trial.begun > self._backed_off_at:  # one that began earlier has been answered already
@@ -132,11 +132,14 @@ class Auto:
         limit = self._throttle * self._cores
         return cost <= BUSY_SHARE * limit and len(running) + 1 <= TRIALS_PER_CORE * limit
 
-    def _until_set_up_s(self) -> float:
-        """Set-up is nearly all of a trial's CPU: one at a time takes one of two cores."""
-        return max(0.0, self._last_began + 2 * self._setup_s / self._cores - self._clock())
+    def _until_afforded_s(self) -> float:
+        """Nearly all of a short trial's CPU is its set-up: they are spread, and not begun together."""
+        cores = BUSY_SHARE * self._throttle * self._cores
+        return max(0.0, self._last_began + self._cpu_s / cores - self._clock())
 
     def _until_idle_s(self) -> float:
+        if self._processor_time is None:
+            return 0.0
         now = self._clock()
         if now - self._window_began >= IDLE_WINDOW_S:
             reading = self._processor_time()
@@ -178,5 +181,6 @@ def parse_jobs(option: str, text: str) -> Jobs:
 def admission(jobs: Jobs) -> Admission:
     """The admission that a user asked for, for this machine."""
     if jobs == "auto":
-        return Auto(len(os.sched_getaffinity(0)), time.monotonic, processor_time)
+        others = None if priority.is_granted() else processor_time
+        return Auto(len(os.sched_getaffinity(0)), time.monotonic, others)
     return AtMost(jobs)

@@ -210,7 +210,6 @@ class NamespaceEngine:
                 begun=done.errand.begun,
                 duration_s=done.duration_s,
                 cpu_s=done.cpu_s,
-                overhead_s=finished.overhead_s,
                 disturbed=not valid,
             )
         )

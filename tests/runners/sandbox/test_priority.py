@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from fecbench.runners.sandbox.priority import PRIORITY, ahead_of_others
+from fecbench.runners.sandbox.priority import PRIORITY, ahead_of_others, is_granted
 
 TELL = "import os; print(os.sched_getscheduler(0) == os.SCHED_RR, os.sched_getparam(0).sched_priority)"
 
@@ -18,6 +18,7 @@ def of_a_child() -> str:
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: takes real-time priority")
 def test_what_is_started_meanwhile_runs_ahead_and_nothing_afterwards() -> None:
     before = os.sched_getscheduler(0)
+    assert is_granted()
     with ahead_of_others():
         assert of_a_child() == f"True {PRIORITY}\n"
     assert os.sched_getscheduler(0) == before
@@ -30,5 +31,6 @@ def test_where_it_is_not_allowed_nothing_changes(monkeypatch: pytest.MonkeyPatch
 
     before = os.sched_getscheduler(0)
     monkeypatch.setattr(os, "sched_setscheduler", refuse)
+    assert not is_granted()
     with ahead_of_others():
         assert os.sched_getscheduler(0) == before
