@@ -7,6 +7,7 @@
 # make test-netem  the netem backend on kernels that have netem: its tests, and trials compared with wire's
 # make test-virtual  trials of the whole harness in a kernel whose clock leaps, compared with the virtual engine's
 # make breaks which test notices each fault of tests/breaks; BREAKS="…" chooses, WHOLE=1 tries the survivors on all tests
+# make fuzz   hostile bytes for what reads files and lines of others; TARGETS="…" chooses, RUNS=… of each
 # make fresh  both commands of the README on a bare Debian 12, in namespaces of its own
 # make findings  the papers' claims, judged from notebooks/samples, into docs/findings
 # make lint   the checks of form; make lint-on-demand, test-on-demand: those of the stacks that build-all builds
@@ -47,7 +48,7 @@ C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h'
 PROCESSES := $(shell cores=$$(nproc); echo $$((cores < 3 ? cores + 1 : 4)))
 NOT_OTHERS := $(OTHERS:%=--extend-exclude %)
 
-.PHONY: demo test test-slow test-netem test-virtual fresh build build-all bench breaks findings lint packages environment go parts wheel site lab lock clean
+.PHONY: demo test test-slow test-netem test-virtual fresh build build-all bench breaks fuzz findings lint packages environment go parts wheel site lab lock clean
 
 # What another fecbench has run stays, under another name.
 # Status 1 says that some trials are not ok, or that virtual and emulated ones differ: the report tells which, so it is
@@ -100,6 +101,14 @@ build: packages environment go parts
 breaks: build
 	@$(VENV)/bin/python tests/breaks/run.py $(if $(WHOLE),--whole) $(BREAKS)
 
+# Atheris has wheels for few platforms: it has an environment of its own, which sees all of the other.
+FUZZ := .build/fuzz
+RUNS := 100000
+fuzz: environment
+	@[ -e $(FUZZ)/complete ] || { $(VENV)/bin/python -m venv $(FUZZ) && \
+	    $(FUZZ)/bin/pip install --quiet --disable-pip-version-check atheris==3.0.0 && $(call SEES_ALL,$(FUZZ)); }
+	@$(FUZZ)/bin/python -m tests.fuzz --runs $(RUNS) $(TARGETS)
+
 # What setuptools keeps in build/ of an earlier wheel would be in this one.
 wheel: environment
 	@rm -rf build
@@ -117,13 +126,15 @@ site: build
 	@$(VENV)/bin/python docs/site/build.py $(OUT)/site demo=$(OUT)/site/demo.sqlite never-harms=$(OUT)/site/never-harms.sqlite
 	@echo "site  $(OUT)/site/html/index.html"
 
+# Has the environment of this folder see all of the other, and be complete.
+SEES_ALL = echo "import site; site.addsitedir('$$(echo $(CURDIR)/$(VENV)/lib/python*/site-packages)')" \
+	    >$$(echo $(1)/lib/python*/site-packages)/fecbench.pth && touch $(1)/complete
+
 # JupyterLab is large, and only this needs it: it has an environment of its own, which sees all of the other.
 LAB := .build/lab
 lab: environment
 	@[ -e $(LAB)/complete ] || { $(VENV)/bin/python -m venv $(LAB) && \
-	    $(LAB)/bin/pip install --quiet --disable-pip-version-check 'jupyterlab>=4.4' && \
-	    echo "import site; site.addsitedir('$$(echo $(CURDIR)/$(VENV)/lib/python*/site-packages)')" \
-	        >$$(echo $(LAB)/lib/python*/site-packages)/fecbench.pth && touch $(LAB)/complete; }
+	    $(LAB)/bin/pip install --quiet --disable-pip-version-check 'jupyterlab>=4.4' && $(call SEES_ALL,$(LAB)); }
 	@mkdir -p $(OUT)
 	@for sample in notebooks/samples/*.sqlite.xz; do database=$(OUT)/$$(basename $$sample .xz); \
 	    [ -e $$database ] || xz --decompress --stdout $$sample >$$database || exit 1; done

@@ -96,7 +96,7 @@ def _whole_numbers(content: bytes) -> Trace | None:
         for column in columns.values():
             column.flags.writeable = False  # so that a trace needs no copy
         return Trace(**columns)
-    except (pa.ArrowException, TraceError):
+    except (pa.ArrowException, UnicodeDecodeError, TraceError):
         return None
 
 
@@ -117,7 +117,7 @@ def _parquet(content: bytes) -> Trace:
             if not pa.types.is_integer(table[name].type) or table[name].null_count:
                 raise TraceError(f"{name} must have a whole number in each row")
         columns = {name: table[name].cast(pa.int64()).to_numpy() for name in names}
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         why = str(error).partition(". ")[0].splitlines()[0]
         raise TraceError(f"is no Parquet that can be read: {why[:80]}") from None
     for column in columns.values():

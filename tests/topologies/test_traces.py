@@ -191,6 +191,7 @@ BAD = {
     "too fast": (b"keep_us,rate_bps\n5,999999999999\n", "rate_bps = 999999999999"),
     "nothing carried": (b"keep_us,rate_bps\n5,0\n", "never carries anything"),
     "no text": (b"\xff\xfe\x00", "is no text"),
+    "no text as a heading": (b"\xc8\xf5\n5\n", "is no text"),
 }
 
 

@@ -171,6 +171,8 @@ def _of_template(
     media, scale = attributes.get("media"), _number(read, attributes.get("timescale", "1"))
     if media is None:
         raise read.refuse("a SegmentTemplate has no media")
+    if scale <= 0:
+        raise read.refuse(f"a SegmentTemplate has timescale {scale}: it must be above 0")
     segments = list(_timeline(read, described, attributes, scale, length_s))
     fields = {
         "RepresentationID": representation.get("id") or "",
@@ -196,10 +198,11 @@ def _timeline(
             raise read.refuse(
                 "a SegmentTemplate has neither a SegmentTimeline nor a duration, or its period none"
             )
-        count = int(length_s * scale / duration + 0.999)
+        count = length_s * scale / duration
         if count > MOST_SEGMENTS:
-            raise read.refuse(f"has {count} segments: {MOST_SEGMENTS} are the most")
-        yield from (_Segment(first + n, n * duration, duration) for n in range(count))
+            raise read.refuse(f"has {count:.0f} segments: {MOST_SEGMENTS} are the most")
+        numbers = range(max(1, int(count + 0.999)))
+        yield from (_Segment(first + n, n * duration, duration) for n in numbers)
         return
     number, time, usual = first, 0, 0
     for each in timeline.findall("S"):

@@ -120,6 +120,14 @@ HOSTILE = {
     "negative": (mpd(lambda _: TIMELINE.replace('d="2000"', 'd="-1"')), "d = -1"),
     "no number": (mpd(lambda _: TIMELINE.replace('d="2000"', 'd="2e3"')), "'2e3' is no whole number"),
     "range": (mpd(lambda name: ranges(name).replace("0-", "9999-", 1)), "is no range of bytes"),
+    "no seconds": (
+        mpd(lambda _: "", '<SegmentTemplate media="$Number$" duration="4" timescale="0"/>'),
+        "has timescale 0: it must be above 0",
+    ),
+    "for ever": (
+        template("low-00$Number$.m4s").replace("PT5.5S", f"PT{'9' * 400}S"),
+        "has inf segments",
+    ),
     "no size": (FORMS["template with numbers"].replace('width="320"', 'width="0"'), "levels.0.width"),
     "nothing": (mpd(lambda _: ""), "has no SegmentTemplate, SegmentList or index"),
 }

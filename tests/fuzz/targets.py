@@ -1,0 +1,201 @@
+"""What is fuzzed: a function of bytes, and bytes that it takes to begin with."""
+
+import io
+import json
+import struct
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from fecbench import designs
+from fecbench.checkout import REPOSITORY
+from fecbench.dropper import recordings
+from fecbench.errors import BadInput, Failed
+from fecbench.runners.implementations import implementation
+from fecbench.runners.tasks import series
+from fecbench.runners.tasks.series import SeriesError
+from fecbench.runners.trial import own_report
+from fecbench.runners.trial.endpoint import Endpoint
+from fecbench.runners.workloads.page import graph, har
+from fecbench.runners.workloads.page.graph import Page
+from fecbench.runners.workloads.video import ladder, mpd
+from fecbench.topologies import link_traces
+from fecbench.topologies.trace import Trace
+
+REFUSALS = (BadInput, Failed, SeriesError)
+"""How bytes may be refused."""
+
+MOST_TRIALS = 2_000
+"""Of a design that is planned: larger ones only take longer."""
+
+_FOLDER = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
+
+
+@dataclass(frozen=True)
+class Target:
+    read: Callable[[bytes], object]
+    seeds: Callable[[], Iterator[bytes]]
+
+
+def _of_file(name: str, read: Callable[[Path], object]) -> Callable[[bytes], object]:
+    path = _FOLDER / name
+
+    def written(data: bytes) -> object:
+        path.write_bytes(data)
+        return read(path)
+
+    return written
+
+
+def _files(pattern: str) -> Callable[[], Iterator[bytes]]:
+    return lambda: (path.read_bytes() for path in sorted(REPOSITORY.glob(pattern)))
+
+
+def _texts(*texts: str) -> Callable[[], Iterator[bytes]]:
+    return lambda: (text.encode() for text in texts)
+
+
+def _plan(path: Path) -> None:
+    design = designs.load(path)
+    if design.trial_count <= MOST_TRIALS:
+        design.plan()
+
+
+def _trace(path: Path) -> None:
+    _same_again(link_traces.read(path)[0], path)
+
+
+def _trace_of_parquet(path: Path) -> None:
+    link_traces.read(path)
+
+
+def _parquet() -> Iterator[bytes]:
+    written = io.BytesIO()
+    parquet.write_table(pa.table({"keep_us": [100, 200]}), written)
+    yield written.getvalue()
+
+
+def _of_format(kind: str) -> Callable[[Path], None]:
+    return lambda path: _same_again(link_traces.imported(kind, path), path)
+
+
+def _same_again(trace: Trace, path: Path) -> None:
+    path.write_text(link_traces.text_of(trace))
+    assert link_traces.read(path)[0] == trace
+
+
+def _page(path: Path) -> None:
+    _page_again(graph.load(path), path)
+
+
+def _har(path: Path) -> None:
+    _page_again(har.page_from(path), path)
+
+
+def _page_again(page: Page, path: Path) -> None:
+    path.write_text(page.text())
+    assert graph.load(path) == page
+    graph.demand(graph.stored(path)["graph"])
+
+
+def _losses(path: Path) -> None:
+    recordings.drop_list(recordings.read(path))
+
+
+def _capture(path: Path) -> None:
+    for sequence in (recordings.Sequence(0, 4), recordings.Sequence(1, 1)):
+        recordings.drop_list(recordings.read(path, sequence=sequence))
+
+
+def _lines(data: bytes) -> None:
+    """What an endpoint prints, in two pieces."""
+    process = subprocess.Popen(["true"], start_new_session=True)
+    process.wait()
+    for cut in (0, len(data) // 2):
+        endpoint = Endpoint("client", process)
+        endpoint.exit_code = 0  # it is never killed
+        endpoint.hear = lambda _: None
+        endpoint.take_stdout(data[:cut])
+        endpoint.take_stdout(data[cut:])
+        if "\n" in endpoint.complaint:
+            raise AssertionError(endpoint.complaint)
+
+
+def _pcap() -> Iterator[bytes]:
+    udp = struct.pack(">HHHH", 4433, 4434, 12, 0) + b"abcd"
+    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0, b"\x0a\0\0\1", b"\x0a\0\0\2")
+    frame = bytes(12) + b"\x08\x00" + ip + udp
+    yield struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1) + 2 * (
+        struct.pack("<IIII", 1, 0, len(frame), len(frame)) + frame
+    )
+
+
+_QLOG = [
+    {"name": f"transport:packet_{what}", "data": {"header": {"packet_type": "1RTT", "packet_number": number}}}
+    for what, number in (("sent", 0), ("sent", 1), ("lost", 1))
+]
+_ENTRY = {
+    "startedDateTime": "2024-01-01T00:00:00Z",
+    "time": 3,
+    "request": {"url": "https://a/"},
+    "response": {"status": 200, "bodySize": 10},
+}
+_PAGE = {
+    "title": "a",
+    "made_by": "b",
+    "objects": [
+        {"name": "a", "origin": "c", "size_bytes": 9, "parents": [], "processing_ms": 1.5},
+        {"name": "d", "origin": "c", "size_bytes": 9, "parents": ["a"], "processing_ms": 0},
+    ],
+}
+_LADDER = {
+    "title": "a",
+    "made_by": "b",
+    "segment_s": 2.0,
+    "levels": [{"kbps": 235.0, "width": 320, "height": 240, "fps": 24.0, "sizes": [74949, 81291]}],
+}
+_MPD = """<MPD mediaPresentationDuration="PT4S"><Period><AdaptationSet contentType="video">
+<SegmentTemplate timescale="1" duration="2" media="$RepresentationID$-$Number$"/>
+<Representation id="1" bandwidth="1000"/></AdaptationSet></Period></MPD>"""
+
+TARGETS = {
+    "design": Target(_of_file("design.toml", _plan), _files("designs/catalog/*.toml")),
+    "declaration": Target(
+        _of_file("impl.toml", lambda path: implementation.read(path.parent)), _files("quic-impls/*/impl.toml")
+    ),
+    "trace": Target(_of_file("trace.csv", _trace), _texts("1\n2\n5\n", "us,kbps\n100,5\n")),
+    "trace-parquet": Target(_of_file("trace.parquet", _trace_of_parquet), _parquet),
+    **{
+        f"trace-{kind}": Target(
+            _of_file(kind, _of_format(kind)), _texts("0 1\n1 2\n", "1\n2\n", "0,1\n1,5\n")
+        )
+        for kind in link_traces.FORMATS
+    },
+    "losses": Target(
+        _of_file("losses", _losses),
+        _texts(
+            "0,1,1\n0",
+            json.dumps({"traces": [{"events": _QLOG}]}),
+            "\x1e".join(map(json.dumps, ["", *_QLOG])),
+        ),
+    ),
+    "capture": Target(_of_file("capture", _capture), _pcap),
+    "page": Target(_of_file("page.json", _page), _texts(json.dumps(_PAGE))),
+    "har": Target(_of_file("page.har", _har), _texts(json.dumps({"log": {"entries": [_ENTRY]}}))),
+    "ladder": Target(_of_file("video.json", ladder.stored), _texts(json.dumps(_LADDER))),
+    "mpd": Target(_of_file("video.mpd", lambda path: mpd.video_from(path, "fuzz")), _texts(_MPD)),
+    "lines": Target(
+        _lines,
+        _texts('{"event": "ready"}\n{"event": "done", "metrics": {"dct_s": 1.5}}\n', '{"event": "object"}'),
+    ),
+    "series": Target(lambda data: series.table("cwnd", data), _texts("t_s,cwnd_bytes\n0,1\n0.5,2\n")),
+    "report": Target(
+        _of_file(own_report.NAME, lambda path: own_report.read(path.parent)),
+        _texts('{"metrics": {"a": 1}, "series": {"cwnd": {"t_s": [0], "b": [1]}}}'),
+    ),
+}
