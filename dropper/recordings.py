@@ -208,8 +208,8 @@ def _packets_in(file: BinaryIO, path: Path) -> Iterator[Packet]:
     for at_s, frame in reader:
         try:
             packet = _packet_of(frame, link, float(at_s))
-        except (dpkt.Error, IndexError):
-            continue  # a frame that is no whole packet
+        except (dpkt.Error, IndexError, AttributeError):
+            continue  # a frame that is no whole packet; of some, dpkt reads what they have not
         if packet is not None:
             yield packet
 

@@ -138,6 +138,16 @@ def test_captures_that_have_nothing_in_common_are_refused(tmp_path: Path) -> Non
         read(sent, capture(tmp_path / "empty", []))
 
 
+def test_a_frame_that_the_library_cannot_read_is_left_out(tmp_path: Path) -> None:
+    """An IPv6 fragment with options behind its header: dpkt looks for the fragment's offset in them."""
+    fragment, options = bytes([60, 0, 0, 0, 0, 0, 0, 1]), bytes([17, 0, 1, 4, 0, 0, 0, 0])
+    ipv6 = b"\x60\0\0\0" + (16).to_bytes(2, "big") + bytes([44, 64]) + bytes(32) + fragment + options
+    odd = bytes(12) + b"\x86\xdd" + ipv6
+    sent = capture(tmp_path / "sent", [odd, *frames(range(5))])
+    received = capture(tmp_path / "received", [*frames([0, 1, 4]), odd])
+    assert drop_list(read(sent, received)) == "2-3"
+
+
 @pytest.mark.parametrize("text", ["2", "2:", "2:9", "x:2", "-1:2", "2:0"])
 def test_a_place_of_sequence_numbers_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(BadInput, match="must be OFFSET:BYTES"):
