@@ -1,6 +1,6 @@
 """A thousand short trials in one campaign: nothing of harness and workers may grow.
 
-    python -m bench.soak [--jobs N|auto] [--trials N]
+    python -m bench.soak [--engine local|virtual] [--jobs N|auto] [--trials N]
 
 Prints how much memory, how many descriptors, processes, network namespaces and temporary files there are
 while the campaign runs, at first and at last, and ends with 1 if any of them grew or no trial was ok. Takes
@@ -8,12 +8,14 @@ minutes; needs root.
 """
 
 import argparse
+import contextlib
 import os
 import sqlite3
 import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -50,6 +52,7 @@ class Sample:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--engine", choices=("local", "virtual"), default="local")
     parser.add_argument("--jobs", default="1", help="trials at the same time")
     parser.add_argument("--trials", type=from_one, default=1000, help="trials in the campaign, in tens")
     asked = parser.parse_args()
@@ -62,12 +65,13 @@ def main() -> int:
         design.write_text(DESIGN.read_text().replace("repetitions = 100", repetitions))
         command = [str(Path(sys.executable).parent / "fecbench"), "run", "--no-calibrate", str(design)]
         harness = subprocess.Popen(
-            [*command, "--db", str(database), "--jobs", asked.jobs],
+            [*command, "--db", str(database), "--jobs", asked.jobs, "--engine", asked.engine],
             stdout=subprocess.DEVNULL,
             stderr=said.open("w"),
             env={**os.environ, "TMPDIR": str(temporary)},
         )
-        samples = watch(harness, database, temporary)
+        sampled = in_virtual_time if asked.engine == "virtual" else emulated
+        samples = watch(harness, lambda: sampled(harness.pid, database, temporary))
         if harness.returncode not in (0, 1) or not states(database):
             print(said.read_text(), file=sys.stderr)
             return 1
@@ -84,42 +88,58 @@ def main() -> int:
     return 1 if problems else 0
 
 
-def watch(harness: subprocess.Popen[bytes], database: Path, temporary: Path) -> list[Sample]:
-    """Samples until the campaign ends."""
+def watch(harness: subprocess.Popen[bytes], sampled: Callable[[], Sample]) -> list[Sample]:
+    """Samples until the campaign ends, but for moments between two trials or at the end of a process."""
     samples: list[Sample] = []
     while True:
         try:
             harness.wait(SAMPLE_EVERY_S)
             return samples
         except subprocess.TimeoutExpired:
-            if sample := sampled(harness.pid, database, temporary):
-                samples.append(sample)
+            # A process has ended meanwhile, there is none yet, or there are no tables.
+            with contextlib.suppress(
+                FileNotFoundError, ProcessLookupError, ValueError, sqlite3.OperationalError
+            ):
+                samples.append(sampled())
 
 
-def sampled(harness: int, database: Path, temporary: Path) -> Sample | None:
-    """The present state; None between two trials or while a process ends."""
-    try:
-        children = children_of(harness)
-        workers = [child for child in children if b"fecbench.runners.engines.worker" in cmdline(child)]
-        of_workers = [children_of(worker) for worker in workers]
-        busy = sum(1 for trials in of_workers if trials)
-        if not workers:
-            return None
-        everything = [harness, *descendants_of(harness)]
-        namespaces = {Path(f"/proc/{each}/ns/net").readlink() for each in everything}
-        return Sample(
-            trials=sum(states(database).values()),
-            at_once=busy,
-            harness_mib=anonymous_mib(harness),
-            worker_mib=max(map(anonymous_mib, workers)),
-            harness_descriptors=descriptors(harness) - PIPES_OF_A_WORKER * len(workers),
-            worker_descriptors=max(map(descriptors, workers)),
-            processes=1 + len(children) + sum(map(len, of_workers)) - len(workers) - busy,
-            namespaces=max(1, len(namespaces) - NAMESPACES_OF_A_TRIAL * busy),
-            temporary_folders=max(0, sum(1 for _ in temporary.glob("*/trial-*")) - busy),
-        )
-    except (FileNotFoundError, ProcessLookupError, sqlite3.OperationalError):
-        return None  # a process has ended meanwhile, or there are no tables yet
+def emulated(harness: int, database: Path, temporary: Path) -> Sample:
+    """Raises ValueError where there is no worker."""
+    children = children_of(harness)
+    workers = [child for child in children if b"fecbench.runners.engines.worker" in cmdline(child)]
+    of_workers = [children_of(worker) for worker in workers]
+    busy = sum(1 for trials in of_workers if trials)
+    return Sample(
+        trials=sum(states(database).values()),
+        at_once=busy,
+        harness_mib=anonymous_mib(harness),
+        worker_mib=max(map(anonymous_mib, workers)),
+        harness_descriptors=descriptors(harness) - PIPES_OF_A_WORKER * len(workers),
+        worker_descriptors=max(map(descriptors, workers)),
+        processes=1 + len(children) + sum(map(len, of_workers)) - len(workers) - busy,
+        namespaces=max(1, len(namespaces_of(harness)) - NAMESPACES_OF_A_TRIAL * busy),
+        temporary_folders=max(0, sum(1 for _ in temporary.glob("*/trial-*")) - busy),
+    )
+
+
+def in_virtual_time(harness: int, database: Path, temporary: Path) -> Sample:
+    """Simulators stay from trial to trial: the workers here. Raises ValueError where there is none."""
+    workers = descendants_of(harness)
+    return Sample(
+        trials=sum(states(database).values()),
+        at_once=len(children_of(harness)),
+        harness_mib=anonymous_mib(harness),
+        worker_mib=max(map(anonymous_mib, workers)),
+        harness_descriptors=descriptors(harness),
+        worker_descriptors=max(map(descriptors, workers)),
+        processes=1 + len(workers),
+        namespaces=len(namespaces_of(harness)),
+        temporary_folders=sum(1 for _ in temporary.glob("*/*")),
+    )
+
+
+def namespaces_of(harness: int) -> set[Path]:
+    return {Path(f"/proc/{each}/ns/net").readlink() for each in [harness, *descendants_of(harness)]}
 
 
 def children_of(process: int) -> list[int]:
