@@ -152,6 +152,12 @@ class Campaign:
         pairing = self.paired(baseline, variant, metric, first_attempts=first_attempts)
         return intervals.of_campaign(pairing, choose(self.info, metric))
 
+    def counts(self, baseline: str, variant: str, metric: str = "", *, margin: float) -> pd.DataFrame:
+        """In how many points the ratio is surely below or above 1 by more than `margin`, and its geometric
+        mean, by workload: `intervals.counts`. Verdicts have a margin of their own, at least that of the
+        engine; here it is what is asked."""
+        return intervals.counts(self.intervals(baseline, variant, metric), margin)
+
 
 class Results:
     """An open results database, for reading. Close it, or use it in a `with` block."""

@@ -316,6 +316,36 @@ def test_nothing_compared_has_no_shares() -> None:
     assert intervals.shares(intervals.ratio_intervals(nothing)).empty
 
 
+def test_counts_say_on_which_side_of_a_margin_each_point_surely_is() -> None:
+    rows = [
+        ("a", 0.9, 0.85, 0.95),
+        ("a", 1.2, 1.15, 1.25),
+        ("a", 1.0, 0.96, 1.04),
+        ("a", 1.0, 0.8, 1.2),
+        ("a", 1.1, math.nan, math.nan),
+        ("b", 0.0, 0.0, 0.0),
+        ("b", math.inf, 2.0, math.inf),
+        ("b", 4.0, 3.0, 5.0),
+        ("b", 0.25, 0.2, 0.3),
+    ]
+    found = pd.DataFrame(rows, columns=["workload", "ratio", "low", "high"])
+    one, other = intervals.counts(found, 0.05).to_dict("records")
+    assert one == {
+        **{"workload": "a", "points": 5, "ratio": pytest.approx((0.9 * 1.2 * 1.1) ** (1 / 5))},
+        **{"below": 1, "above": 1, "within": 1, "open": 2},
+    }
+    assert other == {
+        "workload": "b",
+        "points": 2,
+        "ratio": 1.0,
+        "below": 1,
+        "above": 1,
+        "within": 0,
+        "open": 0,
+    }
+    assert intervals.counts(found, 0.3)["below"].tolist() == [0, 1]
+
+
 # Over points
 
 
