@@ -24,6 +24,7 @@ import pandas as pd
 
 from fecbench.results import metrics
 from fecbench.results.analysis import outcomes
+from fecbench.results.analysis.one_host import COLUMNS as HOST_AND_ENGINE
 from fecbench.results.analysis.one_host import of_several_hosts
 from fecbench.results.analysis.point_statistic import by_group
 from fecbench.results.metrics import Metric
@@ -32,6 +33,7 @@ from fecbench.results.store.records import FEWEST_OF_P95, CampaignInfo
 _POINT = ["workload", "point"]
 PAIR = [*_POINT, "repetition"]
 """What trials of two variants share that are compared."""
+_READ = (*PAIR, "variant", "state", *HOST_AND_ENGINE)  # of a frame of trials, besides the metric
 OTHER_HOSTS = "ran on different hosts"
 """Why a pair is left out that would compare hosts as much as variants."""
 _TABLES = ("ratios", "unpaired", "matched", "decided", "timeouts")  # of a pairing
@@ -82,6 +84,9 @@ def paired(
     it has no ratio: where both statistics are timeouts, where the baseline's is 0, since its other
     repetitions are those in which the metric was greater, and where there are too few repetitions for a p95.
     """
+    # A frame has a hundred columns more, and each step would copy them.
+    read = {*_READ, *([metric] if isinstance(metric, str) else metric.values())}
+    frame = frame[[name for name in frame.columns if name in read]]
     if isinstance(metric, str):
         return _paired_by(metrics.of(metric), frame, baseline, variant, statistic)
     parts = [

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from fecbench.results.figures.nothing import NothingToDraw
@@ -59,12 +60,20 @@ class Folder:
             return Drawing(sentence=str(nothing))
         for file in files:
             save(figure, file)
-            figure.set_layout_engine("none")  # as the first file has it: layout costs as much as drawing
+            _keep_layout(figure)
         self.files += files
         return Drawing(caption, base64.b64encode(files[0].read_bytes()).decode("ascii"), files)
 
     def with_suffix(self, suffix: str) -> list[Path]:
         return [file for file in self.files if file.suffix == suffix]
+
+
+def _keep_layout(figure: Figure) -> None:
+    """Leave everything where the first file has it: layout costs as much as drawing.
+
+    The layout engine "none" would still have Matplotlib draw each file twice."""
+    with rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
+        figure.set_layout_engine(None)
 
 
 def stem(label: str) -> str:
