@@ -6,7 +6,7 @@
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,6 +25,8 @@ one harms least where the network changes."""
 CONGESTION_CONTROLS = {"Cubic": "cubic", "BBRv3": "bbr3"}
 NEAR = 40
 """So many recorded networks are asked."""
+PLACE = ("bandwidth_mbps", "rtt_ms", "loss", "burst")
+"""What says how near two networks are."""
 NO_LOSS = 1e-4
 """Losses below are as good as none: the ranges begin at one packet in 1,000."""
 
@@ -67,6 +69,8 @@ class Candidate:
     """In how many of them it surely takes longer, by more than 2 %."""
     undecided: int
     """In how many of them the trials do not decide whether it does."""
+    helped: int
+    """In how many of them it surely takes less, by more than 2 %."""
 
 
 @dataclass(frozen=True)
@@ -81,10 +85,17 @@ class Advice:
     """How many recorded networks it rests on."""
     outside: bool
     """Whether the network is outside of what was recorded."""
-    candidates: list[Candidate] = field(default_factory=list)
+    beyond: dict[str, tuple[float, float]]
+    """What of it is outside, with the least and the greatest that were recorded."""
+    size_bytes: int
+    """Of the downloads that it rests on: the recorded size next to the one asked for."""
+    candidates: list[Candidate]
+    nearest: pd.DataFrame
+    """The recorded networks that it rests on, a row for each of them and each controller."""
 
     def document(self) -> dict[str, Any]:
-        return asdict(self)
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "nearest"}
+        return fields | {"candidates": list(map(asdict, self.candidates))}
 
 
 def advise(network: Network, record: pd.DataFrame | None = None) -> Advice:
@@ -93,27 +104,44 @@ def advise(network: Network, record: pd.DataFrame | None = None) -> Advice:
     record = pd.read_parquet(RECORD) if record is None else record
     rows = record[record["congestion_control"] == network.congestion_control]
     sizes = rows["size_bytes"].unique()
-    of_size = rows["size_bytes"] == min(sizes, key=lambda size: abs(math.log(size / network.size_bytes)))
-    is_size_outside = not min(sizes) <= network.size_bytes <= max(sizes)
-    rows = rows[of_size]
+    size = int(min(sizes, key=lambda size: abs(math.log(size / network.size_bytes))))
+    rows = rows[rows["size_bytes"] == size]
     here, there = _place(pd.DataFrame([asdict(network)])), _place(rows)
     spread = np.ptp(there, axis=0)
     distances = np.linalg.norm((there - here) / np.where(spread > 0, spread, 1), axis=1)
     is_beyond = (here < there.min(axis=0) - 1e-9) | (here > there.max(axis=0) + 1e-9)
-    outside = bool(is_beyond.any()) or is_size_outside
-    candidates = []
+    beyond = {
+        name: (float(rows[name].min()), float(rows[name].max()))
+        for name, is_outside in zip(PLACE, is_beyond[0], strict=True)
+        if is_outside
+    }
+    if not min(sizes) <= network.size_bytes <= max(sizes):
+        beyond["size_bytes"] = (float(min(sizes)), float(max(sizes)))
+    near = {}
     for controller in CONTROLLERS.values():
         ours = np.flatnonzero((rows["controller"] == controller).to_numpy())
-        near = rows.iloc[ours[np.argsort(distances[ours], kind="stable")[:NEAR]]]
-        candidates.append(_candidate(controller, near))
-    helping = [candidate for candidate in candidates if candidate.interval[1] < 1]
-    if not helping:
-        return Advice({"scheme": "none"}, 1.0, (1.0, 1.0), NEAR, outside, candidates)
-    best = helping[0]
-    for other in helping[1:]:
-        best = other if other.interval[1] < best.interval[0] else best
-    use = {"scheme": "rlc", "controller": best.controller}
-    return Advice(use, best.ratio, best.interval, NEAR, outside, candidates)
+        near[controller] = rows.iloc[ours[np.argsort(distances[ours], kind="stable")[:NEAR]]]
+    candidates = [_candidate(controller, nearest) for controller, nearest in near.items()]
+    best = _best([candidate for candidate in candidates if candidate.interval[1] < 1])
+    return Advice(
+        use={"scheme": "none"} if best is None else {"scheme": "rlc", "controller": best.controller},
+        ratio=1.0 if best is None else best.ratio,
+        interval=(1.0, 1.0) if best is None else best.interval,
+        networks=NEAR,
+        outside=bool(beyond),
+        beyond=beyond,
+        size_bytes=size,
+        candidates=candidates,
+        nearest=pd.concat(near.values(), ignore_index=True),
+    )
+
+
+def _best(helping: Sequence[Candidate]) -> Candidate | None:
+    """The first of those that help, unless another surely helps more."""
+    best = None
+    for candidate in helping:
+        best = candidate if best is None or candidate.interval[1] < best.interval[0] else best
+    return best
 
 
 def _place(rows: pd.DataFrame) -> np.ndarray:
@@ -132,8 +160,8 @@ def _candidate(controller: str, near: pd.DataFrame) -> Candidate:
     mean = float(logs.mean())
     half = float(stats.sem(logs) * stats.t.ppf(0.975, len(logs) - 1))
     interval = (math.exp(mean - half), math.exp(mean + half))
-    harmed, undecided = (int((near["verdict"] == verdict).sum()) for verdict in ("harm", "undecided"))
-    return Candidate(controller, math.exp(mean), interval, harmed, undecided)
+    counts = (int((near["verdict"] == verdict).sum()) for verdict in ("harm", "undecided", "gain"))
+    return Candidate(controller, math.exp(mean), interval, *counts)
 
 
 def recorded(database: reading.Results) -> pd.DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from fecbench import designs
 from fecbench.checkout import REPOSITORY
 from fecbench.errors import BadInput
-from fecbench.results.advice import CAMPAIGNS, NEAR, RECORD, Network, advise, recorded
+from fecbench.results.advice import CAMPAIGNS, CONTROLLERS, NEAR, RECORD, Network, advise, recorded
 from fecbench.runners.commands.command_line import app
 
 NETWORK = {"rtt_ms": 80, "bandwidth_mbps": 20, "loss": 0.02, "size_bytes": 50_000}
@@ -91,7 +92,30 @@ def test_what_was_not_measured_is_said() -> None:
         {"size_bytes": 10**9},
         {"burst": 20},
     ):
-        assert advise(Network(**NETWORK | beyond), planted()).outside
+        advice = advise(Network(**NETWORK | beyond), planted())
+        assert advice.outside and advice.beyond.keys() == beyond.keys()
+
+
+def test_the_recorded_networks_behind_an_advice_give_its_ratio_again() -> None:
+    advice = advise(Network(**NETWORK | {"size_bytes": 60_000}), planted())
+    assert advice.size_bytes == 50_000
+    of_each = advice.nearest.groupby("controller")["ratio"]
+    assert (of_each.size() == NEAR).all()
+    for candidate in advice.candidates:
+        mean = np.exp(np.log(of_each.get_group(candidate.controller)).mean())
+        assert candidate.ratio == pytest.approx(mean)
+
+
+def test_losses_may_be_a_percentage_and_what_the_answer_rests_on_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    network = ["advise", "--rtt-ms", "80", "--bandwidth-mbps", "20", "--size-bytes", "50000"]
+    said = []
+    for loss in ("0.02", "2%"):
+        app([*network, "--loss", loss, "--output", str(tmp_path / "near.csv")], standalone_mode=False)
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1]
+    assert len(pd.read_csv(tmp_path / "near.csv")) == len(CONTROLLERS) * NEAR
 
 
 IMPOSSIBLE: list[tuple[dict[str, float], str]] = [
