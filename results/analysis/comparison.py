@@ -53,7 +53,8 @@ def of_pairings(
     - `helps_discovered`, `harms_discovered`: how many of them are left when no more than 5 % may be false
       (`intervals.ratio_intervals`), and `by_chance`: how many points would be called either at most, on
       average, if no difference were greater than the margin;
-    - `median_ratio` over points, with its interval `low` to `high`, NaN for too few points;
+    - `median_ratio` over points, with its interval `low` to `high`, NaN for too few points; of a design with
+      one point the ratio there, with its interval over repetitions;
     - `tail_ratio`: 95 % of the points have a ratio that is as good, or better; NaN for fewer than 20 points;
     - `p95_ratio`: the median over points of the ratio of the p95 of the repetitions; NaN for fewer than 20.
     """
@@ -71,7 +72,7 @@ def of_pairings(
                     "statistic": campaign.statistic,
                     "margin": margins[workload],
                     "planned_points": len(campaign.points),
-                    **_counts(_of_workload(ratios, workload), metrics.of(name)),
+                    **_counts(_of_workload(ratios, workload), metrics.of(name), len(campaign.points)),
                     "p95_ratio": _p95_ratio(pairing, workload, metrics.of(name)),
                 }
             )
@@ -95,12 +96,14 @@ def _of_workload(rows: pd.DataFrame, workload: str) -> pd.DataFrame:
     return rows[rows["workload"] == workload] if len(rows) else rows
 
 
-def _counts(ratios: pd.DataFrame, metric: metrics.Metric) -> dict[str, Any]:
+def _counts(ratios: pd.DataFrame, metric: metrics.Metric, planned_points: int) -> dict[str, Any]:
     """Of `intervals.ratio_intervals`, the rows of one workload."""
     if ratios.empty:
         none = dict.fromkeys((*COUNTS, "helps_discovered", "harms_discovered"), 0)
         return {"points": 0, **none, "by_chance": 0.0, **dict.fromkeys(_NUMBERS, math.nan)}
     median, low, high = median_ratio_interval(ratios, ratios["point"])
+    if planned_points == 1:
+        low, high = ratios[["low", "high"]].iloc[0]
     return {
         "points": len(ratios),
         **{count: int((ratios["verdict"] == verdict).sum()) for count, verdict in _VERDICT_OF.items()},

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from fecbench.designs.design import Design
 from fecbench.results.analysis import comparison
+from fecbench.results.analysis.intervals import of_campaign
 from fecbench.results.analysis.margins import margins_of, margins_text
+from fecbench.results.analysis.pairing import comparisons
 from fecbench.results.metrics import DEFAULT
 from fecbench.results.store.records import DEFAULT_MARGIN, CampaignInfo, Workload
 from tests.support.campaigns import campaign_info, variants
@@ -171,3 +173,14 @@ def test_a_design_and_its_campaign_have_the_same_margin_when_none_is_given() -> 
     assert {field.name: field.default for field in dataclasses.fields(CampaignInfo)}[
         "margin"
     ] == DEFAULT_MARGIN
+
+
+def test_the_interval_of_one_network_is_that_of_its_ratio_over_repetitions() -> None:
+    campaign = campaign_of(points=1, repetitions=20)
+    random = np.random.default_rng(7)
+    baseline, variant = (mean + random.random((1, 20)) for mean in (2.0, 1.5))
+    frame = frame_of(baseline, variant)
+    row = comparison.of_frame(frame, campaign).iloc[0]
+    there = of_campaign(comparisons(frame, campaign)[ON], campaign).iloc[0]
+    assert there["low"] < row["median_ratio"] < there["high"]
+    assert (row["low"], row["high"]) == (there["low"], there["high"])
