@@ -156,6 +156,7 @@ def import_losses(
         print_document(document, indent=None)
         return
     say(f"# {int(lost.sum())} losses of {lost.size} packets")
+    say("# Each repetition meets these same losses; fecbench losses fit finds a model that draws others.")
     say(f'loss.model = "pattern"\nloss.drop = "{drop}"\nloss.length = {lost.size}')
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fecbench import designs
 from fecbench.designs import Design, Plan
+from fecbench.results.analysis import same_losses
 from fecbench.runners.campaign.checks import check
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.names import parameters
@@ -56,6 +57,8 @@ def plan(
         if planned.criteria:
             _print_criteria(planned)
         _print_reach(experiment)
+        for sentence in same_losses.sentences(loaded.text, loaded.repetitions):
+            say(sentence)
 
 
 def _draw(design: Design, plan: Plan, path: Path) -> None:

@@ -14,6 +14,7 @@ from fecbench.results.analysis import (
     frames,
     late_requests,
     repair,
+    same_losses,
     timers,
 )
 from fecbench.results.analysis.margins import margins_text
@@ -66,6 +67,8 @@ def print_summary(database: Database, campaign: CampaignInfo, *, first_attempts:
     for sentence in exposure.sentences(exposed):
         say(sentence)
     for sentence in (*timers.sentences(campaign), *deciding.sentences(campaign)):
+        say(sentence)
+    for sentence in same_losses.sentences(campaign.design_text, campaign.repetitions):
         say(sentence)
     for sentence in late_requests.sentences(database, campaign):
         say(sentence)

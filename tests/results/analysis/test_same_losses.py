@@ -1,0 +1,26 @@
+"""A recorded list of losses is the same in each repetition, and that is said; drawn ones differ."""
+
+from __future__ import annotations
+
+import pytest
+
+from fecbench.results.analysis.same_losses import sentences
+
+WRITTEN = [
+    '[constants]\nloss.model = "pattern"',
+    '[constants]\n"internet.down.loss.model" = "pattern"',
+    '[factors.loss.model]\nchoices = ["markov", "pattern"]',
+    '[factors.network.linked]\na = { loss.model = "pattern", loss.drop = "3" }\nb = { loss.model = "none" }',
+    '[plan]\nmethod = "list"\npoints = [{ loss.model = "pattern" }]',
+]
+
+
+@pytest.mark.parametrize("design", WRITTEN)
+def test_repetitions_of_a_list_are_said_to_meet_the_same_losses_wherever_it_is_written(design: str) -> None:
+    (sentence,) = sentences(design, 6)
+    assert "all 6 repetitions meet the same losses" in sentence
+    assert sentences(design.replace("pattern", "uniform"), 6) == []
+
+
+def test_one_repetition_is_compared_with_no_other() -> None:
+    assert sentences(WRITTEN[0], 1) == []
