@@ -281,6 +281,7 @@ size_bytes = 20_000
         ("nowhere.loss.down.p", "topology single-path has no link 'nowhere'"),
         ("internet.bandwith_mbps", "is not a parameter; did you mean 'internet.bandwidth_mbps'?"),
         ("internet.left.owd_ms", "is not a parameter"),
+        ("loss.loss", "is not a parameter; known: 'loss.bad_s', 'loss.burst', "),
     ],
 )
 def test_a_link_or_a_parameter_that_there_is_not_is_refused_by_its_name(

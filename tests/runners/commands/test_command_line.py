@@ -189,6 +189,12 @@ def test_every_command_has_a_help(fecbench_here: Any, option: str) -> None:
     assert "Usage" in fecbench_here(option).stdout
 
 
+def test_a_group_lists_what_its_commands_do() -> None:
+    for words, leaf in LEAVES.items():
+        if " " in words:
+            assert leaf.short_help and not leaf.short_help.startswith("Example"), words
+
+
 def test_losses_agree_with_the_oracle_through_the_stable_form(fecbench_here: Any) -> None:
     done = fecbench_here(
         *[
