@@ -22,7 +22,6 @@ from fecbench.results.analysis import (
     interoperability,
     late_requests,
     repair,
-    same_losses,
     starts,
     timers,
 )
@@ -84,7 +83,6 @@ def document_of(evidence: Evidence) -> Document:
         *exposure.sentences(exposed),
         *timers.sentences(campaign),
         *deciding.sentences(campaign),
-        *same_losses.sentences(campaign.design_text, campaign.repetitions),
         *repair.sentences(database, campaign),
         *late_requests.sentences(database, campaign),
     ]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
+from fecbench.results.analysis import same_losses
 from fecbench.results.analysis.intervals import LEVEL
 from fecbench.results.analysis.margins import margins_of, percent
 from fecbench.results.report.answers import counted, margin_text
@@ -49,6 +50,8 @@ def trust(
         text = "Emulated: real programs and packets, over emulated links."
         yield Trust(about="engine", text=text, warns=False)
         yield _link(campaign)
+    for text in same_losses.sentences(campaign.design_text, campaign.repetitions):
+        yield Trust(about="losses", text=text, warns=True)
     yield from _clocked(campaign)
     margins = margin_text(pd.Series(margins_of(campaign)))
     by = " (by workload)" if len(set(margins_of(campaign).values())) > 1 else ""
