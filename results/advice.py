@@ -16,6 +16,8 @@ from scipy import stats
 
 from fecbench.errors import BadInput
 from fecbench.results import reading
+from fecbench.results.analysis import tolerances
+from fecbench.results.store.records import DEFAULT_MARGIN
 
 RECORD = Path(__file__).with_name("advice.parquet")
 CAMPAIGNS = ("never-harms", "never-harms-bursts", "never-harms-no-loss")
@@ -66,11 +68,11 @@ class Candidate:
     interval: tuple[float, float]
     """Of that mean, 95 %, over the networks near by."""
     harmed: int
-    """In how many of them it surely takes longer, by more than 2 %."""
+    """In how many of them it surely takes longer, by more than `Advice.margin`."""
     undecided: int
     """In how many of them the trials do not decide whether it does."""
     helped: int
-    """In how many of them it surely takes less, by more than 2 %."""
+    """In how many of them it surely takes less, by more than `Advice.margin`."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,8 @@ class Advice:
     """What of it is outside, with the least and the greatest that were recorded."""
     size_bytes: int
     """Of the downloads that it rests on: the recorded size next to the one asked for."""
+    margin: float
+    """The difference that the networks are counted by, as a share: what virtual time is vouched for."""
     candidates: list[Candidate]
     nearest: pd.DataFrame
     """The recorded networks that it rests on, a row for each of them and each controller."""
@@ -131,9 +135,16 @@ def advise(network: Network, record: pd.DataFrame | None = None) -> Advice:
         outside=bool(beyond),
         beyond=beyond,
         size_bytes=size,
+        margin=margin_of(size),
         candidates=candidates,
         nearest=pd.concat(near.values(), ignore_index=True),
     )
+
+
+def margin_of(size_bytes: int) -> float:
+    """The margin of the verdicts that are recorded for a size: of means in virtual time (`margins`)."""
+    short = tolerances.is_short({"size_bytes": size_bytes})
+    return max(DEFAULT_MARGIN, tolerances.vouched(is_share=False, short=short, of_mean=True))
 
 
 def _best(helping: Sequence[Candidate]) -> Candidate | None:

@@ -7,6 +7,7 @@ import typer
 
 from fecbench.results.advice import Advice, CongestionControl, Network
 from fecbench.results.advice import advise as advice_for
+from fecbench.results.analysis.margins import percent
 from fecbench.results.analysis.units import size as size_of
 from fecbench.results.store.export import SUFFIXES, write
 from fecbench.runners.commands.console import arguments
@@ -58,7 +59,7 @@ def advise(
 def _lines(advice: Advice) -> list[str]:
     options = ", ".join(f'{name} = "{value}"' for name, value in advice.use.items())
     where = f"the {advice.networks} recorded networks most like this one"
-    size = size_of(advice.size_bytes)
+    size, margin = size_of(advice.size_bytes), percent(advice.margin)
     if advice.use["scheme"] == "none":
         lines = [f"Use {options}: FEC does not surely shorten downloads of {size} in {where}."]
     else:
@@ -71,9 +72,9 @@ def _lines(advice: Advice) -> list[str]:
         low, high = candidate.interval
         within = advice.networks - candidate.helped - candidate.harmed - candidate.undecided
         lines.append(
-            f"  {candidate.controller}: {candidate.ratio:.3f} ({low:.3f} to {high:.3f}); by more than 2 %"
-            f" surely shorter in {candidate.helped} of them, surely longer in {candidate.harmed},"
-            f" within 2 % in {within}, undecided in {candidate.undecided}"
+            f"  {candidate.controller}: {candidate.ratio:.3f} ({low:.3f} to {high:.3f});"
+            f" by more than {margin} surely shorter in {candidate.helped} of them,"
+            f" surely longer in {candidate.harmed}, within it in {within}, undecided in {candidate.undecided}"
         )
     for name, (least, most) in advice.beyond.items():
         lines.append(f"Believe this less: {name} is outside of what was measured, {least:.4g} to {most:.4g}.")

@@ -18,6 +18,7 @@ from fecbench.errors import BadInput
 from fecbench.results.advice import CAMPAIGNS, CONTROLLERS, NEAR, RECORD, Network, advise, recorded
 from fecbench.runners.commands.command_line import app
 
+SIZES = (10_000, 50_000, 1_000_000)
 NETWORK = {"rtt_ms": 80, "bandwidth_mbps": 20, "loss": 0.02, "size_bytes": 50_000}
 
 
@@ -26,9 +27,7 @@ def planted() -> pd.DataFrame:
     Beside BBRv3, nothing does anything."""
     rows = []
     rates, rtts = [10 ** (i / 5) for i in range(11)], [10 * 2 ** (i / 2) for i in range(13)]
-    grid = itertools.product(
-        ("cubic", "bbr3"), (10_000, 50_000, 1_000_000), rates, rtts, (0.001, 0.004, 0.02, 0.08)
-    )
+    grid = itertools.product(("cubic", "bbr3"), SIZES, rates, rtts, (0.001, 0.004, 0.02, 0.08))
     for number, (control, size, rate, rtt, loss) in enumerate(grid):
         noise = 1 + (number % 7 - 3) / 1000
         of = {"safe": 0.9 if loss > 0.01 else 1.0, "tail": 1.05 if size == 1_000_000 else 0.95}
@@ -104,6 +103,11 @@ def test_the_recorded_networks_behind_an_advice_give_its_ratio_again() -> None:
     for candidate in advice.candidates:
         mean = np.exp(np.log(of_each.get_group(candidate.controller)).mean())
         assert candidate.ratio == pytest.approx(mean)
+
+
+def test_networks_are_counted_by_what_virtual_time_is_vouched_for_in_means() -> None:
+    margins = {size: advise(Network(**NETWORK | {"size_bytes": size}), planted()).margin for size in SIZES}
+    assert margins == {10_000: 0.03, 50_000: 0.06, 1_000_000: 0.06}  # docs/virtual-time.md
 
 
 def test_losses_may_be_a_percentage_and_what_the_answer_rests_on_is_written(
