@@ -153,9 +153,9 @@ class Campaign:
         return intervals.of_campaign(pairing, choose(self.info, metric))
 
     def counts(self, baseline: str, variant: str, metric: str = "", *, margin: float) -> pd.DataFrame:
-        """In how many points the ratio is surely below or above 1 by more than `margin`, and its geometric
-        mean, by workload: `intervals.counts`. Verdicts have a margin of their own, at least that of the
-        engine; here it is what is asked."""
+        """In how many points the ratio is surely below 1 by more than `margin`, surely above or surely not,
+        and its geometric mean, by workload: `intervals.counts`. Verdicts have a margin of their own, at least
+        what the engine is vouched for; here it is what is asked."""
         return intervals.counts(self.intervals(baseline, variant, metric), margin)
 
 

@@ -276,18 +276,16 @@ def shares(intervals: pd.DataFrame) -> pd.DataFrame:
 
 def counts(intervals: pd.DataFrame, margin: float) -> pd.DataFrame:
     """Of `ratio_intervals`, one row a workload: how many `points` have a ratio above 0 and below ∞, their
-    geometric mean `ratio`, and in how many of them the ratio is surely `below` 1 / (1 + margin), `above` 1 +
-    margin, or `within` these; the rest are `open`."""
+    geometric mean `ratio`, and in how many of them the ratio is surely `below` 1 / (1 + margin), surely
+    `above` 1 + margin, and surely `not_above` it."""
     found = intervals[np.isfinite(intervals["ratio"]) & (intervals["ratio"] > 0)]
     low, high, most = found["low"], found["high"], 1 + margin
-    sure = {"below": high < 1 / most, "above": low > most, "within": (low >= 1 / most) & (high <= most)}
+    sure = {"below": high < 1 / most, "above": low > most, "not_above": high <= most}
     each = found[["workload"]].assign(log=np.log(found["ratio"].astype(float)), points=1, **sure)
     table: pd.DataFrame = each.groupby("workload", observed=True).agg(
         points=("points", "sum"), ratio=("log", "mean"), **{name: (name, "sum") for name in sure}
     )
-    table["ratio"] = np.exp(table["ratio"])
-    table["open"] = table["points"] - table[list(sure)].sum(axis="columns")
-    return table.reset_index()
+    return table.assign(ratio=np.exp(table["ratio"])).reset_index()
 
 
 def median_ratio_interval(
