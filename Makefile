@@ -10,7 +10,8 @@
 # make fuzz   hostile bytes for what reads files and lines of others; TARGETS="…" chooses, RUNS=… of each
 # make fresh  both commands of the README on a bare Debian 12, in namespaces of its own
 # make findings  the papers' claims, judged from notebooks/samples, into docs/findings
-# make lint   the checks of form; make lint-on-demand, test-on-demand: those of the stacks that build-all builds
+# make lint   the checks of form
+# make lint-on-demand, test-on-demand  those of the stacks that build-all builds, and docs/ci/ in a bare Debian 12
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -193,12 +194,13 @@ lint: packages environment
 	@for folder in $(GO_FOLDERS); do (cd $$folder && go vet ./... && $(LINTERS)/staticcheck ./...); done
 	@for folder in $(RUST_FOLDERS); do $(MAKE) --no-print-directory -C $$folder lint; done
 
-# The stacks that are built only when a design uses them.
+# The stacks that are built only when a design uses them, and what takes too long for every change.
 lint-on-demand test-on-demand: build-all
 	@for folder in $(filter %/quinn %/quiche,$(ON_DEMAND)); do \
 	    $(MAKE) --no-print-directory -C $$folder $(@:-on-demand=); done
-	@[ $@ != test-on-demand ] || $(MAKE) --no-print-directory packages PACKAGES="$(SKELETON_PACKAGES)"
+	@[ $@ != test-on-demand ] || $(MAKE) --no-print-directory packages PACKAGES="$(SKELETON_PACKAGES) debootstrap"
 	@[ $@ != test-on-demand ] || $(RUN) pytest tests/docs/test_skeleton.py
+	@[ $@ != test-on-demand ] || $(RUN) pytest -m slow tests/docs/test_gate_in_container.py
 
 # The pinned requirements, with hashes, from what pyproject.toml asks for.
 lock:

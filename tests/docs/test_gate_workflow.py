@@ -94,6 +94,19 @@ def test_the_cache_has_what_is_built_by_its_commits(workspace: Path, job: Job) -
     assert job.filled(cached["key"]).startswith(job.filled(cached["restore-keys"]))
 
 
+def test_a_refusal_ends_the_step_with_its_own_status_and_words(workspace: Path, job: Job) -> None:
+    (workspace / "quick.toml").write_text("name = 3\n")
+    ran = dict(job.run())["Compare"]
+    assert ran.returncode == 2
+    (line,) = ran.stderr.splitlines()
+    assert line.startswith("fecbench: ")
+
+
+def test_no_variable_has_a_name_that_the_build_of_a_stack_may_use() -> None:
+    named = {name for step in steps().values() for name in step.get("env", {})} | workflow()["env"].keys()
+    assert [name for name in named if not name.startswith("FECBENCH_")] == []
+
+
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
 @pytest.mark.parametrize(("comments", "done"), [([], "createComment"), (["<!-- fecbench"], "updateComment")])
 def test_the_comment_has_the_summary_and_takes_the_place_of_an_older_one(

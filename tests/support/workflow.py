@@ -71,7 +71,7 @@ class Job:
         return self._here(self._files["GITHUB_STEP_SUMMARY"]).read_text()
 
     def _run(self, step: Mapping[str, Any], script: str) -> Ran:
-        named = workflow()["env"] | {"STACK": self._stack} | step.get("env", {})
+        named = workflow()["env"] | {"FECBENCH_STACK": self._stack} | step.get("env", {})
         variables = {
             name: self.filled(value).replace(OUTSIDE, str(self._workspace)) for name, value in named.items()
         }
