@@ -29,7 +29,8 @@ run_inside() {
     shift 2
     local kept=(HOME=/root LANG=C.UTF-8 TERM=dumb PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
     while read -r variable; do kept+=("$variable"); done < <(env | grep -E '^(PIP_|GOPROXY=|GOFLAGS=|CARGO_|[a-z]+_proxy=)' || true)
-    unshare --mount --pid --fork --kill-child --propagation private bash -euc '
+    # Whoever ends this process ends all that runs there.
+    exec unshare --mount --pid --fork --kill-child --propagation private bash -euc '
         mount --bind "$1" "$1" && cd "$1"
         mount -t proc proc proc && mount --rbind /sys sys && mount --rbind /dev dev
         mkdir -p .old && pivot_root . .old && cd "$2" && umount -l /.old
