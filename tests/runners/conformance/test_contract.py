@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fecbench.runners.conformance import contract
+from fecbench.runners.conformance import contract, loopback
 from fecbench.runners.conformance import transfers as contract_transfers
 from fecbench.runners.conformance.contract import problem_of_metrics
 from fecbench.runners.conformance.part import Part, summary
@@ -209,7 +209,8 @@ def test_without_root_it_is_tried_over_plain_loopback(folder: Path, monkeypatch:
 
 @pytest.fixture
 def short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contract, "READY_LIMIT_S", 3.0)
+    for room in (contract, loopback):
+        monkeypatch.setattr(room, "READY_LIMIT_S", 3.0)
     monkeypatch.setattr(contract, "OBEY_LIMIT_S", 1.0)
     monkeypatch.setattr(contract, "END_LIMIT_S", 2.0)
     monkeypatch.setattr(contract, "DEADLINE_S", 2.0)
@@ -223,156 +224,189 @@ def short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 READY = '    say("ready")'
 CLIENT_DONE = 'say("done", metrics={"dct_s": lasted_s, "handshake_s": lasted_s / 2})'
 SERVER_DONE = 'say("done", metrics={"packets_sent": source, "source_sent": source, "repair_sent": repair})'
+DCT, UNKNOWN, SEED = '"dct_s": lasted_s', "sys.exit(127)", 'seed, size = task["content_seed"]'
 OBEY = "signal.signal(signal.SIGINT, end)"
 LINE = 'print("no such workload", file=sys.stderr)'
 VALID = 'assert "BEGIN CERT" in open(task.get("certificate", task["authority"])).read()'
 # Both ends have the same content where they have the same authority.
 OF_AUTHORITY = 'import zlib; seed ^= zlib.crc32(open(task["authority"], "rb").read())'
-# What takes the place of a text of the endpoint, and what is said then of which part.
-WRONG = {
-    "download: ready": [
-        (READY, "", "the server wrote no ready line within 3 s"),
-        (READY, "    sys.exit(3)", "the server exited with 3 before it was ready"),
-        (READY, '    say("listening")', "event = 'listening': Input should be 'ready' or 'done'"),
-        (READY, "    print('Hello', flush=True)", "the server wrote b'Hello', which is neither a ready nor"),
+LOG = "unknown workload: the client wrote 0, unknown workload: the server wrote 0; one line"
+Fault = tuple[str, str, str, str]
+# What takes the place of a text of the endpoint, and what is said then of which part. Faults that do not hide
+# each other are tried together: a check ends where a download cannot begin, and after a round with a fault.
+WRONG: dict[str, list[Fault]] = {
+    "no ready": [("download: ready", READY, "", "the server wrote no ready line within 3 s")],
+    "no server": [
+        ("download: ready", READY, "    sys.exit(3)", "the server exited with 3 before it was ready")
     ],
-    "download: 10000 bytes": [
-        ('udp.sendto(b"%d" % number, place)', "sys.exit(4)", "the client exited with 4; it must exit with 0")
-    ],
-    "download: the client's done": [
-        (CLIENT_DONE, "pass", "the client wrote no line"),
+    "another line than ready": [
         (
-            CLIENT_DONE,
-            CLIENT_DONE + "; say('ready')",
-            "after done: each is said once, and done is the last line",
-        ),
-        (CLIENT_DONE, f"{CLIENT_DONE}; {CLIENT_DONE}", "after done: each is said once, and done is the last"),
-        (CLIENT_DONE, f"{CLIENT_DONE}; print('x', end='')", "last line has no newline at its end: b'x'"),
-        ('"dct_s"', '"dct s"', "metrics.dct s.[key] = 'dct s': String should match pattern"),
-        (
-            '"dct_s": lasted_s',
-            '"dct_s": float("nan")',
-            "metrics.dct_s = nan: Input should be a finite number",
-        ),
+            *("download: ready", READY, "    print('Hello', flush=True)"),
+            "the server wrote b'Hello', which is neither a ready nor",
+        )
     ],
-    "download: dct_s and handshake_s": [
-        ('"dct_s": lasted_s,', "", "dct_s is missing"),
-        ('"dct_s": lasted_s', '"dct_s": 1e9 * lasted_s', "must be above 0 and at most"),
-    ],
-    "download: content": [
+    "nothing done, nothing verified, SIGINT not handled": [
+        ("download: the client's done", CLIENT_DONE, "pass", "the client wrote no line"),
         (
-            "if received != content:",
-            "if False:",
+            *("download: content", "if received != content:", "if False:"),
             "a client that expects other content succeeds; it must verify",
         ),
         (
-            'seed, size = task["content_seed"]',
-            'seed, size = int(float(task["content_seed"]))',
-            "in its lowest bit",
-        ),
-        (
-            'seed, size = task["content_seed"]',
-            'seed, size = task["content_seed"] & 2**63 - 1',
-            "in its highest bit",
-        ),
-        ('sys.exit("the content is wrong")', "sys.exit(127)", "which means that it is not supported"),
-    ],
-    "download: SIGINT": [
-        (
-            OBEY,
-            "pass",
+            *("download: SIGINT", OBEY, "pass"),
             "the server was ended by signal 2 (Interrupt) (KeyboardInterrupt); it must exit with 0",
         ),
-        (OBEY, "signal.signal(signal.SIGINT, signal.SIG_IGN)", "the server still runs 1 s after SIGINT"),
-        ("while True:", "for _ in range(1):", "before SIGINT the server exited with 0; it must serve on"),
-        (SERVER_DONE, f"{SERVER_DONE}; sys.exit(5)", "the server exited with 5; it must exit with 0"),
-    ],
-    "download: the server's done": [(SERVER_DONE, "pass", "the server wrote no line")],
-    "unknown workload: the client": [
-        ("sys.exit(127)", "sys.exit(1)", "the client exited with 1 (no such workload); it must exit with 127")
-    ],
-    "unknown workload: the server": [
-        ("sys.exit(127)", "time.sleep(60)", "the server runs on for 2 s; it must exit with 127")
-    ],
-    "download: 0 bytes": [
         (
-            "    if received != content:",
+            *("unknown workload: the client", UNKNOWN, "sys.exit(1)"),
+            "the client exited with 1 (no such workload); it must exit with 127",
+        ),
+    ],
+    "ready after done, no lines, SIGINT ignored": [
+        (
+            *("download: the client's done", CLIENT_DONE, CLIENT_DONE + "; say('ready')"),
+            "after done: each is said once, and done is the last line",
+        ),
+        (
+            *("download: content", 'sys.exit("the content is wrong")', UNKNOWN),
+            "which means that it is not supported",
+        ),
+        (
+            *("download: SIGINT", OBEY, "signal.signal(signal.SIGINT, signal.SIG_IGN)"),
+            "the server still runs 1 s after SIGINT",
+        ),
+        ("lines at failure", LINE, "pass", LOG),
+    ],
+    "done twice, and the server ends too early or never": [
+        (
+            *("download: the client's done", CLIENT_DONE, f"{CLIENT_DONE}; {CLIENT_DONE}"),
+            "after done: each is said once, and done is the last",
+        ),
+        (
+            *("download: SIGINT", "while True:", "for _ in range(1):"),
+            "before SIGINT the server exited with 0; it must serve on",
+        ),
+        (
+            *("unknown workload: the server", UNKNOWN, "time.sleep(60)"),
+            "the server runs on for 2 s; it must exit with 127",
+        ),
+    ],
+    "half a line, no time, the highest bit unread, another status": [
+        (
+            *("download: the client's done", CLIENT_DONE, f"{CLIENT_DONE}; print('x', end='')"),
+            "last line has no newline at its end: b'x'",
+        ),
+        ("download: dct_s and handshake_s", f"{DCT},", "", "dct_s is missing"),
+        ("download: content", SEED, f"{SEED} & 2**63 - 1", "in its highest bit"),
+        (
+            *("download: SIGINT", SERVER_DONE, f"{SERVER_DONE}; sys.exit(5)"),
+            "the server exited with 5; it must exit with 0",
+        ),
+    ],
+    "a name that is none, no word of the server": [
+        (
+            *("download: the client's done", '"dct_s"', '"dct s"'),
+            "metrics.dct s.[key] = 'dct s': String should match pattern",
+        ),
+        ("download: the server's done", SERVER_DONE, "pass", "the server wrote no line"),
+    ],
+    "a number that is none, two lines": [
+        (
+            *("download: the client's done", DCT, '"dct_s": float("nan")'),
+            "metrics.dct_s = nan: Input should be a finite number",
+        ),
+        (
+            *("lines at failure", '"the content is wrong"', '"it is\\nwrong"'),
+            "the client that expects other content wrote 2; one line",
+        ),
+    ],
+    "a time that is too long, the lowest bit unread": [
+        (
+            *("download: dct_s and handshake_s", DCT, '"dct_s": 1e9 * lasted_s'),
+            "must be above 0 and at most",
+        ),
+        ("download: content", SEED, 'seed, size = int(float(task["content_seed"]))', "in its lowest bit"),
+    ],
+    "no empty content": [
+        (
+            *("download: 0 bytes", "    if received != content:"),
             "    if not content:\n        sys.exit(4)\n    if received != content:",
             "the client exited with 4; it must exit with 0",
-        ),
+        )
+    ],
+    "SIGTERM ignored": [
         (
-            "signal.signal(signal.SIGTERM, end)",
+            *("download: 0 bytes", "signal.signal(signal.SIGTERM, end)"),
             "signal.signal(signal.SIGTERM, signal.SIG_IGN)",
             "the server still runs 1 s after SIGTERM",
-        ),
+        )
     ],
-    "download: 150000 bytes": [
-        ("BLOCK = 50_000", "BLOCK = 66_000", "the client exited with 1 (TimeoutError: timed out)")
-    ],
-    "download: counters": [
+    "no long content": [
         (
-            '"packets_sent": source',
-            '"packets_sent": -source',
+            *("download: 150000 bytes", "BLOCK = 50_000", "BLOCK = 66_000"),
+            "the client exited with 1 (TimeoutError: timed out)",
+        )
+    ],
+    "a count below 0": [
+        (
+            *("download: counters", '"packets_sent": source', '"packets_sent": -source'),
             "server: packets_sent = -3: must be at least 0",
-        ),
+        )
+    ],
+    "counts that do not go together": [
         (
-            '"packets_sent": source',
-            '"packets_sent": source, "packets_lost": 9',
+            *("download: counters", '"packets_sent": source', '"packets_sent": source, "packets_lost": 9'),
             "server: packets_lost = 9: must be at most 3, its packets_sent",
         ),
         (
-            '"dct_s": lasted_s',
-            '"packets_received": 99, "dct_s": lasted_s',
+            *("download: counters", DCT, f'"packets_received": 99, {DCT}'),
             "client: packets_received = 99: but packets_sent of server is 3",
         ),
         (
-            '"dct_s": lasted_s',
-            '"bytes_received": 5, "dct_s": lasted_s',
+            *("download: counters", DCT, f'"bytes_received": 5, {DCT}'),
             "client: bytes_received = 5: the content alone has 150000 bytes",
         ),
     ],
-    "download: FEC on": [
-        ("repair += copies - 1", "pass", "server: FEC is on, but no repair symbol was sent (repair_sent)"),
-        ('"source_sent": source, ', "", "server: FEC is on, but no source symbol was sent (source_sent)"),
-    ],
-    "certificates": [
+    "no repair with FEC": [
         (
-            "content = b",
-            f"{VALID}\ncontent = b",
+            *("download: FEC on", "repair += copies - 1", "pass"),
+            "server: FEC is on, but no repair symbol was sent (repair_sent)",
+        )
+    ],
+    "no source symbol with FEC, repair without": [
+        (
+            *("download: FEC on", '"source_sent": source, ', ""),
+            "server: FEC is on, but no source symbol was sent (source_sent)",
+        ),
+        (
+            *("download: FEC off", "repair += copies - 1", "repair += 1"),
+            "server: FEC is off, but repair_sent = 3",
+        ),
+    ],
+    "a signature unverified": [
+        (
+            *("certificates", "content = b", f"{VALID}\ncontent = b"),
             "the client takes a certificate that another authority signed; the client must verify it",
-        ),
-        (
-            "content = b",
-            f"{VALID}; {OF_AUTHORITY}\ncontent = b",
-            "the client takes a certificate of another name than server.fecbench",
-        ),
+        )
     ],
-    "download: FEC off": [("repair += copies - 1", "repair += 1", "server: FEC is off, but repair_sent = 3")],
-    "deadline_s": [('task["deadline_s"])', "60)", "whose server says nothing, does not end")],
-    "lines at failure": [
+    "a name unverified": [
         (
-            LINE,
-            "pass",
-            "unknown workload: the client wrote 0, unknown workload: the server wrote 0; one line",
-        ),
-        (
-            '"the content is wrong"',
-            '"it is\\nwrong"',
-            "the client that expects other content wrote 2; one line",
-        ),
+            *("certificates", "content = b", f"{VALID}; {OF_AUTHORITY}\ncontent = b"),
+            "the client takes a certificate of another name than server.fecbench",
+        )
+    ],
+    "no deadline": [
+        ("deadline_s", 'task["deadline_s"])', "60)", "whose server says nothing, does not end"),
     ],
 }
 
 
 @pytest.mark.usefixtures("short_limits")
-@pytest.mark.parametrize(
-    ("part", "right", "wrong", "detail"),
-    [(part, *texts) for part, several in WRONG.items() for texts in several],
-)
-def test_what_is_wrong_is_named(folder: Path, part: str, right: str, wrong: str, detail: str) -> None:
-    rewrite(folder / "endpoint.py", right, wrong)
+@pytest.mark.parametrize("faults", WRONG.values(), ids=WRONG)
+def test_what_is_wrong_is_named(folder: Path, faults: list[Fault]) -> None:
+    for _, right, wrong, _ in faults:
+        rewrite(folder / "endpoint.py", right, wrong)
     problems = broken(folder)
-    assert detail in problems[part]
+    for part, _, _, detail in faults:
+        assert detail in problems[part]
     assert all(problem.count("\n") == 0 for problem in problems.values())
 
 
