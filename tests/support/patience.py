@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from fecbench.results.store.records import TrialKey
 from fecbench.runners.engines.engine import Finished
-from fecbench.runners.engines.namespaces import NamespaceEngine
 from fecbench.runners.tasks.task import Task
-from fecbench.runners.trial.judge import Judgement, judge
+from fecbench.runners.trial.judge import Judgement
 from fecbench.runners.trial.site import Commands
+from tests.support.trials import Trials
 
 MOST_TRIES = 6
 PRIORITY = 1  # below the wire
@@ -46,21 +45,16 @@ def patiently(attempt: Callable[[int], T], disturbed: Callable[[T], bool]) -> T:
 
 
 def carried_out(
+    trials: Trials,
     task: Task,
     commands: Commands,
-    folders: Mapping[str, Path] | None = None,
+    folders: Mapping[str, Path],
     is_right: Callable[[Finished, Judgement], bool] = lambda *_: True,
 ) -> tuple[Finished, Judgement]:
     """An emulated trial, tried again while it is invalid, or ok and not as it should be."""
 
-    def attempt(number: int) -> tuple[Finished, Judgement]:
-        with NamespaceEngine(1, commands, folders) as engine:
-            for finished in engine.run([(TrialKey("variant", "workload", 0, number), task)]):
-                engine.judged(finished, valid=True)
-        return finished, judge(task, finished.outcome)
-
     def disturbed(done: tuple[Finished, Judgement]) -> bool:
-        finished, judgement = done
-        return judgement.state == "invalid" or (judgement.state == "ok" and not is_right(finished, judgement))
+        _, judgement = done
+        return judgement.state == "invalid" or (judgement.state == "ok" and not is_right(*done))
 
-    return patiently(attempt, disturbed)
+    return patiently(lambda _: trials.run(task, commands, folders), disturbed)

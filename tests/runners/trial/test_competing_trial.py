@@ -2,23 +2,22 @@
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import pytest
 
 from fecbench.dropper.command import COMMAND as DROPPER
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.engines.engine import Finished
-from fecbench.runners.engines.namespaces import NamespaceEngine
 from fecbench.runners.tasks.task import EndpointTask, LinkTask, PairTask, Seeds, Task
 from fecbench.runners.tasks.validity import Validity
 from fecbench.runners.trial.competition import FULL_RTTS, INTERVAL_S
-from fecbench.runners.trial.judge import Judgement, judge
+from fecbench.runners.trial.judge import Judgement
 from fecbench.runners.trial.site import Commands
 from fecbench.topologies.link import LinkSettings
 from fecbench.topologies.programs import WIRE
 from tests.support.patience import patiently
+from tests.support.trials import Trials
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),
@@ -96,34 +95,26 @@ def task(timeout_s: float = 20, capture: bool = False) -> Task:
     )
 
 
-@contextmanager
-def running(
-    task: Task, client: str = DOWNLOAD, background: str = RECEIVE, server: str = SERVER
-) -> Iterator[Finished]:
-    """The trial, with its folder; the last two are the second pair's."""
-    start = [sys.executable, "-c"]
-    commands: Commands = {
-        "foreground": {"client": [*start, client], "server": [*start, SERVER]},
-        "background": {"client": [*start, background], "server": [*start, server]},
-    }
-    with NamespaceEngine(1, commands) as engine:
-        yield from engine.run([(KEY, task)])
+Run = Callable[..., tuple[Finished, Judgement]]
 
 
-def run(task: Task, **programs: str) -> tuple[Finished, Judgement]:
-    with running(task, **programs) as finished:
-        return finished, judge(task, finished.outcome)
+@pytest.fixture
+def run(trials: Trials) -> Run:
+    def run(
+        task: Task, client: str = DOWNLOAD, background: str = RECEIVE, server: str = SERVER
+    ) -> tuple[Finished, Judgement]:
+        """The trial; the last two programs are the second pair's."""
+        start = [sys.executable, "-c"]
+        commands: Commands = {
+            "foreground": {"client": [*start, client], "server": [*start, SERVER]},
+            "background": {"client": [*start, background], "server": [*start, server]},
+        }
+        return trials.run(task, commands)
+
+    return run
 
 
-def test_the_foreground_begins_in_a_full_link_and_each_transfers_part_is_measured() -> None:
-    asked, captured = task(capture=True), {}
-
-    def attempt(number: int) -> Finished:
-        with running(asked) as finished:
-            folder = finished.folder
-            assert folder is not None
-            captured[number] = {str(path.relative_to(folder)) for path in folder.rglob("*.pcap")}
-        return finished
+def test_the_foreground_begins_in_a_full_link_and_each_transfers_part_is_measured(run: Run) -> None:
 
     def sum_mbps(finished: Finished) -> float:
         measured = finished.outcome.competition
@@ -131,10 +122,11 @@ def test_the_foreground_begins_in_a_full_link_and_each_transfers_part_is_measure
         return (measured.foreground_mbps or 0.0) + (measured.background_mbps or 0.0)
 
     # 5 % is lost behind the link; the counters are read a moment apart.
-    finished = patiently(attempt, lambda finished: sum_mbps(finished) >= 1.1 * MBPS)
+    finished, judgement = patiently(
+        lambda _: run(task(capture=True)), lambda done: sum_mbps(done[0]) >= 1.1 * MBPS
+    )
     assert sum_mbps(finished) < 1.1 * MBPS
     outcome = finished.outcome
-    judgement = judge(asked, outcome)
     assert (judgement.state, judgement.reason) == ("ok", "")
     assert list(outcome.endpoints) == ["client", "server", "background_client", "background_server"]
     measured = outcome.competition
@@ -147,26 +139,30 @@ def test_the_foreground_begins_in_a_full_link_and_each_transfers_part_is_measure
     # Alone, the download would have taken 0.4 s.
     assert (outcome.endpoints["client"].metrics or {})["dct_s"] > 0.5
     assert outcome.droppers["internet"]["down"].counters.dropped > 0
-    assert captured[max(captured)] == {
-        f"{folder}{host}.pcap" for folder in ("", "background/") for host in ("client", "server")
+    folder = finished.folder
+    assert folder is not None
+    assert {str(path.relative_to(folder)) for path in folder.rglob("*.pcap")} == {
+        f"{of}{host}.pcap" for of in ("", "background/") for host in ("client", "server")
     }
 
 
 @pytest.mark.parametrize(
     ("client", "background"),
     [
-        ("import time; time.sleep(10)\n" + DOWNLOAD, RECEIVE_FOR_2_S),
+        ("import time; time.sleep(5)\n" + DOWNLOAD, RECEIVE_FOR_2_S),
         (DOWNLOAD, "import sys; sys.exit('went home')"),
     ],
 )
-def test_a_background_that_ends_before_the_foreground_is_a_failure(client: str, background: str) -> None:
+def test_a_background_that_ends_before_the_foreground_is_a_failure(
+    run: Run, client: str, background: str
+) -> None:
     _, judgement = run(task(timeout_s=40), client=client, background=background)
     assert judgement.state == "failed"
     assert "background_client ended first" in judgement.reason
     assert ("went home" in judgement.reason) is ("went home" in background)
 
 
-def test_a_link_that_is_never_full_is_a_timeout() -> None:
+def test_a_link_that_is_never_full_is_a_timeout(run: Run) -> None:
     finished, judgement = run(task(timeout_s=1.5), background=HANG)
     assert (judgement.state, judgement.reason) == (
         "timeout",
@@ -175,7 +171,7 @@ def test_a_link_that_is_never_full_is_a_timeout() -> None:
     assert "client" not in finished.outcome.endpoints
 
 
-def test_one_time_limit_is_for_both_transfers() -> None:
+def test_one_time_limit_is_for_both_transfers(run: Run) -> None:
     says = HEAD + "print(task['deadline_s'], file=sys.stderr, flush=True)\n" + HANG
     finished, judgement = run(asked := task(timeout_s=6), client=says)
     assert (judgement.state, judgement.reason) == ("timeout", "the client did not end in time")
@@ -185,6 +181,6 @@ def test_one_time_limit_is_for_both_transfers() -> None:
     assert 0 < deadline_s <= asked.timeout_s - outcome.competition.filling_s
 
 
-def test_a_second_server_that_fails_is_told_by_its_name() -> None:
+def test_a_second_server_that_fails_is_told_by_its_name(run: Run) -> None:
     _, judgement = run(task(), server="import sys; sys.exit('port taken')")
     assert (judgement.state, judgement.reason) == ("failed", "background_server ended with 1: port taken")

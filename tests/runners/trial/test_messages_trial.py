@@ -18,6 +18,7 @@ from fecbench.runners.workloads.messages import traffic
 from fecbench.topologies.link import LinkSettings
 from fecbench.topologies.programs import WIRE
 from tests.support.patience import carried_out
+from tests.support.trials import Trials
 
 # Neither window nor pacing where an implementation can do without, for both keep a message back.
 OPTIONS = {
@@ -86,7 +87,9 @@ def task(name: str, delivery: str) -> Task:
 
 
 @pytest.mark.parametrize(("name", "delivery"), MODES)
-def test_without_losses_a_message_takes_the_links_delay_and_its_own_bits(name: str, delivery: str) -> None:
+def test_without_losses_a_message_takes_the_links_delay_and_its_own_bits(
+    trials: Trials, name: str, delivery: str
+) -> None:
     commands: Commands = {name: {role: FOUND[name].command(role) for role in ROLES}}
 
     def most_ms(done: Finished) -> float:
@@ -98,7 +101,7 @@ def test_without_losses_a_message_takes_the_links_delay_and_its_own_bits(name: s
         all_came = measured[f"on_time_ratio_{IN_TIME_MS:g}ms"] == 1
         return all_came and measured["latency_max_ms"] <= most_ms(done)
 
-    done, judged = carried_out(task(name, delivery), commands, {name: FOUND[name].folder}, is_in_time)
+    done, judged = carried_out(trials, task(name, delivery), commands, {name: FOUND[name].folder}, is_in_time)
     assert (judged.state, judged.reason) == ("ok", "")
     measured = judged.metrics["messages"]
     assert measured["latency_p50_ms"] >= LEAST_MS

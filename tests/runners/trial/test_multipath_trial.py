@@ -10,15 +10,14 @@ import pytest
 
 from fecbench.dropper import model as dropper_model
 from fecbench.dropper.command import COMMAND as DROPPER
-from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign.record import record_of
 from fecbench.runners.engines.engine import Finished
-from fecbench.runners.engines.namespaces import NamespaceEngine
 from fecbench.runners.tasks.task import EndpointTask, LinkTask, PairTask, Seeds, Task
 from fecbench.runners.tasks.validity import Validity
 from fecbench.runners.trial.judge import Judgement, judge
 from fecbench.topologies.link import DIRECTIONS, LinkSettings
 from fecbench.topologies.programs import WIRE
+from tests.support.trials import Trials
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),
@@ -92,18 +91,19 @@ def task(capture: bool = False, **of_path2: Any) -> Task:
     )
 
 
-def run(
-    wanted: Task, look: Callable[[Finished], None] = lambda _: None, client: str = CLIENT
-) -> tuple[Finished, Judgement]:
-    start = [sys.executable, "-c"]
-    commands = {"script": {"client": [*start, client], "server": [*start, SERVER]}}
-    with NamespaceEngine(1, commands) as engine:
-        for finished in engine.run([(TrialKey("variant", "download-1000", 0, 0), wanted)]):
-            look(finished)
-    return finished, judge(wanted, finished.outcome)
+Run = Callable[..., tuple[Finished, Judgement]]
 
 
-def test_each_path_has_its_own_losses_and_a_wrong_verdict_on_the_second_alone_is_invalid() -> None:
+@pytest.fixture
+def run(trials: Trials) -> Run:
+    def run(wanted: Task, client: str = CLIENT) -> tuple[Finished, Judgement]:
+        start = [sys.executable, "-c"]
+        return trials.run(wanted, {"script": {"client": [*start, client], "server": [*start, SERVER]}})
+
+    return run
+
+
+def test_each_path_has_its_own_losses_and_a_wrong_verdict_on_the_second_alone_is_invalid(run: Run) -> None:
     finished, judgement = run(task())
     assert (judgement.state, judgement.reason) == ("ok", "")
     outcome = finished.outcome
@@ -131,7 +131,7 @@ def test_each_path_has_its_own_losses_and_a_wrong_verdict_on_the_second_alone_is
     assert "path1" not in wrong.reason
 
 
-def test_a_path_that_is_out_from_the_clients_start_on_carries_nothing_and_is_accounted_for() -> None:
+def test_a_path_that_is_out_from_the_clients_start_on_carries_nothing_and_is_accounted_for(run: Run) -> None:
     finished, judgement = run(task(outage_s=(0, 1000)))
     assert (judgement.state, judgement.reason) == ("ok", "")
     links, client = finished.outcome.links, finished.outcome.endpoints["client"]
@@ -143,7 +143,9 @@ def test_a_path_that_is_out_from_the_clients_start_on_carries_nothing_and_is_acc
     assert client.metrics["path2.packets_received"] == 0
 
 
-def test_an_outage_counts_from_the_clients_first_frame_however_long_its_program_takes_to_start() -> None:
+def test_an_outage_counts_from_the_clients_first_frame_however_long_its_program_takes_to_start(
+    run: Run,
+) -> None:
     """As in virtual time, where a client starts at once: each path meets the outage, and then is there."""
     slow = f"import time\ntime.sleep(0.6)\n{CLIENT}"
     finished, judgement = run(task(outage_s=(0, 0.1)), client=slow)
@@ -153,7 +155,7 @@ def test_an_outage_counts_from_the_clients_first_frame_however_long_its_program_
     assert up.frames_out + up.in_flight == up.frames_in - up.outage_dropped > up.in_flight
 
 
-def test_an_outage_that_begins_after_the_trial_changes_nothing() -> None:
+def test_an_outage_that_begins_after_the_trial_changes_nothing(run: Run) -> None:
     finished, judgement = run(task(outage_s=(1000, 1001)))
     assert (judgement.state, judgement.reason) == ("ok", "")
     for direction in DIRECTIONS:
@@ -161,13 +163,11 @@ def test_an_outage_that_begins_after_the_trial_changes_nothing() -> None:
         assert (report.outage_dropped, report.frames_in > 0) == (0, True)
 
 
-def test_captures_have_the_packets_of_every_path_apart_by_the_clients_address() -> None:
-    def look(finished: Finished) -> None:
-        assert finished.folder is not None
-        for host in ("client", "server"):
-            for address in ("10.0.1.2", "10.0.2.2"):
-                command = ["tcpdump", "-n", "-r", finished.folder / f"{host}.pcap", "host", address]
-                shown = subprocess.run(command, capture_output=True, text=True)
-                assert shown.stdout.count("length 500") > 60
-
-    run(task(capture=True), look)
+def test_captures_have_the_packets_of_every_path_apart_by_the_clients_address(run: Run) -> None:
+    finished, _ = run(task(capture=True))
+    assert finished.folder is not None
+    for host in ("client", "server"):
+        for address in ("10.0.1.2", "10.0.2.2"):
+            command = ["tcpdump", "-n", "-r", finished.folder / f"{host}.pcap", "host", address]
+            shown = subprocess.run(command, capture_output=True, text=True)
+            assert shown.stdout.count("length 500") > 60

@@ -18,6 +18,7 @@ from fecbench.topologies import tcp
 from fecbench.topologies.link import LinkSettings
 from fecbench.topologies.programs import WIRE
 from tests.support.patience import carried_out
+from tests.support.trials import Trials
 
 TCP = ours().find("tcp", "tests")
 pytestmark = [
@@ -25,6 +26,9 @@ pytestmark = [
     pytest.mark.skipif(not (DROPPER.exists() and WIRE.exists()), reason="needs make build"),
     pytest.mark.skipif(bool(TCP.missing_programs()), reason="needs make build"),
 ]
+
+
+CarryOut = Callable[..., Finished]
 
 
 def end(**options: Any) -> EndpointTask:
@@ -60,12 +64,17 @@ def task(topology: str, pairs: list[PairTask], p: float = 0.0, owd_ms: float = 5
     )
 
 
-def carry_out(asked: Task, is_right: Callable[[Finished], bool] = lambda _: True) -> Finished:
-    """The trial of a task, whose state has to be ok."""
-    commands: Commands = {"tcp": {role: TCP.command(role) for role in ROLES}}
-    finished, judgement = carried_out(asked, commands, {"tcp": TCP.folder}, lambda done, _: is_right(done))
-    assert (judgement.state, judgement.reason) == ("ok", "")
-    return finished
+@pytest.fixture
+def carry_out(trials: Trials) -> CarryOut:
+    def carry_out(asked: Task, is_right: Callable[[Finished], bool] = lambda _: True) -> Finished:
+        """The trial of a task, whose state has to be ok."""
+        commands: Commands = {"tcp": {role: TCP.command(role) for role in ROLES}}
+        folders = {"tcp": TCP.folder}
+        done, judgement = carried_out(trials, asked, commands, folders, lambda done, _: is_right(done))
+        assert (judgement.state, judgement.reason) == ("ok", "")
+        return done
+
+    return carry_out
 
 
 def metrics(finished: Finished, endpoint: str) -> dict[str, float]:
@@ -77,7 +86,9 @@ def metrics(finished: Finished, endpoint: str) -> dict[str, float]:
 @pytest.mark.parametrize(
     ("controller", "workload"), [("reno", "download"), ("cubic", "upload"), ("bbr", "download")]
 )
-def test_losses_are_the_oracle_s_and_a_segment_is_a_frame(controller: str, workload: str) -> None:
+def test_losses_are_the_oracle_s_and_a_segment_is_a_frame(
+    carry_out: CarryOut, controller: str, workload: str
+) -> None:
     if controller not in tcp.controllers():
         pytest.skip(f"this kernel has no {controller}")
     transfer = pair(150_000, workload, congestion_control=controller)
@@ -94,7 +105,7 @@ def test_losses_are_the_oracle_s_and_a_segment_is_a_frame(controller: str, workl
     assert sender["packets_lost"] > 0
 
 
-def test_a_handshake_is_a_round_trip_of_tcp_and_one_of_tls() -> None:
+def test_a_handshake_is_a_round_trip_of_tcp_and_one_of_tls(carry_out: CarryOut) -> None:
     undisturbed = task("single-path", [pair(1000)], owd_ms=250)
     done = carry_out(undisturbed.model_copy(update={"validity": Validity()}))
     client = metrics(done, "client")
@@ -104,7 +115,7 @@ def test_a_handshake_is_a_round_trip_of_tcp_and_one_of_tls() -> None:
 
 
 @pytest.mark.parametrize("controller", [name for name in ("cubic", "bbr") if name in tcp.controllers()])
-def test_without_losses_it_takes_the_rate_of_the_link(controller: str) -> None:
+def test_without_losses_it_takes_the_rate_of_the_link(carry_out: CarryOut, controller: str) -> None:
     """A machine that stands still for a tenth of a second makes a transfer of four longer by too much."""
     long = task("single-path", [pair(5_000_000, congestion_control=controller)], owd_ms=25)
 
@@ -116,7 +127,7 @@ def test_without_losses_it_takes_the_rate_of_the_link(controller: str) -> None:
     assert is_fast(carry_out(long, is_fast))
 
 
-def test_multipath_tcp_fills_both_paths() -> None:
+def test_multipath_tcp_fills_both_paths(carry_out: CarryOut) -> None:
     def carried(done: Finished) -> dict[str, int]:
         return {name: link.directions["down"].frames_in for name, link in done.outcome.links.items()}
 
@@ -129,7 +140,7 @@ def test_multipath_tcp_fills_both_paths() -> None:
         assert 0 <= frames - metrics(done, "server")[f"{name}.packets_sent"] <= 8
 
 
-def test_a_transfer_over_tcp_is_a_background() -> None:
+def test_a_transfer_over_tcp_is_a_background(carry_out: CarryOut) -> None:
     foreground = pair(300_000, congestion_control="cubic")
     background = pair(37_500_000, congestion_control="bbr" if "bbr" in tcp.controllers() else "reno")
     done = carry_out(task("dumbbell", [foreground, background]))

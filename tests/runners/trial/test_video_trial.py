@@ -22,6 +22,7 @@ from fecbench.runners.workloads.video.player import Settings
 from fecbench.topologies.link import LinkSettings
 from fecbench.topologies.programs import WIRE
 from tests.support.patience import carried_out
+from tests.support.trials import Trials
 
 STACKS = ("noq-fec", "rquic", "tcp")
 STOPPING = ("noq-fec", "rquic")
@@ -33,19 +34,20 @@ pytestmark = [
 ]
 
 SEGMENTS, RATES = 16, (200.0, 800.0, 3200.0)
-LADDER = Ladder(
-    segment_s=0.5,
-    levels=tuple(
-        Level(kbps=rate, width=320, height=240, fps=25.0, sizes=(round(62.5 * rate),) * SEGMENTS)
-        for rate in RATES
-    ),
-)
+
+
+def ladder(segments: int) -> Ladder:
+    sizes = {rate: (round(62.5 * rate),) * segments for rate in RATES}
+    levels = (Level(kbps=rate, width=320, height=240, fps=25.0, sizes=sizes[rate]) for rate in RATES)
+    return Ladder(segment_s=0.5, levels=tuple(levels))
 
 
 def task(name: str, backend: Any, **player: Any) -> Task:
     settings, losses = LinkSettings.symmetric(1.5 if "abandon" in player else 2.0, 10.0), {"model": "none"}
     usual = {"abr": "throughput", "start_segments": 2, "buffer_s": 3.0}
     end = ends.end_of(FOUND[name], FOUND[name].options({}, "tests"))
+    # One that gives up takes a second for each.
+    film = ladder(SEGMENTS // 2 if "abandon" in player else SEGMENTS)
     return Task(
         topology="single-path",
         backend=backend,
@@ -61,7 +63,7 @@ def task(name: str, backend: Any, **player: Any) -> Task:
                 server=end,
                 workload={"name": "requests"},
                 demand=Video().demand_of({}),
-                session=sessions.document(LADDER, Settings(**usual | player)),
+                session=sessions.document(film, Settings(**usual | player)),
             )
         ],
         completion="dct_s",
@@ -70,14 +72,21 @@ def task(name: str, backend: Any, **player: Any) -> Task:
     )
 
 
-def emulated(name: str, is_right: Callable[[Judgement], bool] = lambda _: True, **player: Any) -> Judgement:
-    """One that is not right is tried again: a busy machine may look slow now and then."""
-    commands: Commands = {name: {role: FOUND[name].command(role) for role in ROLES}}
-    folders = {name: FOUND[name].folder}
-    _, judged = carried_out(
-        task(name, "wire", **player), commands, folders, lambda _, judged: is_right(judged)
-    )
-    return judged
+Emulated = Callable[..., Judgement]
+
+
+@pytest.fixture
+def emulated(trials: Trials) -> Emulated:
+    def emulated(
+        name: str, is_right: Callable[[Judgement], bool] = lambda _: True, **player: Any
+    ) -> Judgement:
+        """One that is not right is tried again: a busy machine may look slow now and then."""
+        commands: Commands = {name: {role: FOUND[name].command(role) for role in ROLES}}
+        folders, asked = {name: FOUND[name].folder}, task(name, "wire", **player)
+        _, judged = carried_out(trials, asked, commands, folders, lambda _, judged: is_right(judged))
+        return judged
+
+    return emulated
 
 
 def gives_up_each(judged: Judgement) -> bool:
@@ -87,7 +96,9 @@ def gives_up_each(judged: Judgement) -> bool:
 
 @pytest.mark.parametrize("backend", ["wire", VIRTUAL])
 @pytest.mark.parametrize("name", STOPPING)
-def test_what_a_link_cannot_carry_in_time_is_given_up_each_time(name: str, backend: str) -> None:
+def test_what_a_link_cannot_carry_in_time_is_given_up_each_time(
+    emulated: Emulated, name: str, backend: str
+) -> None:
     # A segment of the highest level takes 1.07 s, and plays 0.5: each is given up, for the level below.
     player = {"abr": "fixed", "level": 2, "abandon": True}
     if backend == VIRTUAL:
@@ -97,7 +108,7 @@ def test_what_a_link_cannot_carry_in_time_is_given_up_each_time(name: str, backe
     else:
         judged = emulated(name, gives_up_each, **player)
     chosen = levels(judged)
-    assert len(chosen) >= SEGMENTS // 2
+    assert len(chosen) >= SEGMENTS // 4
     assert chosen.count(1) >= 0.7 * len(chosen)  # a busy machine may look slow now and then
     given_up = judged.series["client", "given_up"]
     assert gives_up_each(judged)
@@ -105,7 +116,7 @@ def test_what_a_link_cannot_carry_in_time_is_given_up_each_time(name: str, backe
     assert judged.metrics["video"]["given_up_bytes"] == sum(given_up["bytes"].to_pylist())
 
 
-def test_a_client_that_cannot_give_up_is_unsupported() -> None:
+def test_a_client_that_cannot_give_up_is_unsupported(emulated: Emulated) -> None:
     assert emulated("tcp", abandon=True).state == "unsupported"
 
 
@@ -116,7 +127,7 @@ def levels(judged: Judgement) -> list[int]:
 
 
 @pytest.mark.parametrize("name", STACKS)
-def test_the_player_reaches_the_level_that_the_link_carries(name: str) -> None:
+def test_the_player_reaches_the_level_that_the_link_carries(emulated: Emulated, name: str) -> None:
     def reaches_it(judged: Judgement) -> bool:
         return levels(judged).count(1) >= SEGMENTS - 2 and judged.metrics["video"]["stalls"] == 0
 
@@ -128,7 +139,7 @@ def test_the_player_reaches_the_level_that_the_link_carries(name: str) -> None:
     assert judged.metrics["video"]["request_lag_p99_ms"] >= 0
 
 
-def test_an_emulated_session_has_the_levels_of_one_in_virtual_time() -> None:
+def test_an_emulated_session_has_the_levels_of_one_in_virtual_time(emulated: Emulated) -> None:
     with engine_for("virtual", {"noq-fec": FOUND["noq-fec"]}) as engine:
         (finished,) = engine.run([(TrialKey("v", "w", 0, 0), task("noq-fec", VIRTUAL))])
         of_virtual = levels(judge(finished.task, finished.outcome))
@@ -140,7 +151,7 @@ def test_an_emulated_session_has_the_levels_of_one_in_virtual_time() -> None:
     assert is_alike(emulated("noq-fec", is_alike))
 
 
-def test_a_live_session_asks_for_each_chunk_when_it_is_there() -> None:
+def test_a_live_session_asks_for_each_chunk_when_it_is_there(emulated: Emulated) -> None:
     judged = emulated("noq-fec", live_latency_s=1.0)
     assert (judged.state, judged.reason) == ("ok", "")
     assert judged.metrics["video"]["objects"] == SEGMENTS

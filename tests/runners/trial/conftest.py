@@ -1,0 +1,13 @@
+"""One worker for the trials of a file."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.trials import Trials
+
+
+@pytest.fixture(scope="module")
+def trials() -> Iterator[Trials]:
+    with Trials() as begun:
+        yield begun
