@@ -48,25 +48,6 @@ def copied(complete: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(complete, tmp_path))
 
 
-def test_the_same_design_meets_the_same_losses_again(
-    fecbench: Any, little_design: Path, complete: Path, tmp_path: Path
-) -> None:
-    again = tmp_path / "again.sqlite"
-    ran = fecbench.run_until_ok(little_design, again, "--json", *ONE_POINT)
-    assert json.loads(ran.stdout)["states"] == {"ok": 4}
-    before, now = (fecbench.trials(path) for path in (complete, again))
-    dropped = 0
-    for one, other in zip([trial for trial in before if trial["key"]["point"] == 0], now, strict=True):
-        assert one["key"] == other["key"]
-        assert one["seeds"] == other["seeds"]
-        for name, log in one["verdicts"].items():
-            common = min(log["packets"], other["verdicts"][name]["packets"])
-            both = [[n for n in each["verdicts"][name]["dropped"] if n < common] for each in (one, other)]
-            assert both[0] == both[1]
-            dropped += len(both[0])
-    assert dropped > 3, "the losses are real"
-
-
 def test_variants_of_a_point_and_repetition_meet_the_same_losses(fecbench: Any, complete: Path) -> None:
     groups: dict[tuple[int, int], list[dict[str, Any]]] = {}
     for trial in fecbench.trials(complete):
@@ -124,24 +105,6 @@ def test_only_states_that_are_results_are_run_again(
     refused = fecbench.run(little_design, tmp_path / "x.sqlite", *given)
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
     assert "must be one of failed, timeout, unsupported" in refused.stderr
-
-
-HASTE = "timeout_s = 0.05\n"
-
-
-def test_trials_that_timed_out_are_run_again_on_request_and_stay_as_attempts(
-    fecbench: Any, write_design: Any, tmp_path: Path
-) -> None:
-    design = write_design(tmp_path, HASTE)
-    database, one = tmp_path / "x.sqlite", ("--filter", "point=0", "--filter", "repetition=0")
-    fecbench.run(design, database, *one)
-    before = {trial["id"]: trial["state"] for trial in fecbench.trials(database)}
-    assert set(before.values()) <= {"timeout", "invalid"}
-    fecbench.run(design, database, "--retry", "failed,timeout", "--retry", "unsupported", *one)
-    for trial in fecbench.trials(database):
-        assert trial["id"] not in before
-        assert trial["attempts"][0]["state"] in ("timeout", "invalid")
-        assert len(trial["attempts"]) > 1
 
 
 def test_a_campaign_of_that_name_with_another_design_is_refused(

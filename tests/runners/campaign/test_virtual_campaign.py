@@ -109,9 +109,13 @@ def test_variants_of_two_implementations_share_a_campaign(
 
 
 def test_an_implementation_that_is_given_up_harms_its_own_trials_and_resume_runs_those_that_were_left(
-    two_implementations: TwoImplementations, fecbench_here: Callable[..., Any], tmp_path: Path
+    two_implementations: TwoImplementations,
+    fecbench_here: Callable[..., Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    design, both = two_implementations("dies", "repetitions = 9\n")
+    monkeypatch.setattr(virtual, "MOST_FAILURES", 3)
+    design, both = two_implementations("dies", "repetitions = 3\n")
     address = str(tmp_path / "x.sqlite")
     words = ("run", design, "--engine", "virtual", "--db", address, "--implementations", both)
     counts = []
@@ -119,15 +123,15 @@ def test_an_implementation_that_is_given_up_harms_its_own_trials_and_resume_runs
         ran = fecbench_here(*words, "--jobs", 1, "--no-calibrate", *options)
         assert ran.returncode == 1
         last = ran.stderr.splitlines()[-1]
-        assert re.search("simulator of second failed 10 times, .* its other trials are left undone", last)
+        assert re.search("simulator of second failed 3 times, .* its other trials are left undone", last)
         with Database.open(address) as database:
             (campaign,) = database.campaigns()
             states = database.states(campaign.id)
             assert database.claims(campaign.id) == {}
         counts.append(Counter((key.variant, state) for key, (state, _) in states.items()))
     assert counts == [
-        {("good", "ok"): 3 * 9, ("other", "failed"): 10},
-        {("good", "ok"): 3 * 9, ("other", "failed"): 20},
+        {("good", "ok"): 3 * 3, ("other", "failed"): 3},
+        {("good", "ok"): 3 * 3, ("other", "failed"): 6},
     ]
 
 
@@ -278,13 +282,15 @@ def test_an_invalid_trial_is_run_once_and_never_again(made_up: WriteDesign, run:
         assert {attempts for _, attempts in database.states(campaign.id).values()} == {1}
 
 
-def test_failed_trials_are_run_again_on_request(made_up: WriteDesign, run: Run, tmp_path: Path) -> None:
-    assert run(made_up("dies", one_in=2), tmp_path / "x.sqlite").returncode == 1
-    run(made_up("dies", one_in=2), tmp_path / "x.sqlite", "--retry", "failed", "--no-calibrate")
-    with Database.open(str(tmp_path / "x.sqlite")) as database:
-        (campaign,) = database.campaigns()
-        attempts = dict(database.states(campaign.id).values())
-    assert attempts == {"ok": 1, "failed": 2}
+def test_failed_trials_are_run_again_on_request(
+    made_up: WriteDesign, run: Run, fecbench_here: Callable[..., Any], tmp_path: Path
+) -> None:
+    path, again = tmp_path / "x.sqlite", ("--retry", "failed,timeout", "--retry", "unsupported")
+    assert run(made_up("dies", one_in=2), path).returncode == 1
+    run(made_up("dies", one_in=2), path, *again, "--no-calibrate")
+    shown = json.loads(fecbench_here("show", "--db", path, "--json").stdout)["trials"]
+    attempts = {trial["state"]: [each["state"] for each in trial["attempts"]] for trial in shown}
+    assert attempts == {"ok": ["ok"], "failed": ["failed", "failed"]}
 
 
 def test_the_trials_of_a_simulator_that_fails_again_and_again_are_kept_and_the_command_ends(

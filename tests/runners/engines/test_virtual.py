@@ -36,6 +36,12 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(virtual, "LIMIT_S", 2.0)
 
 
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A simulator is given up after three failures, each of which starts another."""
+    monkeypatch.setattr(virtual, "MOST_FAILURES", 3)
+
+
 def misbehaving(made_up: WriteDesign, manner: str) -> Tasks:
     """One good task, one that is answered in this manner, and more good ones."""
     tasks = tasks_of(experiment_of(made_up(manner)))
@@ -149,32 +155,34 @@ def test_a_simulator_that_says_much_on_standard_error_is_heard_and_not_kept_wait
     assert {judge(each.task, each.outcome).state for each in play(tasks)} == {"ok"}
 
 
+@pytest.mark.usefixtures("soon")
 def test_one_that_fails_again_and_again_is_given_up_and_the_engine_ends_in_a_line(
     made_up: WriteDesign,
 ) -> None:
-    experiment = experiment_of(made_up("dies", more="repetitions = 9\n"))
+    experiment = experiment_of(made_up("dies", more="repetitions = 2\n"))
     tasks = [task for task in tasks_of(experiment) if task[0].variant == OTHER]
     failed = []
     with (
         engine_for("virtual", experiment.implementations, 2) as engine,
-        pytest.raises(EngineError, match="made-up failed 10 times, one after another: it ended with"),
+        pytest.raises(EngineError, match="made-up failed 3 times, one after another: it ended with"),
     ):
         for each in engine.run(tasks):
             failed.append(each.key)
     assert virtual.MOST_FAILURES <= len(failed) <= virtual.MOST_FAILURES + 1
 
 
+@pytest.mark.usefixtures("soon")
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_one_that_is_given_up_harms_no_trial_of_others(
     two_implementations: TwoImplementations, jobs: int
 ) -> None:
-    design, folder = two_implementations("dies", "repetitions = 9\n")
+    design, folder = two_implementations("dies", "repetitions = 2\n")
     experiment = experiment_of(design, folder)
     tasks = tasks_of(experiment)
     states: dict[TrialKey, str] = {}
     with (
         engine_for("virtual", experiment.implementations, jobs) as engine,
-        pytest.raises(EngineError, match=r"of second failed 10 times.* its other trials are left undone"),
+        pytest.raises(EngineError, match=r"of second failed 3 times.* its other trials are left undone"),
     ):
         for each in engine.run(tasks):
             states[each.key] = judge(each.task, each.outcome).state
@@ -185,8 +193,9 @@ def test_one_that_is_given_up_harms_no_trial_of_others(
     assert len(failed) < len(tasks) - len(others)
 
 
+@pytest.mark.usefixtures("soon")
 def test_failures_that_answers_interrupt_go_on_to_the_end(made_up: WriteDesign, play: Play) -> None:
-    tasks = tasks_of(experiment_of(made_up("dies", more="repetitions = 9\n")))
+    tasks = tasks_of(experiment_of(made_up("dies", more="repetitions = 2\n")))
     assert sum(key.variant == OTHER for key, _ in tasks) > virtual.MOST_FAILURES
     assert len(play(tasks)) == len(tasks)
 
