@@ -90,8 +90,10 @@ def emulated(trials: Trials) -> Emulated:
 
 
 def gives_up_each(judged: Judgement) -> bool:
-    chosen = levels(judged)
-    return judged.series["client", "given_up"]["index"].to_pylist()[: len(chosen)] == list(range(len(chosen)))
+    """Each of the highest level, nearly always for the level below: a busy machine may look slow."""
+    chosen, given_up = levels(judged), judged.series["client", "given_up"]["index"].to_pylist()
+    below = chosen.count(1) >= 0.7 * len(chosen)
+    return below and given_up[: len(chosen)] == list(range(len(chosen)))
 
 
 @pytest.mark.parametrize("backend", ["wire", VIRTUAL])
@@ -109,7 +111,6 @@ def test_what_a_link_cannot_carry_in_time_is_given_up_each_time(
         judged = emulated(name, gives_up_each, **player)
     chosen = levels(judged)
     assert len(chosen) >= SEGMENTS // 4
-    assert chosen.count(1) >= 0.7 * len(chosen)  # a busy machine may look slow now and then
     given_up = judged.series["client", "given_up"]
     assert gives_up_each(judged)
     assert all(0 < size < 200_000 for size in given_up["bytes"].to_pylist())
