@@ -129,7 +129,7 @@ def test_an_interrupt_ends_a_campaign_whose_workers_give_up_their_claims(
     """First that of the worker, then that of whoever runs the campaign: the same command goes on."""
     reach = (scheduler, "--certificates", papers)
     worker = ("worker", *reach, "--jobs", 1, *FOLDER)
-    design = made_up("sleeps", more="repetitions = 60\n")  # 9 s for one worker, at least
+    design = made_up("sleeps", more="repetitions = 30\n")  # 4.5 s for one worker, at least
     run = ("run", design, "--engine", "virtual", *FOLDER, "--db", postgresql, "--cluster", *reach)
     with running("connected", *worker) as one, running("[", *run) as ran:
         for process in (one, ran):
@@ -142,11 +142,11 @@ def test_an_interrupt_ends_a_campaign_whose_workers_give_up_their_claims(
     with Database.open(postgresql) as database:
         (campaign,) = database.campaigns()
         kept = database.trial_count(campaign.id)
-        assert 0 < kept < 360
+        assert 0 < kept < 180
     with running("connected", *worker):
         ended = fecbench(*run, "--resume")
     assert ended.returncode == 0, ended.stderr
-    assert f"{360 - kept} trials to run, {kept} of 360 are there already" in ended.stderr
+    assert f"{180 - kept} trials to run, {kept} of 180 are there already" in ended.stderr
     assert claims_in(postgresql) == {}
 
 

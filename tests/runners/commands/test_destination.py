@@ -78,10 +78,13 @@ def test_a_file_that_cannot_be_written_is_refused_by_its_option(
     assert [path.name for path in tmp_path.iterdir()] == [f"folder{suffix}"]
 
 
+@pytest.mark.usefixtures("unrendered")
 @pytest.mark.parametrize("words", FOLDERS.values(), ids=FOLDERS)
 def test_of_a_folder_that_exists_only_what_the_command_wrote_is_replaced(
-    call: Any, tmp_path: Path, words: list[str]
+    call: Any, plant: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
+    points = {"report": 12, "explain": 30}[words[0]]  # of fewer, explain finds nothing to write
+    monkeypatch.setenv("FECBENCH_DB", str(plant(tmp_path / "few.sqlite", points=points)))
     folder = tmp_path / "not" / "yet" / "there"
     assert call(words, folder).returncode == 0
     written = {path.name: len(path.read_bytes()) for path in folder.iterdir()}

