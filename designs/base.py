@@ -14,6 +14,7 @@ from typing import Any
 from fecbench.designs.catalogue import catalogue
 from fecbench.designs.error import DesignError
 from fecbench.designs.factor import is_factor
+from fecbench.designs.table import shown
 from fecbench.hints import nearest
 
 Document = dict[str, Any]
@@ -29,15 +30,15 @@ def resolved(document: Document, path: Path, read: Read, below: tuple[Path, ...]
     if file.resolve() in (chain := (*below, path.resolve())):
         raise DesignError(f"{path}: base = {document['base']!r}: is based on this design itself")
     base = resolved(read(file), file, read, chain)
-    for key in own.pop("without", []):
-        _leave_out(base, str(key), path)
+    for key in _keys(own.pop("without", []), path):
+        _leave_out(base, key, path)
     if chosen := _labels(own.get("variants")):
         own["variants"] = _chosen(chosen, base.get("variants", []), path)
     return _merged(base, own)
 
 
 def _file(named: Any, path: Path) -> Path:
-    if isinstance(named, str) and named.endswith(".toml"):
+    if isinstance(named, str) and named.endswith(".toml") and "\0" not in named:
         return path.parent / named
     known = catalogue()
     if not isinstance(named, str):
@@ -45,6 +46,12 @@ def _file(named: Any, path: Path) -> Path:
     if named not in known:
         raise DesignError(f"{path}: base = {named!r}: is no design of the catalogue; {nearest(named, known)}")
     return known[named]
+
+
+def _keys(without: Any, path: Path) -> list[str]:
+    if not isinstance(without, list) or not all(isinstance(key, str) for key in without):
+        raise DesignError(f"{path}: without = {shown(without)}: must be a list of keys of the base")
+    return without
 
 
 def _leave_out(base: Document, key: str, path: Path) -> None:
@@ -62,8 +69,11 @@ def _labels(variants: Any) -> list[str]:
     return variants if is_choice else []
 
 
-def _chosen(labels: list[str], variants: list[Document], path: Path) -> list[Document]:
-    of_base = {str(variant.get("label")): variant for variant in variants}
+def _chosen(labels: list[str], variants: Any, path: Path) -> list[Document]:
+    tables = (
+        [variant for variant in variants if isinstance(variant, dict)] if isinstance(variants, list) else []
+    )
+    of_base = {str(variant.get("label")): variant for variant in tables}
     for label in labels:
         if label not in of_base:
             raise DesignError(f"{path}: variants: the base has no {label!r}; {nearest(label, of_base)}")

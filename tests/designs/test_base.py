@@ -99,6 +99,10 @@ WRONG: list[tuple[str, str]] = [
     ('base = "none.toml"', "none.toml: cannot be read: No such file or directory"),
     ('base = "own.toml"', "base = 'own.toml': is based on this design itself"),
     ('base = "base.toml"\nwithout = ["plan.candidate"]', "without = 'plan.candidate': the base has no such"),
+    ('base = "base.toml"\nwithout = 48', "without = 48: must be a list of keys of the base"),
+    ('base = "base.toml"\nwithout = [48]', "without = [48]: must be a list of keys of the base"),
+    ('base = "a\\u0000.toml"', "is no design of the catalogue"),
+    ('base = "odd.toml"\nvariants = ["on"]', "variants: the base has no 'on'"),
     ('base = "base.toml"\nvariants = ["ofd"]', "variants: the base has no 'ofd'; did you mean 'off'?"),
     ('base = "base.toml"\nname = 3', "own.toml: name = 3: "),
     ('without = ["plan.candidates"]', "without"),
@@ -108,6 +112,6 @@ WRONG: list[tuple[str, str]] = [
 def test_a_wrong_base_is_one_line(load: Load) -> None:
     for text, said in WRONG:
         with pytest.raises(DesignError) as refused:
-            load(text)
+            load(text, odd="variants = 3\n")
         assert said in str(refused.value)
         assert "\n" not in str(refused.value)
