@@ -5,11 +5,13 @@ import os
 from collections.abc import Iterator
 
 PRIORITY = 1
-"""Of real time, the least: the emulated link has a higher one."""
+"""Of real time, the least: that of endpoints. The emulated link has a higher one."""
+WATCHER = 2
+"""Of whoever ends endpoints: thousands of them, which one can become, may want the processor."""
 
 
 @contextlib.contextmanager
-def ahead_of_others() -> Iterator[bool]:
+def ahead_of_others(priority: int = PRIORITY) -> Iterator[bool]:
     """This thread, and all that it starts meanwhile, run ahead of ordinary programs, where that is allowed:
     whether it is.
 
@@ -17,7 +19,7 @@ def ahead_of_others() -> Iterator[bool]:
     """
     before = os.sched_getscheduler(0), os.sched_getparam(0)
     try:
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(PRIORITY))
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(priority))
     except PermissionError:
         yield False
         return
@@ -25,6 +27,12 @@ def ahead_of_others() -> Iterator[bool]:
         yield True
     finally:
         os.sched_setscheduler(0, *before)
+
+
+def behind_the_watcher() -> None:
+    """Have this process, which is ahead of others as its parent is, run behind that one."""
+    if os.sched_getscheduler(0) == os.SCHED_RR:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(PRIORITY))
 
 
 def is_granted() -> bool:

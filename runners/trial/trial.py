@@ -56,7 +56,7 @@ def _run(task: Task, site: Site, first_user: int, outcome: Outcome, phases: Phas
             droppers = _attach_droppers(task, network)
         captures = _start_captures(task, site, network) if task.capture else []
         # Endpoints, and what watches them. That a trial is set up keeps nobody's endpoints from running.
-        with priority.ahead_of_others():
+        with priority.ahead_of_others(priority.WATCHER):
             timing = run_endpoints(task, site, first_user, network, outcome, phases)
         with phases("results"):
             # Frozen first: no packet moves while the counters of the links and of the droppers are read.

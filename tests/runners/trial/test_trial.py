@@ -22,6 +22,7 @@ from fecbench.results.store.records import TrialKey
 from fecbench.runners.engines import worker
 from fecbench.runners.engines.engine import Finished
 from fecbench.runners.engines.namespaces import NamespaceEngine
+from fecbench.runners.sandbox import priority
 from fecbench.runners.tasks.task import EndpointTask, LinkTask, PairTask, Seeds, Task
 from fecbench.runners.tasks.validity import Validity
 from fecbench.runners.trial import transfer, trial
@@ -158,11 +159,14 @@ def test_a_trial_drops_what_the_oracle_says_and_tells_its_phases_and_captures_bo
         assert not finished.folder.exists()
 
 
-def test_endpoints_run_ahead_of_ordinary_programs() -> None:
-    tell = "import os, sys; print(os.sched_getscheduler(0) == os.SCHED_RR, file=sys.stderr)\n"
+def test_endpoints_run_ahead_of_ordinary_programs_and_behind_what_watches_them(run: Run) -> None:
+    of_itself = "os.sched_getscheduler(0) == os.SCHED_RR, os.sched_getparam(0)"
+    tell = f"import os, sys; print({of_itself}, file=sys.stderr)\n"
     finished, _ = run(client=tell + CLIENT, server=tell + SERVER)
     said = {name: endpoint.stderr for name, endpoint in finished.outcome.endpoints.items()}
-    assert said == {"client": "True\n", "server": "True\n"}
+    assert 0 < priority.PRIORITY < priority.WATCHER
+    ahead = f"True posix.sched_param(sched_priority={priority.PRIORITY})\n"
+    assert said == {"client": ahead, "server": ahead}
 
 
 @pytest.mark.parametrize("logged", [2, 4])
