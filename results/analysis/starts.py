@@ -15,7 +15,7 @@ from fecbench.results.store.records import CampaignInfo, Start
 
 COMPARED = (
     *("machine", "cpu", "cores", "kernel", "python", "libraries", "revision", "fecbench", "jobs"),
-    *("confinement", "priority"),
+    "confinement",
 )
 """What of the provenance of starts is compared, besides the host and what the calibration found."""
 UNKNOWN = "unknown"

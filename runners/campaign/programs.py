@@ -10,9 +10,10 @@ from fecbench.runners.tasks.task import ROLES
 
 
 def engine_for(
-    name: EngineName, implementations: Mapping[str, Implementation], jobs: Jobs = 1
+    name: EngineName, implementations: Mapping[str, Implementation], jobs: Jobs = 1, *, ahead: bool = False
 ) -> NamespaceEngine | VirtualEngine:
-    """The engine of this name for `implementations`, by their names.
+    """The engine of this name for `implementations`, by their names. Emulated endpoints run `ahead` of
+    ordinary programs, where that is granted.
 
     Raises Refusal where an implementation has no simulator for trials in virtual time.
     """
@@ -25,4 +26,4 @@ def engine_for(
         for known, implementation in implementations.items()
     }
     bundles = {known: each.bundle for known, each in implementations.items() if each.bundle is not None}
-    return NamespaceEngine(jobs, commands, folders, bundles)
+    return NamespaceEngine(jobs, commands, folders, bundles, ahead=ahead)

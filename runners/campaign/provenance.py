@@ -18,7 +18,6 @@ from fecbench.dropper.command import COMMAND
 from fecbench.results.store.postgresql_url import without_secrets
 from fecbench.runners.implementations.implementation import DECLARATION, EngineName, Implementation
 from fecbench.runners.probe import output_of, sha256_of
-from fecbench.runners.sandbox import priority
 from fecbench.runners.trial import confinement
 from fecbench.topologies.programs import CLOCK, WIRE
 
@@ -164,6 +163,5 @@ def collect(
         "libraries": libraries(),
         "link": link,
         "confinement": confinement.of_this_machine() if engine == "local" else confinement.of_simulators(),
-        **({"priority": "real time" if priority.is_granted() else "ordinary"} if engine == "local" else {}),
         **of_programs(implementations, engine),
     }

@@ -101,7 +101,7 @@ def compare(
             60 * minutes,
             lambda info: gate.settled(database, info, count, limit_s),
         )
-        info = run_here(wanted, database, plan)
+        info = run_here(wanted, database, plan, ahead=True)
         found = gate.answer(database, info, count, limit_s, plan.share)
         commands = partial(_replays, db, builds)
         document = {**gate.document(found, commands), "ended": plan.why}

@@ -178,9 +178,9 @@ def parse_jobs(option: str, text: str) -> Jobs:
     return int(text)
 
 
-def admission(jobs: Jobs) -> Admission:
-    """The admission that a user asked for, for this machine."""
+def admission(jobs: Jobs, *, ahead: bool = False) -> Admission:
+    """The admission that a user asked for, for this machine; if endpoints are to run `ahead` of others."""
     if jobs == "auto":
-        others = None if priority.is_granted() else processor_time
+        others = None if ahead and priority.is_granted() else processor_time
         return Auto(len(os.sched_getaffinity(0)), time.monotonic, others)
     return AtMost(jobs)

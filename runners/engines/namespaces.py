@@ -161,12 +161,16 @@ class NamespaceEngine:
         commands: Commands,
         implementations: Mapping[str, Path] | None = None,
         bundles: Bundles | None = None,
+        *,
+        ahead: bool = False,
     ) -> None:
-        """`implementations` has the folder of each that `commands` starts, `bundles` those that have one."""
+        """`implementations` has the folder of each that `commands` starts, `bundles` those that have one.
+        Endpoints run `ahead` of ordinary programs, where that is granted."""
         self._commands = commands
         self._implementations = implementations or {}
         self._bundles = bundles or {}
-        self._admission = admission(jobs)
+        self._ahead = ahead
+        self._admission = admission(jobs, ahead=ahead)
         self._idle: list[Worker] = []
         self.busy: list[Worker] = []
         self._next: tuple[TrialKey, Task] | None = None
@@ -254,7 +258,7 @@ class NamespaceEngine:
             certificates=self._folder,
             folder=folder,
         )
-        return Order(task=task, site=site)
+        return Order(task=task, site=site, ahead=self._ahead)
 
     def _wait(self, limit_s: float) -> list[Return]:
         """What has ended when a worker has something to say or is overdue, or when the limit has passed."""

@@ -27,6 +27,8 @@ class Order(BaseModel):
 
     task: Task
     site: Site
+    ahead: bool = False
+    """Whether endpoints run ahead of ordinary programs."""
 
 
 def answer(line: str) -> Outcome:
@@ -36,7 +38,9 @@ def answer(line: str) -> Outcome:
     begun = time.monotonic()
     try:
         document = isolation.run_isolated(
-            lambda: trial.run(order.task, order.site, first_user).model_dump_json().encode(),
+            lambda: (
+                trial.run(order.task, order.site, first_user, ahead=order.ahead).model_dump_json().encode()
+            ),
             order.task.timeout_s + MARGIN_S,
         )
     except (isolation.IsolationError, OSError) as error:

@@ -5,13 +5,11 @@ import os
 from collections.abc import Iterator
 
 PRIORITY = 1
-"""Of real time, the least: that of endpoints. The emulated link has a higher one."""
-WATCHER = 2
-"""Of whoever ends endpoints: thousands of them, which one can become, may want the processor."""
+"""Of real time, the least: the emulated link has a higher one."""
 
 
 @contextlib.contextmanager
-def ahead_of_others(priority: int = PRIORITY) -> Iterator[bool]:
+def ahead_of_others() -> Iterator[bool]:
     """This thread, and all that it starts meanwhile, run ahead of ordinary programs, where that is allowed:
     whether it is.
 
@@ -19,7 +17,7 @@ def ahead_of_others(priority: int = PRIORITY) -> Iterator[bool]:
     """
     before = os.sched_getscheduler(0), os.sched_getparam(0)
     try:
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(priority))
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(PRIORITY))
     except PermissionError:
         yield False
         return
@@ -27,12 +25,6 @@ def ahead_of_others(priority: int = PRIORITY) -> Iterator[bool]:
         yield True
     finally:
         os.sched_setscheduler(0, *before)
-
-
-def behind_the_watcher() -> None:
-    """Have this process, which is ahead of others as its parent is, run behind that one."""
-    if os.sched_getscheduler(0) == os.SCHED_RR:
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(PRIORITY))
 
 
 def is_granted() -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 from fecbench.runners.implementations.implementation import environment
-from fecbench.runners.sandbox import fence, kernel, priority, rights
+from fecbench.runners.sandbox import fence, kernel, rights
 from fecbench.runners.sandbox.isolation import die_with_parent, go_on_in_pid_namespace, mount_own_proc
 from fecbench.runners.sandbox.view import View
 from fecbench.runners.trial import cgroup, logs
@@ -138,7 +138,6 @@ class Cell:
     def _enter(self, view: FileSystem, parent: int) -> None:
         """Take all rights from this process."""
         os.umask(0o022)
-        priority.behind_the_watcher()
         rights.offer_to_be_killed()
         kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC, "mount and IPC namespaces")
         view.make()

@@ -6,6 +6,7 @@ whether the trial can be vouched for is decided by the judge (`judge`).
 
 import resource
 import subprocess
+from contextlib import nullcontext
 
 import fecbench.topologies.network  # noqa: F401  Mininet: a process that runs many trials imports it once
 from fecbench.dropper import command as dropper_command
@@ -24,22 +25,23 @@ from fecbench.topologies.link import Direction
 from fecbench.topologies.topology import Topology
 
 
-def run(task: Task, site: Site, first_user: int) -> Outcome:
-    """The outcome of one trial; its endpoints run as `first_user` and those after it.
+def run(task: Task, site: Site, first_user: int, *, ahead: bool = False) -> Outcome:
+    """The outcome of one trial; its endpoints run as `first_user` and those after it. If they run `ahead` of
+    other programs, so does what watches them; what sets the trial up does not.
 
     What fails in the harness itself stands in `failure`.
     """
     outcome = Outcome()
     phases = Phases()
     try:
-        _run(task, site, first_user, outcome, phases)
+        _run(task, site, first_user, outcome, phases, ahead=ahead)
     except (OSError, RuntimeError, ValueError, subprocess.SubprocessError) as error:
         outcome.failure = f"{type(error).__name__}: {error}"
     outcome.phases_s = phases.seconds
     return outcome
 
 
-def _run(task: Task, site: Site, first_user: int, outcome: Outcome, phases: Phases) -> None:
+def _run(task: Task, site: Site, first_user: int, outcome: Outcome, phases: Phases, *, ahead: bool) -> None:
     # Mininet's mnexec closes every number below the limit, open or not.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, most))
@@ -55,8 +57,7 @@ def _run(task: Task, site: Site, first_user: int, outcome: Outcome, phases: Phas
         with phases("droppers"):
             droppers = _attach_droppers(task, network)
         captures = _start_captures(task, site, network) if task.capture else []
-        # Endpoints, and what watches them. That a trial is set up keeps nobody's endpoints from running.
-        with priority.ahead_of_others(priority.WATCHER):
+        with priority.ahead_of_others() if ahead else nullcontext():
             timing = run_endpoints(task, site, first_user, network, outcome, phases)
         with phases("results"):
             # Frozen first: no packet moves while the counters of the links and of the droppers are read.

@@ -11,13 +11,16 @@ from fecbench.runners.commands.console.terminal import note
 from fecbench.runners.trial import confinement
 
 
-def run_here(request: Request, database: Database, plan: Plan | None = None) -> CampaignInfo:
-    """The campaign, after what was missing of it, or what the plan says, has been run."""
+def run_here(
+    request: Request, database: Database, plan: Plan | None = None, *, ahead: bool = False
+) -> CampaignInfo:
+    """The campaign, after what was missing of it, or what the plan says, has been run: emulated endpoints
+    `ahead` of ordinary programs, where that is granted."""
     if request.engine == "virtual":
         note_free_simulators()
     reporter = Reporter(each=request.engine == "local")
     try:
-        engine = engine_for(request.engine, request.experiment.implementations, request.jobs)
+        engine = engine_for(request.engine, request.experiment.implementations, request.jobs, ahead=ahead)
         return campaign.run(request, engine, database, reporter, plan)
     finally:
         reporter.close()
