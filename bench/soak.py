@@ -4,7 +4,7 @@
 
 Prints how much memory, how many descriptors, processes, network namespaces and temporary files there are
 while the campaign runs, at first and at last, and ends with 1 if any of them grew or no trial was ok. Takes
-minutes; needs root.
+minutes; needs root, but for trials in virtual time.
 """
 
 import argparse

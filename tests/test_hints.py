@@ -15,3 +15,9 @@ def test_few_names_are_all_told_and_of_many_the_nearest() -> None:
 def test_a_near_name_is_asked_for_and_no_names_are_none() -> None:
     assert nearest("owd_m", ["owd_ms", "loss.p"]) == "did you mean 'owd_ms'?"
     assert nearest("x", []) == "known: none"
+
+
+def test_names_that_only_begin_as_the_wrong_one_are_no_near_names() -> None:
+    known = ["loss.p", "loss.slot_ms", "owd_ms"]
+    assert nearest("loss.loss", known) == nearest("loss.", known) == "known: 'loss.p', 'loss.slot_ms'"
+    assert nearest("loss.slots", known) == nearest("loss.sl", known) == "did you mean 'loss.slot_ms'?"

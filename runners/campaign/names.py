@@ -1,12 +1,11 @@
 """What a design may not say, as far as its names tell: parameters that nothing knows, links without a rate,
 and a topology with too few pairs. A parameter that is known and reaches nobody is refused in `reach`."""
 
-import difflib
 from collections.abc import Collection, Iterator
 
 from fecbench.designs import Design
 from fecbench.designs.factor import LinkedFactor
-from fecbench.hints import MOST_NAMES, nearest
+from fecbench.hints import nearest
 from fecbench.results.store.records import TRIAL_COLUMNS
 from fecbench.runners import workloads
 from fecbench.runners.campaign import links, processors
@@ -81,12 +80,6 @@ def _unknown(
         return f"is not a parameter: no variant has such an option ({which}), so it reaches nobody; {hint}"
     if rest in links.names(of_links) and f"{first}." != WORKLOAD:
         return f"topology {design.topology} has no link {first!r}; {nearest(first, of_links)}"
-    beginning, _, last = name.rpartition(".")
-    beside = sorted(other for other in known if beginning and other.rpartition(".")[0] == beginning)
-    ends = [other.rpartition(".")[2] for other in beside]
-    is_like_one = difflib.get_close_matches(last, ends) or any(end.startswith(last) for end in ends)
-    if 0 < len(beside) <= MOST_NAMES and not is_like_one:  # the beginning alone makes all of them alike
-        return f"is not a parameter; known: {', '.join(map(repr, beside))}"
     return f"is not a parameter; {nearest(name, known)}"
 
 

@@ -18,7 +18,12 @@ from fecbench.runners.commands.console.terminal import say
 
 def _share(text: str) -> float:
     """A share, as a number or as a percentage."""
-    return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    try:
+        return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{text!r} must be a share such as 0.02, or a percentage such as 2%"
+        ) from None
 
 
 def advise(
@@ -74,7 +79,8 @@ def _lines(advice: Advice) -> list[str]:
         lines.append(
             f"  {candidate.controller}: {candidate.ratio:.3f} ({low:.3f} to {high:.3f});"
             f" by more than {margin} surely shorter in {candidate.helped} of them,"
-            f" surely longer in {candidate.harmed}, within it in {within}, undecided in {candidate.undecided}"
+            f" surely longer in {candidate.harmed}, within {margin} in {within},"
+            f" undecided in {candidate.undecided}"
         )
     for name, (least, most) in advice.beyond.items():
         lines.append(f"Believe this less: {name} is outside of what was measured, {least:.4g} to {most:.4g}.")
