@@ -448,7 +448,7 @@ def test_a_client_that_expects_other_content_fails(simulator: Simulator, task: T
     task["pairs"][0]["client"]["content_seed"] = 1
     answer = simulator.answer(task)
     assert ends(answer) == {"client": 1, "server": 0}
-    assert "the content received has SHA-256" in answer["endpoints"]["client"]["stderr"]
+    assert "byte 0 is not that of the content" in answer["endpoints"]["client"]["stderr"]
     assert not answer["timed_out"]
 
 

@@ -43,17 +43,18 @@ func (r *Reader) Read(b []byte) (int, error) {
 // Fill fills b with the content that a seed makes, from an offset on.
 func Fill(b []byte, seed uint64, offset int64) {
 	var word [8]byte
-	for n := 0; n < len(b); {
-		j, within := uint64(offset)/8, offset%8
-		if within == 0 && len(b)-n >= 8 {
-			binary.LittleEndian.PutUint64(b[n:], Word(seed, j))
-			n, offset = n+8, offset+8
-			continue
-		}
+	j, within := uint64(offset)/8, offset%8
+	if within != 0 {
 		binary.LittleEndian.PutUint64(word[:], Word(seed, j))
-		copied := copy(b[n:], word[within:])
-		n, offset = n+copied, offset+int64(copied)
+		b = b[copy(b, word[within:]):]
+		j++
 	}
+	for ; len(b) >= 8; b = b[8:] {
+		binary.LittleEndian.PutUint64(b, Word(seed, j))
+		j++
+	}
+	binary.LittleEndian.PutUint64(word[:], Word(seed, j))
+	copy(b, word[:])
 }
 
 // WriteTo implements io.WriterTo.

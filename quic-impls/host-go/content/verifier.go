@@ -1,6 +1,9 @@
 package content
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+)
 
 // Verifier takes the content of a seed, and refuses the first byte that is none of it, and what is beyond its size.
 type Verifier struct {
@@ -19,10 +22,12 @@ func (v *Verifier) Write(b []byte) (int, error) {
 		v.right = make([]byte, len(b))
 	}
 	Fill(v.right[:len(b)], v.Seed, v.Received)
-	for n, got := range b {
-		if got != v.right[n] {
-			return n, fmt.Errorf("byte %d is not that of the content", v.Received+int64(n))
+	if right := v.right[:len(b)]; !bytes.Equal(b, right) {
+		n := 0
+		for b[n] == right[n] {
+			n++
 		}
+		return n, fmt.Errorf("byte %d is not that of the content", v.Received+int64(n))
 	}
 	v.Received += int64(len(b))
 	return len(b), nil

@@ -1,6 +1,8 @@
 //! The bytes of a transfer, made from a seed, so that both endpoints know what is right without sharing a
 //! file: the little-endian words mix(seed + (j + 1) · 0x9E3779B97F4A7C15) for j = 0, 1, …, where mix is
-//! SplitMix64's output function.
+//! SplitMix64's output function. And whether what was received is right.
+
+use sha2::{Digest, Sha256};
 
 const GOLDEN_GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -21,10 +23,87 @@ pub fn fill(seed: u64, offset: u64, buffer: &mut [u8]) {
         first.copy_from_slice(&word(seed, j).to_le_bytes()[within..within + head]);
         j += 1;
     }
-    for chunk in rest.chunks_mut(8) {
-        chunk.copy_from_slice(&word(seed, j).to_le_bytes()[..chunk.len()]);
-        j += 1;
+    let (words, tail) = rest.as_chunks_mut::<8>();
+    for (bytes, j) in words.iter_mut().zip(j..) {
+        *bytes = word(seed, j).to_le_bytes();
     }
+    tail.copy_from_slice(&word(seed, j + words.len() as u64).to_le_bytes()[..tail.len()]);
+}
+
+/// The SHA-256 of `size` bytes of content, in hexadecimal.
+pub fn hash(seed: u64, size: u64) -> String {
+    let mut hash = Hash::default();
+    let mut buffer = vec![0; 64 << 10];
+    while hash.size < size {
+        let step = buffer.len().min((size - hash.size) as usize);
+        fill(seed, hash.size, &mut buffer[..step]);
+        hash.update(&buffer[..step]);
+    }
+    hash.hex()
+}
+
+/// Hashes what is received.
+#[derive(Default)]
+pub struct Hash {
+    hasher: Sha256,
+    /// Bytes so far.
+    pub size: u64,
+}
+
+impl Hash {
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.hasher.update(bytes);
+        self.size += bytes.len() as u64;
+    }
+
+    /// The SHA-256 in hexadecimal.
+    pub fn hex(self) -> String {
+        self.hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// Compares what is received with the content that a seed makes.
+pub struct Verifier {
+    seed: u64,
+    size: u64,
+    /// Bytes that were right.
+    received: u64,
+    right: Vec<u8>,
+}
+
+impl Verifier {
+    /// Of `size` bytes.
+    pub fn new(seed: u64, size: u64) -> Self {
+        Self { seed, size, received: 0, right: Vec::new() }
+    }
+
+    /// Bytes so far.
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// Takes the bytes that follow those before. An error is one line, and names the first that is wrong.
+    pub fn take(&mut self, bytes: &[u8]) -> Result<(), String> {
+        if bytes.len() as u64 > self.size - self.received {
+            return Err(format!("the server sent more than the {} bytes that are right", self.size));
+        }
+        if let Some(place) = difference(self.seed, self.received, bytes, &mut self.right) {
+            return Err(format!("byte {} is not that of the content", self.received + place as u64));
+        }
+        self.received += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+/// The first place in which bytes differ from the content that begins `offset` bytes into what a seed makes. `right` is room for
+/// that content.
+pub fn difference(seed: u64, offset: u64, bytes: &[u8], right: &mut Vec<u8>) -> Option<usize> {
+    right.resize(bytes.len(), 0);
+    fill(seed, offset, right);
+    if bytes == right {
+        return None;
+    }
+    bytes.iter().zip(right).position(|(got, right)| got != right)
 }
 
 #[cfg(test)]
@@ -48,6 +127,45 @@ mod tests {
                 fill(7, start as u64, &mut piece);
                 assert_eq!(piece, whole[start..end], "{start}..{end}");
             }
+        }
+    }
+
+    #[test]
+    fn the_hash_of_nothing_is_that_of_sha256() {
+        let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(hash(1, 0), empty);
+    }
+
+    #[test]
+    fn the_hash_is_that_of_the_content_however_it_is_cut() {
+        let mut content = vec![0; 100_003];
+        fill(7, 0, &mut content);
+        let mut hashed = Hash::default();
+        content.chunks(1_009).for_each(|piece| hashed.update(piece));
+        assert_eq!(hash(7, 100_003), hashed.hex());
+    }
+
+    #[test]
+    fn content_is_verified_however_it_is_cut_up_to_its_size() {
+        let mut content = vec![0; 1_000];
+        fill(7, 0, &mut content);
+        let mut verifier = Verifier::new(7, 1_000);
+        assert!(content.chunks(33).all(|piece| verifier.take(piece).is_ok()));
+        assert_eq!(verifier.received(), 1_000);
+        assert_eq!(verifier.take(&[0]), Err("the server sent more than the 1000 bytes that are right".into()));
+    }
+
+    #[test]
+    fn each_byte_that_is_wrong_is_named() {
+        let mut content = vec![0; 100];
+        fill(7, 0, &mut content);
+        for place in 0..100 {
+            content[place] ^= 1;
+            let mut verifier = Verifier::new(7, 100);
+            let (first, rest) = content.split_at(50);
+            let error = verifier.take(first).and_then(|()| verifier.take(rest));
+            assert_eq!(error, Err(format!("byte {place} is not that of the content")));
+            content[place] ^= 1;
         }
     }
 }

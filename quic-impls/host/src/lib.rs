@@ -5,7 +5,8 @@
 //! |---|---|
 //! | [`implementation`] | what an implementation has, and its endpoints do |
 //! | [`contract`] | assignments, events, exit codes |
-//! | [`content`] | the content of a transfer |
+//! | [`content`] | the content of a transfer, its hash, and whether what comes is right |
+//! | [`answer`] | what a client's request is answered with |
 //! | [`messages`] | the workload `messages`: timetable, what has arrived, the series |
 //! | [`requests`] | the workload `requests`: what a client reads, asks for and says |
 //! | [`coding`] | the options of erasure codes, and what they make |
@@ -16,6 +17,7 @@
 //! | [`capture`] | what a host sends and receives, as a file |
 //! | [`simulator`] | whole trials: endpoints over lanes |
 
+pub mod answer;
 pub mod capture;
 pub mod coding;
 pub mod content;

@@ -322,9 +322,8 @@ impl Receiver {
     }
 
     fn verify(&mut self, message: u32, offset: u64, bytes: &[u8]) -> std::result::Result<(), String> {
-        self.expected.resize(bytes.len(), 0);
-        content::fill(self.content_seed, self.messages.begin_of(message) + offset, &mut self.expected);
-        match bytes.iter().zip(&self.expected).position(|(got, right)| got != right) {
+        let begin = self.messages.begin_of(message) + offset;
+        match content::difference(self.content_seed, begin, bytes, &mut self.expected) {
             None => Ok(()),
             Some(place) => Err(format!("message {message}: byte {} is not that of the content", offset + place as u64)),
         }

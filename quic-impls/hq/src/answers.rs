@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::content::Hash;
+use host::content::Hash;
+
 use crate::outgoing::Outgoing;
 use crate::stack::{Event, Stack, StreamId};
 

@@ -3,7 +3,6 @@
 //! | module | its one job |
 //! |---|---|
 //! | [`stack`] | what a QUIC stack has to offer |
-//! | [`content`] | the hash of a transfer's content |
 //! | [`outgoing`] | what a stream has to send |
 //! | [`request`] | a client's request, and its answer |
 //! | [`requests`] | those of a client that is told in the course of a trial what to ask for |
@@ -12,7 +11,6 @@
 //! | [`records`] | where qlog and TLS secrets go |
 
 pub mod answers;
-pub mod content;
 pub mod endpoint;
 pub mod outgoing;
 pub mod records;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use h3wire::{FieldRef, H3Code, HeadersKind, Role};
+use host::answer::Answer;
 use host::contract::{Direction, Transfer};
 use host::requests;
 use noq_proto::{Connection, Dir, Event, StreamEvent, StreamId, VarInt};
@@ -14,7 +15,7 @@ use noq_proto::{Connection, Dir, Event, StreamEvent, StreamId, VarInt};
 use crate::hq;
 use crate::sent::Progress;
 use crate::stack::Application;
-use crate::transfer::{self, Answer, Body, Outgoing};
+use crate::transfer::{self, Body, Outgoing};
 use streams::{Head, News, Streams};
 
 pub const ALPN: &[u8] = b"h3";

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use host::answer::Answer;
 use host::contract::{Direction, Transfer};
 use host::requests;
 use noq_proto::{
@@ -12,7 +13,7 @@ use noq_proto::{
 
 use crate::sent::Progress;
 use crate::stack::Application;
-use crate::transfer::{self, Answer, Body, Outgoing};
+use crate::transfer::{self, Body, Outgoing};
 
 pub const ALPN: &[u8] = b"hq-interop";
 

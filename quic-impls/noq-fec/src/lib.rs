@@ -3,7 +3,6 @@
 //! | module | its one job |
 //! |---|---|
 //! | [`options`] | the options of impl.toml |
-//! | [`content`] | the content of a transfer, and its hash |
 //! | [`transfer`] | what a transfer sends, and whether what comes is right |
 //! | [`hq`] | hq-interop: requests and answers, without a socket or a clock |
 //! | [`h3`] | the same over HTTP/3 |
@@ -21,7 +20,6 @@
 //! | [`settings`] | how QUIC and TLS are set up |
 //! | [`endpoint`] | client and server: joins these |
 
-pub mod content;
 pub mod endpoint;
 pub mod ends;
 pub mod h3;

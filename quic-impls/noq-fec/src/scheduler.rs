@@ -140,7 +140,7 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::content;
+    use host::content;
 
     const MS: Duration = Duration::from_millis(1);
 

@@ -1,12 +1,7 @@
 //! What a transfer is over both protocols: what is asked for, what is sent, and whether what comes is right.
 
-use host::contract::{Direction, Transfer};
+use host::content::{self, Hash};
 use noq_proto::{SendStream, WriteError};
-
-use crate::content::{self, Hash};
-
-/// The length of a SHA-256 in hexadecimal.
-const HASH_LENGTH: usize = 64;
 
 /// Bytes that a stream is given at once.
 const STEP: usize = 16 << 10;
@@ -14,61 +9,6 @@ const STEP: usize = 16 << 10;
 /// How many bytes a path, "/SIZE", asks for or announces.
 pub fn size(path: &str) -> Option<u64> {
     path.strip_prefix('/')?.parse().ok().filter(|size| *size <= 1 << 40)
-}
-
-/// The answer to a client: the content, or the hash of what the server has received.
-pub struct Answer {
-    transfer: Transfer,
-    content_seed: u64,
-    received: Hash,
-    /// Of an upload.
-    hash: Vec<u8>,
-}
-
-impl Answer {
-    pub fn new(transfer: Transfer, content_seed: u64) -> Self {
-        Self { transfer, content_seed, received: Hash::default(), hash: Vec::new() }
-    }
-
-    /// Bytes so far.
-    pub fn size(&self) -> u64 {
-        self.received.size
-    }
-
-    pub fn take(&mut self, bytes: &[u8]) -> Result<(), String> {
-        self.received.update(bytes);
-        let limit = match self.transfer.direction {
-            Direction::Download => self.transfer.size,
-            Direction::Upload => HASH_LENGTH as u64,
-        };
-        if self.received.size > limit {
-            return Err(format!("the server sent more than the {limit} bytes that are right"));
-        }
-        if self.transfer.direction == Direction::Upload {
-            self.hash.extend_from_slice(bytes);
-        }
-        Ok(())
-    }
-
-    /// Whether all of it came, and is right.
-    pub fn verify(&mut self) -> Result<(), String> {
-        // Not before: a transfer that fills a link for others is large, and never ends.
-        let right = content::hash(self.content_seed, self.transfer.size);
-        match self.transfer.direction {
-            Direction::Download if self.received.size < self.transfer.size => {
-                Err(format!("the server sent {} bytes", self.received.size))
-            }
-            Direction::Download => match std::mem::take(&mut self.received).hex() {
-                got if got == right => Ok(()),
-                got => Err(format!("the content received has SHA-256 {got}, right is {right}")),
-            },
-            Direction::Upload if self.hash == right.as_bytes() => Ok(()),
-            Direction::Upload => Err(format!(
-                "the server received content with SHA-256 {:?}, right is {right}",
-                String::from_utf8_lossy(&self.hash)
-            )),
-        }
-    }
 }
 
 /// The body of a client's upload, at the server.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use fec::Code;
-use noq_fec::content;
+use host::content;
 use noq_fec::stack::Application;
 use noq_proto::{Connection, Event};
 use world::{Loss, Setting, World, schemes};

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use bytes::BytesMut;
 use fec::Code;
+use host::content;
 use host::contract::{Direction, Role};
-use noq_fec::content;
 use noq_fec::options::CongestionControl;
 use world::budget::within_budget;
 use world::decrypted::{self, REPAIR, SOURCE_SYMBOL};

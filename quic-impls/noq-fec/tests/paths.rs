@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use fec::Code;
 use host::coding::Redundancy;
+use host::content;
 use host::contract::{Direction, Role};
-use noq_fec::content;
 use noq_fec::options::CongestionControl;
 use noq_fec::paths::PathCounters;
 use noq_fec::scheduler::Scheduling;

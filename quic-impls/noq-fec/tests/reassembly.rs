@@ -2,7 +2,7 @@
 
 mod world;
 
-use noq_fec::content;
+use host::content;
 use world::reassembly;
 
 #[test]

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use fec::Code;
 use host::coding::Redundancy;
+use host::content;
 use host::contract::{Direction, Role, Transfer};
-use noq_fec::content;
 use noq_fec::hq::{Answers, Request};
 use noq_fec::options::CongestionControl;
 use noq_fec::schemes::Schemes;

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use fec::Code;
+use host::content;
 use host::contract::Role;
-use noq_fec::content;
 use noq_fec::stack::Application;
 use noq_proto::{Connection, Dir, Event, ReadError, StreamEvent, StreamId, VarInt};
 

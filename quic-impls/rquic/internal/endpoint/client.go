@@ -2,7 +2,6 @@ package endpoint
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -27,7 +26,11 @@ func (e *endpoint) fetch(ctx context.Context, out io.Writer) error {
 	ctx, cancel := e.untilDeadline(ctx)
 	defer cancel()
 	workload := e.assignment.Workload
-	right := content.Hash(e.assignment.ContentSeed, workload.Size)
+	var right string
+	if workload.Name == "upload" {
+		hash := content.Hash(e.assignment.ContentSeed, workload.Size)
+		right = hex.EncodeToString(hash[:])
+	}
 
 	start := time.Now()
 	connection, err := e.dial(ctx)
@@ -71,29 +74,27 @@ func (e *endpoint) exchange(connection *quic.Conn) exchange {
 	return hq{connection}
 }
 
-func (e *endpoint) transfer(ctx context.Context, x exchange, right [sha256.Size]byte) error {
-	workload := e.assignment.Workload
+// transfer carries out the one transfer; right is the hash that the server of an upload answers with.
+func (e *endpoint) transfer(ctx context.Context, x exchange, right string) error {
+	workload, seed := e.assignment.Workload, e.assignment.ContentSeed
 	if workload.Name == "upload" {
-		hash, err := x.upload(ctx, workload.Size, content.NewReader(e.assignment.ContentSeed, workload.Size))
-		if err == nil && hash != hex.EncodeToString(right[:]) {
-			err = fmt.Errorf("the server received content with SHA-256 %.64q, right is %x", hash, right)
+		hash, err := x.upload(ctx, workload.Size, content.NewReader(seed, workload.Size))
+		if err == nil && hash != right {
+			err = fmt.Errorf("the server received content with SHA-256 %.64q, right is %s", hash, right)
 		}
 		return err
 	}
-	return receive(ctx, x, workload.Size, right)
+	return receive(ctx, x, workload.Size, seed)
 }
 
-// receive downloads size bytes and verifies them.
-func receive(ctx context.Context, x exchange, size int64, right [sha256.Size]byte) error {
-	received := &hashed{limit: size, hash: sha256.New()}
+// receive downloads size bytes, and compares each with that of the content.
+func receive(ctx context.Context, x exchange, size int64, seed uint64) error {
+	received := &content.Verifier{Seed: seed, Size: size}
 	if err := x.download(ctx, size, received); err != nil {
-		return fmt.Errorf("after %d bytes: %w", received.size, err)
+		return fmt.Errorf("after %d bytes: %w", received.Received, err)
 	}
-	if received.size != size {
-		return fmt.Errorf("the server sent %d bytes", received.size)
-	}
-	if got := received.hash.Sum(nil); [sha256.Size]byte(got) != right {
-		return fmt.Errorf("the content received has SHA-256 %x, right is %x", got, right)
+	if received.Received != size {
+		return fmt.Errorf("the server sent %d bytes", received.Received)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package endpoint
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"io"
 	"sync"
@@ -11,7 +10,6 @@ import (
 	"github.com/quic-go/quic-go"
 
 	host "github.com/fecbench/fecbench/quic-impls/host-go"
-	"github.com/fecbench/fecbench/quic-impls/host-go/content"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/page"
 )
 
@@ -20,9 +18,8 @@ func (e *endpoint) loadPage(ctx context.Context, out io.Writer) error {
 	ctx, cancel := e.untilDeadline(ctx)
 	defer cancel()
 	graph := e.assignment.Workload.Page.Graph
-	right := hashes(e.assignment.ContentSeed, graph)
 
-	b := &browser{endpoint: e, right: right, start: time.Now(), opened: map[string]*opening{}}
+	b := &browser{endpoint: e, start: time.Now(), opened: map[string]*opening{}}
 	if err := graph.Load(ctx, b.fetch); err != nil {
 		return fmt.Errorf("page of %d objects: %w", len(graph), explain(ctx, err))
 	}
@@ -39,21 +36,9 @@ func (e *endpoint) loadPage(ctx context.Context, out io.Writer) error {
 	return host.Done(out, metrics)
 }
 
-// hashes of the right contents, by their size.
-func hashes(seed uint64, graph page.Graph) map[int64][sha256.Size]byte {
-	right := map[int64][sha256.Size]byte{}
-	for _, object := range graph {
-		if _, known := right[object.Size]; !known {
-			right[object.Size] = content.Hash(seed, object.Size)
-		}
-	}
-	return right
-}
-
 // browser opens connections as objects need them, and fetches over them.
 type browser struct {
 	*endpoint
-	right map[int64][sha256.Size]byte
 	start time.Time
 
 	mu                     sync.Mutex
@@ -77,7 +62,7 @@ func (b *browser) fetch(ctx context.Context, object page.Object) error {
 	if err != nil {
 		return err
 	}
-	if err := receive(ctx, x, object.Size, b.right[object.Size]); err != nil {
+	if err := receive(ctx, x, object.Size, b.assignment.ContentSeed); err != nil {
 		return fmt.Errorf("%d bytes: %w", object.Size, err)
 	}
 	b.note(&b.firstObject)
