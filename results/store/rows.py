@@ -352,8 +352,9 @@ def write_trials(
     _insert_many(
         connection,
         schema.metrics,
+        ("trial_id", "endpoint", "name", "value"),
         [
-            {"trial_id": trial_id, "endpoint": endpoint, "name": name, "value": float(value)}
+            (trial_id, endpoint, name, float(value))
             for trial_id, record in written
             for endpoint, values in record.metrics.items()
             for name, value in values.items()
@@ -362,15 +363,9 @@ def write_trials(
     _insert_many(
         connection,
         schema.verdicts,
+        ("trial_id", "link", "direction", "packets", "dropped", "bitmap"),
         [
-            {
-                "trial_id": trial_id,
-                "link": log.link,
-                "direction": log.direction,
-                "packets": log.packets,
-                "dropped": log.dropped,
-                "bitmap": log.bitmap,
-            }
+            (trial_id, log.link, log.direction, log.packets, log.dropped, log.bitmap)
             for trial_id, record in written
             for log in record.verdicts
         ],
@@ -507,22 +502,27 @@ def _insert_all(connection: sa.Connection, table: sa.Table, rows: Sequence[Mappi
         connection.execute(sa.insert(table), rows)
 
 
-def _insert_many(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """As `_insert_all`, of a table without JSON: PostgreSQL gets one statement, with an array a column.
+def _insert_many(
+    connection: sa.Connection, table: sa.Table, names: Sequence[str], rows: Sequence[tuple[Any, ...]]
+) -> None:
+    """Rows of these columns, none of which is JSON: SQLite's driver gets them as they are, and PostgreSQL one
+    statement, with an array a column.
 
-    A statement a row costs it twice as much, and whoever sends them, too.
+    A statement a row costs PostgreSQL twice as much, and a mapping a row costs whoever sends it as much.
     """
-    if connection.dialect.name != "postgresql" or not rows:
-        _insert_all(connection, table, rows)
+    if not rows:
         return
-    names = list(rows[0])
+    if connection.dialect.name != "postgresql":
+        into = f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+        connection.exec_driver_sql(into, list(rows))
+        return
     arrays = [
         sa.cast(sa.bindparam(name), postgresql.ARRAY(table.c[name].type))  # the type is the parameter's, too
         for name in names
     ]
     together = sa.func.unnest(*arrays).table_valued(*names).render_derived()
-    insert = sa.insert(table).from_select(names, sa.select(*together.c))
-    connection.execute(insert, {name: [row[name] for row in rows] for name in names})
+    insert = sa.insert(table).from_select(list(names), sa.select(*together.c))
+    connection.execute(insert, dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
 
 
 def _storable(text: str) -> str:
