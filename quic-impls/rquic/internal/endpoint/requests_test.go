@@ -13,6 +13,7 @@ import (
 
 	"github.com/quic-go/quic-go"
 
+	"github.com/fecbench/fecbench/quic-impls/host-go/content"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/contract"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lossylink"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/socket"
@@ -77,8 +78,10 @@ func (x wrong) download(_ context.Context, _ int64, w io.Writer) error {
 func (x wrong) upload(context.Context, int64, io.Reader) (string, error) { return string(x), nil }
 
 func TestContentThatIsNotRightIsRefused(t *testing.T) {
+	of, _ := io.ReadAll(content.NewReader(0, 5))
+	right := wrong(of)
 	for workload, answers := range map[string]map[wrong]string{
-		"download": {"four": "sent 4 bytes", "sixsix": "more than the 5 bytes", "right": "byte 0 is not that of the content", "": "sent 0 bytes"},
+		"download": {right[:4]: "sent 4 bytes", right + "x": "more than the 5 bytes", right[:4] + "x": "byte 4 is not", "": "sent 0 bytes"},
 		"upload":   {"00ff": "SHA-256", "": "SHA-256"},
 	} {
 		for answer, reason := range answers {
