@@ -105,15 +105,6 @@ def test_two_lists_in_a_workload_make_every_combination(write) -> None:
     assert labels[:4] == ["messages-20-100", "messages-20-200", "messages-50-100", "messages-50-200"]
 
 
-def test_the_same_file_always_has_the_same_plan(write) -> None:
-    assert designs.load(write(GOOD)).plan() == designs.load(write(GOOD)).plan()
-
-
-def test_another_seed_has_another_plan(write) -> None:
-    other = GOOD.replace("seed = 42", "seed = 43")
-    assert designs.load(write(GOOD)).plan().points != designs.load(write(other)).plan().points
-
-
 REFUSED = [
     ("seed = 42", "seed = 42\nrepetition = 2", "repetition: unknown key; did you mean 'repetitions'?"),
     ("points = 6", "point = 6", "plan.point: unknown key; did you mean 'points'?"),

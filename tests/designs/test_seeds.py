@@ -43,15 +43,6 @@ def test_the_encoding_is_the_documented_one() -> None:
     assert seed(42, "point", 256) == int.from_bytes(expected, "little")
 
 
-@given(st.integers(0, 2**64 - 1), paths)
-def test_a_seed_has_64_bits(root, path) -> None:
-    assert 0 <= seed(root, *path) < 2**64
-
-
-def test_root_0_is_a_root_like_any_other() -> None:
-    assert len({seed(0, "point", index) for index in range(1000)}) == 1000
-
-
 def test_other_types_are_refused() -> None:
     for element in (True, 1.0, None, b"point"):
         with pytest.raises(TypeError, match="names and integers"):

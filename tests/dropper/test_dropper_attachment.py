@@ -9,6 +9,7 @@ import socket
 import struct
 import subprocess
 from contextlib import closing
+from itertools import product
 
 import numpy as np
 import pytest
@@ -166,16 +167,6 @@ def test_a_super_packet_of_the_sender_is_counted_as_gso_and_segmented_ones_are_n
             assert (counters.seen, counters.gso) == expected
 
 
-def test_every_packet_that_crosses_the_hook_is_seen_or_other(veth):
-    near, far = veth
-    attach(far.attachment("ingress"), BURSTY, SEED, QUIC)
-    with closing(udp_socket(near)) as sender:
-        for n in range(3000):
-            sender.sendto(bytes(100), (far.ipv4, PORT + (n + 1) % 3))  # the last is judged
-    counters = far.counters_after(seen=1000)
-    assert (counters.seen, counters.other) == (1000, 2000)
-
-
 def test_cut_packets_are_counted_truncated_and_judged_if_their_ports_are_there(veth, mac):
     near, far = veth
     frame = frame_to(far, mac(far), bytes(60))
@@ -217,17 +208,18 @@ def test_the_two_directions_are_independent(veth):
     assert show(far.attachment("egress")).seen == 0
 
 
-@pytest.mark.parametrize("order", [("ingress", "egress"), ("egress", "ingress")], ids="-then-".join)
-@pytest.mark.parametrize("attached_twice", [False, True])
-def test_detaching_leaves_the_interface_as_it_was(veth, order, attached_twice):
+def test_detaching_leaves_the_interface_as_it_was(veth):
     _, far = veth
     before = far.qdiscs_and_filters()
-    for direction in ("ingress", "egress") * (1 + attached_twice):
-        attach(far.attachment(direction), Uniform(0.1), 0)
-    for direction in order:
-        assert far.qdiscs_and_filters() != before
-        detach(far.attachment(direction))
+    detach(far.attachment("ingress"))  # of nothing
     assert far.qdiscs_and_filters() == before
+    for order, times in product((("ingress", "egress"), ("egress", "ingress")), (1, 2)):
+        for direction in ("ingress", "egress") * times:
+            attach(far.attachment(direction), Uniform(0.1), 0)
+        for direction in order:
+            assert far.qdiscs_and_filters() != before
+            detach(far.attachment(direction))
+        assert far.qdiscs_and_filters() == before, (order, times)
 
 
 def test_a_detached_program_is_gone_from_the_kernel(veth):
@@ -245,13 +237,6 @@ def test_a_detached_program_is_gone_from_the_kernel(veth):
 
     wait_until(is_gone, "the end of a grace period")
     assert ctypes.get_errno() == errno.ENOENT
-
-
-def test_detaching_what_is_not_attached_changes_nothing(veth):
-    _, far = veth
-    before = far.qdiscs_and_filters()
-    detach(far.attachment("ingress"))
-    assert far.qdiscs_and_filters() == before
 
 
 def their_clsact(namespace):
@@ -289,15 +274,16 @@ def test_what_others_have_on_the_interface_stays_as_it_was(veth, put_theirs):
     assert far.qdiscs_and_filters() == before
 
 
-@pytest.mark.parametrize("direction", ["ingress", "egress"])
-def test_a_qdisc_that_we_made_stays_while_somebody_has_a_filter_there(veth, direction):
+def test_a_qdisc_that_we_made_stays_while_somebody_has_a_filter_there(veth):
     _, far = veth
-    attach(far.attachment("ingress"), Uniform(0.1), 0)
-    put_filter_that_drops(far, direction, "pref", "9")
-    detach(far.attachment("ingress"))
-    qdiscs, *sides = far.qdiscs_and_filters()
-    assert "clsact" in [qdisc["kind"] for qdisc in qdiscs]
-    assert {filter["pref"] for filter in sides[0] + sides[1]} == {9}
+    for direction in ("ingress", "egress"):
+        attach(far.attachment("ingress"), Uniform(0.1), 0)
+        put_filter_that_drops(far, direction, "pref", "9")
+        detach(far.attachment("ingress"))
+        qdiscs, *sides = far.qdiscs_and_filters()
+        assert "clsact" in [qdisc["kind"] for qdisc in qdiscs]
+        assert {filter["pref"] for filter in sides[0] + sides[1]} == {9}
+        far.run("tc", "qdisc", "del", "dev", far.interface, "clsact")
 
 
 def test_filters_of_others_see_the_packets_that_we_let_pass(veth):
@@ -387,11 +373,11 @@ def test_a_namespace_is_named_by_path_name_or_process(veth):
     assert shown[0] == shown[1] == shown[2]
 
 
-@pytest.mark.parametrize("action", [show, log])
-def test_where_nothing_is_attached_there_is_nothing_to_read(lone, action):
+def test_where_nothing_is_attached_there_is_nothing_to_read(lone):
     detach(lone.attachment("ingress"))
-    with pytest.raises(DropperError, match=r"^dropper: lone0 ingress: no dropper is attached$"):
-        action(lone.attachment("ingress"))
+    for action in (show, log):
+        with pytest.raises(DropperError, match=r"^dropper: lone0 ingress: no dropper is attached$"):
+            action(lone.attachment("ingress"))
 
 
 def test_an_interface_without_ethernet_headers_is_refused(quiet_namespaces):

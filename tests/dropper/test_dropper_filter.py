@@ -152,21 +152,19 @@ def test_of_all_packets_only_those_of_the_port_are_judged(judge):
     assert counted == {name: case.counts for name, case in QUIC_CASES.items()}
 
 
-@pytest.mark.parametrize(
-    ("filter", "judged"),
-    [
-        (Filter(), {"udp4", "udp6", "tcp4", "tcp6", "icmp4", "later"}),
-        (Filter(family="ipv4"), {"udp4", "tcp4", "icmp4", "later"}),
-        (Filter(family="ipv6"), {"udp6", "tcp6"}),
-        (Filter(protocol="udp"), {"udp4", "udp6", "later"}),
-        (Filter(protocol="tcp"), {"tcp4", "tcp6"}),
-        (Filter(port=4433), {"udp4", "udp6", "tcp4", "tcp6"}),
-        (Filter("ipv6", "tcp", 4433), {"tcp6"}),
-        (Filter("ipv6", "tcp", 4434), set()),
-    ],
-    ids=lambda value: ",".join(sorted(value)) if isinstance(value, set) else str(value),
-)
-def test_a_filter_matches_family_protocol_and_port_together(judge, filter, judged):
+FILTERS = [
+    (Filter(), {"udp4", "udp6", "tcp4", "tcp6", "icmp4", "later"}),
+    (Filter(family="ipv4"), {"udp4", "tcp4", "icmp4", "later"}),
+    (Filter(family="ipv6"), {"udp6", "tcp6"}),
+    (Filter(protocol="udp"), {"udp4", "udp6", "later"}),
+    (Filter(protocol="tcp"), {"tcp4", "tcp6"}),
+    (Filter(port=4433), {"udp4", "udp6", "tcp4", "tcp6"}),
+    (Filter("ipv6", "tcp", 4433), {"tcp6"}),
+    (Filter("ipv6", "tcp", 4434), set()),
+]
+
+
+def test_a_filter_matches_family_protocol_and_port_together(judge):
     frames = {
         "udp4": ethernet(IPV4, ipv4(TO_SERVER)),
         "udp6": ethernet(IPV6, ipv6(TO_SERVER)),
@@ -176,27 +174,25 @@ def test_a_filter_matches_family_protocol_and_port_together(judge, filter, judge
         "later": ethernet(IPV4, ipv4(TO_SERVER, fragment=185)),
         "arp": ethernet(ARP, bytes(28)),
     }
-    judge.attach(filter)
-    assert {name for name, frame in frames.items() if "seen" in judge(frame)} == judged
+    for filter, judged in FILTERS:
+        judge.attach(filter)
+        assert {name for name, frame in frames.items() if "seen" in judge(frame)} == judged, filter
 
 
-@pytest.mark.parametrize(
-    ("frame", "shortest", "ports_end"),
-    [
-        # BPF_PROG_TEST_RUN refuses an untagged frame cut within its IP header: a real packet tests that
-        (ethernet(IPV4, ipv4(TO_SERVER)), 14 + 20, 14 + 20 + 4),
-        (ethernet(IPV4, ipv4(TO_SERVER), tags=(VLAN,)), 14, 18 + 20 + 4),
-        (ethernet(IPV6, ipv6(TO_SERVER, extensions=(extension(HOP_BY_HOP),))), 14 + 40, 14 + 40 + 8 + 4),
-    ],
-    ids=["ipv4", "vlan", "ipv6"],
-)
-def test_a_cut_packet_is_counted_truncated_and_judged_if_its_ports_are_there(
-    judge, frame, shortest, ports_end
-):
+# BPF_PROG_TEST_RUN refuses an untagged frame cut within its IP header: a real packet tests that.
+CUT = [  # the frame, its shortest part, and where its ports end
+    (ethernet(IPV4, ipv4(TO_SERVER)), 14 + 20, 14 + 20 + 4),
+    (ethernet(IPV4, ipv4(TO_SERVER), tags=(VLAN,)), 14, 18 + 20 + 4),
+    (ethernet(IPV6, ipv6(TO_SERVER, extensions=(extension(HOP_BY_HOP),))), 14 + 40, 14 + 40 + 8 + 4),
+]
+
+
+def test_a_cut_packet_is_counted_truncated_and_judged_if_its_ports_are_there(judge):
     judge.attach(Filter("any", "udp", 4433))
-    for length in range(shortest, len(frame)):
-        fate = "seen" if length >= ports_end else "other"
-        assert judge(frame[:length]) == {fate: 1, "truncated": 1}, f"cut at {length} bytes"
+    for frame, shortest, ports_end in CUT:
+        for length in range(shortest, len(frame)):
+            fate = "seen" if length >= ports_end else "other"
+            assert judge(frame[:length]) == {fate: 1, "truncated": 1}, f"{frame[12:18]!r} cut at {length} bytes"
 
 
 def test_a_truncated_packet_that_is_not_ours_to_judge_is_not_counted_truncated(judge):
@@ -207,14 +203,13 @@ def test_a_truncated_packet_that_is_not_ours_to_judge_is_not_counted_truncated(j
     assert judge(ethernet(IPV6, ipv6(TO_SERVER), tags=(VLAN,))[:20]) == OTHER
 
 
-@pytest.mark.parametrize(
-    ("segments", "size", "several"), [(10, 1200, 1), (0, 1200, 1), (1, 1200, 0), (1, 0, 0)]
-)
-def test_a_packet_that_stands_for_several_is_counted_if_it_was_judged(judge, segments, size, several):
-    skb = struct.pack("164xI8xI12x", segments, size)  # __sk_buff: gso_segs, gso_size
+def test_a_packet_that_stands_for_several_is_counted_if_it_was_judged(judge):
     judge.attach(Filter("any", "udp", 4433))
-    assert judge(ethernet(IPV4, ipv4(TO_SERVER)), skb) == ({"seen": 1, "gso": 1} if several else JUDGED)
-    assert judge(ethernet(IPV4, ipv4(ELSEWHERE)), skb) == OTHER
+    for segments, size, several in ((10, 1200, 1), (0, 1200, 1), (1, 1200, 0), (1, 0, 0)):
+        skb = struct.pack("164xI8xI12x", segments, size)  # __sk_buff: gso_segs, gso_size
+        expected = {"seen": 1, "gso": 1} if several else JUDGED
+        assert judge(ethernet(IPV4, ipv4(TO_SERVER)), skb) == expected, (segments, size)
+        assert judge(ethernet(IPV4, ipv4(ELSEWHERE)), skb) == OTHER
 
 
 @settings(max_examples=150, deadline=None)

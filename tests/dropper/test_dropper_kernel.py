@@ -33,12 +33,11 @@ def assert_as_predicted(attachment, model, seed, packets):
     [
         (Uniform(0.05), 0x0123456789ABCDEF),
         (GilbertElliott(0.01, 0.25, 0.98, 0.05), 42),
-        (GilbertElliott(0.9, 0.95, 0.7, 0.2), SEEDS - 1),
         (markov(0.003, 0.4), 0),
         (Pattern(TRACE, length=1_000_003, repeat=True), 5),
         (Pattern(TRACE), 5),
     ],
-    ids=["uniform", "ge", "ge-restless", "markov", "pattern-repeated", "pattern-once"],
+    ids=["uniform", "ge", "markov", "pattern-repeated", "pattern-once"],
 )
 def test_ten_million_verdicts_equal_the_oracle_bit_for_bit(lone, run_program, quic_frame, model, seed):
     attachment = lone.attachment("ingress")
@@ -68,24 +67,14 @@ def test_a_dropper_records_two_to_the_twenty_verdicts_unless_told_otherwise(lone
 
 
 @pytest.mark.parametrize("seed", [0, 1, SEEDS - 1])
-@pytest.mark.parametrize("probability", [0.0, SMALLEST, 0.5, 1 - SMALLEST, 1.0])
-def test_extreme_probabilities_and_seeds_agree_with_the_oracle(
-    lone, run_program, quic_frame, probability, seed
-):
-    restless = GilbertElliott(probability, 1 - probability, 1 - probability, probability)
-    for model in (Uniform(probability), restless):
-        attach(lone.attachment("ingress"), model, seed, QUIC)
-        with run_program(lone) as program:
-            program.run(quic_frame, repeat=20_000)
-        assert_as_predicted(lone.attachment("ingress"), model, seed, 20_000)
-
-
-@pytest.mark.parametrize(("probability", "dropped"), [(0.0, 0), (1.0, 50_000)])
-def test_probabilities_zero_and_one_are_exact(lone, run_program, quic_frame, probability, dropped):
-    attach(lone.attachment("ingress"), Uniform(probability), 0, QUIC)
-    with run_program(lone) as program:
-        program.run(quic_frame, repeat=50_000)
-    assert show(lone.attachment("ingress")).dropped == dropped
+def test_extreme_probabilities_and_seeds_agree_with_the_oracle(lone, run_program, quic_frame, seed):
+    for probability in (0.0, SMALLEST, 0.5, 1 - SMALLEST, 1.0):
+        restless = GilbertElliott(probability, 1 - probability, 1 - probability, probability)
+        for model in (Uniform(probability), restless):
+            attach(lone.attachment("ingress"), model, seed, QUIC)
+            with run_program(lone) as program:
+                program.run(quic_frame, repeat=20_000)
+            assert_as_predicted(lone.attachment("ingress"), model, seed, 20_000)
 
 
 @settings(max_examples=60, deadline=None)

@@ -104,35 +104,8 @@ def test_a_chain_carries_its_state_over_the_chunks_in_which_it_is_computed():
     assert verdicts(model, 9, packets).tolist() == list(one_at_a_time(model, 9, packets))
 
 
-@given(models, seeds, st.integers(0, 400), st.integers(0, 400))
-def test_the_verdicts_of_fewer_packets_begin_those_of_more(model, seed, fewer, more):
-    fewer, more = sorted((fewer, more))
-    assert np.array_equal(verdicts(model, seed, fewer), verdicts(model, seed, more)[:fewer])
-
-
-@given(probabilities, probabilities, seeds)
-def test_packets_lost_at_a_lower_probability_are_lost_at_a_higher_one(p, q, seed):
-    lower, higher = verdicts(Uniform(min(p, q)), seed, 500), verdicts(Uniform(max(p, q)), seed, 500)
-    assert not np.any(lower & ~higher)
-
-
-@given(probabilities, probabilities, seeds)
-def test_a_chain_that_never_leaves_the_good_state_is_uniform(k, h, seed):
-    chain = GilbertElliott(0.0, 0.5, k, h)
-    assert np.array_equal(verdicts(chain, seed, 500), verdicts(Uniform(1 - k), seed, 500))
-
-
-@given(probabilities, probabilities)
-def test_markov_is_ge_with_all_delivered_in_good_and_none_in_bad(p, r):
-    assert markov(p, r) == GilbertElliott(p, r, k=1.0, h=0.0)
-
-
-@given(seeds)
-@example(0)
-@example(SEEDS - 1)
-def test_probability_zero_loses_nothing_and_one_everything_whatever_the_seed(seed):
-    assert not verdicts(Uniform(0.0), seed, 1000).any()
-    assert verdicts(Uniform(1.0), seed, 1000).all()
+def test_markov_is_ge_with_all_delivered_in_good_and_none_in_bad():
+    assert markov(0.1, 0.2) == GilbertElliott(0.1, 0.2, k=1.0, h=0.0)
 
 
 THRESHOLDS = [
@@ -149,11 +122,6 @@ THRESHOLDS = [
 def test_a_threshold_is_the_nearest_multiple_of_two_to_the_minus_32_and_halves_go_to_even():
     for probability, right in THRESHOLDS:
         assert threshold(probability) == right
-
-
-def test_different_seeds_and_directions_lose_different_packets():
-    patterns = {pack(verdicts(Uniform(0.05), seed, 2000)) for seed in range(200)}
-    assert len(patterns) == 200
 
 
 @given(st.lists(st.booleans()))
@@ -187,12 +155,12 @@ def observed(model, packets=2_000_000):
     return np.count_nonzero(lost) / packets, np.count_nonzero(lost) / begins
 
 
-@pytest.mark.parametrize("model", STATISTICS, ids=str)
-def test_long_sequences_have_the_loss_rate_and_burst_length_of_the_closed_forms(model):
-    rate, burst = observed(model)
-    # 2 % is more than four standard deviations of the slowest of these chains over two million packets
-    assert rate == pytest.approx(stationary_loss_rate(model), rel=0.02)
-    assert burst == pytest.approx(mean_burst_length(model), rel=0.02)
+def test_long_sequences_have_the_loss_rate_and_burst_length_of_the_closed_forms():
+    for model in STATISTICS:
+        rate, burst = observed(model)
+        # 2 % is more than four standard deviations of the slowest of these chains over two million packets
+        assert rate == pytest.approx(stationary_loss_rate(model), rel=0.02), model
+        assert burst == pytest.approx(mean_burst_length(model), rel=0.02), model
 
 
 @given(st.floats(0.0001, 0.5), st.floats(1.0, 100.0))
@@ -207,16 +175,6 @@ def test_p_and_r_come_back_from_the_rate_and_burst_length_of_a_model(p, r, k, h)
     model = GilbertElliott(p, r, k, h)
     again = gilbert_elliott_from(stationary_loss_rate(model), mean_burst_length(model), k, h)
     assert (again.p, again.r) == (pytest.approx(p, rel=1e-6), pytest.approx(r, rel=1e-6))
-
-
-@given(st.floats(0.001, 0.999), st.floats(0.001, 0.999))
-def test_a_markov_burst_lasts_one_over_r(p, r):
-    assert mean_burst_length(markov(p, r)) == pytest.approx(1 / r)
-
-
-@given(st.floats(0.001, 0.999))
-def test_uniform_bursts_are_geometric(p):
-    assert mean_burst_length(Uniform(p)) == pytest.approx(1 / (1 - p))
 
 
 def test_no_loss_has_no_bursts_and_total_loss_never_ends():
@@ -309,6 +267,12 @@ def test_what_is_not_a_drop_list_is_refused():
             parse_drop_list(text)
 
 
+@given(st.floats(0.001, 0.999), st.floats(0.001, 0.999))
+def test_a_markov_burst_lasts_one_over_r_and_a_uniform_one_is_geometric(p, r):
+    assert mean_burst_length(markov(p, r)) == pytest.approx(1 / r)
+    assert mean_burst_length(Uniform(p)) == pytest.approx(1 / (1 - p))
+
+
 def test_a_seed_or_a_number_of_packets_out_of_range_is_refused():
     for seed, packets, named in (
         (-1, 10, "seed = -1"),
@@ -318,8 +282,5 @@ def test_a_seed_or_a_number_of_packets_out_of_range_is_refused():
     ):
         with pytest.raises(LossModelError, match=named):
             verdicts(Uniform(0.1), seed, packets)
-
-
-def test_a_bitmap_that_holds_fewer_verdicts_is_refused():
     with pytest.raises(LossModelError, match="packets = 9: must be an integer from 0 to 8"):
         unpack(b"\0", 9)

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,59 +16,45 @@ from fecbench.runners.commands.losses import losses
 PACKETS = 100_000
 
 
-@pytest.mark.parametrize(
-    "model",
-    [GilbertElliott(0.01, 0.1, 0.99, 0.3), GilbertElliott(0.005, 0.05, 0.998, 0.5)],
-)
-def test_the_parameters_of_a_hidden_chain_are_found_within_a_tenth(model: GilbertElliott) -> None:
-    found = fit(verdicts(model, 5, PACKETS))
-    assert (found.name, found.usable) == ("ge", True)
-    assert isinstance(found.model, GilbertElliott)
-    assert found.model.p == pytest.approx(model.p, rel=0.1)
-    assert found.model.r == pytest.approx(model.r, rel=0.1)
-    assert 1 - found.model.k == pytest.approx(1 - model.k, rel=0.2)
-    assert found.model.h == pytest.approx(model.h, rel=0.1)
-
-
-def test_a_chain_whose_states_show_is_markov() -> None:
-    found = fit(verdicts(markov(0.02, 0.4), 5, PACKETS))
-    assert (found.name, found.usable) == ("markov", True)
-    assert found.parameters["p"] == pytest.approx(0.02, rel=0.1)
-    assert found.parameters["r"] == pytest.approx(0.4, rel=0.1)
-    assert set(found.parameters) == {"p", "r"}
+def test_the_parameters_of_a_hidden_chain_are_found_within_a_tenth() -> None:
+    for model in (GilbertElliott(0.01, 0.1, 0.99, 0.3), GilbertElliott(0.005, 0.05, 0.998, 0.5)):
+        found = fit(verdicts(model, 5, PACKETS))
+        assert (found.name, found.usable) == ("ge", True)
+        assert isinstance(found.model, GilbertElliott)
+        assert found.model.p == pytest.approx(model.p, rel=0.1)
+        assert found.model.r == pytest.approx(model.r, rel=0.1)
+        assert 1 - found.model.k == pytest.approx(1 - model.k, rel=0.2)
+        assert found.model.h == pytest.approx(model.h, rel=0.1)
 
 
 def test_of_uniform_losses_no_bursts_are_claimed() -> None:
-    names = [fit(verdicts(Uniform(0.01), seed, 20_000), seed).name for seed in range(6)]
-    assert names.count("uniform") >= 5
+    names = [fit(verdicts(Uniform(0.01), seed, 20_000), seed).name for seed in range(4)]
+    assert names.count("uniform") >= 3
 
 
 def test_losses_that_no_model_makes_are_not_usable() -> None:
-    regular = np.arange(PACKETS) % 50 < 2
+    regular = np.arange(20_000) % 50 < 2
     found = fit(regular)
     assert not found.usable and "not those that were recorded" in found.why
 
 
-@pytest.mark.parametrize("lost", [np.zeros(5000, bool), np.ones(5000, bool), np.arange(500) % 9 == 0])
-def test_of_too_few_nothing_is_said(lost: Any) -> None:
-    found = fit(lost)
-    assert not found.usable and "too few" in found.why
+def test_of_too_few_nothing_is_said() -> None:
+    for lost in (np.zeros(5000, bool), np.ones(5000, bool), np.arange(500) % 9 == 0):
+        found = fit(lost)
+        assert not found.usable and "too few" in found.why
 
 
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
+def test_a_bad_file_is_named_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "verdicts"
+    for content, why in (
         (b"", "is empty"),
         (b"0 1 2\n", "line 1: '2'"),
         (b"\xff\xfe", "is no text"),
         (b"01\n1x0\n", "line 2: 'x'"),
-    ],
-)
-def test_a_bad_file_is_named_in_one_line(content: bytes, why: str, tmp_path: Path) -> None:
-    path = tmp_path / "verdicts"
-    path.write_bytes(content)
-    with pytest.raises(BadInput, match=f"verdicts: {why}"):
-        recordings.read(path)
+    ):
+        path.write_bytes(content)
+        with pytest.raises(BadInput, match=f"verdicts: {why}"):
+            recordings.read(path)
 
 
 def test_the_command_says_the_model_and_whether_it_may_be_used(tmp_path: Path) -> None:
@@ -81,4 +66,5 @@ def test_the_command_says_the_model_and_whether_it_may_be_used(tmp_path: Path) -
     told = json.loads(done.stdout)
     assert (done.exit_code, told["model"], told["usable"]) == (0, "markov", True)
     assert set(told) >= {"model", "parameters", "usable", "why"}
+    assert told["parameters"] == {"p": pytest.approx(0.02, rel=0.1), "r": pytest.approx(0.4, rel=0.1)}
     assert "may be used" in CliRunner().invoke(losses, ["fit", str(path)]).stdout
