@@ -192,7 +192,9 @@ def test_a_cut_packet_is_counted_truncated_and_judged_if_its_ports_are_there(jud
     for frame, shortest, ports_end in CUT:
         for length in range(shortest, len(frame)):
             fate = "seen" if length >= ports_end else "other"
-            assert judge(frame[:length]) == {fate: 1, "truncated": 1}, f"{frame[12:18]!r} cut at {length} bytes"
+            assert judge(frame[:length]) == {fate: 1, "truncated": 1}, (
+                f"{frame[12:18]!r} cut at {length} bytes"
+            )
 
 
 def test_a_truncated_packet_that_is_not_ours_to_judge_is_not_counted_truncated(judge):

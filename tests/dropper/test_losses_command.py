@@ -51,6 +51,18 @@ def test_the_document_repeats_the_model_with_all_its_parameters():
     assert document("uniform", "--p", "1", "--packets", "2")["mean_burst_length"] is None, "it never ends"
 
 
+def test_the_summary_counts_losses_and_bursts():
+    of_some = ["4 of 100 packets", "2, mean length 2", "3, 7, 8, 9"]
+    for arguments, phrases in (
+        (["pattern", "--drop", "3,7-9", "--packets", "100"], of_some),
+        (["uniform", "--p", "0", "--packets", "0"], ["none"]),
+        (["pattern", "--drop", ""], ["none"]),
+    ):
+        result = run(*arguments)
+        assert result.exit_code == 0
+        assert [phrase for phrase in phrases if phrase not in result.stdout] == []
+
+
 WRONG = [
     (["uniform", "--p", "2"], "p = 2.0"),
     (["uniform", "--p", "0.1", "--seed", "-1"], "seed = -1"),

@@ -18,14 +18,13 @@ from typing import Any, ClassVar, Literal
 
 import pytest
 
-from fecbench.dropper.model import Uniform
 from fecbench.dropper.parameters import LossModel
 from fecbench.runners.implementations import build
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.implementations.toolchains import TOOLCHAINS
 from fecbench.runners.trial import certificates
-from fecbench.runners.trial.simulation import losses
+from tests.support.simulations import NOTHING, OF_SERVERS, Simulator, Tasks
 
 LIMIT_S = 90
 COUNTERS = {
@@ -38,7 +37,6 @@ OF_TCP = {
     *("packets_sent", "packets_received", "packets_lost", "spurious_losses", "bytes_sent", "bytes_received"),
     *("smoothed_rtt_ms", "waited_for_window_s", "waited_for_buffer_s"),
 }
-OF_SERVERS = ("certificate", "private_key")
 UNACKNOWLEDGED = ("udp",)
 """The implementations whose senders are told nothing."""
 
@@ -162,73 +160,35 @@ class Exchanges:
     seeds: ClassVar = {"up": 5, "down": 6}
     """Of its losses."""
 
-    def __init__(self, implementation: Implementation, folder: Path, identity: dict[str, str]) -> None:
-        self.name = implementation.declaration.name
-        self._implementation = implementation
+    def __init__(self, name: str, folder: Path, identity: dict[str, str]) -> None:
+        self.name = name
         self._folder = folder
         self._identity = identity
         # What these tests count are repair symbols of fixed codes.
-        fixed = {"controller": "constant"} if self.name == "noq-fec" else {}
-        self._usual = {**implementation.options({}, "defaults"), **fixed}
+        self._usual = {"controller": "constant"} if name == "noq-fec" else {}
 
     def task(
         self, workload: dict[str, Any], model: LossModel | None = None, number: int = 1, **options: Any
     ) -> dict[str, Any]:
         folder = self._folder / str(number)
-        ends = {}
         for role in ("client", "server"):
             (folder / role).mkdir(parents=True, exist_ok=True)
-            document = {
-                "version": 1,
-                "role": role,
-                "address": "10.0.2.2",
-                "port": 4433,
-                "workload": workload,
-                "content_seed": 7,
-                "options": {**self._usual, **options},
-                "log_folder": str(folder / role),
-                "deadline_s": 60.0,
-                "series": ["messages"],
-                **self._identity,
-            }
-            ends[role] = told(role, document)
-        link = {
-            direction: {
-                "rate_bps": self.mbps * 10**6,
-                "delay_ns": round(self.owd_s * 1e9),
-                "queue_bytes": None,
-                "queue_packets": 200,
-                "losses": losses(model or Uniform(0.0), seed),
-            }
-            for direction, seed in self.seeds.items()
-        }
-        return {
-            "version": 1,
-            "number": number,
-            "pairs": [ends],
-            "links": {"internet": link},
-            "completion": "dct_s",
-            "timeout_s": 60.0,
-            "seed": 1,
-            "filling": None,
-            "processor": {"handshake_ns": 0, "datagram_ns": 0},
-            "capture": None,
-        }
+        return Tasks(self.name, self._identity, folder, made=number - 1)(
+            workload,
+            mbps=self.mbps,
+            owd_ms=1000 * self.owd_s,
+            up=model or NOTHING,
+            down=model or NOTHING,
+            seeds=self.seeds,
+            queue={"queue_bytes": None, "queue_packets": 200},
+            series=["messages"],
+            **{**self._usual, **options},
+        )
 
     def answers(self, tasks: Sequence[dict[str, Any]]) -> list[bytes]:
         """The answers of one simulator, as they are."""
-        command = self._implementation.declaration.simulator
-        assert command is not None
-        lines = b"".join(json.dumps(task).encode() + b"\n" for task in tasks)
-        ran = subprocess.run(
-            command,
-            cwd=self._implementation.folder,
-            input=lines,
-            stdout=subprocess.PIPE,
-            check=True,
-            timeout=200,
-        )
-        return ran.stdout.splitlines()
+        with Simulator(self.name) as simulator:
+            return [simulator.line(task) for task in tasks]
 
     def carry_out(self, *tasks: dict[str, Any]) -> list[dict[str, Any]]:
         """The answers to tasks whose endpoints have to succeed."""
@@ -275,7 +235,7 @@ def exchanges(
     name: str, endpoints_of: Callable[[str], Endpoints], identity: dict[str, str], tmp_path: Path
 ) -> Exchanges:
     endpoints_of(name)  # it is built
-    return Exchanges(ours().find(name, "tests"), tmp_path, identity)
+    return Exchanges(name, tmp_path, identity)
 
 
 @pytest.fixture(scope="session")

@@ -1,17 +1,14 @@
 """The counters of FEC have one meaning (quic-impls/contract/metrics.md): both implementations' simulators
 play one list of losses, and count what it implies."""
 
-import base64
-import json
-import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from fecbench.runners.implementations.finding import ours
+from fecbench.dropper.model import Pattern
+from tests.support.simulations import Simulator, Tasks, download, exits, metrics
 
 IMPLEMENTATIONS = ("noq-fec", "rquic")
 # Two packets, and their repair symbol: it comes before three newer packets have QUIC declare a loss.
@@ -34,68 +31,23 @@ Play = Callable[[str, dict[str, Any], Sequence[Sequence[int]]], list[Metrics]]
 
 @pytest.fixture
 def play(endpoints_of: Callable[[str], Any], identity: dict[str, str], tmp_path: Path) -> Play:
-    """The metrics of both ends of one download for each list of datagrams from the server that are lost."""
+    """The metrics of both ends of one download for each list of datagrams from the server that are lost:
+    300 kB over 10 Mbps with an RTT of 100 ms."""
 
     def play(name: str, options: dict[str, Any], lists: Sequence[Sequence[int]]) -> list[Metrics]:
         endpoints_of(name)
-        implementation = ours().find(name, "tests")
-        command = implementation.declaration.simulator
-        assert command is not None
-        chosen = implementation.options(options, "tests")
-        tasks = [_task(dict(chosen), lost, identity, tmp_path, number) for number, lost in enumerate(lists)]
-        run = subprocess.run(
-            [implementation.folder / command[0], *command[1:]],
-            input="".join(json.dumps(task) + "\n" for task in tasks),
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
-        answers = [json.loads(line) for line in run.stdout.splitlines()]
-        assert [answer["endpoints"]["client"]["exit_code"] for answer in answers] == [0] * len(lists)
-        return [{role: end["metrics"] for role, end in answer["endpoints"].items()} for answer in answers]
+        tasks, deep = Tasks(name, identity, tmp_path), {"queue_bytes": None, "queue_packets": 1000}
+        with Simulator(name) as simulator:
+            answers = [
+                simulator.answer(
+                    tasks(download(300_000), owd_ms=50, down=Pattern(tuple(lost)), queue=deep, **options)
+                )
+                for lost in lists
+            ]
+        assert [exits(answer)["client"] for answer in answers] == [0] * len(lists)
+        return [{end: metrics(answer, end) for end in ("client", "server")} for answer in answers]
 
     return play
-
-
-def _task(
-    options: dict[str, Any], lost: Sequence[int], identity: dict[str, str], folder: Path, number: int
-) -> dict[str, Any]:
-    """A download of 300 kB over 10 Mbps with an RTT of 100 ms."""
-    way = {"rate_bps": 10_000_000, "delay_ns": 50_000_000, "queue_bytes": None, "queue_packets": 1000}
-    bits = np.zeros(1000, dtype=np.uint8)
-    bits[list(lost)] = 1
-    nothing, these = (
-        {"pattern": base64.b64encode(np.packbits(of, bitorder="little").tobytes()).decode(), "packets": 1000,
-         "repeats": False}
-        for of in (np.zeros_like(bits), bits)
-    )  # fmt: skip
-    pair = {
-        role: {
-            "version": 1,
-            "role": role,
-            "address": "10.0.2.2",
-            "port": 4433,
-            "workload": {"name": "download", "size_bytes": 300_000},
-            "content_seed": 7,
-            "options": options,
-            "log_folder": str(folder / role),
-            "deadline_s": 60.0,
-            **identity,
-        }
-        for role in ("client", "server")
-    }
-    return {
-        "version": 1,
-        "number": number,
-        "pairs": [pair],
-        "links": {"internet": {"up": {**way, "losses": nothing}, "down": {**way, "losses": these}}},
-        "completion": "dct_s",
-        "timeout_s": 60.0,
-        "seed": 1,
-        "filling": None,
-        "processor": {"handshake_ns": 0, "datagram_ns": 0},
-        "capture": None,
-    }
 
 
 def _fec(client: dict[str, float]) -> tuple[float, ...]:
