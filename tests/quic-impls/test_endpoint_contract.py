@@ -3,10 +3,12 @@ events, exit codes, signals."""
 
 import json
 import re
+import shutil
 import signal
 import socket
 import tomllib
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ IMPLEMENTATIONS = {name: tomllib.loads((FOLDER / name / "impl.toml").read_text()
 # That over TCP has no FEC, and ports and counters of another kind (test_tcp_endpoint.py).
 OF_QUIC = [name for name in OWN if name != "tcp"]
 OF_ANY = pytest.mark.parametrize("name", OWN, indirect=True)
+ROLES: tuple[Role, ...] = ("client", "server")
 FEC_COUNTERS = [
     *("source_sent", "repair_sent", "source_received", "repair_received"),
     *("packets_recovered", "recovered_spurious", "repair_useless", "recovered_late"),
@@ -66,41 +69,47 @@ def assignment(assignment: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", OWN[:1], indirect=True)
-@pytest.mark.parametrize("role", ["client", "server"])
 def test_each_end_is_told_here_what_trials_tell_it(
-    endpoints: Any, assignment: dict[str, Any], tmp_path: Path, role: Role
+    endpoints: Any, assignment: dict[str, Any], tmp_path: Path
 ) -> None:
-    endpoints.start(role, {**assignment, "workload": {"name": "video"}}).end()
     end = EndpointTask(implementation="any", options={})
     place = {"server_address": "", "local_addresses": [], "certificates": tmp_path, "log_folder": tmp_path}
-    of_trials = trials.assignment(
-        role, end, workload={"name": "video"}, content_seed=0, deadline_s=1, **place
-    )
-    assert json.loads((tmp_path / f"{role}.json").read_text()).keys() == of_trials.keys()
+    for role in ROLES:
+        endpoints.start(role, {**assignment, "workload": {"name": "video"}}).end()
+        of_trials = trials.assignment(
+            role, end, workload={"name": "video"}, content_seed=0, deadline_s=1, **place
+        )
+        assert json.loads((tmp_path / f"{role}.json").read_text()).keys() == of_trials.keys()
 
 
-def test_the_fec_off_options_turn_fec_off(endpoints: Any, assignment: dict[str, Any], name: str) -> None:
-    workload = content(name, 100_000)
-    off = IMPLEMENTATIONS[name]["fec"]["off"]
-    for metrics in endpoints.transfer({**assignment, "options": off, "workload": workload}):
+def test_the_fec_off_options_turn_fec_off_and_no_series_is_left_when_none_is_asked_for(
+    endpoints: Any, assignment: dict[str, Any], name: str, tmp_path: Path
+) -> None:
+    chosen = {
+        "options": IMPLEMENTATIONS[name]["fec"]["off"],
+        "workload": content(name, 100_000),
+        "series": [],
+    }
+    for metrics in endpoints.transfer({**assignment, **chosen}):
         assert {counter: metrics[counter] for counter in FEC_COUNTERS} == dict.fromkeys(FEC_COUNTERS, 0)
+    assert {path.name for path in tmp_path.rglob("*")} == {"client", "client.json", "server", "server.json"}
 
 
-@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 def test_a_server_serves_until_a_signal_and_then_reports_on_all_its_clients(
-    endpoints: Any, assignment: dict[str, Any], stop: signal.Signals
+    endpoints: Any, assignment: dict[str, Any]
 ) -> None:
     with endpoints.serving(assignment) as server:
         clients = [endpoints.start("client", assignment).metrics() for _ in range(2)]
-        server.process.send_signal(stop)
+        server.process.send_signal(signal.SIGTERM)
         assert server.metrics()["packets_sent"] >= sum(client["packets_received"] for client in clients)
 
 
 @OF_ANY
 def test_a_server_without_clients_reports_zeros(endpoints: Any, assignment: dict[str, Any]) -> None:
-    with endpoints.serving(assignment) as server:
-        server.process.send_signal(signal.SIGTERM)
-        assert set(server.metrics().values()) == {0}
+    for stop in (signal.SIGTERM, signal.SIGINT):
+        with endpoints.serving(assignment) as server:
+            server.process.send_signal(stop)
+            assert set(server.metrics().values()) == {0}
 
 
 def test_the_deadline_ends_a_client_with_one_line(endpoints: Any, assignment: dict[str, Any]) -> None:
@@ -118,47 +127,11 @@ def test_a_signal_ends_a_client_with_one_line(endpoints: Any, assignment: dict[s
         assert re.search("ended by a signal|terminated signal received", client.failure())
 
 
-@pytest.mark.parametrize("name", sorted({*OF_QUIC} - {*WITHOUT_CERTIFICATES}), indirect=True)
-def test_a_client_refuses_a_server_whose_certificate_is_not_for_its_name(
-    endpoints: Any, assignment: dict[str, Any]
-) -> None:
-    with endpoints.serving(assignment):
-        other = {**assignment, "server_name": "other.fecbench"}
-        assert "certificate" in endpoints.start("client", other).failure()
-
-
-def test_a_client_refuses_content_of_another_seed(endpoints: Any, assignment: dict[str, Any]) -> None:
-    with endpoints.serving(assignment):
-        failure = endpoints.start("client", {**assignment, "content_seed": 1}).failure()
-        assert re.search("SHA-256|is not that of the content", failure)
-
-
 @pytest.mark.parametrize("name", names(workloads="upload"), indirect=True)
 def test_a_server_takes_any_content_and_confirms_its_hash(endpoints: Any, assignment: dict[str, Any]) -> None:
     with endpoints.serving(assignment):
         workload = {"name": "upload", "size_bytes": 1000}
         endpoints.start("client", {**assignment, "content_seed": 1, "workload": workload}).metrics()
-
-
-def test_a_port_that_is_taken_is_one_line(endpoints: Any, assignment: dict[str, Any]) -> None:
-    with endpoints.serving(assignment):
-        assert "address already in use" in endpoints.start("server", assignment).failure().lower()
-
-
-@pytest.mark.parametrize("name", sorted({*OF_QUIC} - {*WITHOUT_CERTIFICATES}), indirect=True)
-def test_a_missing_certificate_is_one_line(endpoints: Any, assignment: dict[str, Any]) -> None:
-    missing = {**assignment, "certificate": "/nowhere.pem"}
-    assert "/nowhere.pem" in endpoints.start("server", missing).failure()
-
-
-@OF_ANY
-@pytest.mark.parametrize("role", ["client", "server"])
-def test_an_unsupported_workload_exits_with_127(
-    endpoints: Any, assignment: dict[str, Any], role: str
-) -> None:
-    code, events, err = endpoints.start(role, {**assignment, "workload": {"name": "video"}}).end()
-    assert (code, events) == (127, [])
-    assert '"video" is not supported' in err
 
 
 # Options whose limits fit together only with other values than the defaults.
@@ -281,44 +254,91 @@ def test_key_log_and_qlog_are_written_only_when_asked_for(
         assert {f"{namespace}:packet_sent", f"{namespace}:packet_received"} <= events
 
 
-def series_of_workloads() -> Iterator[tuple[str, str, str, str]]:
-    """Of each implementation, each series with the workloads that it is of, down and up."""
-    for name in OF_QUIC:
-        for series in IMPLEMENTATIONS[name].get("series", []):
-            for workload in ("messages",) if series == "messages" else ("download", "upload"):
-                for direction in ("down", "up") if workload == "messages" else ("",):
-                    yield name, series, workload, direction
-
-
 CWND = ["t_s", "connection", "congestion_window_bytes", "bytes_in_flight", "smoothed_rtt_ms"]
 
 
-@pytest.mark.parametrize(
-    ("name", "series", "workload", "direction"), list(series_of_workloads()), indirect=["name"]
-)
-def test_both_ends_leave_the_series_that_they_are_asked_for_and_no_other(
-    endpoints: Any,
-    assignment: dict[str, Any],
-    tmp_path: Path,
-    rows_of: Any,
-    series: str,
-    workload: str,
-    direction: str,
+@pytest.mark.parametrize("name", sorted({*OF_QUIC} - {*WITHOUT_CERTIFICATES}), indirect=True)
+def test_a_server_without_its_certificate_or_with_one_for_another_name_is_refused_in_one_line(
+    endpoints: Any, assignment: dict[str, Any]
 ) -> None:
-    content = messages(direction, 10_000) if direction else {"name": workload, "size_bytes": 1_000_000}
-    endpoints.transfer({**assignment, "workload": content, "series": [series]})
-    sender = {"download": "server", "upload": "client"}.get(workload)
-    for role in ("client", "server"):
-        assert [path.name for path in (tmp_path / role).iterdir()] == [f"{series}.series.csv"]
-        rows = rows_of(role, series)
-        if series == "content" and role != sender:
-            assert not rows
-            continue
-        assert list(rows[0])[:2] == ["t_s", "connection"]
-        times = [row["t_s"] for row in rows]
-        assert times == sorted(times)
-        assert 0 <= times[0] < 1
-        assert {row["connection"] for row in rows} == {0}
+    missing = {**assignment, "certificate": "/nowhere.pem"}
+    assert "/nowhere.pem" in endpoints.start("server", missing).failure()
+    with endpoints.serving(assignment):
+        other = {**assignment, "server_name": "other.fecbench"}
+        assert "certificate" in endpoints.start("client", other).failure()
+
+
+def test_a_client_refuses_content_of_another_seed_and_a_server_a_port_that_is_taken(
+    endpoints: Any, assignment: dict[str, Any]
+) -> None:
+    with endpoints.serving(assignment):
+        failure = endpoints.start("client", {**assignment, "content_seed": 1}).failure()
+        assert re.search("SHA-256|is not that of the content", failure)
+        assert "address already in use" in endpoints.start("server", assignment).failure().lower()
+
+
+@OF_ANY
+def test_an_unsupported_workload_or_series_exits_with_127(
+    endpoints: Any, assignment: dict[str, Any], name: str
+) -> None:
+    series = [IMPLEMENTATIONS[name]["series"][0], "pace"]
+    for role, (changes, said) in product(
+        ROLES,
+        (
+            ({"workload": {"name": "video"}}, '"video" is not supported'),
+            ({"series": series}, 'series: "pace" is not supported'),
+        ),
+    ):
+        code, events, err = endpoints.start(role, {**assignment, **changes}).end()
+        assert (code, events, err.count("\n")) == (127, [], 1)
+        assert said in err
+
+
+SERIES = [(name, series) for name in OF_QUIC for series in IMPLEMENTATIONS[name].get("series", [])]
+
+
+@pytest.mark.parametrize(("name", "series"), SERIES, indirect=["name"])
+def test_both_ends_leave_the_series_that_they_are_asked_for_and_no_other(
+    endpoints: Any, assignment: dict[str, Any], tmp_path: Path, rows_of: Any, series: str
+) -> None:
+    transfers = [{"name": workload, "size_bytes": 1_000_000} for workload in ("download", "upload")]
+    of_messages = [messages(direction, 10_000) for direction in ("down", "up")]
+    for workload in of_messages if series == "messages" else transfers:
+        for role in ROLES:
+            shutil.rmtree(tmp_path / role, ignore_errors=True)
+        endpoints.transfer({**assignment, "workload": workload, "series": [series]})
+        sender = {"download": "server", "upload": "client"}.get(workload["name"])
+        for role in ROLES:
+            assert [path.name for path in (tmp_path / role).iterdir()] == [f"{series}.series.csv"]
+            rows = rows_of(role, series)
+            if series == "content" and role != sender:
+                assert not rows
+                continue
+            assert list(rows[0])[:2] == ["t_s", "connection"]
+            times = [row["t_s"] for row in rows]
+            assert times == sorted(times)
+            assert 0 <= times[0] < 1
+            assert {row["connection"] for row in rows} == {0}
+
+
+@pytest.mark.parametrize("name", names(series="cwnd"), indirect=True)
+def test_a_server_numbers_the_connections_of_its_clients_and_without_any_leaves_no_rows(
+    endpoints: Any, assignment: dict[str, Any], rows_of: Any, tmp_path: Path
+) -> None:
+    assignment["series"] = ["cwnd"]
+    for clients in (0, 2):
+        with endpoints.serving(assignment) as server:
+            for _ in range(clients):
+                endpoints.start("client", assignment).metrics()
+            server.process.send_signal(signal.SIGTERM)
+            server.metrics()
+        if not clients:
+            written = (tmp_path / "server" / "cwnd.series.csv").read_text()
+            assert written.splitlines() == [",".join(CWND)]
+    rows = rows_of("server", "cwnd")
+    first = [next(row["t_s"] for row in rows if row["connection"] == number) for number in (0, 1)]
+    assert first == sorted(first)
+    assert {row["connection"] for row in rows} == {0, 1}
 
 
 @pytest.mark.parametrize("name", names(series="cwnd"), indirect=True)
@@ -342,55 +362,11 @@ def test_the_congestion_window_over_time_ends_with_what_the_metrics_say(
 
 
 @pytest.mark.parametrize("name", names(series="cwnd"), indirect=True)
-def test_a_server_numbers_the_connections_of_its_clients(
-    endpoints: Any, assignment: dict[str, Any], rows_of: Any
-) -> None:
-    assignment["series"] = ["cwnd"]
-    with endpoints.serving(assignment) as server:
-        for _ in range(2):
-            endpoints.start("client", assignment).metrics()
-        server.process.send_signal(signal.SIGTERM)
-        server.metrics()
-    rows = rows_of("server", "cwnd")
-    first = [next(row["t_s"] for row in rows if row["connection"] == number) for number in (0, 1)]
-    assert first == sorted(first)
-    assert {row["connection"] for row in rows} == {0, 1}
-
-
-@pytest.mark.parametrize("name", names(series="cwnd"), indirect=True)
-def test_a_server_without_clients_leaves_a_series_without_rows(
-    endpoints: Any, assignment: dict[str, Any], tmp_path: Path
-) -> None:
-    with endpoints.serving({**assignment, "series": ["cwnd"]}) as server:
-        server.process.send_signal(signal.SIGTERM)
-        server.metrics()
-    assert (tmp_path / "server" / "cwnd.series.csv").read_text().splitlines() == [",".join(CWND)]
-
-
-@pytest.mark.parametrize("name", names(series="cwnd"), indirect=True)
 def test_a_client_that_fails_leaves_its_series(
     endpoints: Any, assignment: dict[str, Any], rows_of: Any
 ) -> None:
     endpoints.start("client", {**assignment, "deadline_s": 0.3, "series": ["cwnd"]}).failure()
     assert rows_of("client", "cwnd")[0]["bytes_in_flight"] > 0
-
-
-def test_no_series_is_left_when_none_is_asked_for(
-    endpoints: Any, assignment: dict[str, Any], tmp_path: Path
-) -> None:
-    endpoints.transfer({**assignment, "series": []})
-    assert {path.name for path in tmp_path.rglob("*")} == {"client", "client.json", "server", "server.json"}
-
-
-@OF_ANY
-@pytest.mark.parametrize("role", ["client", "server"])
-def test_an_unknown_series_exits_with_127(
-    endpoints: Any, assignment: dict[str, Any], name: str, role: str
-) -> None:
-    series = [IMPLEMENTATIONS[name]["series"][0], "pace"]
-    code, events, err = endpoints.start(role, {**assignment, "series": series}).end()
-    assert (code, events, err.count("\n")) == (127, [], 1)
-    assert 'series: "pace" is not supported' in err
 
 
 @OF_ANY

@@ -17,39 +17,30 @@ def name() -> str:
     return "noq-fec"
 
 
-@pytest.mark.parametrize("scheme", DECLARATION.options["scheme"].choices)
-def test_content_of_any_size_is_transferred(endpoints: Any, assignment: dict[str, Any], scheme: str) -> None:
-    for workload in ("download", "upload"):
-        for size in (0, 1, 1000, 1_000_000):
-            content = {"name": workload, "size_bytes": size}
-            client, server = endpoints.transfer(
-                {**assignment, "options": {"scheme": scheme}, "workload": content}
-            )
-            assert min(client["packets_received"], server["packets_received"]) > 0
-            assert max(client["bytes_received"], server["bytes_received"]) > size
-
-
-@pytest.mark.parametrize("control", DECLARATION.options["congestion_control"].choices)
-def test_each_congestion_control_transfers(endpoints: Any, assignment: dict[str, Any], control: str) -> None:
-    content = {"name": "download", "size_bytes": 1_000_000}
-    _, server = endpoints.transfer(
-        {
-            **assignment,
-            "options": {"controller": "constant", "congestion_control": control},
-            "workload": content,
-        }
-    )
-    assert server["repair_sent"] > 0
-    assert server["congestion_window_bytes"] > 0
-
-
-@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
-def test_no_datagram_exceeds_the_packet_size(
-    endpoints: Any, assignment: dict[str, Any], address: str
+def test_content_is_transferred_with_each_scheme_and_congestion_control(
+    endpoints: Any, assignment: dict[str, Any]
 ) -> None:
-    sized = {**assignment, "address": address, "options": {"packet_size": 1300}}
-    _, server = endpoints.transfer({**sized, "workload": {"name": "download", "size_bytes": 1_000_000}})
-    assert 1200 < server["bytes_sent"] / (server["packets_sent"] + server["repair_sent"]) <= 1300
+    schemes, controls = (DECLARATION.options[name].choices for name in ("scheme", "congestion_control"))
+    for workload, size_bytes in (("download", 0), ("upload", 1)):
+        endpoints.transfer({**assignment, "workload": {"name": workload, "size_bytes": size_bytes}})
+    for options, workload in (
+        *(({"scheme": scheme}, workload) for scheme in schemes for workload in ("download", "upload")),
+        *(({"congestion_control": control}, "download") for control in controls),
+    ):
+        content = {"name": workload, "size_bytes": 1_000_000}
+        chosen = {"controller": "constant", **options}
+        client, server = endpoints.transfer({**assignment, "options": chosen, "workload": content})
+        sender, receiver = (server, client) if workload == "download" else (client, server)
+        assert receiver["bytes_received"] > 1_000_000
+        assert (sender["repair_sent"] > 0) == (options.get("scheme") != "none")
+        assert sender["congestion_window_bytes"] > 0
+
+
+def test_no_datagram_exceeds_the_packet_size(endpoints: Any, assignment: dict[str, Any]) -> None:
+    content = {"workload": {"name": "download", "size_bytes": 1_000_000}, "options": {"packet_size": 1300}}
+    for address in ("127.0.0.1", "::1"):
+        _, server = endpoints.transfer({**assignment, "address": address, **content})
+        assert 1200 < server["bytes_sent"] / (server["packets_sent"] + server["repair_sent"]) <= 1300
 
 
 def test_a_server_counts_the_source_packets_of_all_its_clients(

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -41,20 +42,17 @@ def assignment(assignment: dict[str, Any]) -> dict[str, Any]:
     return {**assignment, **addresses, "options": {"congestion_control": "reno"}}
 
 
-@pytest.mark.parametrize("workload", ["download", "upload"])
-@pytest.mark.parametrize("size_bytes", [0, 1, 100_000, 3_000_000])
-def test_content_of_any_size_arrives_and_is_counted(
-    endpoints: Any, assignment: dict[str, Any], workload: str, size_bytes: int
-) -> None:
-    assignment["workload"] = {"name": workload, "size_bytes": size_bytes}
-    client, server = endpoints.transfer(assignment)
-    sender, receiver = (server, client) if workload == "download" else (client, server)
-    for sent, received in ((sender, receiver), (receiver, sender)):
-        # The SYN-ACK is not among those sent; what closes the connection comes after a client's last look.
-        assert sent["bytes_sent"] + 100 >= received["bytes_received"] > 0
-        assert abs(sent["packets_sent"] - received["packets_received"]) <= 8
-    assert size_bytes < receiver["bytes_received"] < 1.01 * size_bytes + 5000
-    assert sender["packets_sent"] >= size_bytes / 65_536, "a segment of loopback has 64 KiB at most"
+def test_content_of_any_size_arrives_and_is_counted(endpoints: Any, assignment: dict[str, Any]) -> None:
+    for workload, size_bytes in product(("download", "upload"), (0, 1, 3_000_000)):
+        assignment["workload"] = {"name": workload, "size_bytes": size_bytes}
+        client, server = endpoints.transfer(assignment)
+        sender, receiver = (server, client) if workload == "download" else (client, server)
+        for sent, received in ((sender, receiver), (receiver, sender)):
+            # The SYN-ACK is not among those sent; what closes it comes after a client's last look.
+            assert sent["bytes_sent"] + 100 >= received["bytes_received"] > 0
+            assert abs(sent["packets_sent"] - received["packets_received"]) <= 8
+        assert size_bytes < receiver["bytes_received"] < 1.01 * size_bytes + 5000
+        assert sender["packets_sent"] >= size_bytes / 65_536, "a segment of loopback has 64 KiB at most"
 
 
 @pytest.mark.parametrize("controller", CONTROLLERS)
@@ -111,26 +109,26 @@ def test_multipath_tcp_is_counted_by_path(endpoints: Any, assignment: dict[str, 
     assert client["bytes_received"] >= 1_000_000
 
 
-@pytest.mark.parametrize(("of_client", "of_server"), [(2, 1), (3, 3)])
 def test_paths_that_there_are_not_are_unsupported_with_one_line(
-    endpoints: Any, assignment: dict[str, Any], of_client: int, of_server: int
+    endpoints: Any, assignment: dict[str, Any]
 ) -> None:
-    of_paths = [{"congestion_control": "reno", "paths": paths} for paths in (of_client, of_server)]
-    with endpoints.serving({**assignment, "options": of_paths[1]}):
-        client = endpoints.start("client", {**assignment, "options": of_paths[0]})
-        code, events, err = client.end()
-    assert (code, events, err.count("\n")) == (127, [], 1)
-    assert f"paths = {of_client}: " in err
+    for of_client, of_server in ((2, 1), (3, 3)):
+        of_paths = [{"congestion_control": "reno", "paths": paths} for paths in (of_client, of_server)]
+        with endpoints.serving({**assignment, "options": of_paths[1]}):
+            client = endpoints.start("client", {**assignment, "options": of_paths[0]})
+            code, events, err = client.end()
+        assert (code, events, err.count("\n")) == (127, [], 1)
+        assert f"paths = {of_client}: " in err
 
 
-@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 def test_a_server_serves_until_a_signal_and_then_reports_on_all_its_clients(
-    endpoints: Any, assignment: dict[str, Any], stop: signal.Signals
+    endpoints: Any, assignment: dict[str, Any]
 ) -> None:
-    with endpoints.serving(assignment) as server:
-        clients = [endpoints.start("client", assignment).metrics() for _ in range(2)]
-        server.process.send_signal(stop)
-        assert server.metrics()["bytes_received"] >= sum(client["bytes_sent"] for client in clients)
+    for stop in (signal.SIGTERM, signal.SIGINT):
+        with endpoints.serving(assignment) as server:
+            clients = [endpoints.start("client", assignment).metrics() for _ in range(2)]
+            server.process.send_signal(stop)
+            assert server.metrics()["bytes_received"] >= sum(client["bytes_sent"] for client in clients)
 
 
 def test_a_server_outlives_a_client_that_goes_and_one_that_speaks_no_tls(
@@ -159,18 +157,15 @@ def test_the_deadline_and_a_signal_end_a_client_with_one_line(
         connection.close()
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"content_seed": 1}, "byte 0 is not that of the content"),
-        ({"server_name": "other.fecbench"}, "certificate"),
-    ],
-)
 def test_a_client_refuses_wrong_content_and_a_wrong_server(
-    endpoints: Any, assignment: dict[str, Any], changes: dict[str, Any], said: str
+    endpoints: Any, assignment: dict[str, Any]
 ) -> None:
     with endpoints.serving(assignment):
-        assert said in endpoints.start("client", {**assignment, **changes}).failure()
+        for changes, said in (
+            ({"content_seed": 1}, "byte 0 is not that of the content"),
+            ({"server_name": "other.fecbench"}, "certificate"),
+        ):
+            assert said in endpoints.start("client", {**assignment, **changes}).failure()
 
 
 def test_a_port_that_is_taken_and_a_missing_certificate_are_one_line(
