@@ -7,7 +7,6 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -137,38 +136,19 @@ def test_the_frames_that_the_pseudo_code_drops_are_dropped(
     compare(core, path, arrivals, [length] * len(arrivals), sorted(looks))
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_the_pseudo_code_s_frames_are_dropped_in_long_overload(core: ctypes.CDLL, seed: int) -> None:  # noqa: F811
+def test_the_pseudo_code_s_frames_are_dropped_in_long_overload(core: ctypes.CDLL) -> None:  # noqa: F811
     """Frames of any length at 0.5 to 3 times the rate in turn, so that dropping states begin anew."""
-    chance = random.Random(seed)
-    arrivals, lengths, now = [], [], 0
-    for _ in range(12):
-        load = chance.choice([0.5, 0.9, 1.1, 1.5, 3])
-        for _ in range(chance.randrange(20, 250)):
-            lengths.append(chance.randrange(60, 1515))
-            now += round(787 * 8000 / load)
-            arrivals.append(now)
-    path = Lane(SLOW, delay_ns=chance.choice([0, 20 * MS]), queue_packets=10**6, codel=True)
-    assert compare(core, path, arrivals, lengths) > 0
-
-
-def test_drops_come_faster_by_the_square_root_of_their_number(core: ctypes.CDLL) -> None:  # noqa: F811
-    """A queue that never runs empty: turns of 12 ms, at which the times of the control law have come."""
-    count = 400
-    result = run(core, Lane(SLOW, queue_packets=count, codel=True), [0] * count, [1500] * count)
-    taken = [exit_ns - FULL_AT_SLOW for exit_ns in result.exits if exit_ns]
-    # The first frame that waits 5 ms or more comes after one turn; 100 ms later, at a turn, the first drop.
-    first = next(turn for turn in taken if turn >= FULL_AT_SLOW + INTERVAL)
-    due, expected = first, [first]
-    for drops in itertools.count(1):
-        due += int(INTERVAL / drops**0.5)
-        if due > taken[-1]:
-            break
-        expected.append(next(turn for turn in taken if turn >= due))
-    lost = [i for i, order in enumerate(result.order) if not order]
-    turns = [taken[sum(order > 0 for order in result.order[:i])] for i in lost if i < count - 3]
-    assert turns == expected[: len(turns)]
-    assert len(turns) > 20
+    for seed in range(20):
+        chance = random.Random(seed)
+        arrivals, lengths, now = [], [], 0
+        for _ in range(12):
+            load = chance.choice([0.5, 0.9, 1.1, 1.5, 3])
+            for _ in range(chance.randrange(20, 250)):
+                lengths.append(chance.randrange(60, 1515))
+                now += round(787 * 8000 / load)
+                arrivals.append(now)
+        path = Lane(SLOW, delay_ns=chance.choice([0, 20 * MS]), queue_packets=10**6, codel=True)
+        assert compare(core, path, arrivals, lengths) > 0
 
 
 def test_a_frame_waits_too_long_from_the_target_on_and_the_first_is_dropped_after_an_interval(
@@ -186,13 +166,6 @@ def test_with_a_full_frame_or_less_behind_it_no_frame_is_dropped(core: ctypes.CD
     path = Lane(SLOW, queue_packets=100, codel=True)
     assert run(core, path, arrivals, [757] * len(arrivals)).outcome.queue_dropped == 0
     assert run(core, path, arrivals, [758] * len(arrivals)).outcome.queue_dropped > 0
-
-
-def test_a_burst_that_drains_within_the_interval_loses_nothing(core: ctypes.CDLL) -> None:  # noqa: F811
-    path = Lane(SLOW, queue_packets=100, codel=True)
-    for burst, dropped in ((8, 0), (40, 1)):
-        outcome = run(core, path, [0] * burst, [1500] * burst).outcome
-        assert (outcome.queue_dropped > 0) == (dropped > 0)
 
 
 def test_a_queue_that_codel_does_not_touch_is_the_droptail_queue(core: ctypes.CDLL) -> None:  # noqa: F811

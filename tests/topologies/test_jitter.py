@@ -47,30 +47,18 @@ def share_below(law: int, values: np.ndarray) -> np.ndarray:
     return np.asarray((1 - (1 + values * 18 / 37) ** -3) / 0.999)
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_many_draws_have_the_mean_the_bounds_and_the_distribution_of_the_law(law: int) -> None:
+def test_many_draws_have_the_mean_the_bounds_and_the_distribution_of_the_law() -> None:
     mean_ns, count = 10 * MS, 40_000
-    noise = np.sort([noise_ns(law, mean_ns, 7, number) for number in range(count)]) / mean_ns
-    assert noise.min() >= 0 and noise.max() <= MOST[law]
-    assert noise.max() > 0.7 * MOST[law]
-    # Five standard deviations of the mean; the widest law has 1.45 of its mean.
-    assert noise.mean() == pytest.approx(1, abs=5 * 1.45 / count**0.5)
-    distance = np.abs(share_below(law, noise) - (np.arange(count) + 0.5) / count).max()
-    assert distance < 1.95 / count**0.5  # Kolmogorov and Smirnov, one in a thousand
-
-
-def test_the_root_of_the_law_of_pareto_is_at_both_ends_of_its_range() -> None:
-    """No draw is below 0, and the largest is that of the smallest quantile."""
-    bits = 18
-    assert (10 * 2**bits) ** 3 == 1000 << 3 * bits
-    mean_ns = 10**10
-    assert 37 * mean_ns * (10 * 2**bits - 2**bits) // (18 * 2**bits) == MOST[PARETO] * mean_ns
-
-
-@pytest.mark.parametrize("law", LAWS)
-def test_another_seed_or_number_has_other_noise(law: int) -> None:
-    drawn = {noise_ns(law, 10**9, seed, number) for seed in range(30) for number in range(30)}
-    assert len(drawn) > 890
+    for law in LAWS:
+        noise = np.sort([noise_ns(law, mean_ns, 7, number) for number in range(count)]) / mean_ns
+        assert noise.min() >= 0 and noise.max() <= MOST[law]
+        assert noise.max() > 0.7 * MOST[law]
+        # Five standard deviations of the mean; the widest law has 1.45 of its mean.
+        assert noise.mean() == pytest.approx(1, abs=5 * 1.45 / count**0.5)
+        distance = np.abs(share_below(law, noise) - (np.arange(count) + 0.5) / count).max()
+        assert distance < 1.95 / count**0.5  # Kolmogorov and Smirnov, one in a thousand
+        drawn = {noise_ns(law, 10**9, seed, number) for seed in range(30) for number in range(30)}
+        assert len(drawn) > 890, "another seed or number has other noise"
 
 
 some_jitter = st.builds(
@@ -148,14 +136,14 @@ def test_a_delay_that_falls_lets_frames_overtake_where_they_may(core: ctypes.CDL
     assert let.outcome.conserved
 
 
-@pytest.mark.parametrize("end_ms", range(0, 100, 7))
-def test_frames_that_overtake_are_counted_while_they_are_on_their_way(core: ctypes.CDLL, end_ms: int) -> None:
+def test_frames_that_overtake_are_counted_while_they_are_on_their_way(core: ctypes.CDLL) -> None:
     arrivals = [START_NS + n * MS // 10 for n in range(300)]
     lane = Lane(10**9, 0, queue_packets=10**6, jitter=(UNIFORM, 30 * MS, 5), reorder=True)
-    found = run(core, lane, arrivals, [FULL] * 300, end_ns=max(arrivals) + end_ms * MS)
-    out = sum(place > 0 for place in found.order)
-    assert (found.outcome.frames_out, found.outcome.in_flight) == (out, 300 - out)
-    assert found.outcome.conserved
+    for end_ms in range(0, 100, 7):
+        found = run(core, lane, arrivals, [FULL] * 300, end_ns=max(arrivals) + end_ms * MS)
+        out = sum(place > 0 for place in found.order)
+        assert (found.outcome.frames_out, found.outcome.in_flight) == (out, 300 - out), end_ms
+        assert found.outcome.conserved
 
 
 def with_codel(core: ctypes.CDLL, looks: list[int], reorder: bool) -> Run:
@@ -166,15 +154,13 @@ def with_codel(core: ctypes.CDLL, looks: list[int], reorder: bool) -> Run:
     return run(core, lane, arrivals, [1000] * 600, looks)
 
 
-@pytest.mark.parametrize("reorder", [False, True])
-def test_with_codel_noise_is_the_same_whenever_the_link_is_looked_at(
-    core: ctypes.CDLL, reorder: bool
-) -> None:
-    once = with_codel(core, [], reorder)
-    assert once.outcome.queue_dropped and (sorted(once.order) != once.order) >= reorder
-    often = with_codel(core, [START_NS + n * MS // 7 for n in range(6000)], reorder)
-    assert (once.exits, once.order, once.fates) == (often.exits, often.order, often.fates)
-    assert often.outcome.conserved
+def test_with_codel_noise_is_the_same_whenever_the_link_is_looked_at(core: ctypes.CDLL) -> None:
+    for reorder in (False, True):
+        once = with_codel(core, [], reorder)
+        assert once.outcome.queue_dropped and (sorted(once.order) != once.order) >= reorder
+        often = with_codel(core, [START_NS + n * MS // 7 for n in range(6000)], reorder)
+        assert (once.exits, once.order, once.fates) == (often.exits, often.order, often.fates)
+        assert often.outcome.conserved
 
 
 def test_without_noise_a_link_that_may_reorder_does_not(core: ctypes.CDLL) -> None:

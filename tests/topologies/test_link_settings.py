@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -24,17 +25,12 @@ bandwidths = st.floats(0.1, 10_000)
 delays = st.floats(0, 10_000)
 
 
-def test_the_default_queue_is_one_and_a_half_bdp_of_the_round_trip() -> None:
-    # 10 Mbit/s and 2 x 50 ms: the BDP is 125,000 bytes
-    link = LinkSettings.symmetric(10, 50)
-    assert [link.queue_limit(direction) for direction in DIRECTIONS] == [QueueLimit(bytes=187_500)] * 2
-
-
 def test_a_queue_in_bdps_takes_the_rate_of_its_direction_and_the_delays_of_both() -> None:
     # 30 + 70 ms: 12,500 bytes for each Mbit/s
     link = LinkSettings(up=DirectionSettings(2, 30, queue_bdp=1), down=DirectionSettings(20, 70, queue_bdp=3))
     assert link.rtt_ms == 100
     assert link.queue_limit("up") == QueueLimit(bytes=25_000)
+    assert LinkSettings.symmetric(10, 50).queue_limit("up") == QueueLimit(bytes=187_500), "1.5 by default"
     assert link.queue_limit("down") == QueueLimit(bytes=750_000)
 
 
@@ -46,44 +42,26 @@ def test_a_codel_queue_without_a_limit_has_that_of_linux_and_else_its_own() -> N
     assert link.queue_limit("down") == QueueLimit(bytes=750_000)
 
 
-def test_a_queue_is_droptail_or_codel() -> None:
-    with pytest.raises(TopologyError, match=r"^queue is 'red'; it must be droptail or codel$"):
-        LinkSettings.symmetric(10, 50, queue="red")  # type: ignore[arg-type]
+OUTAGES: list[Any] = [
+    3,
+    "1",
+    (1,),
+    (1, 2, 3),
+    (2, 1),
+    (1, 1),
+    (-1, 1),
+    (1, "2"),
+    (False, True),
+    (0, math.inf),
+]
 
 
-@pytest.mark.parametrize(
-    "outage_s", [3, "1", (1,), (1, 2, 3), (2, 1), (1, 1), (-1, 1), (1, "2"), (False, True), (0, math.inf)]
-)
-def test_an_outage_is_from_one_time_to_a_later_one(outage_s: Any) -> None:
-    with pytest.raises(TopologyError, match=r"^down\.outage_s is .*; it must be \[from, to\], in seconds"):
-        LinkSettings(up=DirectionSettings(10, 5), down=DirectionSettings(10, 5, outage_s=outage_s))
-
-
-def test_only_wire_and_simulators_have_outages() -> None:
-    link = LinkSettings(up=DirectionSettings(10, 50, outage_s=(0.5, 2)), down=DirectionSettings(10, 50))
-    for backend in ("wire", "virtual"):
-        check_backend(backend, "path2", link)
-    with pytest.raises(TopologyError, match=r"^path2\.up\.outage_s is \[0\.5, 2\]; the netem link"):
-        check_backend("netem", "path2", link)
-
-
-def test_the_wire_is_told_the_outage_of_each_direction() -> None:
-    end = LinkEnd("/netns", "end")
-    link = LinkSettings(up=DirectionSettings(10, 50, outage_s=(0.5, 2)), down=DirectionSettings(10, 50))
-    words = wire_arguments(end, end, link, 1000)
-    options = dict(itertools.pairwise(words))
-    assert (options["--up-outage-from-ns"], options["--up-outage-to-ns"]) == ("500000000", "2000000000")
-    assert "--down-outage-from-ns" not in options
-
-
-def test_only_wire_has_codel() -> None:
-    link = LinkSettings(up=DirectionSettings(10, 50), down=DirectionSettings(10, 50, queue="codel"))
-    for backend in ("wire", "virtual"):
-        check_backend(backend, "internet", link)
-    with pytest.raises(
-        TopologyError, match=r"^internet\.down\.queue is 'codel'; the netem link has droptail only"
-    ):
-        check_backend("netem", "internet", link)
+def test_an_outage_is_from_one_time_to_a_later_one() -> None:
+    for outage_s in OUTAGES:
+        with pytest.raises(
+            TopologyError, match=r"^down\.outage_s is .*; it must be \[from, to\], in seconds"
+        ):
+            LinkSettings(up=DirectionSettings(10, 5), down=DirectionSettings(10, 5, outage_s=outage_s))
 
 
 directions = st.builds(
@@ -98,15 +76,6 @@ def test_the_link_of_the_other_way_has_the_queues_of_this_one_exchanged(
     this, other = LinkSettings(up, down), LinkSettings(up=down, down=up)
     assert this.queue_limit("up") == other.queue_limit("down")
     assert this.queue_limit("down") == other.queue_limit("up")
-
-
-@given(directions)
-def test_a_symmetric_link_has_the_queue_of_twice_the_delay(settings: DirectionSettings) -> None:
-    link = LinkSettings(settings, settings)
-    multiple = 1.5 if settings.queue_bdp is None else settings.queue_bdp
-    bdp_bytes = settings.rate_bps / 8 * 2 * settings.delay_ns / 1e9
-    exactly = QueueLimit(bytes=max(round(multiple * bdp_bytes), 15_140))
-    assert [link.queue_limit(direction) for direction in DIRECTIONS] == [exactly] * 2
 
 
 @given(bandwidths, delays, st.floats(0, 1000))
@@ -134,82 +103,84 @@ def test_a_queue_in_bytes_or_packets_is_taken_as_it_is(bandwidth: float, owd: fl
     assert link.queue_limit("down") == QueueLimit(packets=packets)
 
 
-@pytest.mark.parametrize(
-    ("settings", "named"),
-    [
-        ({"bandwidth_mbps": 0, "owd_ms": 1}, "bandwidth_mbps is 0; "),
-        ({"bandwidth_mbps": 10_001, "owd_ms": 1}, "bandwidth_mbps is 10001; "),
-        ({"bandwidth_mbps": float("nan"), "owd_ms": 1}, "bandwidth_mbps is nan; "),
-        ({"bandwidth_mbps": "10", "owd_ms": 1}, "bandwidth_mbps is '10'; "),
-        ({"bandwidth_mbps": True, "owd_ms": 1}, "bandwidth_mbps is True; "),
-        ({"bandwidth_mbps": 1, "owd_ms": -1}, "owd_ms is -1; "),
-        ({"bandwidth_mbps": 1, "owd_ms": 10_001}, "owd_ms is 10001; "),
-        ({"bandwidth_mbps": 1, "owd_ms": 1, "queue_bdp": -0.5}, "queue_bdp is -0.5; "),
-        ({"bandwidth_mbps": 1, "owd_ms": 1, "queue_bytes": 1513}, "queue_bytes is 1513; "),
-        ({"bandwidth_mbps": 1, "owd_ms": 1, "queue_bytes": 2000.0}, "queue_bytes is 2000.0; "),
-        ({"bandwidth_mbps": 1, "owd_ms": 1, "queue_packets": 0}, "queue_packets is 0; "),
+def test_only_wire_and_simulators_have_outages_and_codel() -> None:
+    plain = DirectionSettings(10, 50)
+    for link, complaint in (
         (
-            {"bandwidth_mbps": 1, "owd_ms": 1, "queue_bdp": 2, "queue_packets": 5},
-            "queue_bdp = 2 and queue_packets = 5 ",
+            LinkSettings(up=replace(plain, outage_s=(0.5, 2)), down=plain),
+            r"^path2\.up\.outage_s is \[0\.5, 2\]; the netem link",
         ),
-    ],
-)
-def test_an_impossible_setting_is_refused_in_one_line_that_names_it(
-    settings: dict[str, Any], named: str
-) -> None:
-    with pytest.raises(TopologyError) as refusal:
-        LinkSettings.symmetric(**settings)
-    assert str(refusal.value).startswith(named)
-    assert "\n" not in str(refusal.value)
+        (
+            LinkSettings(up=plain, down=replace(plain, queue="codel")),
+            r"^path2\.down\.queue is 'codel'; the netem link has droptail only",
+        ),
+    ):
+        for backend in ("wire", "virtual"):
+            check_backend(backend, "path2", link)
+        with pytest.raises(TopologyError, match=complaint):
+            check_backend("netem", "path2", link)
+
+
+IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
+    ({"bandwidth_mbps": 0}, "bandwidth_mbps is 0; "),
+    ({"bandwidth_mbps": 10_001}, "bandwidth_mbps is 10001; "),
+    ({"bandwidth_mbps": float("nan")}, "bandwidth_mbps is nan; "),
+    ({"bandwidth_mbps": "10"}, "bandwidth_mbps is '10'; "),
+    ({"bandwidth_mbps": True}, "bandwidth_mbps is True; "),
+    ({"owd_ms": -1}, "owd_ms is -1; "),
+    ({"owd_ms": 10_001}, "owd_ms is 10001; "),
+    ({"queue_bdp": -0.5}, "queue_bdp is -0.5; "),
+    ({"queue_bytes": 1513}, "queue_bytes is 1513; "),
+    ({"queue_bytes": 2000.0}, "queue_bytes is 2000.0; "),
+    ({"queue_packets": 0}, "queue_packets is 0; "),
+    ({"queue_bdp": 2, "queue_packets": 5}, "queue_bdp = 2 and queue_packets = 5 "),
+    ({"queue": "red"}, "queue is 'red'; it must be droptail or codel"),
+]
 
 
 GOOD = DirectionSettings(10, 20)
 
 
-@pytest.mark.parametrize(
-    ("up", "down", "named"),
-    [
-        (DirectionSettings(0, 20), GOOD, "up.bandwidth_mbps is 0; "),
-        (GOOD, DirectionSettings(10, -1), "down.owd_ms is -1; "),
-        (GOOD, DirectionSettings(10, 20, queue_packets=0), "down.queue_packets is 0; "),
-        (
-            DirectionSettings(10, 20, queue_bdp=1, queue_bytes=2000),
-            DirectionSettings(10, 20, queue_bdp=1),
-            "queue_bdp = 1 and up.queue_bytes = 2000 ",
-        ),
-        # What is wrong with both directions is not the fault of one.
-        (DirectionSettings(0, 20), DirectionSettings(0, 30), "bandwidth_mbps is 0; "),
-    ],
-)
-def test_what_differs_between_the_directions_is_named_with_its_direction(
-    up: DirectionSettings, down: DirectionSettings, named: str
-) -> None:
-    with pytest.raises(TopologyError) as refusal:
-        LinkSettings(up, down)
-    assert str(refusal.value).startswith(named)
-    assert "\n" not in str(refusal.value)
+OF_ONE_DIRECTION = [
+    (DirectionSettings(0, 20), GOOD, "up.bandwidth_mbps is 0; "),
+    (GOOD, DirectionSettings(10, -1), "down.owd_ms is -1; "),
+    (GOOD, DirectionSettings(10, 20, queue_packets=0), "down.queue_packets is 0; "),
+    (
+        DirectionSettings(10, 20, queue_bdp=1, queue_bytes=2000),
+        DirectionSettings(10, 20, queue_bdp=1),
+        "queue_bdp = 1 and up.queue_bytes = 2000 ",
+    ),
+    # What is wrong with both directions is not the fault of one.
+    (DirectionSettings(0, 20), DirectionSettings(0, 30), "bandwidth_mbps is 0; "),
+]
 
 
-@pytest.mark.parametrize("direction", DIRECTIONS)
-@given(bandwidths, delays)
-def test_the_wire_is_told_whole_bits_and_nanoseconds_of_each_direction(
-    direction: Direction, bandwidth_mbps: float, owd_ms: float
+def test_an_impossible_setting_is_refused_in_one_line_that_names_it_and_its_direction() -> None:
+    symmetric = [
+        (one, one, named)
+        for settings, named in IMPOSSIBLE
+        for one in [DirectionSettings(**{"bandwidth_mbps": 1, "owd_ms": 1, **settings})]
+    ]
+    for up, down, named in (*symmetric, *OF_ONE_DIRECTION):
+        with pytest.raises(TopologyError) as refusal:
+            LinkSettings(up, down)
+        assert str(refusal.value).startswith(named)
+        assert "\n" not in str(refusal.value)
+
+
+@given(bandwidths, delays, st.sampled_from(DIRECTIONS))
+def test_the_wire_is_told_whole_bits_and_nanoseconds_outages_and_codel_of_each_direction(
+    bandwidth_mbps: float, owd_ms: float, direction: Direction
 ) -> None:
-    settings = {"up": GOOD, "down": GOOD}
-    settings[direction] = DirectionSettings(bandwidth_mbps, owd_ms, queue_packets=3)
+    chosen = DirectionSettings(bandwidth_mbps, owd_ms, queue_packets=3, queue="codel", outage_s=(0.5, 2))
     end = LinkEnd("/proc/1/ns/net", "x")
-    words = wire_arguments(end, end, LinkSettings(**settings), 1000)
-    values = dict(zip(words[:-1:2], words[1::2], strict=True))
+    words = wire_arguments(end, end, LinkSettings(**{"up": GOOD, "down": GOOD, direction: chosen}), 1000)
+    assert [word for word in words if "codel" in word] == [f"--{direction}-codel"]
+    assert [word.split("-")[2] for word in words if "outage" in word] == [direction] * 2
+    values = dict(itertools.pairwise(words))
     assert abs(int(values[f"--{direction}-rate-bps"]) - bandwidth_mbps * 1e6) <= 0.5
     assert abs(int(values[f"--{direction}-delay-ns"]) - owd_ms * 1e6) <= 0.5
     assert values[f"--{direction}-queue-packets"] == "3"
     assert f"--{direction}-queue-bytes" not in values
-
-
-@pytest.mark.parametrize("direction", DIRECTIONS)
-def test_the_wire_is_told_of_codel_in_its_direction_alone(direction: Direction) -> None:
-    plain = DirectionSettings(10, 20)
-    settings = {"up": plain, "down": plain, direction: DirectionSettings(10, 20, queue="codel")}
-    end = LinkEnd("/proc/1/ns/net", "end")
-    words = wire_arguments(end, end, LinkSettings(**settings), 1000)
-    assert [word for word in words if "codel" in word] == [f"--{direction}-codel"]
+    outage = [values[f"--{direction}-outage-{end}-ns"] for end in ("from", "to")]
+    assert outage == ["500000000", "2000000000"]

@@ -33,36 +33,6 @@ def test_what_is_shown_as_what_was_asked_would_be_is_as_asked() -> None:
     assert configuration(ASKED, QUEUE, LINE) == ASKED
 
 
-@pytest.mark.parametrize(
-    ("asked_ns", "shown_s"),
-    [
-        # What iproute2 6.1 showed of these delays.
-        *((10_000, 9e-06), (100_125, 9.9e-05), (1_000, 0), (30_000_000, 0.03), (1_234_567_891, 1.23457)),
-        # What it does since 6.9, with TCA_NETEM_LATENCY64: every nanosecond is kept.
-        *((10_000, 1e-05), (100_125, 0.000100125), (33_333_333, 0.0333333)),
-        # 1.023 × 1000 is less than 1023.
-        (1023, 1.022e-06),
-    ],
-)
-def test_delays_are_shown_with_fewer_digits(asked_ns: int, shown_s: float) -> None:
-    line = changed(LINE, lambda options: options["delay"].update(delay=shown_s))
-    asked = ASKED.model_copy(update={"delay_ns": asked_ns})
-    assert configuration(asked, QUEUE, line).delay_ns == asked_ns
-
-
-@pytest.mark.parametrize(
-    ("asked_ns", "shown_s"),
-    [
-        *((33_333_333, 0.033334), (33_333_333, 0.033333), (33_333_333, 0.033331), (33_333_333, 0.0333334)),
-        *((10_000, 7e-06), (10_000, 8e-06), (10_000, 1.1e-05), (1_234_567_891, 1.23458), (1_000_000, 0)),
-    ],
-)
-def test_another_delay_stands_as_it_is_shown(asked_ns: int, shown_s: float) -> None:
-    line = changed(LINE, lambda options: options["delay"].update(delay=shown_s))
-    asked = ASKED.model_copy(update={"delay_ns": asked_ns})
-    assert configuration(asked, QUEUE, line).delay_ns == round(shown_s * 1e9)
-
-
 def test_a_seed_that_nothing_is_drawn_with_is_no_more_than_delay_and_rate() -> None:
     line = changed(LINE, lambda options: options.update(seed=6904211290437561227))
     assert configuration(ASKED, QUEUE, line) == configuration(ASKED, QUEUE, LINE)
@@ -90,53 +60,75 @@ def test_a_queue_of_packets_is_the_one_below_the_shaper() -> None:
     assert (found.queue_bytes, found.queue_packets) == (None, 41)
 
 
-@pytest.mark.parametrize(
-    ("more", "named"),
-    [
-        ({"loss-random": {"loss": 0.01, "correlation": 0}}, "loss-random"),
-        ({"duplicate": {"duplicate": 0.01, "correlation": 0}, "gap": 5}, "duplicate, gap"),
-        ({"delay": {"delay": 0.033332, "jitter": 0.001, "correlation": 0}}, "jitter"),
-        ({"rate": {"rate": 37500, "packetoverhead": 20, "cellsize": 0, "celloverhead": 0}}, "packetoverhead"),
-        (
-            {"rate": {"rate": 37500, "packetoverhead": 0, "cellsize": 53, "celloverhead": 5}},
-            "celloverhead, cellsize",
-        ),
-        ({"slot": {"min-delay": 0.3, "max-delay": 0.3, "packets": 0, "bytes": 0}}, "slot"),
-        ({"ecn": True}, "ecn"),
-    ],
-)
-def test_a_delay_line_that_does_more_is_refused_with_what_it_does(more: dict[str, Any], named: str) -> None:
-    with pytest.raises(LinkError, match=f"^netem does more than delay and serialize: {named}$"):
-        configuration(ASKED, QUEUE, changed(LINE, lambda options: options.update(more)))
+SHOWN: list[tuple[int, float]] = [
+    # What iproute2 6.1 showed of these delays.
+    *((10_000, 9e-06), (100_125, 9.9e-05), (1_000, 0), (30_000_000, 0.03), (1_234_567_891, 1.23457)),
+    # What it does since 6.9, with TCA_NETEM_LATENCY64: every nanosecond is kept.
+    *((10_000, 1e-05), (100_125, 0.000100125), (33_333_333, 0.0333333)),
+    # 1.023 × 1000 is less than 1023.
+    (1023, 1.022e-06),
+]
 
 
-def test_a_delay_line_with_another_limit_is_refused() -> None:
-    with pytest.raises(LinkError, match=r"^netem's limit is 1000: must be 1000000000$"):
-        configuration(ASKED, QUEUE, changed(LINE, lambda options: options.update(limit=1000)))
+OTHER: list[tuple[int, float]] = [
+    *((33_333_333, 0.033334), (33_333_333, 0.033333), (33_333_333, 0.033331), (33_333_333, 0.0333334)),
+    *((10_000, 7e-06), (10_000, 8e-06), (10_000, 1.1e-05), (1_234_567_891, 1.23458), (1_000_000, 0)),
+]
+
+
+def test_delays_are_shown_with_fewer_digits_and_another_delay_stands_as_it_is_shown() -> None:
+    for asked_ns, shown_s in (*SHOWN, *OTHER):
+        line = changed(LINE, lambda options, shown_s=shown_s: options["delay"].update(delay=shown_s))
+        found = configuration(ASKED.model_copy(update={"delay_ns": asked_ns}), QUEUE, line).delay_ns
+        expected = asked_ns if (asked_ns, shown_s) in SHOWN else round(shown_s * 1e9)
+        assert found == expected, (asked_ns, shown_s)
+
+
+LINES_THAT_DO_MORE: list[tuple[dict[str, Any], str]] = [
+    ({"loss-random": {"loss": 0.01, "correlation": 0}}, "loss-random"),
+    ({"duplicate": {"duplicate": 0.01, "correlation": 0}, "gap": 5}, "duplicate, gap"),
+    ({"delay": {"delay": 0.033332, "jitter": 0.001, "correlation": 0}}, "jitter"),
+    ({"rate": {"rate": 37500, "packetoverhead": 20, "cellsize": 0, "celloverhead": 0}}, "packetoverhead"),
+    (
+        {"rate": {"rate": 37500, "packetoverhead": 0, "cellsize": 53, "celloverhead": 5}},
+        "celloverhead, cellsize",
+    ),
+    ({"slot": {"min-delay": 0.3, "max-delay": 0.3, "packets": 0, "bytes": 0}}, "slot"),
+    ({"ecn": True}, "ecn"),
+]
 
 
 # Verbatim of the same tc, after "overhead 4" or such was added.
-@pytest.mark.parametrize(
-    ("more", "named"),
-    [
-        ({"burst": "1521b/1", "burst_raw": "9ad36", "lat": 759414, "overhead": 4}, "overhead"),
-        ({"mpu": 64}, "mpu"),
-        ({"mtu": "1604b/1", "mtu_raw": "30f34"}, "mtu, mtu_raw"),
-        ({"linklayer": "atm"}, "linklayer"),
-    ],
-)
-def test_a_shaper_that_does_more_is_refused_with_what_it_does(more: dict[str, Any], named: str) -> None:
-    with pytest.raises(LinkError, match=f"^tbf does more than shape: {named}$"):
-        configuration(ASKED, changed(QUEUE, lambda options: options.update(more)), LINE)
+SHAPERS_THAT_DO_MORE: list[tuple[dict[str, Any], str]] = [
+    ({"burst": "1521b/1", "burst_raw": "9ad36", "lat": 759414, "overhead": 4}, "overhead"),
+    ({"mpu": 64}, "mpu"),
+    ({"mtu": "1604b/1", "mtu_raw": "30f34"}, "mtu, mtu_raw"),
+    ({"linklayer": "atm"}, "linklayer"),
+]
 
 
-def test_a_shaper_that_lets_out_more_at_once_is_refused() -> None:
-    changes = {"burst": "1599b/1", "burst_raw": "a2c2a", "lat": 757334}
-    with pytest.raises(LinkError, match=r"^tbf lets out 1600 bytes at once: must be 1518$"):
-        configuration(ASKED, changed(QUEUE, lambda options: options.update(changes)), LINE)
+BURST = {"burst": "1599b/1", "burst_raw": "a2c2a", "lat": 757334}
 
 
-@pytest.mark.parametrize(("queue", "line"), [("[]", LINE), (LINE, LINE), (QUEUE, "[]"), (QUEUE, QUEUE)])
-def test_other_qdiscs_than_these_are_named(queue: str, line: str) -> None:
-    with pytest.raises(LinkError, match=r"^the link has the qdiscs .*: must be (tbf|netem)$"):
-        configuration(ASKED, queue, line)
+def test_what_does_more_or_is_another_qdisc_is_refused_with_what_it_does() -> None:
+    def shown(qdisc: str, more: dict[str, Any]) -> str:
+        return changed(qdisc, lambda options: options.update(more))
+
+    for queue, line, complaint in (
+        *(
+            (QUEUE, shown(LINE, more), f"^netem does more than delay and serialize: {named}$")
+            for more, named in LINES_THAT_DO_MORE
+        ),
+        (QUEUE, shown(LINE, {"limit": 1000}), r"^netem's limit is 1000: must be 1000000000$"),
+        *(
+            (shown(QUEUE, more), LINE, f"^tbf does more than shape: {named}$")
+            for more, named in SHAPERS_THAT_DO_MORE
+        ),
+        (shown(QUEUE, BURST), LINE, r"^tbf lets out 1600 bytes at once: must be 1518$"),
+        *(
+            (queue, line, r"^the link has the qdiscs .*: must be (tbf|netem)$")
+            for queue, line in (("[]", LINE), (LINE, LINE), (QUEUE, "[]"), (QUEUE, QUEUE))
+        ),
+    ):
+        with pytest.raises(LinkError, match=complaint):
+            configuration(ASKED, queue, line)

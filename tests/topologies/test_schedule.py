@@ -1,7 +1,6 @@
 """A link whose rate and delay change: every frame leaves when the law says, to the nanosecond."""
 
 import ctypes
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -149,16 +148,6 @@ def test_one_opportunity_a_millisecond_is_12_mbps_within_a_millisecond(core: cty
     constant = Lane(rate_bps=8 * FULL * 1000, queue_packets=10**6)
     of_rate = run(core, constant, [START_NS + at for at in arrivals], lengths).exits
     assert max(abs(a - (b - START_NS)) for a, b in zip(of_steps, of_rate, strict=True)) <= MS
-
-
-def test_the_mean_capacity_is_that_of_the_steps(core: ctypes.CDLL) -> None:
-    steps = of_kind("outages")
-    period = sum(step.keep_ns for step in steps)
-    mean_bps = sum(step.keep_ns * step.rate_bps for step in steps) / period
-    count = int(20 * period * mean_bps / SECOND / 8 / FULL)
-    left = compare(core, [replace(step, delay_ns=0) for step in steps], LOOPS, 0, [0] * count, [FULL] * count)
-    assert left[-1] == pytest.approx(20 * period, rel=1e-3)
-    assert 8 * FULL * count / (left[-1] / SECOND) == pytest.approx(mean_bps, rel=1e-2)
 
 
 def test_an_outage_drops_by_the_queues_rule_alone(core: ctypes.CDLL) -> None:

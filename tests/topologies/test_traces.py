@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 from fecbench.topologies import link_traces
 from fecbench.topologies import trace as trace_module
-from fecbench.topologies.link import FULL_FRAME_BYTES, LinkSettings, TopologyError
+from fecbench.topologies.link import FULL_FRAME_BYTES, DirectionSettings, LinkSettings, TopologyError
 from fecbench.topologies.rate import ConstantRate, together
 from fecbench.topologies.trace import Trace, TraceError, TraceRate
 from tests.topologies import law_of_schedules as law
@@ -140,80 +140,64 @@ def test_a_file_of_parquet_is_read_as_one_of_csv(
     assert link_traces.read(folder / "t.parquet")[0] == link_traces.read(folder / "t.csv")[0]
 
 
-BAD_TABLES: dict[str, tuple[dict[str, Any], str]] = {
-    "another column": (
-        {"keep_us": [5], "speed": [5]},
-        "its columns are 'keep_us,speed': they must be keep_us",
-    ),
-    "a fraction": ({"keep_us": [5], "rate_bps": [1.5]}, "rate_bps must have a whole number in each row"),
-    "text": ({"keep_us": ["5"], "rate_bps": [1]}, "keep_us must have a whole number in each row"),
-    "a row without": ({"keep_us": [5, 5], "rate_bps": [1, None]}, "rate_bps must have a whole number"),
-    "too large": ({"keep_us": [5], "rate_bps": pa.array([2**64 - 1], pa.uint64())}, "18446744073709551615"),
-    "negative": ({"keep_us": [5], "rate_bps": [-1]}, "step 0: rate_bps = -1"),
-    "no rows": ({"keep_us": [], "rate_bps": []}, "must have a whole number in each row"),
-}
-
-
-@pytest.mark.parametrize("how", BAD_TABLES)
-def test_a_bad_table_is_named_in_one_line(how: str, tmp_path: Path) -> None:
-    columns, why = BAD_TABLES[how]
-    path = tmp_path / "bad.parquet"
-    parquet.write_table(pa.table(columns), path)
+def refused(path: Path, why: str) -> None:
     with pytest.raises(TopologyError) as error:
         link_traces.read(path)
     assert str(error.value).startswith(f"{path}: ") and why in str(error.value)
     assert "\n" not in str(error.value)
 
 
-def test_what_is_no_parquet_is_told_in_one_line(tmp_path: Path) -> None:
+BAD_TABLES: list[tuple[dict[str, Any], str]] = [
+    ({"keep_us": [5], "speed": [5]}, "its columns are 'keep_us,speed': they must be keep_us"),
+    ({"keep_us": [5], "rate_bps": [1.5]}, "rate_bps must have a whole number in each row"),
+    ({"keep_us": ["5"], "rate_bps": [1]}, "keep_us must have a whole number in each row"),
+    ({"keep_us": [5, 5], "rate_bps": [1, None]}, "rate_bps must have a whole number"),
+    ({"keep_us": [5], "rate_bps": pa.array([2**64 - 1], pa.uint64())}, "18446744073709551615"),
+    ({"keep_us": [5], "rate_bps": [-1]}, "step 0: rate_bps = -1"),
+    ({"keep_us": [], "rate_bps": []}, "must have a whole number in each row"),
+]
+
+
+def test_a_bad_table_is_named_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "bad.parquet"
+    for columns, why in BAD_TABLES:
+        parquet.write_table(pa.table(columns), path)
+        refused(path, why)
     path.write_text("keep_us,rate_bps\n5,1\n")
-    with pytest.raises(TopologyError, match="is no Parquet that can be read") as error:
-        link_traces.read(path)
-    assert "\n" not in str(error.value)
+    refused(path, "is no Parquet that can be read")
 
 
-BAD = {
-    "empty": (b"", "is empty"),
-    "a heading alone": (b"keep_us,rate_bps\n", "0 steps"),
-    "no heading": (b"100,5\n", "line 1: '100,5': must be keep_us"),
-    "keep alone": (b"keep_us\n5\n", "must be keep_us and any of"),
-    "a column twice": (b"keep_us,rate_bps,rate_bps\n5,1,1\n", "must be keep_us and any of"),
-    "hexadecimal": (b"keep_us,rate_bps\n5,0x10\n", "line 2: rate_bps = '0x10'"),
-    "nothing in a column": (b"keep_us,rate_bps\n5,\n", "line 2: rate_bps = ''"),
-    "a line of nothing": (b"keep_us,rate_bps\n5,1\n\n5,1\n", "line 3: has 0 columns"),
-    "another column": (b"keep_us,speed\n5,5\n", "must be keep_us and any of rate_bps"),
-    "negative": (b"keep_us,rate_bps\n5,-1\n", "line 2: rate_bps = '-1'"),
-    "not a number": (b"keep_us,rate_bps\n5,nan\n", "line 2: rate_bps = 'nan'"),
-    "a fraction": (b"keep_us,rate_bps\n5.5,1\n", "line 2: keep_us = '5.5'"),
-    "too few columns": (b"keep_us,rate_bps\n5\n", "line 2: has 1 columns; the heading has 2"),
-    "no time": (b"keep_us,rate_bps\n0,5\n", "step 0: keep_us = 0"),
-    "too fast": (b"keep_us,rate_bps\n5,999999999999\n", "rate_bps = 999999999999"),
-    "nothing carried": (b"keep_us,rate_bps\n5,0\n", "never carries anything"),
-    "no text": (b"\xff\xfe\x00", "is no text"),
-    "no text as a heading": (b"\xc8\xf5\n5\n", "is no text"),
-}
+BAD = [
+    (b"", "is empty"),
+    (b"keep_us,rate_bps\n", "0 steps"),
+    (b"100,5\n", "line 1: '100,5': must be keep_us"),
+    (b"keep_us\n5\n", "must be keep_us and any of"),
+    (b"keep_us,rate_bps,rate_bps\n5,1,1\n", "must be keep_us and any of"),
+    (b"keep_us,rate_bps\n5,0x10\n", "line 2: rate_bps = '0x10'"),
+    (b"keep_us,rate_bps\n5,\n", "line 2: rate_bps = ''"),
+    (b"keep_us,rate_bps\n5,1\n\n5,1\n", "line 3: has 0 columns"),
+    (b"keep_us,speed\n5,5\n", "must be keep_us and any of rate_bps"),
+    (b"keep_us,rate_bps\n5,-1\n", "line 2: rate_bps = '-1'"),
+    (b"keep_us,rate_bps\n5,nan\n", "line 2: rate_bps = 'nan'"),
+    (b"keep_us,rate_bps\n5.5,1\n", "line 2: keep_us = '5.5'"),
+    (b"keep_us,rate_bps\n5\n", "line 2: has 1 columns; the heading has 2"),
+    (b"keep_us,rate_bps\n0,5\n", "step 0: keep_us = 0"),
+    (b"keep_us,rate_bps\n5,999999999999\n", "rate_bps = 999999999999"),
+    (b"keep_us,rate_bps\n5,0\n", "never carries anything"),
+    (b"\xff\xfe\x00", "is no text"),
+    (b"\xc8\xf5\n5\n", "is no text"),
+]
 
 
-@pytest.mark.parametrize("how", BAD)
-def test_a_bad_file_is_named_in_one_line(how: str, tmp_path: Path) -> None:
-    content, why = BAD[how]
+def test_a_bad_file_is_named_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "bad.csv"
-    path.write_bytes(content)
-    with pytest.raises(TopologyError) as error:
-        link_traces.read(path)
-    assert str(error.value).startswith(f"{path}: ") and why in str(error.value)
-    assert "\n" not in str(error.value)
-
-
-def test_a_file_that_is_absent_or_far_too_large_is_named(tmp_path: Path) -> None:
-    with pytest.raises(TopologyError, match=r"none\.csv: cannot be read: No such file"):
-        link_traces.read(tmp_path / "none.csv")
-    large = tmp_path / "large.csv"
-    with large.open("wb") as file:
+    for content, why in BAD:
+        path.write_bytes(content)
+        refused(path, why)
+    refused(tmp_path / "none.csv", "cannot be read: No such file")
+    with path.open("wb") as file:
         file.truncate(1 << 30)
-    with pytest.raises(TopologyError, match="more than 256 MiB"):
-        link_traces.read(large)
+    refused(path, "more than 256 MiB")
 
 
 def imported(tmp_path: Path, form: str, text: str, column: str = "") -> Trace:
@@ -241,34 +225,34 @@ def test_traces_of_others_become_ours(tmp_path: Path) -> None:
     assert columns(trace, "owd_us") == ((20_000, 20_000, 21_000),)
 
 
-@pytest.mark.parametrize(
-    ("form", "text", "why"),
-    [
-        ("mahimahi", "0\n0\n", "it lasts 0 ms"),
-        ("mahimahi", "5\n3\n", "line 2: 3 comes after 5"),
-        ("mahimahi", "-3\n", "line 1 = '-3'"),
-        ("rates", "0 1\n0 2\n", "line 2: its time must be later"),
-        ("rates", "0 nan\n", "'nan' is no number"),
-        ("rates", "0 -1\n", "-1 Mbit/s"),
-        ("irtt", "time,rtt\n0,1\n", "must have the columns timestamp and rtt"),
-        ("irtt", "timestamp,rtt\n0,-7\n", "clocks differ"),
-        ("theaterq", "1 2\n", "must have 3 numbers"),
-    ],
-)
-def test_a_bad_file_of_others_is_named_in_one_line(form: str, text: str, why: str, tmp_path: Path) -> None:
-    with pytest.raises(TopologyError, match="theirs: ") as error:
-        imported(tmp_path, form, text)
-    assert why in str(error.value)
+BAD_OF_OTHERS = [
+    ("mahimahi", "0\n0\n", "it lasts 0 ms"),
+    ("mahimahi", "5\n3\n", "line 2: 3 comes after 5"),
+    ("mahimahi", "-3\n", "line 1 = '-3'"),
+    ("rates", "0 1\n0 2\n", "line 2: its time must be later"),
+    ("rates", "0 nan\n", "'nan' is no number"),
+    ("rates", "0 -1\n", "-1 Mbit/s"),
+    ("irtt", "time,rtt\n0,1\n", "must have the columns timestamp and rtt"),
+    ("irtt", "timestamp,rtt\n0,-7\n", "clocks differ"),
+    ("theaterq", "1 2\n", "must have 3 numbers"),
+]
 
 
-@pytest.mark.parametrize("kind", link_traces.KINDS)
-def test_a_made_trace_is_that_of_its_seed_and_changes(kind: str) -> None:
-    made = link_traces.make(kind, 5, 120)
-    assert made == link_traces.make(kind, 5, 120) != link_traces.make(kind, 6, 120)
-    assert made.rate_bps is not None and made.owd_us is not None
-    median = float(np.median(made.rate_bps)) / 1e6
-    assert link_traces.KINDS[kind].median_mbps / 3 < median < link_traces.KINDS[kind].median_mbps * 3
-    assert max(made.rate_bps) > 3 * min(made.rate_bps)
+def test_a_bad_file_of_others_is_named_in_one_line(tmp_path: Path) -> None:
+    for form, text, why in BAD_OF_OTHERS:
+        with pytest.raises(TopologyError, match="theirs: ") as error:
+            imported(tmp_path, form, text)
+        assert why in str(error.value)
+
+
+def test_a_made_trace_is_that_of_its_seed_and_changes() -> None:
+    for kind in link_traces.KINDS:
+        made = link_traces.make(kind, 5, 120)
+        assert made == link_traces.make(kind, 5, 120) != link_traces.make(kind, 6, 120)
+        assert made.rate_bps is not None and made.owd_us is not None
+        median = float(np.median(made.rate_bps)) / 1e6
+        assert link_traces.KINDS[kind].median_mbps / 3 < median < link_traces.KINDS[kind].median_mbps * 3
+        assert max(made.rate_bps) > 3 * min(made.rate_bps)
 
 
 def test_the_link_begins_within_the_trace_and_at_the_same_place_in_both_directions() -> None:
@@ -283,45 +267,27 @@ def test_the_steps_of_a_trace_have_the_constants_that_it_lacks() -> None:
     assert Trace.of((1, 2), rate_bps=(5, 6)).steps(9, 8).tolist() == [(1000, 5, 8, 0), (3000, 6, 8, 0)]
     assert Trace.of((1,), owd_us=(4,)).steps(9, 8).tolist() == [(1000, 9, 4000, 0)]
     assert Trace.of((1,), burst_bytes=(4,)).steps(9, 8).tolist() == [(1000, 0, 8, 4)]
-    assert (
-        bytes(law.in_c([Step(1000, 5, 8), Step(2000, 6, 8)]))
-        == Trace.of((1, 2), rate_bps=(5, 6)).steps(9, 8).tobytes()
-    )
-
-
-def test_columns_that_do_not_fit_are_refused() -> None:
+    in_c = bytes(law.in_c([Step(1000, 5, 8), Step(2000, 6, 8)]))
+    assert in_c == Trace.of((1, 2), rate_bps=(5, 6)).steps(9, 8).tobytes()
     with pytest.raises(TraceError, match="rate_bps has 1 values for 2 steps"):
         Trace.of((1, 2), rate_bps=(5,))
 
 
-def test_the_least_delay_is_that_of_the_trace_or_of_what_comes_after_it() -> None:
+def symmetric(mbps: float, owd_ms: float, queue_ms: float = 100, trace: Trace | None = None) -> LinkSettings:
+    own = DirectionSettings(mbps, owd_ms, queue_ms=queue_ms, trace=trace)
+    return LinkSettings(own, own)
+
+
+def test_the_least_delay_is_of_the_trace_or_of_what_comes_after_it() -> None:
     trace = Trace.of((5, 5), owd_us=(9000, 4000), repeat="end")
-    own = LinkSettings.symmetric(8, 10).up.__class__(8, 10, queue_ms=100, trace=trace)
-    assert LinkSettings(own, own).rtt_ms == 8
-    own = own.__class__(8, 3, queue_ms=100, trace=trace)
-    assert LinkSettings(own, own).rtt_ms == 6
+    assert [symmetric(8, owd_ms, trace=trace).rtt_ms for owd_ms in (10, 3)] == [8, 6]
 
 
 def test_a_queue_in_time_never_holds_more_than_at_the_largest_rate() -> None:
     """Of the trace, or of what holds before and after it; and ten full frames at least."""
     trace = Trace.of((5, 5), rate_bps=(80_000_000, 8), repeat="end")
-    own = LinkSettings.symmetric(8, 10).up.__class__(8, 10, queue_ms=100, trace=trace)
-    assert LinkSettings(own, own).queue_limit("up").most_bytes == 1_000_000
-    own = own.__class__(160, 10, queue_ms=100, trace=trace)
-    assert LinkSettings(own, own).queue_limit("up").most_bytes == 2_000_000
-    own = own.__class__(8, 10, queue_ms=0.1, trace=trace)
-    assert LinkSettings(own, own).queue_limit("up").most_bytes == 10 * FULL_FRAME_BYTES
-
-
-def test_a_queue_in_time_is_refused_where_only_bursts_carry() -> None:
-    own = LinkSettings.symmetric(8, 10).up.__class__(
-        8, 10, queue_ms=100, trace=Trace.of((5,), burst_bytes=(9,))
-    )
+    for mbps, queue_ms, most in ((8, 100, 1_000_000), (160, 100, 2_000_000), (8, 0.1, 10 * FULL_FRAME_BYTES)):
+        assert symmetric(mbps, 10, queue_ms, trace).queue_limit("up").most_bytes == most
+    assert symmetric(8, 10).queue_limit("up").bytes == 100_000, "where the rate is constant"
     with pytest.raises(TopologyError, match="queue_ms: the trace has bursts and no rate"):
-        LinkSettings(own, own)
-
-
-def test_a_queue_in_time_is_bytes_where_the_rate_is_constant() -> None:
-    link = LinkSettings.symmetric(8, 10)
-    up = link.up.__class__(8, 10, queue_ms=100)
-    assert LinkSettings(up, up).queue_limit("up").bytes == 100_000
+        symmetric(8, 10, trace=Trace.of((5,), burst_bytes=(9,)))

@@ -82,7 +82,7 @@ def burst(wire: Any, patiently: Callable[..., Burst]) -> Bursts:
 
 
 @root
-@pytest.mark.parametrize(("bandwidth_mbps", "frames"), [(1, 60), (10, 600), (100, 6000)])
+@pytest.mark.parametrize(("bandwidth_mbps", "frames"), [(1, 60), (100, 6000)])
 def test_a_burst_leaves_at_the_rate(wire: Any, bandwidth_mbps: float, frames: int) -> None:
     ends = wire(LinkSettings.symmetric(bandwidth_mbps, 10, queue_packets=frames))
     for _ in range(frames):
@@ -120,7 +120,7 @@ def departures_ns(
 
 
 @root
-@pytest.mark.parametrize("owd_ms", [0, 1, 20, 200])
+@pytest.mark.parametrize("owd_ms", [0, 20])
 def test_a_lone_frame_takes_the_delay_and_its_serialization(wire: Any, owd_ms: float) -> None:
     ends = wire(LinkSettings.symmetric(100, owd_ms))
     rng = random.Random(1)
@@ -227,13 +227,13 @@ def test_links_of_a_topology_count_outages_from_the_first_frame_to_any_of_them(
 
 
 @root
-@pytest.mark.parametrize(("clients", "passes"), [(["10.9.9.9"], 1), (["10.9.9.9", "10.9.0.1"], 0)])
-def test_frames_of_others_than_the_client_begin_no_outage(wire: Any, clients: list[str], passes: int) -> None:
+def test_frames_of_others_than_the_client_begin_no_outage(wire: Any) -> None:
     """Such as those of a background that shares the link."""
-    ends = wire(LinkSettings.symmetric(100, 1, outage_s=(0, 1000)), clients=clients)
-    ends.link.start(time.monotonic_ns())
-    ends.send(500)
-    assert len(ends.receive(1, timeout_s=30 if passes else 0.3)) == passes
+    for clients, passes in ((["10.9.9.9"], 1), (["10.9.9.9", "10.9.0.1"], 0)):
+        ends = wire(LinkSettings.symmetric(100, 1, outage_s=(0, 1000)), clients=clients)
+        ends.link.start(time.monotonic_ns())
+        ends.send(500)
+        assert len(ends.receive(1, timeout_s=30 if passes else 0.3)) == passes, clients
 
 
 @root
@@ -600,74 +600,62 @@ def test_a_wire_that_was_killed_is_an_error_of_finish(wire: Any) -> None:
         ends.link.finish()
 
 
-@pytest.mark.parametrize(
-    ("changes", "complaint"),
-    [
+REFUSED: list[tuple[dict[str, str], str]] = [
+    ({"up_rate_bps": "fast"}, "--up-rate-bps is fast; it must be a whole number from 1000 to 100000000000"),
+    ({"up_rate_bps": "999"}, "--up-rate-bps is 999; it must be"),
+    ({"down_rate_bps": "-5"}, "--down-rate-bps is -5; it must be"),
+    ({"up_rate_bps": "99999999999999999999999"}, "--up-rate-bps is 99999999999999999999999; it must be"),
+    ({"up_delay_ns": "1.5"}, "--up-delay-ns is 1.5; it must be"),
+    ({"down_delay_ns": "-1"}, "--down-delay-ns is -1; it must be"),
+    ({"up_queue_packets": "0"}, "--up-queue-packets is 0; it must be"),
+    ({"down_queue_packets": "x"}, "--down-queue-packets is x; it must be"),
+    ({"up_queue_bytes": "0"}, "--up-queue-bytes is 0; it must be"),
+    ({"down_queue_bytes": "0"}, "--down-queue-bytes is 0; it must be"),
+    *(
         (
-            {"up_rate_bps": "fast"},
-            "--up-rate-bps is fast; it must be a whole number from 1000 to 100000000000",
-        ),
-        ({"up_rate_bps": "999"}, "--up-rate-bps is 999; it must be"),
-        ({"down_rate_bps": "-5"}, "--down-rate-bps is -5; it must be"),
-        ({"up_rate_bps": "99999999999999999999999"}, "--up-rate-bps is 99999999999999999999999; it must be"),
-        ({"up_delay_ns": "1.5"}, "--up-delay-ns is 1.5; it must be"),
-        ({"down_delay_ns": "-1"}, "--down-delay-ns is -1; it must be"),
-        ({"up_queue_packets": "0"}, "--up-queue-packets is 0; it must be"),
-        ({"down_queue_packets": "x"}, "--down-queue-packets is x; it must be"),
-        ({"up_queue_bytes": "0"}, "--up-queue-bytes is 0; it must be"),
-        ({"down_queue_bytes": "0"}, "--down-queue-bytes is 0; it must be"),
-        (
-            {"up_queue_bytes": "1514"},
-            "one of --up-queue-bytes and --up-queue-packets must be given, not both",
-        ),
-        (
-            {"down_queue_bytes": "1514"},
-            "one of --down-queue-bytes and --down-queue-packets must be given, not both",
-        ),
-        ({"up_jitter_law": "gauss"}, "--up-jitter-law is gauss; it must be uniform, normal or pareto"),
-        ({"down_jitter_mean_ns": "10000000001"}, "--down-jitter-mean-ns is 10000000001; it must be"),
-        ({"down_jitter_seed": "-1"}, "--down-jitter-seed is -1; it must be"),
-        (
-            {"up_jitter_law": "normal"},
-            "--up-jitter-law and --up-jitter-mean-ns must be given together",
-        ),
-        ({"rate_bps": "1000000"}, "--rate-bps is not an option"),
-        ({"client": "server"}, "--client is server; it must be an IPv4 address"),
-        ({"origin_fd": "-1"}, "--origin-fd is -1; it must be"),
-        ({"near_interface": "sixteen_letters_"}, "--near-interface is sixteen_letters_; it must be"),
-        ({"near_interface": "a/b"}, "--near-interface is a/b; it must be"),
-        ({"bogus": "1"}, "--bogus is not an option"),
-    ],
-)
-def test_bad_input_is_refused_in_one_line(changes: dict[str, str], complaint: str) -> None:
-    refusal = subprocess.run(arguments("-", "-", **changes), capture_output=True, text=True, check=False)
-    assert refusal.returncode == 2
-    assert refusal.stderr.startswith(f"wire: {complaint}")
-    assert refusal.stderr.count("\n") == 1
-    assert refusal.stdout == ""
+            {f"{way}_queue_bytes": "1514"},
+            f"one of --{way}-queue-bytes and --{way}-queue-packets must be given",
+        )
+        for way in DIRECTIONS
+    ),
+    ({"up_jitter_law": "gauss"}, "--up-jitter-law is gauss; it must be uniform, normal or pareto"),
+    ({"down_jitter_mean_ns": "10000000001"}, "--down-jitter-mean-ns is 10000000001; it must be"),
+    ({"down_jitter_seed": "-1"}, "--down-jitter-seed is -1; it must be"),
+    ({"up_jitter_law": "normal"}, "--up-jitter-law and --up-jitter-mean-ns must be given together"),
+    ({"rate_bps": "1000000"}, "--rate-bps is not an option"),
+    ({"client": "server"}, "--client is server; it must be an IPv4 address"),
+    ({"origin_fd": "-1"}, "--origin-fd is -1; it must be"),
+    ({"near_interface": "sixteen_letters_"}, "--near-interface is sixteen_letters_; it must be"),
+    ({"near_interface": "a/b"}, "--near-interface is a/b; it must be"),
+    ({"bogus": "1"}, "--bogus is not an option"),
+]
 
 
-@pytest.mark.parametrize(
-    "missing",
-    [
-        "near-netns",
-        "far-interface",
-        *(f"{way}-{name}" for way in ("up", "down") for name in ("rate-bps", "delay-ns", "queue-packets")),
-    ],
-)
-def test_each_option_that_has_no_default_is_asked_for(missing: str) -> None:
-    words = arguments("-", "-")
-    at = words.index(f"--{missing}")
-    refusal = subprocess.run(words[:at] + words[at + 2 :], capture_output=True, text=True, check=False)
-    assert refusal.returncode == 2
-    assert f"--{missing}" in refusal.stderr
+NEEDED = [
+    *("near-netns", "far-interface"),
+    *(f"{way}-{name}" for way in DIRECTIONS for name in ("rate-bps", "delay-ns", "queue-packets")),
+]
+
+
+def test_bad_input_is_refused_in_one_line() -> None:
+    for changes, complaint in REFUSED:
+        refusal = subprocess.run(arguments("-", "-", **changes), capture_output=True, text=True, check=False)
+        assert (refusal.returncode, refusal.stdout) == (2, "")
+        assert refusal.stderr.startswith(f"wire: {complaint}")
+        assert refusal.stderr.count("\n") == 1
+    for missing in NEEDED:
+        words = arguments("-", "-")
+        at = words.index(f"--{missing}")
+        refusal = subprocess.run(words[:at] + words[at + 2 :], capture_output=True, text=True, check=False)
+        assert refusal.returncode == 2
+        assert f"--{missing}" in refusal.stderr
 
 
 @root
-@pytest.mark.parametrize("command", ["stop", "x" * 100])
-def test_an_unknown_command_is_refused(two_namespaces: Any, command: str) -> None:
-    refusal = subprocess.run(
-        arguments(*two_namespaces), input=f"{command}\n", capture_output=True, text=True, check=False
-    )
-    assert refusal.returncode == 2
-    assert refusal.stderr.endswith("the only ones are start NS and finish\n")
+def test_an_unknown_command_is_refused(two_namespaces: Any) -> None:
+    for command in ("stop", "x" * 100):
+        refusal = subprocess.run(
+            arguments(*two_namespaces), input=f"{command}\n", capture_output=True, text=True, check=False
+        )
+        assert refusal.returncode == 2
+        assert refusal.stderr.endswith("the only ones are start NS and finish\n")
