@@ -6,6 +6,7 @@ import os
 import pwd
 import secrets
 import shutil
+import sqlite3
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, NewCampaign, TrialKey, TrialRecord, Variant, Workload
@@ -95,16 +97,32 @@ def postgresql(postgresql_folder: Path) -> str:
     return new_postgresql(postgresql_folder)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def unsynchronized() -> Iterator[None]:
+    """SQLite waits for the disk as little as our server does: no test ends the machine."""
+
+    def hurry(connection: object, *_: object) -> None:
+        if isinstance(connection, sqlite3.Connection):
+            connection.execute("PRAGMA synchronous = OFF")
+
+    sa.event.listen(sa.Pool, "checkout", hurry)
+    yield
+    sa.event.remove(sa.Pool, "checkout", hurry)
+
+
 @pytest.fixture
 def sqlite(tmp_path: Path) -> str:
     """The path of an SQLite database that does not exist yet."""
     return str(tmp_path / "campaigns.sqlite")
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+either = pytest.mark.parametrize("address", ["sqlite", "postgresql"], indirect=True)
+
+
+@pytest.fixture
 def address(request: pytest.FixtureRequest) -> str:
-    """Where to make a database, of each kind in turn."""
-    return str(request.getfixturevalue(request.param))
+    """Where to make a database: in a file, or of each kind in turn for what is marked with `either`."""
+    return str(request.getfixturevalue(getattr(request, "param", "sqlite")))
 
 
 @pytest.fixture

@@ -50,23 +50,21 @@ def planted() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-@pytest.mark.parametrize(
-    ("network", "use", "ratio"),
-    [
-        ({"loss": 0.08}, {"scheme": "rlc", "controller": "safe"}, 0.9),
-        ({"loss": 0.001}, {"scheme": "rlc", "controller": "tail"}, 0.95),
-        ({"loss": 0.001, "size_bytes": 1_000_000}, {"scheme": "none"}, 1.0),
-        ({"congestion_control": "bbr3"}, {"scheme": "none"}, 1.0),
-    ],
-)
-def test_the_controller_that_surely_helps_most_near_by_is_advised(
-    network: dict[str, Any], use: dict[str, str], ratio: float
-) -> None:
-    advice = advise(Network(**(NETWORK | network)), planted())
-    assert advice.use == use
-    assert advice.ratio == pytest.approx(ratio, abs=0.02)
-    assert advice.interval[0] <= advice.ratio <= advice.interval[1]
-    assert (advice.networks, advice.outside) == (NEAR, False)
+ADVISED: list[tuple[dict[str, Any], dict[str, str], float]] = [
+    ({"loss": 0.08}, {"scheme": "rlc", "controller": "safe"}, 0.9),
+    ({"loss": 0.001}, {"scheme": "rlc", "controller": "tail"}, 0.95),
+    ({"loss": 0.001, "size_bytes": 1_000_000}, {"scheme": "none"}, 1.0),
+    ({"congestion_control": "bbr3"}, {"scheme": "none"}, 1.0),
+]
+
+
+def test_the_controller_that_surely_helps_most_near_by_is_advised() -> None:
+    for network, use, ratio in ADVISED:
+        advice = advise(Network(**(NETWORK | network)), planted())
+        assert advice.use == use, network
+        assert advice.ratio == pytest.approx(ratio, abs=0.02), network
+        assert advice.interval[0] <= advice.ratio <= advice.interval[1], network
+        assert (advice.networks, advice.outside) == (NEAR, False), network
 
 
 def test_of_two_that_do_alike_the_one_that_may_be_left_on_is_advised() -> None:

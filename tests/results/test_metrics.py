@@ -36,11 +36,11 @@ def reported(source: str) -> Iterator[str]:
         yield groups if isinstance(groups, str) else next(filter(None, groups))
 
 
-@pytest.mark.parametrize("source", SOURCES)
-def test_every_metric_that_our_endpoints_report_is_registered(source: str) -> None:
-    names = set(reported(source))
-    assert names & {"packets_sent", "dct_s", "first_object_s"}, "the pattern still finds what it should"
-    assert names - {metric.name for metric in ALL} == set()
+def test_every_metric_that_our_endpoints_report_is_registered() -> None:
+    for source in SOURCES:
+        names = set(reported(source))
+        assert names & {"packets_sent", "dct_s", "first_object_s"}, "the pattern still finds what it should"
+        assert names - {metric.name for metric in ALL} == set(), source
 
 
 def test_every_metric_of_the_contract_is_registered_with_who_reports_it() -> None:
@@ -94,32 +94,30 @@ def test_a_metric_that_nobody_registered_has_the_unit_of_its_name_and_no_directi
         assert found == Metric(name, metrics.unit_of(name), "", None, None)  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(
-    ("name", "title", "noun", "ratio"),
-    [
-        ("client.dct_s", "download completion time (s)", "the DCT", "DCT ratio"),
-        ("client.handshake_s", "handshake time (s)", "the handshake time", "ratio of the handshake time"),
-        (
-            "server.packets_lost",
-            "number of packets declared lost (server)",
-            "the number of packets declared lost (server)",
-            "ratio of the number of packets declared lost (server)",
-        ),
-        (
-            "background_server.smoothed_rtt_ms",
-            "smoothed RTT (background server, ms)",
-            "the smoothed RTT (background server)",
-            "ratio of the smoothed RTT (background server)",
-        ),
-        ("server.jitter_ms", "server.jitter_ms (ms)", "server.jitter_ms", "ratio of server.jitter_ms"),
-        ("client.score", "client.score", "client.score", "ratio of client.score"),
-    ],
-)
-def test_a_metric_is_named_by_its_words_its_reporter_and_its_unit(
-    name: str, title: str, noun: str, ratio: str
-) -> None:
-    metric = metrics.of(name)
-    assert (metrics.title(name), metric.noun, metric.ratio) == (title, noun, ratio)
+NAMED: list[tuple[str, str, str, str]] = [
+    ("client.dct_s", "download completion time (s)", "the DCT", "DCT ratio"),
+    ("client.handshake_s", "handshake time (s)", "the handshake time", "ratio of the handshake time"),
+    (
+        "server.packets_lost",
+        "number of packets declared lost (server)",
+        "the number of packets declared lost (server)",
+        "ratio of the number of packets declared lost (server)",
+    ),
+    (
+        "background_server.smoothed_rtt_ms",
+        "smoothed RTT (background server, ms)",
+        "the smoothed RTT (background server)",
+        "ratio of the smoothed RTT (background server)",
+    ),
+    ("server.jitter_ms", "server.jitter_ms (ms)", "server.jitter_ms", "ratio of server.jitter_ms"),
+    ("client.score", "client.score", "client.score", "ratio of client.score"),
+]
+
+
+def test_a_metric_is_named_by_its_words_its_reporter_and_its_unit() -> None:
+    for name, title, noun, ratio in NAMED:
+        metric = metrics.of(name)
+        assert (metrics.title(name), metric.noun, metric.ratio) == (title, noun, ratio), name
 
 
 def test_an_axis_of_ratios_says_what_is_divided_by_what() -> None:
@@ -128,21 +126,19 @@ def test_an_axis_of_ratios_says_what_is_divided_by_what() -> None:
     assert metrics.of("client.score").ratio_to("FEC off") == "client.score / that of FEC off"
 
 
-@pytest.mark.parametrize(
-    ("name", "gain", "harm", "worst"),
-    [
-        ("client.dct_s", "faster", "slower", math.inf),
-        ("server.packets_lost", "better", "worse", math.inf),
-        ("competition.foreground_mbps", "better", "worse", -math.inf),
-        ("server.repair_sent", "lower", "higher", math.inf),
-    ],
-)
-def test_better_and_worse_follow_the_direction_and_a_timeout_is_worse_than_any_value(
-    name: str, gain: str, harm: str, worst: float
-) -> None:
-    metric = metrics.of(name)
-    assert metric.comparative == (gain, harm)
-    assert metric.worst == worst
+DIRECTIONS: list[tuple[str, str, str, float]] = [
+    ("client.dct_s", "faster", "slower", math.inf),
+    ("server.packets_lost", "better", "worse", math.inf),
+    ("competition.foreground_mbps", "better", "worse", -math.inf),
+    ("server.repair_sent", "lower", "higher", math.inf),
+]
+
+
+def test_better_and_worse_follow_the_direction_and_a_timeout_is_worse_than_any_value() -> None:
+    for name, gain, harm, worst in DIRECTIONS:
+        metric = metrics.of(name)
+        assert metric.comparative == (gain, harm), name
+        assert metric.worst == worst, name
 
 
 def test_a_workload_that_names_no_metric_is_compared_by_the_default() -> None:
@@ -182,32 +178,30 @@ def test_a_series_begins_with_the_time_and_its_columns_end_with_their_units() ->
     assert metrics.column_of("mine", "gap_ms") == metrics.Column("gap_ms", "ms", "")
 
 
-@pytest.mark.parametrize(
-    ("file", "right", "wrong", "said"),
-    [
-        ("video", 'unit = "kbit/s"\n', "", "video.mean_kbps lacks unit"),
-        ("video", 'unit = "kbit/s"', 'units = "kbit/s"', "video.mean_kbps: units is no key of an entry"),
-        ("video", 'better = "more"', 'better = "most"', "better = 'most': must be one of less, more"),
-        ("video", "is_share = true", 'is_share = "yes"', "is_share = 'yes': must be a bool"),
-        ("video", 'by = "harness"', "", "video.mean_kbps lacks by"),
-        ("video", '["video.mean_kbps"]', "[[]", "video.toml: "),
-        ("links", 'by = "link"', 'by = "link"\nwords = "lost"', "words = 'lost': must be a table"),
-        ("series", "[cwnd.columns]", "[cwnd.rows]", "cwnd: rows is no key"),
-        ("columns", "meaning = ", "means = ", "id: means is no key"),
-    ],
-)
-def test_a_table_that_is_wrong_is_refused_in_one_line(
-    tmp_path: Path, file: str, right: str, wrong: str, said: str
-) -> None:
-    shutil.copytree(registry.FOLDER, tmp_path, dirs_exist_ok=True)
-    table = tmp_path / f"{file}.toml"
-    assert right in table.read_text()
-    table.write_text(table.read_text().replace(right, wrong))
-    with pytest.raises(BadInput) as refused:
-        registry.read_metrics(tmp_path), registry.read_columns(tmp_path), registry.read_series(tmp_path)
-    assert f"{file}.toml: " in str(refused.value)
-    assert said in str(refused.value)
-    assert "\n" not in str(refused.value)
+WRONG: list[tuple[str, str, str, str]] = [
+    ("video", 'unit = "kbit/s"\n', "", "video.mean_kbps lacks unit"),
+    ("video", 'unit = "kbit/s"', 'units = "kbit/s"', "video.mean_kbps: units is no key of an entry"),
+    ("video", 'better = "more"', 'better = "most"', "better = 'most': must be one of less, more"),
+    ("video", "is_share = true", 'is_share = "yes"', "is_share = 'yes': must be a bool"),
+    ("video", 'by = "harness"', "", "video.mean_kbps lacks by"),
+    ("video", '["video.mean_kbps"]', "[[]", "video.toml: "),
+    ("links", 'by = "link"', 'by = "link"\nwords = "lost"', "words = 'lost': must be a table"),
+    ("series", "[cwnd.columns]", "[cwnd.rows]", "cwnd: rows is no key"),
+    ("columns", "meaning = ", "means = ", "id: means is no key"),
+]
+
+
+def test_a_table_that_is_wrong_is_refused_in_one_line(tmp_path: Path) -> None:
+    for file, right, wrong, said in WRONG:
+        shutil.copytree(registry.FOLDER, tmp_path, dirs_exist_ok=True)
+        table = tmp_path / f"{file}.toml"
+        assert right in table.read_text(), said
+        table.write_text(table.read_text().replace(right, wrong))
+        with pytest.raises(BadInput) as refused:
+            registry.read_metrics(tmp_path), registry.read_columns(tmp_path), registry.read_series(tmp_path)
+        assert f"{file}.toml: " in str(refused.value), said
+        assert said in str(refused.value), said
+        assert "\n" not in str(refused.value), said
 
 
 def test_a_metric_of_a_path_is_that_of_any_path_under_its_own_name() -> None:

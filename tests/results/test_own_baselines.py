@@ -21,6 +21,7 @@ from fecbench.results.report.findings import findings, headline
 from fecbench.results.report.report import report
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, TrialKey, Variant
+from tests.results.conftest import either
 
 Filled = Callable[..., tuple[Database, CampaignInfo]]
 
@@ -59,6 +60,7 @@ def measured(campaign: tuple[Database, CampaignInfo]) -> tuple[pd.DataFrame, Cam
     return frames.trials(*campaign), campaign[1]
 
 
+@either
 def test_a_database_keeps_what_each_variant_is_compared_with(
     database: Database, new_campaign: Callable[..., CampaignInfo]
 ) -> None:
@@ -118,30 +120,25 @@ def words(figure: Figure) -> str:
     return " ".join(" ".join([*(text.get_text() for text in [*texts, *labels]), *bars]).split())
 
 
-@pytest.mark.parametrize("drawn", ["bars", "over_factors", "ratio_ecdf"])
-def test_a_figure_of_several_baselines_names_each(
-    measured: tuple[pd.DataFrame, CampaignInfo], drawn: str
-) -> None:
+def test_a_figure_of_several_baselines_names_each(measured: tuple[pd.DataFrame, CampaignInfo]) -> None:
     frame, info = measured
     ratios = ratio_figures.table(frame, info)
-    figure = {
-        "bars": lambda: figures.bars(ratios, info),
-        "over_factors": lambda: figures.over_factors(ratios, info, "download-2000"),
-        "ratio_ecdf": lambda: figures.ratio_ecdf(frame, info),
-    }[drawn]()
-    assert "DCT / DCT of its baseline" in words(figure)
-    for variant, baseline in BASELINES.items():
-        assert f"{variant} against {baseline}" in words(figure)
+    of_several = {
+        "bars": figures.bars(ratios, info),
+        "over_factors": figures.over_factors(ratios, info, "download-2000"),
+        "ratio_ecdf": figures.ratio_ecdf(frame, info),
+    }
+    for drawn, figure in of_several.items():
+        assert "DCT / DCT of its baseline" in words(figure), drawn
+        for variant, baseline in BASELINES.items():
+            assert f"{variant} against {baseline}" in words(figure), drawn
 
 
-@pytest.mark.parametrize("variant", list(BASELINES))
-@pytest.mark.parametrize("drawn", ["heat_map", "pairs"])
-def test_a_figure_of_one_variant_names_its_baseline(
-    measured: tuple[pd.DataFrame, CampaignInfo], drawn: str, variant: str
-) -> None:
+def test_a_figure_of_one_variant_names_its_baseline(measured: tuple[pd.DataFrame, CampaignInfo]) -> None:
     frame, info = measured
-    figure = getattr(figures, drawn)(ratio_figures.table(frame, info), info, variant)
-    assert words(figure).endswith(f"DCT / DCT of {BASELINES[variant]}")
+    for (variant, baseline), drawn in product(BASELINES.items(), ("heat_map", "pairs")):
+        figure = getattr(figures, drawn)(ratio_figures.table(frame, info), info, variant)
+        assert words(figure).endswith(f"DCT / DCT of {baseline}"), (drawn, variant)
 
 
 def test_a_figure_of_variants_with_one_baseline_names_it_once(

@@ -19,6 +19,7 @@ from fecbench.results.reading import Campaign, Results, Table
 from fecbench.results.store import export, schema, series
 from fecbench.results.store.database import Database, DatabaseError
 from fecbench.results.store.records import CampaignInfo, TrialKey, TrialRecord
+from tests.results.conftest import either
 
 Filled = Callable[..., tuple[Database, CampaignInfo]]
 Make = Callable[..., TrialRecord]
@@ -122,6 +123,7 @@ def test_a_metric_that_was_not_measured_is_refused_with_the_one_that_was(read: R
         campaign.trials("client.dct_s")
 
 
+@either
 def test_a_metric_that_failed_trials_do_not_have_is_absent_and_no_error(
     database: Database, new_campaign: Callable[..., CampaignInfo], make: Callable[..., TrialRecord]
 ) -> None:
@@ -174,6 +176,7 @@ def with_series(database: Database, new_campaign: NewCampaign, make: Make) -> Ca
     return Campaign(database, info)
 
 
+@either
 def test_a_series_of_a_campaign_is_one_frame_in_the_order_of_the_design(with_series: Campaign) -> None:
     frame = with_series.series("cwnd")
     key = ["id", "variant", "workload", "point", "repetition", "endpoint"]
@@ -221,6 +224,7 @@ def test_without_series_none_is_known(read: Results) -> None:
         read["campaign-0"].series("cwnd")
 
 
+@either
 def test_a_damaged_series_is_refused_with_its_trial(with_series: Campaign) -> None:
     database = with_series.database
     with database._transaction(database._writers) as connection:
@@ -264,26 +268,28 @@ def test_a_csv_file_holds_the_numbers_to_the_last_bit(read: Results, tmp_path: P
     pd.testing.assert_frame_equal(read_back, expected, check_dtype=False, check_exact=True)
 
 
-@pytest.mark.parametrize("kind", get_args(Table))
+@either
 def test_every_table_can_be_written_and_holds_what_the_notebook_reads(
-    with_series: Campaign, tmp_path: Path, kind: Table
+    with_series: Campaign, tmp_path: Path
 ) -> None:
     read = {
-        "trials": with_series.trials,
-        "points": with_series.points,
-        "ratios": with_series.ratios,
-        "metrics": with_series.metrics,
-        "series": lambda: with_series.series("cwnd"),
+        "trials": with_series.trials(),
+        "points": with_series.points(),
+        "ratios": with_series.ratios(),
+        "metrics": with_series.metrics(),
+        "series": with_series.series("cwnd"),
     }
-    frame = with_series.table(kind, "cwnd")
-    pd.testing.assert_frame_equal(frame, read[kind]())
-    for suffix in export.SUFFIXES:
-        export.write(frame, tmp_path / f"table{suffix}")
-    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "table.parquet"), frame)
-    back = pd.read_csv(tmp_path / "table.csv")
-    numbers = [name for name in frame.select_dtypes("number").columns if name in back]
-    pd.testing.assert_frame_equal(back[numbers], frame[numbers], check_dtype=False)
-    assert list(back.columns) == list(frame.columns)
+    assert read.keys() == set(get_args(Table))
+    for kind, expected in read.items():
+        frame = with_series.table(kind, "cwnd")  # type: ignore[arg-type]
+        pd.testing.assert_frame_equal(frame, expected, obj=kind)
+        for suffix in export.SUFFIXES:
+            export.write(frame, tmp_path / f"table{suffix}")
+        pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "table.parquet"), frame, obj=kind)
+        back = pd.read_csv(tmp_path / "table.csv")
+        numbers = [name for name in frame.select_dtypes("number").columns if name in back]
+        pd.testing.assert_frame_equal(back[numbers], frame[numbers], check_dtype=False, obj=kind)
+        assert list(back.columns) == list(frame.columns), kind
 
 
 def test_a_table_of_series_needs_the_name_of_one(with_series: Campaign) -> None:
@@ -291,12 +297,11 @@ def test_a_table_of_series_needs_the_name_of_one(with_series: Campaign) -> None:
         with_series.table("series")
 
 
-@pytest.mark.parametrize(
-    ("name", "said"), [("trials.xlsx", "must end with .csv or .parquet"), ("no/trials.csv", "does not exist")]
-)
-def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path, name: str, said: str) -> None:
-    with pytest.raises(DatabaseError, match=said):
-        export.write(pd.DataFrame({"a": [1]}), tmp_path / name)
+def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    wrong = {"trials.xlsx": "must end with .csv or .parquet", "no/trials.csv": "does not exist"}
+    for name, said in wrong.items():
+        with pytest.raises(DatabaseError, match=said):
+            export.write(pd.DataFrame({"a": [1]}), tmp_path / name)
 
 
 @pytest.mark.parametrize("suffix", export.SUFFIXES)

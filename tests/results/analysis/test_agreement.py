@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -28,12 +28,6 @@ from tests.results.analysis.twin_campaigns import (
 )
 
 
-@pytest.fixture
-def compare(tmp_path: Path) -> Iterator[Callable[..., Agreement]]:
-    with Database.open(str(tmp_path / "x.sqlite"), create=True) as database:
-        yield Laboratory(database).compare
-
-
 def test_what_is_equal_agrees_though_its_intervals_have_no_width(compare: Callable[..., Agreement]) -> None:
     found = compare()
     assert found.verdict == "agrees"
@@ -50,16 +44,16 @@ def test_a_shift_that_a_test_of_equality_would_find_is_within_the_tolerance(
     assert low <= high < 0
 
 
-@pytest.mark.parametrize(("factor", "where"), [(0.8, "below"), (1.2, "above")])
-def test_a_shift_beyond_the_tolerance_differs(
-    compare: Callable[..., Agreement], factor: float, where: str
-) -> None:
-    found = compare(virtual=times(factor))
-    dct = one(found, OFF)
-    assert (found.verdict, dct.verdict) == ("differs", "differs")
-    assert dct.quantiles[0.5] == pytest.approx(factor - 1)
-    assert (dct.interval[1] < dct.tolerance[0]) if where == "below" else (dct.interval[0] > dct.tolerance[1])
-    assert one(found, XOR, ratio=True).verdict == "agrees"  # both were as much shorter, or longer
+def test_a_shift_beyond_the_tolerance_differs(compare: Callable[..., Agreement]) -> None:
+    for factor, where in ((0.8, "below"), (1.2, "above")):
+        found = compare(virtual=times(factor))
+        dct = one(found, OFF)
+        assert (found.verdict, dct.verdict) == ("differs", "differs"), factor
+        assert dct.quantiles[0.5] == pytest.approx(factor - 1), factor
+        assert (
+            (dct.interval[1] < dct.tolerance[0]) if where == "below" else (dct.interval[0] > dct.tolerance[1])
+        ), factor
+        assert one(found, XOR, ratio=True).verdict == "agrees", factor  # both were as much shorter, or longer
 
 
 def test_an_interval_on_an_end_of_the_tolerance_cannot_tell(compare: Callable[..., Agreement]) -> None:
@@ -76,13 +70,11 @@ def test_too_few_trials_cannot_tell(compare: Callable[..., Agreement]) -> None:
     assert all(math.isnan(comparison.interval[0]) for comparison in found.comparisons)
 
 
-@pytest.mark.parametrize(("size_bytes", "verdict"), [(10_000, "differs"), (10_001, "agrees")])
-def test_a_ratio_has_one_percent_up_to_10_kb_and_four_above(
-    compare: Callable[..., Agreement], size_bytes: int, verdict: str
-) -> None:
-    found = compare(virtual=times(0.98, variant=XOR), size_bytes=size_bytes)
-    assert one(found, XOR, ratio=True).verdict == verdict
-    assert one(found, XOR).verdict == "agrees"
+def test_a_ratio_has_one_percent_up_to_10_kb_and_four_above(compare: Callable[..., Agreement]) -> None:
+    for size_bytes, verdict in ((10_000, "differs"), (10_001, "agrees")):
+        found = compare(virtual=times(0.98, variant=XOR), size_bytes=size_bytes)
+        assert one(found, XOR, ratio=True).verdict == verdict, size_bytes
+        assert one(found, XOR).verdict == "agrees", size_bytes
 
 
 def test_a_time_may_be_shorter_by_the_processor_of_each_round_trip() -> None:
@@ -93,15 +85,11 @@ def test_a_time_may_be_shorter_by_the_processor_of_each_round_trip() -> None:
         assert 0 <= high <= 0.01
 
 
-@pytest.mark.parametrize(
-    ("shorter_s", "verdict"), [(0.0005, "agrees"), (0.006, "agrees"), (0.007, "differs")]
-)
-def test_a_handshake_may_be_shorter_by_six_milliseconds(
-    compare: Callable[..., Agreement], shorter_s: float, verdict: str
-) -> None:
-    found = compare(virtual=times(1, handshake=(0.11 - shorter_s + 1e-9) / 0.11))
-    assert one(found, OFF, "client.handshake_s").verdict == verdict
-    assert HANDSHAKE.ends(np.array([0.11]))[0] == pytest.approx([-0.006 / 0.11])
+def test_a_handshake_may_be_shorter_by_six_milliseconds(compare: Callable[..., Agreement]) -> None:
+    for shorter_s, verdict in ((0.0005, "agrees"), (0.006, "agrees"), (0.007, "differs")):
+        found = compare(virtual=times(1, handshake=(0.11 - shorter_s + 1e-9) / 0.11))
+        assert one(found, OFF, "client.handshake_s").verdict == verdict, shorter_s
+        assert HANDSHAKE.ends(np.array([0.11]))[0] == pytest.approx([-0.006 / 0.11]), shorter_s
 
 
 def test_other_losses_differ_however_equal_the_times_are(compare: Callable[..., Agreement]) -> None:
@@ -139,15 +127,13 @@ def test_what_says_nothing_is_left_out_and_counted(
     assert f"1 {reason}" in agreement.sentences(found)[1]
 
 
-@pytest.mark.parametrize(("virtual", "end"), [(True, math.inf), (False, -1.0)])
-def test_a_timeout_of_one_of_the_two_is_the_farthest(
-    compare: Callable[..., Agreement], virtual: bool, end: float
-) -> None:
-    found = compare(but("timeout"), as_it_is) if virtual else compare(as_it_is, but("timeout"))
-    dct = one(found, OFF)
-    assert dct.quantiles[0.95 if virtual else 0.05] == end
-    assert dct.n == POINTS
-    assert found.verdict != "differs"  # one of sixteen: which of them times out may be chance
+def test_a_timeout_of_one_of_the_two_is_the_farthest(compare: Callable[..., Agreement]) -> None:
+    for virtual, end in ((True, math.inf), (False, -1.0)):
+        found = compare(but("timeout"), as_it_is) if virtual else compare(as_it_is, but("timeout"))
+        dct = one(found, OFF)
+        assert dct.quantiles[0.95 if virtual else 0.05] == end, virtual
+        assert dct.n == POINTS, virtual
+        assert found.verdict != "differs", virtual  # one of sixteen: which of them times out may be chance
 
 
 def test_trials_that_are_not_emulated_yet_are_counted(compare: Callable[..., Agreement]) -> None:

@@ -80,12 +80,10 @@ def test_each_verdict_is_counted_where_it_was_planted() -> None:
     assert row["median_ratio"] == 1.0
 
 
-@pytest.mark.parametrize(
-    ("margin", "counts"), [(0.0, [1, 1, 1, 0]), (0.01, [1, 1, 1, 0]), (0.04, [0, 0, 3, 0])]
-)
-def test_a_wider_margin_leaves_fewer_effects(margin: float, counts: list[int]) -> None:
-    row = rows_of(*steady([0.97, 1.0, 1.03]), margin=margin).loc[LONG]
-    assert row[list(comparison.COUNTS)].tolist() == counts
+def test_a_wider_margin_leaves_fewer_effects() -> None:
+    for margin, counts in ((0.0, [1, 1, 1, 0]), (0.01, [1, 1, 1, 0]), (0.04, [0, 0, 3, 0])):
+        row = rows_of(*steady([0.97, 1.0, 1.03]), margin=margin).loc[LONG]
+        assert row[list(comparison.COUNTS)].tolist() == counts, margin
 
 
 def test_exchanged_variants_have_exchanged_counts() -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from fecbench.results.analysis import criteria
@@ -54,23 +53,21 @@ def chaos(random: np.random.Generator, n: int) -> Floats:
     return noise
 
 
-@pytest.mark.parametrize("draw", [small_noise, tails_alike, at_the_end_of_the_tolerance, chaos])
-@pytest.mark.parametrize("n", [8, N])
-def test_a_right_simulator_differs_in_the_share_level_at_most(
-    draw: Callable[[np.random.Generator, int], Floats], n: int
-) -> None:
-    random = np.random.default_rng(1)
-    drawn = [differences(draw(random, n), random.random(n) < 0.6) for _ in range(MANY)]
-    share = np.mean([verdict_of(each) == "differs" for each in drawn])
-    print(f"{draw.__name__}, {n} trials: {share:.1%} differ")
-    assert share <= LEVEL + CHANCE
+def test_a_right_simulator_differs_in_the_share_level_at_most() -> None:
+    for draw in (small_noise, tails_alike, at_the_end_of_the_tolerance, chaos):
+        for n in (8, N):
+            random = np.random.default_rng(1)
+            drawn = [differences(draw(random, n), random.random(n) < 0.6) for _ in range(MANY)]
+            share = np.mean([verdict_of(each) == "differs" for each in drawn])
+            print(f"{draw.__name__}, {n} trials: {share:.1%} differ")
+            assert share <= LEVEL + CHANCE, (draw, n)
 
 
-@pytest.mark.parametrize("n", [16, N])
-def test_a_right_simulator_agrees_where_machines_are_quiet(n: int) -> None:
-    random = np.random.default_rng(2)
-    found = [verdict_of(differences(small_noise(random, n), random.random(n) < 0.6)) for _ in range(50)]
-    assert found == ["agrees"] * 50
+def test_a_right_simulator_agrees_where_machines_are_quiet() -> None:
+    for n in (16, N):
+        random = np.random.default_rng(2)
+        found = [verdict_of(differences(small_noise(random, n), random.random(n) < 0.6)) for _ in range(50)]
+        assert found == ["agrees"] * 50, n
 
 
 def test_a_simulator_that_is_wrong_in_three_of_ten_trials_is_found_by_chance_too() -> None:
@@ -85,23 +82,25 @@ def test_a_simulator_that_is_wrong_in_three_of_ten_trials_is_found_by_chance_too
     assert found.count("agrees") == 0
 
 
-@pytest.mark.parametrize("factor", [1.1, 1.5, 0.5])
-def test_a_simulator_that_is_wrong_in_three_of_ten_trials_never_agrees(factor: float) -> None:
-    random = np.random.default_rng(4)
-    wrong = np.arange(N) % 10 < 3
-    for _ in range(50):
-        assert verdict_of(differences(small_noise(random, N) + math.log(factor) * wrong)) != "agrees"
+def test_a_simulator_that_is_wrong_in_three_of_ten_trials_never_agrees() -> None:
+    for factor in (1.1, 1.5, 0.5):
+        random = np.random.default_rng(4)
+        wrong = np.arange(N) % 10 < 3
+        for _ in range(50):
+            assert verdict_of(differences(small_noise(random, N) + math.log(factor) * wrong)) != "agrees", (
+                factor
+            )
 
 
-@pytest.mark.parametrize("shares", [(0.05, 0.05), (0.25, 0.02), (0.1, 0.3)])
-def test_the_interval_of_an_excess_holds_it_in_95_percent(shares: tuple[float, float]) -> None:
-    random = np.random.default_rng(5)
-    held = []
-    for _ in range(2000):
-        above, below, _ = random.multinomial(N, [*shares, 1 - sum(shares)])
-        low, high = excess_interval(int(above), int(below), N)
-        held.append(low <= shares[0] - shares[1] <= high)
-    assert np.mean(held) > 0.94
+def test_the_interval_of_an_excess_holds_it_in_95_percent() -> None:
+    for shares in ((0.05, 0.05), (0.25, 0.02), (0.1, 0.3)):
+        random = np.random.default_rng(5)
+        held = []
+        for _ in range(2000):
+            above, below, _ = random.multinomial(N, [*shares, 1 - sum(shares)])
+            low, high = excess_interval(int(above), int(below), N)
+            held.append(low <= shares[0] - shares[1] <= high)
+        assert np.mean(held) > 0.94, shares
 
 
 def test_an_excess_turns_about_with_its_sides() -> None:

@@ -20,6 +20,7 @@ from tests.results.analysis.outcomes import (
     frame_with,
     outcomes,
 )
+from tests.results.conftest import either
 
 Filled = Callable[..., tuple[Database, CampaignInfo]]
 Make = Callable[..., TrialRecord]
@@ -42,6 +43,7 @@ def test_a_frame_holds_each_trial_once_in_the_order_of_the_design(filled: Filled
         assert values["server.packets_sent"] == 7
 
 
+@either
 def test_metrics_are_the_same_however_they_are_paged_and_whatever_runs_lie_between(
     database: Database, make: Make, new_campaign: Callable[..., CampaignInfo], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,6 +69,7 @@ def test_the_same_file_is_read_when_the_folder_has_changed(
         pd.testing.assert_frame_equal(frames.trials(relative, campaign), frames.trials(database, campaign))
 
 
+@either
 def test_each_trial_has_its_own_metrics_whatever_their_names_and_to_the_last_bit(
     database: Database, campaign: CampaignInfo, make: Make
 ) -> None:

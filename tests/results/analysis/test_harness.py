@@ -24,6 +24,7 @@ from fecbench.results.store.records import (
     TrialRecord,
     VerdictLog,
 )
+from tests.results.conftest import either
 
 Make = Callable[..., TrialRecord]
 NewCampaign = Callable[..., CampaignInfo]
@@ -92,6 +93,7 @@ CHECKED = ("stolen_s", "watch_gap_s", "late_max_ms", "late_sum_ms")
 NAMES = ["internet/up", "internet/down", "path 2/up", "path 2/down"]
 
 
+@either
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_frame_has_what_the_record_of_a_trial_has(
@@ -131,6 +133,7 @@ def packed(bits: list[bool]) -> bytes:
     return np.packbits(np.array(bits, bool), bitorder="little").tobytes()
 
 
+@either
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(drawn=st.lists(st.tuples(bitmaps, bitmaps), min_size=1, max_size=5))
 def test_the_first_packet_lost_is_the_first_bit_of_the_recorded_verdicts(
@@ -164,6 +167,7 @@ def measured(database: Database, campaign: CampaignInfo, make: Make) -> Campaign
     return campaign
 
 
+@either
 def test_what_was_not_measured_is_absent(database: Database, measured: CampaignInfo) -> None:
     frame = frames.trials(database, measured)
     failed = frame["repetition"] % 3 == 0
@@ -223,6 +227,7 @@ def test_the_names_of_metrics_are_those_of_the_numbers_that_trials_have(
     assert len(names) == len(set(names))
 
 
+@either
 def test_it_is_the_same_however_trials_are_paged(
     database: Database, measured: CampaignInfo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -232,6 +237,7 @@ def test_it_is_the_same_however_trials_are_paged(
         pd.testing.assert_frame_equal(frames.trials(database, measured), whole)
 
 
+@either
 def test_links_have_their_columns_where_every_trial_failed_before_they_were_built(
     database: Database, campaign: CampaignInfo, make: Make
 ) -> None:
@@ -240,6 +246,7 @@ def test_links_have_their_columns_where_every_trial_failed_before_they_were_buil
     assert frame[[f"internet.up.{what}" for what in OF_DIRECTION]].isna().all(axis=None)
 
 
+@either
 def test_a_campaign_without_trials_has_the_columns_too(database: Database, campaign: CampaignInfo) -> None:
     frame = frames.trials(database, campaign)
     assert frame.empty
@@ -278,29 +285,33 @@ def test_a_factor_that_has_the_name_of_such_a_column_keeps_it(
     assert "reason" in frame
 
 
-@pytest.mark.parametrize(
-    ("column", "value"),
-    [
-        ("checks", {"stalled_s": "long"}),
-        ("seeds", {"content": -1}),
-        ("seeds", {"content": 2**64}),
-        ("links", {"internet": {"directions": {"up": {"late": [1]}}}}),
-        ("dropper", {"internet/up": 3}),
-        ("overhead_s", [1]),
-        ("started_at", "yesterday"),
-    ],
-)
-def test_what_no_harness_writes_is_refused_in_a_line(
-    database: Database, measured: CampaignInfo, column: str, value: Any
-) -> None:
-    with database._transaction(database._writers) as connection:
-        connection.execute(sa.update(schema.trials).where(schema.trials.c.id == 2).values({column: value}))
-    with pytest.raises(DatabaseError, match="what the harness measured of trials 1 to 10") as refused:
-        frames.trials(database, measured)
-    assert "\n" not in str(refused.value)
-    assert len(frames.trials(database, measured, harness=False)) == 10
+NO_HARNESS_WRITES: list[tuple[str, Any]] = [
+    ("checks", {"stalled_s": "long"}),
+    ("seeds", {"content": -1}),
+    ("seeds", {"content": 2**64}),
+    ("links", {"internet": {"directions": {"up": {"late": [1]}}}}),
+    ("dropper", {"internet/up": 3}),
+    ("overhead_s", [1]),
+    ("started_at", "yesterday"),
+]
 
 
+@either
+def test_what_no_harness_writes_is_refused_in_a_line(database: Database, measured: CampaignInfo) -> None:
+    second = schema.trials.c.id == 2
+    for column, value in NO_HARNESS_WRITES:
+        with database._transaction(database._writers) as connection:
+            usual = connection.execute(sa.select(schema.trials.c[column]).where(second)).scalar_one()
+            connection.execute(sa.update(schema.trials).where(second).values({column: value}))
+        with pytest.raises(DatabaseError, match="what the harness measured of trials 1 to 10") as refused:
+            frames.trials(database, measured)
+        assert "\n" not in str(refused.value), (column, value)
+        assert len(frames.trials(database, measured, harness=False)) == 10
+        with database._transaction(database._writers) as connection:
+            connection.execute(sa.update(schema.trials).where(second).values({column: usual}))
+
+
+@either
 def test_runs_that_were_superseded_are_left_out(
     database: Database, campaign: CampaignInfo, make: Make
 ) -> None:

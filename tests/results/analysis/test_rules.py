@@ -398,20 +398,22 @@ def test_the_rule_of_the_greatest_gain_is_first_where_more_is_better() -> None:
     assert ratios[0] == pytest.approx(1 / 0.7, rel=0.05)
 
 
-@pytest.mark.parametrize(("metric", "sign", "marker"), [(DEFAULT, 1, "v"), (MORE, -1, "^")])
-def test_a_map_marks_the_side_on_which_the_gain_is(metric: str, sign: int, marker: str) -> None:
-    pairing, campaign = compared(
-        np.random.default_rng(3), 40, effect=lambda *given: sign * planted(*given), metric=metric
-    )
-    found = explain(pairing, campaign)
-    gained = np.log(found.table["ratio"]) * sign < -0.1
-    table = found.table.assign(verdict=np.where(gained, "gain", "harm"))
-    axes = benefit_map(replace(found, table=table), XOR, OFF).axes[0]
-    (gain,) = (dots for dots in axes.collections if dots.get_label() == "gain")
-    style = MarkerStyle(marker)
-    np.testing.assert_array_equal(
-        gain.get_paths()[0].vertices, style.get_path().transformed(style.get_transform()).vertices
-    )
+def test_a_map_marks_the_side_on_which_the_gain_is() -> None:
+    def times(sign: int) -> Effect:
+        return lambda *given: sign * planted(*given)
+
+    for metric, sign, marker in ((DEFAULT, 1, "v"), (MORE, -1, "^")):
+        found = explain(*compared(np.random.default_rng(3), 40, effect=times(sign), metric=metric))
+        gained = np.log(found.table["ratio"]) * sign < -0.1
+        table = found.table.assign(verdict=np.where(gained, "gain", "harm"))
+        axes = benefit_map(replace(found, table=table), XOR, OFF).axes[0]
+        (gain,) = (dots for dots in axes.collections if dots.get_label() == "gain")
+        style = MarkerStyle(marker)
+        np.testing.assert_array_equal(
+            gain.get_paths()[0].vertices,
+            style.get_path().transformed(style.get_transform()).vertices,
+            err_msg=metric,
+        )
 
 
 def test_each_workload_has_a_map_whose_counts_are_those_of_its_verdicts(found: Explanation) -> None:
@@ -469,28 +471,24 @@ def test_where_the_variant_timed_out_the_rule_is_infinite_and_its_figures_are_dr
         draw(found, XOR, OFF)
 
 
-@pytest.mark.parametrize("draw", [benefit_map, effects])
-def test_figures_are_the_same_bytes_each_time(
-    found: Explanation, draw: Callable[..., Any], tmp_path: Any
-) -> None:
-    for suffix in (".png", ".svg"):
-        for name in ("one", "two"):
-            save(draw(found, XOR, OFF), tmp_path / f"{name}{suffix}")
-        first, second = ((tmp_path / f"{name}{suffix}").read_bytes() for name in ("one", "two"))
-        assert first == second
-        assert len(first) > 5000
+def test_figures_are_the_same_bytes_each_time(found: Explanation, tmp_path: Any) -> None:
+    for draw in (benefit_map, effects):
+        for suffix in (".png", ".svg"):
+            for name in ("one", "two"):
+                save(draw(found, XOR, OFF), tmp_path / f"{name}{suffix}")
+            first, second = ((tmp_path / f"{name}{suffix}").read_bytes() for name in ("one", "two"))
+            assert first == second, draw
+            assert len(first) > 5000, draw
 
 
-@pytest.mark.parametrize("spread", [0.0, 0.003, 0.02, 0.1, 0.4, 1.0, 3.0])
-def test_effects_have_at_least_two_ticks_however_little_ratios_differ(
-    found: Explanation, spread: float
-) -> None:
-    logs = np.linspace(-spread, spread, len(found.table))
-    table = found.table.assign(ratio=np.exp(logs))
-    flat = {name: effect.assign(ratio=1.0) for name, effect in found.effects.items()}
-    for axes in effects(replace(found, table=table, effects=flat), XOR, OFF).axes:
-        low, high = axes.get_ylim()
-        assert sum(low <= tick <= high for tick in axes.get_yticks()) >= 2
+def test_effects_have_at_least_two_ticks_however_little_ratios_differ(found: Explanation) -> None:
+    for spread in (0.0, 0.003, 0.02, 0.1, 0.4, 1.0, 3.0):
+        logs = np.linspace(-spread, spread, len(found.table))
+        table = found.table.assign(ratio=np.exp(logs))
+        flat = {name: effect.assign(ratio=1.0) for name, effect in found.effects.items()}
+        for axes in effects(replace(found, table=table, effects=flat), XOR, OFF).axes:
+            low, high = axes.get_ylim()
+            assert sum(low <= tick <= high for tick in axes.get_yticks()) >= 2, spread
 
 
 @given(st.sets(st.integers(1, 3000), min_size=10, max_size=40), st.data())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from fecbench.results.analysis.same_losses import sentences
 
 WRITTEN = [
@@ -15,11 +13,11 @@ WRITTEN = [
 ]
 
 
-@pytest.mark.parametrize("design", WRITTEN)
-def test_repetitions_of_a_list_are_said_to_meet_the_same_losses_wherever_it_is_written(design: str) -> None:
-    (sentence,) = sentences(design, 6)
-    assert "all 6 repetitions meet the same losses" in sentence
-    assert sentences(design.replace("pattern", "uniform"), 6) == []
+def test_repetitions_of_a_list_are_said_to_meet_the_same_losses_wherever_it_is_written() -> None:
+    for design in WRITTEN:
+        (sentence,) = sentences(design, 6)
+        assert "all 6 repetitions meet the same losses" in sentence, design
+        assert sentences(design.replace("pattern", "uniform"), 6) == [], design
 
 
 def test_one_repetition_is_compared_with_no_other() -> None:

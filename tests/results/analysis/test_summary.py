@@ -97,34 +97,34 @@ def compared_by(campaign: CampaignInfo, *names: str) -> CampaignInfo:
     return replace(campaign, workloads=workloads)
 
 
-@pytest.mark.parametrize(
-    "names",
-    [("server.packets_sent", "server.packets_sent"), (metrics.DEFAULT, MORE), (MORE, metrics.DEFAULT)],
-)
-def test_a_summary_names_the_metric_where_it_is_not_the_default_of_all_workloads(
-    filled: Filled, names: tuple[str, str]
-) -> None:
-    database, campaign = filled({key: ("ok", 1.0 + key.repetition) for key in KEYS})
-    medians = {metrics.DEFAULT: 2.0, "server.packets_sent": 7.0, MORE: math.nan}
-    table = summary(frames.trials(database, campaign), compared_by(campaign, *names))
-    assert table["metric"].tolist() == [name for name in names for _ in VARIANTS]
-    expected = [medians[name] for name in table["metric"]]
-    assert table["median_by_pairs"].tolist() == pytest.approx(expected, nan_ok=True)
-    assert not any("dct_s" in column for column in table)
+COMPARED: list[tuple[str, str]] = [
+    ("server.packets_sent", "server.packets_sent"),
+    (metrics.DEFAULT, MORE),
+    (MORE, metrics.DEFAULT),
+]
 
 
-@pytest.mark.parametrize(
-    ("points", "median"), [(1, "median_dct_s"), (2, "median_dct_s_by_pairs")], ids=["one", "several"]
-)
+def test_a_summary_names_the_metric_where_it_is_not_the_default_of_all_workloads(filled: Filled) -> None:
+    for names in COMPARED:
+        database, campaign = filled({key: ("ok", 1.0 + key.repetition) for key in KEYS})
+        medians = {metrics.DEFAULT: 2.0, "server.packets_sent": 7.0, MORE: math.nan}
+        table = summary(frames.trials(database, campaign), compared_by(campaign, *names))
+        assert table["metric"].tolist() == [name for name in names for _ in VARIANTS], names
+        expected = [medians[name] for name in table["metric"]]
+        assert table["median_by_pairs"].tolist() == pytest.approx(expected, nan_ok=True), names
+        assert not any("dct_s" in column for column in table), names
+
+
 def test_a_summary_of_the_default_metric_names_its_median_by_whether_it_is_of_one_network(
-    filled: Filled, points: int, median: str
+    filled: Filled,
 ) -> None:
-    _, campaign = filled({}, points=[{"owd_ms": n} for n in range(points)])
-    columns = (
-        f"workload variant trials ok {median} points planned_points median_ratio compared_points faster"
-        " whole_groups compared_with"
-    )
-    assert list(summary(frame_with({}), campaign)) == columns.split()
+    for points, median in ((1, "median_dct_s"), (2, "median_dct_s_by_pairs")):
+        _, campaign = filled({}, points=[{"owd_ms": n} for n in range(points)])
+        columns = (
+            f"workload variant trials ok {median} points planned_points median_ratio compared_points faster"
+            " whole_groups compared_with"
+        )
+        assert list(summary(frame_with({}), campaign)) == columns.split(), points
 
 
 def test_more_of_a_metric_that_should_be_more_is_better(filled: Filled) -> None:

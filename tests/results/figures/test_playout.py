@@ -116,20 +116,24 @@ def with_worst(campaign: CampaignInfo, state: str) -> tuple[pd.DataFrame, str]:
     return frame, label
 
 
-@pytest.mark.parametrize("state", ["failed", "timeout"])
 def test_who_does_not_get_through_has_no_message_in_time_and_the_caption_counts_by_variant(
-    campaign: CampaignInfo, state: str
+    campaign: CampaignInfo,
 ) -> None:
-    frame, label = with_worst(campaign, state)
-    figure = on_time(frame, campaign)
-    first, second, *_ = lines_of(figure)
-    # The points 0, 1 and 2 had the greatest shares, and now have none: the median is that of point 7.
-    assert [share for _, share in first] == pytest.approx([0.5 - 0.07, 0.6 - 0.07, 0.89 - 0.07])
-    assert [share for _, share in second] == pytest.approx([0.5 - 0.04, 0.6 - 0.04, 0.89 - 0.04])
-    assert f"no message in time, for the trial failed or timed out: {label} 12 of 36" in captions(figure)
-    survivors, _, *_ = lines_of(on_time(frame[frame["state"] == "ok"], campaign))
-    assert survivors[0][1] == pytest.approx(0.5 - 0.055)  # what stood here before: the six that are left
-    assert "failed" not in captions(on_time(trials(campaign), campaign))
+    for state in ("failed", "timeout"):
+        frame, label = with_worst(campaign, state)
+        figure = on_time(frame, campaign)
+        first, second, *_ = lines_of(figure)
+        # The points 0, 1 and 2 had the greatest shares, and now have none: the median is that of point 7.
+        assert [share for _, share in first] == pytest.approx([0.5 - 0.07, 0.6 - 0.07, 0.89 - 0.07]), state
+        assert [share for _, share in second] == pytest.approx([0.5 - 0.04, 0.6 - 0.04, 0.89 - 0.04]), state
+        assert f"no message in time, for the trial failed or timed out: {label} 12 of 36" in captions(
+            figure
+        ), state
+        survivors, _, *_ = lines_of(on_time(frame[frame["state"] == "ok"], campaign))
+        assert survivors[0][1] == pytest.approx(0.5 - 0.055), (
+            state
+        )  # what stood here before: the six that are left
+        assert "failed" not in captions(on_time(trials(campaign), campaign)), state
 
 
 def test_an_invalid_trial_is_in_no_share(campaign: CampaignInfo) -> None:
@@ -137,20 +141,18 @@ def test_an_invalid_trial_is_in_no_share(campaign: CampaignInfo) -> None:
     assert lines_of(on_time(frame, campaign)) == lines_of(on_time(frame[frame["state"] == "ok"], campaign))
 
 
-@pytest.mark.parametrize("state", ["failed", "timeout"])
-def test_the_curve_of_latencies_ends_below_1_where_trials_did_not_get_through(
-    campaign: CampaignInfo, state: str
-) -> None:
-    frame, label = with_worst(campaign, state)
-    series = pd.DataFrame(
-        [
-            (number, label, "messages-datagram", message / 10, message / 10 + 0.02)
-            for number in range(12)
-            for message in range(2)
-        ],
-        columns=["id", "variant", "workload", "t_s", "whole_s"],
-    )
-    figure = latency_ecdf(series, campaign, frame)
-    (line,) = lines_of(figure)
-    assert line[-1][1] == pytest.approx(12 / 18)
-    assert f"{label} 6 of 18" in captions(figure)
+def test_the_curve_of_latencies_ends_below_1_where_trials_did_not_get_through(campaign: CampaignInfo) -> None:
+    for state in ("failed", "timeout"):
+        frame, label = with_worst(campaign, state)
+        series = pd.DataFrame(
+            [
+                (number, label, "messages-datagram", message / 10, message / 10 + 0.02)
+                for number in range(12)
+                for message in range(2)
+            ],
+            columns=["id", "variant", "workload", "t_s", "whole_s"],
+        )
+        figure = latency_ecdf(series, campaign, frame)
+        (line,) = lines_of(figure)
+        assert line[-1][1] == pytest.approx(12 / 18), state
+        assert f"{label} 6 of 18" in captions(figure), state

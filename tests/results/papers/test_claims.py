@@ -91,18 +91,18 @@ def test_estimates_whose_intervals_overlap_a_little_are_told_apart() -> None:
     assert other.minus(one).low == pytest.approx(0.18 - 0.1 * math.sqrt(2))
 
 
-@pytest.mark.parametrize("n", [6, 8, 30])
-def test_the_interval_of_a_difference_of_means_holds_it_as_often_as_is_printed(n: int) -> None:
-    random = np.random.default_rng(n)
-    held, told_apart = 0, 0
-    for _ in range(2000):
-        first = Estimate.of_mean(pd.Series(random.normal(10, 1, n)))
-        second = Estimate.of_mean(pd.Series(random.normal(10, 3, n)))
-        difference = second.minus(first)
-        held += difference.low <= 0 <= difference.high
-        told_apart += bool(second.exceeds(first)) or bool(first.exceeds(second))
-    assert held >= stats.binom.ppf(0.001, 2000, 0.95)
-    assert told_apart == 2000 - held
+def test_the_interval_of_a_difference_of_means_holds_it_as_often_as_is_printed() -> None:
+    for n in (6, 8, 30):
+        random = np.random.default_rng(n)
+        held, told_apart = 0, 0
+        for _ in range(2000):
+            first = Estimate.of_mean(pd.Series(random.normal(10, 1, n)))
+            second = Estimate.of_mean(pd.Series(random.normal(10, 3, n)))
+            difference = second.minus(first)
+            held += difference.low <= 0 <= difference.high
+            told_apart += bool(second.exceeds(first)) or bool(first.exceeds(second))
+        assert held >= stats.binom.ppf(0.001, 2000, 0.95), n
+        assert told_apart == 2000 - held, n
 
 
 def claimed_of(values: list[pd.Series[float]]) -> Judgements:
@@ -151,26 +151,30 @@ def test_nothing_holds_of_nothing() -> None:
     assert one_holds(lambda _: []) is None
 
 
-@pytest.mark.parametrize(
-    ("of_baseline", "of_variant", "holds"),
-    [(0.0, 0.0, True), (0.04, 0.04, True), (0.0, 0.02, None), (0.03, 0.0, None), (math.nan, 0.0, True)],
-)
-def test_a_tolerance_decides_nothing_where_the_machine_kept_one_arm_waiting_longer(
-    of_baseline: float, of_variant: float, holds: bool | None
-) -> None:
-    frame = pd.DataFrame(
-        {
-            "variant": ["off"] * 6 + ["xor"] * 6,
-            "state": "ok",
-            "client.dct_s": 2.0,
-            "stalled_s": [2 * of_baseline] * 6 + [2 * of_variant] * 6,
-        }
-    )
-    claim = beside_stalls(Claim("no difference", "none", "1.00", True), frame, "off", "xor")
-    assert claim.holds is holds
-    if not math.isnan(of_baseline):
-        percents = f"stalled for {of_variant:.1%} of the time, the baseline for {of_baseline:.1%}"
-        assert claim.measured == f"1.00; {percents.replace('%', ' %')}"
+STALLS: list[tuple[float, float, bool | None]] = [
+    (0.0, 0.0, True),
+    (0.04, 0.04, True),
+    (0.0, 0.02, None),
+    (0.03, 0.0, None),
+    (math.nan, 0.0, True),
+]
+
+
+def test_a_tolerance_decides_nothing_where_the_machine_kept_one_arm_waiting_longer() -> None:
+    for of_baseline, of_variant, holds in STALLS:
+        frame = pd.DataFrame(
+            {
+                "variant": ["off"] * 6 + ["xor"] * 6,
+                "state": "ok",
+                "client.dct_s": 2.0,
+                "stalled_s": [2 * of_baseline] * 6 + [2 * of_variant] * 6,
+            }
+        )
+        claim = beside_stalls(Claim("no difference", "none", "1.00", True), frame, "off", "xor")
+        assert claim.holds is holds, (of_baseline, of_variant)
+        if not math.isnan(of_baseline):
+            percents = f"stalled for {of_variant:.1%} of the time, the baseline for {of_baseline:.1%}"
+            assert claim.measured == f"1.00; {percents.replace('%', ' %')}", (of_baseline, of_variant)
 
 
 def test_what_has_no_interval_decides_nothing() -> None:

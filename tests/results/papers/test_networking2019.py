@@ -209,20 +209,18 @@ def test_a_pattern_of_which_too_little_was_seen_is_none_without_losses(made: Mad
     assert spared(frame, campaign) == {"1 kB": "10 loss patterns", "10 kB": "0 loss patterns"}
 
 
-@pytest.mark.parametrize(
-    ("name", "dct_s", "holds"),
-    [
-        ("networking2019-da2gc", patterns(0.9, 1.2, 0.8), True),
-        ("networking2019-da2gc", patterns(1.2, 0.9, 0.9), False),
-        ("networking2019-mss", patterns(0.9, 0.8, 1.02), True),
-        ("networking2019-mss", patterns(1.2, 1.2, 1.2), False),
-    ],
-)
-def test_the_claims_of_figure_5_are_about_loss_patterns(
-    made: Made, name: str, dct_s: Dct, holds: bool
-) -> None:
-    claims = judged(*with_losses(made(name, dct_s, points=1, repetitions=50)))
-    assert {claim.text: claim.measured for claim in claims if claim.holds is not holds} == {}
+PATTERNS_OF_FIGURE_5: list[tuple[str, Dct, bool]] = [
+    ("networking2019-da2gc", patterns(0.9, 1.2, 0.8), True),
+    ("networking2019-da2gc", patterns(1.2, 0.9, 0.9), False),
+    ("networking2019-mss", patterns(0.9, 0.8, 1.02), True),
+    ("networking2019-mss", patterns(1.2, 1.2, 1.2), False),
+]
+
+
+def test_the_claims_of_figure_5_are_about_loss_patterns(made: Made) -> None:
+    for name, dct_s, holds in PATTERNS_OF_FIGURE_5:
+        claims = judged(*with_losses(made(name, dct_s, points=1, repetitions=50)))
+        assert {claim.text: claim.measured for claim in claims if claim.holds is not holds} == {}
 
 
 def test_about_75_percent_is_decided_by_the_whole_interval(made: Made) -> None:
@@ -242,50 +240,49 @@ def test_about_75_percent_is_decided_by_the_whole_interval(made: Made) -> None:
         assert holding(about) == {holds}
 
 
-@pytest.mark.parametrize(
-    ("repetitions", "harmed", "holds"),
-    [
-        (6, 0, None),
-        (20, 0, None),
-        (50, 0, True),
-        (6, 1, None),
-        (50, 3, None),
-        (400, 3, True),
-        (50, 20, False),
-    ],
-)
-def test_none_is_not_agreed_with_before_the_trials_could_have_shown_some(
-    made: Made, repetitions: int, harmed: int, holds: bool | None
-) -> None:
-    def dct_s(variant: str, _: dict[str, Any], __: int, repetition: int) -> float:
-        return 1.0 if "off" in variant or repetition >= harmed else 1.2
-
-    claim = judged(*made("networking2019-da2gc", dct_s, points=1, repetitions=repetitions))[0]
-    assert claim.paper.startswith("none ")
-    assert claim.holds is holds
+NONE_HARMED: list[tuple[int, int, bool | None]] = [
+    (6, 0, None),
+    (20, 0, None),
+    (50, 0, True),
+    (6, 1, None),
+    (50, 3, None),
+    (400, 3, True),
+    (50, 20, False),
+]
 
 
-@pytest.mark.parametrize(
-    ("also_off", "points", "small", "large"),
-    [
-        (False, 2, ("92 % of 24 (", True), ("100 % of 24 (", True)),
-        (False, 12, ("50 % of 24 (", None), ("100 % of 24 (", True)),
-        (True, 2, ("100 % of 22, 2 unknown (", True), ("100 % of 22, 2 unknown (", True)),
-        (True, 12, ("100 % of 12, 12 unknown (", None), ("100 % of 12, 12 unknown (", None)),
-    ],
-)
-def test_a_timeout_of_fec_alone_is_a_longer_download_and_of_both_arms_an_unknown(
-    made: Made, also_off: bool, points: int, small: tuple[str, bool | None], large: tuple[str, bool | None]
-) -> None:
-    frame, campaign = made("networking2019-uniform", uniform(0.7, 1.4, 0.9))
-    arms = [networking2019.REED_SOLOMON, networking2019.OFF][: 1 + also_off]
-    variants = [networking2019.variant_with(campaign, arm) for arm in arms]
-    timed_out = (frame["point"] < points) & frame["variant"].isin(variants)
-    frame["state"] = frame["state"].mask(timed_out, "timeout")
-    for claim, (measured, holds) in zip(judged(frame, campaign), [small, small, small, large], strict=False):
-        assert claim.measured.startswith(measured)
-        assert f"median of {POINTS - points * also_off} ratios" in claim.measured
-        assert claim.holds is holds
+def test_none_is_not_agreed_with_before_the_trials_could_have_shown_some(made: Made) -> None:
+    def harms_until(harmed: int) -> Dct:
+        return lambda variant, _, __, n: 1.0 if "off" in variant or n >= harmed else 1.2
+
+    for repetitions, harmed, holds in NONE_HARMED:
+        planted = made("networking2019-da2gc", harms_until(harmed), points=1, repetitions=repetitions)
+        claim = judged(*planted)[0]
+        assert claim.paper.startswith("none "), (repetitions, harmed)
+        assert claim.holds is holds, (repetitions, harmed)
+
+
+TIMED_OUT: list[tuple[bool, int, tuple[str, bool | None], tuple[str, bool | None]]] = [
+    (False, 2, ("92 % of 24 (", True), ("100 % of 24 (", True)),
+    (False, 12, ("50 % of 24 (", None), ("100 % of 24 (", True)),
+    (True, 2, ("100 % of 22, 2 unknown (", True), ("100 % of 22, 2 unknown (", True)),
+    (True, 12, ("100 % of 12, 12 unknown (", None), ("100 % of 12, 12 unknown (", None)),
+]
+
+
+def test_a_timeout_of_fec_alone_is_a_longer_download_and_of_both_arms_an_unknown(made: Made) -> None:
+    for also_off, points, small, large in TIMED_OUT:
+        frame, campaign = made("networking2019-uniform", uniform(0.7, 1.4, 0.9))
+        arms = [networking2019.REED_SOLOMON, networking2019.OFF][: 1 + also_off]
+        variants = [networking2019.variant_with(campaign, arm) for arm in arms]
+        timed_out = (frame["point"] < points) & frame["variant"].isin(variants)
+        frame["state"] = frame["state"].mask(timed_out, "timeout")
+        for claim, (measured, holds) in zip(
+            judged(frame, campaign), [small, small, small, large], strict=False
+        ):
+            assert claim.measured.startswith(measured), (also_off, points)
+            assert f"median of {POINTS - points * also_off} ratios" in claim.measured, (also_off, points)
+            assert claim.holds is holds, (also_off, points)
 
 
 def test_a_point_has_the_median_that_fewer_timeouts_than_half_cannot_move(made: Made) -> None:
@@ -336,24 +333,22 @@ def fairness(beside_notify: float, beside_mask: float) -> Dct:
     return dct_s
 
 
-@pytest.mark.parametrize(
-    ("dct_s", "holds"),
-    [
-        (fairness(1.01, 1.3), [True, True]),
-        (fairness(1.2, 1.3), [False, True]),
-        (fairness(0.8, 0.9), [False, False]),
-    ],
-)
-def test_fairness_is_judged_by_what_a_download_without_fec_meets(
-    made: Made, dct_s: Dct, holds: list[bool]
-) -> None:
-    frame, campaign = made("networking2019-fairness", dct_s, points=1, repetitions=8)
-    frame = frame.assign(**{"competition.foreground_mbps": 1.0, "competition.background_mbps": 3.0})
-    assert [claim.holds for claim in judged(frame, campaign)] == holds
-    assert "judged here: 0.95 to 1.05" in judged(frame, campaign)[0].paper
-    labels = networking2019.fig9_fairness(frame, campaign).axes[0].get_xticklabels()
-    assert len(labels) == 3
-    assert all("25%" in label.get_text() for label in labels)
+FAIRNESS: list[tuple[Dct, list[bool]]] = [
+    (fairness(1.01, 1.3), [True, True]),
+    (fairness(1.2, 1.3), [False, True]),
+    (fairness(0.8, 0.9), [False, False]),
+]
+
+
+def test_fairness_is_judged_by_what_a_download_without_fec_meets(made: Made) -> None:
+    for dct_s, holds in FAIRNESS:
+        frame, campaign = made("networking2019-fairness", dct_s, points=1, repetitions=8)
+        frame = frame.assign(**{"competition.foreground_mbps": 1.0, "competition.background_mbps": 3.0})
+        assert [claim.holds for claim in judged(frame, campaign)] == holds
+        assert "judged here: 0.95 to 1.05" in judged(frame, campaign)[0].paper
+        labels = networking2019.fig9_fairness(frame, campaign).axes[0].get_xticklabels()
+        assert len(labels) == 3
+        assert all("25%" in label.get_text() for label in labels)
 
 
 def test_fairness_is_judged_at_each_queue(made: Made) -> None:
@@ -414,15 +409,15 @@ def test_how_far_ratios_under_bursts_reach_is_said(made: Made) -> None:
     assert said.startswith(f"{small_sizes * POINTS // 2} of {(small_sizes + 1) * POINTS} ratios are above 3;")
 
 
-@pytest.mark.parametrize("name", ["da2gc", "uniform", "noloss", "fairness", "ge"])
-def test_a_campaign_without_ok_trials_says_what_it_lacks(made: Made, name: str) -> None:
-    frame, campaign = made(f"networking2019-{name}", lambda *_: 1.0, points=1, state="timeout")
-    for figure in figures_of(campaign):
-        with pytest.raises(NothingToDraw, match=r"ok"):
-            figure.draw(frame, campaign)
-        claims = figure.claims(frame, campaign)
-        assert claims, "a claim that cannot be judged is listed all the same"
-        assert holding(claims) == {None}
+def test_a_campaign_without_ok_trials_says_what_it_lacks(made: Made) -> None:
+    for name in ("da2gc", "uniform", "noloss", "fairness", "ge"):
+        frame, campaign = made(f"networking2019-{name}", lambda *_: 1.0, points=1, state="timeout")
+        for figure in figures_of(campaign):
+            with pytest.raises(NothingToDraw, match=r"ok"):
+                figure.draw(frame, campaign)
+            claims = figure.claims(frame, campaign)
+            assert claims, "a claim that cannot be judged is listed all the same"
+            assert holding(claims) == {None}, figure.number
 
 
 def test_a_design_of_ones_own_that_is_named_as_the_papers_has_no_claims(made: Made) -> None:
@@ -453,9 +448,8 @@ def test_points_at_which_code_rates_harm_alike_are_told(made: Made) -> None:
     assert all(claim.measured.endswith(f"; equal at {POINTS}") for claim in of_rates)
 
 
-@pytest.mark.parametrize(
-    "name", [f"networking2019-{rest}" for rest in ("da2gc-more", "mss-more", "uniform-as-2018")]
-)
-def test_sizes_that_a_design_lacks_have_no_claims(made: Made, name: str) -> None:
-    claims = judged(*made(name, lambda *_: 1.0))
-    assert {size for claim in claims for size in re.findall(r"\d+ [kM]B", claim.text)} == {"10 kB", "50 kB"}
+def test_sizes_that_a_design_lacks_have_no_claims(made: Made) -> None:
+    for rest in ("da2gc-more", "mss-more", "uniform-as-2018"):
+        claims = judged(*made(f"networking2019-{rest}", lambda *_: 1.0))
+        sizes = {size for claim in claims for size in re.findall(r"\d+ [kM]B", claim.text)}
+        assert sizes == {"10 kB", "50 kB"}, rest

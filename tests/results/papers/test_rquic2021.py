@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -147,16 +146,16 @@ def test_an_overhead_is_that_of_ok_trials_with_fec_within_its_interval() -> None
         assert row.mean == pytest.approx(overhead(row.network, row.loss), rel=0.01)
 
 
-@pytest.mark.parametrize(("workload", "numbers"), [("download", ("5", "6")), ("page", ("7", "9"))])
-def test_every_claim_holds_where_the_world_is_as_the_paper_says(
-    workload: str, numbers: tuple[str, str]
-) -> None:
-    design = "rquic2021-bulk" if workload == "download" else "rquic2021-page"
-    planted = plant(design, workload=workload, rate=rate if workload == "download" else page_rate)
-    for number in numbers:
-        found = claims(planted, number)
-        assert len(found) >= 3
-        assert {text: claim.measured for text, claim in found.items() if claim.holds is not True} == {}
+def test_every_claim_holds_where_the_world_is_as_the_paper_says() -> None:
+    for workload, numbers in (("download", ("5", "6")), ("page", ("7", "9"))):
+        design = "rquic2021-bulk" if workload == "download" else "rquic2021-page"
+        planted = plant(design, workload=workload, rate=rate if workload == "download" else page_rate)
+        for number in numbers:
+            found = claims(planted, number)
+            assert len(found) >= 3, workload
+            assert {text: claim.measured for text, claim in found.items() if claim.holds is not True} == {}, (
+                workload
+            )
 
 
 def page_rate(network: str, loss: float) -> float:
@@ -187,22 +186,20 @@ def test_a_claim_fails_where_its_contrary_was_planted() -> None:
         assert claims(plant(**planted, **of_pages), number)[text].holds is False
 
 
-@pytest.mark.parametrize(("loss", "holds"), [(0.01, True), (0.02, False), (0.05, False)])
-def test_the_bounds_of_bulk_transfers_begin_at_two_percent_of_losses(loss: float, holds: bool) -> None:
-    found = claims(plant(rate=lambda _, at: 0.9 if at == loss else 0.3), "6")
-    assert found["ξ over cellular from 2 % loss on"].holds is holds
+def test_the_bounds_of_bulk_transfers_begin_at_two_percent_of_losses() -> None:
+    for loss, holds in ((0.01, True), (0.02, False), (0.05, False)):
+        found = claims(plant(rate=lambda _, at, loss=loss: 0.9 if at == loss else 0.3), "6")
+        assert found["ξ over cellular from 2 % loss on"].holds is holds, loss
 
 
-@pytest.mark.parametrize(("spread", "holds"), [(0.001, True), (0.3, None)])
-def test_pages_gain_as_in_the_paper_only_if_the_whole_interval_says_so(
-    spread: float, holds: bool | None
-) -> None:
+def test_pages_gain_as_in_the_paper_only_if_the_whole_interval_says_so() -> None:
     """The mean is the paper's in both cases."""
-    frame, campaign = plant("rquic2021-page", workload="page", rate=always(0.45))
-    of_fec = frame["variant"] == XOR
-    by = 1 + spread * (frame["repetition"] % 2 * 2 - 1)
-    frame["client.dct_s"] = frame["client.dct_s"].mask(of_fec, frame["client.dct_s"] * by)
-    assert claims((frame, campaign), "9")["ξ of pages at 5 % loss"].holds is holds
+    for spread, holds in ((0.001, True), (0.3, None)):
+        frame, campaign = plant("rquic2021-page", workload="page", rate=always(0.45))
+        of_fec = frame["variant"] == XOR
+        by = 1 + spread * (frame["repetition"] % 2 * 2 - 1)
+        frame["client.dct_s"] = frame["client.dct_s"].mask(of_fec, frame["client.dct_s"] * by)
+        assert claims((frame, campaign), "9")["ξ of pages at 5 % loss"].holds is holds, spread
 
 
 def timed_out(planted: Planted, variants: set[str], repetitions: int, points: range = range(99)) -> Planted:
@@ -215,13 +212,13 @@ def timed_out(planted: Planted, variants: set[str], repetitions: int, points: ra
     return frame, campaign
 
 
-@pytest.mark.parametrize(("repetitions", "holds"), [(1, True), (3, False)])
-def test_a_box_whose_upper_quartile_is_a_timeout_is_higher_than_any(repetitions: int, holds: bool) -> None:
+def test_a_box_whose_upper_quartile_is_a_timeout_is_higher_than_any() -> None:
     """Of eight repetitions, one that timed out leaves the upper quartile a number."""
-    planted = plant("rquic2021-page", workload="page", rate=always(0.2))
-    claim = claims(timed_out(planted, {XOR}, repetitions), "7")[SCATTER]
-    assert claim.holds is holds
-    assert "of 12 (" in claim.measured
+    for repetitions, holds in ((1, True), (3, False)):
+        planted = plant("rquic2021-page", workload="page", rate=always(0.2))
+        claim = claims(timed_out(planted, {XOR}, repetitions), "7")[SCATTER]
+        assert claim.holds is holds, repetitions
+        assert "of 12 (" in claim.measured, repetitions
 
 
 def test_points_at_which_the_boxes_of_both_end_in_timeouts_are_unknown() -> None:
@@ -246,12 +243,12 @@ def test_losses_that_quic_declared_and_packets_recovered_late_are_told_by_networ
     assert "Wi-Fi 50 and 20, cellular 50 and 20, satellite 50 and 20" in " ".join(said)
 
 
-@pytest.mark.parametrize(("size_bytes", "told"), [(20 * 2**20, False), (2**20, True)])
-def test_transfers_of_another_size_than_the_papers_are_named(size_bytes: int, told: bool) -> None:
-    point: dict[str, Value] = {"loss.p": 0.01, "network": "Wi-Fi", "workload.size_bytes": size_bytes}
-    frame, campaign = plant(points=[point])
-    said = " ".join(figure(campaign, "5").differences(frame, campaign))
-    assert ("Wi-Fi 1 MiB for 20" in said) is told
+def test_transfers_of_another_size_than_the_papers_are_named() -> None:
+    for size_bytes, told in ((20 * 2**20, False), (2**20, True)):
+        point: dict[str, Value] = {"loss.p": 0.01, "network": "Wi-Fi", "workload.size_bytes": size_bytes}
+        frame, campaign = plant(points=[point])
+        said = " ".join(figure(campaign, "5").differences(frame, campaign))
+        assert ("Wi-Fi 1 MiB for 20" in said) is told, size_bytes
 
 
 def test_too_few_repetitions_decide_nothing_about_completion_rates() -> None:
@@ -317,30 +314,30 @@ def test_a_best_buffer_timeout_elsewhere_than_in_the_paper_is_said() -> None:
         assert claim.holds is False, text
 
 
-@pytest.mark.parametrize(
-    ("design", "workload", "points"),
-    [
-        ("rquic2021-bulk", "download", None),
-        ("rquic2021-page", "page", None),
-        ("rquic2021-bto", "page", timeouts()),
-    ],
-)
+DRAWN: list[tuple[str, str, list[dict[str, Value]] | None]] = [
+    ("rquic2021-bulk", "download", None),
+    ("rquic2021-page", "page", None),
+    ("rquic2021-bto", "page", timeouts()),
+]
+
+
 def test_figures_have_a_panel_a_network_and_the_colours_of_all_figures_and_are_the_same_each_time(
-    tmp_path: Path, design: str, workload: str, points: list[dict[str, Value]] | None
+    tmp_path: Path,
 ) -> None:
-    frame, campaign = plant(design, workload=workload, points=points)
-    color = looks(campaign)[XOR].color
-    drawable = [each for each in papers.figures_of(campaign) if not each.number.endswith("13")]
-    assert drawable
-    for each in drawable:
-        drawn = each.draw(frame, campaign)
-        assert {axes.get_title("left") for axes in drawn.axes} >= set(RTT_MS)
-        colors = [patch.get_facecolor()[:3] for axes in drawn.axes for patch in axes.patches]
-        colors += [line.get_color() for axes in drawn.axes for line in axes.lines]
-        assert color in colors
-        once = image(drawn, tmp_path / "once.png")
-        assert image(each.draw(frame, campaign), tmp_path / "again.png") == once
-        assert each.differences(frame, campaign)
+    for design, workload, points in DRAWN:
+        frame, campaign = plant(design, workload=workload, points=points)
+        color = looks(campaign)[XOR].color
+        drawable = [each for each in papers.figures_of(campaign) if not each.number.endswith("13")]
+        assert drawable, design
+        for each in drawable:
+            drawn = each.draw(frame, campaign)
+            assert {axes.get_title("left") for axes in drawn.axes} >= set(RTT_MS), (design, each.number)
+            colors = [patch.get_facecolor()[:3] for axes in drawn.axes for patch in axes.patches]
+            colors += [line.get_color() for axes in drawn.axes for line in axes.lines]
+            assert color in colors, (design, each.number)
+            once = image(drawn, tmp_path / "once.png")
+            assert image(each.draw(frame, campaign), tmp_path / "again.png") == once, (design, each.number)
+            assert each.differences(frame, campaign), (design, each.number)
 
 
 def test_the_bounds_of_the_paper_are_drawn_where_they_are_claimed() -> None:
@@ -357,36 +354,36 @@ def test_round_trips_are_marked_in_figures_over_buffer_timeouts() -> None:
         assert any(list(line.get_xdata()) == [rtt_ms, rtt_ms] for line in axes.lines)
 
 
-@pytest.mark.parametrize("recovery", ["current", "2020"])
-def test_which_recovery_quic_go_has_is_said(recovery: str) -> None:
-    frame, campaign = plant(repetitions=2)
-    text = f'{campaign.design_text}[constants]\noption.recovery = "{recovery}"\n'
-    said = " ".join(figure(campaign, "5").differences(frame, replace(campaign, design_text=text)))
-    assert ("recovers from losses as in 2020" in said) == (recovery == "2020")
-    assert ("has changed since 2021" in said) == (recovery == "current")
+def test_which_recovery_quic_go_has_is_said() -> None:
+    for recovery in ("current", "2020"):
+        frame, campaign = plant(repetitions=2)
+        text = f'{campaign.design_text}[constants]\noption.recovery = "{recovery}"\n'
+        said = " ".join(figure(campaign, "5").differences(frame, replace(campaign, design_text=text)))
+        assert ("recovers from losses as in 2020" in said) == (recovery == "2020"), recovery
+        assert ("has changed since 2021" in said) == (recovery == "current"), recovery
 
 
-@pytest.mark.parametrize(
-    ("changes", "why"),
-    [
-        (
-            {"variants": [Variant(**(each | {"baseline": False})) for each in VARIANTS]},
-            "No variant .* is a baseline",
-        ),
-        ({"fails": lambda *_: True}, "No (ok )?download"),
-        ({"fails": lambda variant, *_: variant == XOR}, "No (ok )?download"),
-        ({"points": [{"loss.p": 0.01, "network": "Ethernet"}]}, "Wi-Fi, cellular, satellite"),
-    ],
-)
-def test_what_cannot_be_drawn_is_said_in_a_sentence(changes: dict[str, object], why: str) -> None:
-    if "points" in changes:
-        changes["rate"] = changes["overhead"] = always(0.5)
-    frame, campaign = plant(**changes)
-    for each in papers.figures_of(campaign):
-        with pytest.raises(figures.NothingToDraw, match=why):
-            each.draw(frame, campaign)
-        assert each.claims(frame, campaign) == []
-        assert not any("lost" in sentence for sentence in each.differences(frame, campaign))
+NOT_DRAWN: list[tuple[dict[str, object], str]] = [
+    (
+        {"variants": [Variant(**(each | {"baseline": False})) for each in VARIANTS]},
+        "No variant .* is a baseline",
+    ),
+    ({"fails": lambda *_: True}, "No (ok )?download"),
+    ({"fails": lambda variant, *_: variant == XOR}, "No (ok )?download"),
+    ({"points": [{"loss.p": 0.01, "network": "Ethernet"}]}, "Wi-Fi, cellular, satellite"),
+]
+
+
+def test_what_cannot_be_drawn_is_said_in_a_sentence() -> None:
+    for changes, why in NOT_DRAWN:
+        if "points" in changes:
+            changes["rate"] = changes["overhead"] = always(0.5)
+        frame, campaign = plant(**changes)
+        for each in papers.figures_of(campaign):
+            with pytest.raises(figures.NothingToDraw, match=why):
+                each.draw(frame, campaign)
+            assert each.claims(frame, campaign) == [], why
+            assert not any("lost" in sentence for sentence in each.differences(frame, campaign)), why
 
 
 FIGURES: list[tuple[str, list[str]]] = [
@@ -408,13 +405,15 @@ def test_a_campaign_has_the_figures_of_its_design() -> None:
         ]
 
 
-@pytest.mark.parametrize("package", [networking2019, rquic2021])
-def test_each_figure_of_these_papers_is_one_function_with_its_number(package: ModuleType) -> None:
-    for name in package.__all__:
-        if number := re.match(r"fig(\d+)_", name):
-            draw = getattr(package, name)
-            drawn = [each for figures in package.FIGURES.values() for each in figures if each.draw is draw]
-            assert {each.number.rpartition(" ")[2] for each in drawn} == {number[1]}
+def test_each_figure_of_these_papers_is_one_function_with_its_number() -> None:
+    for package in (networking2019, rquic2021):
+        for name in package.__all__:
+            if number := re.match(r"fig(\d+)_", name):
+                draw = getattr(package, name)
+                drawn = [
+                    each for figures in package.FIGURES.values() for each in figures if each.draw is draw
+                ]
+                assert {each.number.rpartition(" ")[2] for each in drawn} == {number[1]}, name
 
 
 def test_a_variant_against_itself_has_no_figure_of_a_paper(

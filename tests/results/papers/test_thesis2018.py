@@ -127,27 +127,25 @@ def made() -> Made:
 DESIGNS = ("thesis2018-ge", "thesis2018-uniform", "thesis2018-delay", "thesis2018-low-desync-short")
 
 
-@pytest.mark.parametrize("name", DESIGNS)
-def test_each_claim_agrees_where_it_is_as_the_thesis_says(made: Made, name: str) -> None:
-    claims = judged(*made(name, as_the_thesis_says))
-    assert claims
-    assert named(claims, but=True) == []
+def test_each_claim_agrees_where_it_is_as_the_thesis_says(made: Made) -> None:
+    for name in DESIGNS:
+        claims = judged(*made(name, as_the_thesis_says))
+        assert claims, name
+        assert named(claims, but=True) == [], name
 
 
-@pytest.mark.parametrize("name", DESIGNS)
-def test_each_claim_differs_where_it_is_the_contrary(made: Made, name: str) -> None:
-    assert named(judged(*made(name, the_contrary)), but=False) == []
+def test_each_claim_differs_where_it_is_the_contrary(made: Made) -> None:
+    for name in DESIGNS:
+        assert named(judged(*made(name, the_contrary)), but=False) == [], name
 
 
-@pytest.mark.parametrize("name", DESIGNS)
-def test_without_trials_that_are_ok_there_is_nothing_to_draw_and_nothing_is_claimed(
-    made: Made, name: str
-) -> None:
-    frame, campaign = made(name, as_the_thesis_says, "failed")
-    for figure in figures_of(campaign):
-        with pytest.raises(NothingToDraw):
-            figure.draw(frame, campaign)
-        assert figure.claims(frame, campaign) == []
+def test_without_trials_that_are_ok_there_is_nothing_to_draw_and_nothing_is_claimed(made: Made) -> None:
+    for name in DESIGNS:
+        frame, campaign = made(name, as_the_thesis_says, "failed")
+        for figure in figures_of(campaign):
+            with pytest.raises(NothingToDraw):
+                figure.draw(frame, campaign)
+            assert figure.claims(frame, campaign) == [], figure.number
 
 
 def test_the_figures_of_both_loss_models_are_those_of_chapter_5(made: Made) -> None:
@@ -179,23 +177,29 @@ def time_out(frame: pd.DataFrame, variant: str, points: range, repetitions: rang
     frame.loc[chosen, [name for name in frame if name.startswith("messages.")]] = math.nan  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(
-    ("metric", "worst"), [("messages.rebuffering_s", math.inf), ("messages.received_bytes", -math.inf)]
-)
+WORST: list[tuple[str, float]] = [
+    ("messages.rebuffering_s", math.inf),
+    ("messages.received_bytes", -math.inf),
+]
+
+
 def test_an_arm_that_timed_out_is_worse_than_any_value_and_which_of_two_is_worse_nobody_can_tell(
-    made: Made, metric: str, worst: float
+    made: Made,
 ) -> None:
-    frame, campaign = made("thesis2018-ge", as_the_thesis_says)
-    time_out(frame, "XOR", range(5, 15))
-    time_out(frame, "RLC", range(10, 20))
-    table = at_points(frame, campaign, metric, [XOR, RLC]).set_index("point")
-    assert (table.loc[5:14, XOR.name] == worst).all() and np.isfinite(table.loc[15:, XOR.name]).all()
-    assert (table.loc[10:19, RLC.name] == worst).all()
-    ratio = ratios(table, metric, XOR, RLC)["ratio"]
-    assert (ratio[5:9] == (math.inf if worst > 0 else 0)).all()
-    assert ratio[10:14].isna().all()
-    assert (ratio[15:19] == (0 if worst > 0 else math.inf)).all()
-    assert np.isfinite(ratio[20:]).all()
+    for metric, worst in WORST:
+        frame, campaign = made("thesis2018-ge", as_the_thesis_says)
+        time_out(frame, "XOR", range(5, 15))
+        time_out(frame, "RLC", range(10, 20))
+        table = at_points(frame, campaign, metric, [XOR, RLC]).set_index("point")
+        assert (table.loc[5:14, XOR.name] == worst).all() and np.isfinite(table.loc[15:, XOR.name]).all(), (
+            metric
+        )
+        assert (table.loc[10:19, RLC.name] == worst).all(), metric
+        ratio = ratios(table, metric, XOR, RLC)["ratio"]
+        assert (ratio[5:9] == (math.inf if worst > 0 else 0)).all(), metric
+        assert ratio[10:14].isna().all(), metric
+        assert (ratio[15:19] == (0 if worst > 0 else math.inf)).all(), metric
+        assert np.isfinite(ratio[20:]).all(), metric
 
 
 def test_a_claim_counts_points_at_which_one_arm_timed_out_and_says_how_many_are_unknown(made: Made) -> None:
@@ -223,16 +227,16 @@ def test_a_difference_between_arms_that_mostly_timed_out_is_left_open(made: Made
     }
 
 
-@pytest.mark.parametrize("name", DESIGNS[:3])
-def test_timeouts_are_beyond_the_ends_of_the_axis_and_the_figure_says_so(made: Made, name: str) -> None:
-    frame, campaign = made(name, as_the_thesis_says)
-    time_out(frame, "(30, 20)", range(5, 10))  # is in each of the figures
-    for figure in figures_of(campaign):
-        drawn = figure.draw(frame, campaign)
-        said = " ".join(text.get_text() for text in drawn.texts)
-        assert "timed out" in " ".join(said.split())
-        lines = [np.asarray(line.get_ydata(), float) for axes in drawn.axes for line in axes.lines]
-        assert all(np.isfinite(line).all() for line in lines)
+def test_timeouts_are_beyond_the_ends_of_the_axis_and_the_figure_says_so(made: Made) -> None:
+    for name in DESIGNS[:3]:
+        frame, campaign = made(name, as_the_thesis_says)
+        time_out(frame, "(30, 20)", range(5, 10))  # is in each of the figures
+        for figure in figures_of(campaign):
+            drawn = figure.draw(frame, campaign)
+            said = " ".join(text.get_text() for text in drawn.texts)
+            assert "timed out" in " ".join(said.split()), figure.number
+            lines = [np.asarray(line.get_ydata(), float) for axes in drawn.axes for line in axes.lines]
+            assert all(np.isfinite(line).all() for line in lines), figure.number
 
 
 def test_a_point_that_was_not_run_is_not_unknown(made: Made) -> None:

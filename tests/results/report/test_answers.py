@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 
-import pytest
-
 from fecbench.results.analysis.intervals import FEWEST
 from fecbench.results.analysis.units import decimals, estimate
 from fecbench.results.report.collecting import collect
@@ -79,12 +77,18 @@ def test_the_box_of_trust_names_whom_failures_are_of_and_what_was_not_run(filled
     assert about["engine"].text.startswith("Emulated")
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "places"),
-    [(0.83, 1.02, 2), (0.998, 1.003, 3), (0.4, 1.9, 1), (1, 20, 0), (1, float("inf"), 2)],
-)
-def test_a_ratio_has_the_digits_that_its_interval_allows(low: float, high: float, places: int) -> None:
-    assert decimals(low, high) == places
+DIGITS: list[tuple[float, float, int]] = [
+    (0.83, 1.02, 2),
+    (0.998, 1.003, 3),
+    (0.4, 1.9, 1),
+    (1, 20, 0),
+    (1, float("inf"), 2),
+]
+
+
+def test_a_ratio_has_the_digits_that_its_interval_allows() -> None:
+    for low, high, places in DIGITS:
+        assert decimals(low, high) == places, (low, high)
 
 
 def test_an_estimate_without_an_interval_is_the_ratio_alone() -> None:
@@ -93,9 +97,9 @@ def test_an_estimate_without_an_interval_is_the_ratio_alone() -> None:
     assert estimate(float("inf"), 1.2, float("inf")) == "∞ [1.20, ∞]"
 
 
-@pytest.mark.parametrize(("model", "is_told"), [("ge-time", True), ("slots", True), ("ge", False)])
-def test_losses_that_are_clocked_by_time_are_told_apart(filled: Filled, model: str, is_told: bool) -> None:
-    database, campaign = filled({TrialKey(OFF, "download-2000", 0, 0): ("ok", 1.0)}, points=POINTS)
-    text = f'{campaign.design_text}\n[constants]\nloss.model = "{model}"\n'
-    document = collect(database, replace(campaign, design_text=text))
-    assert any(each.about == "losses" for each in document.trust) == is_told
+def test_losses_that_are_clocked_by_time_are_told_apart(filled: Filled) -> None:
+    for model, is_told in (("ge-time", True), ("slots", True), ("ge", False)):
+        database, campaign = filled({TrialKey(OFF, "download-2000", 0, 0): ("ok", 1.0)}, points=POINTS)
+        text = f'{campaign.design_text}\n[constants]\nloss.model = "{model}"\n'
+        document = collect(database, replace(campaign, design_text=text))
+        assert any(each.about == "losses" for each in document.trust) == is_told, model

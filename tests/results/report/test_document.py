@@ -51,22 +51,14 @@ def refuse(constant: str) -> NoReturn:
     raise AssertionError(f"{constant} is no JSON")
 
 
-every = pytest.mark.parametrize("campaign", INTERESTING, indirect=True)
-
-
-@every
-def test_a_document_is_json_and_reads_back_to_the_same(database: Database, campaign: CampaignInfo) -> None:
+@pytest.mark.parametrize("campaign", INTERESTING, indirect=True)
+def test_a_document_is_json_that_reads_back_to_the_same_and_makes_the_same_page(
+    database: Database, campaign: CampaignInfo
+) -> None:
     document = collect(database, campaign)
     text = json.dumps(document.as_json())
     json.loads(text, parse_constant=refuse)
     assert Document.model_validate_json(text) == document
-
-
-@every
-def test_a_page_is_made_from_a_document_that_was_read_back(
-    database: Database, campaign: CampaignInfo
-) -> None:
-    document = collect(database, campaign)
     absent = Drawing(sentence="It is not drawn.")
     drawings = Drawings(absent, [], [], [[absent] for _ in document.explained], [])
     read_back = Document.model_validate(document.as_json())

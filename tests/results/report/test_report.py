@@ -87,10 +87,11 @@ def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def test_a_report_is_one_page_that_needs_nothing_else_and_figures_as_png_svg_and_pdf(
+def test_a_report_is_one_page_that_needs_nothing_else_with_figures_and_the_same_bytes_each_time(
     filled: Filled, tmp_path: Path
 ) -> None:
-    paths = report(*filled(ALL_OK), tmp_path / "new" / "folder")
+    database, campaign = filled(ALL_OK)
+    paths = report(database, campaign, tmp_path / "new" / "folder")
     assert sorted(path.name for path in paths.html.parent.iterdir()) == sorted(p.name for p in files(paths))
     of_kind = {".png": paths.pngs, ".svg": paths.svgs, ".pdf": paths.pdfs}
     first = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
@@ -104,10 +105,6 @@ def test_a_report_is_one_page_that_needs_nothing_else_and_figures_as_png_svg_and
     assert all(address.startswith(("data:", "#")) for address in page.addresses)
     assert "Too few points for a rule: 2, and 30 are needed." in page.text
 
-
-def test_the_same_database_gives_the_same_bytes(filled: Filled, tmp_path: Path) -> None:
-    database, campaign = filled(ALL_OK)
-    first = digests(report(database, campaign, tmp_path))
     again = (
         "import sys; from fecbench.results.store.database import Database\n"
         "from fecbench.results.report.report import report\n"
@@ -117,7 +114,7 @@ def test_the_same_database_gives_the_same_bytes(filled: Filled, tmp_path: Path) 
     environment = os.environ | {"PYTHONHASHSEED": "1"}  # ours is random
     command = [sys.executable, "-c", again, database.address, str(folder)]
     subprocess.run(command, env=environment, cwd=ROOT, check=True)
-    assert {path.name: sha256(path) for path in folder.iterdir()} == first
+    assert {path.name: sha256(path) for path in folder.iterdir()} == digests(paths)
 
 
 WORSE = "that counts as worse than any value; which of two is worse, nobody can tell."
@@ -334,48 +331,43 @@ def test_a_page_says_of_how_many_trials_the_lateness_is_not_known(
     assert unknown in page.text
 
 
+NOT_DRAWN: list[tuple[Any, dict[str, Any], list[str]]] = [
+    ({}, {}, ["No trial is ok, so", "0 of 8000 planned trials are ok (not ok: 0, not run: 8000)."]),
+    (
+        dict.fromkeys(KEYS, ("failed", 1.0)),
+        {"repetitions": 3},
+        ["No trial is ok, so", "(not ok: 24, not run: 0)"],
+    ),
+    (
+        {key: ("ok" if key.variant == OFF else "invalid", 1.0) for key in KEYS},
+        {},
+        ["No repetition is ok, with a DCT above 0 s, for a variant and for its baseline"],
+    ),
+    (
+        {key: ("ok", 1.0) for key in KEYS if key.variant == OFF},
+        {"variants": [Variant(label=OFF, implementation="rquic", options={}, baseline=True)]},
+        ["This design has one variant only", "No variant could be compared with a baseline."],
+    ),
+    (ALL_OK, {"variants": "without baseline"}, ["No variant of this design is a baseline"]),
+    ({}, {"points": [{}]}, ["This design varies no factor"]),
+]
+
+
 @pytest.mark.usefixtures("unrendered")
-@pytest.mark.parametrize(
-    ("outcomes", "changes", "sentences"),
-    [
-        ({}, {}, ["No trial is ok, so", "0 of 8000 planned trials are ok (not ok: 0, not run: 8000)."]),
-        (
-            dict.fromkeys(KEYS, ("failed", 1.0)),
-            {"repetitions": 3},
-            ["No trial is ok, so", "(not ok: 24, not run: 0)"],
-        ),
-        (
-            {key: ("ok" if key.variant == OFF else "invalid", 1.0) for key in KEYS},
-            {},
-            ["No repetition is ok, with a DCT above 0 s, for a variant and for its baseline"],
-        ),
-        (
-            {key: ("ok", 1.0) for key in KEYS if key.variant == OFF},
-            {"variants": [Variant(label=OFF, implementation="rquic", options={}, baseline=True)]},
-            ["This design has one variant only", "No variant could be compared with a baseline."],
-        ),
-        (ALL_OK, {"variants": "without baseline"}, ["No variant of this design is a baseline"]),
-        ({}, {"points": [{}]}, ["This design varies no factor"]),
-    ],
-)
 def test_what_cannot_be_drawn_is_said_in_a_sentence(
-    filled: Filled,
-    variants_without_baseline: list[Variant],
-    tmp_path: Path,
-    outcomes: Any,
-    changes: dict[str, Any],
-    sentences: list[str],
+    filled: Filled, variants_without_baseline: list[Variant], tmp_path: Path
 ) -> None:
-    if changes.get("variants") == "without baseline":
-        changes = {"variants": variants_without_baseline}
-    stale = tmp_path / "ratio.png"
-    stale.write_bytes(b"of an earlier report")
-    paths = report(*filled(outcomes, **changes), tmp_path)
-    page = Page(paths.html)
-    for sentence in sentences:
-        assert sentence in page.text
-    assert page.tags.count("img") == len(paths.pngs) == len(paths.svgs) == len(paths.pdfs) < 3
-    assert not stale.exists()
+    for outcomes, changes, sentences in NOT_DRAWN:
+        if changes.get("variants") == "without baseline":
+            changes = {"variants": variants_without_baseline}
+        stale = tmp_path / "ratio.png"
+        stale.write_bytes(b"of an earlier report")
+        paths = report(*filled(outcomes, **changes), tmp_path)
+        page = Page(paths.html)
+        for sentence in sentences:
+            assert sentence in page.text, sentences
+        assert page.tags.count("img") == len(paths.pngs) == len(paths.svgs) == len(paths.pdfs) < 3, sentences
+        assert not stale.exists(), sentences
 
 
 @pytest.mark.usefixtures("unrendered")
@@ -395,18 +387,16 @@ def test_a_folder_that_cannot_be_written_is_refused(filled: Filled, tmp_path: Pa
         assert "\n" not in str(refusal.value)
 
 
-@pytest.mark.parametrize("factors", [1, 2, 5])
-def test_points_are_drawn_for_any_number_of_factors_choices_included(
-    filled: Filled, tmp_path: Path, factors: int
-) -> None:
-    points = [
-        {"loss.model": model} | {f"factor_{n}_ms": float(n + i) for n in range(factors - 1)}
-        for i, model in enumerate(["uniform", "ge", "ge"])
-    ]
-    _, campaign = filled({}, points=points)
-    figure = figures.points(campaign)
-    assert len(figure.axes) == max(1, factors * (factors - 1) // 2)
-    figures.save(figure, tmp_path / "points.png")
+def test_points_are_drawn_for_any_number_of_factors_choices_included(filled: Filled, tmp_path: Path) -> None:
+    for factors in (1, 2, 5):
+        points = [
+            {"loss.model": model} | {f"factor_{n}_ms": float(n + i) for n in range(factors - 1)}
+            for i, model in enumerate(["uniform", "ge", "ge"])
+        ]
+        _, campaign = filled({}, points=points)
+        figure = figures.points(campaign)
+        assert len(figure.axes) == max(1, factors * (factors - 1) // 2), factors
+        figures.save(figure, tmp_path / "points.png")
 
 
 def test_workloads_that_differ_in_more_than_size_are_named_by_their_label(filled: Filled) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,6 +22,7 @@ from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.style import looks, ratio_ticks
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, TrialKey, Variant
+from tests.results.conftest import create_campaign, make_record
 
 Filled = Callable[..., tuple[Database, CampaignInfo]]
 
@@ -34,8 +34,8 @@ VARIANTS = [
 POINTS = 40
 
 
-@pytest.fixture
-def measured(filled: Filled) -> tuple[pd.DataFrame, CampaignInfo]:
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[pd.DataFrame, CampaignInfo]:
     """40 points, with XOR at the first 30 of them only."""
     random = np.random.default_rng(1)
     points = [
@@ -46,13 +46,15 @@ def measured(filled: Filled) -> tuple[pd.DataFrame, CampaignInfo]:
         }
         for _ in range(POINTS)
     ]
-    outcomes = {
-        TrialKey(variant, workload, point, 0): ("ok", float(random.lognormal(0, 0.3)))
-        for variant, workload, point in product((OFF, XOR, RLC), (SMALL, LARGE), range(POINTS))
-        if variant != XOR or point < 30
-    }
-    database, campaign = filled(outcomes, points=points, variants=VARIANTS, repetitions=1)
-    return ratio_figures.table(frames.trials(database, campaign), campaign), campaign
+    file = tmp_path_factory.mktemp("measured") / "campaigns.sqlite"
+    with Database.open(str(file), create=True) as database:
+        campaign = create_campaign(database, points=points, variants=VARIANTS, repetitions=1)
+        for variant, workload, point in product((OFF, XOR, RLC), (SMALL, LARGE), range(POINTS)):
+            if variant != XOR or point < 30:
+                measured = {"client": {"dct_s": float(random.lognormal(0, 0.3))}}
+                key = TrialKey(variant, workload, point, 0)
+                database.record(campaign.id, make_record(key=key, metrics=measured))
+        return ratio_figures.table(frames.trials(database, campaign), campaign), campaign
 
 
 def dots(figure: Figure) -> list[PathCollection]:
@@ -76,19 +78,19 @@ def test_a_bar_ends_at_the_median_over_points_and_its_line_is_the_interval(
     np.testing.assert_allclose(drawn, expected)
 
 
-@pytest.mark.parametrize(
-    ("points", "said"),
-    [
-        (FEWEST, "line: its 95 % interval"),
-        (FEWEST - 1, f"no interval of fewer than {FEWEST} points"),
-    ],
-)
-def test_bars_say_whether_they_have_an_interval(
-    measured: tuple[pd.DataFrame, CampaignInfo], points: int, said: str
-) -> None:
-    ratios, campaign = measured
-    figure = ratio_figures.bars(ratios[ratios["point"] < points], campaign)
-    assert " ".join(figure.texts[-1].get_text().split()).endswith(f"bar: median over points; {said}")
+INTERVALS: list[tuple[int, str]] = [
+    (FEWEST, "line: its 95 % interval"),
+    (FEWEST - 1, f"no interval of fewer than {FEWEST} points"),
+]
+
+
+def test_bars_say_whether_they_have_an_interval(measured: tuple[pd.DataFrame, CampaignInfo]) -> None:
+    for points, said in INTERVALS:
+        ratios, campaign = measured
+        figure = ratio_figures.bars(ratios[ratios["point"] < points], campaign)
+        assert " ".join(figure.texts[-1].get_text().split()).endswith(f"bar: median over points; {said}"), (
+            points
+        )
 
 
 def test_each_curve_of_ratios_has_a_panel_with_its_band_from_end_to_end(
@@ -133,19 +135,20 @@ def test_every_ratio_of_a_workload_is_drawn_over_every_factor(
         np.testing.assert_allclose(sorted(y for each in drawn for _, y in each.get_offsets()), expected)
 
 
-@pytest.mark.parametrize("factors", [("bandwidth_mbps", "loss.p"), ("loss.p", "queue"), None])
-def test_the_cells_of_a_map_hold_every_point_once(
-    measured: tuple[pd.DataFrame, CampaignInfo], factors: Any
-) -> None:
-    ratios, campaign = measured
-    *panels, _ = ratio_figures.heat_map(ratios, campaign, XOR, factors).axes
-    assert len(panels) == 2
-    for axes, workload in zip(panels, (LARGE, SMALL), strict=True):
-        said = [text.get_text().split("\n") for text in axes.texts]
-        assert sum(int(count.strip("()")) for _, count in said) == 30
-        some = ratios[(ratios["variant"] == XOR) & (ratios["workload"] == workload)]["ratio"]
-        assert all(some.min() - 0.01 <= float(median) <= some.max() + 0.01 for median, _ in said)
-        assert len(said) > 3
+def test_the_cells_of_a_map_hold_every_point_once(measured: tuple[pd.DataFrame, CampaignInfo]) -> None:
+    for factors in (("bandwidth_mbps", "loss.p"), ("loss.p", "queue"), None):
+        ratios, campaign = measured
+        *panels, _ = ratio_figures.heat_map(ratios, campaign, XOR, factors).axes
+        assert len(panels) == 2, factors
+        for axes, workload in zip(panels, (LARGE, SMALL), strict=True):
+            said = [text.get_text().split("\n") for text in axes.texts]
+            assert sum(int(count.strip("()")) for _, count in said) == 30, (factors, workload)
+            some = ratios[(ratios["variant"] == XOR) & (ratios["workload"] == workload)]["ratio"]
+            assert all(some.min() - 0.01 <= float(median) <= some.max() + 0.01 for median, _ in said), (
+                factors,
+                workload,
+            )
+            assert len(said) > 3, (factors, workload)
 
 
 def test_a_cell_between_two_ticks_holds_the_points_between_these_values() -> None:

@@ -44,50 +44,50 @@ def text_of(page: Path) -> str:
     return " ".join(html.unescape(re.sub("<[^>]+>", " ", source)).split())
 
 
+BY_METRIC: list[tuple[str, str, list[str]]] = [
+    (
+        LESS,
+        "server-spurious-losses",
+        [
+            f"{XOR} against {OFF}, 10 kB: better at 0 of 2 points",
+            "median ratio of the number of packets declared lost that were not (server) 2.00",
+            "is below 1 by more than the margin",
+            "where a curve is left of the line at 1, the variant is better",
+            "Number of packets declared lost that were not of every trial whose group is whole",
+        ],
+    ),
+    (
+        MORE,
+        "competition-foreground-mbps",
+        [
+            f"{XOR} against {OFF}, 10 kB: better at 2 of 2 points",
+            "median ratio of the rate of the foreground 2.00",
+            "is above 1 by more than the margin",
+            "where a curve is right of the line at 1, the variant is better",
+            "above 1, the variant is better",
+        ],
+    ),
+    (
+        NEITHER,
+        "server-packets-sent",
+        [
+            f"{XOR} against {OFF}, 10 kB: lower at 0 of 2 points",
+            "A trial that failed or timed out counts as higher than any that is ok",
+        ],
+    ),
+]
+
+
 @pytest.mark.usefixtures("unrendered")
-@pytest.mark.parametrize(
-    ("metric", "stem", "phrases"),
-    [
-        (
-            LESS,
-            "server-spurious-losses",
-            [
-                f"{XOR} against {OFF}, 10 kB: better at 0 of 2 points",
-                "median ratio of the number of packets declared lost that were not (server) 2.00",
-                "is below 1 by more than the margin",
-                "where a curve is left of the line at 1, the variant is better",
-                "Number of packets declared lost that were not of every trial whose group is whole",
-            ],
-        ),
-        (
-            MORE,
-            "competition-foreground-mbps",
-            [
-                f"{XOR} against {OFF}, 10 kB: better at 2 of 2 points",
-                "median ratio of the rate of the foreground 2.00",
-                "is above 1 by more than the margin",
-                "where a curve is right of the line at 1, the variant is better",
-                "above 1, the variant is better",
-            ],
-        ),
-        (
-            NEITHER,
-            "server-packets-sent",
-            [
-                f"{XOR} against {OFF}, 10 kB: lower at 0 of 2 points",
-                "A trial that failed or timed out counts as higher than any that is ok",
-            ],
-        ),
-    ],
-)
 def test_a_report_by_another_metric_speaks_of_that_one(
-    database: Database, campaign: CampaignInfo, tmp_path: Path, metric: str, stem: str, phrases: list[str]
+    database: Database, campaign: CampaignInfo, tmp_path: Path
 ) -> None:
-    paths = report(database, campaign, tmp_path, metric)
-    assert {"ratio", "bars", stem} <= {path.stem for path in paths.pngs}
-    text = text_of(paths.html)
-    assert [phrase for phrase in phrases if phrase not in text] == []
-    assert "DCT" not in text
+    for metric, stem, phrases in BY_METRIC:
+        paths = report(database, campaign, tmp_path, metric)
+        assert {"ratio", "bars", stem} <= {path.stem for path in paths.pngs}, metric
+        text = text_of(paths.html)
+        assert [phrase for phrase in phrases if phrase not in text] == [], metric
+        assert "DCT" not in text, metric
 
 
 @pytest.mark.usefixtures("unrendered")

@@ -9,6 +9,7 @@ import pytest
 
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, Group, NewStart, Start
+from tests.results.store.together import run_together
 from tests.support.campaigns import new_campaign
 
 GROUPS = [Group("download-10000", point, repetition) for point in range(2) for repetition in range(10)]
@@ -96,7 +97,7 @@ def test_of_many_that_claim_all_groups_at_once_each_group_has_one(
             barrier.wait()
             held[start.id] = [g for g in GROUPS if own.claim(campaign.id, start.id, g) == start.id]
 
-    run_together(claim_all, 6)
+    run_together([claim_all] * 6)
     assert sorted(group for groups in held.values() for group in groups) == GROUPS
     owners = {group: claimant.start_id for group, claimant in database.claims(campaign.id).items()}
     assert owners == {group: start for start, groups in held.items() for group in groups}
@@ -118,7 +119,7 @@ def test_a_group_that_is_claimed_and_given_up_all_the_time_is_held_by_one_at_a_t
                     holders.remove(start.id)
                     own.give_up(campaign.id, start.id, GROUPS[:1])
 
-    run_together(take_turns, 4)
+    run_together([take_turns] * 4)
     assert set(most) == {1}
 
 
@@ -132,17 +133,9 @@ def test_of_those_that_begin_one_campaign_at_once_one_stores_it_with_its_start(d
             barrier.wait()
             begun.append(own.begin(new, NewStart(host="ada", provenance={"cores": 1}, holder={"process": 1})))
 
-    run_together(begin, 6)
+    run_together([begin] * 6)
     (start,) = (start for start in begun if start is not None)
     (campaign,) = database.campaigns()
     assert (campaign.name, campaign.kind) == ("one", "against-itself")
     assert database.starts(campaign.id) == [start]
     assert start.holder == {"process": 1}
-
-
-def run_together(action: Callable[[], None], times: int) -> None:
-    threads = [threading.Thread(target=action) for _ in range(times)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()

@@ -30,6 +30,7 @@ from fecbench.results.store.records import (
 )
 from fecbench.results.store.rows import digest_of
 from tests.results.conftest import create_campaign
+from tests.results.store.together import run_together
 
 Make = Callable[..., TrialRecord]
 
@@ -418,14 +419,6 @@ def test_a_workload_that_names_no_metric_compares_the_completion_time(
     ]
     campaign = new_campaign(database, workloads=workloads)
     assert [workload["metric"] for workload in campaign.workloads] == ["client.dct_s", "client.latency_p99_s"]
-
-
-def run_together(actions: list[Callable[[], None]]) -> None:
-    threads = [threading.Thread(target=action) for action in actions]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
 
 
 def test_sqlite_leaves_one_file_and_nothing_beside_it(

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -63,69 +64,65 @@ def test_a_file_that_is_no_database_is_refused_and_left_as_it_was(tmp_path: Path
             assert file.read_text() == text
 
 
-@pytest.mark.parametrize("create", [False, True])
-def test_a_truncated_database_is_refused(
-    tmp_path: Path, new_campaign: NewCampaign, make: Make, create: bool
-) -> None:
+def test_a_truncated_database_is_refused(tmp_path: Path, new_campaign: NewCampaign, make: Make) -> None:
     file = tmp_path / "x.sqlite"
     with Database.open(str(file), create=True) as database:
         database.record(new_campaign(database).id, make(0))
     whole = file.read_bytes()
-    for size in (len(whole) - 4096, len(whole) // 2, 1000, 99, 17):
+    for size, create in itertools.product((len(whole) - 4096, len(whole) // 2, 1000, 99, 17), (False, True)):
         file.write_bytes(whole[:size])
         assert "is damaged" in (message := refusal(file, create=create)) or "is not an SQLite" in message
 
 
-@pytest.mark.parametrize("create", [False, True])
-def test_a_database_of_another_program_is_refused_and_left_as_it_was(tmp_path: Path, create: bool) -> None:
+def test_a_database_of_another_program_is_refused_and_left_as_it_was(tmp_path: Path) -> None:
     file = tmp_path / "x.sqlite"
     with sqlite3.connect(file) as connection:
         connection.execute("CREATE TABLE bookmarks (url TEXT)")
     connection.close()
     before = file.read_bytes()
-    assert "database of another program" in refusal(file, create=create)
-    assert file.read_bytes() == before
+    for create in (False, True):
+        assert "database of another program" in refusal(file, create=create)
+        assert file.read_bytes() == before
 
 
-@pytest.mark.parametrize("create", [False, True])
-@pytest.mark.parametrize("version", [schema.VERSION - 1, schema.VERSION + 1])
-def test_another_schema_version_is_refused(sqlite: str, version: int, create: bool) -> None:
+def test_another_schema_version_is_refused(sqlite: str) -> None:
     Database.open(sqlite, create=True).close()
-    with sqlite3.connect(sqlite) as connection:
-        connection.execute(f"PRAGMA user_version = {version}")
-    connection.close()
-    said = refusal(sqlite, create=create)
-    assert f"has schema version {version}, this fecbench reads version" in said
-    assert f"git log -S 'VERSION = {version}' -- results/store/schema.py" in said
+    for version, create in itertools.product((schema.VERSION - 1, schema.VERSION + 1), (False, True)):
+        with closing(sqlite3.connect(sqlite)) as connection:
+            connection.execute(f"PRAGMA user_version = {version}")
+        said = refusal(sqlite, create=create)
+        assert f"has schema version {version}, this fecbench reads version" in said
+        assert f"git log -S 'VERSION = {version}' -- results/store/schema.py" in said
 
 
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
-        ("UPDATE campaigns SET title = 'x'", True),
-        ("ALTER TABLE campaigns DROP COLUMN title", True),
-        ("ALTER TABLE campaigns RENAME COLUMN provenance TO origin", False),
-        ("UPDATE campaigns SET provenance = 'no JSON'", False),
-        ("UPDATE campaigns SET provenance = '[1]'", False),
-        ("""UPDATE campaigns SET provenance = '{"revision": {"commit": null}}'""", False),
-        ("""UPDATE campaigns SET provenance = '{"revision": {"commit": "x; rm -r ."}}'""", False),
-        ("DROP TABLE campaigns", False),
-    ],
-)
+NAMED: list[tuple[str, bool]] = [
+    ("UPDATE campaigns SET title = 'x'", True),
+    ("ALTER TABLE campaigns DROP COLUMN title", True),
+    ("ALTER TABLE campaigns RENAME COLUMN provenance TO origin", False),
+    ("UPDATE campaigns SET provenance = 'no JSON'", False),
+    ("UPDATE campaigns SET provenance = '[1]'", False),
+    ("""UPDATE campaigns SET provenance = '{"revision": {"commit": null}}'""", False),
+    ("""UPDATE campaigns SET provenance = '{"revision": {"commit": "x; rm -r ."}}'""", False),
+    ("DROP TABLE campaigns", False),
+]
+
+
 def test_another_schema_version_is_refused_with_the_revision_that_wrote_it_where_it_can_be_read(
-    sqlite: str, new_campaign: NewCampaign, change: str, named: bool
+    sqlite: str, new_campaign: NewCampaign
 ) -> None:
     with Database.open(sqlite, create=True) as database:
         new_campaign(database, "older", provenance={"revision": {"commit": "0" * 40}})
         new_campaign(database, "newer", provenance={"revision": {"commit": "0123456789" * 4}})
-    with sqlite3.connect(sqlite) as connection:
-        connection.execute("PRAGMA user_version = 99")
-        connection.execute(change)
-    connection.close()
-    said = refusal(sqlite, create=False)
-    assert (f"its revision is {'0123456789' * 4}" in said) == named
-    assert ("git log -S 'VERSION = 99'" in said) != named
-    assert "rm -r" not in said
+    whole = Path(sqlite).read_bytes()
+    for change, named in NAMED:
+        Path(sqlite).write_bytes(whole)
+        with closing(sqlite3.connect(sqlite)) as connection, connection:
+            connection.execute("PRAGMA user_version = 99")
+            connection.execute(change)
+        said = refusal(sqlite, create=False)
+        assert (f"its revision is {'0123456789' * 4}" in said) == named, change
+        assert ("git log -S 'VERSION = 99'" in said) != named, change
+        assert "rm -r" not in said
 
 
 def test_a_path_with_characters_that_urls_reserve_is_a_path(tmp_path: Path) -> None:

@@ -1,0 +1,18 @@
+"""What tests of cross-checks share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from fecbench.results.analysis.agreement import Agreement
+from fecbench.results.store.database import Database
+from tests.results.analysis.twin_campaigns import Laboratory
+
+
+@pytest.fixture
+def compare(sqlite: str) -> Iterator[Callable[..., Agreement]]:
+    """Compare a campaign in virtual time with a sample of it that was emulated."""
+    with Database.open(sqlite, create=True) as database:
+        yield Laboratory(database).compare

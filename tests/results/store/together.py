@@ -1,0 +1,14 @@
+"""Writers that come at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+
+def run_together(actions: list[Callable[[], None]]) -> None:
+    threads = [threading.Thread(target=action) for action in actions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
