@@ -10,15 +10,17 @@ from fecbench.topologies.multipath import multipath
 from fecbench.topologies.topology import TOPOLOGIES, build
 
 
-@pytest.mark.parametrize("paths", [1, 2, 3, 9])
-def test_a_path_is_an_address_of_the_client_and_a_link(paths: int) -> None:
-    layout = multipath(paths)
-    assert [link.name for link in layout.links] == [f"path{number}" for number in range(1, paths + 1)]
-    assert len(layout.addresses("client")) == len(layout.rules["client"]) == paths
-    assert len(layout.addresses("server")) == 1
-    ports = [port for node in layout.nodes for port, _ in layout.ports(node)]
-    for values in ([port.address for port in ports], [port.mac for port in ports]):
-        assert len(set(values)) == len(values) == 4 * paths + 2
+def test_a_path_is_an_address_of_the_client_and_a_link() -> None:
+    for paths in (1, 2, 3, 9):
+        layout = multipath(paths)
+        assert [link.name for link in layout.links] == [f"path{number}" for number in range(1, paths + 1)], (
+            paths
+        )
+        assert len(layout.addresses("client")) == len(layout.rules["client"]) == paths, paths
+        assert len(layout.addresses("server")) == 1, paths
+        ports = [port for node in layout.nodes for port, _ in layout.ports(node)]
+        for values in ([port.address for port in ports], [port.mac for port in ports]):
+            assert len(set(values)) == len(values) == 4 * paths + 2, paths
 
 
 @pytest.mark.root

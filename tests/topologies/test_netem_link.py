@@ -99,12 +99,8 @@ def test_the_counters_are_those_of_the_root_qdisc() -> None:
 
 
 @root
-@pytest.mark.parametrize("limit", [{"queue_packets": 20}, {"queue_bytes": 20 * 1242 + 1241}])
-def test_this_kernel_s_queue_holds_exactly_its_limit(limit: dict[str, int]) -> None:
-    settings = LinkSettings.symmetric(0.1, 0, **limit)
-    commands_of_queue = queue_commands("v0", settings.up, settings.queue_limit("up"))
-
-    def count_drops() -> tuple[int, int]:
+def test_this_kernel_s_queue_holds_exactly_its_limit() -> None:
+    def count_drops(commands_of_queue: list[str]) -> tuple[int, int]:
         commands = [
             "link add v0 address 02:00:00:00:00:0a mtu 1500 type veth peer name v1",
             "link set v0 up",
@@ -123,7 +119,10 @@ def test_this_kernel_s_queue_holds_exactly_its_limit(limit: dict[str, int]) -> N
         return counters.drops, counters.packets + counters.queued
 
     # The first frame finds a full bucket and does not wait.
-    assert run_in_new(count_drops) == (29, 21)
+    for limit in ({"queue_packets": 20}, {"queue_bytes": 20 * 1242 + 1241}):
+        settings = LinkSettings.symmetric(0.1, 0, **limit)
+        commands_of_queue = queue_commands("v0", settings.up, settings.queue_limit("up"))
+        assert run_in_new(partial(count_drops, commands_of_queue)) == (29, 21), limit
 
 
 def stand_in_for_delay(interface: str, _: DirectionSettings) -> list[str]:
@@ -291,37 +290,37 @@ def test_each_direction_is_shaped_and_delayed_by_its_own_settings(monkeypatch: p
     }
 
 
+OTHER_QUEUES: list[tuple[str, str]] = [
+    ("tbf rate 1mbit burst 1639 limit 30000", "rate_bps = 1000000, and should have 10000000"),
+    ("tbf rate 10mbit burst 1639 limit 31000", "queue_bytes = 31000, and should have 30000"),
+]
+
+
 @root
-@pytest.mark.parametrize(
-    ("change", "wrong"),
-    [
-        ("tbf rate 1mbit burst 1639 limit 30000", "rate_bps = 1000000, and should have 10000000"),
-        ("tbf rate 10mbit burst 1639 limit 31000", "queue_bytes = 31000, and should have 30000"),
-    ],
-)
 def test_a_link_whose_queue_is_not_what_was_asked_says_what_it_is(
-    netem_topology: tuple[Callable[..., Topology], bool], change: str, wrong: str
+    netem_topology: tuple[Callable[..., Topology], bool],
 ) -> None:
-    make, _ = netem_topology
-    assert doubts_after(make, 0, change) == [f"the link had {wrong}"]
+    for change, wrong in OTHER_QUEUES:
+        make, _ = netem_topology
+        assert doubts_after(make, 0, change) == [f"the link had {wrong}"]
+
+
+MORE_THAN_SHAPED: list[tuple[str, str]] = [
+    ("burst 1639 limit 30000 peakrate 20mbit mtu 1600", r"^tbf does more than shape: mtu, mtu_raw$"),
+    ("burst 1639 limit 30000 mpu 64", r"^tbf does more than shape: mpu$"),
+    ("burst 1639 limit 30000 overhead 4", r"^tbf does more than shape: overhead$"),
+    ("burst 100000 limit 30000", r"^tbf lets out 100000 bytes at once: must be 1639$"),
+]
 
 
 @root
-@pytest.mark.parametrize(
-    ("change", "complaint"),
-    [
-        ("burst 1639 limit 30000 peakrate 20mbit mtu 1600", r"^tbf does more than shape: mtu, mtu_raw$"),
-        ("burst 1639 limit 30000 mpu 64", r"^tbf does more than shape: mpu$"),
-        ("burst 1639 limit 30000 overhead 4", r"^tbf does more than shape: overhead$"),
-        ("burst 100000 limit 30000", r"^tbf lets out 100000 bytes at once: must be 1639$"),
-    ],
-)
 def test_a_link_whose_queue_does_more_than_was_asked_is_refused(
-    netem_topology: tuple[Callable[..., Topology], bool], change: str, complaint: str
+    netem_topology: tuple[Callable[..., Topology], bool],
 ) -> None:
-    make, _ = netem_topology
-    with pytest.raises(LinkError, match=complaint):
-        doubts_after(make, 0, f"tbf rate 10mbit {change}")
+    for change, complaint in MORE_THAN_SHAPED:
+        make, _ = netem_topology
+        with pytest.raises(LinkError, match=complaint):
+            doubts_after(make, 0, f"tbf rate 10mbit {change}")
 
 
 @root
@@ -347,54 +346,54 @@ def doubts_after(make: Callable[..., Topology], which: int, change: str) -> list
     return [doubt for way in DIRECTIONS for doubt in doubts_of_configuration(report, settings, way)]
 
 
+OTHER_DELAY_LINES: list[tuple[str, str]] = [
+    ("delay 21ms limit 1000000000 rate 10mbit", "delay_ns = 21000000, and should have 20000000"),
+    ("delay 20ms limit 1000000000 rate 9mbit", "rate_bps = 9000000, and should have 10000000"),
+]
+
+
 @root
 @with_the_delay
-@pytest.mark.parametrize(
-    ("change", "wrong"),
-    [
-        ("delay 21ms limit 1000000000 rate 10mbit", "delay_ns = 21000000, and should have 20000000"),
-        ("delay 20ms limit 1000000000 rate 9mbit", "rate_bps = 9000000, and should have 10000000"),
-    ],
-)
 def test_a_link_whose_delay_line_is_not_what_was_asked_says_what_it_is(
-    netem_topology: tuple[Callable[..., Topology], bool], change: str, wrong: str
+    netem_topology: tuple[Callable[..., Topology], bool],
 ) -> None:
-    make, _ = netem_topology
-    assert doubts_after(make, 1, f"netem {change}") == [f"the link had {wrong}"]
+    for change, wrong in OTHER_DELAY_LINES:
+        make, _ = netem_topology
+        assert doubts_after(make, 1, f"netem {change}") == [f"the link had {wrong}"]
+
+
+MORE_THAN_DELAYED: list[tuple[str, str]] = [
+    ("limit 1000 rate 10mbit", r"^netem's limit is 1000: must be 1000000000$"),
+    (
+        "limit 1000000000 rate 10mbit 20 53 5",
+        r"^netem does more than delay and serialize: celloverhead, cellsize, packetoverhead$",
+    ),
+]
 
 
 @root
 @with_the_delay
-@pytest.mark.parametrize(
-    ("change", "complaint"),
-    [
-        ("limit 1000 rate 10mbit", r"^netem's limit is 1000: must be 1000000000$"),
-        (
-            "limit 1000000000 rate 10mbit 20 53 5",
-            r"^netem does more than delay and serialize: celloverhead, cellsize, packetoverhead$",
-        ),
-    ],
-)
 def test_a_link_whose_delay_line_does_more_than_was_asked_is_refused(
-    netem_topology: tuple[Callable[..., Topology], bool], change: str, complaint: str
+    netem_topology: tuple[Callable[..., Topology], bool],
 ) -> None:
-    make, _ = netem_topology
-    with pytest.raises(LinkError, match=complaint):
-        doubts_after(make, 1, f"netem delay 20ms {change}")
+    for change, complaint in MORE_THAN_DELAYED:
+        make, _ = netem_topology
+        with pytest.raises(LinkError, match=complaint):
+            doubts_after(make, 1, f"netem delay 20ms {change}")
 
 
 @root
 @with_the_delay
-@pytest.mark.parametrize("owd_ms", [0, 0.0005, 0.001, 0.0999, 1.0007, 33.333333, 123.456789, 1234.567891])
 def test_a_delay_is_the_one_that_was_asked_whatever_tc_makes_of_its_digits(
-    netem_topology: tuple[Callable[..., Topology], bool], owd_ms: float
+    netem_topology: tuple[Callable[..., Topology], bool],
 ) -> None:
-    make, _ = netem_topology
-    link = LinkSettings.symmetric(10, owd_ms)
-    with make(link) as topology:
-        report = topology.finish()["internet"]
-    assert report.configuration
-    assert report.configuration.up.delay_ns == link.up.delay_ns
+    for owd_ms in (0, 0.0005, 0.001, 0.0999, 1.0007, 33.333333, 123.456789, 1234.567891):
+        make, _ = netem_topology
+        link = LinkSettings.symmetric(10, owd_ms)
+        with make(link) as topology:
+            report = topology.finish()["internet"]
+        assert report.configuration, owd_ms
+        assert report.configuration.up.delay_ns == link.up.delay_ns, owd_ms
 
 
 @root

@@ -69,27 +69,27 @@ def test_each_link_has_a_report_for_people_too() -> None:
     assert done.stdout.count("3 frames in, 0 dropped by the queue, 3 out, 0 in flight, conserved") == 2
 
 
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        (
-            ["singel-path", *LINK[1:]],
-            "topology 'singel-path': there is none of that name; did you mean 'single-path'",
-        ),
-        ([*LINK[:3], "--owd-ms", "-1"], "owd_ms is -1.0; it must be"),
-        ([*LINK, "--set", "path2.owd_ms=1"], "--set path2.owd_ms=1: 'path2.owd_ms' is not a parameter of a"),
-        ([*LINK, "--set", "internet.owd_ms=fast"], "owd_ms is 'fast'; it must be a number"),
-        (
-            [*LINK, "--queue-bdp", "1", "--queue-packets", "9"],
-            "queue_bdp = 1.0 and queue_packets = 9 are given",
-        ),
-    ],
-)
-def test_bad_input_is_one_line(words: list[str], named: str) -> None:
-    refusal = topo(*words)
-    assert refusal.returncode != 0
-    assert named in refusal.stderr.strip().splitlines()[-1]
-    assert refusal.stdout == ""
+BAD: list[tuple[list[str], str]] = [
+    (
+        ["singel-path", *LINK[1:]],
+        "topology 'singel-path': there is none of that name; did you mean 'single-path'",
+    ),
+    ([*LINK[:3], "--owd-ms", "-1"], "owd_ms is -1.0; it must be"),
+    ([*LINK, "--set", "path2.owd_ms=1"], "--set path2.owd_ms=1: 'path2.owd_ms' is not a parameter of a"),
+    ([*LINK, "--set", "internet.owd_ms=fast"], "owd_ms is 'fast'; it must be a number"),
+    (
+        [*LINK, "--queue-bdp", "1", "--queue-packets", "9"],
+        "queue_bdp = 1.0 and queue_packets = 9 are given",
+    ),
+]
+
+
+def test_bad_input_is_one_line() -> None:
+    for words, named in BAD:
+        refusal = topo(*words)
+        assert refusal.returncode != 0, words
+        assert named in refusal.stderr.strip().splitlines()[-1], words
+        assert refusal.stdout == "", words
 
 
 def test_a_terminal_gets_mininet_s_command_line(tmp_path: Path) -> None:
