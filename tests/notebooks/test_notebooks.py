@@ -153,51 +153,53 @@ def test_a_cell_that_fails_fails_the_notebook(checkout: Path, monkeypatch: pytes
         run(broken, checkout)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_notebook_is_kept_without_outputs_and_knows_only_results(name: str) -> None:
-    notebook = read(name)
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert all(cell.outputs == [] and cell.execution_count is None for cell in code)
-    source = "\n".join(line for cell in code for line in cell.source.splitlines() if not line.startswith("%"))
-    imported = {
-        name.removeprefix("fecbench.").split(".")[0]
-        for node in ast.walk(ast.parse(source))
-        for name in (
-            [alias.name for alias in node.names]
-            if isinstance(node, ast.Import)
-            else [f"{node.module}.{alias.name}" for alias in node.names]
-            if isinstance(node, ast.ImportFrom)
-            else []
+def test_a_notebook_is_kept_without_outputs_and_knows_only_results() -> None:
+    for name in NAMES:
+        notebook = read(name)
+        code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+        assert all(cell.outputs == [] and cell.execution_count is None for cell in code), name
+        source = "\n".join(
+            line for cell in code for line in cell.source.splitlines() if not line.startswith("%")
         )
-    }
-    assert imported & OURS == {"results"}
+        imported = {
+            name.removeprefix("fecbench.").split(".")[0]
+            for node in ast.walk(ast.parse(source))
+            for name in (
+                [alias.name for alias in node.names]
+                if isinstance(node, ast.Import)
+                else [f"{node.module}.{alias.name}" for alias in node.names]
+                if isinstance(node, ast.ImportFrom)
+                else []
+            )
+        }
+        assert imported & OURS == {"results"}, name
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_notebook_is_an_article(name: str) -> None:
-    headings = [
-        line
-        for cell in read(name).cells
-        if cell.cell_type == "markdown"
-        for line in cell.source.splitlines()
-        if line.startswith("#")
-    ]
-    assert headings[0].startswith("# ")
-    assert "## The design" in headings
-    assert headings[-1] == "## Limits"
+def test_a_notebook_is_an_article() -> None:
+    for name in NAMES:
+        headings = [
+            line
+            for cell in read(name).cells
+            if cell.cell_type == "markdown"
+            for line in cell.source.splitlines()
+            if line.startswith("#")
+        ]
+        assert headings[0].startswith("# "), name
+        assert "## The design" in headings, name
+        assert headings[-1] == "## Limits", name
 
 
-@pytest.mark.parametrize("name", sorted(TABLES))
-def test_a_recorded_table_has_each_trial_of_its_design(name: str) -> None:
-    design = designs.load(designs.catalogue()[Path(name).stem])
-    trials = pd.read_parquet(NOTEBOOKS / "samples" / TABLES[name])
-    variants, workloads = [[each.label for each in some] for some in (design.variants, design.workloads)]
-    planned = product(variants, workloads, range(len(design.plan().points)), range(design.repetitions))
-    key = ["variant", "workload", "point", "repetition"]
-    assert set(trials[key].itertuples(index=False, name=None)) == set(planned)
-    assert not trials[key].duplicated().any()
-    of_points = trials.drop_duplicates("point").sort_values("point")[list(design.factors)]
-    assert of_points.to_dict("records") == design.plan().points
+def test_a_recorded_table_has_each_trial_of_its_design() -> None:
+    for name in sorted(TABLES):
+        design = designs.load(designs.catalogue()[Path(name).stem])
+        trials = pd.read_parquet(NOTEBOOKS / "samples" / TABLES[name])
+        variants, workloads = [[each.label for each in some] for some in (design.variants, design.workloads)]
+        planned = product(variants, workloads, range(len(design.plan().points)), range(design.repetitions))
+        key = ["variant", "workload", "point", "repetition"]
+        assert set(trials[key].itertuples(index=False, name=None)) == set(planned), name
+        assert not trials[key].duplicated().any(), name
+        of_points = trials.drop_duplicates("point").sort_values("point")[list(design.factors)]
+        assert of_points.to_dict("records") == design.plan().points, name
 
 
 def test_the_recorded_campaigns_are_small() -> None:

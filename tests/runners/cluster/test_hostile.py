@@ -158,29 +158,29 @@ def beside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(address, "call", lambda _: None)
 
 
+NONSENSE: list[tuple[str, str]] = [
+    ("garbage", "it said b'well'"),
+    ("pickles", r"it said b'\\x80\\x04\\x95'"),
+    ("unknown", "it said b'{"),
+    ("deep", r"it said b'\[\[\["),
+    ("boasts", "it said a line of more than 4194304 bytes"),
+]
+
+
 @pytest.mark.usefixtures("beside")
-@pytest.mark.parametrize(
-    ("manner", "what"),
-    [
-        ("garbage", "it said b'well'"),
-        ("pickles", r"it said b'\\x80\\x04\\x95'"),
-        ("unknown", "it said b'{"),
-        ("deep", r"it said b'\[\[\["),
-        ("boasts", "it said a line of more than 4194304 bytes"),
-    ],
-)
 def test_a_messenger_that_says_what_it_should_not_ends_the_campaign_in_one_line(
-    manner: str, what: str, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("DASK_MANNER", manner)
-    with (
-        pytest.raises(EngineError, match=rf"the messenger to tcp://ada:1 is broken: {what}") as ended,
-        Crew(Place("tcp://ada:1", None), MESSENGER) as crew,
-    ):
-        while True:
-            crew.reply(1)
-    assert len(str(ended.value).splitlines()) == 1
-    assert len(str(ended.value)) < 500
+    for manner, what in NONSENSE:
+        monkeypatch.setenv("DASK_MANNER", manner)
+        with (
+            pytest.raises(EngineError, match=rf"the messenger to tcp://ada:1 is broken: {what}") as ended,
+            Crew(Place("tcp://ada:1", None), MESSENGER) as crew,
+        ):
+            while True:
+                crew.reply(1)
+        assert len(str(ended.value).splitlines()) == 1, manner
+        assert len(str(ended.value)) < 500, manner
 
 
 @pytest.mark.usefixtures("beside")
@@ -206,28 +206,24 @@ def test_outcomes_that_nobody_asked_for_are_no_replies_and_take_no_memory(
 
 
 @pytest.mark.usefixtures("beside")
-@pytest.mark.parametrize(
-    ("manner", "why"), [("dies", "tcp://ada:1: enough"), ("silent", "not connected within")]
-)
-def test_one_that_does_not_connect_is_told_in_one_line(
-    manner: str, why: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DASK_MANNER", manner)
-    monkeypatch.setattr(crews, "READY_S", 1.0 if manner == "silent" else 60.0)
-    with pytest.raises(OSError, match=why):
-        Crew(Place("tcp://ada:1", None), MESSENGER).__enter__()
+def test_one_that_does_not_connect_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    for manner, why in (("dies", "tcp://ada:1: enough"), ("silent", "not connected within")):
+        monkeypatch.setenv("DASK_MANNER", manner)
+        monkeypatch.setattr(crews, "READY_S", 1.0 if manner == "silent" else 60.0)
+        with pytest.raises(OSError, match=why):
+            Crew(Place("tcp://ada:1", None), MESSENGER).__enter__()
 
 
 @pytest.mark.usefixtures("beside")
-@pytest.mark.parametrize(("manner", "why"), [("leaves", "and out"), ("deaf", "has been silent")])
 def test_one_that_ends_or_falls_silent_is_as_a_scheduler_that_is_gone(
-    manner: str, why: str, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("DASK_MANNER", manner)
-    monkeypatch.setattr(crews, "SILENT_S", 0.5 if manner == "deaf" else 60.0)
-    with pytest.raises(SchedulerGone, match=why), Crew(Place("tcp://ada:1", None), MESSENGER) as crew:
-        while True:
-            crew.reply(0.1)
+    for manner, why in (("leaves", "and out"), ("deaf", "has been silent")):
+        monkeypatch.setenv("DASK_MANNER", manner)
+        monkeypatch.setattr(crews, "SILENT_S", 0.5 if manner == "deaf" else 60.0)
+        with pytest.raises(SchedulerGone, match=why), Crew(Place("tcp://ada:1", None), MESSENGER) as crew:
+            while True:
+                crew.reply(0.1)
 
 
 @pytest.mark.parametrize("manner", ["garbage", "roars"])

@@ -266,6 +266,17 @@ def reply_to(future: Any, worker: str = "ada", number: int = 3) -> Reply:
     return crews.reply_of(worker, outcome)
 
 
+@dataclass
+class Answered:
+    """A future that ended with what its worker answered."""
+
+    said: object
+    status: str = "finished"
+
+    def result(self, timeout: float) -> object:  # noqa: ARG002
+        return self.said
+
+
 def test_an_answer_that_was_lost_with_its_worker_has_a_reason_though_the_error_has_none() -> None:
     class Lost:
         status = "finished"
@@ -276,34 +287,22 @@ def test_an_answer_that_was_lost_with_its_worker_has_a_reason_though_the_error_h
     assert reply_to(Lost()) == Reply("ada", 3, None, "TimeoutError", is_lost=True)
 
 
-@pytest.mark.parametrize("result", [7, None, b"{}", ["{}"], "x" * (messenger.LINE_BYTES // 2 + 1)])
-def test_a_result_that_is_no_text_or_too_long_is_an_answer_that_cannot_be_read(result: object) -> None:
-    class Nonsense:
-        status = "finished"
-
-        def result(self, timeout: float) -> object:  # noqa: ARG002
-            return result
-
-    reply = reply_to(Nonsense())
-    assert reply.answer is not None
-    assert reply.answer.refused.startswith("its answer cannot be read")
+def test_a_result_that_is_no_text_or_too_long_is_an_answer_that_cannot_be_read() -> None:
+    for result in (7, None, b"{}", ["{}"], "x" * (messenger.LINE_BYTES // 2 + 1)):
+        reply = reply_to(Answered(result))
+        assert reply.answer is not None, str(result)[:20]
+        assert reply.answer.refused.startswith("its answer cannot be read"), str(result)[:20]
 
 
 @pytest.mark.parametrize("text", ["", "null", "{}", '{"host": "ada", "room": "much"}'])
 def test_a_worker_whose_answer_cannot_be_read_is_proposed_nothing_more(
     propose: Callable[[MadeUp], Watched], text: str
 ) -> None:
-    class Nonsense:
-        status = "finished"
-
-        def result(self, timeout: float) -> str:  # noqa: ARG002
-            return text
-
     class Talks(MadeUp):
         def reply(self, wait_s: float) -> Reply | None:
             reply = super().reply(wait_s)
             # To be asked to join, it answers well.
-            return reply_to(Nonsense(), reply.worker, reply.number) if reply and reply.number else reply
+            return reply_to(Answered(text), reply.worker, reply.number) if reply and reply.number else reply
 
     crew = Talks(lambda _, lot: done(lot), {"one"})
     with pytest.raises(EngineError):
