@@ -16,6 +16,7 @@ from matplotlib.ticker import MaxNLocator
 from fecbench.designs.design import Design
 from fecbench.designs.factor import AnyFactor, SteppedFactor
 from fecbench.designs.planner import Plan
+from fecbench.whole_files import replacing
 
 CELL_INCHES = 2.0
 BINS = 10
@@ -52,7 +53,8 @@ def draw_pair_plot(design: Design, plan: Plan, path: Path) -> None:
                 axes.scatter(
                     columns[column], columns[row], s=10, color=COLOUR, linewidths=0, rasterized=pixels
                 )
-    figure.savefig(path, dpi=150)
+    with replacing(path) as unfinished:
+        figure.savefig(unfinished, dpi=150)
 
 
 def _draw_distribution(axes: Axes, factor: AnyFactor, places: list[float]) -> None:

@@ -19,6 +19,7 @@ import pandas as pd
 from fecbench.results.analysis import frames
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
+from fecbench.whole_files import write_text
 
 AUDIO_KBPS = 192
 """goDASH's: AAC at a constant rate."""
@@ -45,7 +46,7 @@ def write(database: Database, campaign: CampaignInfo, folder: Path) -> int:
     count = 0
     folder.mkdir(parents=True, exist_ok=True)
     for trial, document in documents(database, campaign):
-        (folder / f"{trial}.json").write_text(json.dumps(document, indent=1) + "\n")
+        write_text(folder / f"{trial}.json", json.dumps(document, indent=1) + "\n")
         count += 1
     return count
 

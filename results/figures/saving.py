@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.style import style
+from fecbench.whole_files import replacing
 
 SUFFIXES = (".png", ".svg", ".pdf")
 _DATES_AND_PROGRAMS = {
@@ -24,8 +25,8 @@ _DATES_AND_PROGRAMS = {
 
 def save(figure: Figure, path: Path) -> None:
     """Write a PNG, SVG or PDF file, by the suffix, without a date or a program's version in it."""
-    with style():
-        figure.savefig(path, metadata=dict.fromkeys(_DATES_AND_PROGRAMS[path.suffix]))
+    with style(), replacing(path) as unfinished:
+        figure.savefig(unfinished, metadata=dict.fromkeys(_DATES_AND_PROGRAMS[path.suffix]))
 
 
 @dataclass(frozen=True)

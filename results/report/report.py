@@ -19,6 +19,7 @@ from fecbench.results.report.exploring import explorer
 from fecbench.results.report.page import page
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
+from fecbench.whole_files import write_text
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def report(
         evidence = gather(database, campaign, metric, first_attempts)
         document = document_of(evidence)
         html = saved.path / "report.html"
-        html.write_text(page(document, draw(saved, evidence), explorer(evidence)), encoding="utf-8")
+        write_text(html, page(document, draw(saved, evidence), explorer(evidence)))
     except OSError as error:
         raise BadInput(f"{folder}: the report cannot be written here: {error.strerror}") from error
     pngs, svgs, pdfs = (saved.with_suffix(suffix) for suffix in SUFFIXES)

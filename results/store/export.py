@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from fecbench.results.store.error import DatabaseError
+from fecbench.whole_files import replacing
 
 SUFFIXES = (".csv", ".parquet")
 
@@ -29,13 +30,11 @@ def write(frame: pd.DataFrame, path: Path) -> None:
     Raises DatabaseError for a path that `check` refuses, or when the file cannot be written.
     """
     check(path)
-    unfinished = path.with_name(f".{path.name}.part")
     try:
-        if path.suffix.lower() == ".csv":
-            frame.to_csv(unfinished, index=False)
-        else:
-            frame.to_parquet(unfinished, index=False)
-        unfinished.replace(path)
+        with replacing(path) as unfinished:
+            if path.suffix.lower() == ".csv":
+                frame.to_csv(unfinished, index=False)
+            else:
+                frame.to_parquet(unfinished, index=False)
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
         raise DatabaseError(f"{path}: cannot be written: {error.strerror or error}") from error

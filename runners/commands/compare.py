@@ -32,6 +32,7 @@ from fecbench.runners.implementations.revisions import build_of
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import isolation
 from fecbench.runners.tasks.task import VIRTUAL
+from fecbench.whole_files import write_text
 
 RECOVERY = Path("recovery")
 STATUS = {"slower": 1, "undecided": 3}
@@ -169,4 +170,4 @@ def _write(found: gate.Answer, commands: gate.Commands, document: dict[str, Any]
     texts = (for_ci.markdown(found, commands), for_ci.junit(found), json.dumps(document, indent=1) + "\n")
     for name, text in zip(FILES, texts, strict=True):
         with writing("--output", folder / name):
-            (folder / name).write_text(text, encoding="utf-8")
+            write_text(folder / name, text)

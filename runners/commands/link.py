@@ -13,6 +13,7 @@ from fecbench.runners.commands.console.tables import print_table, table_of
 from fecbench.runners.commands.console.terminal import say
 from fecbench.topologies import link_traces
 from fecbench.topologies.trace import Trace
+from fecbench.whole_files import write_text
 
 link = typer.Typer(
     no_args_is_help=True,
@@ -99,6 +100,6 @@ def _outages_s(trace: Trace) -> list[float]:
 def _write(made: Trace, output: Path) -> None:
     check_file("--output", output, [".csv"])
     with writing("--output", output):
-        output.write_text(link_traces.text_of(made))
+        write_text(output, link_traces.text_of(made))
     rate = f", {made.mean_bps / 1e6:.3g} Mbit/s on average" if made.changes_rate else ""
     say(f"{output}: {len(made.keep_us)} steps, {made.period_ns / 1e9:g} s{rate}")

@@ -10,6 +10,7 @@ from fecbench.runners.commands.console.destination import check_file, writing
 from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.workloads.page import har, photo_site
 from fecbench.runners.workloads.page.graph import Page
+from fecbench.whole_files import write_text
 
 page = typer.Typer(
     no_args_is_help=True,
@@ -42,7 +43,7 @@ def make(
 def _write(page: Page, output: Path) -> None:
     check_file("--output", output, [".json"])
     with writing("--output", output):
-        output.write_text(page.text())
+        write_text(output, page.text())
     say(
         f"{output}: {len(page.objects)} objects of {page.size_bytes} bytes from {len(page.origins)} origins,"
         f" {page.depth} deep"

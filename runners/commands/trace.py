@@ -10,6 +10,7 @@ from fecbench.runners.commands.console.destination import check_file, writing
 from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.workloads.messages import real_time
 from fecbench.runners.workloads.messages.traffic import Trace
+from fecbench.whole_files import write_text
 
 trace = typer.Typer(
     no_args_is_help=True,
@@ -68,7 +69,7 @@ def from_list(
 def _write(made: Trace, output: Path) -> None:
     check_file("--output", output, [".json"])
     with writing("--output", output):
-        output.write_text(made.text())
+        write_text(output, made.text())
     sizes = [size_bytes for _, size_bytes in made.messages]
     say(
         f"{output}: {len(sizes)} messages of {sum(sizes)} bytes in {made.messages[-1][0] / 1e6:g} s,"

@@ -11,6 +11,7 @@ from fecbench.runners.commands.console.tables import print_table, table_of
 from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.workloads.video import making, mpd
 from fecbench.runners.workloads.video.ladder import Video, load
+from fecbench.whole_files import write_text
 
 video = typer.Typer(
     no_args_is_help=True,
@@ -72,7 +73,7 @@ def show(
 def _write(made: Video, output: Path) -> None:
     check_file("--output", output, [".json"])
     with writing("--output", output):
-        output.write_text(made.text())
+        write_text(output, made.text())
     lowest, highest = made.levels[0], made.levels[-1]
     say(
         f"{output}: {made.segments} segments of {made.segment_s:g} s at {len(made.levels)} levels,"

@@ -1,0 +1,29 @@
+"""Files that are whole or absent: a command that is killed, or whose disk is full, leaves what was there.
+
+The name of an unfinished file is the same each time, so the next command writes over what a killed one left.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a name to write to, with the suffix of `path`; what was written gets the name `path` at the end.
+
+    A link stays one, and what it leads to is replaced.
+    """
+    target = path.resolve()
+    unfinished = target.with_name(f".unfinished-{target.name}")
+    try:
+        yield unfinished
+        unfinished.replace(target)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+def write_text(path: Path, text: str) -> None:
+    with replacing(path) as unfinished:
+        unfinished.write_text(text, encoding="utf-8")
