@@ -1,5 +1,5 @@
-"""The temporary folder of a running harness. Its lock tells the living from the dead, so that `clean` can
-remove what a killed harness left, and nothing else.
+"""The temporary folder of a running harness. Its lock tells the living from the dead: the next harness, and
+`clean`, remove what a killed one left, and nothing else.
 
 A harness can be killed before it has the lock. Its folder is then empty, and the name says who made it.
 """
@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 PREFIX = "fecbench-"
 LOCK = "in-use"
@@ -20,25 +21,44 @@ OF_PROCESS = re.compile(rf"{PREFIX}(?P<process>[0-9]+)-[a-z0-9_]{{8}}")
 
 
 @contextmanager
-def folder(*, of_others: bool = False) -> Iterator[Path]:
-    """A temporary folder of our own, removed at the end.
+def folder(within: Path | None = None, *, of_others: bool = False) -> Iterator[Path]:
+    """A temporary folder of our own, removed at the end; `within` another folder than that for such files.
 
     `of_others`: programs that are not ours write into it, and may leave what cannot be removed. That is left.
     """
-    path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
-    with (path / LOCK).open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    remove_abandoned(within, ignore_errors=True)
+    path, lock = _made(within)
+    with lock:
         try:
             yield path
         finally:
-            shutil.rmtree(path, ignore_errors=of_others)
+            _remove_tree(path, ignore_errors=of_others)
 
 
-def abandoned() -> list[Path]:
+def _made(within: Path | None) -> tuple[Path, TextIO]:
+    """A new folder, and its lock, which we hold."""
+    while True:
+        path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=within))
+        try:
+            lock = (path / LOCK).open("w")
+        except FileNotFoundError:  # another harness took it for abandoned
+            continue
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if (path / LOCK).exists():
+            return path, lock
+        lock.close()
+
+
+def abandoned(within: Path | None = None) -> list[Path]:
     """Folders of ours whose harness has ended without removing them."""
-    named = (path for path in Path(tempfile.gettempdir()).iterdir() if OF_PROCESS.fullmatch(path.name))
+    named = (path for path in (within or Path(tempfile.gettempdir())).iterdir() if is_named(path))
     ours = filter(_is_ours, sorted(named))
     return [path for path in ours if _is_unlocked(path) or _never_got_its_lock(path)]
+
+
+def is_named(path: Path) -> bool:
+    """Whether it has the name of such a folder."""
+    return OF_PROCESS.fullmatch(path.name) is not None
 
 
 def _is_ours(path: Path) -> bool:
@@ -54,14 +74,26 @@ def _is_ours(path: Path) -> bool:
 
 
 def _is_unlocked(path: Path) -> bool:
+    lock = _taken(path)
+    if lock is not None:
+        lock.close()
+    return lock is not None
+
+
+def _taken(path: Path) -> TextIO | None:
+    """The lock of a folder, taken; None where there is none, or a harness has it."""
     if not (path / LOCK).is_file():
-        return False
-    with (path / LOCK).open() as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-    return True
+        return None
+    try:
+        lock = (path / LOCK).open()
+    except FileNotFoundError:  # removed meanwhile
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        return None
+    return lock
 
 
 def _never_got_its_lock(path: Path) -> bool:
@@ -71,9 +103,30 @@ def _never_got_its_lock(path: Path) -> bool:
     return not Path(f"/proc/{made['process']}").exists()
 
 
-def remove_abandoned() -> list[Path]:
+def remove_abandoned(within: Path | None = None, *, ignore_errors: bool = False) -> list[Path]:
     """Remove what killed harnesses left, and say what that was."""
-    paths = abandoned()
-    for path in paths:
-        shutil.rmtree(path)
-    return paths
+    return [path for path in abandoned(within) if _remove(path, ignore_errors)]
+
+
+def _remove(path: Path, ignore_errors: bool) -> bool:
+    """Whether it is gone by us. We hold the lock meanwhile, so that no harness begins to use it."""
+    lock = _taken(path)
+    if lock is None:
+        try:
+            path.rmdir()
+        except OSError:  # a harness uses it after all
+            return False
+        return True
+    with lock:
+        _remove_tree(path, ignore_errors)
+    return not path.exists()
+
+
+def _remove_tree(path: Path, ignore_errors: bool) -> None:
+    """The lock goes last: whoever is killed meanwhile leaves a folder that is known to be abandoned."""
+    for inner in path.iterdir():
+        if inner.is_dir() and not inner.is_symlink():
+            shutil.rmtree(inner, ignore_errors=ignore_errors)
+        elif inner.name != LOCK:
+            inner.unlink()
+    shutil.rmtree(path, ignore_errors=ignore_errors)

@@ -1,11 +1,14 @@
 """Only what a dead harness left is removed."""
 
+import fcntl
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,15 +40,79 @@ def leave(path: Path) -> Path:
 
 
 def test_the_folder_of_a_running_harness_is_kept_and_an_abandoned_one_removed(tmp_path: Path) -> None:
-    abandoned = leave(tmp_path / NAME)
     foreign = tmp_path / f"{scratch.PREFIX}of-somebody-else"
     foreign.mkdir()
     with scratch.folder() as running:
+        abandoned = leave(tmp_path / NAME)
         assert scratch.remove_abandoned() == [abandoned]
         assert running.is_dir()
         assert foreign.is_dir()
     assert not running.exists()
     assert scratch.abandoned() == []
+
+
+def test_a_harness_removes_what_a_killed_one_left_where_it_makes_its_own_folder(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    left, left_elsewhere = leave(tmp_path / NAME), leave(elsewhere / NAME)
+    with scratch.folder(elsewhere) as running:
+        assert [*elsewhere.iterdir()] == [running]
+        assert left.exists()
+    with scratch.folder() as running:
+        assert not left.exists()
+    assert not left_elsewhere.exists()
+
+
+def test_a_harness_whose_new_folder_is_taken_for_abandoned_makes_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flock, removed = fcntl.flock, []
+
+    def remove_before(lock: Any, how: int) -> None:
+        if not removed:  # the other harness sees it before it is locked
+            [path] = tmp_path.iterdir()
+            removed.append(path)
+            assert scratch.remove_abandoned() == [path]
+        flock(lock, how)
+
+    monkeypatch.setattr(fcntl, "flock", remove_before)
+    with scratch.folder() as running:
+        assert [*tmp_path.iterdir()] == [running]
+        assert running not in removed
+
+
+KILLED_WHILE_IT_REMOVES = """
+import os, signal, sys
+from fecbench.runners import scratch
+left = int(sys.argv[1])
+def count(remove):
+    def counted(*arguments, **more):
+        global left
+        left -= 1
+        if left < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        remove(*arguments, **more)
+    return counted
+with scratch.folder() as folder:
+    for name in "abc":
+        (folder / name).mkdir()
+        (folder / name / "file").touch()
+    listed = scratch.Path.iterdir  # a file system may list the lock first
+    scratch.Path.iterdir = lambda path: sorted(listed(path), key=lambda inner: inner.name != scratch.LOCK)
+    os.unlink, os.rmdir = count(os.unlink), count(os.rmdir)
+"""
+
+
+@pytest.mark.parametrize("removals", range(8))
+def test_a_harness_that_is_killed_while_it_removes_its_folder_leaves_one_that_is_removed(
+    tmp_path: Path, removals: int
+) -> None:
+    command = [sys.executable, "-c", KILLED_WHILE_IT_REMOVES, str(removals)]
+    killed = subprocess.run(command, env={**os.environ, "TMPDIR": str(tmp_path)})
+    assert killed.returncode == -signal.SIGKILL
+    [left] = tmp_path.iterdir()
+    assert scratch.remove_abandoned() == [left]
+    assert list(tmp_path.iterdir()) == []
 
 
 KILLED_BEFORE_ITS_LOCK = """
