@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+_UNFINISHED = ".unfinished-"
+
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
@@ -15,13 +17,18 @@ def replacing(path: Path) -> Iterator[Path]:
     A link stays one, and what it leads to is replaced.
     """
     target = path.resolve()
-    unfinished = target.with_name(f".unfinished-{target.name}")
+    unfinished = target.with_name(f"{_UNFINISHED}{target.name}")
     try:
         yield unfinished
         unfinished.replace(target)
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
+
+
+def is_unfinished(path: Path) -> bool:
+    """Whether it has the name of a file that is being written, or was when somebody was killed."""
+    return path.name.startswith(_UNFINISHED)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -1,9 +1,9 @@
 """`fecbench replay`: the same trial again, same seeds, with packet captures, qlog, TLS secrets and series."""
 
-import tempfile
 from pathlib import Path
 from typing import Any
 
+from fecbench.runners import scratch
 from fecbench.runners.campaign import by_hand
 from fecbench.runners.campaign.course import course_of
 from fecbench.runners.campaign.replay import Replay
@@ -64,8 +64,8 @@ def replay(
             note_free_simulators()
         if output is not None:
             output.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=output) as folder:
-            left = Path(folder) / "trial"
+        with scratch.folder(output) as folder:
+            left = folder / "trial"
             result = run_again(info, stored, known, left)
             document: dict[str, Any] = {
                 "same": result.same,

@@ -10,8 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from fecbench.runners import scratch
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.refusal import Refusal
+from fecbench.whole_files import is_unfinished, write_text
 
 
 def check_file(option: str, path: Path, suffixes: Sequence[str]) -> None:
@@ -43,28 +45,42 @@ def check_folder(option: str, path: Path) -> None:
 
 def check_own_folder(option: str, path: Path, report: str) -> None:
     """Raises Refusal as `check_folder` does, and for a folder that holds files but not the report that the
-    command leaves beside its artefacts: a folder of somebody else's."""
+    command leaves beside its artefacts: a folder of somebody else's. What a killed one began with is not.
+    """
     check_folder(option, path)
-    if path.is_dir() and any(path.iterdir()) and not (path / report).is_file():
+    of_others = path.is_dir() and not all(map(_was_begun, path.iterdir()))
+    if of_others and not (path / report).is_file():
         raise Refusal(f"{option} {path}: holds other files, and no {report}: give the name of a new folder")
     _artefacts(path / report)
+
+
+def _was_begun(path: Path) -> bool:
+    """Whether it is what a command has while it runs, and leaves when it is killed."""
+    return scratch.is_named(path) or is_unfinished(path)
 
 
 def fill_own_folder(path: Path, source: Path, report: str, document: Mapping[str, object]) -> None:
     """Move all that is in `source`, if it exists, into the folder, in the place of what was moved before.
 
-    The report has the document, and `artefacts`: the names of what was moved.
+    The report has the document, and `artefacts`: the names of what was moved. It has them before anything is
+    moved, so that whoever is killed leaves nothing that the next one does not take for the command's.
     """
-    for name in _artefacts(path / report):
+    moved = sorted(source.iterdir()) if source.is_dir() else []
+    names = [artefact.name for artefact in moved]
+    earlier = _artefacts(path / report)
+    _write_report(path / report, document, sorted({*earlier, *names}))
+    for name in earlier:
         if (path / name).is_dir():
             shutil.rmtree(path / name)
         else:
             (path / name).unlink(missing_ok=True)
-    moved = sorted(source.iterdir()) if source.is_dir() else []
     for artefact in moved:
         artefact.rename(path / artefact.name)
-    text = json.dumps({**document, "artefacts": [artefact.name for artefact in moved]}, indent=1)
-    (path / report).write_text(text + "\n")
+    _write_report(path / report, document, names)
+
+
+def _write_report(report: Path, document: Mapping[str, object], names: Sequence[str]) -> None:
+    write_text(report, json.dumps({**document, "artefacts": names}, indent=1) + "\n")
 
 
 def _artefacts(report: Path) -> list[str]:

@@ -1,7 +1,10 @@
 """`--output` and `--plot` mean the same everywhere: what a command wrote is replaced, nothing else is."""
 
+import contextlib
 import json
+import os
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +12,9 @@ import pytest
 
 from fecbench.checkout import REPOSITORY
 from fecbench.results.store.records import CampaignInfo, StoredTrial
+from fecbench.runners import scratch
 from fecbench.runners.campaign.replay import Replay
-from fecbench.runners.commands.console.destination import check_folder
+from fecbench.runners.commands.console.destination import check_folder, check_own_folder, fill_own_folder
 
 SMOKE = str(REPOSITORY / "designs" / "catalog" / "smoke.toml")
 HAR = {
@@ -164,6 +168,56 @@ def test_a_folder_with_files_of_somebody_else_is_refused_before_a_trial_is_run(
     (tmp_path / there).write_text("mine")
     assert "give the name of a new folder" in replay(tmp_path, "client/a.sqlog").refusal()
     assert contents(tmp_path) == {there: "mine"}
+
+
+class Killed(BaseException):
+    """Nothing that this process does takes effect any more."""
+
+
+def die_after(changes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let so many changes of names in the file system take effect."""
+    left = count(changes, -1)
+
+    def counted(change: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*arguments: Any, **more: Any) -> Any:
+            if next(left) <= 0:
+                raise Killed
+            return change(*arguments, **more)
+
+        return called
+
+    for name in ("rename", "replace", "unlink", "rmdir"):
+        monkeypatch.setattr(os, name, counted(getattr(os, name)))
+
+
+@pytest.mark.parametrize("earlier", [[], ["client/b.sqlog", "server.pcap"]], ids=["new", "replayed before"])
+def test_whenever_a_replay_is_killed_the_next_one_takes_its_folder_and_nothing_of_it_stays(
+    tmp_path: Path, earlier: list[str]
+) -> None:
+    def record(names: list[str], folder: Path) -> None:
+        check_own_folder("--output", folder, "replay.json")
+        folder.mkdir(exist_ok=True)
+        with scratch.folder(folder) as made:
+            for name in names:
+                (made / "files" / name).parent.mkdir(parents=True, exist_ok=True)
+                (made / "files" / name).write_text("fresh")
+            fill_own_folder(folder, made / "files", "replay.json", {})
+
+    for changes in count():
+        folder = tmp_path / str(changes)
+        mine = {}
+        if earlier:
+            record(earlier, folder)
+            mine = {"mine.txt": "mine"}
+            (folder / "mine.txt").write_text("mine")
+        with pytest.MonkeyPatch.context() as patch, contextlib.suppress(Killed):
+            die_after(changes, patch)
+            record(["client/a.sqlog", "router/a.pcap"], folder)
+            break
+        record(["client/c.sqlog"], folder)
+        report = '{\n "artefacts": [\n  "client"\n ]\n}\n'
+        assert contents(folder) == {"client/c.sqlog": "fresh", "replay.json": report, **mine}
+    assert changes > 5
 
 
 @pytest.mark.parametrize("name", ["../outside.txt", "..", ".", "", "/etc", "a/b", 7])
