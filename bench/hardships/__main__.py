@@ -1,0 +1,89 @@
+"""What happens to the commands that write when they are killed, stopped, out of disk, or their clock leaps.
+
+    python -m bench.hardships [kill|disk|stop|clock] [--command NAME] [--times N] [--seed N]
+
+After each hardship the same command is given once more. It has to end as it does undisturbed, with every
+trial once, whole files, and nothing left behind. Prints how often each hardship happened to each command, and
+a line for whatever was wrong; ends with 1 then. Needs root. Everything happens in namespaces of its own.
+"""
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.arguments import from_one
+from bench.hardships.case import case_of
+from bench.hardships.deeds import DEEDS, Place, lay_ground
+from bench.hardships.hardships import HARDSHIPS
+
+ALONE = "FECBENCH_ALONE"
+ISOLATED = 'ip link set lo up && mount -t tmpfs none /run/netns && exec "$@"'
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("hardships", nargs="*", metavar="HARDSHIP", help=", ".join(HARDSHIPS))
+    parser.add_argument("--command", action="append", choices=DEEDS, help="only this one; repeatable")
+    parser.add_argument("--times", type=from_one, default=1, help="each hardship for each command")
+    parser.add_argument("--seed", type=int, default=1, help="of the moments")
+    asked = parser.parse_args()
+    if unknown := set(asked.hardships) - HARDSHIPS.keys():
+        parser.error(f"{', '.join(sorted(unknown))}: must be among {', '.join(HARDSHIPS)}")
+    if os.geteuid() != 0:
+        print("bench.hardships: makes namespaces and disks: run it as root", file=sys.stderr)
+        return 2
+    if ALONE not in os.environ:
+        return isolated()
+    with tempfile.TemporaryDirectory(prefix="hardships-") as folder:
+        return meet(Path(folder), asked.hardships or list(HARDSHIPS), asked.command or list(DEEDS), asked)
+
+
+def isolated() -> int:
+    """This program again, where its mounts, its interfaces and its namespaces with names are its own."""
+    Path("/run/netns").mkdir(exist_ok=True)
+    own = ["unshare", "--mount", "--net", "sh", "-c", ISOLATED, "sh"]
+    again = [*own, sys.executable, "-m", "bench.hardships", *sys.argv[1:]]
+    return subprocess.run(again, env={**os.environ, ALONE: "1"}).returncode
+
+
+def meet(folder: Path, hardships: list[str], commands: list[str], asked: argparse.Namespace) -> int:
+    ground = folder / "ground"
+    ground.mkdir()
+    lay_ground(ground)
+    counts: dict[tuple[str, str], int] = {}
+    problems = []
+    for command in commands:
+        case = case_of(DEEDS[command], Place(folder / command, ground))
+        for hardship in hardships:
+            if hardship == "stop" and not case.deed.trials:
+                continue
+            chance = random.Random(f"{asked.seed} {command} {hardship}")
+            for number in range(1, asked.times + 1):
+                for line in HARDSHIPS[hardship](case, chance):
+                    problems.append(line)
+                    print(f"{command}, {hardship} {number}: {line}", flush=True)
+            counts[command, hardship] = asked.times
+    print_counts(counts, hardships)
+    print(f"{len(problems)} things were wrong" if problems else "nothing was wrong")
+    return 1 if problems else 0
+
+
+def print_counts(counts: dict[tuple[str, str], int], hardships: list[str]) -> None:
+    table = Table(title="how often each hardship happened", title_justify="left")
+    table.add_column("command")
+    for hardship in hardships:
+        table.add_column(hardship, justify="right")
+    for command in dict.fromkeys(command for command, _ in counts):
+        table.add_row(command, *(str(counts.get((command, hardship), "")) for hardship in hardships))
+    Console(width=100).print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

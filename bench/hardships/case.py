@@ -1,0 +1,115 @@
+"""A deed, where it happens, and what it comes to when nothing disturbs it."""
+
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.hardships import judging
+from bench.hardships.deeds import Deed, Place
+from bench.hardships.judging import Left, Stored
+from bench.hardships.surroundings import Surroundings, await_end, look
+
+LIMIT_S = 600.0
+LOOK_EVERY_S = 0.001
+WORDS = "words"
+
+
+class Doing:
+    """A deed that is being done."""
+
+    def __init__(self, deed: Deed, place: Place, **more: str) -> None:
+        self._place = place
+        self._words = place.root / WORDS
+        self._begun_s = time.monotonic()
+        with self._words.open("w") as words:
+            self.process = subprocess.Popen(
+                deed.command(place),
+                cwd=place.root,
+                env={**place.environment(), **more},
+                stdout=subprocess.DEVNULL,
+                stderr=words,
+            )
+
+    def end(self) -> Left:
+        """What it leaves when it has ended by itself."""
+        status = self.process.wait(LIMIT_S)
+        seconds = time.monotonic() - self._begun_s
+        return Left(
+            status,
+            self._words.read_text(),
+            seconds,
+            judging.files_in(self._place.output),
+            judging.stored_in(self._place.database),
+        )
+
+    def count_changes(self, most: float = float("inf")) -> int:
+        """How often files that stay have changed, when it has ended or they have changed so often."""
+        changes, seen = 0, _written(self._place)
+        while changes < most and self.process.poll() is None:
+            time.sleep(LOOK_EVERY_S)
+            if (now := _written(self._place)) != seen:
+                changes, seen = changes + 1, now
+        return changes
+
+    def kill(self) -> bool:
+        """Whether it still ran."""
+        self.process.kill()
+        return self.process.wait() == -signal.SIGKILL
+
+
+def _written(place: Place) -> list[tuple[Path, int]]:
+    found = []
+    for folder in (place.output, place.database.parent):
+        for path in folder.rglob("*"):
+            try:
+                found.append((path, path.lstat().st_size))
+            except FileNotFoundError:  # removed meanwhile
+                continue
+    return found
+
+
+@dataclass(frozen=True)
+class Case:
+    """One to be disturbed again and again."""
+
+    deed: Deed
+    place: Place
+    around: Surroundings
+    undisturbed: Left
+    changes: int
+    """How often files changed that stay."""
+
+    def prepare(self) -> Stored:
+        """Make a new place; what its database holds."""
+        self.deed.prepare(self.place)
+        return judging.stored_in(self.place.database)
+
+    def usual_statuses(self) -> set[int]:
+        return judging.usual_statuses(self.deed, self.undisturbed)
+
+    def begin(self, **more: str) -> Doing:
+        return Doing(self.deed, self.place, **more)
+
+    def again(self, before: Stored) -> list[str]:
+        """What is wrong after the same command once more, with nothing in its way."""
+        after = self.begin().end()
+        wrong = judging.finished(self.deed, self.undisturbed, before, after)
+        wrong += [*judging.half_written(self.place.output), *judging.beside(self.place.database)]
+        return [*(f"again: {line}" for line in wrong), *await_end(self.place.temporary, self.around)]
+
+
+def case_of(deed: Deed, place: Place) -> Case:
+    """Do the deed undisturbed. Raises RuntimeError where even that leaves something, or fails."""
+    deed.prepare(place)
+    around = look(place.temporary)
+    doing = Doing(deed, place)
+    changes = doing.count_changes()
+    undisturbed = doing.end()
+    wrong = [*judging.half_written(place.output), *await_end(place.temporary, around)]
+    if undisturbed.status not in (0, 1, 3):
+        wrong.append(f"status {undisturbed.status}: {undisturbed.words}")
+    if wrong:
+        raise RuntimeError("undisturbed: " + "; ".join(wrong))
+    return Case(deed, place, around, undisturbed, changes)

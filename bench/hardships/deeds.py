@@ -1,0 +1,203 @@
+"""The commands that write, each as small as it can be: what it is given, and what it is to leave.
+
+A deed happens in a place of three folders: `database` with the results, `output` for all else that it writes,
+and `temporary`, its TMPDIR. What it reads lies on the ground, which is made once.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from fecbench.checkout import REPOSITORY
+
+FECBENCH = str(Path(sys.executable).parent / "fecbench")
+STACK = REPOSITORY / "quic-impls" / "noq-fec"
+CAMPAIGN = """
+base = "recovery"
+name = "hardship"
+title = "a small campaign for hard times"
+repetitions = {repetitions}
+without = ["workloads"]
+[plan]
+points = {points}
+[[workloads]]
+name = "download"
+size_bytes = 20_000
+"""
+PREPARED = "prepared.sqlite"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a deed happens."""
+
+    root: Path
+    ground: Path
+
+    @property
+    def database(self) -> Path:
+        return self.root / "database" / "results.sqlite"
+
+    @property
+    def output(self) -> Path:
+        return self.root / "output"
+
+    @property
+    def temporary(self) -> Path:
+        return self.root / "temporary"
+
+    def folders(self) -> dict[str, Path]:
+        return {"database": self.database.parent, "output": self.output, "temporary": self.temporary}
+
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "TMPDIR": str(self.temporary), "COLUMNS": "200"}
+
+
+@dataclass(frozen=True)
+class Deed:
+    """A command, and what may be said of it when nothing happens to it."""
+
+    words: Callable[[Place], list[object]]
+    prepared: str = ""
+    """A database of the ground that it begins with."""
+    trials: Literal["", "virtual", "emulated"] = ""
+    """Those that it runs. Emulated ones depend on the machine, and may be invalid."""
+    same_files: bool = False
+    """It writes the same bytes each time."""
+
+    @property
+    def emulated(self) -> bool:
+        return self.trials == "emulated"
+
+    def command(self, place: Place) -> list[str]:
+        return [FECBENCH, *map(str, self.words(place))]
+
+    def prepare(self, place: Place) -> None:
+        """A new place with what the deed begins with."""
+        shutil.rmtree(place.root, ignore_errors=True)
+        for folder in place.folders().values():
+            folder.mkdir(parents=True)
+        self.furnish(place)
+
+    def furnish(self, place: Place) -> None:
+        if self.prepared:
+            shutil.copy(place.ground / self.prepared, place.database)
+
+
+def lay_ground(ground: Path) -> None:
+    """Make what the deeds read: designs, a campaign in virtual time, one that is emulated, and recordings."""
+    (ground / "virtual.toml").write_text(CAMPAIGN.format(repetitions=8, points=4))
+    (ground / "emulated.toml").write_text(CAMPAIGN.format(repetitions=1, points=2))
+    (ground / "frames.txt").write_text("".join(f"{900 + number % 300}\n" for number in range(20_000)))
+    (ground / "rates.csv").write_text(
+        "".join(f"{number / 10},{5 + number % 7}\n" for number in range(20_000))
+    )
+    _run(ground, "run", ground / "emulated.toml", "--engine", "virtual", "--db", ground / PREPARED)
+    if os.geteuid() == 0:
+        emulated = ("run", ground / "emulated.toml", "--no-calibrate", "--db", ground / "emulated.sqlite")
+        _run(ground, *emulated)
+
+
+def _run(ground: Path, *words: object) -> None:
+    temporary = ground / "temporary"
+    temporary.mkdir(exist_ok=True)
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    ran = subprocess.run(
+        [FECBENCH, *map(str, words)], env=environment, capture_output=True, text=True, cwd=ground
+    )
+    if ran.returncode not in (0, 1):
+        raise RuntimeError(f"fecbench {words[0]} ended with {ran.returncode}: {ran.stderr}")
+
+
+def _compare(place: Place) -> list[object]:
+    design = place.ground / "virtual.toml"
+    options = ("--option", "scheme=none", "--minutes", 0.05)
+    return ["compare", STACK, STACK, design, *options, "--db", place.database, "--output", place.output]
+
+
+DEEDS: Mapping[str, Deed] = {
+    "run-virtual": Deed(
+        lambda place: ["run", place.ground / "virtual.toml", "--engine", "virtual", "--db", place.database],
+        trials="virtual",
+    ),
+    "run-emulated": Deed(
+        lambda place: [
+            *("run", place.ground / "emulated.toml", "--no-calibrate", "--jobs", 2, "--db", place.database)
+        ],
+        trials="emulated",
+    ),
+    "crosscheck": Deed(
+        lambda place: [
+            "crosscheck",
+            place.ground / "emulated.toml",
+            "--no-calibrate",
+            "--db",
+            place.database,
+        ],
+        prepared=PREPARED,
+        trials="emulated",
+    ),
+    "compare": Deed(_compare, trials="virtual"),
+    "watch": Deed(lambda place: ["watch", "--db", place.database], prepared=PREPARED),
+    "report": Deed(
+        lambda place: ["report", "--db", place.database, "--output", place.output],
+        prepared=PREPARED,
+        same_files=True,
+    ),
+    "explain": Deed(
+        lambda place: ["explain", "--db", place.database, "--output", place.output],
+        prepared=PREPARED,
+        same_files=True,
+    ),
+    "export-csv": Deed(
+        lambda place: ["export", "--db", place.database, "--output", place.output / "trials.csv"],
+        prepared=PREPARED,
+        same_files=True,
+    ),
+    "export-parquet": Deed(
+        lambda place: ["export", "--db", place.database, "--output", place.output / "trials.parquet"],
+        prepared=PREPARED,
+        same_files=True,
+    ),
+    "replay-virtual": Deed(
+        lambda place: [
+            *("replay", 1, "--db", place.database, "--output", place.output / "replayed"),
+            *("--plot", place.output / "replayed.png"),
+        ],
+        prepared=PREPARED,
+        trials="virtual",
+    ),
+    "replay-emulated": Deed(
+        lambda place: ["replay", 1, "--db", place.database, "--output", place.output / "replayed"],
+        prepared="emulated.sqlite",
+        trials="emulated",
+    ),
+    "plan": Deed(
+        lambda place: ["plan", place.ground / "virtual.toml", "--plot", place.output / "plan.png"],
+        same_files=True,
+    ),
+    "link-import": Deed(
+        lambda place: [
+            *("link", "import", "rates", place.ground / "rates.csv", "--output", place.output / "link.csv")
+        ],
+        same_files=True,
+    ),
+    "trace-from-list": Deed(
+        lambda place: [
+            *("trace", "from-list", place.ground / "frames.txt", "--output", place.output / "trace.json")
+        ],
+        same_files=True,
+    ),
+    "advise": Deed(
+        lambda place: [
+            *("advise", "--rtt-ms", 80, "--bandwidth-mbps", 20, "--loss", 0.02, "--size-bytes", 50_000),
+            *("--output", place.output / "networks.csv"),
+        ],
+        same_files=True,
+    ),
+}

@@ -1,0 +1,166 @@
+"""The hardships: each happens to one run of a deed, and gives a line for whatever is wrong then.
+
+After each, the same command is given once more, with nothing in its way.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.hardships import judging
+from bench.hardships.case import Case
+from bench.hardships.judging import Left, Stored
+from bench.hardships.surroundings import await_no_process, descendants
+from fecbench.checkout import REPOSITORY
+
+AFTER_WRITING_S = 0.02
+SMALLEST_DISK, LARGEST_TEMPORARY = 4096, 256 << 10
+STOP_S = 1.5
+WRONG_BY_S = STOP_S / 2
+"""A trial that stood still, and is ok with a time so much longer, has a wrong number."""
+CLOCK = REPOSITORY / "tests" / "runners" / "campaign" / "stepped_clock.c"
+
+Hardship = Callable[[Case, random.Random], list[str]]
+
+
+def kill(case: Case, chance: random.Random) -> list[str]:
+    """SIGKILL for the command itself: at any moment, or just when it has written."""
+    while True:
+        before = case.prepare()
+        doing = case.begin()
+        if case.changes and chance.random() < 0.5:
+            doing.count_changes(chance.randint(1, case.changes))
+            time.sleep(chance.uniform(0, AFTER_WRITING_S))
+        else:
+            time.sleep(chance.uniform(0, case.undisturbed.seconds))
+        if doing.kill():
+            break  # otherwise it had ended before
+    running = await_no_process(case.place.temporary)
+    stored = judging.stored_in(case.place.database)
+    broken = judging.broken_off(before, stored, case.place.output)
+    return [*broken, *running, *case.again(stored)]
+
+
+def full_disk(case: Case, chance: random.Random) -> list[str]:
+    """A disk of its own for one of the three folders, which is too small; then it grows."""
+    before = case.prepare()
+    which = chance.choice(_written(case))
+    folder = case.place.folders()[which]
+    size = _bytes_of(folder) + chance.randint(0, LARGEST_TEMPORARY if which == "temporary" else 2 << 20)
+    with _disk(folder, max(SMALLEST_DISK, size)):
+        case.deed.furnish(case.place)
+        full = case.begin().end()
+        if full.status in case.usual_statuses():
+            wrong = judging.traceback(full.words)
+        else:
+            wrong = judging.refused(full, case.place.root)
+        wrong += judging.broken_off(before, full.stored, case.place.output)
+        _mount("remount,size=1g", folder)
+        wrong += case.again(full.stored)
+    return [f"{which} of {size} bytes: {line}" for line in wrong]
+
+
+def _written(case: Case) -> list[str]:
+    """The folders whose disk may be full."""
+    files = {"output": bool(case.undisturbed.files), "database": bool(case.undisturbed.stored.runs)}
+    return ["temporary", *(name for name, is_written in files.items() if is_written)]
+
+
+def _bytes_of(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*"))
+
+
+@contextmanager
+def _disk(folder: Path, size: int) -> Iterator[None]:
+    """In the mount namespace of this program alone."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def _mount(options: str, folder: Path) -> None:
+    subprocess.run(["mount", "-o", options, folder], check=True)
+
+
+def stop(case: Case, chance: random.Random) -> list[str]:
+    """SIGSTOP for the harness, a simulator or an endpoint; SIGCONT some time later."""
+    who = chance.choice(("harness", "endpoint" if case.deed.emulated else "simulator"))
+    while True:
+        before = case.prepare()
+        doing = case.begin()
+        time.sleep(chance.uniform(0, case.undisturbed.seconds))
+        process = doing.process.pid if who == "harness" else _await(doing.process.pid, MARKS[who])
+        if process and _stand_still(process):
+            break
+        doing.end()
+    after = doing.end()
+    wrong = judging.finished(case.deed, case.undisturbed, before, after)
+    wrong += wrong_times(case.undisturbed.stored, after.stored)
+    return [f"{who}: {line}" for line in [*wrong, *case.again(after.stored)]]
+
+
+MARKS = {"simulator": "--simulate", "endpoint": "/build/noq-fec"}
+"""In the command line."""
+
+
+def _await(harness: int, mark: str) -> int | None:
+    """A process below the harness whose command line has the mark; None when the harness ends before."""
+    while Path(f"/proc/{harness}/task").exists():
+        for process, words in descendants(harness).items():
+            if mark in words:
+                return process
+        time.sleep(0.001)
+        if os.waitid(os.P_PID, harness, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            return None
+    return None
+
+
+def _stand_still(process: int) -> bool:
+    try:
+        os.kill(process, signal.SIGSTOP)
+        time.sleep(STOP_S)
+        os.kill(process, signal.SIGCONT)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def wrong_times(undisturbed: Stored, stored: Stored) -> list[str]:
+    """A line for each trial that is ok and took longer by what stood still."""
+    usual = {run.key: run.dct_s for run in undisturbed.runs.values() if run.state == "ok"}
+    return [
+        f"ok, with {run.dct_s:.3g} s in place of {before:.3g}: {run.key}"
+        for run in stored.runs.values()
+        if run.state == "ok" and run.dct_s is not None and (before := usual.get(run.key)) is not None
+        if run.dct_s - before > WRONG_BY_S
+    ]
+
+
+def clock(case: Case, _: random.Random) -> list[str]:
+    """A clock that is off by up to an hour, to and fro, at every look."""
+    before = case.prepare()
+    library = case.place.ground / "stepped_clock.so"
+    if not library.exists():
+        subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", library, CLOCK], check=True)
+    after = case.begin(LD_PRELOAD=str(library)).end()
+    wrong = judging.finished(case.deed, case.undisturbed, before, after)
+    wrong += wrong_durations(after)
+    return [*wrong, *case.again(after.stored)]
+
+
+def wrong_durations(left: Left) -> list[str]:
+    return [
+        f"a trial took {run.duration_s:.3g} s in a command of {left.seconds:.3g} s: {run.key}"
+        for run in left.stored.runs.values()
+        if not 0 < run.duration_s <= left.seconds
+    ]
+
+
+HARDSHIPS: Mapping[str, Hardship] = {"kill": kill, "disk": full_disk, "stop": stop, "clock": clock}
