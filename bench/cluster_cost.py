@@ -9,16 +9,13 @@ Needs PostgreSQL's server.
 import argparse
 import math
 import os
-import pwd
 import re
-import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.arguments import from_one
+from bench.cluster_parts import FECBENCH, free_address, new_database, running, server_in, server_programs
 from fecbench import designs
 from fecbench.results.store.database import Database
 
@@ -35,9 +33,6 @@ SHARED = ("scheduler", "run", "database")
 IDLE_S = 30.0
 IDLE_BOUND = 0.005
 """Of a core, that an idle worker may take."""
-READY_S = 120.0
-FECBENCH = str(Path(sys.executable).parent / "fecbench")
-SERVER_USER = "nobody"
 WIDTH = 110
 
 
@@ -60,30 +55,26 @@ def main() -> None:
 
 def run(repetitions: int = 3) -> list[str]:
     """Print the table; what missed its bound, a line each."""
-    if _programs() == Path():
+    if server_programs() == Path():
         return ["PostgreSQL's server is missing: apt-get install postgresql"]
     costs: dict[str, Cost] = {}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fecbench-bench-", dir="/tmp")))
-        server = stack.enter_context(_database(folder))
+        server = stack.enter_context(server_in(folder))
         design = folder / "design.toml"
         known = designs.load(designs.catalogue()[DESIGN])
         design.write_text(re.sub(r"(?m)^repetitions *=.*$", f"repetitions = {repetitions}", known.text))
         papers = folder / "papers"
         subprocess.run([FECBENCH, "cluster", "certificates", papers], check=True, capture_output=True)
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            address = f"tls://127.0.0.1:{listener.getsockname()[1]}"
-        reach = [address, "--certificates", str(papers)]
-        scheduler = stack.enter_context(_running("listens", "cluster", "scheduler", *reach))
+        reach = [free_address(), "--certificates", str(papers)]
+        scheduler = stack.enter_context(running("listens", "cluster", "scheduler", *reach))
         costs["at home, 1 core"] = _cost(design, server, "home", {}, [], within=["taskset", "-c", "0"])
         workers: dict[str, int] = {}
         idle = 0.0
         for count in WORKERS:
             core = (count - 1) % (os.cpu_count() or 1)
             within = ["taskset", "-c", str(core)]
-            worker = stack.enter_context(
-                _running("connected", "worker", *reach, "--jobs", "1", within=within)
-            )
+            worker = stack.enter_context(running("connected", "worker", *reach, "--jobs", "1", within=within))
             workers[f"worker {count}"] = worker
             if count == 1:
                 before = _tree_s(worker)
@@ -119,8 +110,7 @@ def _cost(
     options: list[str],
     within: list[str] | None = None,
 ) -> Cost:
-    subprocess.run([_programs() / "createdb", "-h", server, "-U", "fecbench", name], check=True)
-    url = f"postgresql://fecbench@/{name}?host={server}"
+    url = new_database(server, name)
     postmaster = int((server / "data" / "postmaster.pid").read_text().splitlines()[0])
     everyone = {**watched, "database": postmaster}
     jobs = [] if options else ["--jobs", "1"]
@@ -212,57 +202,6 @@ def _tree_s(process: int) -> float:
         return 0.0
     below = sum(_tree_s(int(child)) for child in (*children, *others))
     return sum(map(int, stat)) / os.sysconf("SC_CLK_TCK") + below
-
-
-@contextmanager
-def _running(until: str, *arguments: object, within: list[str] | None = None) -> Iterator[int]:
-    """A command of fecbench in the background, once it has said so."""
-    command = [*(within or []), FECBENCH, *map(str, arguments)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr
-        if not any(until in line for line in process.stderr):
-            raise RuntimeError(f"fecbench {arguments[0]} ended with {process.wait()}")
-        try:
-            yield process.pid
-        finally:
-            process.terminate()
-            process.communicate(timeout=READY_S)
-
-
-def _programs() -> Path:
-    """The folder of PostgreSQL's newest programs; an empty path where there is none."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
-    return found[-1] if found else Path()
-
-
-@contextmanager
-def _database(folder: Path) -> Iterator[Path]:
-    """A server of our own that listens on a socket in this folder."""
-    path = folder / "server"
-    path.mkdir()
-    folder.chmod(0o755)
-    as_server: list[str] = []
-    if os.geteuid() == 0:
-        os.chown(path, pwd.getpwnam(SERVER_USER).pw_uid, -1)
-        as_server = ["setpriv", f"--reuid={SERVER_USER}", "--regid=nogroup", "--clear-groups", "--"]
-    programs, data = _programs(), path / "data"
-
-    def call(program: str, *arguments: object) -> None:
-        subprocess.run(
-            [*as_server, str(programs / program), *map(str, arguments)],
-            check=True,
-            stdout=subprocess.DEVNULL,
-            cwd=path,
-        )
-
-    call("initdb", "-D", data, "-U", "fecbench", "-A", "trust", "-E", "UTF8", "--no-sync")
-    options = f"-c unix_socket_directories={path} -c listen_addresses=''"
-    call("pg_ctl", "-D", data, "-w", "-l", path / "log", "-o", options, "start")
-    try:
-        yield path
-    finally:
-        call("pg_ctl", "-D", data, "-w", "-m", "immediate", "stop")
-        shutil.rmtree(data, ignore_errors=True)
 
 
 if __name__ == "__main__":

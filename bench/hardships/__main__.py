@@ -13,6 +13,8 @@ import random
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -20,9 +22,11 @@ from rich.table import Table
 
 from bench.arguments import from_one
 from bench.hardships.case import case_of
+from bench.hardships.cluster import KILLS, cluster
 from bench.hardships.deeds import DEEDS, Place, lay_ground
 from bench.hardships.hardships import HARDSHIPS
 
+COMMANDS = [*DEEDS, *KILLS]
 ALONE = "FECBENCH_ALONE"
 ISOLATED = 'ip link set lo up && mount -t tmpfs none /run/netns && exec "$@"'
 
@@ -30,7 +34,7 @@ ISOLATED = 'ip link set lo up && mount -t tmpfs none /run/netns && exec "$@"'
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("hardships", nargs="*", metavar="HARDSHIP", help=", ".join(HARDSHIPS))
-    parser.add_argument("--command", action="append", choices=DEEDS, help="only this one; repeatable")
+    parser.add_argument("--command", action="append", choices=COMMANDS, help="only this one; repeatable")
     parser.add_argument("--times", type=from_one, default=1, help="each hardship for each command")
     parser.add_argument("--seed", type=int, default=1, help="of the moments")
     asked = parser.parse_args()
@@ -42,7 +46,7 @@ def main() -> int:
     if ALONE not in os.environ:
         return isolated()
     with tempfile.TemporaryDirectory(prefix="hardships-") as folder:
-        return meet(Path(folder), asked.hardships or list(HARDSHIPS), asked.command or list(DEEDS), asked)
+        return meet(Path(folder), asked.hardships or list(HARDSHIPS), asked.command or COMMANDS, asked)
 
 
 def isolated() -> int:
@@ -58,21 +62,36 @@ def meet(folder: Path, hardships: list[str], commands: list[str], asked: argpars
     ground.mkdir()
     lay_ground(ground)
     counts: dict[tuple[str, str], int] = {}
-    problems = []
-    for command in commands:
+    problems = 0
+    for command, hardship, happen in all_of(folder, ground, hardships, commands):
+        chance = random.Random(f"{asked.seed} {command} {hardship}")
+        for number in range(1, asked.times + 1):
+            for line in happen(chance):
+                problems += 1
+                print(f"{command}, {hardship} {number}: {line}", flush=True)
+        counts[command, hardship] = asked.times
+    print_counts(counts, hardships)
+    print(f"{problems} things were wrong" if problems else "nothing was wrong")
+    return 1 if problems else 0
+
+
+Happen = Callable[[random.Random], list[str]]
+
+
+def all_of(
+    folder: Path, ground: Path, hardships: list[str], commands: list[str]
+) -> Iterator[tuple[str, str, Happen]]:
+    """Each hardship of each command, which is ready for it until the next is asked for."""
+    for command in filter(DEEDS.__contains__, commands):
         case = case_of(DEEDS[command], Place(folder / command, ground))
         for hardship in hardships:
-            if hardship == "stop" and not case.deed.trials:
-                continue
-            chance = random.Random(f"{asked.seed} {command} {hardship}")
-            for number in range(1, asked.times + 1):
-                for line in HARDSHIPS[hardship](case, chance):
-                    problems.append(line)
-                    print(f"{command}, {hardship} {number}: {line}", flush=True)
-            counts[command, hardship] = asked.times
-    print_counts(counts, hardships)
-    print(f"{len(problems)} things were wrong" if problems else "nothing was wrong")
-    return 1 if problems else 0
+            if hardship != "stop" or case.deed.trials:
+                yield command, hardship, partial(HARDSHIPS[hardship], case)
+    of_clusters = [command for command in commands if command in KILLS]
+    if "kill" in hardships and of_clusters:
+        with cluster(ground / "virtual.toml") as made:
+            for command in of_clusters:
+                yield command, "kill", partial(KILLS[command], made)
 
 
 def print_counts(counts: dict[tuple[str, str], int], hardships: list[str]) -> None:

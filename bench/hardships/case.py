@@ -31,6 +31,7 @@ class Doing:
                 stdout=subprocess.DEVNULL,
                 stderr=words,
             )
+        place.harnesses.add(self.process.pid)
 
     def end(self) -> Left:
         """What it leaves when it has ended by itself."""
@@ -97,7 +98,10 @@ class Case:
         after = self.begin().end()
         wrong = judging.finished(self.deed, self.undisturbed, before, after)
         wrong += [*judging.half_written(self.place.output), *judging.beside(self.place.database)]
-        return [*(f"again: {line}" for line in wrong), *await_end(self.place.temporary, self.around)]
+        return [
+            *(f"again: {line}" for line in wrong),
+            *await_end(self.place.temporary, self.place.harnesses, self.around),
+        ]
 
 
 def case_of(deed: Deed, place: Place) -> Case:
@@ -107,7 +111,7 @@ def case_of(deed: Deed, place: Place) -> Case:
     doing = Doing(deed, place)
     changes = doing.count_changes()
     undisturbed = doing.end()
-    wrong = [*judging.half_written(place.output), *await_end(place.temporary, around)]
+    wrong = [*judging.half_written(place.output), *await_end(place.temporary, place.harnesses, around)]
     if undisturbed.status not in (0, 1, 3):
         wrong.append(f"status {undisturbed.status}: {undisturbed.words}")
     if wrong:

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -38,6 +38,8 @@ class Place:
 
     root: Path
     ground: Path
+    harnesses: set[int] = field(default_factory=set)
+    """The numbers of all processes that have done it."""
 
     @property
     def database(self) -> Path:

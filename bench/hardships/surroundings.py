@@ -4,7 +4,7 @@ control groups, BPF programs and maps with a name, and files in its temporary fo
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -35,23 +35,23 @@ class Surroundings:
         ]
 
 
-def look(mark: Path) -> Surroundings:
-    """What there is now of the command whose TMPDIR is `mark`, and of what has no owner's name."""
+def look(mark: Path, harnesses: Collection[int] = ()) -> Surroundings:
+    """What there is now of commands whose TMPDIR is `mark` and which had these numbers, and what is nobody's."""
     own = processes_of(mark)
     return Surroundings(
         processes=frozenset(f"{process} {words}" for process, words in own.items()),
         namespaces=_names(Path("/run/netns")),
         interfaces=frozenset(name for _, name in socket.if_nameindex()),
-        cgroups=frozenset(_abandoned_cgroups()),
+        cgroups=frozenset(_cgroups_of(harnesses)),
         pins=_names(PINS),
         temporary_files=_names(mark),
     )
 
 
-def await_end(mark: Path, before: Surroundings) -> list[str]:
+def await_end(mark: Path, harnesses: Collection[int], before: Surroundings) -> list[str]:
     """What is left although it had time to end."""
     deadline = time.monotonic() + SETTLE_S
-    while (left := look(mark).left(before)) and time.monotonic() < deadline:
+    while (left := look(mark, harnesses).left(before)) and time.monotonic() < deadline:
         time.sleep(0.1)
     return left
 
@@ -97,9 +97,8 @@ def _names(folder: Path) -> frozenset[str]:
     return frozenset(path.name for path in folder.iterdir()) if folder.is_dir() else frozenset()
 
 
-def _abandoned_cgroups() -> Iterator[str]:
-    """Those that are named after a harness that has ended."""
+def _cgroups_of(harnesses: Collection[int]) -> Iterator[str]:
+    """Those that are named after one of them."""
     for folder in CGROUPS.glob("**/fecbench-*/"):
-        made_by = folder.name.split("-")[1]
-        if not (PROC / made_by).exists():
+        if int(folder.name.split("-")[1]) in harnesses:
             yield folder.name
