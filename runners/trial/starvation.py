@@ -5,7 +5,8 @@ The kernel keeps for each thread how long it was ready to run but did not, and h
 `INTERVAL_S`. Every packet that wakes a thread makes it wait a little, on an idle machine too: that does not
 delay a download as a whole. A stall does. It is a wait in one interval that is much longer than usual, or
 an interval that is itself much too long: whoever had to end it was kept from running, and everything else
-may have been.
+may have been. A program that somebody stopped by a signal is not ready to run, so it waits for nothing: the
+intervals in which it stands still are stalls.
 
 What a hypervisor takes of a CPU (`steal` of /proc/stat) is no wait of a thread: the CPU stood still.
 """
@@ -25,6 +26,7 @@ STALL_AT_LEAST_NS = 2_000_000
 GAP_AT_LEAST_S = 2 * INTERVAL_S
 STAT = Path("/proc/stat")
 _STEAL = 8  # the column of it
+_STOPPED = (b"T", b"t")  # by a signal, or by a debugger
 
 
 def is_known() -> bool:
@@ -40,10 +42,13 @@ def stolen_s() -> dict[str, float]:
 
 
 class Thread:
-    """A thread whose waits are read again and again; its file stays open, since opening it costs the most."""
+    """A thread whose waits are read again and again. Its files stay open: opening them costs the most."""
 
     def __init__(self, path: str) -> None:
         self._file = os.open(f"{path}/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+        # A signal stops all threads of a process: the first one tells it.
+        *_, process, _, thread = path.split("/")
+        self._state = os.open(f"{path}/stat", os.O_RDONLY | os.O_CLOEXEC) if process == thread else None
         self._waited_ns = self._ran = 0
 
     def stall_ns(self) -> int:
@@ -53,8 +58,17 @@ class Thread:
         self._waited_ns, self._ran = int(waited), int(ran)
         return waited_ns - USUAL_WAIT_NS * times
 
+    def is_stopped(self) -> bool:
+        """Whether its process stands still. Raises ProcessLookupError."""
+        if self._state is None:
+            return False
+        # The state follows the name of the program, which is in brackets, and may contain some.
+        return os.pread(self._state, 100, 0).rpartition(b") ")[2][:1] in _STOPPED
+
     def close(self) -> None:
         os.close(self._file)
+        if self._state is not None:
+            os.close(self._state)
 
 
 @dataclass(frozen=True)
@@ -109,9 +123,9 @@ class Watch:
     def _sample(self, now: float) -> None:
         begun_at, self._sampled_at = self._sampled_at, now
         self._find_new()
-        longest_ns = max((self._stall_ns(path) for path in list(self._threads)), default=0)
-        stall_s = longest_ns / 1e9 if longest_ns > STALL_AT_LEAST_NS else 0.0
         gap_s = self._sampled_at - begun_at
+        longest_ns = max((self._stall_ns(path, gap_s) for path in list(self._threads)), default=0)
+        stall_s = longest_ns / 1e9 if longest_ns > STALL_AT_LEAST_NS else 0.0
         if gap_s > GAP_AT_LEAST_S:
             self.longest_gap_s = max(self.longest_gap_s, gap_s)
             stall_s = max(stall_s, gap_s - INTERVAL_S)
@@ -147,10 +161,11 @@ class Watch:
             (now[cpu] - before for cpu, before in self._stolen_before.items() if cpu in now), default=0
         )
 
-    def _stall_ns(self, path: str) -> int:
+    def _stall_ns(self, path: str, gap_s: float) -> int:
+        """How much longer than usual a thread has waited since the last sample, or that it stood still."""
         thread = self._threads[path]
         try:
-            return thread.stall_ns()
+            return max(thread.stall_ns(), round(gap_s * 1e9) if thread.is_stopped() else 0)
         except ProcessLookupError:  # it has ended
             thread.close()
             del self._threads[path]

@@ -2,6 +2,7 @@
 
 import math
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -129,6 +130,44 @@ def test_the_time_without_a_sample_is_a_stall_beyond_one_interval() -> None:
     with Watch([session_without_programs()]) as watch:
         now = time.monotonic()
         assert watch.stalled_s(now, now + 3 + INTERVAL_S) == pytest.approx(3, abs=0.5)
+
+
+@pytest.mark.usefixtures("no_gap")
+def test_a_program_that_is_stopped_by_a_signal_has_stalled_until_it_goes_on(
+    worker: subprocess.Popen[str],
+) -> None:
+    with Watch([worker.pid]) as watch:
+        worker.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, worker.pid, os.WSTOPPED)
+        stopped = time.monotonic()
+        watch.sample()
+        for _ in range(20):
+            time.sleep(INTERVAL_S)
+            watch.sample()
+        worker.send_signal(signal.SIGCONT)
+        os.waitid(os.P_PID, worker.pid, os.WCONTINUED)
+        continued = time.monotonic()
+        watch.sample()
+        stalled_s = watch.within_s(stopped, continued)
+        assert continued - stopped - stalled_s <= watch.longest_gap_s + INTERVAL_S
+
+
+def test_a_program_with_brackets_in_its_name_stands_still_from_a_signal_to_the_next(tmp_path: Path) -> None:
+    program = tmp_path / ") T ("
+    program.symlink_to("/bin/sleep")
+    with subprocess.Popen([program, "1000"]) as process:
+        thread = starvation.Thread(f"/proc/{process.pid}/task/{process.pid}")
+        try:
+            assert not thread.is_stopped()
+            process.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+            assert thread.is_stopped()
+            process.send_signal(signal.SIGCONT)
+            os.waitid(os.P_PID, process.pid, os.WCONTINUED)
+            assert not thread.is_stopped()
+        finally:
+            thread.close()
+            process.kill()
 
 
 @pytest.mark.usefixtures("no_gap")
