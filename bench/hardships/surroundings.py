@@ -36,7 +36,7 @@ class Surroundings:
 
 
 def look(mark: Path, harnesses: Collection[int] = ()) -> Surroundings:
-    """What there is now of commands whose TMPDIR is `mark` and which had these numbers, and what is nobody's."""
+    """What there is now of commands whose TMPDIR is `mark`, and which were the processes `harnesses`."""
     own = processes_of(mark)
     return Surroundings(
         processes=frozenset(f"{process} {words}" for process, words in own.items()),
@@ -100,5 +100,5 @@ def _names(folder: Path) -> frozenset[str]:
 def _cgroups_of(harnesses: Collection[int]) -> Iterator[str]:
     """Those that are named after one of them."""
     for folder in CGROUPS.glob("**/fecbench-*/"):
-        if int(folder.name.split("-")[1]) in harnesses:
+        if folder.name.split("-")[1] in map(str, harnesses):
             yield folder.name
