@@ -14,15 +14,18 @@ _UNFINISHED = ".unfinished-"
 def replacing(path: Path) -> Iterator[Path]:
     """Give a name to write to, with the suffix of `path`; what was written gets the name `path` at the end.
 
-    A link stays one, and what it leads to is replaced.
+    A link stays one, and what it leads to is replaced. When a disk is full, an OSError does not say by itself
+    which file was written. It does here.
     """
     target = path.resolve()
     unfinished = target.with_name(f"{_UNFINISHED}{target.name}")
     try:
         yield unfinished
         unfinished.replace(target)
-    except BaseException:
+    except BaseException as error:
         unfinished.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None and error.filename2 is None:
+            error.filename = str(path)
         raise
 
 

@@ -1,5 +1,7 @@
 """A file that a command writes is whole or absent, whatever ends the command."""
 
+import errno
+import os
 import signal
 import subprocess
 import sys
@@ -39,6 +41,15 @@ def test_an_error_leaves_the_file_of_before_alone(tmp_path: Path, error: BaseExc
         unfinished.write_text("half of")
         raise error
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"trace.json": "before"}
+
+
+def test_a_full_disk_is_an_error_that_names_the_file_and_not_the_unfinished_one(tmp_path: Path) -> None:
+    file = tmp_path / "trace.json"
+    with pytest.raises(OSError, match=f"No space left on device: '{file}'$"), replacing(file):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    missing = tmp_path / "missing" / "trace.json"
+    with pytest.raises(OSError, match=f"No such file or directory: '{missing}'$"):
+        write_text(missing, "text")
 
 
 def test_a_link_stays_one_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
