@@ -9,12 +9,12 @@ import fcntl
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from fecbench.runners import scratch
 from fecbench.runners.implementations.build import build
 from fecbench.runners.implementations.implementation import DECLARATION, Implementation, read
 from fecbench.runners.refusal import Refusal
@@ -99,10 +99,10 @@ def _alone(path: Path) -> Iterator[None]:
 
 def _check_out(tree: Path, commit: str, target: Path) -> None:
     """All files of a commit, as `target`: there whole, or not at all."""
-    with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=target.parent) as scratch:
-        files = Path(scratch) / "files"
+    with scratch.folder(target.parent) as folder:
+        files = folder / "files"
         files.mkdir()
-        archive = str(Path(scratch) / "archive.tar")
+        archive = str(folder / "archive.tar")
         pack = ["git", "-C", str(tree), "archive", "--format=tar", f"--output={archive}", commit]
         for command in (pack, ["tar", "--extract", f"--file={archive}", f"--directory={files}"]):
             ran = subprocess.run(command, stderr=subprocess.PIPE, text=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fecbench.runners import scratch
 from fecbench.runners.implementations.revisions import BUILDS, build_of
 from fecbench.runners.refusal import Refusal
 
@@ -61,6 +62,14 @@ def test_a_revision_is_built_once(git: Git) -> None:  # noqa: ARG001
     again = build_of("NEW", "stacks/small@HEAD").implementation.folder / "build/small"
     assert again == program
     assert again.read_text() == "built before"
+
+
+def test_what_a_killed_command_had_checked_out_is_removed_by_the_next_build(git: Git, tmp_path: Path) -> None:  # noqa: ARG001
+    left = tmp_path / "builds" / f"{scratch.PREFIX}1-abcdefgh"
+    (left / "files").mkdir(parents=True, mode=0o700)
+    (left / scratch.LOCK).touch()
+    build_of("OLD", "stacks/small@HEAD")
+    assert not left.exists()
 
 
 def test_a_folder_is_taken_as_it_is_whatever_it_is_called(git: Git) -> None:  # noqa: ARG001
