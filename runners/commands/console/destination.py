@@ -4,6 +4,7 @@ They mean the same everywhere. What the command wrote under this name before is 
 touched: a file is replaced; a folder is made when it is absent, and files in it that have other names stay.
 """
 
+import errno
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -75,8 +76,17 @@ def fill_own_folder(path: Path, source: Path, report: str, document: Mapping[str
         else:
             (path / name).unlink(missing_ok=True)
     for artefact in moved:
-        artefact.rename(path / artefact.name)
+        _move(artefact, path / artefact.name)
     _write_report(path / report, document, names)
+
+
+def _move(artefact: Path, target: Path) -> None:
+    try:
+        artefact.rename(target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        shutil.move(artefact, target)  # temporary files lie on another disk
 
 
 def _write_report(report: Path, document: Mapping[str, object], names: Sequence[str]) -> None:

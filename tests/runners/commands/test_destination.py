@@ -1,6 +1,7 @@
 """`--output` and `--plot` mean the same everywhere: what a command wrote is replaced, nothing else is."""
 
 import contextlib
+import errno
 import json
 import os
 from collections.abc import Callable
@@ -168,6 +169,27 @@ def test_a_folder_with_files_of_somebody_else_is_refused_before_a_trial_is_run(
     (tmp_path / there).write_text("mine")
     assert "give the name of a new folder" in replay(tmp_path, "client/a.sqlog").refusal()
     assert contents(tmp_path) == {there: "mine"}
+
+
+def test_what_lies_on_another_disk_is_moved_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, folder = tmp_path / "source", tmp_path / "folder"
+    (source / "client").mkdir(parents=True)
+    (source / "client" / "a.sqlog").write_text("fresh")
+    (source / "server.pcap").write_text("fresh")
+    folder.mkdir()
+    rename = os.rename
+
+    def refuse(old: Path, new: Path) -> None:
+        if Path(old).is_relative_to(source):
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        rename(old, new)
+
+    monkeypatch.setattr(os, "rename", refuse)
+    fill_own_folder(folder, source, "check.json", {})
+    left = contents(folder)
+    assert json.loads(left.pop("check.json")) == {"artefacts": ["client", "server.pcap"]}
+    assert left == {"client/a.sqlog": "fresh", "server.pcap": "fresh"}
+    assert contents(source) == {}
 
 
 class Killed(BaseException):
