@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+from fecbench.runners import scratch
 from fecbench.runners.cluster import settings
 from fecbench.runners.cluster.address import Place
 
@@ -10,7 +11,11 @@ from fecbench.runners.cluster.address import Place
 def serve(place: Place, tell: Callable[[str], None]) -> None:
     """Until a signal ends it. Raises OSError where it cannot listen."""
     settings.apply()
-    asyncio.run(_serve(place, tell))
+    import dask.config
+
+    # Dask makes a folder there, and does not remove it.
+    with scratch.folder() as folder, dask.config.set({"temporary-directory": str(folder)}):
+        asyncio.run(_serve(place, tell))
 
 
 async def _serve(place: Place, tell: Callable[[str], None]) -> None:

@@ -156,6 +156,16 @@ def claims_in(url: str) -> dict[Group, Claimant]:
         return dict(database.claims(campaign.id))
 
 
+def test_a_scheduler_that_ends_leaves_no_temporary_file(
+    papers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    address = f"tls://127.0.0.1:{free_port()}"
+    with running("listens", "cluster", "scheduler", address, "--certificates", papers):
+        assert len(list(tmp_path.iterdir())) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_whoever_shows_no_certificate_is_not_let_in(scheduler: str) -> None:
     anyone = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     anyone.check_hostname, anyone.verify_mode = False, ssl.CERT_NONE
