@@ -10,6 +10,7 @@ a line for whatever was wrong; ends with 1 then. Needs root. Everything happens 
 import argparse
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -45,6 +46,7 @@ def main() -> int:
         return 2
     if ALONE not in os.environ:
         return isolated()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # and end what runs beside
     with tempfile.TemporaryDirectory(prefix="hardships-") as folder:
         return meet(Path(folder), asked.hardships or list(HARDSHIPS), asked.command or COMMANDS, asked)
 

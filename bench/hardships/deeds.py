@@ -93,7 +93,7 @@ class Deed:
 
 def lay_ground(ground: Path) -> None:
     """Make what the deeds read: designs, a campaign in virtual time, one that is emulated, and recordings."""
-    (ground / "virtual.toml").write_text(CAMPAIGN.format(repetitions=8, points=4))
+    (ground / "virtual.toml").write_text(CAMPAIGN.format(repetitions=3, points=3))
     (ground / "emulated.toml").write_text(CAMPAIGN.format(repetitions=1, points=2))
     (ground / "frames.txt").write_text("".join(f"{900 + number % 300}\n" for number in range(20_000)))
     (ground / "rates.csv").write_text(
