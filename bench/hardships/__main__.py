@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -63,16 +64,19 @@ def meet(folder: Path, hardships: list[str], commands: list[str], asked: argpars
     ground = folder / "ground"
     ground.mkdir()
     lay_ground(ground)
-    counts: dict[tuple[str, str], int] = {}
+    counts: Counter[tuple[str, str]] = Counter()
     problems = 0
-    for command, hardship, happen in all_of(folder, ground, hardships, commands):
-        chance = random.Random(f"{asked.seed} {command} {hardship}")
-        for number in range(1, asked.times + 1):
-            for line in happen(chance):
-                problems += 1
+    try:
+        for command, hardship, happen in all_of(folder, ground, hardships, commands):
+            chance = random.Random(f"{asked.seed} {command} {hardship}")
+            for number in range(1, asked.times + 1):
+                wrong = happen(chance)
+                counts[command, hardship] += 1
+                problems += len(wrong)
+                line = "; ".join(wrong) or "nothing wrong"
                 print(f"{command}, {hardship} {number}: {line}", flush=True)
-        counts[command, hardship] = asked.times
-    print_counts(counts, hardships)
+    finally:  # also of a run that takes too long for somebody
+        print_counts(counts, hardships)
     print(f"{problems} things were wrong" if problems else "nothing was wrong")
     return 1 if problems else 0
 
@@ -96,13 +100,13 @@ def all_of(
                 yield command, "kill", partial(KILLS[command], made)
 
 
-def print_counts(counts: dict[tuple[str, str], int], hardships: list[str]) -> None:
+def print_counts(counts: Counter[tuple[str, str]], hardships: list[str]) -> None:
     table = Table(title="how often each hardship happened", title_justify="left")
     table.add_column("command")
     for hardship in hardships:
         table.add_column(hardship, justify="right")
     for command in dict.fromkeys(command for command, _ in counts):
-        table.add_row(command, *(str(counts.get((command, hardship), "")) for hardship in hardships))
+        table.add_row(command, *(str(counts[command, hardship] or "") for hardship in hardships))
     Console(width=100).print(table)
 
 
