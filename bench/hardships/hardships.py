@@ -96,8 +96,8 @@ def stop(case: Case, chance: random.Random) -> list[str]:
         before = case.prepare()
         doing = case.begin()
         time.sleep(chance.uniform(0, case.undisturbed.seconds))
-        process = doing.process.pid if who == "harness" else _await(doing.process.pid, MARKS[who])
-        if process and _stand_still(process):
+        there = [doing.process.pid] if who == "harness" else _await(doing.process.pid, MARKS[who])
+        if there and _stand_still(chance.choice(there)):
             break
         doing.end()
     after = doing.end()
@@ -110,16 +110,13 @@ MARKS = {"simulator": "--simulate", "endpoint": "/build/noq-fec"}
 """In the command line."""
 
 
-def _await(harness: int, mark: str) -> int | None:
-    """A process below the harness whose command line has the mark; None when the harness ends before."""
-    while Path(f"/proc/{harness}/task").exists():
-        for process, words in descendants(harness).items():
-            if mark in words:
-                return process
+def _await(harness: int, mark: str) -> list[int]:
+    """The processes below the harness whose command lines have the mark; none when it ends before."""
+    while os.waitid(os.P_PID, harness, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        if there := [process for process, words in descendants(harness).items() if mark in words]:
+            return there
         time.sleep(0.001)
-        if os.waitid(os.P_PID, harness, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-            return None
-    return None
+    return []
 
 
 def _stand_still(process: int) -> bool:
