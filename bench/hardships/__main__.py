@@ -63,7 +63,7 @@ def isolated() -> int:
 def meet(folder: Path, hardships: list[str], commands: list[str], asked: argparse.Namespace) -> int:
     ground = folder / "ground"
     ground.mkdir()
-    lay_ground(ground)
+    lay_ground(ground, (DEEDS[name] for name in commands if name in DEEDS))
     counts: Counter[tuple[str, str]] = Counter()
     problems = 0
     try:

@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -29,7 +29,7 @@ points = {points}
 name = "download"
 size_bytes = 20_000
 """
-PREPARED = "prepared.sqlite"
+VIRTUAL, EMULATED = "virtual.sqlite", "emulated.sqlite"
 
 
 @dataclass(frozen=True)
@@ -91,18 +91,16 @@ class Deed:
             shutil.copy(place.ground / self.prepared, place.database)
 
 
-def lay_ground(ground: Path) -> None:
-    """Make what the deeds read: designs, a campaign in virtual time, one that is emulated, and recordings."""
+def lay_ground(ground: Path, deeds: Iterable[Deed]) -> None:
+    """Make what these deeds read: designs, recordings, and databases of campaigns."""
     (ground / "virtual.toml").write_text(CAMPAIGN.format(repetitions=3, points=3))
     (ground / "emulated.toml").write_text(CAMPAIGN.format(repetitions=1, points=2))
     (ground / "frames.txt").write_text("".join(f"{900 + number % 300}\n" for number in range(20_000)))
-    (ground / "rates.csv").write_text(
-        "".join(f"{number / 10},{5 + number % 7}\n" for number in range(20_000))
-    )
-    _run(ground, "run", ground / "emulated.toml", "--engine", "virtual", "--db", ground / PREPARED)
-    if os.geteuid() == 0:
-        emulated = ("run", ground / "emulated.toml", "--no-calibrate", "--db", ground / "emulated.sqlite")
-        _run(ground, *emulated)
+    rates = (f"{number / 10},{5 + number % 7}\n" for number in range(20_000))
+    (ground / "rates.csv").write_text("".join(rates))
+    how = {VIRTUAL: ("--engine", "virtual"), EMULATED: ("--no-calibrate",)}
+    for database in {deed.prepared for deed in deeds} - {""}:
+        _run(ground, "run", ground / "emulated.toml", *how[database], "--db", ground / database)
 
 
 def _run(ground: Path, *words: object) -> None:
@@ -141,29 +139,29 @@ DEEDS: Mapping[str, Deed] = {
             "--db",
             place.database,
         ],
-        prepared=PREPARED,
+        prepared=VIRTUAL,
         trials="emulated",
     ),
     "compare": Deed(_compare, trials="virtual"),
-    "watch": Deed(lambda place: ["watch", "--db", place.database], prepared=PREPARED),
+    "watch": Deed(lambda place: ["watch", "--db", place.database], prepared=VIRTUAL),
     "report": Deed(
         lambda place: ["report", "--db", place.database, "--output", place.output],
-        prepared=PREPARED,
+        prepared=VIRTUAL,
         same_files=True,
     ),
     "explain": Deed(
         lambda place: ["explain", "--db", place.database, "--output", place.output],
-        prepared=PREPARED,
+        prepared=VIRTUAL,
         same_files=True,
     ),
     "export-csv": Deed(
         lambda place: ["export", "--db", place.database, "--output", place.output / "trials.csv"],
-        prepared=PREPARED,
+        prepared=VIRTUAL,
         same_files=True,
     ),
     "export-parquet": Deed(
         lambda place: ["export", "--db", place.database, "--output", place.output / "trials.parquet"],
-        prepared=PREPARED,
+        prepared=VIRTUAL,
         same_files=True,
     ),
     "replay-virtual": Deed(
@@ -171,12 +169,12 @@ DEEDS: Mapping[str, Deed] = {
             *("replay", 1, "--db", place.database, "--output", place.output / "replayed"),
             *("--plot", place.output / "replayed.png"),
         ],
-        prepared=PREPARED,
+        prepared=VIRTUAL,
         trials="virtual",
     ),
     "replay-emulated": Deed(
         lambda place: ["replay", 1, "--db", place.database, "--output", place.output / "replayed"],
-        prepared="emulated.sqlite",
+        prepared=EMULATED,
         trials="emulated",
     ),
     "plan": Deed(

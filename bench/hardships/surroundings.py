@@ -99,6 +99,6 @@ def _names(folder: Path) -> frozenset[str]:
 
 def _cgroups_of(harnesses: Collection[int]) -> Iterator[str]:
     """Those that are named after one of them."""
-    for folder in CGROUPS.glob("**/fecbench-*/"):
-        if folder.name.split("-")[1] in map(str, harnesses):
-            yield folder.name
+    named = tuple(f"fecbench-{harness}-" for harness in harnesses)
+    for _, folders, _ in os.walk(CGROUPS):  # which bears that others remove theirs meanwhile
+        yield from (name for name in folders if name.startswith(named))
