@@ -27,6 +27,7 @@ from bench.hardships.case import case_of
 from bench.hardships.cluster import KILLS, cluster
 from bench.hardships.deeds import DEEDS, Place, lay_ground
 from bench.hardships.hardships import HARDSHIPS
+from bench.hardships.surroundings import end_all_of
 
 COMMANDS = [*DEEDS, *KILLS]
 ALONE = "FECBENCH_ALONE"
@@ -76,6 +77,7 @@ def meet(folder: Path, hardships: list[str], commands: list[str], asked: argpars
                 line = "; ".join(wrong) or "nothing wrong"
                 print(f"{command}, {hardship} {number}: {line}", flush=True)
     finally:  # also of a run that takes too long for somebody
+        end_all_of(folder)
         print_counts(counts, hardships)
     print(f"{problems} things were wrong" if problems else "nothing was wrong")
     return 1 if problems else 0

@@ -1,7 +1,9 @@
 """What there is on a machine that a command could leave behind: processes, network namespaces, interfaces,
 control groups, BPF programs and maps with a name, and files in its temporary folder."""
 
+import contextlib
 import os
+import signal
 import socket
 import time
 from collections.abc import Collection, Iterator
@@ -91,6 +93,13 @@ def processes_of(mark: Path) -> dict[int, str]:
         except (PermissionError, FileNotFoundError, ProcessLookupError):
             continue  # it has ended, or is no child of ours
     return found
+
+
+def end_all_of(mark: Path) -> None:
+    """Kill the commands that still run here, when nobody judges them any more."""
+    for process in processes_of(mark):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
 
 
 def _names(folder: Path) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 import os
 import random
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -97,7 +98,7 @@ def test_a_file_that_lacks_its_last_letters_is_half_written_and_a_hidden_one_may
     assert judging.half_written(tmp_path) == [f"half written: {name}" for name in names]
 
 
-def test_a_process_and_a_file_that_are_left_are_seen(tmp_path: Path) -> None:
+def test_a_process_and_a_file_that_are_left_are_seen_and_the_process_can_be_ended(tmp_path: Path) -> None:
     before = surroundings.look(tmp_path)
     assert surroundings.look(tmp_path).left(before) == []
     (tmp_path / "fecbench-1-abcdefgh").mkdir()
@@ -107,7 +108,8 @@ def test_a_process_and_a_file_that_are_left_are_seen(tmp_path: Path) -> None:
     ) as process:
         wait_until(lambda: bool(surroundings.processes_of(tmp_path)), "its environment")
         left = surroundings.look(tmp_path).left(before)
-        process.communicate(b"\n")
+        surroundings.end_all_of(tmp_path)
+        assert process.wait() == -signal.SIGKILL
     assert [line.partition(":")[0] for line in left] == ["processes left", "temporary files left"]
     assert str(process.pid) in left[0]
     assert "fecbench-1-abcdefgh" in left[1]
