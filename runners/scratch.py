@@ -4,6 +4,7 @@
 A harness can be killed before it has the lock. Its folder is then empty, and the name says who made it.
 """
 
+import contextlib
 import fcntl
 import os
 import re
@@ -98,7 +99,10 @@ def _taken(path: Path) -> TextIO | None:
 
 def _never_got_its_lock(path: Path) -> bool:
     made = OF_PROCESS.fullmatch(path.name)
-    if made is None or any(path.iterdir()):
+    try:
+        if made is None or any(path.iterdir()):
+            return False
+    except FileNotFoundError:  # removed meanwhile
         return False
     return not Path(f"/proc/{made['process']}").exists()
 
@@ -124,9 +128,11 @@ def _remove(path: Path, ignore_errors: bool) -> bool:
 
 def _remove_tree(path: Path, ignore_errors: bool) -> None:
     """The lock goes last: whoever is killed meanwhile leaves a folder that is known to be abandoned."""
-    for inner in path.iterdir():
-        if inner.is_dir() and not inner.is_symlink():
-            shutil.rmtree(inner, ignore_errors=ignore_errors)
-        elif inner.name != LOCK:
-            inner.unlink()
+    errors = [OSError] if ignore_errors else []
+    with contextlib.suppress(*errors):
+        for inner in path.iterdir():
+            if inner.is_dir() and not inner.is_symlink():
+                shutil.rmtree(inner, ignore_errors=ignore_errors)
+            elif inner.name != LOCK:
+                inner.unlink()
     shutil.rmtree(path, ignore_errors=ignore_errors)

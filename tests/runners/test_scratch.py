@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -79,6 +80,44 @@ def test_a_harness_whose_new_folder_is_taken_for_abandoned_makes_another(
     with scratch.folder() as running:
         assert [*tmp_path.iterdir()] == [running]
         assert running not in removed
+
+
+def test_a_folder_that_another_harness_removes_meanwhile_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = leave(tmp_path / NAME)
+
+    def remove(path: Path) -> bool:
+        shutil.rmtree(path)
+        return False
+
+    monkeypatch.setattr(scratch, "_is_unlocked", remove)
+    with scratch.folder() as running:
+        assert not left.exists()
+        assert list(tmp_path.iterdir()) == [running]
+
+
+@pytest.mark.parametrize("name", ["a file", "a folder"])
+def test_what_a_killed_harness_left_and_cannot_be_removed_hinders_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    left = leave(tmp_path / NAME)
+    (left / "a folder").mkdir()
+    (left / "a file").touch()
+
+    def refuse(remove: Any) -> Any:
+        def refused(path: Any, **more: Any) -> None:
+            if Path(path).name == name:
+                raise PermissionError("Operation not permitted")
+            remove(path, **more)
+
+        return refused
+
+    monkeypatch.setattr(os, "unlink", refuse(os.unlink))
+    monkeypatch.setattr(os, "rmdir", refuse(os.rmdir))
+    with scratch.folder() as running:
+        assert running.is_dir()
+    assert (left / name).exists()
 
 
 KILLED_WHILE_IT_REMOVES = """
