@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
+import psycopg
+
 from bench.cluster_parts import FECBENCH, free_address, new_database, running, server_in
 from bench.hardships.judging import traceback
 from bench.hardships.surroundings import await_no_process, processes_of
@@ -132,6 +134,37 @@ def kill_worker(cluster: Cluster, chance: random.Random) -> list[str]:
     return [*left, *cluster.problems(url, run)]
 
 
+def kill_storing_worker(cluster: Cluster, chance: random.Random) -> list[str]:
+    """SIGKILL for the worker in a transaction: its trials are written, and their metrics are not."""
+    url = cluster.new_database()
+    run = cluster.run(url)
+    time.sleep(chance.uniform(0, cluster.seconds))
+    with psycopg.connect(url) as connection:
+        await_true(lambda: _has_tables(connection), run)
+        connection.execute("LOCK TABLE metrics IN SHARE MODE")
+        await_true(lambda: _somebody_waits(connection), run)
+        left = cluster.worker.kill()
+        connection.rollback()
+    cluster.worker = cluster.begin_worker()
+    return [*left, *cluster.problems(url, run)]
+
+
+def await_true(condition: Callable[[], bool], run: Beside) -> None:
+    """Until it holds, or the campaign has ended."""
+    while not condition() and run.process.poll() is None:
+        time.sleep(0.005)
+
+
+def _has_tables(connection: psycopg.Connection[tuple[object]]) -> bool:
+    row = connection.execute("SELECT to_regclass('metrics') IS NOT NULL").fetchone()
+    connection.rollback()
+    return row == (True,)
+
+
+def _somebody_waits(connection: psycopg.Connection[tuple[object]]) -> bool:
+    return connection.execute("SELECT count(*) > 0 FROM pg_locks WHERE NOT granted").fetchone() == (True,)
+
+
 def kill_run(cluster: Cluster, chance: random.Random) -> list[str]:
     """SIGKILL for the command that has the campaign; then it is given again."""
     url = cluster.new_database()
@@ -143,6 +176,7 @@ def kill_run(cluster: Cluster, chance: random.Random) -> list[str]:
 
 KILLS: Mapping[str, Callable[[Cluster, random.Random], list[str]]] = {
     "worker": kill_worker,
+    "worker-storing": kill_storing_worker,
     "run-cluster": kill_run,
 }
 
