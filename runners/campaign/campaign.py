@@ -21,7 +21,7 @@ from fecbench.results.store.records import (
 from fecbench.runners.calibration import experiments as calibration
 from fecbench.runners.campaign import baselines, provenance, self_check
 from fecbench.runners.campaign.arms import Activity
-from fecbench.runners.campaign.claims import this_process
+from fecbench.runners.campaign.claims import Watch, free_of_dead, this_process
 from fecbench.runners.campaign.differences import check_same
 from fecbench.runners.campaign.request import Request
 from fecbench.runners.campaign.rounds import Due, Rounds
@@ -55,6 +55,8 @@ def run(
     """
     now = _provenance_of(request)
     stored = stored_campaign(request, database, now)
+    if stored is not None:
+        free_of_dead(database, stored.id, Watch())  # where all of a group is done, nobody looks for its claim
     rounds = plan or Rounds(request, database)
     trials = rounds.first(stored)
     _log.info("%d of %d trials are to be run", len(trials), rounds.planned)

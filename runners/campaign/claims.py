@@ -77,6 +77,23 @@ class Watch:
         return _began(holder["process"]) != began
 
 
+def free_of_dead(database: Database, campaign_id: int, watch: Watch, own: int | None = None) -> list[Group]:
+    """Free what the dead had claimed of a campaign; the groups that the living hold, but the start `own`."""
+    held: list[Group] = []
+    dead: dict[int, Claimant] = {}
+    for group, claimant in database.claims(campaign_id).items():
+        if claimant.start_id == own:
+            continue
+        if claimant.start_id in dead or watch.is_dead(claimant):
+            dead[claimant.start_id] = claimant
+        else:
+            held.append(group)
+    for claimant in dead.values():
+        _log.info("start %d, on %s, has ended: its groups are free", claimant.start_id, claimant.host)
+        database.give_up_all(claimant.start_id, claimant.beat)
+    return held
+
+
 class Claims:
     """The groups that one start holds: a context manager, at whose end it holds none."""
 
@@ -121,19 +138,7 @@ class Claims:
 
     def bury_the_dead(self) -> Collection[Group]:
         """Free what the dead had claimed; the groups that living others hold."""
-        held: list[Group] = []
-        dead: dict[int, Claimant] = {}
-        for group, claimant in self._database.claims(self._start.campaign_id).items():
-            if claimant.start_id == self._start.id:
-                continue
-            if claimant.start_id in dead or self._watch.is_dead(claimant):
-                dead[claimant.start_id] = claimant
-            else:
-                held.append(group)
-        for claimant in dead.values():
-            _log.info("start %d, on %s, has ended: its groups are free", claimant.start_id, claimant.host)
-            self._database.give_up_all(claimant.start_id, claimant.beat)
-        return held
+        return free_of_dead(self._database, self._start.campaign_id, self._watch, own=self._start.id)
 
     def _beat(self) -> None:
         while not self._over.wait(BEAT_S):

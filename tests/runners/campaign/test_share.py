@@ -116,6 +116,24 @@ def test_what_a_dead_process_of_this_machine_had_claimed_is_run_at_once(run: Run
     assert len(stored(address)) == TRIALS
 
 
+@pytest.mark.parametrize("left", [0, 1])
+def test_what_a_dead_process_had_claimed_and_finished_is_free_when_the_campaign_is_gone_on_with(
+    run: Run, address: str, little: Request, left: int
+) -> None:
+    run(database=address, keys=little.keys[: len(little.keys) - left])
+    with Database.open(address) as database:
+        (campaign,) = database.campaigns()
+        dead, alive = (
+            database.start(campaign.id, "ada", {}, holder) for holder in (a_dead_process(), this_process())
+        )
+        first, second, *_ = dict.fromkeys(key.group for key in little.keys)
+        database.claim(campaign.id, dead.id, first)
+        database.claim(campaign.id, alive.id, second)
+    run(database=address)
+    with Database.open(address) as database:
+        assert [claimant.start_id for claimant in database.claims(campaign.id).values()] == [alive.id]
+
+
 @pytest.mark.usefixtures("looking", "impatient")
 def test_what_a_holder_on_another_machine_has_claimed_is_run_when_it_stands_still(
     run: Run, address: str
