@@ -1,5 +1,7 @@
 """A deed, where it happens, and what it comes to when nothing disturbs it."""
 
+import contextlib
+import os
 import signal
 import subprocess
 import time
@@ -63,11 +65,10 @@ class Doing:
 def _written(place: Place) -> list[tuple[Path, int]]:
     found = []
     for folder in (place.output, place.database.parent):
-        for path in folder.rglob("*"):
-            try:
-                found.append((path, path.lstat().st_size))
-            except FileNotFoundError:  # removed meanwhile
-                continue
+        for parent, _, names in os.walk(folder):  # which bears that folders are removed meanwhile
+            for path in (Path(parent) / name for name in names):
+                with contextlib.suppress(FileNotFoundError):
+                    found.append((path, path.lstat().st_size))
     return found
 
 
