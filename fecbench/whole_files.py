@@ -34,6 +34,17 @@ def is_unfinished(path: Path) -> bool:
     return path.name.startswith(_UNFINISHED)
 
 
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Have an OSError name this file: when a disk is full, it does not say by itself what was written."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = str(path)
+        raise
+
+
 def write_text(path: Path, text: str) -> None:
     with replacing(path) as unfinished:
         unfinished.write_text(text, encoding="utf-8")

@@ -9,6 +9,7 @@ from typing import Any
 from fecbench.runners.tasks import ports
 from fecbench.runners.tasks.task import EndpointTask, Role
 from fecbench.runners.workloads import asked_series
+from fecbench.whole_files import naming
 
 PORT = ports.OURS
 SERVER_NAME = "server.fecbench"
@@ -59,7 +60,8 @@ def _seed(content_seed: int, *, as_text: bool) -> dict[str, Any]:
 def command(arguments: Sequence[str], document: dict[str, Any], folder: Path) -> list[str]:
     """Writes the document into `folder`; the command that starts the endpoint with it."""
     path = folder / f"{document['role']}.json"
-    path.write_text(json.dumps(document, indent=1))
+    with naming(path):
+        path.write_text(json.dumps(document, indent=1))
     return [*arguments, str(path)]
 
 

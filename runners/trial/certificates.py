@@ -19,6 +19,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from fecbench.whole_files import naming
+
 # Go's virtual time begins at the first of these.
 NOT_BEFORE, NOT_AFTER = datetime(2000, 1, 1, tzinfo=UTC), datetime(2099, 12, 31, tzinfo=UTC)
 INTEROP_NAMES = ("server4", "server", "server6", "server46")
@@ -89,7 +91,7 @@ def write(folder: Path, server_name: str, kind: Kind = "ed25519") -> None:
     authority = _builder("fecbench authority", "fecbench authority", authority_key).add_extension(
         x509.BasicConstraints(ca=True, path_length=0), critical=True
     )
-    (folder / "authority.pem").write_bytes(_pem(_signed(authority, authority_key)))
+    _write(folder / "authority.pem", _pem(_signed(authority, authority_key)))
     _write_server(folder, "server", [server_name], authority_key, kind)
     _write_server(folder, "interop", [*INTEROP_NAMES, server_name], authority_key, kind)
 
@@ -101,13 +103,15 @@ def _write_server(folder: Path, file: str, names: Sequence[str], authority_key: 
         .add_extension(x509.SubjectAlternativeName(list(map(x509.DNSName, names))), critical=False)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
     )
-    (folder / f"{file}.pem").write_bytes(_pem(_signed(server, authority_key)))
+    _write(folder / f"{file}.pem", _pem(_signed(server, authority_key)))
     key = folder / f"{file}.key"
     key.touch(mode=0o600)
-    key.write_bytes(
-        server_key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
+    pem = server_key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
+    _write(key, pem)
+
+
+def _write(path: Path, content: bytes) -> None:
+    with naming(path):
+        path.write_bytes(content)

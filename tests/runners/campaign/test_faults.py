@@ -437,7 +437,7 @@ def test_without_room_for_the_certificates_the_command_fails_in_one_line(
         "4k", temporary, fecbench.path, "run", "--no-calibrate", design, "--db", tmp_path / "x.sqlite"
     )
     assert ran.returncode == 1
-    assert "No space left on device" in ran.stderr.splitlines()[-1]
+    assert f"No space left on device: '{temporary}/" in ran.stderr.splitlines()[-1]
     assert "Traceback" not in ran.stderr
 
 
