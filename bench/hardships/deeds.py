@@ -116,8 +116,8 @@ def _run(ground: Path, *words: object) -> None:
 
 def _compare(place: Place) -> list[object]:
     design = place.ground / "virtual.toml"
-    options = ("--option", "scheme=none", "--minutes", 0.05)
-    return ["compare", STACK, STACK, design, *options, "--db", place.database, "--output", place.output]
+    kept = ("--db", place.database, "--output", place.output)
+    return ["compare", STACK, STACK, design, "--option", "scheme=none", *kept]
 
 
 DEEDS: Mapping[str, Deed] = {
