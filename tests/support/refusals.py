@@ -1,0 +1,20 @@
+"""What is wrong is refused in one line."""
+
+from collections.abc import Callable
+
+import pytest
+
+from fecbench.runners.refusal import Refusal
+
+
+def refusal_of(
+    deed: Callable[..., object], *given: object, by: type[Exception] | tuple[type[Exception], ...] = Refusal
+) -> str:
+    """The line with which a deed is refused that is done with what is given."""
+    try:
+        deed(*given)
+    except by as refused:
+        line = str(refused)
+        assert line and "\n" not in line
+        return line
+    return pytest.fail(f"this was not refused: {given!r:.500}")
