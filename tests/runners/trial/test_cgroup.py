@@ -31,9 +31,8 @@ def test_version_1_has_a_tree_for_each_controller() -> None:
 
 
 def test_in_a_container_the_path_begins_where_the_tree_does() -> None:
-    assert places(CONTAINER_1, "4:memory:/docker/1f\n") == [
-        Place(1, Path("/sys/fs/cgroup/memory"), ("memory",))
-    ]
+    found = places(CONTAINER_1, "4:memory:/docker/1f\n")
+    assert found == [Place(1, Path("/sys/fs/cgroup/memory"), ("memory",))]
 
 
 def version_2(tree: Path) -> str:
@@ -48,11 +47,9 @@ def test_version_2_takes_the_nearest_cgroup_whose_children_are_counted(tmp_path:
     assert places(version_2(tmp_path), "0::/user.slice/session-1.scope\n") == [
         Place(2, slice_, ("memory", "pids"))
     ]
-
-
-def test_version_2_without_controllers_is_no_place(tmp_path: Path) -> None:
-    (tmp_path / "cgroup.subtree_control").write_text("hugetlb\n")
-    assert places(version_2(tmp_path), "0::/\n") == []
+    for folder in (tmp_path, slice_):
+        (folder / "cgroup.subtree_control").write_text("hugetlb\n")
+    assert places(version_2(tmp_path), "0::/user.slice/session-1.scope\n") == []
 
 
 def test_a_place_has_limits_of_the_controllers_that_count_there() -> None:

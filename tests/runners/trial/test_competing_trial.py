@@ -1,30 +1,23 @@
 """Trials of two transfers that compete: when the second begins, what both got, and how either can fail."""
 
-import os
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from fecbench.dropper.command import COMMAND as DROPPER
-from fecbench.results.store.records import TrialKey
 from fecbench.runners.engines.engine import Finished
-from fecbench.runners.tasks.task import EndpointTask, LinkTask, PairTask, Seeds, Task
-from fecbench.runners.tasks.validity import Validity
+from fecbench.runners.tasks.task import Task
 from fecbench.runners.trial.competition import FULL_RTTS, INTERVAL_S
 from fecbench.runners.trial.judge import Judgement
 from fecbench.runners.trial.site import Commands
 from fecbench.topologies.link import LinkSettings
-from fecbench.topologies.programs import WIRE
+from tests.support import needs, tasks
 from tests.support.patience import patiently
 from tests.support.trials import Trials
 
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),
-    pytest.mark.skipif(not (DROPPER.exists() and WIRE.exists()), reason="needs make build"),
-]
+pytestmark = needs.TRIALS
 
-KEY = TrialKey("variant", "competing-other-1000", 0, 0)
 MBPS = 2.0
 
 HEAD = """
@@ -70,29 +63,9 @@ RECEIVE_FOR_2_S = ASK + "until = time.monotonic() + 2\nwhile time.monotonic() < 
 HANG = "import time; time.sleep(600)"
 
 
-def pair(name: str) -> PairTask:
-    end = EndpointTask(implementation=name, options={})
-    return PairTask(client=end, server=end, workload={"name": "download", "size_bytes": 1000})
-
-
-def task(timeout_s: float = 20, capture: bool = False) -> Task:
-    return Task(
-        topology="dumbbell",
-        backend="wire",
-        links={
-            "internet": LinkTask(
-                settings=LinkSettings.symmetric(bandwidth_mbps=MBPS, owd_ms=5, queue_packets=40),
-                late_bound_us=1000_000,  # these tests are about something else
-                losses={"up": {"model": "none"}, "down": {"model": "uniform", "p": 0.05}},
-            )
-        },
-        seeds=Seeds(content=3, losses={"internet": {"up": 1, "down": 2}}),
-        pairs=[pair("foreground"), pair("background")],
-        completion="dct_s",
-        timeout_s=timeout_s,
-        validity=Validity(stall_share=1000, stolen_share=1000),
-        capture=capture,
-    )
+def task(**fields: Any) -> Task:
+    link = tasks.link(LinkSettings.symmetric(MBPS, 5, queue_packets=40), {"model": "uniform", "p": 0.05})
+    return tasks.task(link, *map(tasks.pair, ("foreground", "background")), topology="dumbbell", **fields)
 
 
 Run = Callable[..., tuple[Finished, Judgement]]
@@ -131,11 +104,8 @@ def test_the_foreground_begins_in_a_full_link_and_each_transfers_part_is_measure
     assert list(outcome.endpoints) == ["client", "server", "background_client", "background_server"]
     measured = outcome.competition
     assert measured is not None
-    assert measured.foreground_mbps is not None
-    assert measured.background_mbps is not None
     assert measured.filling_s >= FULL_RTTS * INTERVAL_S
-    assert measured.foreground_mbps > 0.05 * MBPS
-    assert measured.background_mbps > 0.05 * MBPS
+    assert min(measured.foreground_mbps or 0.0, measured.background_mbps or 0.0) > 0.05 * MBPS
     # Alone, the download would have taken 0.4 s.
     assert (outcome.endpoints["client"].metrics or {})["dct_s"] > 0.5
     assert outcome.droppers["internet"]["down"].counters.dropped > 0
@@ -164,10 +134,8 @@ def test_a_background_that_ends_before_the_foreground_is_a_failure(
 
 def test_a_link_that_is_never_full_is_a_timeout(run: Run) -> None:
     finished, judgement = run(task(timeout_s=1.5), background=HANG)
-    assert (judgement.state, judgement.reason) == (
-        "timeout",
-        "the background transfer did not fill the link in time",
-    )
+    said = "the background transfer did not fill the link in time"
+    assert (judgement.state, judgement.reason) == ("timeout", said)
     assert "client" not in finished.outcome.endpoints
 
 

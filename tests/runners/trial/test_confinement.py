@@ -23,41 +23,26 @@ from fecbench.results.store.records import TrialKey
 from fecbench.runners.engines.engine import Finished
 from fecbench.runners.engines.namespaces import NamespaceEngine
 from fecbench.runners.sandbox import rights, view
-from fecbench.runners.tasks.task import EndpointTask, LinkTask, PairTask, Seeds, Task
-from fecbench.runners.tasks.validity import Validity
+from fecbench.runners.tasks.task import EndpointTask, Task
 from fecbench.runners.trial import cgroup, logs
 from fecbench.runners.trial.judge import Judgement, judge
 from fecbench.topologies.link import LinkSettings
-from fecbench.topologies.programs import WIRE
+from tests.support import needs, processes, tasks
 
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),
-    pytest.mark.skipif(not (DROPPER.exists() and WIRE.exists()), reason="needs make build"),
-]
+pytestmark = needs.TRIALS
 
 PYTHON = "/usr/bin/python3"
 HOSTILE = Path(__file__).parent / "hostile" / "endpoint.py"
 IPC_KEY = 0x0FECBE0C
+KEY = TrialKey("variant", "download-1000", 0, 0)
 
 
 def task(options: dict[str, Any], timeout_s: float = 120) -> Task:
+    """It takes the CPU as well, and its trial may be late."""
     end = EndpointTask(implementation="hostile", options=options)
-    return Task(
-        topology="single-path",
-        backend="wire",
-        links={
-            "internet": LinkTask(
-                settings=LinkSettings.symmetric(bandwidth_mbps=10, owd_ms=5),
-                late_bound_us=10_000_000,  # it takes the CPU as well, and its trial may be late
-                losses={"up": {"model": "none"}, "down": {"model": "uniform", "p": 0.2}},
-            )
-        },
-        seeds=Seeds(content=3, losses={"internet": {"up": 1, "down": 2}}),
-        pairs=[PairTask(client=end, server=end, workload={"name": "download", "size_bytes": 1000})],
-        completion="dct_s",
-        timeout_s=timeout_s,
-        validity=Validity(stall_share=1000, stolen_share=1000),
-    )
+    loss = {"model": "uniform", "p": 0.2}
+    link = tasks.link(LinkSettings.symmetric(10, 5), loss, late_bound_us=10_000_000)
+    return tasks.task(link, tasks.pair(client=end, server=end), timeout_s=timeout_s)
 
 
 @dataclass
@@ -160,7 +145,7 @@ def attack(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Attack
     before = outside.seen()
     with NamespaceEngine(1, commands, folders) as engine:
         asked = task(outside.options | {"private_key": str(engine._folder / "server.key")})
-        (finished,) = engine.run([(TrialKey("variant", "download-1000", 0, 0), asked)])
+        (finished,) = engine.run([(KEY, asked)])
         assert finished.folder is not None
         kept = tmp_path_factory.mktemp("kept") / "trial"
         shutil.move(finished.folder, kept)
@@ -177,43 +162,38 @@ def attack(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Attack
     )
 
 
-def test_nothing_that_it_tries_works(attack: Attack) -> None:
+def test_nothing_that_it_tries_works_and_each_try_is_kept_off_by_the_kernel(attack: Attack) -> None:
     assert len(attack.report) >= 40
-    assert {name: said for name, said in attack.report.items() if said == "worked"} == {}
-
-
-def test_each_try_is_kept_off_by_the_kernel_and_none_by_a_mistake_of_its_own(attack: Attack) -> None:
     mistakes = ("NameError", "TypeError", "AttributeError", "KeyError", "ValueError", "StopIteration")
-    assert {name: said for name, said in attack.report.items() if said.startswith(mistakes)} == {}
+    for wrong in ("worked", mistakes):
+        assert {name: said for name, said in attack.report.items() if said.startswith(wrong)} == {}
 
 
-def test_nothing_outside_has_changed(attack: Attack) -> None:
-    assert attack.before == attack.after
-
-
-def test_its_trial_is_undisturbed(attack: Attack) -> None:
+def test_nothing_outside_has_changed_and_nothing_that_it_started_is_left(
+    attack: Attack, outside: Outside
+) -> None:
     assert (attack.judgement.state, attack.judgement.reason) == ("ok", "")
+    assert attack.before == attack.after
+    assert processes.with_mark(outside.options["mark"]) == {}
 
 
-@pytest.mark.usefixtures("attack")
-def test_nothing_that_it_started_is_left(outside: Outside) -> None:
-    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
-    assert outside.options["mark"] not in listed
+MOST = {
+    "log_bytes": logs.SIZE_BYTES,
+    "temporary_bytes": view.TEMPORARY_BYTES,
+    "log_files": view.INODES,
+    "processes": 512,
+    "open_files": 4096,
+    "memory_bytes": cgroup.MEMORY_BYTES,
+}
 
 
-def test_its_log_folder_and_temporary_folder_are_bounded(attack: Attack) -> None:
-    assert 0 < attack.amounts["log_bytes"] <= logs.SIZE_BYTES
-    assert 0 < attack.amounts["temporary_bytes"] <= view.TEMPORARY_BYTES
-    assert 0 < attack.amounts["log_files"] <= view.INODES
+def test_what_it_can_take_is_bounded(attack: Attack) -> None:
+    assert attack.amounts.keys() == MOST.keys()
+    for name, amount in attack.amounts.items():
+        assert 0 < amount <= MOST[name], name
 
 
-def test_its_processes_files_and_memory_are_bounded(attack: Attack) -> None:
-    assert 0 < attack.amounts["processes"] <= 512
-    assert 0 < attack.amounts["open_files"] <= 4096
-    assert 0 < attack.amounts["memory_bytes"] <= cgroup.MEMORY_BYTES
-
-
-def test_what_is_kept_of_its_log_folder_are_regular_files_and_folders(attack: Attack) -> None:
+def test_what_is_kept_of_its_log_folder_are_regular_files_and_folders_of_root(attack: Attack) -> None:
     client = attack.kept / "client"
     kinds = {path: path.lstat().st_mode for path in client.rglob("*")}
     assert all(stat.S_ISREG(mode) or stat.S_ISDIR(mode) for mode in kinds.values())
@@ -223,9 +203,6 @@ def test_what_is_kept_of_its_log_folder_are_regular_files_and_folders(attack: At
     assert not names & {"one-name", "other-name"}  # a file with two names
     assert sum(path.lstat().st_size for path in kinds) <= logs.SIZE_BYTES + len(kinds) * 4096
     assert max(len(path.relative_to(client).parts) for path in kinds) <= logs.DEPTH
-
-
-def test_what_is_kept_belongs_to_root(attack: Attack) -> None:
     assert {path.lstat().st_uid for path in attack.kept.rglob("*")} == {0}
 
 
@@ -260,22 +237,18 @@ IGNORES_SIGNALS = "import signal, time\nfor n in (2, 15): signal.signal(n, signa
 def test_one_that_never_ends_is_ended(client: str, state: str) -> None:
     """Whatever it does: it is told in its own trial, and the next one runs."""
     server = 'import time; print(\'{"event": "ready"}\', flush=True); time.sleep(600)'
-    commands: Any = {"hostile": {"client": [PYTHON, "-c", client], "server": [PYTHON, "-c", server]}}
-    asked = task({}, timeout_s=2 if state == "timeout" else 60)
-    with NamespaceEngine(1, commands) as engine:
-        (finished,) = engine.run([(TrialKey("variant", "download-1000", 0, 0), asked)])
-    judgement = judge(asked, finished.outcome)
+    limit_s = 2 if state == "timeout" else 60
+    _, judgement = run([PYTHON, "-c", client], [PYTHON, "-c", server], limit_s)
     assert judgement.state == state, judgement.reason
 
 
-def run_in(folder: Path, program: str) -> tuple[Finished, Judgement]:
-    """A trial whose endpoints are `program` in an implementation's folder."""
-    (folder / "endpoint.py").write_text(program)
-    command = [sys.executable, str(folder / "endpoint.py")]
-    commands: Any = {"hostile": {"client": command, "server": command}}
-    asked = task({})
-    with NamespaceEngine(1, commands, {"hostile": folder}) as engine:
-        (finished,) = engine.run([(TrialKey("variant", "download-1000", 0, 0), asked)])
+def run(
+    client: list[str], server: list[str], timeout_s: float = 120, **folders: Path
+) -> tuple[Finished, Judgement]:
+    """A trial of these commands; its implementation's folder is `hostile`."""
+    asked = task({}, timeout_s)
+    with NamespaceEngine(1, {"hostile": {"client": client, "server": server}}, folders) as engine:
+        (finished,) = engine.run([(KEY, asked)])
     return finished, judge(asked, finished.outcome)
 
 
@@ -305,8 +278,10 @@ def test_an_implementation_is_read_wherever_it_lies(mode: int) -> None:
         folder = Path(home) / "mine" / "example"
         folder.mkdir(parents=True)
         (folder / "note.py").write_text("TEXT = 'a note from home'")
+        (folder / "endpoint.py").write_text(LOOK)
         Path(home).chmod(mode)
-        finished, judgement = run_in(folder, LOOK)
+        command = [sys.executable, str(folder / "endpoint.py")]
+        finished, judgement = run(command, command, hostile=folder)
     assert finished.outcome.failure == ""
     for endpoint in finished.outcome.endpoints.values():
         assert (endpoint.exit_code, endpoint.stderr) == (0, "a note from home\n"), judgement
@@ -317,11 +292,7 @@ def test_a_program_that_cannot_be_executed_is_a_failure_with_its_name(tmp_path: 
     program = tmp_path / "program"
     program.write_text("no program")
     program.chmod(0o755)
-    commands: Any = {"hostile": {"client": [str(program)], "server": [str(program)]}}
-    asked = task({})
-    with NamespaceEngine(1, commands, {"hostile": tmp_path}) as engine:
-        (finished,) = engine.run([(TrialKey("variant", "download-1000", 0, 0), asked)])
-    judgement = judge(asked, finished.outcome)
+    _, judgement = run([str(program)], [str(program)], hostile=tmp_path)
     assert judgement.state == "failed"
     assert judgement.reason == f"server ended with 126: {program} cannot be started: Exec format error"
 
@@ -329,7 +300,7 @@ def test_a_program_that_cannot_be_executed_is_a_failure_with_its_name(tmp_path: 
 def test_cgroups_end_with_the_harness() -> None:
     commands: Any = {"hostile": {"client": [PYTHON, "-c", "pass"], "server": [PYTHON, "-c", "pass"]}}
     with NamespaceEngine(1, commands) as engine:
-        list(engine.run([(TrialKey("variant", "download-1000", 0, 0), task({}))]))
+        list(engine.run([(KEY, task({}))]))
         made = [list(place.folder.glob(f"{engine._folder.name}.*/")) for place in cgroup.usable()]
         assert all(len(folders) == 1 for folders in made)
     assert not [folder for folders in made for folder in folders if folder.exists()]

@@ -13,6 +13,7 @@ from fecbench.runners.trial import endpoint as endpoints
 from fecbench.runners.trial import supervisor as supervision
 from fecbench.runners.trial.endpoint import Endpoint
 from fecbench.runners.trial.supervisor import Supervisor
+from tests.support.processes import is_running
 from tests.waiting import wait_until
 
 LIMIT_S = 60.0
@@ -48,28 +49,28 @@ def test_ready_and_done_are_taken_from_lines_however_they_are_cut() -> None:
     assert endpoint.complaint == ""
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "hello",
-        "{}",
-        '{"event": "finished"}',
-        '{"event": "done", "metrics": {"dct_s": "fast"}}',
-        '{"event": "done", "metrics": {"dct_s": "12"}}',
-        '{"event": "done", "metrics": {"dct_s": true}}',
-        '{"event": "done", "metrics": {"dct_s": NaN}}',
-        '{"event": "done", "metrics": {"dct_s": 1e999}}',
-        '{"event": "done", "metrics": null}',
-        '{"event": "ready", "metrics": {"dct_s": 1}}',
-        '{"event": "done", "metrics": {"dct_s": 1}, "more": 1}',
-        "[]",
-        '"ready"',
-    ],
-)
-def test_a_line_that_is_no_message_kills_the_endpoint_and_is_quoted(line: str) -> None:
-    endpoint = run_to_end(f"import time; print({line!r}, flush=True); time.sleep(600)")
-    assert line[:20] in endpoint.complaint
-    assert endpoint.exit_code == -signal.SIGKILL
+NO_MESSAGES = [
+    "hello",
+    "{}",
+    '{"event": "finished"}',
+    '{"event": "done", "metrics": {"dct_s": "fast"}}',
+    '{"event": "done", "metrics": {"dct_s": "12"}}',
+    '{"event": "done", "metrics": {"dct_s": true}}',
+    '{"event": "done", "metrics": {"dct_s": NaN}}',
+    '{"event": "done", "metrics": {"dct_s": 1e999}}',
+    '{"event": "done", "metrics": null}',
+    '{"event": "ready", "metrics": {"dct_s": 1}}',
+    '{"event": "done", "metrics": {"dct_s": 1}, "more": 1}',
+    "[]",
+    '"ready"',
+]
+
+
+def test_a_line_that_is_no_message_kills_the_endpoint_and_is_quoted() -> None:
+    for line in NO_MESSAGES:
+        endpoint = run_to_end(f"import time; print({line!r}, flush=True); time.sleep(600)")
+        assert line[:20] in endpoint.complaint
+        assert endpoint.exit_code == -signal.SIGKILL
 
 
 READY, DONE, DONE_TWICE = (
@@ -79,17 +80,13 @@ READY, DONE, DONE_TWICE = (
 )
 
 
-@pytest.mark.parametrize(("before", "after"), [(DONE, DONE_TWICE), (DONE, READY), (READY, READY), (DONE, "")])
-def test_what_is_said_twice_or_after_done_is_refused_and_changes_nothing(before: str, after: str) -> None:
-    endpoint = run_to_end(f"import time; print({before!r}); print({after!r}, flush=True); time.sleep(600)")
-    assert repr(after.encode()) in endpoint.complaint
-    assert endpoint.exit_code == -signal.SIGKILL
-    assert endpoint.metrics == ({"dct_s": 1.5} if before == DONE else None)
-
-
-def test_a_whole_number_is_a_number() -> None:
-    endpoint = run_to_end('print(\'{"event": "done", "metrics": {"packets_sent": 7}}\')')
-    assert (endpoint.metrics, endpoint.complaint) == ({"packets_sent": 7.0}, "")
+def test_what_is_said_twice_or_after_done_is_refused_and_changes_nothing() -> None:
+    for before, after in ((DONE, DONE_TWICE), (DONE, READY), (READY, READY), (DONE, "")):
+        program = f"print({before!r}); print({after!r}, flush=True); time.sleep(600)"
+        endpoint = run_to_end(f"import time; {program}")
+        assert repr(after.encode()) in endpoint.complaint
+        assert endpoint.exit_code == -signal.SIGKILL
+        assert endpoint.metrics == ({"dct_s": 1.5} if before == DONE else None)
 
 
 def test_a_flood_of_messages_is_ended() -> None:
@@ -128,21 +125,9 @@ def test_an_endpoint_that_obeys_sigint_ends_with_its_own_status() -> None:
     assert endpoint.metrics == {"packets_sent": 7}
 
 
-def test_an_endpoint_that_ignores_every_signal_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervision, "OBEY_LIMIT_S", 0.2)
-    supervisor = Supervisor()
-    endpoint = start(
-        supervisor,
-        "import signal, time\n"
-        "signal.signal(signal.SIGINT, signal.SIG_IGN); signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-        'print(\'{"event": "ready"}\', flush=True); time.sleep(600)\n',
-    )
-    assert supervisor.wait(lambda: endpoint.ready, LIMIT_S)
-    supervisor.end(endpoint)
-    assert endpoint.exit_code == -signal.SIGKILL
-
-
-def test_children_of_an_endpoint_are_killed_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endpoint_that_ignores_every_signal_is_killed_with_its_children(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(supervision, "OBEY_LIMIT_S", 0.2)
     note = tmp_path / "child"
     supervisor = Supervisor()
@@ -158,15 +143,8 @@ def test_children_of_an_endpoint_are_killed_with_it(tmp_path: Path, monkeypatch:
     assert supervisor.wait(lambda: endpoint.ready, LIMIT_S)
     child = int(note.read_text())
     supervisor.end(endpoint)
+    assert endpoint.exit_code == -signal.SIGKILL
     wait_until(lambda: not is_running(child), "its end")
-
-
-def is_running(pid: int) -> bool:
-    """Whether the process is there and no zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def test_waiting_ends_at_its_limit() -> None:

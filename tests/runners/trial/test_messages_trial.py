@@ -1,22 +1,19 @@
 """Trials of messages over the emulated link: without losses each takes the link's delay and its own bits,
 however it is delivered."""
 
-import os
 from typing import Any
 
 import pytest
 
-from fecbench.dropper.command import COMMAND as DROPPER
 from fecbench.runners.engines.engine import Finished
 from fecbench.runners.implementations.finding import ours
-from fecbench.runners.tasks.task import ROLES, EndpointTask, LinkTask, PairTask, Seeds, Task
-from fecbench.runners.tasks.validity import Validity
+from fecbench.runners.tasks.task import ROLES, EndpointTask, Task
 from fecbench.runners.trial.judge import Judgement
 from fecbench.runners.trial.site import Commands
 from fecbench.runners.workloads.messages import form as messages
 from fecbench.runners.workloads.messages import traffic
 from fecbench.topologies.link import LinkSettings
-from fecbench.topologies.programs import WIRE
+from tests.support import needs, tasks
 from tests.support.patience import carried_out
 from tests.support.trials import Trials
 
@@ -31,11 +28,7 @@ MODES += [
     (name, each) for name in ("noq-fec", "rquic") for each in ("datagram", "deadline", "stream", "reliable")
 ]
 FOUND = {name: ours().find(name, "tests") for name in OPTIONS}
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),
-    pytest.mark.skipif(not (DROPPER.exists() and WIRE.exists()), reason="needs make build"),
-    pytest.mark.skipif(any(found.missing_programs() for found in FOUND.values()), reason="needs make build"),
-]
+pytestmark = [*needs.TRIALS, needs.built(*FOUND.values())]
 
 MBPS, OWD_MS, PARTS, PART_BYTES = 10, 20.0, 8, 1000
 LEAST_MS = OWD_MS + 8e-3 * PARTS * PART_BYTES / MBPS
@@ -58,31 +51,12 @@ def task(name: str, delivery: str) -> Task:
         options=dict(FOUND[name].options(OPTIONS[name], "tests")),
         local_addresses=FOUND[name].declaration.local_addresses,
     )
-    settings, losses = LinkSettings.symmetric(MBPS, OWD_MS), {"model": "none"}
-    return Task(
-        topology="single-path",
-        backend="wire",
-        links={
-            "internet": LinkTask(
-                settings=settings,
-                late_bound_us=1000_000,
-                losses={"up": losses, "down": losses},
-            )
-        },
-        seeds=Seeds(content=3, losses={"internet": {"up": 1, "down": 2}}),
-        pairs=[
-            PairTask(
-                client=end,
-                server=end,
-                workload=workload,
-                demand=messages.Messages().demand_of(workload),
-                playout_ms=[TOO_SOON_MS, IN_TIME_MS],
-            )
-        ],
-        completion="dct_s",
+    demand, playout_ms = messages.Messages().demand_of(workload), [TOO_SOON_MS, IN_TIME_MS]
+    return tasks.task(
+        tasks.link(LinkSettings.symmetric(MBPS, OWD_MS)),
+        tasks.pair(client=end, server=end, workload=workload, demand=demand, playout_ms=playout_ms),
         timeout_s=30,
-        # A busy machine makes messages late, by no more than it says.
-        validity=Validity(stall_share=1000, stolen_share=1000, late_time_share=1000),
+        validity=tasks.SLOW_MACHINE,  # which makes messages late, by no more than it says
     )
 
 

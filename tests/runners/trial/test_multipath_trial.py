@@ -1,6 +1,5 @@
 """Trials over two paths: each link has losses, outages, counters and verdicts of its own."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,20 +8,15 @@ from typing import Any
 import pytest
 
 from fecbench.dropper import model as dropper_model
-from fecbench.dropper.command import COMMAND as DROPPER
 from fecbench.runners.campaign.record import record_of
 from fecbench.runners.engines.engine import Finished
-from fecbench.runners.tasks.task import EndpointTask, LinkTask, PairTask, Seeds, Task
-from fecbench.runners.tasks.validity import Validity
+from fecbench.runners.tasks.task import EndpointTask, Seeds, Task
 from fecbench.runners.trial.judge import Judgement, judge
 from fecbench.topologies.link import DIRECTIONS, LinkSettings
-from fecbench.topologies.programs import WIRE
+from tests.support import needs, tasks
 from tests.support.trials import Trials
 
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),
-    pytest.mark.skipif(not (DROPPER.exists() and WIRE.exists()), reason="needs make build"),
-]
+pytestmark = needs.TRIALS
 
 # A client that sends from each of its addresses in turn until 40 answers have come to each socket that gets
 # any: the first one must.
@@ -67,28 +61,13 @@ END = EndpointTask(implementation="script", options={}, local_addresses=True)
 
 
 def task(capture: bool = False, **of_path2: Any) -> Task:
-    links = {
+    settings = {
         "path1": LinkSettings.symmetric(10, 2),
         "path2": LinkSettings.symmetric(5, 10, **of_path2),
     }
-    return Task(
-        topology="multipath",
-        backend="wire",
-        links={
-            name: LinkTask(
-                settings=settings,
-                late_bound_us=1000_000,  # these tests are about something else
-                losses={"up": {"model": "none"}, "down": {"model": "uniform", "p": P[name]}},
-            )
-            for name, settings in links.items()
-        },
-        seeds=Seeds(content=3, losses=SEEDS),
-        pairs=[PairTask(client=END, server=END, workload={"name": "download", "size_bytes": 1000})],
-        completion="dct_s",
-        timeout_s=20,
-        validity=Validity(stall_share=1000, stolen_share=1000),
-        capture=capture,
-    )
+    links = {name: tasks.link(settings[name], {"model": "uniform", "p": p}) for name, p in P.items()}
+    seeds, pair = Seeds(content=3, losses=SEEDS), tasks.pair(client=END, server=END)
+    return tasks.task(links, pair, topology="multipath", seeds=seeds, capture=capture)
 
 
 Run = Callable[..., tuple[Finished, Judgement]]
@@ -104,8 +83,9 @@ def run(trials: Trials) -> Run:
 
 
 def test_each_path_has_its_own_losses_and_a_wrong_verdict_on_the_second_alone_is_invalid(run: Run) -> None:
-    finished, judgement = run(task())
+    finished, judgement = run(task(capture=True))
     assert (judgement.state, judgement.reason) == ("ok", "")
+    assert_captured(finished)
     outcome = finished.outcome
     for link, seeds in SEEDS.items():
         down = outcome.droppers[link]["down"]
@@ -155,16 +135,8 @@ def test_an_outage_counts_from_the_clients_first_frame_however_long_its_program_
     assert up.frames_out + up.in_flight == up.frames_in - up.outage_dropped > up.in_flight
 
 
-def test_an_outage_that_begins_after_the_trial_changes_nothing(run: Run) -> None:
-    finished, judgement = run(task(outage_s=(1000, 1001)))
-    assert (judgement.state, judgement.reason) == ("ok", "")
-    for direction in DIRECTIONS:
-        report = finished.outcome.links["path2"].directions[direction]
-        assert (report.outage_dropped, report.frames_in > 0) == (0, True)
-
-
-def test_captures_have_the_packets_of_every_path_apart_by_the_clients_address(run: Run) -> None:
-    finished, _ = run(task(capture=True))
+def assert_captured(finished: Finished) -> None:
+    """The packets of every path, apart by the client's address."""
     assert finished.folder is not None
     for host in ("client", "server"):
         for address in ("10.0.1.2", "10.0.2.2"):

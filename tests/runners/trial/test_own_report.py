@@ -8,6 +8,7 @@ import pytest
 from fecbench.runners.tasks.series import SeriesError, table
 from fecbench.runners.trial import own_report
 from fecbench.runners.trial.own_report import OwnReport
+from tests.support.refusals import refusal_of
 
 
 def test_nothing_need_be_told(tmp_path: Path) -> None:
@@ -25,24 +26,21 @@ def test_metrics_and_series_are_those_of_the_file(tmp_path: Path) -> None:
         report.tables(["other"])
 
 
-@pytest.mark.parametrize(
-    ("written", "problem"),
-    [
-        ("", "which is not right"),
-        ('{"metrics": {"a b": 1}}', "which is not right: metrics.a b"),
-        ('{"metrics": {"a": NaN}}', "which is not right"),
-        ('{"metrics": {"a": "1"}}', "which is not right: metrics.a"),
-        ('{"counters": {}}', "which is not right: counters"),
-        ('{"series": {"cwnd": {"t_s": [1]}}}', "which is not right: series.cwnd"),
-        ("x" * (own_report.LIMIT_BYTES + 1), "of more than"),
-    ],
-)
-def test_what_is_not_right_is_named_in_one_line(tmp_path: Path, written: str, problem: str) -> None:
-    (tmp_path / own_report.NAME).write_text(written)
-    with pytest.raises(SeriesError) as refused:
-        own_report.read(tmp_path)
-    assert problem in str(refused.value)
-    assert "\n" not in str(refused.value)
+WRONG = {
+    "": "which is not right",
+    '{"metrics": {"a b": 1}}': "which is not right: metrics.a b",
+    '{"metrics": {"a": NaN}}': "which is not right",
+    '{"metrics": {"a": "1"}}': "which is not right: metrics.a",
+    '{"counters": {}}': "which is not right: counters",
+    '{"series": {"cwnd": {"t_s": [1]}}}': "which is not right: series.cwnd",
+    "x" * (own_report.LIMIT_BYTES + 1): "of more than",
+}
+
+
+def test_what_is_not_right_is_named_in_one_line(tmp_path: Path) -> None:
+    for written, problem in WRONG.items():
+        (tmp_path / own_report.NAME).write_text(written)
+        assert problem in refusal_of(own_report.read, tmp_path, by=SeriesError)
 
 
 def test_columns_of_different_lengths_are_named() -> None:

@@ -1,31 +1,25 @@
 """Trials over TCP: a handshake of two round trips, losses that are the oracle's, a segment a frame, paths, a
 background."""
 
-import os
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from fecbench.dropper.command import COMMAND as DROPPER
 from fecbench.runners.engines.engine import Finished
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.tasks.demand import Demand
-from fecbench.runners.tasks.task import ROLES, EndpointTask, LinkTask, PairTask, Seeds, Task
+from fecbench.runners.tasks.task import ROLES, EndpointTask, PairTask, Seeds, Task
 from fecbench.runners.tasks.validity import Validity
 from fecbench.runners.trial.site import Commands
 from fecbench.topologies import tcp
 from fecbench.topologies.link import LinkSettings
-from fecbench.topologies.programs import WIRE
+from tests.support import needs, tasks
 from tests.support.patience import carried_out
 from tests.support.trials import Trials
 
 TCP = ours().find("tcp", "tests")
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),
-    pytest.mark.skipif(not (DROPPER.exists() and WIRE.exists()), reason="needs make build"),
-    pytest.mark.skipif(bool(TCP.missing_programs()), reason="needs make build"),
-]
+pytestmark = [*needs.TRIALS, needs.built(TCP)]
 
 
 CarryOut = Callable[..., Finished]
@@ -49,19 +43,10 @@ def pair(size_bytes: int, workload: str = "download", **options: Any) -> PairTas
 def task(topology: str, pairs: list[PairTask], p: float = 0.0, owd_ms: float = 5.0) -> Task:
     names = {"multipath": ["path1", "path2"]}.get(topology, ["internet"])
     losses = {"model": "uniform", "p": p}
-    settings = LinkSettings.symmetric(10, owd_ms)
-    link = LinkTask(settings=settings, late_bound_us=1000_000, losses={"up": losses, "down": losses})
-    return Task(
-        topology=topology,
-        backend="wire",
-        links=dict.fromkeys(names, link),
-        seeds=Seeds(content=3, losses={name: {"up": n, "down": n + 10} for n, name in enumerate(names)}),
-        pairs=pairs,
-        completion="dct_s",
-        timeout_s=30,
-        # These tests are about something else.
-        validity=Validity(stall_share=1000, stolen_share=1000, late_time_share=1000),
-    )
+    link = tasks.link(LinkSettings.symmetric(10, owd_ms), losses, losses)
+    seeds = Seeds(content=3, losses={name: {"up": n, "down": n + 10} for n, name in enumerate(names)})
+    usual = {"topology": topology, "seeds": seeds, "timeout_s": 30, "validity": tasks.SLOW_MACHINE}
+    return tasks.task(dict.fromkeys(names, link), *pairs, **usual)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Trials with endpoints and parts that fail: each ends in the right state, in time, and leaves nothing."""
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -22,24 +21,22 @@ from fecbench.results.store.records import TrialKey
 from fecbench.runners.engines import worker
 from fecbench.runners.engines.engine import Finished
 from fecbench.runners.engines.namespaces import NamespaceEngine
-from fecbench.runners.tasks.task import EndpointTask, LinkTask, PairTask, Seeds, Task
-from fecbench.runners.tasks.validity import Validity
+from fecbench.runners.tasks.task import Task
 from fecbench.runners.trial import transfer, trial
 from fecbench.runners.trial.judge import Judgement, judge
 from fecbench.runners.trial.site import Commands
 from fecbench.runners.trial.transfer import has_timed_out
 from fecbench.topologies import counters
 from fecbench.topologies.link import LinkSettings
-from fecbench.topologies.programs import WIRE
+from tests.support import needs, processes, tasks
+from tests.support.processes import descendants
 from tests.support.trials import Trials
 from tests.waiting import wait_until
 
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),
-    pytest.mark.skipif(not (DROPPER.exists() and WIRE.exists()), reason="needs make build"),
-]
+pytestmark = needs.TRIALS
 
 KEY = TrialKey("variant", "download-1000", 0, 0)
+READY = 'print(\'{"event": "ready"}\', flush=True)\n'
 
 # A server that answers each datagram with ten, and a client that wants forty of them: real packets.
 SERVER = """
@@ -93,23 +90,7 @@ socket_ = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 )
 
 
-SCRIPT = EndpointTask(implementation="script", options={})
-TASK = Task(
-    topology="single-path",
-    backend="wire",
-    links={
-        "internet": LinkTask(
-            settings=LinkSettings.symmetric(bandwidth_mbps=10, owd_ms=5),
-            late_bound_us=1000_000,  # these tests are about something else
-            losses={"up": {"model": "none"}, "down": {"model": "uniform", "p": 0.2}},
-        )
-    },
-    seeds=Seeds(content=3, losses={"internet": {"up": 1, "down": 2}}),
-    pairs=[PairTask(client=SCRIPT, server=SCRIPT, workload={"name": "download", "size_bytes": 1000})],
-    completion="dct_s",
-    timeout_s=20,
-    validity=Validity(stall_share=1000, stolen_share=1000),
-)
+TASK = tasks.task(tasks.link(LinkSettings.symmetric(10, 5), {"model": "uniform", "p": 0.2}))
 
 
 def changed(**changes: object) -> Task:
@@ -187,8 +168,7 @@ def test_a_client_that_hangs_is_a_timeout_and_its_children_are_gone(run: Run) ->
     )
     _, judgement = run(changed(timeout_s=1), client=hangs)
     assert judgement.state == "timeout"
-    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
-    assert mark not in listed
+    assert processes.with_mark(mark) == {}
 
 
 @pytest.mark.parametrize(
@@ -205,15 +185,9 @@ def test_a_client_that_gives_up_at_its_deadline_is_late_and_has_not_failed(
     ("endpoints", "state", "said"),
     [
         ({"client": "import sys; sys.exit('no route')"}, "failed", "client ended with 1: no route"),
-        ({"client": "while True: print('x' * 1000)"}, "failed", "neither a ready nor a done message"),
         ({"client": "import sys; sys.exit(127)"}, "unsupported", "unsupported"),
-        ({"server": "import sys; sys.exit('port taken')"}, "failed", "server ended with 1: port taken"),
         ({"server": "import os; os.abort()"}, "failed", "server ended with -6"),
-        (
-            {"server": 'print(\'{"event": "ready"}\', flush=True)', "client": "import sys; sys.exit('lost')"},
-            "failed",
-            "client ended with 1: lost",
-        ),
+        ({"server": READY, "client": "import sys; sys.exit('lost')"}, "failed", "client ended with 1: lost"),
     ],
 )
 def test_an_endpoint_that_fails_gives_its_state_and_reason(
@@ -231,19 +205,6 @@ def test_a_server_that_never_gets_ready_is_a_failure(monkeypatch: pytest.MonkeyP
         judgement = judge(TASK, worker.answer(running._order(TASK).model_dump_json()))
     assert judgement.state == "failed"
     assert judgement.reason.startswith("server was not ready in time")
-
-
-def descendants(process: int) -> list[int]:
-    """The processes below one, found as they are now."""
-    parents = {}
-    for folder in Path("/proc").iterdir():
-        with contextlib.suppress(OSError):
-            if folder.name.isdigit():
-                parents[int(folder.name)] = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
-    below = {process}
-    while more := {child for child, parent in parents.items() if parent in below} - below:
-        below |= more
-    return sorted(below - {process})
 
 
 def waits(process: int) -> bool:
@@ -297,10 +258,7 @@ def test_a_wire_that_is_killed_makes_the_trial_invalid(disturbed: Disturbed) -> 
 
 
 def test_a_wire_that_is_stopped_for_a_while_makes_the_trial_invalid(disturbed: Disturbed) -> None:
-    (link,) = TASK.links.values()
-    slow = link.model_copy(
-        update={"settings": LinkSettings.symmetric(bandwidth_mbps=10, owd_ms=200), "late_bound_us": 50_000}
-    )
+    slow = tasks.link(LinkSettings.symmetric(10, 200), {"model": "uniform", "p": 0.2}, late_bound_us=50_000)
     judgement = disturbed(
         changed(links={"internet": slow}),
         SEND_AND_WAIT + CLIENT,
@@ -394,19 +352,16 @@ def test_a_trial_in_which_a_full_backlog_dropped_frames_is_invalid_and_says_wher
         order = running._order(TASK).model_dump_json()
         judgement = judge(TASK, worker.answer(order))  # by a worker that has these counters
     assert judgement.state == "invalid"
-    assert judgement.reason == (
-        "3 packets were lost at r1, outside of link and dropper: r1-client: receive drops"
-    )
+    said = "3 packets were lost at r1, outside of link and dropper: r1-client: receive drops"
+    assert judgement.reason == said
     assert judgement.checks.lost_elsewhere == {"r1": {"r1-client: receive drops": 3}}
     assert judgement.checks.backlog_drops == 3
 
 
 def test_nothing_is_lost_elsewhere_in_a_trial_with_losses(run: Run) -> None:
     """What dropper and queue drop is counted there, and nowhere else."""
-    (link,) = TASK.links.values()
-    narrow = LinkSettings.symmetric(bandwidth_mbps=1, owd_ms=5, queue_packets=3)
-    asked = changed(links={"internet": link.model_copy(update={"settings": narrow})})
-    finished, judgement = run(asked)
+    narrow = tasks.link(LinkSettings.symmetric(1, 5, queue_packets=3), {"model": "uniform", "p": 0.2})
+    finished, judgement = run(changed(links={"internet": narrow}))
     assert finished.outcome.links["internet"].directions["down"].queue_dropped > 0
     assert finished.outcome.droppers["internet"]["down"].counters.dropped > 0
     assert finished.outcome.discarded == {}
@@ -414,7 +369,6 @@ def test_nothing_is_lost_elsewhere_in_a_trial_with_losses(run: Run) -> None:
 
 
 FORK = "import os, time\nif os.fork() == 0: os.setsid(); "
-READY = 'print(\'{"event": "ready"}\', flush=True)\n'
 DONE = 'print(\'{"event": "done", "metrics": {"dct_s": 0.001}}\', flush=True)\n'
 
 
@@ -424,24 +378,10 @@ DONE = 'print(\'{"event": "done", "metrics": {"dct_s": 0.001}}\', flush=True)\n'
         ({"client": "import sys\nwhile True: sys.stderr.write('e' * 9999)"}, "timeout", "in time"),
         ({"client": DONE + FORK + "time.sleep(600)"}, "ok", ""),
         ({"client": DONE + FORK + "os.execlp('yes', 'yes')\nos.wait()"}, "failed", "client wrote"),
-        ({"client": DONE + "import os; os.kill(os.getpid(), 9)"}, "failed", "client ended with -9"),
         ({"client": "import os, time; os.close(1); os.close(2); time.sleep(600)"}, "timeout", "in time"),
-        (
-            {"server": READY + "import sys; sys.exit(0)", "client": DONE},
-            "failed",
-            "ended without a done message",
-        ),
-        (
-            {"server": READY + "import sys; sys.exit('broken')", "client": DONE},
-            "failed",
-            "server ended with 1",
-        ),
+        ({"server": READY + "import sys; sys.exit(0)", "client": DONE}, "failed", "without a done message"),
         ({"server": READY + "while True: print('x')", "client": DONE}, "failed", "server wrote"),
-        (
-            {"server": SERVER.replace("sys.exit(0)", "pass"), "client": DONE},
-            "failed",
-            "server ended with -15",
-        ),
+        ({"server": SERVER.replace("sys.exit(0)", "pass"), "client": DONE}, "failed", "ended with -15"),
     ],
 )
 def test_an_endpoint_that_floods_forks_or_dies_is_bounded_and_told(

@@ -1,8 +1,9 @@
 """An endpoint that tries to reach beyond its trial, and reports what came of each try.
 
-It has the download of the other tests' endpoints besides, so that its trial would be ok. Each way is a
-function that returns when it worked, and raises when it was kept from it. `options` of its assignment say
-what is outside. The report is `report.json` in its log folder: by name, "worked" or what kept it.
+It has the download of the other tests' endpoints besides, so that its trial would be ok. Each way is a deed
+that returns when it worked, and raises when it was kept from it; one of several tries works when any of them
+does. `options` of its assignment say what is outside. The report is `report.json` in its log folder: by name,
+"worked" or what kept it.
 """
 
 import contextlib
@@ -16,24 +17,19 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 task = json.loads(Path(sys.argv[1]).read_text())
 outside = task["options"]
 log = Path(task["log_folder"])
 libc = ctypes.CDLL(None, use_errno=True)
-WAYS: dict[str, Callable[[], object]] = {}
+Deed = Callable[[], object]
 
 MS_RDONLY, MS_REMOUNT, MS_BIND = 1, 0x20, 0x1000
 CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET = 0x00020000, 0x10000000, 0x40000000
 PTRACE_ATTACH = 16
 BPF_PROG_LOAD, SCHED_CLS, BPF_NUMBER = 5, 3, {"x86_64": 321, "aarch64": 280}
-
-
-def way(function: Callable[[], object]) -> Callable[[], object]:
-    WAYS[function.__name__] = function
-    return function
 
 
 def check(status: int) -> None:
@@ -42,19 +38,23 @@ def check(status: int) -> None:
         raise OSError(number, os.strerror(number))
 
 
+def check_not(kept: bool, why: str) -> None:
+    if kept:
+        raise OSError(why)
+
+
 def run(*command: object) -> str:
     ended = subprocess.run([*map(str, command)], capture_output=True, text=True)
-    if ended.returncode:
-        raise OSError(f"{command[0]}: {ended.stderr.strip()[-200:]}")
+    check_not(ended.returncode != 0, f"{command[0]}: {ended.stderr.strip()[-200:]}")
     return ended.stdout
 
 
-def any_of(tries: Iterator[Callable[[], object]]) -> None:
-    """Works when one of the tries does."""
+def any_of(deed: Callable[..., object], tries: Iterable[object]) -> None:
+    """Do the deed with each of what is to be tried, until it works."""
     reasons = []
     for one in tries:
         try:
-            one()
+            deed(*one) if isinstance(one, tuple) else deed(one)
         except Exception as error:
             reasons.append(str(error))
         else:
@@ -62,8 +62,12 @@ def any_of(tries: Iterator[Callable[[], object]]) -> None:
     raise OSError(f"all of {len(reasons)}: {' | '.join(sorted(set(reasons)))[:200]}")
 
 
-def append(path: Path) -> None:
-    with path.open("ab", buffering=0) as file:
+def either(*deeds: Deed) -> None:
+    any_of(lambda deed: deed(), deeds)
+
+
+def append(path: Path | str) -> None:
+    with Path(path).open("ab", buffering=0) as file:
         file.write(b" ")
 
 
@@ -77,7 +81,7 @@ def interface() -> str:
     return next(name for _, name in socket.if_nameindex() if name != "lo")
 
 
-def in_child(work: Callable[[], object]) -> None:
+def in_child(work: Deed) -> None:
     """Works when `work` does, in a process of its own."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -92,11 +96,10 @@ def in_child(work: Callable[[], object]) -> None:
     os.close(writing)
     os.waitpid(child, 0)
     reason = os.read(reading, 500)
-    if reason != b"worked":
-        raise OSError(reason.decode())
+    check_not(reason != b"worked", reason.decode())
 
 
-def as_root_of_a_user_namespace(work: Callable[[], object]) -> None:
+def as_root_of_a_user_namespace(work: Deed) -> None:
     def enter_and_work() -> None:
         check(libc.unshare(CLONE_NEWUSER | CLONE_NEWNS))
         work()
@@ -104,178 +107,39 @@ def as_root_of_a_user_namespace(work: Callable[[], object]) -> None:
     in_child(enter_and_work)
 
 
-# Files
-
-
-@way
-def write_the_database() -> None:
-    append(Path(outside["database"]))
-
-
-@way
-def remove_the_database() -> None:
-    Path(outside["database"]).unlink()
-
-
-@way
-def write_into_a_folder_that_everybody_may_write() -> None:
-    (Path(outside["shared"]) / "note").write_text("x")
-
-
-@way
-def read_a_secret_of_the_same_temporary_folder() -> None:
-    Path(outside["secret"]).read_text()
-
-
-@way
-def write_in_etc() -> None:
-    any_of(iter((lambda: Path("/etc/fecbench-hostile").touch(), lambda: append(Path("/etc/passwd")))))
-
-
-@way
-def read_what_is_in_homes() -> None:
-    any_of((lambda folder=folder: next(Path(folder).iterdir())) for folder in ("/root", "/home"))
-
-
-@way
-def write_its_own_implementation() -> None:
-    any_of(iter((lambda: append(Path(__file__)), lambda: Path(__file__).chmod(0o777))))
-
-
-@way
-def write_its_own_assignment() -> None:
-    any_of(iter((lambda: append(Path(sys.argv[1])), lambda: Path(sys.argv[1]).unlink())))
-
-
-@way
 def mount_its_root_for_writing() -> None:
     check(libc.mount(b"", b"/", None, ctypes.c_ulong(MS_REMOUNT | MS_BIND), None))
 
 
-@way
 def unmount_what_hides_homes() -> None:
-    any_of(
-        (lambda path=path: check(libc.umount2(path, 2)))
-        for path in (b"/root", b"/home", b"/tmp", b"/run", b"/dev")
-    )
+    any_of(lambda path: check(libc.umount2(path, 2)), (b"/root", b"/home", b"/tmp", b"/run", b"/dev"))
 
 
-@way
-def mount_its_root_for_writing_in_a_user_namespace() -> None:
-    as_root_of_a_user_namespace(
-        lambda: check(libc.mount(b"", b"/", None, ctypes.c_ulong(MS_REMOUNT | MS_BIND), None))
-    )
-
-
-@way
-def unmount_what_hides_homes_in_a_user_namespace() -> None:
-    as_root_of_a_user_namespace(unmount_what_hides_homes)
-
-
-@way
 def escape_by_chroot() -> None:
     (log / "jail").mkdir(exist_ok=True)
     os.chroot(log / "jail")
 
 
-@way
 def reach_other_folders_through_a_process() -> None:
     places = [f"root{outside['secret']}", f"cwd/../{Path(outside['secret']).name}"]
-    any_of(
-        (lambda path=f"/proc/{process}/{place}": Path(path).read_bytes())
-        for process in processes()
-        for place in places
-    )
+    paths = [f"/proc/{process}/{place}" for process in processes() for place in places]
+    any_of(lambda path: Path(path).read_bytes(), paths)
 
 
-# Devices, sysctls, time
+def write_as_it_is(sysctl: str) -> None:
+    path = Path("/proc/sys") / sysctl
+    path.write_text(path.read_text())
 
 
-@way
-def open_a_device_of_the_machine() -> None:
-    names = ("kmsg", "mem", "sda", "vda", "net/tun", "kvm", "tty", "tty0", "ptmx", "loop-control")
-    any_of((lambda name=name: os.open(f"/dev/{name}", os.O_RDWR)) for name in names)
-
-
-@way
-def make_a_device() -> None:
-    os.mknod(log / "disk", 0o600 | 0o060000, os.makedev(254, 0))
-
-
-@way
-def use_a_device_that_lies_in_its_implementation() -> None:
-    (Path(outside["device"])).read_bytes()
-
-
-@way
-def write_a_sysctl() -> None:
-    names = ("net/core/rmem_max", "net/ipv4/ip_forward", "kernel/panic", "kernel/hostname", "vm/swappiness")
-
-    def write(name: str) -> None:
-        path = Path("/proc/sys") / name
-        path.write_text(path.read_text())
-
-    any_of((lambda name=name: write(name)) for name in names)
-
-
-@way
-def write_to_sys() -> None:
-    any_of(
-        iter(
-            (
-                lambda: Path(f"/sys/class/net/{interface()}/mtu").write_text("600"),
-                lambda: Path("/sys/fs/cgroup/pids/cgroup.procs").write_text("0"),
-                lambda: Path("/sys/power/state").write_text("mem"),
-                lambda: Path("/proc/sysrq-trigger").write_text("h"),
-            )
-        )
-    )
-
-
-@way
-def set_the_clock() -> None:
-    time.clock_settime(time.CLOCK_REALTIME, time.clock_gettime(time.CLOCK_REALTIME))
-
-
-# Rights
-
-
-@way
 def start_a_setuid_program() -> None:
-    if run(outside["setuid_id"], "-u").strip() != "0":
-        raise OSError("it runs as whoever starts it")
+    check_not(run(outside["setuid_id"], "-u").strip() != "0", "it runs as whoever starts it")
 
 
-@way
-def become_root() -> None:
-    any_of(iter((lambda: os.setuid(0), lambda: os.setgroups([0]), lambda: os.setgid(0))))
-
-
-@way
-def become_another_endpoint() -> None:
-    any_of((lambda step=step: os.setuid(os.getuid() + step)) for step in (-1, 1))
-
-
-@way
 def have_a_capability() -> None:
     held = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("Cap")]
-    if all(int(line.split()[1], 16) == 0 for line in held):
-        raise OSError("no set has one")
+    check_not(all(int(line.split()[1], 16) == 0 for line in held), "no set has one")
 
 
-@way
-def have_a_group_of_the_machine() -> None:
-    if not os.getgroups():
-        raise OSError("there is none")
-
-
-@way
-def gain_rights_by_starting_programs() -> None:
-    if "NoNewPrivs:\t1" in Path("/proc/self/status").read_text():
-        raise OSError("no_new_privs is set")
-
-
-@way
 def load_a_bpf_program() -> None:
     instructions = struct.pack("<BBhiBBhi", 0xB7, 0, 0, 0, 0x95, 0, 0, 0)
     program, name = ctypes.create_string_buffer(instructions), ctypes.create_string_buffer(b"GPL")
@@ -284,70 +148,43 @@ def load_a_bpf_program() -> None:
     check(libc.syscall(BPF_NUMBER[os.uname().machine], BPF_PROG_LOAD, given, 128))
 
 
-@way
-def take_real_time_priority() -> None:
-    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-
-
-@way
-def take_a_higher_priority() -> None:
-    os.nice(-1)
-
-
-@way
 def raise_a_limit() -> None:
     kinds = (resource.RLIMIT_NPROC, resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE, resource.RLIMIT_CORE)
-    infinite = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
-    any_of((lambda kind=kind: resource.setrlimit(kind, infinite)) for kind in kinds)
+    any_of(lambda kind: resource.setrlimit(kind, (resource.RLIM_INFINITY,) * 2), kinds)
 
 
-@way
-def be_spared_when_memory_is_short() -> None:
-    Path("/proc/self/oom_score_adj").write_text("-1000")
-
-
-# The network
-
-
-@way
 def change_its_interface() -> None:
     name = interface()
     commands = (
-        ["ip", "link", "set", name, "mtu", "600"],
-        ["ip", "link", "set", name, "down"],
-        ["ip", "route", "add", "192.0.2.0/24", "dev", name],
-        ["ip", "address", "add", "192.0.2.1/24", "dev", name],
-        ["tc", "qdisc", "add", "dev", name, "root", "pfifo"],
+        f"ip link set {name} mtu 600",
+        f"ip link set {name} down",
+        f"ip route add 192.0.2.0/24 dev {name}",
+        f"ip address add 192.0.2.1/24 dev {name}",
+        f"tc qdisc add dev {name} root pfifo",
     )
-    any_of((lambda command=command: run(*command)) for command in commands)
+    any_of(lambda command: run(*command.split()), commands)
 
 
-@way
 def detach_the_dropper() -> None:
-    any_of(
-        (lambda node=node: run(outside["dropper"], "detach", "--netns", node, "--dev", "r1-r2", "--ingress"))
-        for node in processes()
-    )
+    where = ("--dev", "r1-r2", "--ingress")
+    any_of(lambda node: run(outside["dropper"], "detach", "--netns", node, *where), processes())
 
 
-@way
 def send_raw_packets() -> None:
     kinds = (
         (socket.AF_INET, socket.IPPROTO_RAW),
         (socket.AF_INET, socket.IPPROTO_ICMP),
         (socket.AF_PACKET, 0),
     )
-    any_of((lambda kind=kind: socket.socket(kind[0], socket.SOCK_RAW, kind[1]).close()) for kind in kinds)
+    any_of(lambda family, protocol: socket.socket(family, socket.SOCK_RAW, protocol).close(), kinds)
 
 
-@way
 def see_interfaces_that_are_not_its_own() -> None:
     seen, own = {path.name for path in Path("/sys/class/net").iterdir()}, dict(socket.if_nameindex()).values()
-    if not seen - set(own):
-        raise OSError("there are none")
+    check_not(not seen - set(own), "there are none")
 
 
-def enter_namespaces(kinds: tuple[str, ...]) -> None:
+def enter_namespaces(*kinds: str) -> None:
     def enter(path: str) -> None:
         descriptor = os.open(path, os.O_RDONLY)
         try:
@@ -355,101 +192,111 @@ def enter_namespaces(kinds: tuple[str, ...]) -> None:
         finally:
             os.close(descriptor)
 
-    any_of(
-        (lambda path=f"/proc/{process}/ns/{kind}": enter(path)) for process in processes() for kind in kinds
-    )
+    any_of(enter, [f"/proc/{process}/ns/{kind}" for process in processes() for kind in kinds])
 
 
-@way
-def enter_the_namespaces_of_another_process() -> None:
-    in_child(lambda: enter_namespaces(("net", "mnt", "pid", "ipc", "uts")))
+def connect(address: str) -> None:
+    with socket.socket(socket.AF_UNIX) as service:
+        service.connect(address)
 
 
-@way
-def enter_them_from_a_user_namespace() -> None:
-    as_root_of_a_user_namespace(lambda: enter_namespaces(("net", "mnt")))
-
-
-@way
-def talk_to_a_service_of_the_machine() -> None:
-    def connect(address: str) -> None:
-        with socket.socket(socket.AF_UNIX) as service:
-            service.connect(address)
-
-    any_of((lambda address=address: connect(address)) for address in outside["sockets"])
-
-
-# Other processes
-
-
-@way
-def signal_another_process() -> None:
-    any_of((lambda process=process: os.kill(process, signal.SIGCONT)) for process in processes())
-
-
-@way
 def signal_another_group() -> None:
     groups = [process for process in processes() if process != 1]  # to signal the group 1 is to signal all
-    any_of((lambda group=group: os.killpg(group, signal.SIGCONT)) for group in groups)
+    any_of(lambda group: os.killpg(group, signal.SIGCONT), groups)
 
 
-@way
 def kill_whatever_it_can() -> None:
-    in_child(
-        lambda: any_of(
-            (lambda p=process: os.kill(p, signal.SIGKILL))
-            for process in processes()
-            if process != os.getppid()
-        )
-    )
+    others = [process for process in processes() if process != os.getppid()]
+    any_of(lambda process: os.kill(process, signal.SIGKILL), others)
 
 
-@way
-def trace_another_process() -> None:
-    any_of((lambda p=process: check(libc.ptrace(PTRACE_ATTACH, p, None, None))) for process in processes())
+def write_text(path: Path | str, text: str) -> None:
+    Path(path).write_text(text)
 
 
-@way
-def read_the_memory_of_another_process() -> None:
-    any_of((lambda p=process: Path(f"/proc/{p}/mem").open("rb").close()) for process in processes())
-
-
-@way
-def write_to_the_standard_output_of_another_process() -> None:
-    any_of((lambda p=process: append(Path(f"/proc/{p}/fd/1"))) for process in processes())
-
-
-# The other endpoint
-
-
-@way
-def read_the_private_key() -> None:
-    any_of(
-        iter(
-            (
-                lambda: Path(outside["private_key"]).read_bytes(),
-                lambda: (log.parent / "server.json").read_bytes(),
-            )
-        )
-    )
-
-
-@way
-def write_into_the_log_folder_of_the_other() -> None:
-    any_of(
-        iter(
-            (
-                lambda: (log.parent / "server" / "note").write_text("x"),
-                lambda: (log.parent / "note").write_text("x"),
-            )
-        )
-    )
-
-
-@way
-def share_memory_with_the_other() -> None:
+DEVICES = ("kmsg", "mem", "sda", "vda", "net/tun", "kvm", "tty", "tty0", "ptmx", "loop-control")
+SYSCTLS = ("net/core/rmem_max", "net/ipv4/ip_forward", "kernel/panic", "kernel/hostname", "vm/swappiness")
+OF_SYS = {
+    "/sys/fs/cgroup/pids/cgroup.procs": "0",
+    "/sys/power/state": "mem",
+    "/proc/sysrq-trigger": "h",
+}
+WAYS: dict[str, Deed] = {
+    # Files
+    "write the database": lambda: append(outside["database"]),
+    "remove the database": lambda: Path(outside["database"]).unlink(),
+    "write into a folder that everybody may write": lambda: write_text(f"{outside['shared']}/note", "x"),
+    "read a secret of the same temporary folder": lambda: Path(outside["secret"]).read_text(),
+    "write in etc": lambda: either(Path("/etc/fecbench-hostile").touch, lambda: append("/etc/passwd")),
+    "read what is in homes": lambda: any_of(lambda home: next(Path(home).iterdir()), ("/root", "/home")),
+    "write its own implementation": lambda: either(
+        lambda: append(__file__), lambda: Path(__file__).chmod(0o777)
+    ),
+    "write its own assignment": lambda: either(lambda: append(sys.argv[1]), Path(sys.argv[1]).unlink),
+    "mount its root for writing": mount_its_root_for_writing,
+    "unmount what hides homes": unmount_what_hides_homes,
+    "the first in a user namespace": lambda: as_root_of_a_user_namespace(mount_its_root_for_writing),
+    "the second in a user namespace": lambda: as_root_of_a_user_namespace(unmount_what_hides_homes),
+    "escape by chroot": escape_by_chroot,
+    "reach other folders through a process": reach_other_folders_through_a_process,
+    # Devices, sysctls, time
+    "open a device of the machine": lambda: any_of(lambda d: os.open(f"/dev/{d}", os.O_RDWR), DEVICES),
+    "make a device": lambda: os.mknod(log / "disk", 0o600 | 0o060000, os.makedev(254, 0)),
+    "use a device that lies in its implementation": lambda: Path(outside["device"]).read_bytes(),
+    "write a sysctl": lambda: any_of(write_as_it_is, SYSCTLS),
+    "write to sys": lambda: any_of(
+        write_text, [*OF_SYS.items(), (f"/sys/class/net/{interface()}/mtu", "600")]
+    ),
+    "set the clock": lambda: time.clock_settime(time.CLOCK_REALTIME, time.clock_gettime(time.CLOCK_REALTIME)),
+    # Rights
+    "start a setuid program": start_a_setuid_program,
+    "become root": lambda: either(lambda: os.setuid(0), lambda: os.setgroups([0]), lambda: os.setgid(0)),
+    "become another endpoint": lambda: any_of(lambda step: os.setuid(os.getuid() + step), (-1, 1)),
+    "have a capability": have_a_capability,
+    "have a group of the machine": lambda: check_not(not os.getgroups(), "there is none"),
+    "gain rights by starting programs": lambda: check_not(
+        "NoNewPrivs:\t1" in Path("/proc/self/status").read_text(), "no_new_privs is set"
+    ),
+    "load a BPF program": load_a_bpf_program,
+    "take real-time priority": lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1)),
+    "take a higher priority": lambda: os.nice(-1),
+    "raise a limit": raise_a_limit,
+    "be spared when memory is short": lambda: write_text("/proc/self/oom_score_adj", "-1000"),
+    # The network
+    "change its interface": change_its_interface,
+    "detach the dropper": detach_the_dropper,
+    "send raw packets": send_raw_packets,
+    "see interfaces that are not its own": see_interfaces_that_are_not_its_own,
+    "enter the namespaces of another process": lambda: in_child(
+        lambda: enter_namespaces("net", "mnt", "pid", "ipc", "uts")
+    ),
+    "enter them from a user namespace": lambda: as_root_of_a_user_namespace(
+        lambda: enter_namespaces("net", "mnt")
+    ),
+    "talk to a service of the machine": lambda: any_of(connect, outside["sockets"]),
+    # Other processes
+    "signal another process": lambda: any_of(lambda p: os.kill(p, signal.SIGCONT), processes()),
+    "signal another group": signal_another_group,
+    "kill whatever it can": lambda: in_child(kill_whatever_it_can),
+    "trace another process": lambda: any_of(
+        lambda p: check(libc.ptrace(PTRACE_ATTACH, p, None, None)), processes()
+    ),
+    "read the memory of another process": lambda: any_of(
+        lambda p: Path(f"/proc/{p}/mem").open("rb").close(), processes()
+    ),
+    "write to the standard output of another process": lambda: any_of(
+        lambda p: append(f"/proc/{p}/fd/1"), processes()
+    ),
+    # The other endpoint
+    "read the private key": lambda: either(
+        Path(outside["private_key"]).read_bytes, (log.parent / "server.json").read_bytes
+    ),
+    "write into the log folder of the other": lambda: any_of(
+        lambda path: write_text(path, "x"), (log.parent / "server" / "note", log.parent / "note")
+    ),
     # The server made a segment with this key for everybody.
-    check(libc.shmget(outside["ipc_key"], 0, 0))
+    "share memory with the other": lambda: check(libc.shmget(outside["ipc_key"], 0, 0)),
+}
 
 
 # Amounts: each reports what it got
