@@ -14,17 +14,21 @@ from fecbench.dropper.draws import pack
 from fecbench.dropper.model import verdicts
 from fecbench.dropper.parameters import loss_model
 from fecbench.runners.tasks.outcome import DropperOutcome, EndpointOutcome, Outcome
-from fecbench.runners.tasks.task import EndpointTask, LinkTask, PairTask, Seeds, Task
+from fecbench.runners.tasks.task import EndpointTask, Seeds, Task
+from fecbench.runners.tasks.validity import Validity
 from fecbench.runners.workloads.messages import form as messages
 from fecbench.runners.workloads.messages import traffic
 from fecbench.topologies.link import DIRECTIONS, Direction, LinkSettings
-from fecbench.topologies.link_report import DirectionReport, LinkReport
+from fecbench.topologies.link_report import DirectionReport
+from tests.support import tasks
+from tests.support.link_reports import direction_report, link_report
 
 BEGAN_S = 81_234.5
 """Of the monotonic clock."""
 OWD_MS, BANDWIDTH_MBPS = 20.0, 10.0
 OVERHEAD_BYTES = 42
 HEADER_BYTES = 6
+OF_VIRTUAL = {"backend": "virtual", "late_bound_us": None}
 SENT_HEADER = "t_s,connection,message,part,due_s,sent_s,bytes"
 ARRIVED_HEADER = "t_s,connection,message,part,arrived_s,bytes"
 
@@ -92,27 +96,21 @@ class Radio:
             "part_bytes": self.part_bytes,
             "timetable": [list(message) for message in self.timetable],
         }
-        link = LinkTask(
-            settings=LinkSettings.symmetric(bandwidth_mbps=BANDWIDTH_MBPS, owd_ms=OWD_MS),
-            late_bound_us=1000,
-            losses=dict.fromkeys(DIRECTIONS, self.loss),
+        settings = LinkSettings.symmetric(bandwidth_mbps=BANDWIDTH_MBPS, owd_ms=OWD_MS)
+        pair = tasks.pair(
+            client=end,
+            server=end,
+            workload=workload,
+            demand=messages.Messages().demand_of(workload),
+            playout_ms=list(self.playout_ms),
         )
-        return Task(
-            topology="single-path",
+        return tasks.task(
+            tasks.link(settings, self.loss, self.loss, late_bound_us=1000),
+            pair,
             backend="virtual",
-            links={"internet": link},
             seeds=Seeds(content=1, losses={"internet": {"up": self.seed, "down": self.seed}}),
-            pairs=[
-                PairTask(
-                    client=end,
-                    server=end,
-                    workload=workload,
-                    demand=messages.Messages().demand_of(workload),
-                    playout_ms=list(self.playout_ms),
-                )
-            ],
-            completion="dct_s",
             timeout_s=60,
+            validity=Validity(),
         )
 
     def sent_file(self) -> str:
@@ -148,7 +146,7 @@ class Radio:
                 )
                 for name in ("client", "server")
             },
-            links={"internet": self._link()},
+            links={"internet": link_report({way: self._direction(way) for way in DIRECTIONS}, **OF_VIRTUAL)},
             droppers={"internet": {direction: self._dropped(direction) for direction in DIRECTIONS}},
         )
 
@@ -164,39 +162,10 @@ class Radio:
         )
         return DropperOutcome(counters=counters, packets=packets, bitmap=pack(dropped))
 
-    def _link(self) -> LinkReport:
-        return LinkReport(
-            backend="virtual",
-            version=None,
-            command=None,
-            configuration=None,
-            scheduling=None,
-            cpu_s=None,
-            elapsed_s=None,
-            late_bound_us=None,
-            directions={direction: self._direction(direction) for direction in DIRECTIONS},
-        )
-
     def _direction(self, direction: Direction) -> DirectionReport:
         frames = self._packets(direction)
         size = sum(row.bytes + HEADER_BYTES + OVERHEAD_BYTES for row in self.rows) if frames else 0
-        return DirectionReport(
-            frames_in=frames,
-            bytes_in=size,
-            frames_out=frames,
-            bytes_out=size,
-            queue_dropped=0,
-            oversize_dropped=0,
-            in_flight=0,
-            max_queue_bytes=None,
-            max_queue_packets=None,
-            write_errors=0,
-            kernel_dropped=0,
-            lateness_us=None,
-            read_lag_us=None,
-            late=0,
-            conserved=True,
-        )
+        return direction_report(frames, bytes_in=size, bytes_out=size)
 
 
 def in_stream_order(radio: Radio, delay_s: float) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import random
 from collections.abc import Callable
+from itertools import product
 
 import pytest
 
 from fecbench.runners.tasks import series
-from fecbench.runners.trial.judge import judge
+from fecbench.runners.trial.judge import Judgement, judge
 from fecbench.runners.workloads.messages import possible
 from tests.runners.workloads.radio import (
     ARRIVED_HEADER,
@@ -39,14 +40,13 @@ def reason_of(radio: Radio, **files: str | bytes) -> str:
     return judgement.reason
 
 
-@pytest.mark.parametrize("direction", ["down", "up"])
-@pytest.mark.parametrize("delivery", ["datagram", "deadline", "stream", "reliable"])
-def test_what_is_possible_is_ok_and_measured(direction: str, delivery: str) -> None:
-    radio = lossless(direction=direction, delivery=delivery)
-    judgement = judge(radio.task(), radio.outcome())
-    assert (judgement.state, judgement.reason) == ("ok", "")
-    assert judgement.metrics["messages"]["on_time_ratio_100ms"] == 1
-    assert judgement.series == {}, "nobody asked for it"
+def test_what_is_possible_is_ok_and_measured() -> None:
+    for direction, delivery in product(("down", "up"), ("datagram", "deadline", "stream", "reliable")):
+        radio = lossless(direction=direction, delivery=delivery)
+        judgement = judge(radio.task(), radio.outcome())
+        assert (judgement.state, judgement.reason) == ("ok", "")
+        assert judgement.metrics["messages"]["on_time_ratio_100ms"] == 1
+        assert judgement.series == {}, "nobody asked for it"
 
 
 def test_what_was_sent_is_the_udp_payload_of_all_links() -> None:
@@ -65,56 +65,49 @@ def test_the_series_is_kept_when_the_design_wants_it() -> None:
     assert judgement.series["client", "messages"].num_rows == 3
 
 
+HEADER = ARRIVED_HEADER.encode()
+ROWS = {
+    "text": b"0,0,first,0,81234.6,1000",
+    "not finite": b"0,0,0,0,nan,1000",
+    "infinite": b"0,0,0,0,inf,1000",
+    "empty fields": b"0,0,,0,81234.6,1000",
+    "half a message": b"0,0,0.5,0,81234.6,1000",
+    "a negative message": b"0,0,-1,0,81234.6,1000",
+    "an unknown message": b"0,0,3,0,81234.6,1000",
+    "a huge message": b"0,0,1e300,0,81234.6,1000",
+    "an unknown part": b"0,0,0,3,81234.6,1000",
+    "a part of another message": b"0,0,2,1,81234.6,1000",
+    "a large part": b"0,0,0,0,81234.6,1001",
+    "a last part that is too large": b"0,0,0,2,81234.6,1000",
+    "time before all": b"0,0,0,0,-1e308,1000",
+}
 HOSTILE_FILES = {
     "nothing": b"",
     "no columns": b"t_s\n",
     "other columns": b"t_s,connection,message,part,bytes\n0,0,0,0,1000\n",
     "binary": random.Random(1).randbytes(5000),
-    "text": ARRIVED_HEADER.encode() + b"\n0,0,first,0,81234.6,1000\n",
-    "not finite": ARRIVED_HEADER.encode() + b"\n0,0,0,0,nan,1000\n",
-    "infinite": ARRIVED_HEADER.encode() + b"\n0,0,0,0,inf,1000\n",
-    "empty fields": ARRIVED_HEADER.encode() + b"\n0,0,,0,81234.6,1000\n",
-    "half a message": ARRIVED_HEADER.encode() + b"\n0,0,0.5,0,81234.6,1000\n",
-    "a negative message": ARRIVED_HEADER.encode() + b"\n0,0,-1,0,81234.6,1000\n",
-    "an unknown message": ARRIVED_HEADER.encode() + b"\n0,0,3,0,81234.6,1000\n",
-    "a huge message": ARRIVED_HEADER.encode() + b"\n0,0,1e300,0,81234.6,1000\n",
-    "an unknown part": ARRIVED_HEADER.encode() + b"\n0,0,0,3,81234.6,1000\n",
-    "a part of another message": ARRIVED_HEADER.encode() + b"\n0,0,2,1,81234.6,1000\n",
-    "a large part": ARRIVED_HEADER.encode() + b"\n0,0,0,0,81234.6,1001\n",
-    "a last part that is too large": ARRIVED_HEADER.encode() + b"\n0,0,0,2,81234.6,1000\n",
-    "a part twice": ARRIVED_HEADER.encode() + 2 * b"\n0,0,0,0,81234.6,1000",
-    "a million rows": ARRIVED_HEADER.encode() + 1_000_000 * b"\n0,0,0,0,0,0",
+    "a part twice": HEADER + 2 * b"\n0,0,0,0,81234.6,1000",
+    "a million rows": HEADER + 1_000_000 * b"\n0,0,0,0,0,0",
     "a line break in a name": b"t_s,conn\x0bection,message,part,arrived_s,bytes\n",
-    "time before all": ARRIVED_HEADER.encode() + b"\n0,0,0,0,-1e308,1000\n",
+    **{kind: HEADER + b"\n" + row + b"\n" for kind, row in ROWS.items()},
 }
 
 
-@pytest.mark.parametrize("kind", sorted(HOSTILE_FILES))
-def test_a_hostile_file_of_the_receiver_fails_the_trial_in_one_line(kind: str) -> None:
-    assert reason_of(small(), arrived=HOSTILE_FILES[kind]).startswith("client: ")
-
-
-@pytest.mark.parametrize("kind", sorted(HOSTILE_FILES))
-def test_a_hostile_file_of_the_sender_fails_the_trial_in_one_line(kind: str) -> None:
-    content = (
-        HOSTILE_FILES[kind].replace(b"arrived_s", b"due_s,sent_s").replace(b"81234.6", b"81234.5,81234.6")
-    )
-    assert reason_of(small(), sent=content).startswith("server: ")
+def test_a_hostile_file_of_the_receiver_or_the_sender_fails_the_trial_in_one_line() -> None:
+    for arrived in HOSTILE_FILES.values():
+        assert reason_of(small(), arrived=arrived).startswith("client: ")
+        sent = arrived.replace(b"arrived_s", b"due_s,sent_s").replace(b"81234.6", b"81234.5,81234.6")
+        assert reason_of(small(), sent=sent).startswith("server: ")
 
 
 def test_what_cannot_be_is_named_with_its_value_and_what_would_be_right() -> None:
-    assert reason_of(small(), arrived=HOSTILE_FILES["an unknown message"]) == (
-        "client: series messages: row 1: message = 3: must be a whole number from 0 to 2"
-    )
-    assert reason_of(small(), arrived=HOSTILE_FILES["a large part"]) == (
-        "client: series messages: row 1: bytes = 1001: must be a whole number from 0 to 1000"
-    )
-    assert reason_of(small(), arrived=HOSTILE_FILES["a last part that is too large"]) == (
-        "client: series messages: message 0, part 2: bytes = 1000: must be 500"
-    )
-    assert reason_of(small(), arrived=HOSTILE_FILES["a part twice"]) == (
-        "client: series messages: message 0, part 0: is noted twice"
-    )
+    for kind, said in {
+        "an unknown message": "row 1: message = 3: must be a whole number from 0 to 2",
+        "a large part": "row 1: bytes = 1001: must be a whole number from 0 to 1000",
+        "a last part that is too large": "message 0, part 2: bytes = 1000: must be 500",
+        "a part twice": "message 0, part 0: is noted twice",
+    }.items():
+        assert reason_of(small(), arrived=HOSTILE_FILES[kind]) == f"client: series messages: {said}"
     assert "has more than 7 rows" in reason_of(small(), arrived=HOSTILE_FILES["a million rows"])
 
 
@@ -161,26 +154,23 @@ def without_a_loss(radio: Radio) -> None:
     row_of(radio, 1, 1).lost = True
 
 
-@pytest.mark.parametrize(
-    ("lie", "said"),
-    [
-        (
-            sooner_than_the_link,
-            "client: message 1, part 2 arrived 19.500 ms after it was sent: the links carry",
-        ),
-        (before_it_was_sent, "client: message 1, part 2 arrived -7."),
-        (before_it_was_due, "server: message 1, part 0 was sent 1.000 ms before it was due"),
-        (by_another_timetable, "server: series messages: message 1, part 0: due_s = 81234.532333000"),
-        (in_another_order, "server: message 0, part 0 was sent after a later one"),
-        (with_a_clock_that_goes_back, "server: message 0, part 2 was sent before the part"),
-        (leaving_one_out, "server: 6 parts were sent of 7: none may be left out"),
-        (without_a_loss, "client: 1 parts never came, but 0 packets were lost on their way"),
-    ],
-)
-def test_what_is_impossible_of_datagrams_fails_the_trial(lie: Callable[[Radio], None], said: str) -> None:
-    radio = small()
-    lie(radio)
-    assert reason_of(radio).startswith(said)
+LIES: dict[Callable[[Radio], None], str] = {
+    sooner_than_the_link: "client: message 1, part 2 arrived 19.500 ms after it was sent: the links carry",
+    before_it_was_sent: "client: message 1, part 2 arrived -7.",
+    before_it_was_due: "server: message 1, part 0 was sent 1.000 ms before it was due",
+    by_another_timetable: "server: series messages: message 1, part 0: due_s = 81234.532333000",
+    in_another_order: "server: message 0, part 0 was sent after a later one",
+    with_a_clock_that_goes_back: "server: message 0, part 2 was sent before the part",
+    leaving_one_out: "server: 6 parts were sent of 7: none may be left out",
+    without_a_loss: "client: 1 parts never came, but 0 packets were lost on their way",
+}
+
+
+def test_what_is_impossible_of_datagrams_fails_the_trial() -> None:
+    for lie, said in LIES.items():
+        radio = small()
+        lie(radio)
+        assert reason_of(radio).startswith(said)
 
 
 def test_what_arrives_must_have_been_sent() -> None:
@@ -190,19 +180,19 @@ def test_what_arrives_must_have_been_sent() -> None:
     assert reason_of(radio, sent=without_the_last) == "client: message 2, part 0 arrived, but was not sent"
 
 
-@pytest.mark.parametrize("delivery", ["stream", "reliable"])
-def test_over_streams_without_a_deadline_all_arrives(delivery: str) -> None:
-    radio = small(delivery=delivery)
-    row_of(radio, 1, 2).lost = True
-    said = reason_of(radio)
-    assert said == f"client: 6 parts arrived of 7: with delivery {delivery} all of them must"
+def test_over_streams_without_a_deadline_all_arrives() -> None:
+    for delivery in ("stream", "reliable"):
+        radio = small(delivery=delivery)
+        row_of(radio, 1, 2).lost = True
+        said = reason_of(radio)
+        assert said == f"client: 6 parts arrived of 7: with delivery {delivery} all of them must"
 
 
-@pytest.mark.parametrize("delivery", ["deadline", "stream", "reliable"])
-def test_a_stream_becomes_whole_in_its_order(delivery: str) -> None:
-    radio = small(delivery=delivery)
-    row_of(radio, 1, 1).arrived_s += 0.1
-    assert "became whole after a later one of its stream" in reason_of(radio)
+def test_a_stream_becomes_whole_in_its_order() -> None:
+    for delivery in ("deadline", "stream", "reliable"):
+        radio = small(delivery=delivery)
+        row_of(radio, 1, 1).arrived_s += 0.1
+        assert "became whole after a later one of its stream" in reason_of(radio)
 
 
 def test_streams_of_messages_may_overtake_each_other_and_one_stream_may_not() -> None:
@@ -227,19 +217,24 @@ def test_with_a_deadline_parts_may_be_missing() -> None:
     assert (judgement.state, judgement.metrics["messages"]["messages_lost"]) == ("ok", 1)
 
 
-@pytest.mark.parametrize(
-    ("end", "metric"),
-    [("client", "datagrams_overflowed"), ("server", "datagrams_dropped"), ("server", "datagrams_unsent")],
-)
-def test_a_datagram_that_an_endpoint_says_it_discarded_need_not_have_been_lost(end: str, metric: str) -> None:
+def saying(radio: Radio, end: str, **metrics: float) -> Judgement:
+    """What the judge says where an endpoint reports these, too."""
+    outcome = radio.outcome()
+    reported = outcome.endpoints[end].metrics
+    assert reported is not None
+    reported.update(metrics)
+    return judge(radio.task(), outcome)
+
+
+def test_a_datagram_that_an_endpoint_says_it_discarded_need_not_have_been_lost() -> None:
     radio = small()
     without_a_loss(radio)
-    outcome = radio.outcome()
-    assert judge(radio.task(), outcome).state == "failed"
-    metrics = outcome.endpoints[end].metrics
-    assert metrics is not None
-    metrics[metric] = 1
-    assert judge(radio.task(), outcome).state == "ok"
+    for end, metric in (
+        ("client", "datagrams_overflowed"),
+        ("server", "datagrams_dropped"),
+        ("server", "datagrams_unsent"),
+    ):
+        assert [saying(radio, end, **{metric: count}).state for count in (0, 1)] == ["failed", "ok"]
 
 
 def test_a_datagram_that_came_while_the_link_was_out_is_lost_on_its_way() -> None:
@@ -262,19 +257,13 @@ def test_a_datagram_that_came_while_the_link_was_out_is_lost_on_its_way() -> Non
     assert judgement.metrics["messages"]["messages_lost"] == 1
 
 
-@pytest.mark.parametrize("unsent", [-1, 2])
-def test_what_was_never_sent_cannot_have_come(unsent: int) -> None:
+def test_what_was_never_sent_cannot_have_come() -> None:
     radio = small()
     without_a_loss(radio)
-    outcome = radio.outcome()
-    metrics = outcome.endpoints["server"].metrics
-    assert metrics is not None
-    metrics["datagrams_unsent"] = unsent
-    judgement = judge(radio.task(), outcome)
-    assert (judgement.state, judgement.reason) == (
-        "failed",
-        f"client: 1 parts never came, but datagrams_unsent = {unsent} of the server",
-    )
+    for unsent in (-1, 2):
+        judgement = saying(radio, "server", datagrams_unsent=unsent)
+        said = f"client: 1 parts never came, but datagrams_unsent = {unsent} of the server"
+        assert (judgement.state, judgement.reason) == ("failed", said)
 
 
 def test_a_receiver_that_reports_a_stream_later_is_measured_as_late() -> None:
@@ -287,11 +276,7 @@ def test_a_receiver_that_reports_a_stream_later_is_measured_as_late() -> None:
 
 def test_a_transfer_is_not_over_before_its_last_message_is_due() -> None:
     radio = small(timetable=[[0, 1000], [5_000_000, 1000]])
-    outcome = radio.outcome()
-    metrics = outcome.endpoints["client"].metrics
-    assert metrics is not None
-    metrics["dct_s"] = 4.9
-    judgement = judge(radio.task(), outcome)
+    judgement = saying(radio, "client", dct_s=4.9)
     assert judgement.state == "failed"
     assert "the links carry what was asked for in 5.04 s at the soonest" in judgement.reason
 
