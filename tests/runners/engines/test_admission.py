@@ -2,8 +2,6 @@
 
 import math
 
-import pytest
-
 from fecbench.runners.engines.admission import (
     BUSY_SHARE,
     IDLE_SHARE,
@@ -15,22 +13,13 @@ from fecbench.runners.engines.admission import (
     ProcessorTime,
     processor_time,
 )
-from fecbench.runners.tasks.task import EndpointTask, LinkTask, PairTask, Seeds, Task
+from fecbench.runners.tasks.task import Task
 from fecbench.topologies.link import LinkSettings
+from tests.support import tasks
 
 
 def task(bandwidth_mbps: float = 5) -> Task:
-    end = EndpointTask(implementation="script", options={})
-    settings = LinkSettings.symmetric(bandwidth_mbps=bandwidth_mbps, owd_ms=50)
-    return Task(
-        topology="single-path",
-        backend="wire",
-        links={"internet": LinkTask(settings=settings, late_bound_us=2500, losses={})},
-        seeds=Seeds(content=0, losses={}),
-        pairs=[PairTask(client=end, server=end, workload={"name": "download", "size_bytes": 1000})],
-        completion="dct_s",
-        timeout_s=10,
-    )
+    return tasks.task(tasks.link(LinkSettings.symmetric(bandwidth_mbps, owd_ms=50)))
 
 
 class Machine:
@@ -93,11 +82,8 @@ def test_trials_take_no_more_than_their_share_of_the_cores_by_what_they_were_mea
         assert running == math.floor(BUSY_SHARE * 2 / cores)
 
 
-def test_a_trial_of_a_fast_link_costs_more_than_one_of_a_slow_link() -> None:
+def test_a_trial_of_a_fast_link_costs_more_than_one_of_a_slow_link_and_too_dear_a_one_runs_alone() -> None:
     assert 1 <= Machine().fill(task(100)) < Machine().fill(task(10)) < Machine().fill(task(1))
-
-
-def test_a_trial_that_is_too_dear_still_runs_but_alone() -> None:
     assert Machine().fill(task(10_000)) == 1
 
 
@@ -189,11 +175,11 @@ def test_the_processor_time_of_this_machine_goes_on() -> None:
     assert 0 <= other.idle - one.idle <= other.total - one.total
 
 
-@pytest.mark.parametrize("disturbed", [False, True])
-def test_what_a_trial_took_is_learned_whether_it_was_disturbed_or_not(disturbed: bool) -> None:
-    machine = Machine()
-    machine.begin(task())
-    for _ in range(100):
-        machine.end(cores=0.8, disturbed=disturbed)
+def test_what_a_trial_took_is_learned_whether_it_was_disturbed_or_not() -> None:
+    for disturbed in (False, True):
+        machine = Machine()
         machine.begin(task())
-    assert machine.fill(task()) == 1
+        for _ in range(100):
+            machine.end(cores=0.8, disturbed=disturbed)
+            machine.begin(task())
+        assert machine.fill(task()) == 1

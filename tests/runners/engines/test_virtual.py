@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +22,13 @@ from fecbench.runners.engines import virtual
 from fecbench.runners.engines.engine import EngineError
 from fecbench.runners.engines.virtual import VirtualEngine
 from fecbench.runners.sandbox import kernel, rights
+from fecbench.runners.tasks.task import Task
 from fecbench.runners.trial import cgroup, competition, simulation
 from fecbench.runners.trial.judge import Judgement, judge
 from fecbench.runners.trial.simulation import AnswerError, Place
 from tests.runners.conftest import TwoImplementations
 from tests.runners.engines.conftest import Play, Tasks, WriteDesign, experiment_of, tasks_of  # type: ignore[attr-defined]
+from tests.support.processes import is_running, with_mark
 from tests.waiting import wait_until
 
 OTHER = "other"
@@ -46,8 +50,13 @@ def misbehaving(made_up: WriteDesign, manner: str) -> Tasks:
     """One good task, one that is answered in this manner, and more good ones."""
     tasks = tasks_of(experiment_of(made_up(manner)))
     good = [task for task in tasks if task[0].variant != OTHER]
-    bad = next(task for task in tasks if task[0].variant == OTHER)
-    return [good[0], bad, *good[1:]]
+    return [good[0], bad_one(made_up, manner), *good[1:]]
+
+
+def bad_one(made_up: WriteDesign, manner: str) -> tuple[TrialKey, Task]:
+    """A task that is answered in this manner; its variant is called so."""
+    key, task = next(task for task in tasks_of(experiment_of(made_up(manner))) if task[0].variant == OTHER)
+    return replace(key, variant=manner), task
 
 
 NONSENSE = {
@@ -55,7 +64,7 @@ NONSENSE = {
     "is_killed": "ended with SIGKILL: it said nothing",
     "closes": "ended with SIGKILL",
     "garbage": "answered b'well, well', which is no answer",
-    "other_number": "and was asked for task 1",
+    "other_number": " and was asked for task ",
     "no_links": "answered without both directions of link internet",
     "no_server": "answered with the endpoints client, of client, server",
     "nan": "endpoints.client.metrics.dct_s",
@@ -67,44 +76,56 @@ NONSENSE = {
     "outlasts": "answered with a client of ",
     "boasts": "wrote a line of more than ",
     "chatters": "answered b'well, well",
-    "asks": "and nothing is to be read in task 1",
+    "asks": "and nothing is to be read in task ",
 }
 
 
-def judged(made_up: WriteDesign, play: Play, manner: str) -> Judgement:
-    """What the judge says of the task that is answered in this manner; all others are ok."""
-    tasks = misbehaving(made_up, manner)
-    finished = {each.key: judge(each.task, each.outcome) for each in play(tasks)}
-    assert finished.keys() == {key for key, _ in tasks}
-    bad = finished.pop(tasks[1][0])
-    assert {judgement.state for judgement in finished.values()} == {"ok"}
-    return bad
+def judged(made_up: WriteDesign, play: Play, *manners: str) -> dict[str, Judgement]:
+    """What the judge says of tasks that are answered in these manners; those before and after each are ok."""
+    usual = [task for task in tasks_of(experiment_of(made_up())) if task[0].variant != OTHER]
+    good = cycle(usual)
+    tasks = [next(good)]
+    for number, manner in enumerate(manners):
+        key, task = next(good)
+        tasks += [bad_one(made_up, manner), (replace(key, repetition=100 + number), task)]
+    found = {each.key: judge(each.task, each.outcome) for each in play(tasks)}
+    assert found.keys() == {key for key, _ in tasks}
+    assert {judgement.state for key, judgement in found.items() if key.variant not in manners} == {"ok"}
+    return {key.variant: judgement for key, judgement in found.items() if key.variant in manners}
 
 
-@pytest.mark.parametrize("manner", NONSENSE)
 def test_a_simulator_that_dies_or_answers_nonsense_costs_its_trial_and_no_other(
-    made_up: WriteDesign, play: Play, manner: str
+    made_up: WriteDesign, play: Play
 ) -> None:
-    bad = judged(made_up, play, manner)
-    assert bad.state == "failed"
-    assert NONSENSE[manner] in bad.reason
-    assert bad.reason.startswith("the simulator of made-up ")
+    found = judged(made_up, play, *NONSENSE)
+    for manner, said in NONSENSE.items():
+        assert found[manner].state == "failed", manner
+        assert said in found[manner].reason
+        assert found[manner].reason.startswith("the simulator of made-up ")
 
 
 @pytest.mark.usefixtures("hasty")
 def test_a_simulator_that_hangs_is_killed_and_the_others_go_on(made_up: WriteDesign, play: Play) -> None:
-    bad = judged(made_up, play, "hangs")
+    bad = judged(made_up, play, "hangs")["hangs"]
     assert bad.state == "failed"
     assert bad.reason == "the simulator of made-up did not answer within 2 s: let me think"
 
 
-def test_a_simulator_goes_on_after_what_it_cannot_play_or_has_disturbed(
+OF_THE_TRIAL = {
+    "refuses": ("failed", "the simulator: I cannot play this"),
+    "disturbs": ("invalid", "the simulator collected garbage within the trial"),
+    "lies": ("invalid", "internet/down: 1 of 20 verdicts differ from the oracle's, first at packet 0"),
+    "leaks": ("invalid", "internet/up: the link did not conserve its packets"),
+    "shouts": ("ok", ""),
+}
+
+
+def test_a_simulator_goes_on_after_what_it_cannot_play_has_disturbed_or_lies_about(
     made_up: WriteDesign, play: Play
 ) -> None:
-    refused, disturbed = (judged(made_up, play, manner) for manner in ("refuses", "disturbs"))
-    assert (refused.state, refused.reason) == ("failed", "the simulator: I cannot play this")
-    assert disturbed.state == "invalid"
-    assert disturbed.reason == "the simulator collected garbage within the trial"
+    found = judged(made_up, play, *OF_THE_TRIAL)
+    for manner, (state, said) in OF_THE_TRIAL.items():
+        assert (found[manner].state, said in found[manner].reason) == (state, True), found[manner]
 
 
 def test_a_second_answer_to_one_task_is_no_answer_to_the_next(made_up: WriteDesign, play: Play) -> None:
@@ -131,30 +152,6 @@ def test_an_answer_that_nobody_asked_for_ends_the_simulator_and_costs_no_trial(
         assert {judge(each.task, each.outcome).state for each in engine.run(good)} == {"ok"}
 
 
-@pytest.mark.parametrize(
-    ("manner", "doubt"),
-    [
-        ("lies", "internet/down: 1 of 20 verdicts differ from the oracle's, first at packet 0"),
-        ("leaks", "internet/up: the link did not conserve its packets"),
-    ],
-)
-def test_a_simulator_that_lies_about_its_link_makes_the_trial_invalid(
-    made_up: WriteDesign, play: Play, manner: str, doubt: str
-) -> None:
-    tasks = misbehaving(made_up, manner)
-    bad = next(each for each in play(tasks) if each.key == tasks[1][0])
-    judgement = judge(bad.task, bad.outcome)
-    assert judgement.state == "invalid"
-    assert doubt in judgement.reason
-
-
-def test_a_simulator_that_says_much_on_standard_error_is_heard_and_not_kept_waiting(
-    made_up: WriteDesign, play: Play
-) -> None:
-    tasks = misbehaving(made_up, "shouts")
-    assert {judge(each.task, each.outcome).state for each in play(tasks)} == {"ok"}
-
-
 @pytest.mark.usefixtures("soon")
 def test_one_that_fails_again_and_again_is_given_up_and_the_engine_ends_in_a_line(
     made_up: WriteDesign,
@@ -172,10 +169,8 @@ def test_one_that_fails_again_and_again_is_given_up_and_the_engine_ends_in_a_lin
 
 
 @pytest.mark.usefixtures("soon")
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_one_that_is_given_up_harms_no_trial_of_others(
-    two_implementations: TwoImplementations, jobs: int
-) -> None:
+def test_one_that_is_given_up_harms_no_trial_of_others(two_implementations: TwoImplementations) -> None:
+    jobs = 2
     design, folder = two_implementations("dies", "repetitions = 2\n")
     experiment = experiment_of(design, folder)
     tasks = tasks_of(experiment)
@@ -250,14 +245,7 @@ def test_a_simulator_dies_with_its_harness(made_up: WriteDesign) -> None:
     simulator = int(harness.stdout.readline())
     harness.kill()
     harness.wait()
-    wait_until(lambda: not Path(f"/proc/{simulator}").exists() or is_dead(simulator), "its end")
-
-
-def is_dead(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-    except OSError:
-        return True
+    wait_until(lambda: not is_running(simulator), "its end")
 
 
 # What a simulator may do
@@ -325,18 +313,9 @@ def test_what_a_simulator_has_started_ends_with_it(made_up: WriteDesign) -> None
 
 
 def commands_with(mark: bytes) -> list[bytes]:
-    """The command lines of running processes that have this word in them."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            found.append(path.read_bytes())
-        except OSError:
-            continue
-    return [command for command in found if mark in command and not is_launcher(command)]
-
-
-def is_launcher(command: bytes) -> bool:
-    return b"fecbench.runners.engines.launcher" in command
+    """The command lines of running processes that have this word in them, but for that of the launcher."""
+    found = with_mark(mark).values()
+    return [command for command in found if b"fecbench.runners.engines.launcher" not in command]
 
 
 @needs_root
@@ -360,13 +339,15 @@ def test_a_simulator_cannot_have_a_file_of_others_by_a_link(
     assert ours.stat().st_uid == os.getuid()
 
 
-def test_a_series_is_never_read_through_a_link_of_a_simulator(made_up: WriteDesign, play: Play) -> None:
-    tasks = tasks_of(experiment_of(leaving_series(made_up, "links")))
-    bad = next(task for task in tasks if task[0].variant == OTHER)
-    (finished,) = play([bad])
-    judgement = judge(finished.task, finished.outcome)
-    assert judgement.state == "failed"
-    assert "client left no series cwnd: cwnd.series.csv: No such file" in judgement.reason
+def test_a_series_that_is_not_there_or_that_a_link_leads_to_fails_the_trial(
+    made_up: WriteDesign, play: Play
+) -> None:
+    for manner in ("forgets", "links"):
+        tasks = tasks_of(experiment_of(leaving_series(made_up, manner)))
+        (finished,) = play([next(task for task in tasks if task[0].variant == OTHER)])
+        judgement = judge(finished.task, finished.outcome)
+        assert judgement.state == "failed"
+        assert "client left no series cwnd: cwnd.series.csv: No such file" in judgement.reason
 
 
 def leaving_series(made_up: WriteDesign, *manner: str) -> Path:
@@ -455,22 +436,15 @@ def test_a_task_of_two_transfers_has_two_pairs_and_says_when_the_link_is_full(
     assert len({end["log_folder"] for end in ends}) == 4
 
 
-@pytest.mark.parametrize(
-    "model", [Uniform(0.3), Uniform(1.0), GilbertElliott(0.01, 0.25, 0.9, 0.1), loss_model({"model": "none"})]
-)
-def test_losses_are_thresholds(model: Any) -> None:
-    told = simulation.losses(model, 2**64 - 1)
-    assert told["seed"] == 2**64 - 1
-    match model:
-        case Uniform(p):
-            assert told["loss_good"] == told["loss_bad"] == threshold(p)
-            assert told["good_to_bad"] == told["bad_to_good"] == 0
-        case GilbertElliott(p, r, k, h):
-            assert [told["loss_good"], told["loss_bad"]] == [threshold(1 - k), threshold(1 - h)]
-            assert [told["good_to_bad"], told["bad_to_good"]] == [threshold(p), threshold(r)]
-
-
-def test_losses_by_the_clock_are_told_with_their_times() -> None:
+def test_losses_are_thresholds_and_those_by_the_clock_are_told_with_their_times() -> None:
+    for p, model in ((0.3, Uniform(0.3)), (1.0, Uniform(1.0)), (0.0, loss_model({"model": "none"}))):
+        told = simulation.losses(model, 2**64 - 1)
+        assert told["seed"] == 2**64 - 1
+        assert told["loss_good"] == told["loss_bad"] == threshold(p)
+        assert told["good_to_bad"] == told["bad_to_good"] == 0
+    told = simulation.losses(GilbertElliott(0.01, 0.25, 0.9, 0.1), 7)
+    assert [told["loss_good"], told["loss_bad"]] == [threshold(1 - 0.9), threshold(1 - 0.1)]
+    assert [told["good_to_bad"], told["bad_to_good"]] == [threshold(0.01), threshold(0.25)]
     told = simulation.losses(TimedGilbertElliott(0.5, 0.002, 0.99, 0.1), 7)
     assert [told["loss_good"], told["loss_bad"]] == [threshold(1 - 0.99), threshold(1 - 0.1)]
     assert [told["good_us"], told["bad_us"]] == [500_000, 2_000]
@@ -478,24 +452,21 @@ def test_losses_by_the_clock_are_told_with_their_times() -> None:
     assert [told["slot_ns"], told["seed"], told["packets"], told["repeats"]] == [2_500_000, 7, 11, True]
 
 
-@pytest.mark.parametrize("repeat", [True, False])
-@pytest.mark.parametrize("dropped", [(), (0, 3, 8, 9)])
-def test_a_pattern_is_told_as_it_is_judged(
-    made_up: WriteDesign, play: Play, repeat: bool, dropped: tuple[int, ...]
-) -> None:
+def test_a_pattern_is_told_as_it_is_judged(made_up: WriteDesign, play: Play) -> None:
     """The made-up simulator reads the bitmap; the judge asks the oracle."""
-    drop = ",".join(map(str, dropped))
-    losses = f'loss.model = "pattern"\nloss.drop = "{drop}"\nloss.length = 11\n'
-    design = made_up(
-        more="[factors]\nbandwidth_mbps = { min = 5, max = 20 }\n"
-        f"[constants]\nowd_ms = 5\n{losses}loss.repeat = {str(repeat).lower()}\n"
-    )
-    for each in play(tasks_of(experiment_of(design))[:2]):
-        judgement = judge(each.task, each.outcome)
-        assert judgement.state == "ok", judgement.reason
-        recorded = each.outcome.droppers["internet"]["down"]
-        model = Pattern(dropped, 11, repeat)
-        assert recorded.bitmap == pack(verdicts(model, 0, recorded.packets))
+    for repeat, dropped in product((True, False), ((), (0, 3, 8, 9))):
+        drop = ",".join(map(str, dropped))
+        losses = f'loss.model = "pattern"\nloss.drop = "{drop}"\nloss.length = 11\n'
+        design = made_up(
+            more="[factors]\nbandwidth_mbps = { min = 5, max = 20 }\n"
+            f"[constants]\nowd_ms = 5\n{losses}loss.repeat = {str(repeat).lower()}\n"
+        )
+        for each in play(tasks_of(experiment_of(design))[:2]):
+            judgement = judge(each.task, each.outcome)
+            assert judgement.state == "ok", judgement.reason
+            recorded = each.outcome.droppers["internet"]["down"]
+            model = Pattern(dropped, 11, repeat)
+            assert recorded.bitmap == pack(verdicts(model, 0, recorded.packets))
 
 
 def test_series_are_collected(made_up: WriteDesign, play: Play) -> None:
@@ -504,17 +475,6 @@ def test_series_are_collected(made_up: WriteDesign, play: Play) -> None:
     assert {endpoint for endpoint, _ in tables} == {"client", "server"}
     assert finished.folder is not None
     assert not finished.folder.exists()  # it was judged
-
-
-def test_a_series_that_was_asked_for_and_is_not_there_fails_the_trial(
-    made_up: WriteDesign, play: Play
-) -> None:
-    tasks = tasks_of(experiment_of(leaving_series(made_up, "forgets")))
-    bad = next(task for task in tasks if task[0].variant == OTHER)
-    (finished,) = play([bad])
-    judgement = judge(finished.task, finished.outcome)
-    assert judgement.state == "failed"
-    assert "left no series cwnd: cwnd.series.csv: No such file" in judgement.reason
 
 
 def test_an_answer_to_another_task_is_refused(made_up: WriteDesign) -> None:

@@ -9,6 +9,7 @@ from fecbench.runners.implementations import finding, implementation
 from fecbench.runners.implementations.finding import OWN, VARIABLE, Implementations, ours, search_path
 from fecbench.runners.implementations.implementation import IMPLEMENTATIONS, Implementation
 from fecbench.runners.refusal import Refusal
+from tests.support.refusals import refusal_of
 
 
 @pytest.fixture(autouse=True)
@@ -49,24 +50,19 @@ def test_a_folder_that_is_given_twice_is_searched_once(
     assert search_path([Path("one"), tmp_path / "one"]) == (IMPLEMENTATIONS, tmp_path / "one")
 
 
-@pytest.mark.parametrize("origin", ["--implementations", VARIABLE])
-@pytest.mark.parametrize(
-    ("given", "problem"),
-    [
-        ("nowhere", "must be a folder that holds folders with an impl.toml"),
-        ("example/impl.toml", "must be a folder that holds folders with an impl.toml"),
-        ("example", "is an implementation itself; give the folder that holds it"),
-    ],
-)
 def test_what_cannot_hold_implementations_is_refused_in_one_line(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, origin: str, given: str, problem: str
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = folder.parent / given
-    if origin == VARIABLE:
-        monkeypatch.setenv(VARIABLE, str(path))
-    with pytest.raises(Refusal) as refusal:
-        search_path([] if origin == VARIABLE else [path])
-    assert str(refusal.value) == f"{origin}: {path}: {problem}"
+    for given, problem in {
+        "nowhere": "must be a folder that holds folders with an impl.toml",
+        "example/impl.toml": "must be a folder that holds folders with an impl.toml",
+        "example": "is an implementation itself; give the folder that holds it",
+    }.items():
+        path = folder.parent / given
+        assert refusal_of(search_path, [path]) == f"--implementations: {path}: {problem}"
+        with monkeypatch.context() as environment:
+            environment.setenv(VARIABLE, str(path))
+            assert refusal_of(search_path, []) == f"{VARIABLE}: {path}: {problem}"
 
 
 def test_an_implementation_is_found_in_any_of_the_folders(add: Callable[..., Path]) -> None:

@@ -8,6 +8,7 @@ import pytest
 from fecbench.runners.implementations.implementation import Implementation, load
 from fecbench.runners.implementations.interop import filled, inside, load_bundle
 from fecbench.runners.refusal import Refusal
+from tests.support.refusals import refusal_of
 
 COMMANDS = 'server = ["./run.sh"]\nclient = ["./run.sh"]'
 CC = '[options.cc]\ntype = "string"\nchoices = ["reno", "cubic"]\ndefault = "cubic"\nhelp = "of both"'
@@ -25,10 +26,7 @@ def declare(folder: Path, interop: str = COMMANDS, above: str = "", below: str =
 WRONG_TABLES: list[tuple[str, str]] = [
     ("", "interop: must have a bundle, or the commands server and client"),
     ('server = ["./run.sh"]', "interop: must have a bundle, or the commands server and client"),
-    (
-        f'{COMMANDS}\nbundle = "unpacked"',
-        "interop: has a bundle and commands; it must be one or the other",
-    ),
+    (f'{COMMANDS}\nbundle = "unpacked"', "interop: has a bundle and commands; it must be one or the other"),
     (f'{COMMANDS}\ntestcase = ""', "interop.testcase = ''"),
     (f'{COMMANDS}\nimage = "x"', "interop.image = 'x'"),
     (f'{COMMANDS}\nenv = {{ ROLE = "x" }}', "env.ROLE is set by the harness; leave it out"),
@@ -43,25 +41,15 @@ WRONG_TABLES: list[tuple[str, str]] = [
 
 def test_a_wrong_table_is_refused_in_one_line(tmp_path: Path) -> None:
     for interop, said in WRONG_TABLES:
-        with pytest.raises(Refusal) as refusal:
-            declare(tmp_path, interop)
-        assert said in str(refusal.value)
-        assert str(refusal.value).startswith(f"{tmp_path}/example/impl.toml: ")
-        assert "\n" not in str(refusal.value)
+        line = refusal_of(declare, tmp_path, interop)
+        assert said in line and line.startswith(f"{tmp_path}/example/impl.toml: ")
 
 
-@pytest.mark.parametrize(
-    ("above", "below", "said"),
-    [
-        ('simulator = ["x"]', "", "simulator is not of the interop contract; leave it out"),
-        ("", CC, "option cc reaches nobody: name it as {cc} in env or params"),
-    ],
-)
-def test_what_its_contract_does_not_have_is_refused(
-    tmp_path: Path, above: str, below: str, said: str
-) -> None:
-    with pytest.raises(Refusal, match=said):
-        declare(tmp_path, above=above, below=below)
+def test_what_its_contract_does_not_have_is_refused(tmp_path: Path) -> None:
+    refused = refusal_of(declare, tmp_path, COMMANDS, 'simulator = ["x"]')
+    assert "simulator is not of the interop contract; leave it out" in refused
+    refused = refusal_of(declare, tmp_path, COMMANDS, "", CC)
+    assert "option cc reaches nobody: name it as {cc} in env or params" in refused
 
 
 def test_a_table_of_the_other_contract_is_refused(tmp_path: Path) -> None:
@@ -117,27 +105,26 @@ def test_no_link_leads_out_of_a_bundle(tmp_path: Path) -> None:
     assert inside(root, PurePosixPath("/round/x")) is None
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"process": {"args": []}}, "process.args = []"),
-        ({"process": {"args": ["x"], "cwd": "work"}}, "process.cwd = 'work'"),
-        ({"process": {"args": ["x"], "cwd": "/nowhere"}}, "process.cwd = '/nowhere': must be a folder"),
-        ({"process": {"args": ["x"], "cwd": "/logs/x"}}, "process.cwd = '/logs/x': must be a folder"),
-        ({"root": {}}, "root.path: is missing"),
-        ({"root": {"path": "nowhere"}}, "root.path = 'nowhere': must be a folder of the bundle"),
-        ({"root": {"path": "/"}}, "root.path = '/': must be inside of the bundle"),
-        ({"root": {"path": "out"}}, "root.path = 'out': must be inside of the bundle"),
-        ({"root": {"path": "."}}, "root.path = '.': must be inside of the bundle"),
-    ],
-)
-def test_a_wrong_bundle_is_refused(tmp_path: Path, changes: dict[str, object], said: str) -> None:
-    folder = bundle(tmp_path / "unpacked", **changes)
+WRONG_BUNDLES: list[tuple[dict[str, object], str]] = [
+    ({"process": {"args": []}}, "process.args = []"),
+    ({"process": {"args": ["x"], "cwd": "work"}}, "process.cwd = 'work'"),
+    ({"process": {"args": ["x"], "cwd": "/nowhere"}}, "process.cwd = '/nowhere': must be a folder"),
+    ({"process": {"args": ["x"], "cwd": "/logs/x"}}, "process.cwd = '/logs/x': must be a folder"),
+    ({"root": {}}, "root.path: is missing"),
+    ({"root": {"path": "nowhere"}}, "root.path = 'nowhere': must be a folder of the bundle"),
+    ({"root": {"path": "/"}}, "root.path = '/': must be inside of the bundle"),
+    ({"root": {"path": "out"}}, "root.path = 'out': must be inside of the bundle"),
+    ({"root": {"path": "."}}, "root.path = '.': must be inside of the bundle"),
+]
+
+
+def test_a_wrong_bundle_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "unpacked"
+    folder.mkdir()
     (folder / "out").symlink_to("/usr")
-    with pytest.raises(Refusal) as refusal:
-        load_bundle(folder)
-    assert str(refusal.value).startswith(f"{folder}/config.json: {said}")
-    assert "\n" not in str(refusal.value)
+    for changes, said in WRONG_BUNDLES:
+        line = refusal_of(load_bundle, bundle(folder, **changes))
+        assert line.startswith(f"{folder}/config.json: {said}")
 
 
 def test_a_bundle_that_is_missing_is_told_with_what_makes_one(tmp_path: Path) -> None:

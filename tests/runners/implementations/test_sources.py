@@ -21,7 +21,8 @@ def built(tmp_path: Path) -> Built:
     """The made-up implementation, whose endpoint and simulator say this when they are asked for sources."""
 
     def built(endpoint: str, simulator: str) -> Implementation:
-        folder = shutil.copytree(HERE / "made-up", tmp_path / "implementations" / "made-up")
+        folder = tmp_path / "implementations" / "made-up"
+        shutil.copytree(HERE / "made-up", folder, dirs_exist_ok=True)
         declared = folder / "impl.toml"
         text = declared.read_text().replace('\nsimulator = ["/usr/bin/python3", "simulator.py"]', "")
         for name, sources in (("endpoint", endpoint), ("simulator", simulator)):
@@ -37,10 +38,6 @@ def built(tmp_path: Path) -> Built:
     return built
 
 
-def test_programs_of_the_same_sources_are_taken(built: Built) -> None:
-    built("echo abc", "echo abc").check_built("virtual")
-
-
 def test_a_simulator_of_other_sources_is_refused_in_virtual_time_alone(built: Built) -> None:
     implementation = built("echo abc", "echo old")
     with pytest.raises(Refusal, match=r"different sources, .*endpoint from abc, .*simulator from old; mend:"):
@@ -48,10 +45,11 @@ def test_a_simulator_of_other_sources_is_refused_in_virtual_time_alone(built: Bu
     implementation.check_built("local")
 
 
-@pytest.mark.parametrize("silent", ["true", "echo", "echo two words", "echo abc; false"])
-def test_a_program_that_does_not_tell_its_sources_is_refused(built: Built, silent: str) -> None:
-    with pytest.raises(Refusal, match=r"simulator does not tell with tell what it was built from"):
-        built("echo abc", silent).check_built("virtual")
+def test_a_program_that_does_not_tell_its_sources_is_refused(built: Built) -> None:
+    built("echo abc", "echo abc").check_built("virtual")
+    for silent in ("true", "echo", "echo two words", "echo abc; false"):
+        with pytest.raises(Refusal, match=r"simulator does not tell with tell what it was built from"):
+            built("echo abc", silent).check_built("virtual")
 
 
 def test_a_campaign_with_a_stale_simulator_is_refused_in_one_line(

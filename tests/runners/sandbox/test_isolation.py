@@ -11,25 +11,14 @@ import pytest
 
 from fecbench.checkout import REPOSITORY
 from fecbench.runners.sandbox.isolation import IsolationError, run_isolated
+from tests.support.processes import with_mark
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces")
 
 
-def processes_with(mark: str) -> list[int]:
-    """The processes whose command line contains `mark`."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        try:
-            if folder.name.isdigit() and mark in (folder / "cmdline").read_text():
-                found.append(int(folder.name))
-        except OSError:
-            continue
-    return found
-
-
 def await_none(mark: str) -> None:
-    wait_until(lambda: not processes_with(mark), f"the ends of those with {mark}")
+    wait_until(lambda: not with_mark(mark), f"the ends of those with {mark}")
 
 
 def orphan(mark: str) -> None:
@@ -47,7 +36,7 @@ def test_the_answer_comes_back_and_orphans_are_killed() -> None:
         return str(os.getpid()).encode()
 
     assert run_isolated(body, 60) == b"1"
-    assert processes_with(mark) == []
+    assert with_mark(mark) == {}
 
 
 def test_network_and_proc_are_its_own() -> None:
@@ -95,23 +84,19 @@ def test_a_body_that_hangs_is_killed_with_what_it_started() -> None:
 
 def test_a_caller_that_is_killed_leaves_nothing() -> None:
     mark = f"orphan-{os.getpid()}-caller"
-    caller = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            "import subprocess, sys, time\n"
-            "from fecbench.runners.sandbox.isolation import run_isolated\n"
-            "def body():\n"
-            f"    subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)  # {mark}'])\n"
-            "    print('up', flush=True)\n"
-            "    time.sleep(600)\n"
-            "run_isolated(body, 600)\n",
-        ],
-        stdout=subprocess.PIPE,
+    program = (
+        "import subprocess, sys, time\n"
+        "from fecbench.runners.sandbox.isolation import run_isolated\n"
+        "def body():\n"
+        f"    subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)  # {mark}'])\n"
+        "    print('up', flush=True)\n"
+        "    time.sleep(600)\n"
+        "run_isolated(body, 600)\n"
     )
+    caller = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
     assert caller.stdout
     assert caller.stdout.readline() == b"up\n"
-    assert processes_with(mark)
+    assert with_mark(mark)
     caller.kill()
     caller.wait()
     await_none(mark)

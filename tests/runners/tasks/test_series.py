@@ -7,6 +7,7 @@ import pytest
 
 from fecbench.runners.tasks import series
 from fecbench.runners.tasks.series import SeriesError
+from tests.support.refusals import refusal_of
 
 GOOD = b"t_s,window_bytes\n0,100\n"
 
@@ -26,25 +27,18 @@ def test_as_much_as_the_limit_is_taken_and_not_a_byte_more(tmp_path: Path) -> No
         series.collect(tmp_path, {"cwnd": series.LIMIT_BYTES})
 
 
-def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SeriesError, match=r"no series cwnd: cwnd\.series\.csv: No such file"):
-        series.collect(tmp_path, {"cwnd": series.LIMIT_BYTES})
+def test_what_is_no_file_of_the_endpoint_is_not_read_and_holds_no_trial_up(tmp_path: Path) -> None:
+    def refused() -> str:
+        return refusal_of(series.collect, tmp_path, {"cwnd": series.LIMIT_BYTES}, by=SeriesError)
 
-
-def test_what_is_no_file_of_the_endpoint_is_not_read(tmp_path: Path) -> None:
-    secret = tmp_path / "secret"
+    secret, left = tmp_path / "secret", tmp_path / "cwnd.series.csv"
+    assert "no series cwnd: cwnd.series.csv: No such file" in refused()
     secret.write_bytes(GOOD)
-    left = tmp_path / "cwnd.series.csv"
     left.symlink_to(secret)
-    with pytest.raises(SeriesError, match="no series cwnd"):
-        series.collect(tmp_path, {"cwnd": series.LIMIT_BYTES})
+    assert "no series cwnd" in refused()
     left.unlink()
     left.mkdir()
-    with pytest.raises(SeriesError, match="no series cwnd"):
-        series.collect(tmp_path, {"cwnd": series.LIMIT_BYTES})
-
-
-def test_a_pipe_that_nobody_writes_to_does_not_hold_the_trial_up(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "cwnd.series.csv")
-    with pytest.raises(SeriesError, match="is not a file"):
-        series.collect(tmp_path, {"cwnd": series.LIMIT_BYTES})
+    assert "no series cwnd" in refused()
+    left.rmdir()
+    os.mkfifo(left)  # to which nobody writes
+    assert "is not a file" in refused()
