@@ -1,7 +1,6 @@
 """A calibration tells a true link from one that is not."""
 
 import json
-import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -25,8 +24,8 @@ from fecbench.runners.tasks import validity
 from fecbench.runners.tasks.validity import Validity
 from fecbench.topologies.link import Direction, LinkSettings
 from fecbench.topologies.programs import PROBER, WIRE
+from tests.support import needs
 
-root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces")
 built = pytest.mark.skipif(
     not (DROPPER.exists() and WIRE.exists() and PROBER.exists()), reason="needs make build"
 )
@@ -107,7 +106,7 @@ def test_slow_asymmetric_link_breaks_the_bound_of_each_rate() -> None:
     assert [name.split()[:3] for name in wrong] == [["rate", "error", "up"], ["rate", "error", "down"]]
 
 
-@root
+@needs.ROOT
 @built
 def test_the_brief_table_is_measured_in_seconds_and_says_when() -> None:
     brief = calibration.measure("wire", "brief")
@@ -147,18 +146,19 @@ def test_a_moment_of_load_is_forgiven_a_machine_that_never_holds_is_not(
     assert not calibration.measure_briefly("wire").good
 
 
-@pytest.mark.parametrize(("value", "status"), [(1.0, 0), (1.1, 1)])
-@root
+@needs.ROOT
 def test_a_bound_that_does_not_hold_is_told_by_the_exit_status(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], value: float, status: int
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    line = Measurement(name="delay error", value=value, bound=1.0, unit="µs")
-    unbounded = Measurement(name="rate", value=value, bound=None, unit="Mbps")
-    monkeypatch.setattr(calibration, "measure", lambda *_: table(line, unbounded))
-    assert calibrate("auto", as_json=True) == status
-    document = json.loads(capsys.readouterr().out)
-    assert document["good"] == document["measurements"][0]["good"] == (status == 0)
-    assert document["measurements"][1]["good"]
+    for value, status in ((1.0, 0), (1.1, 1)):
+        line = Measurement(name="delay error", value=value, bound=1.0, unit="µs")
+        unbounded = Measurement(name="rate", value=value, bound=None, unit="Mbps")
+        measured = table(line, unbounded)
+        monkeypatch.setattr(calibration, "measure", lambda *_, measured=measured: measured)
+        assert calibrate("auto", as_json=True) == status
+        document = json.loads(capsys.readouterr().out)
+        assert document["good"] == document["measurements"][0]["good"] == (status == 0)
+        assert document["measurements"][1]["good"]
 
 
 def run_one_trial(database: Path, point: int = 0, **options: bool) -> None:
@@ -178,7 +178,7 @@ def calibrations(database: Path) -> list[dict[str, Any]]:
     return kept
 
 
-@root
+@needs.ROOT
 @built
 def test_a_machine_whose_link_is_not_what_it_should_be_is_refused_before_anything_is_kept(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -195,7 +195,7 @@ def test_a_machine_whose_link_is_not_what_it_should_be_is_refused_before_anythin
     assert [start["kind"] for start in calibrations(tmp_path / "x.sqlite")] == ["skipped"]
 
 
-@root
+@needs.ROOT
 @built
 def test_a_campaign_keeps_the_calibration_of_each_of_its_starts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, has_invalid_trials: Any

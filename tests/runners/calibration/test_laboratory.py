@@ -14,8 +14,8 @@ from fecbench.runners.calibration import laboratory
 from fecbench.runners.calibration.laboratory import Datagrams, Laboratory, Traffic
 from fecbench.runners.calibration.table import Measurement
 from fecbench.topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkSettings
-from fecbench.topologies.link_report import LinkReport
 from fecbench.topologies.programs import PROBER
+from tests.support.link_reports import direction_report, link_report
 
 built = pytest.mark.skipif(not PROBER.exists(), reason="needs make build")
 
@@ -86,22 +86,7 @@ def is_as_asked(lines: dict[str, Measurement], direction: Direction, *, slow: bo
 
 def traffic(numbers: list[int], **counted: int) -> Traffic:
     """Five datagrams were sent up, these received; the dropper dropped none."""
-    one = {"p50": 0, "p99": 0, "p999": 0, "max": 0}
-    settings = {"rate_bps": 1, "delay_ns": 1}
-    direction = {
-        **dict.fromkeys(("bytes_in", "queue_dropped", "oversize_dropped", "frames_out"), 0),
-        **dict.fromkeys(("bytes_out", "in_flight", "max_queue_bytes", "max_queue_packets"), 0),
-        **dict.fromkeys(("write_errors", "kernel_dropped", "late"), 0),
-        **{"frames_in": 5, "lateness_us": one, "read_lag_us": one, "conserved": True},
-        **counted,
-    }
-    report = LinkReport.model_validate(
-        {
-            **{"backend": "wire", "version": "1", "command": [], "scheduling": None},
-            "configuration": {"up": settings, "down": settings, "mtu": 1500},
-            **{"cpu_s": 0, "elapsed_s": 0, "late_bound_us": 1, "directions": {"up": direction}},
-        }
-    )
+    report = link_report({"up": direction_report(0, **{"frames_in": 5, **counted})})
     datagrams = Datagrams(np.arange(5), np.array(numbers), 10 + np.array(numbers))
     return Traffic(datagrams, "up", report, np.zeros(5, dtype=np.bool_))
 
@@ -117,9 +102,7 @@ def test_a_datagram_that_nobody_has_counted_is_not_conserved() -> None:
     assert traffic([0, 1, 2]).unaccounted() == 2
     assert traffic([0, 1, 2], queue_dropped=1, in_flight=1).unaccounted() == 0
     assert traffic([0, 1, 2, 3, 4], conserved=False).unaccounted() == 1
-
-
-def test_datagrams_that_went_another_way_than_the_link_are_not_conserved() -> None:
+    # They went another way than the link.
     assert traffic([0, 1, 2, 3, 4], frames_in=0).unaccounted() == 5
 
 

@@ -123,7 +123,7 @@ def check(folder: Path, *, keeps: bool = False) -> list[Part]:
     if os.geteuid() == 0:
         isolation.require("this test")
     files = folder.parent / "files"
-    files.mkdir()
+    files.mkdir(exist_ok=True)
     with ahead():
         return contract.check(load(folder), files, keeps=keeps)
 
@@ -429,23 +429,20 @@ def test_every_workload_that_there_is_is_tried() -> None:
     assert {workload.asked_for for workload in WORKLOADS.values()} == set(TOLD)
 
 
-def test_a_workload_that_there_is_not_is_named_and_nothing_is_started(folder: Path) -> None:
-    rewrite(folder / "impl.toml", '"download"', '"donwload"')
-    assert broken(folder) == {"workloads": "there is no workload 'donwload'; did you mean 'download'?"}
-
-
-def test_a_missing_program_is_named_and_nothing_is_started(folder: Path) -> None:
-    rewrite(folder / "impl.toml", '"/usr/bin/python3"', '"build/program"')
-    (part,) = check(folder)
-    assert not part.good
-    assert part.detail.startswith(f"example: {folder}/build/program is missing; mend: ")
-
-
-def test_a_check_that_refuses_the_defaults_is_named(folder: Path) -> None:
-    rewrite(
-        folder / "impl.toml", "workloads", 'check = ["/bin/sh", "-c", "echo too few >&2; exit 2"]\nworkloads'
-    )
-    assert broken(folder) == {"check": "example: the defaults: too few"}
+def test_what_is_wrong_with_a_declaration_is_named_and_nothing_is_started(folder: Path) -> None:
+    declared = folder / "impl.toml"
+    sound = declared.read_text()
+    refuses = 'check = ["/bin/sh", "-c", "echo too few >&2; exit 2"]\nworkloads'
+    no_workload = "there is no workload 'donwload'; did you mean 'download'?"
+    for right, wrong, part, problem in (
+        ('"download"', '"donwload"', "workloads", no_workload),
+        ("workloads", refuses, "check", "example: the defaults: too few"),
+        ('"/usr/bin/python3"', '"build/program"', "programs", f"example: {folder}/build/program is missing"),
+    ):
+        rewrite(declared, right, wrong)
+        ((found, detail),) = broken(folder).items()
+        assert (found, detail.partition("; mend: ")[0]) == (part, problem)
+        declared.write_text(sound)
 
 
 TIMES: list[tuple[dict[str, float], str]] = [
@@ -467,13 +464,12 @@ def test_times_that_a_client_cannot_have_taken_are_named() -> None:
         assert found.startswith(problem) if problem else found == ""
 
 
-@pytest.mark.parametrize(("stderr", "is_wrong"), [("SHA-256 is another", True), ("no route to host", False)])
-def test_content_of_another_seed_is_named(
-    stderr: str, is_wrong: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_content_of_another_seed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     declaration = SimpleNamespace(name="toy", plain_options={})
     place: Any = SimpleNamespace(implementation=SimpleNamespace(declaration=declaration))
-    ends = SimpleNamespace(client=SimpleNamespace(stderr=stderr), problem="the client exited with 1")
+    ends: Any = SimpleNamespace(problem="the client exited with 1")
     monkeypatch.setattr(contract_transfers, "transfer", lambda *_, **__: ends)
-    (finding,) = contract_transfers.content(place, place)
-    assert bool(finding.problem) == is_wrong
+    for stderr, is_wrong in (("SHA-256 is another", True), ("no route to host", False)):
+        ends.client = SimpleNamespace(stderr=stderr)
+        (finding,) = contract_transfers.content(place, place)
+        assert bool(finding.problem) == is_wrong

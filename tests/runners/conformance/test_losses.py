@@ -1,53 +1,22 @@
 """What both ends count where packets are lost stands beside what the link counted."""
 
-import pytest
-
 from fecbench.dropper.command import Counters
 from fecbench.runners.conformance.losses import SLACK, check, problems_of_counters
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.tasks.outcome import DropperOutcome, EndpointOutcome, Outcome
-from fecbench.topologies.link_report import DirectionReport, LinkReport
+from tests.support.link_reports import direction_report, link_report
 
 CAME, LOST, REPAIR = 900, 60, 200
 
 
 def outcome(server: dict[str, float], client: dict[str, float]) -> Outcome:
     """A download over a link to which CAME frames came each way, and lost LOST of them."""
-    report = DirectionReport(
-        frames_in=CAME,
-        bytes_in=None,
-        queue_dropped=LOST // 2,
-        oversize_dropped=0,
-        frames_out=CAME - LOST // 2,
-        bytes_out=0,
-        in_flight=0,
-        max_queue_bytes=None,
-        max_queue_packets=None,
-        write_errors=0,
-        kernel_dropped=0,
-        lateness_us=None,
-        read_lag_us=None,
-        late=0,
-        conserved=True,
-    )
-    dropped = Counters(
-        seen=CAME - LOST // 2, dropped=LOST - LOST // 2, other=0, gso=0, truncated=0, fragments=0
-    )
+    report = direction_report(CAME, queue_dropped=LOST // 2, frames_out=CAME - LOST // 2)
+    dropped = Counters(CAME - LOST // 2, LOST - LOST // 2, other=0, gso=0, truncated=0, fragments=0)
     recorded = DropperOutcome(counters=dropped, packets=0, bitmap=b"")
-    link = LinkReport(
-        backend="wire",
-        version="0",
-        command=[],
-        configuration=None,
-        scheduling=None,
-        cpu_s=None,
-        elapsed_s=None,
-        late_bound_us=1000,
-        directions={"up": report, "down": report},
-    )
     return Outcome(
         endpoints={"server": EndpointOutcome(metrics=server), "client": EndpointOutcome(metrics=client)},
-        links={"internet": link},
+        links={"internet": link_report({"up": report, "down": report})},
         droppers={"internet": {"up": recorded, "down": recorded}},
     )
 
@@ -56,47 +25,38 @@ SERVER = {"packets_sent": CAME - REPAIR, "repair_sent": REPAIR, "packets_lost": 
 CLIENT = {"packets_received": CAME - LOST - REPAIR, "repair_received": REPAIR}
 
 
-@pytest.mark.parametrize("off_by", [-SLACK, 0, SLACK])
-def test_counters_that_are_the_links_but_for_some_packets_are_right(off_by: int) -> None:
-    server = {**SERVER, "packets_sent": SERVER["packets_sent"] + off_by}
-    client = {**CLIENT, "packets_received": CLIENT["packets_received"] + off_by}
-    assert list(problems_of_counters(outcome(server, client))) == []
-
-
-def test_what_is_not_reported_is_not_held_against_the_link() -> None:
+def test_counters_that_are_the_links_but_for_some_packets_or_are_not_reported_are_right() -> None:
+    for off_by in (-SLACK, 0, SLACK):
+        server = {**SERVER, "packets_sent": SERVER["packets_sent"] + off_by}
+        client = {**CLIENT, "packets_received": CLIENT["packets_received"] + off_by}
+        assert list(problems_of_counters(outcome(server, client))) == []
     assert list(problems_of_counters(outcome({}, {}))) == []
 
 
-@pytest.mark.parametrize(
-    ("server", "client", "said"),
-    [
-        (
-            {"packets_sent": CAME},
-            {},
-            f"server: packets_sent + repair_sent = {CAME} + {REPAIR}: but {CAME} frames came to the link"
-            " (are repair packets in both?)",
-        ),
-        (
-            {},
-            {"packets_received": CAME - LOST},
-            f"client: packets_received - packets_recovered + repair_received = {CAME - LOST} - 0 + {REPAIR}:"
-            f" but {CAME - LOST} frames arrived (are repair packets in both?)",
-        ),
-        (
-            {"packets_sent": 1},
-            {},
-            f"server: packets_sent + repair_sent = 1 + {REPAIR}: but {CAME} frames came to the link,"
-            " each with a packet at least",
-        ),
-        ({"packets_lost": 0}, {}, f"server: packets_lost = 0: but {LOST} packets that it sent were lost"),
-        ({"losses_declared": 0}, {}, f"server: losses_declared = 0: but {LOST} packets"),
-    ],
-)
-def test_a_counter_that_is_not_the_links_is_named(
-    server: dict[str, float], client: dict[str, float], said: str
-) -> None:
-    (problem,) = problems_of_counters(outcome({**SERVER, **server}, {**CLIENT, **client}))
-    assert problem.startswith(said)
+SENT = "server: packets_sent + repair_sent ="
+WRONG: list[tuple[dict[str, float], dict[str, float], str]] = [
+    (
+        *({"packets_sent": CAME}, {}),
+        f"{SENT} {CAME} + {REPAIR}: but {CAME} frames came to the link (are repair packets in both?)",
+    ),
+    (
+        *({}, {"packets_received": CAME - LOST}),
+        f"client: packets_received - packets_recovered + repair_received = {CAME - LOST} - 0 + {REPAIR}:"
+        f" but {CAME - LOST} frames arrived (are repair packets in both?)",
+    ),
+    (
+        *({"packets_sent": 1}, {}),
+        f"{SENT} 1 + {REPAIR}: but {CAME} frames came to the link, each with a packet at least",
+    ),
+    ({"packets_lost": 0}, {}, f"server: packets_lost = 0: but {LOST} packets that it sent were lost"),
+    ({"losses_declared": 0}, {}, f"server: losses_declared = 0: but {LOST} packets"),
+]
+
+
+def test_a_counter_that_is_not_the_links_is_named() -> None:
+    for server, client, said in WRONG:
+        (problem,) = problems_of_counters(outcome({**SERVER, **server}, {**CLIENT, **client}))
+        assert problem.startswith(said)
 
 
 def test_losses_that_were_all_recovered_need_not_be_declared() -> None:
