@@ -48,16 +48,6 @@ def copied(complete: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(complete, tmp_path))
 
 
-def test_variants_of_a_point_and_repetition_meet_the_same_losses(fecbench: Any, complete: Path) -> None:
-    groups: dict[tuple[int, int], list[dict[str, Any]]] = {}
-    for trial in fecbench.trials(complete):
-        groups.setdefault((trial["key"]["point"], trial["key"]["repetition"]), []).append(trial)
-    assert len(groups) == 6
-    for one, other in groups.values():
-        assert one["seeds"] == other["seeds"]
-    assert len({group[0]["seeds"]["internet/down"] for group in groups.values()}) == 6
-
-
 def test_fec_recovers_packets_and_its_baseline_sends_no_repair(fecbench: Any, complete: Path) -> None:
     counts = {"off": [0, 0], "xor, 4/5": [0, 0]}
     for trial in assert_complete(fecbench, complete):
@@ -81,47 +71,31 @@ def test_every_column_of_what_was_measured_is_described(complete: Path) -> None:
     assert {each for each in columns - own - described if not metrics.of(each).meaning} == set()
 
 
-def test_a_complete_campaign_is_not_run_again(fecbench: Any, little_design: Path, copied: Path) -> None:
+def test_a_complete_campaign_is_not_run_again_and_not_with_another_design(
+    fecbench: Any, little_design: Path, copied: Path
+) -> None:
     before = copied.read_bytes()
     for options in ([], ["--resume"]):
         again = fecbench.run(little_design, copied, *options)
         assert again.returncode == 0
         assert "0 trials to run" in again.stderr
-    assert copied.read_bytes() == before
-
-
-def test_there_must_be_a_database_to_resume(fecbench: Any, little_design: Path, tmp_path: Path) -> None:
-    for option in (["--resume"], ["--retry", "failed"]):
-        refused = fecbench.run(little_design, tmp_path / "mistyped.sqlite", *option)
-        assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
-        assert "mistyped.sqlite: no such database" in refused.stderr
-    assert list(tmp_path.glob("*.sqlite")) == []
-
-
-@pytest.mark.parametrize("given", [["--retry", "ok"], ["--retry", "failed,invalid"], ["--retry", ""]])
-def test_only_states_that_are_results_are_run_again(
-    fecbench: Any, little_design: Path, tmp_path: Path, given: list[str]
-) -> None:
-    refused = fecbench.run(little_design, tmp_path / "x.sqlite", *given)
-    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
-    assert "must be one of failed, timeout, unsupported" in refused.stderr
-
-
-def test_a_campaign_of_that_name_with_another_design_is_refused(
-    fecbench: Any, little_design: Path, copied: Path
-) -> None:
-    before = copied.read_bytes()
     little_design.write_text(little_design.read_text().replace("seed = 5", "seed = 6"))
     refused = fecbench.run(little_design, copied, "--resume")
-    assert refused.returncode == 2
-    assert refused.stderr.count("\n") == 1
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
     assert "another design" in refused.stderr
     assert copied.read_bytes() == before
 
 
-def test_two_trials_at_once_do_not_meet(fecbench: Any, little_design: Path, tmp_path: Path) -> None:
-    fecbench.run_until_ok(little_design, tmp_path / "x.sqlite", "--jobs", "2", *ONE_POINT)
-    assert [trial["state"] for trial in fecbench.trials(tmp_path / "x.sqlite")] == ["ok"] * 4
+def test_there_must_be_a_database_to_resume_and_only_states_that_are_results_are_run_again(
+    fecbench_here: Any, little_design: Path, tmp_path: Path
+) -> None:
+    run = ("run", little_design, "--db", tmp_path / "mistyped.sqlite")
+    for option in (["--resume"], ["--retry", "failed"]):
+        assert "mistyped.sqlite: no such database" in fecbench_here(*run, *option).refusal()
+    for states in ("ok", "failed,invalid", ""):
+        refused = fecbench_here(*run, "--retry", states).refusal()
+        assert "must be one of failed, timeout, unsupported" in refused
+    assert list(tmp_path.glob("*.sqlite")) == []
 
 
 def test_replay_meets_the_same_losses_and_records_everything(

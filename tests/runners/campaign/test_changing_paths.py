@@ -1,22 +1,20 @@
 """Two paths whose links change, each by a trace and with noise of its own: in both engines, both are met."""
 
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fecbench import designs
-from fecbench.dropper.command import COMMAND as DROPPER
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.tasks.task import VIRTUAL
-from fecbench.topologies.programs import WIRE
+from tests.support import needs
 
 FOUND = ours().find("noq-fec", "tests")
-pytestmark = pytest.mark.skipif(bool(FOUND.missing_programs()), reason="needs make build")
+pytestmark = needs.built(FOUND)
 PATHS = ("path1", "path2")
 SIZE_BYTES = 300_000
 DESIGN = f"""
@@ -38,9 +36,10 @@ queue_ms = 100
 path1.owd_ms = 10
 path2.owd_ms = 20
 path2.jitter_ms = 3
+path2.jitter.law = "normal"
 path2.reorder = true
 loss.model = "uniform"
-loss.p = 0.01
+loss.p = 0.02
 [[workloads]]
 name = "download"
 size_bytes = {SIZE_BYTES}
@@ -95,13 +94,16 @@ def test_in_virtual_time_a_download_waits_for_both_paths_and_is_replayed(
     assert replayed.returncode == 0, replayed.stdout
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces")
-@pytest.mark.skipif(not (DROPPER.exists() and WIRE.exists()), reason="needs make build")
-def test_emulated_each_path_follows_its_own_trace(tmp_path: Path, fecbench: Any) -> None:
+@pytest.mark.usefixtures("can_run_trials")
+def test_emulated_each_path_follows_its_own_trace_and_losses_of_frames_that_overtake_are_the_oracles(
+    tmp_path: Path, fecbench: Any
+) -> None:
+    """The judge compares them: a trial is ok only if packet n, in the order of leaving, has verdict n."""
     path, database = written(tmp_path), tmp_path / "emulated.sqlite"
     fecbench.run_until_ok(path, database, *WANTED)
     record = trial_in(database)
     assert soonest_s() < record.metrics["client"]["dct_s"] < soonest_s() + 1
+    assert record.checks["verdicts"]["path2/down"]["dropped"] > 0
     design = designs.load(path)
     key = TrialKey("two paths", f"download-{SIZE_BYTES}", 0, 0)
     task = Experiment(design, design.plan().points, ours()).task(key, VIRTUAL)
@@ -111,6 +113,8 @@ def test_emulated_each_path_follows_its_own_trace(tmp_path: Path, fecbench: Any)
         assert configured["schedule"] == {"steps": 3, "repeat": "loop", "offset_ns": 0}
         assert configured["queue_ns"] == 100_000_000
         assert configured.get("reorder", False) is asked.reorder is (name == "path2")
+        noise = asked.jitter and {"law": "normal", "mean_ns": 3_000_000, "seed": asked.jitter.seed}
+        assert (configured.get("jitter"), noise is None) == (noise, name == "path1")
         down = told["directions"]["down"]
         assert 0 <= down["schedule_late_ns"]["mean"] <= down["schedule_late_ns"]["max"]
         assert down["frames_out"] > 50 and down["conserved"]

@@ -14,6 +14,7 @@ from fecbench.runners.implementations.finding import Implementations, search_pat
 from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.refusal import Refusal
 from fecbench.topologies.link import TopologyError
+from tests.support.refusals import refusal_of
 
 Load = Callable[[str], Experiment]
 
@@ -72,10 +73,7 @@ LINKED_WRONG: list[tuple[str, str, str]] = [
 def test_what_a_linked_factor_may_not_say_is_refused(load: Load) -> None:
     for right, wrong, said in LINKED_WRONG:
         assert right in DESIGN
-        with pytest.raises((Refusal, designs.DesignError)) as refused:
-            load(DESIGN.replace(right, wrong))
-        assert said in str(refused.value)
-        assert "\n" not in str(refused.value)
+        assert said in refusal_of(load, DESIGN.replace(right, wrong), by=(Refusal, designs.DesignError))
 
 
 CHECKED = """
@@ -240,63 +238,36 @@ server = ["client", "other"]
     assert list(experiment.activities) == ["download-20000-client", "download-20000-other"]
     assert ends(experiment, TrialKey("client", "download-20000-other", 0, 0)) == ["rquic", "noq-fec"]
     assert ends(experiment, TrialKey("other", "download-20000-client", 0, 0)) == ["noq-fec", "rquic"]
-    assert (
-        "server"
-        not in experiment.task(TrialKey("other", "download-20000-client", 0, 0), "wire").pairs[0].workload
-    )
+    (pair,) = experiment.task(TrialKey("other", "download-20000-client", 0, 0), "wire").pairs
+    assert "server" not in pair.workload
 
 
-@pytest.mark.parametrize(
-    ("of_variant", "of_workload", "said"),
-    [
-        (
-            'server = "othr"',
-            "",
-            "variant 'client': server = 'othr': is no label of a variant; did you mean 'other'",
-        ),
+def test_a_server_that_is_no_variant_or_is_named_twice_is_refused(load: Load) -> None:
+    workload = '[[workloads]]\nname = "download"\nsize_bytes = 20_000\n'
+    of_client = "variant 'client': server = 'othr':"
+    for of_variant, of_workload, said in (
+        ('server = "othr"', "", f"{of_client} is no label of a variant; did you mean 'other'"),
         ("", 'server = "x"', "workload download: server = 'x': is no label of a variant"),
         ('server = "other"', 'server = "other"', "variant 'client' names a server, too"),
-    ],
-)
-def test_a_server_that_is_no_variant_or_is_named_twice_is_refused(
-    load: Load, of_variant: str, of_workload: str, said: str
-) -> None:
-    workload = f"""
-[[workloads]]
-name = "download"
-size_bytes = 20_000
-{of_workload}
-"""
-    with pytest.raises(Refusal) as refused:
-        load(TWO_STACKS.replace("SERVER", of_variant) + workload)
-    assert said in str(refused.value)
-    assert "\n" not in str(refused.value)
+    ):
+        text = TWO_STACKS.replace("SERVER", of_variant)
+        assert said in refusal_of(load, f"{text}{workload}{of_workload}\n")
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("nowhere.bandwidth_mbps", "topology single-path has no link 'nowhere'; known: 'internet'"),
-        ("internett.up.owd_ms", "topology single-path has no link 'internett'; did you mean 'internet'?"),
-        ("nowhere.loss.down.p", "topology single-path has no link 'nowhere'"),
-        ("internet.bandwith_mbps", "is not a parameter; did you mean 'internet.bandwidth_mbps'?"),
-        ("internet.left.owd_ms", "is not a parameter"),
-        ("loss.loss", "is not a parameter; known: 'loss.bad_s', 'loss.burst', "),
-    ],
-)
-def test_a_link_or_a_parameter_that_there_is_not_is_refused_by_its_name(
-    load: Load, name: str, said: str
-) -> None:
-    constants = f"""
-[constants]
-owd_ms = 5
-loss.model = "uniform"
-{name} = 1
-"""
-    with pytest.raises(Refusal) as refused:
-        load(constants)
-    assert f"constants.{name}: " in str(refused.value)
-    assert said in str(refused.value)
+UNKNOWN = {
+    "nowhere.bandwidth_mbps": "topology single-path has no link 'nowhere'; known: 'internet'",
+    "internett.up.owd_ms": "topology single-path has no link 'internett'; did you mean 'internet'?",
+    "nowhere.loss.down.p": "topology single-path has no link 'nowhere'",
+    "internet.bandwith_mbps": "is not a parameter; did you mean 'internet.bandwidth_mbps'?",
+    "internet.left.owd_ms": "is not a parameter",
+    "loss.loss": "is not a parameter; known: 'loss.bad_s', 'loss.burst', ",
+}
+
+
+def test_a_link_or_a_parameter_that_there_is_not_is_refused_by_its_name(load: Load) -> None:
+    for name, said in UNKNOWN.items():
+        line = refusal_of(load, f'[constants]\nowd_ms = 5\nloss.model = "uniform"\n{name} = 1\n')
+        assert f"constants.{name}: " in line and said in line
 
 
 PATHS = """
@@ -318,7 +289,7 @@ def path_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[s
 
     def written(declared: str) -> None:
         folder = tmp_path / "mine" / "paths"
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         monkeypatch.setenv("FECBENCH_IMPLEMENTATIONS", str(folder.parent))
         (folder / "impl.toml").write_text(
             'name = "paths"\ntitle = "Paths"\nbuild = ["true"]\nserver = ["true"]\nclient = ["true"]\n'
@@ -329,53 +300,37 @@ def path_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[s
     return written
 
 
-@pytest.mark.parametrize(
-    ("declared", "count", "said"),
-    [
+MULTIPATH = "local_addresses = true\nmultipath = true"
+
+
+def test_more_paths_than_there_can_be_are_refused(load: Load, path_options: Callable[[str], None]) -> None:
+    undeclared = "variant 'paths': paths = 2: paths has no multipath; it must be 1"
+    too_many = "paths = 3: a client of topology multipath has 2 addresses; it must be at most 2"
+    for declared, count, said in (
         ("", 1, None),
-        ("local_addresses = true", 2, "variant 'paths': paths = 2: paths has no multipath; it must be 1"),
-        ("local_addresses = true\nmultipath = true", 2, None),
-        (
-            "local_addresses = true\nmultipath = true",
-            3,
-            "paths = 3: a client of topology multipath has 2 addresses; it must be at most 2",
-        ),
-    ],
-    ids=["one", "undeclared", "two", "more than the topology has"],
-)
-def test_more_paths_than_there_can_be_are_refused(
-    load: Load, path_options: Callable[[str], None], declared: str, count: int, said: str | None
-) -> None:
-    path_options(declared)
-    experiment = load(PATHS.replace("COUNT", str(count)))
-    if said is None:
-        checks.check_paths(experiment)
-    else:
-        with pytest.raises(Refusal) as refused:
+        ("local_addresses = true", 2, undeclared),
+        (MULTIPATH, 2, None),
+        (MULTIPATH, 3, too_many),
+    ):
+        path_options(declared)
+        experiment = load(PATHS.replace("COUNT", str(count)))
+        if said is None:
             checks.check_paths(experiment)
-        assert str(refused.value).endswith(said)
+        else:
+            assert refusal_of(checks.check_paths, experiment).endswith(said)
 
 
-@pytest.mark.parametrize(
-    ("declared", "topology", "said"),
-    [
-        ("", "multipath", "paths has no multipath, so its simulator cannot have several links"),
-        ("", "single-path", None),
-        ("local_addresses = true\nmultipath = true", "multipath", None),
-    ],
-    ids=["several links", "outages", "multipath"],
-)
 def test_links_that_a_simulator_does_not_have_are_refused(
-    load: Load, path_options: Callable[[str], None], declared: str, topology: str, said: str | None
+    load: Load, path_options: Callable[[str], None]
 ) -> None:
-    path_options(declared)
-    text = PATHS.replace("COUNT", "1").replace('"multipath"', f'"{topology}"')
-    experiment = load(text.replace("path2.", "path2." if topology == "multipath" else "internet."))
-    if said is None:
-        checks.check_simulated_links(experiment)
-    else:
-        with pytest.raises(Refusal, match=said):
-            checks.check_simulated_links(experiment)
+    paths = PATHS.replace("COUNT", "1")
+    path_options("")
+    refused = refusal_of(checks.check_simulated_links, load(paths))
+    assert "paths has no multipath, so its simulator cannot have several links" in refused
+    single = paths.replace('"multipath"', '"single-path"').replace("path2.", "internet.")
+    checks.check_simulated_links(load(single))
+    path_options(MULTIPATH)
+    checks.check_simulated_links(load(paths))
 
 
 def test_an_outage_is_that_of_its_link_and_refused_for_netem(
@@ -390,19 +345,12 @@ def test_an_outage_is_that_of_its_link_and_refused_for_netem(
         checks.check_links(experiment, "netem")
 
 
-@pytest.mark.parametrize(
-    ("series", "said"),
-    [
+def test_a_series_that_an_implementation_does_not_leave_is_refused(load: Load) -> None:
+    for series, said in (
         ('["cwnd", "rtt"]', "rquic leaves no series 'rtt'; known: 'code_rate', 'cwnd'"),
         ('["cwmd"]', "did you mean 'cwnd'?"),
-    ],
-)
-def test_a_series_that_an_implementation_does_not_leave_is_refused(
-    load: Load, series: str, said: str
-) -> None:
-    with pytest.raises(Refusal) as refused:
-        load(TWO_STACKS.replace("SERVER", f"series = {series}"))
-    assert said in str(refused.value)
+    ):
+        assert said in refusal_of(load, TWO_STACKS.replace("SERVER", f"series = {series}"))
 
 
 def test_both_ends_are_asked_for_the_series_of_the_clients_variant_that_they_have(load: Load) -> None:

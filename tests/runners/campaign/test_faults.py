@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import count, product
@@ -28,6 +28,7 @@ from fecbench.dropper.model import Pattern
 from fecbench.results.store.database import Database
 from fecbench.runners import scratch
 from tests.results.conftest import new_postgresql, postgresql_folder  # noqa: F401 - a fixture
+from tests.support.processes import descendants, with_mark
 from tests.waiting import wait_until
 
 KILLS = int(os.environ.get("FECBENCH_KILLS", "4"))
@@ -97,43 +98,12 @@ def stored(database: Path) -> Stored:
 
 def of_the_campaign(mark: str) -> set[int]:
     """The processes whose command line or environment has the mark: the path of its temporary files."""
-    found = set()
-    for folder in Path("/proc").iterdir():
-        try:
-            if folder.name.isdigit() and any(
-                mark.encode() in (folder / name).read_bytes() for name in ("cmdline", "environ")
-            ):
-                found.add(int(folder.name))
-        except OSError:
-            continue
-    return found - {os.getpid()}
-
-
-def children() -> dict[int, list[int]]:
-    """The children of every process."""
-    found: dict[int, list[int]] = {}
-    for folder in Path("/proc").iterdir():
-        try:
-            if folder.name.isdigit():
-                parent = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
-                found.setdefault(parent, []).append(int(folder.name))
-        except OSError:
-            continue
-    return found
-
-
-def with_descendants(process: int) -> list[int]:
-    by_parent = children()
-    found, new = [], [process]
-    while new:
-        found += new
-        new = [child for parent in new for child in by_parent.get(parent, [])]
-    return found
+    return with_mark(mark, ("cmdline", "environ")).keys() - {os.getpid()}
 
 
 def cut_the_power(harness: subprocess.Popen[str], moments: random.Random) -> None:
     """Kill harness, workers and everything in their trials at once."""
-    everything = with_descendants(harness.pid)
+    everything = [harness.pid, *descendants(harness.pid)]
     moments.shuffle(everything)
     for process in everything:
         try:
@@ -207,26 +177,18 @@ def await_no_process(mark: str) -> None:
     wait_until(lambda: not of_the_campaign(mark), f"the ends of those with {mark}")
 
 
+def started(command: Sequence[object]) -> subprocess.Popen[str]:
+    """Its errors can be read, and nobody sees what it prints."""
+    words, nobody = [*map(str, command)], subprocess.DEVNULL
+    return subprocess.Popen(words, cwd=REPOSITORY, stdout=nobody, stderr=subprocess.PIPE, text=True)
+
+
 def kill_at_some_moment(
     fecbench: Any, design: Path, database: Path, kind: signal.Signals | str, moments: random.Random
 ) -> tuple[int, str]:
     """Run the campaign and kill it: while it begins or while it runs; status and last words."""
-    arguments = [
-        "run",
-        "--no-calibrate",
-        str(design),
-        "--db",
-        str(database),
-        "--jobs",
-        str(moments.choice((1, 2))),
-    ]
-    harness = subprocess.Popen(
-        [fecbench.path, *arguments],
-        cwd=REPOSITORY,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    jobs = str(moments.choice((1, 2)))
+    harness = started([fecbench.path, "run", "--no-calibrate", design, "--db", database, "--jobs", jobs])
     assert harness.stderr
     if moments.random() < 0.75:
         while "trials to run" not in (line := harness.stderr.readline()):
@@ -302,13 +264,8 @@ def some_moment(
     fecbench: Any, design: Path, database: str, kind: signal.Signals | str, moments: random.Random
 ) -> None:
     """Run the campaign by two harnesses, and kill one at some moment; the other ends by itself."""
-    command = [fecbench.path, "run", "--no-calibrate", str(design), "--db", database]
-    harnesses = [
-        subprocess.Popen(
-            command, cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-        )
-        for _ in range(2)
-    ]
+    command = [fecbench.path, "run", "--no-calibrate", design, "--db", database]
+    harnesses = [started(command) for _ in range(2)]
     # Not an event that is awaited, but the moment of the kill: anywhere in the campaign.
     time.sleep(moments.uniform(0.3, 3.0))
     victim, other = harnesses if moments.random() < 0.5 else reversed(harnesses)
@@ -424,8 +381,7 @@ def test_a_campaign_on_a_full_or_read_only_disk_ends_in_one_line_keeps_all_and_g
     assert 0 < report["kept"] < len(TRIALS)
     assert report["resumed"]["status"] in (0, 1)
     assert report["complete"] == report["still"] == len(TRIALS)
-    assert report["read_only"]["status"] == 2
-    assert report["read_only"]["lines"] == 1
+    assert (report["read_only"]["status"], report["read_only"]["lines"]) == (2, 1)
     assert "is read-only" in report["read_only"]["said"][0]
     assert list(temporary.iterdir()) == []
 
@@ -464,10 +420,7 @@ def test_a_database_that_another_process_locks_ends_the_campaign_in_one_line_and
     fecbench: Any, design: Path, tmp_path: Path, temporary: Path
 ) -> None:
     database = tmp_path / "x.sqlite"
-    command = [sys.executable, "-c", IMPATIENT, "run", "--no-calibrate", str(design), "--db", str(database)]
-    harness = subprocess.Popen(
-        command, cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    )
+    harness = started([sys.executable, "-c", IMPATIENT, "run", "--no-calibrate", design, "--db", database])
     assert harness.stderr
     while not (line := harness.stderr.readline()).startswith("[1/"):
         assert line, "it ended before its first trial"

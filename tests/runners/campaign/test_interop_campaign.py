@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from fecbench.checkout import REPOSITORY
+from tests.support.processes import with_mark
 from tests.waiting import wait_until
 
 KILLS = 20
@@ -106,31 +107,23 @@ def test_no_ratio_is_of_two_timers_unless_the_design_asks(
     assert {path.name for path in replayed.iterdir() if path.is_dir()} == {"client", "server"}
 
 
-@pytest.mark.parametrize(
-    ("changes", "options", "problem"),
-    [
-        (
-            {"topology": "dumbbell", "workload": 'name="competing"\nbackground="rquic"\nsize_bytes=9'},
-            (),
-            "must be a download alone",
-        ),
-        ({"workload": 'name = "upload"\nsize_bytes = 9'}, (), "toy has no workload 'upload'"),
-        ({"workload": 'name = "download"\nsize_bytes = 600000000'}, (), "must be at most 536870912"),
-        ({}, ("--engine", "virtual"), "toy has no simulator"),
-    ],
-)
+COMPETING = 'name="competing"\nbackground="rquic"\nsize_bytes=9'
+REFUSED: list[tuple[dict[str, str], tuple[str, ...], str]] = [
+    ({"topology": "dumbbell", "workload": COMPETING}, (), "must be a download alone"),
+    ({"workload": 'name = "upload"\nsize_bytes = 9'}, (), "toy has no workload 'upload'"),
+    ({"workload": 'name = "download"\nsize_bytes = 600000000'}, (), "must be at most 536870912"),
+    ({}, ("--engine", "virtual"), "toy has no simulator"),
+]
+
+
 @pytest.mark.usefixtures("can_run_trials")
 def test_what_it_cannot_take_part_in_is_refused(
-    fecbench_here: Any,
-    implementations: Path,
-    tmp_path: Path,
-    changes: Any,
-    options: Any,
-    problem: str,
+    fecbench_here: Any, implementations: Path, tmp_path: Path
 ) -> None:
-    design = write(tmp_path / "design.toml", **changes)
-    arguments = (design, "--db", tmp_path / "none.sqlite", "--implementations", implementations, *options)
-    assert problem in fecbench_here("run", *arguments).refusal()
+    for changes, options, problem in REFUSED:
+        design = write(tmp_path / "design.toml", **changes)
+        words = (design, "--db", tmp_path / "none.sqlite", "--implementations", implementations, *options)
+        assert problem in fecbench_here("run", *words).refusal()
 
 
 @pytest.mark.usefixtures("can_run_trials")
@@ -149,16 +142,8 @@ def test_a_check_says_what_of_the_contract_is_broken(
     assert all("has other content" in problem for problem in document["problems"])
 
 
-def processes_with(mark: str) -> list[str]:
-    found = []
-    for folder in Path("/proc").iterdir():
-        try:
-            if folder.name.isdigit() and int(folder.name) != os.getpid():
-                texts = [(folder / name).read_bytes() for name in ("cmdline", "environ")]
-                found += [folder.name] * any(mark.encode() in text for text in texts)
-        except OSError:
-            continue
-    return found
+def processes_with(mark: str) -> set[int]:
+    return with_mark(mark, ("cmdline", "environ")).keys() - {os.getpid()}
 
 
 def machine() -> list[Any]:

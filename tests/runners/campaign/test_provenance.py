@@ -1,6 +1,5 @@
 """What a campaign was run with is found out without ever failing, and gives no secret away."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from fecbench.runners.campaign import provenance
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.implementations.implementation import Implementation, load
 from fecbench.runners.probe import sha256_of
+from tests.support import revisions
 
 OURS = {"dropper/build/dropper", "topologies/wire/build/wire", "topologies/clock/build/clock"}
 CPUINFO = """processor	: 0
@@ -21,11 +21,8 @@ stepping	: 8
 """
 
 
-def test_a_machine_without_a_name_of_its_cpu_has_none() -> None:
-    assert provenance.cpu_model("processor\t: 0\n") is None
-
-
 def test_the_cpu_is_read_from_proc_cpuinfo() -> None:
+    assert provenance.cpu_model("processor\t: 0\n") is None
     assert provenance.cpu_model(CPUINFO) == "Intel(R) Xeon(R) Processor @ 2.60GHz"
 
 
@@ -59,14 +56,6 @@ def foreign(tmp_path: Path) -> Implementation:
     return load(folder)
 
 
-def git(folder: Path, *words: str) -> str:
-    identity = ["-c", "user.name=x", "-c", "user.email=x@example"]
-    done = subprocess.run(
-        ["git", "-C", folder, *identity, *words], capture_output=True, text=True, check=True
-    )
-    return done.stdout.strip()
-
-
 def test_of_an_implementation_outside_the_repository_program_and_file_have_their_hash(
     foreign: Implementation,
 ) -> None:
@@ -84,11 +73,9 @@ def test_of_an_implementation_outside_the_repository_program_and_file_have_their
 
 def test_the_revision_of_a_folder_is_that_of_its_own_repository(foreign: Implementation) -> None:
     folder = foreign.folder
-    git(folder.parent, "init", "--quiet")
+    revisions.git(folder.parent, "init", "--quiet")
     assert provenance.revision_of(folder) == {"commit": None, "changed": None}
-    git(folder, "add", ".")
-    git(folder, "commit", "--quiet", "--message", "x")
-    commit = git(folder, "rev-parse", "HEAD")
+    commit = revisions.commit(folder)
     (folder.parent / "elsewhere").write_text("does not change the folder")
     assert provenance.revision_of(folder) == {"commit": commit, "changed": False}
     (folder / "added.sh").write_text("exit 1\n")

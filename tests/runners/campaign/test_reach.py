@@ -11,7 +11,7 @@ from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.reach import Reach, check_reach, reach
 from fecbench.runners.implementations.finding import ours
-from fecbench.runners.refusal import Refusal
+from tests.support.refusals import refusal_of
 
 Load = Callable[[str], Experiment]
 
@@ -29,13 +29,7 @@ def load(write_design: Any, tmp_path: Path) -> Load:
 def refusal(load: Load) -> Callable[[str], str]:
     """The line with which a design is refused."""
 
-    def refusal(text: str) -> str:
-        with pytest.raises(Refusal) as refused:
-            check_reach(load(text))
-        assert "\n" not in str(refused.value)
-        return str(refused.value)
-
-    return refusal
+    return lambda text: refusal_of(lambda: check_reach(load(text)))
 
 
 # Three variants of two implementations, of which one sets the option itself.
@@ -71,11 +65,10 @@ def test_an_option_reaches_the_variants_that_have_it_and_do_not_set_it(load: Loa
     assert found["owd_ms"].variants == ["rquic", "rquic, 10 ms", "noq"]
 
 
-def without(text: str, label: str) -> str:
-    head, *variants = text.split("[[variants]]")
-    return "[[variants]]".join(
-        [head, *(variant for variant in variants if f'label = "{label}"' not in variant)]
-    )
+def without(text: str, *labels: str) -> str:
+    parts = text.split("[[variants]]")
+    kept = [part for part in parts if not any(f'label = "{label}"' in part for label in labels)]
+    return "[[variants]]".join(kept)
 
 
 def test_an_option_that_every_variant_sets_or_lacks_is_refused(refusal: Callable[[str], str]) -> None:
@@ -87,15 +80,13 @@ def test_an_option_that_every_variant_sets_or_lacks_is_refused(refusal: Callable
 
 def test_an_option_that_no_variant_reads_beside_its_others_is_refused(refusal: Callable[[str], str]) -> None:
     """noq-fec's own default is a controller that does not read it."""
-    only_noq = without(without(options("option.n", 3, 9), "rquic"), "rquic, 10 ms")
-    line = refusal(only_noq)
+    line = refusal(without(options("option.n", 3, 9), "rquic", "rquic, 10 ms"))
     assert "factors.option.n: reaches nobody: it is read only with controller = 'constant' or 'tail'" in line
     assert "which is 'safe' here, in variant 'noq'" in line
 
 
 def test_an_option_that_no_implementation_has_is_refused(refusal: Callable[[str], str]) -> None:
-    only_noq = without(without(options("option.bto_ms", 0, 25), "rquic"), "rquic, 10 ms")
-    line = refusal(only_noq)
+    line = refusal(without(options("option.bto_ms", 0, 25), "rquic", "rquic, 10 ms"))
     assert "factors.option.bto_ms: is not a parameter: no variant has such an option (noq-fec)" in line
     assert "reaches nobody" in line
 
@@ -117,13 +108,10 @@ size_bytes = [1, 2]
 """
 
 
-def test_a_parameter_that_every_workload_sets_is_refused(refusal: Callable[[str], str]) -> None:
+def test_a_parameter_that_every_workload_sets_or_none_has_is_refused(refusal: Callable[[str], str]) -> None:
     line = refusal(WORKLOADS)
     assert "factors.workload.size_bytes: reaches nobody: " in line
     assert "workload 'download-50000', 'upload-1' and 'upload-2' set it already" in line
-
-
-def test_a_parameter_that_no_workload_of_the_design_has_is_refused(refusal: Callable[[str], str]) -> None:
     constant = WORKLOADS.replace("[[workloads]]", 'workload.graph = "photo-site"\n[[workloads]]', 1)
     line = refusal(constant.replace("50_000", "[1, 2]").replace("size_bytes = [1, 2]", "", 1))
     assert "constants.workload.graph: reaches nobody: " in line
@@ -150,18 +138,15 @@ delivery = DELIVERY
 """
 
 
-def test_a_parameter_that_no_workload_reads_beside_its_others_is_refused(
-    refusal: Callable[[str], str],
+def test_a_parameter_reaches_the_workloads_that_read_it_beside_its_others_and_is_refused_if_none_does(
+    load: Load, refusal: Callable[[str], str]
 ) -> None:
     line = refusal(MESSAGES.replace("DELIVERY", "'datagram'"))
     assert "factors.workload.deadline_ms: reaches nobody: workload 'messages" in line
     assert "does not read it beside its other parameters" in line
-
-
-@pytest.mark.parametrize("delivery", ["'deadline'", "['datagram', 'deadline']"])
-def test_a_parameter_reaches_the_workloads_that_read_it(load: Load, delivery: str) -> None:
-    (reached,) = reach(load(MESSAGES.replace("DELIVERY", delivery)))["workload.deadline_ms"].workloads
-    assert "deadline" in reached
+    for delivery in ("'deadline'", "['datagram', 'deadline']"):
+        (reached,) = reach(load(MESSAGES.replace("DELIVERY", delivery)))["workload.deadline_ms"].workloads
+        assert "deadline" in reached
 
 
 def test_what_trials_are_made_of_differs_exactly_where_a_parameter_reaches(load: Load) -> None:
@@ -313,27 +298,25 @@ size_bytes = 7
 """
 
 
-def test_a_linked_factor_reaches_all_that_its_parameters_reach(load: Load) -> None:
+def test_a_linked_factor_reaches_all_that_its_parameters_reach_and_each_has_to_reach_somebody(
+    load: Load, refusal: Callable[[str], str]
+) -> None:
     found = reach(load(LINKED))
     assert found["workload.size_bytes"].workloads == ["download"]
     assert found["up.bandwidth_mbps"].links == {"internet": ["up"]}
     assert found["network"].workloads == ["download", "upload-7"]
     assert found["network"].links == {"internet": ["up", "down"]}
-
-
-def test_a_parameter_of_a_linked_factor_that_reaches_nobody_is_refused(refusal: Callable[[str], str]) -> None:
     line = refusal(LINKED.replace('name = "download"', 'name = "download"\nsize_bytes = 9'))
     assert "factors.network.linked: workload.size_bytes: reaches nobody: " in line
 
 
-@pytest.mark.parametrize("command", ["plan", "run"])
 def test_a_design_with_a_factor_that_reaches_nobody_ends_the_command_in_one_line(
-    fecbench_here: Any, write_design: Any, tmp_path: Path, command: str
+    fecbench_here: Any, write_design: Any, tmp_path: Path
 ) -> None:
     design = write_design(tmp_path, WORKLOADS)
-    line = fecbench_here(command, design, *(["--db", tmp_path / "no.sqlite"] * (command == "run"))).refusal()
-    assert "factors.workload.size_bytes: reaches nobody: " in line
-    assert not (tmp_path / "no.sqlite").exists()
+    for words in (["plan", design], ["run", design, "--db", tmp_path / "no.sqlite"]):
+        assert "factors.workload.size_bytes: reaches nobody: " in fecbench_here(*words).refusal()
+        assert not (tmp_path / "no.sqlite").exists()
 
 
 def test_plan_says_whom_each_parameter_reaches(fecbench_here: Any, write_design: Any, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 import copy
 import dataclasses
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +12,13 @@ import pytest
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, StoredTrial
 from fecbench.runners.campaign import replay as module
-from fecbench.runners.campaign.replay import replay
+from fecbench.runners.campaign.replay import Replay, replay
 from fecbench.runners.campaign.request import Request
 from fecbench.runners.implementations.finding import Implementations, ours
 from fecbench.runners.implementations.implementation import Implementation
-from fecbench.runners.refusal import Refusal
 from fecbench.runners.tasks.validity import Validity
 from tests.runners.campaign.conftest import Pretence, Run
+from tests.support.refusals import refusal_of
 
 
 @pytest.fixture
@@ -49,11 +51,27 @@ def with_other_defaults() -> Implementations:
     return known
 
 
-def test_the_recorded_task_and_seeds_are_run_and_not_those_of_today(
-    recorded: tuple[CampaignInfo, StoredTrial], engine: Pretence, tmp_path: Path
-) -> None:
+Again = Callable[..., Replay]
+
+
+@pytest.fixture
+def again(recorded: tuple[CampaignInfo, StoredTrial], tmp_path: Path) -> Again:
+    """Replays the trial, as if its record had been another one."""
     campaign, trial = recorded
-    result = replay(campaign, trial, with_other_defaults(), tmp_path / "files")
+    folders = count()
+
+    def again(known: Implementations | None = None, **record: Any) -> Replay:
+        stored = dataclasses.replace(trial, record=dataclasses.replace(trial.record, **record))
+        return replay(campaign, stored, known or ours(), tmp_path / f"files-{next(folders)}")
+
+    return again
+
+
+def test_the_recorded_task_and_seeds_are_run_and_not_those_of_today(
+    recorded: tuple[CampaignInfo, StoredTrial], again: Again, engine: Pretence
+) -> None:
+    _, trial = recorded
+    result = again(with_other_defaults())
     (task,) = engine.tasks
     (pair,) = task.pairs
     assert pair.client.options["generation_max"] == pair.server.options["generation_max"] == 63
@@ -67,20 +85,19 @@ def test_the_recorded_task_and_seeds_are_run_and_not_those_of_today(
     ]
 
 
-def test_nothing_differs_where_nothing_has_changed(
-    recorded: tuple[CampaignInfo, StoredTrial], engine: Pretence, tmp_path: Path
+def test_a_task_that_was_recorded_whole_takes_no_default_and_nothing_differs(
+    recorded: tuple[CampaignInfo, StoredTrial], again: Again, engine: Pretence
 ) -> None:
-    assert replay(*recorded, ours(), tmp_path / "files").differences == []
+    whole = again()
+    assert (whole.differences, whole.defaults) == ([], {})
     assert engine.ran == [recorded[1].record.key]
 
 
 def test_recorded_seeds_are_run_when_the_design_would_give_others_today(
-    recorded: tuple[CampaignInfo, StoredTrial], engine: Pretence, tmp_path: Path
+    recorded: tuple[CampaignInfo, StoredTrial], again: Again, engine: Pretence
 ) -> None:
-    campaign, trial = recorded
-    seeds = {name: seed ^ 1 for name, seed in trial.record.seeds.items()}
-    other = dataclasses.replace(trial, record=dataclasses.replace(trial.record, seeds=seeds))
-    result = replay(campaign, other, ours(), tmp_path / "files")
+    seeds = {name: seed ^ 1 for name, seed in recorded[1].record.seeds.items()}
+    result = again(seeds=seeds)
     assert result.replayed.record.seeds == seeds
     (line,) = result.differences
     assert line.startswith("the trial's seeds would be others today")
@@ -88,41 +105,31 @@ def test_recorded_seeds_are_run_when_the_design_would_give_others_today(
 
 
 def test_a_trial_whose_task_was_not_kept_is_run_with_the_defaults_of_today_and_that_is_said(
-    recorded: tuple[CampaignInfo, StoredTrial], engine: Pretence, tmp_path: Path
+    again: Again, engine: Pretence
 ) -> None:
-    campaign, trial = recorded
-    older = dataclasses.replace(trial, record=dataclasses.replace(trial.record, task={}))
-    result = replay(campaign, older, with_other_defaults(), tmp_path / "files")
+    result = again(with_other_defaults(), task={})
     assert engine.tasks[0].pairs[0].client.options["generation_max"] == 7
+    assert result.defaults is None
     assert "the trial's task was not recorded: it is run with the defaults of today" in result.differences
 
 
 def test_a_task_that_this_fecbench_does_not_know_is_refused_in_a_line(
-    recorded: tuple[CampaignInfo, StoredTrial], engine: Pretence, tmp_path: Path
+    recorded: tuple[CampaignInfo, StoredTrial], again: Again, engine: Pretence
 ) -> None:
-    campaign, trial = recorded
-    task: dict[str, Any] = {**trial.record.task, "quantum": True}
-    newer = dataclasses.replace(trial, record=dataclasses.replace(trial.record, task=task))
-    with pytest.raises(Refusal, match=r"is not one of this fecbench \(quantum") as refused:
-        replay(campaign, newer, ours(), tmp_path / "files")
-    assert "\n" not in str(refused.value)
+    newer = {**recorded[1].record.task, "quantum": True}
+    assert "is not one of this fecbench (quantum" in refusal_of(lambda: again(task=newer))
     assert engine.ran == []
 
 
-def with_task(trial: StoredTrial, task: dict[str, Any]) -> StoredTrial:
-    return dataclasses.replace(trial, record=dataclasses.replace(trial.record, task=task))
-
-
 def test_fields_that_the_recorded_task_lacks_are_told_with_the_defaults_that_were_taken(
-    recorded: tuple[CampaignInfo, StoredTrial], engine: Pretence, tmp_path: Path
+    recorded: tuple[CampaignInfo, StoredTrial], again: Again, engine: Pretence
 ) -> None:
     """Of the judge's bounds, one was another then; the rest did not exist."""
-    campaign, trial = recorded
-    task = copy.deepcopy(trial.record.task)
+    task = copy.deepcopy(recorded[1].record.task)
     task["validity"] = {"stall_share": 0.5}
     (pair,) = task["pairs"]
     del pair["client"]["fec"], pair["playout_ms"]
-    result = replay(campaign, with_task(trial, task), ours(), tmp_path / "files")
+    result = again(task=task)
     bounds = Validity().model_dump()
     del bounds["stall_share"]
     assert result.defaults == {
@@ -140,32 +147,20 @@ def test_fields_that_the_recorded_task_lacks_are_told_with_the_defaults_that_wer
 
 @pytest.mark.usefixtures("engine")
 def test_a_bound_that_older_tasks_have_elsewhere_is_no_default(
-    recorded: tuple[CampaignInfo, StoredTrial], tmp_path: Path
+    recorded: tuple[CampaignInfo, StoredTrial], again: Again
 ) -> None:
-    campaign, trial = recorded
-    task = {name: value for name, value in trial.record.task.items() if name != "validity"}
-    result = replay(campaign, with_task(trial, {**task, "stall_share": 0.5}), ours(), tmp_path / "files")
-    assert result.defaults is not None
+    task = {name: value for name, value in recorded[1].record.task.items() if name != "validity"}
+    result = again(task={**task, "stall_share": 0.5})
     assert result.defaults
     assert "validity.stall_share" not in result.defaults
 
 
 def test_an_option_that_an_implementation_did_not_have_is_told_and_given_its_default(
-    recorded: tuple[CampaignInfo, StoredTrial], engine: Pretence, tmp_path: Path
+    recorded: tuple[CampaignInfo, StoredTrial], again: Again, engine: Pretence
 ) -> None:
-    campaign, trial = recorded
-    task = copy.deepcopy(trial.record.task)
+    task = copy.deepcopy(recorded[1].record.task)
     del task["pairs"][0]["server"]["options"]["generation_max"]
-    result = replay(campaign, with_task(trial, task), with_other_defaults(), tmp_path / "files")
+    result = again(with_other_defaults(), task=task)
     assert result.defaults == {"pairs.0.server.options.generation_max": 7}
     (pair,) = engine.tasks[0].pairs
     assert (pair.client.options["generation_max"], pair.server.options["generation_max"]) == (63, 7)
-
-
-@pytest.mark.usefixtures("engine")
-def test_a_task_that_was_recorded_whole_takes_no_default_and_one_that_was_not_takes_all(
-    recorded: tuple[CampaignInfo, StoredTrial], tmp_path: Path
-) -> None:
-    campaign, trial = recorded
-    assert replay(campaign, trial, ours(), tmp_path / "whole").defaults == {}
-    assert replay(campaign, with_task(trial, {}), ours(), tmp_path / "none").defaults is None

@@ -136,8 +136,9 @@ class Counting(Told):
 
 
 def test_each_point_runs_until_it_is_decided_and_the_database_says_why_it_stopped(
-    run: Run, wanted: Request, tmp_path: Path
+    run: Run, wanted: Request, fecbench_here: Callable[..., Any], tmp_path: Path
 ) -> None:
+    """A reader finds what the campaign stopped by, and is refused another statistic."""
     engine, told = Measured(), Counting()
     campaign = run(engine, wanted=wanted, watcher=told)
     assert (wanted.design.looks, campaign.looks) == (LOOKS, LOOKS)
@@ -150,17 +151,13 @@ def test_each_point_runs_until_it_is_decided_and_the_database_says_why_it_stoppe
         assert connection.execute("SELECT why FROM stops WHERE point = 3").fetchall() == [
             ("most repetitions",)
         ]
-
-
-def test_what_a_reader_finds_is_what_the_campaign_stopped_by(
-    run: Run, wanted: Request, tmp_path: Path
-) -> None:
-    run(Measured(), wanted=wanted)
     with reading.Results(str(tmp_path / "x.sqlite")) as opened:
         found = opened["x"].intervals(OFF, ON)
     assert dict(zip(found["point"], found["verdict"], strict=True)) == {
         point: verdict for point, (_, why, verdict) in ENDS.items() if why != "no interval"
     }
+    refusal = fecbench_here("show", "--db", tmp_path / "x.sqlite", "--statistic", "median").refusal()
+    assert "--statistic median: campaign 'x' stopped where its mean decided" in refusal
 
 
 def test_of_medians_that_nothing_differs_is_known_as_soon_as_anything_else(run: Run, wanted: Request) -> None:
@@ -174,24 +171,30 @@ def test_of_medians_that_nothing_differs_is_known_as_soon_as_anything_else(run: 
 
 def test_whoever_reads_it_is_told_how_far_it_was_run(run: Run, wanted: Request) -> None:
     chosen = [key for key in wanted.keys if key.point != SAME]
-    (sentence,) = deciding.sentences(run(Measured(), wanted=dataclasses.replace(wanted, keys=chosen)))
+    campaign = run(Measured(), wanted=dataclasses.replace(wanted, keys=chosen))
+    assert ends(campaign) == {point: end for point, end in ENDS.items() if point != SAME}
+    (sentence,) = deciding.sentences(campaign)
     assert "100 repetitions at most: 2 of 5 points and workloads are decided, after 25 to 50" in sentence
     assert "not decided: 1; without an interval that could decide: 1; still to be run: 1." in sentence
     assert "an interval is of 98.33 %" in sentence
 
 
-@pytest.mark.parametrize("most", [40, 260, 345, 440])
-def test_one_that_was_interrupted_in_any_round_goes_on_to_the_same_end(
-    run: Run, wanted: Request, tmp_path: Path, most: int
+def test_one_that_was_interrupted_in_each_round_goes_on_to_the_same_end(
+    run: Run, wanted: Request, tmp_path: Path
 ) -> None:
-    with pytest.raises(KeyboardInterrupt):
-        run(Measured(most=most), wanted=wanted)
+    before = 0
+    for until in (40, 260, 345, 440):
+        told = Counting()
+        with pytest.raises(KeyboardInterrupt):
+            run(Measured(most=until - before), wanted=wanted, watcher=told)
+        assert told.planned - told.rounds[0] == before
+        before = until
     engine, told = Measured(), Counting()
     campaign = run(engine, wanted=wanted, watcher=told)
     assert ends(campaign) == ENDS
     assert repetitions(str(tmp_path / "x.sqlite")) == EXPECTED
-    assert len(engine.ran) == TRIALS - most
-    assert told.planned - told.rounds[0] == most
+    assert len(engine.ran) == TRIALS - before
+    assert told.planned - told.rounds[0] == before
     again = Measured()
     assert run(again, wanted=wanted) == campaign
     assert not again.ran
@@ -238,29 +241,12 @@ def test_a_point_that_lacks_an_interval_for_invalid_trials_alone_is_run_on(run: 
 def test_a_last_look_that_was_missing_alone_is_in_what_is_returned(
     run: Run, wanted: Request, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    only = dataclasses.replace(wanted, keys=[key for key in wanted.keys if key.point == FASTER])
     with monkeypatch.context() as killed:
         killed.setattr(Database, "stop", lambda *_: pytest.fail("killed"))
         with pytest.raises(pytest.fail.Exception):
-            run(
-                Measured(),
-                wanted=dataclasses.replace(wanted, keys=[k for k in wanted.keys if k.point == FASTER]),
-            )
-    only = dataclasses.replace(wanted, keys=[key for key in wanted.keys if key.point == FASTER])
+            run(Measured(), wanted=only)
     assert ends(run(Measured(), wanted=only)) == {FASTER: ENDS[FASTER]}
-
-
-def test_another_statistic_than_it_stopped_by_is_refused(
-    run: Run, wanted: Request, fecbench_here: Callable[..., Any], tmp_path: Path
-) -> None:
-    run(Measured(), wanted=wanted)
-    refusal = fecbench_here("show", "--db", tmp_path / "x.sqlite", "--statistic", "median").refusal()
-    assert "--statistic median: campaign 'x' stopped where its mean decided" in refusal
-
-
-def test_the_points_that_are_chosen_are_run_alone(run: Run, wanted: Request) -> None:
-    chosen = [key for key in wanted.keys if key.point in (FASTER, NOISE)]
-    campaign = run(Measured(), wanted=dataclasses.replace(wanted, keys=chosen))
-    assert ends(campaign) == {point: ENDS[point] for point in (FASTER, NOISE)}
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
@@ -299,41 +285,31 @@ def test_a_database_that_is_older_than_such_campaigns_takes_one(
     run(keys=little.keys[:2])
     with sqlite3.connect(tmp_path / "x.sqlite") as connection:
         connection.execute("DROP TABLE stops")
-    assert ends(run(Measured(), wanted=wanted)) == ENDS
+    only = dataclasses.replace(wanted, keys=[key for key in wanted.keys if key.point == FASTER])
+    assert ends(run(Measured(), wanted=only)) == {FASTER: ENDS[FASTER]}
 
 
-def test_a_sample_that_is_emulated_has_what_every_point_has(wanted: Request) -> None:
+def test_emulated_and_against_itself_a_variant_has_the_repetitions_that_every_point_has(
+    wanted: Request,
+) -> None:
     groups = sample(wanted.design, 5, 1.0)
     assert {group.repetition for group in groups} == set(range(LOOKS[0]))
-
-
-def test_against_itself_a_variant_has_a_fixed_number_of_repetitions(wanted: Request) -> None:
     twice = against_itself(wanted.design, ON)
     assert (twice.until, twice.repetitions, twice.looks) == (None, LOOKS[0], LOOKS[:1])
 
 
-@pytest.mark.parametrize("chosen", ["variant=off", "repetition=0"])
-def test_a_part_of_what_is_compared_cannot_be_chosen(
-    fecbench_here: Callable[..., Any], wanted: Request, tmp_path: Path, chosen: str
-) -> None:
-    words = ("run", wanted.design.path, "--db", tmp_path / "x.sqlite", "--filter", chosen)
-    refusal = fecbench_here(*words).refusal()
-    assert f"--filter {chosen}: the design runs until = 'decided'" in refusal
-    assert "choose by point or workload" in refusal
-
-
-def test_a_design_without_a_comparison_has_nothing_to_be_decided(
-    fecbench_here: Callable[..., Any], wanted: Request
+def test_a_plan_says_the_fewest_and_the_most_trials_and_what_cannot_be_decided_is_refused(
+    fecbench_here: Callable[..., Any], wanted: Request, tmp_path: Path
 ) -> None:
     path = Path(wanted.design.path)
+    for chosen in ("variant=off", "repetition=0"):
+        words = ("run", path, "--db", tmp_path / "x.sqlite", "--filter", chosen)
+        refusal = fecbench_here(*words).refusal()
+        assert f"--filter {chosen}: the design runs until = 'decided'" in refusal
+        assert "choose by point or workload" in refusal
+    said = fecbench_here("plan", path).stdout
+    assert "x 25 to 100 repetitions = 250 to 1000 trials, until decided\n" in said
     alone, *_ = path.read_text().rpartition("[[variants]]")
     path.write_text(alone)
     refusal = fecbench_here("plan", path).refusal()
     assert "until = 'decided': no variant is compared with another" in refusal
-
-
-def test_a_plan_says_the_fewest_and_the_most_trials(
-    fecbench_here: Callable[..., Any], wanted: Request
-) -> None:
-    said = fecbench_here("plan", wanted.design.path).stdout
-    assert "x 25 to 100 repetitions = 250 to 1000 trials, until decided\n" in said
