@@ -49,6 +49,8 @@ def test_a_variant_against_itself_is_a_campaign_that_can_be_resumed(
     ran = fecbench.until_valid(database, *arguments)
     found = json.loads(ran.stdout)
     assert ran.returncode == (1 if found["differ"] else 0)
+    with Database.open(str(database)) as opened:
+        assert [campaign.provenance["jobs"] for campaign in opened.campaigns()] == ["auto"]
     assert found["pairs"] == 3
     assert found["compared"] == "campaign aa-little-xor-4-5"
     again = fecbench(*arguments, "--db", database, "--no-calibrate", "--resume")
@@ -112,27 +114,19 @@ def test_campaigns_of_a_design_are_compared_trial_by_trial(fecbench_here: Any, t
     with Database.open(str(tmp_path / "x.sqlite"), create=True) as database:
         for name, factor in (("one", 1.0), ("same", 1.0), ("slower", 1.03)):
             filled(database, name, "text", factor)
-    compare = ["aa", "between", "--db", tmp_path / "x.sqlite", "--json", "one"]
-    same = fecbench_here(*compare, "same")
-    assert same.returncode == 0
-    assert json.loads(same.stdout)["median"] == 1
-    slower = fecbench_here(*compare, "slower")
-    assert slower.returncode == 1
-    assert json.loads(slower.stdout)["median"] == pytest.approx(1.03)
-    assert json.loads(slower.stdout)["pairs"] == 40
+    database = ("--db", tmp_path / "x.sqlite", "--json")
+    for other, status, median in (("same", 0, 1), ("slower", 1, pytest.approx(1.03))):
+        done = fecbench_here("aa", "between", "one", other, *database)
+        found = json.loads(done.stdout)
+        assert (done.returncode, found["median"], found["pairs"]) == (status, median, 40)
+        assert fecbench_here("aa", "--between", "one", "--and", other, *database) == done
 
 
 def test_the_form_without_subcommands_does_what_the_subcommands_do(
     fecbench_here: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "x.sqlite"
-    with Database.open(str(path), create=True) as database:
-        filled(database, "one", "text", 1.0)
-        filled(database, "slower", "text", 1.03)
-    former = fecbench_here("aa", "--json", "--db", path, "--between", "one", "--and", "slower")
-    assert former == fecbench_here("aa", "between", "one", "slower", "--db", path, "--json")
-
-    requested = []
+    path, requested = tmp_path / "x.sqlite", []
+    Database.open(str(path), create=True).close()
 
     def request(design: Any, _: object, **manner: Any) -> None:
         requested.append((design.text, manner))
@@ -196,19 +190,14 @@ def test_bad_input_is_one_line_and_status_2(fecbench_here: Any, little_design: P
         assert said in fecbench_here("aa", *given, "--db", path).refusal()
 
 
-@pytest.mark.parametrize(
-    ("name", "variant", "said"),
-    [
+def test_a_wrong_variant_is_refused_before_a_database_is_made(fecbench_here: Any, tmp_path: Path) -> None:
+    for name, variant, said in (
         ("smoke", "nope", "has no such variant"),
         ("networking2019-fairness", "noq-fec, FEC off", "its transfers compete with other variants"),
-    ],
-)
-def test_a_wrong_variant_is_refused_before_a_database_is_made(
-    fecbench_here: Any, tmp_path: Path, name: str, variant: str, said: str
-) -> None:
-    database = tmp_path / "none.sqlite"
-    assert said in fecbench_here("aa", "itself", name, "--variant", variant, "--db", database).refusal()
-    assert not database.exists()
+    ):
+        words = ("aa", "itself", name, "--variant", variant, "--db", tmp_path / "none.sqlite")
+        assert said in fecbench_here(*words).refusal()
+        assert not (tmp_path / "none.sqlite").exists()
 
 
 def test_only_the_first_of_two_numbers_of_jobs_is_resumed(

@@ -8,18 +8,18 @@ import pytest
 
 from fecbench.runners.refusal import Refusal
 
-READERS = {
-    "show": ["show"],
-    "report": ["report", "--output", "report"],
-    "explain": ["explain", "--output", "explained"],
-    "export": ["export", "--output", "x.csv"],
-    "aa between": ["aa", "between", "a", "b"],
-}
-WRITERS = {
-    "run": ["run", "smoke"],
-    "aa itself": ["aa", "itself", "smoke", "--variant", "rQUIC, FEC off"],
-    "aa jobs": ["aa", "jobs", "smoke", "--against-jobs", "2"],
-}
+READERS = [
+    ["show"],
+    ["report", "--output", "report"],
+    ["explain", "--output", "explained"],
+    ["export", "--output", "x.csv"],
+    ["aa", "between", "a", "b"],
+]
+WRITERS = [
+    ["run", "smoke"],
+    ["aa", "itself", "smoke", "--variant", "rQUIC, FEC off"],
+    ["aa", "jobs", "smoke", "--against-jobs", "2"],
+]
 
 
 @pytest.fixture(autouse=True)
@@ -28,31 +28,27 @@ def an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FECBENCH_DB", raising=False)
 
 
-@pytest.mark.parametrize("words", READERS.values(), ids=READERS)
 def test_the_default_database_is_in_this_folder_and_reading_does_not_make_it(
-    fecbench_here: Any, tmp_path: Path, words: list[str]
+    fecbench_here: Any, tmp_path: Path
 ) -> None:
-    assert "fecbench.sqlite: no such database" in fecbench_here(*words).refusal()
-    assert list(tmp_path.iterdir()) == []
+    for words in READERS:
+        assert "fecbench.sqlite: no such database" in fecbench_here(*words).refusal()
+        assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.usefixtures("can_run_trials")
-@pytest.mark.parametrize("words", WRITERS.values(), ids=WRITERS)
 def test_running_makes_the_default_database_and_says_where_it_is(
-    fecbench_here: Any, tmp_path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
+    fecbench_here: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def run(*_: object) -> None:
         raise Refusal("enough")
 
     monkeypatch.setattr("fecbench.runners.campaign.campaign.run", run)
-    done = fecbench_here(*words)
-    note, end = done.stderr.splitlines()
-    assert (
-        note
-        == "note: the database is fecbench.sqlite in this folder; choose another with --db or FECBENCH_DB"
-    )
-    assert end == "fecbench: enough"
-    assert [path.name for path in tmp_path.iterdir()] == ["fecbench.sqlite"]
+    told = "note: the database is fecbench.sqlite in this folder; choose another with --db or FECBENCH_DB"
+    for words in WRITERS:
+        assert fecbench_here(*words).stderr.splitlines() == [told, "fecbench: enough"]
+        assert [path.name for path in tmp_path.iterdir()] == ["fecbench.sqlite"]
+        (tmp_path / "fecbench.sqlite").unlink()
 
 
 def test_the_default_database_is_told_once_and_not_among_the_results(

@@ -3,6 +3,7 @@
 import json
 import shlex
 import sqlite3
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -59,39 +60,26 @@ def test_a_wrong_design_is_refused(fecbench_here: Any, tmp_path: Path) -> None:
         assert not database.exists()
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "said"),
-    [
-        (
-            "code_rate = 0.8",
-            "code_rate = 0.8, generation_max = 3",
-            ["generation_max = 3", "generations of 4"],
-        ),
-        (
-            "[constants]",
-            "option.generation_max = { choices = [4, 3] }\n[constants]",
-            ["generation_max = 3", "generations of 4"],
-        ),
-        ("[constants]", "[constants]\noption.redundancies = 2", ["redundancies = 2", "no more than 1"]),
-    ],
-    ids=["of a variant", "of a point", "of all points"],
-)
+GENERATION = ["generation_max = 3", "generations of 4"]
+# Of a variant, of a point, and of all points.
+TOGETHER: list[tuple[str, str, list[str]]] = [
+    ("code_rate = 0.8", "code_rate = 0.8, generation_max = 3", GENERATION),
+    ("[constants]", "option.generation_max = { choices = [4, 3] }\n[constants]", GENERATION),
+    ("[constants]", "[constants]\noption.redundancies = 2", ["redundancies = 2", "no more than 1"]),
+]
+
+
 @pytest.mark.usefixtures("can_run_trials")
 def test_options_that_do_not_fit_together_are_refused_before_anything_runs(
-    fecbench_here: Any, tmp_path: Path, before: str, after: str, said: list[str]
+    fecbench_here: Any, tmp_path: Path
 ) -> None:
-    assert before in SMOKE
     design, database = tmp_path / "wrong.toml", tmp_path / "x.sqlite"
-    design.write_text(SMOKE.replace(before, after, 1))
-    for command in (["plan", design], ["run", design, "--db", database]):
-        assert_refused(fecbench_here(*command), f"{design}: variant ", "scheme = 'xor'", *said)
-    assert not database.exists()
-
-
-def test_plan_refuses_what_run_refuses(fecbench_here: Any, tmp_path: Path) -> None:
-    design = tmp_path / "wrong.toml"
-    design.write_text(SMOKE.replace("owd_ms =", "ow_ms ="))
-    assert_refused(fecbench_here("plan", design), "ow_ms", "owd_ms")
+    for before, after, said in TOGETHER:
+        assert before in SMOKE
+        design.write_text(SMOKE.replace(before, after, 1))
+        for command in (["plan", design], ["run", design, "--db", database]):
+            assert_refused(fecbench_here(*command), f"{design}: variant ", "scheme = 'xor'", *said)
+        assert not database.exists()
 
 
 def foreign(path: Path) -> None:
@@ -107,57 +95,46 @@ def folder(path: Path) -> None:
     path.mkdir()
 
 
-@pytest.mark.parametrize("make", [foreign, text, folder])
-@pytest.mark.parametrize(
-    "command", [("run", "designs/catalog/smoke.toml"), ("show",), ("report", "--output", "never-made")]
-)
-def test_what_is_no_results_database_is_refused_and_not_changed(
-    fecbench_here: Any, tmp_path: Path, make: object, command: tuple[str, ...]
-) -> None:
-    path = tmp_path / "other.sqlite"
-    make(path)  # type: ignore[operator]
-    before = path.read_bytes() if path.is_file() else None
-    assert_refused(fecbench_here(*command, "--db", path), str(path))
-    assert (path.read_bytes() if path.is_file() else None) == before
+def test_what_is_no_results_database_is_refused_and_not_changed(fecbench_here: Any, tmp_path: Path) -> None:
+    for make in (foreign, text, folder):
+        path = tmp_path / f"{make.__name__}.sqlite"
+        make(path)
+        before = path.read_bytes() if path.is_file() else None
+        for command in (("run", "smoke"), ("show",), ("report", "--output", "never-made")):
+            assert_refused(fecbench_here(*command, "--db", path), str(path))
+            assert (path.read_bytes() if path.is_file() else None) == before
 
 
-@pytest.mark.parametrize("command", [("show",), ("explain",), ("report", "--output", "never-made")])
 def test_a_database_without_campaigns_says_that_none_was_run_into_it(
-    fecbench_here: Any, tmp_path: Path, command: tuple[str, ...]
+    fecbench_here: Any, tmp_path: Path
 ) -> None:
     path = tmp_path / "new.sqlite"
     Database.open(str(path), create=True).close()
-    assert_refused(fecbench_here(*command, "--db", path), "is empty: no campaign was run into it")
+    for command in (("show",), ("explain",), ("report", "--output", "never-made")):
+        assert_refused(fecbench_here(*command, "--db", path), "is empty: no campaign was run into it")
 
 
-def test_show_of_a_missing_database_is_refused(fecbench_here: Any, tmp_path: Path) -> None:
-    assert_refused(fecbench_here("show", "--db", tmp_path / "missing.sqlite"), "missing.sqlite")
-    assert list(tmp_path.iterdir()) == []
-
-
-WRONG_ARGUMENTS: list[list[str]] = [
-    ["run"],
-    ["run", "designs/catalog/smoke.toml", "--db", "x.sqlite", "--jobs", "0"],
-    ["run", "designs/catalog/smoke.toml", "--db", "x.sqlite", "--jobs", "many"],
-    ["run", "designs/catalog/smoke.toml", "--db", "x.sqlite", "--link", "carrier-pigeon"],
-    ["run", "designs/catalog/smoke.toml", "--db", "x.sqlite", "--filter", "colour=red"],
-    ["run", "missing.toml", "--db", "x.sqlite"],
-    ["shwo"],
-    ["losses", "ge", "--p", "2", "--r", "0.5"],
-    ["losses", "ge", "--p", "0.1"],
-    ["losses", "uniform", "--p", "nan"],
-    ["losses", "uniform", "--p", "0.1", "--seed", "-1"],
-    ["losses", "uniform", "--p", "0.1", "--packets", "-5"],
-    ["losses", "pattern", "--drop", "9-7"],
-    ["plan", "designs"],
-    ["topo", "double-path", "--bandwidth-mbps", "1", "--owd-ms", "1"],
-    ["topo", "single-path", "--bandwidth-mbps", "0", "--owd-ms", "1"],
-]
+WRONG_ARGUMENTS = """run
+run smoke --db x.sqlite --jobs 0
+run smoke --db x.sqlite --jobs many
+run smoke --db x.sqlite --link carrier-pigeon
+run smoke --db x.sqlite --filter colour=red
+run missing.toml --db x.sqlite
+shwo
+losses ge --p 2 --r 0.5
+losses ge --p 0.1
+losses uniform --p nan
+losses uniform --p 0.1 --seed -1
+losses uniform --p 0.1 --packets -5
+losses pattern --drop 9-7
+plan designs
+topo double-path --bandwidth-mbps 1 --owd-ms 1
+topo single-path --bandwidth-mbps 0 --owd-ms 1"""
 
 
 def test_wrong_arguments_are_refused(fecbench_here: Any) -> None:
-    for arguments in WRONG_ARGUMENTS:
-        assert_refused(fecbench_here(*arguments))
+    for arguments in WRONG_ARGUMENTS.splitlines():
+        assert_refused(fecbench_here(*arguments.split()))
         assert not (REPOSITORY / "x.sqlite").exists()
 
 
@@ -170,51 +147,28 @@ LEAVES = {
 }
 
 
-@pytest.mark.parametrize("words", LEAVES)
-def test_the_help_of_a_command_begins_with_an_example_that_parses(words: str) -> None:
-    first, _, rest = LEAVES[words].help.partition("\n\n")
-    assert first == f"Example: {EXAMPLES[words]}"
-    assert rest
-    named, given = words.split(), shlex.split(EXAMPLES[words])[1:]
-    assert given[: len(named)] == named
-    LEAVES[words].make_context(words, given[len(named) :])
-
-
-@pytest.mark.parametrize("option", ["-h", "--help"])
-def test_every_command_has_a_help(fecbench_here: Any, option: str) -> None:
-    for words in ("replay", "losses", "losses fit"):
+def test_the_help_of_a_command_begins_with_an_example_that_parses_and_a_group_lists_what_its_commands_do(
+    fecbench_here: Any,
+) -> None:
+    for words, leaf in LEAVES.items():
+        first, _, rest = leaf.help.partition("\n\n")
+        assert first == f"Example: {EXAMPLES[words]}"
+        assert rest
+        named, given = words.split(), shlex.split(EXAMPLES[words])[1:]
+        assert given[: len(named)] == named
+        leaf.make_context(words, given[len(named) :])
+        if " " in words:
+            assert leaf.short_help and not leaf.short_help.startswith("Example"), words
+    for words, option in product(("replay", "losses", "losses fit"), ("-h", "--help")):
         done = fecbench_here(*words.split(), option)
         assert done.returncode == 0
         assert done.stdout.split("\n", 4)[3].strip().startswith(f"Example: fecbench {words} ")
-    assert "Usage" in fecbench_here(option).stdout
-
-
-def test_a_group_lists_what_its_commands_do() -> None:
-    for words, leaf in LEAVES.items():
-        if " " in words:
-            assert leaf.short_help and not leaf.short_help.startswith("Example"), words
+        assert "Usage" in fecbench_here(option).stdout
 
 
 def test_losses_agree_with_the_oracle_through_the_stable_form(fecbench_here: Any) -> None:
-    done = fecbench_here(
-        *[
-            "losses",
-            "ge",
-            "--p",
-            "0.01",
-            "--r",
-            "0.25",
-            "--k",
-            "0.98",
-            "--h",
-            "0.05",
-            "--seed",
-            "42",
-            "--packets",
-            "1000",
-            "--json",
-        ]
-    )
+    words = "losses ge --p 0.01 --r 0.25 --k 0.98 --h 0.05 --seed 42 --packets 1000 --json"
+    done = fecbench_here(*words.split())
     document = json.loads(done.stdout)
     assert document["seed"] == 42
     assert document["packets"] == 1000
@@ -248,17 +202,18 @@ def test_the_version_is_one_line(fecbench_here: Any) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, f"fecbench {fecbench.__version__}\n", "")
 
 
-@pytest.mark.parametrize("arguments", [["-v", "plan"], ["--verbose", "plan"], ["plan", "-v"]])
-def test_verbose_tells_where_an_error_came_from_and_ends_with_the_same_line(
-    fecbench_here: Any, arguments: list[str]
-) -> None:
+def test_verbose_tells_where_an_error_came_from_and_ends_with_the_same_line(fecbench_here: Any) -> None:
     line = fecbench_here("plan", "no-such.toml").refusal()
-    verbose = fecbench_here(*arguments, "no-such.toml")
-    assert verbose.returncode == 2
-    assert "Traceback" in verbose.stderr
-    assert "in design_of" in verbose.stderr
-    assert verbose.stderr.endswith(line)
-    assert fecbench_here("plan", "no-such.toml").refusal() == line  # it is quiet again
+    for arguments in (["-v", "plan"], ["--verbose", "plan"], ["plan", "-v"]):
+        verbose = fecbench_here(*arguments, "no-such.toml")
+        assert verbose.returncode == 2
+        assert "Traceback" in verbose.stderr
+        assert "in design_of" in verbose.stderr
+        assert verbose.stderr.endswith(line)
+        assert fecbench_here("plan", "no-such.toml").refusal() == line  # it is quiet again
+    done = fecbench_here("losses", "uniform", "--p", "7", "-v")
+    assert "Traceback" in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("fecbench: ")
 
 
 def test_verbose_tells_the_steps_on_standard_error_and_the_results_are_the_same(fecbench_here: Any) -> None:
@@ -266,12 +221,6 @@ def test_verbose_tells_the_steps_on_standard_error_and_the_results_are_the_same(
     assert (quiet.returncode, quiet.stderr) == (0, "")
     assert verbose.stdout == quiet.stdout
     assert "s  read the design" in verbose.stderr
-
-
-def test_verbose_may_stand_behind_a_subcommand_too(fecbench_here: Any) -> None:
-    done = fecbench_here("losses", "uniform", "--p", "7", "-v")
-    assert "Traceback" in done.stderr
-    assert done.stderr.splitlines()[-1].startswith("fecbench: ")
 
 
 def test_without_arguments_the_help_is_all_that_is_said(fecbench_here: Any) -> None:
@@ -290,22 +239,18 @@ def test_outside_a_checkout_a_run_is_refused_in_one_line_and_a_plan_is_not(
     assert fecbench_here("--version").returncode == 0
 
 
-@pytest.mark.parametrize("name", ["smoke", "designs/catalog/smoke.toml"])
-def test_a_design_of_the_catalogue_is_known_by_name_and_by_file(fecbench_here: Any, name: str) -> None:
-    planned = json.loads(fecbench_here("plan", name, "--json").stdout)
-    assert planned["points"] == designs.load(designs.catalogue()["smoke"]).plan().points
-
-
-def test_a_file_goes_before_the_design_of_the_catalogue_that_has_its_name(
+def test_a_design_is_known_by_its_file_or_else_by_its_name_in_the_catalogue(
     fecbench_here: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for name in ("smoke", "designs/catalog/smoke.toml"):
+        planned = json.loads(fecbench_here("plan", name, "--json").stdout)
+        assert planned["points"] == designs.load(designs.catalogue()["smoke"]).plan().points
     monkeypatch.chdir(tmp_path)
     (tmp_path / "smoke").write_text(SMOKE.replace("points = 2", "points = 3"))
     assert len(json.loads(fecbench_here("plan", "smoke", "--json").stdout)["points"]) == 3
 
 
-@pytest.mark.parametrize("name", ["smok", "smok.toml", "folder/smok.toml"])
-def test_an_unknown_design_is_refused_with_the_nearest(fecbench_here: Any, name: str) -> None:
-    for command in (["plan"], ["run"], ["aa", "itself", "--variant", "x"]):
-        refused = fecbench_here(*command, name, *([] if command == ["plan"] else ["--db", "never.sqlite"]))
-        assert_refused(refused, f"{name}: cannot be read", "did you mean 'smoke'?")
+def test_an_unknown_design_is_refused_with_the_nearest(fecbench_here: Any) -> None:
+    commands = (["plan"], ["run", "--db", "x.sqlite"], ["aa", "itself", "--variant", "x", "--db", "x.sqlite"])
+    for name, command in product(("smok", "smok.toml", "folder/smok.toml"), commands):
+        assert_refused(fecbench_here(*command, name), f"{name}: cannot be read", "did you mean 'smoke'?")

@@ -86,20 +86,15 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize("words", PLACES, ids=" ".join)
-def test_the_loaded_command_offers_the_same(
-    complete: Any, db: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
-) -> None:
+def test_the_loaded_command_offers_the_same(complete: Any, db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is known of a command without loading it is what its arguments and options say themselves."""
-    command, *rest = words
     monkeypatch.setenv("FECBENCH_DB", str(db))
-    at_once = complete(command, *rest)
-    monkeypatch.setattr(completion, "known", lambda *_: None)
-    assert complete(command, *rest) == at_once
-    assert at_once or words[:2] == ("export", "--series")
-
-
-def test_all_options_that_are_completed_are_tried() -> None:
+    for words in PLACES:
+        at_once = complete(*words)
+        with monkeypatch.context() as loaded:
+            loaded.setattr(completion, "known", lambda *_: None)
+            assert complete(*words) == at_once, words
+        assert at_once or words[:2] == ("export", "--series")
     assert {word for words in PLACES for word in words if word.startswith("--")} == set(completion.OF_OPTIONS)
 
 
@@ -114,18 +109,10 @@ except SystemExit:
 """
     for words in ("run ", f"show --db {db} --metric "):
         line = f"fecbench {words}"
-        environment = {
-            "_FECBENCH_COMPLETE": "complete_bash",
-            "COMP_WORDS": line,
-            "COMP_CWORD": str(len(line.split())),
-        }
-        done = subprocess.run(
-            [sys.executable, "-c", script],
-            cwd=REPOSITORY,
-            env=environment,
-            capture_output=True,
-            text=True,
-        )
+        typed = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split()))}
+        environment = {"_FECBENCH_COMPLETE": "complete_bash", **typed}
+        program = [sys.executable, "-c", script]
+        done = subprocess.run(program, cwd=REPOSITORY, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         offered, _, loaded = done.stdout.rpartition("loaded:")
         assert offered.strip(), line

@@ -5,7 +5,7 @@ import errno
 import json
 import os
 from collections.abc import Callable
-from itertools import count
+from itertools import count, product
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +18,14 @@ from fecbench.runners.campaign.replay import Replay
 from fecbench.runners.commands.console.destination import check_folder, check_own_folder, fill_own_folder
 
 SMOKE = str(REPOSITORY / "designs" / "catalog" / "smoke.toml")
-HAR = {
-    "log": {
-        "entries": [
-            {
-                "startedDateTime": "2026-01-01T00:00:00.000Z",
-                "time": 10,
-                "request": {"method": "GET", "url": "https://a.example/"},
-                "response": {"status": 200, "content": {"size": 1000}, "bodySize": 1000},
-                "timings": {"send": 0, "wait": 5, "receive": 5},
-            }
-        ]
-    }
+ENTRY = {
+    "startedDateTime": "2026-01-01T00:00:00.000Z",
+    "time": 10,
+    "request": {"method": "GET", "url": "https://a.example/"},
+    "response": {"status": 200, "content": {"size": 1000}, "bodySize": 1000},
+    "timings": {"send": 0, "wait": 5, "receive": 5},
 }
+HAR = {"log": {"entries": [ENTRY]}}
 
 FILES = {
     "export": (["export", "--output"], ".csv"),
@@ -53,7 +48,7 @@ def call(
 
 
 @pytest.mark.parametrize(("words", "suffix"), FILES.values(), ids=FILES)
-def test_a_file_that_exists_is_replaced_and_its_neighbours_stay(
+def test_a_file_that_exists_is_replaced_and_one_that_cannot_be_written_is_refused_by_its_option(
     call: Any, tmp_path: Path, words: list[str], suffix: str
 ) -> None:
     path, neighbour = tmp_path / f"out{suffix}", tmp_path / f"other{suffix}"
@@ -64,13 +59,6 @@ def test_a_file_that_exists_is_replaced_and_its_neighbours_stay(
     assert call(words, path).returncode == 0
     assert len(path.read_bytes()) == len(fresh)
     assert neighbour.read_text() == "mine"
-    assert sorted(tmp_path.iterdir()) == sorted([path, neighbour])
-
-
-@pytest.mark.parametrize(("words", "suffix"), FILES.values(), ids=FILES)
-def test_a_file_that_cannot_be_written_is_refused_by_its_option(
-    call: Any, tmp_path: Path, words: list[str], suffix: str
-) -> None:
     (tmp_path / f"folder{suffix}").mkdir()
     for name, said in (
         (f"folder{suffix}", "is a folder: give the name of a file"),
@@ -80,7 +68,7 @@ def test_a_file_that_cannot_be_written_is_refused_by_its_option(
         line = call(words, tmp_path / name).refusal()
         assert f"{words[-1]} {tmp_path / name}: " in line
         assert said in line or (said.startswith("must") and suffix in line.partition("must end with")[2])
-    assert [path.name for path in tmp_path.iterdir()] == [f"folder{suffix}"]
+    assert sorted(tmp_path.iterdir()) == sorted([path, neighbour, tmp_path / f"folder{suffix}"])
 
 
 @pytest.mark.usefixtures("unrendered")
@@ -102,13 +90,13 @@ def test_of_a_folder_that_exists_only_what_the_command_wrote_is_replaced(
     assert {path.name: len(path.read_bytes()) for path in folder.iterdir()} == written
 
 
-@pytest.mark.parametrize("words", FOLDERS.values(), ids=FOLDERS)
 def test_a_folder_that_is_a_file_is_refused_before_anything_is_computed(
-    call: Any, tmp_path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
+    call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fecbench.results.analysis.frames.trials", lambda *_: pytest.fail("computed"))
+    for computing in ("frames.trials", "rules.explain"):
+        monkeypatch.setattr(f"fecbench.results.analysis.{computing}", lambda *_: pytest.fail("computed"))
     (tmp_path / "file").write_text("mine")
-    for name in ("file", "file/below/it"):
+    for words, name in product(FOLDERS.values(), ("file", "file/below/it")):
         line = call(words, tmp_path / name).refusal()
         assert f"--output {tmp_path / name}: cannot be made a folder" in line
     assert (tmp_path / "file").read_text() == "mine"
@@ -143,9 +131,8 @@ def contents(folder: Path) -> dict[str, str]:
 
 def test_a_replay_replaces_the_replay_before_and_nothing_else(replay: Any, tmp_path: Path) -> None:
     folder = tmp_path / "not" / "yet"
-    assert (
-        replay(folder, "client/a.sqlog", "client.pcap").returncode == 1
-    )  # without losses, none are the same
+    # Without losses, none are the same.
+    assert replay(folder, "client/a.sqlog", "client.pcap").returncode == 1
     (folder / "mine.txt").write_text("mine")
     (folder / "client" / "a.sqlog").write_text("stale")
     replay(folder, "client/b.sqlog", "server.pcap")
@@ -161,14 +148,15 @@ def test_a_replay_that_did_not_begin_leaves_its_report_alone(replay: Any, tmp_pa
     assert list(contents(tmp_path / "new")) == ["replay.json"]
 
 
-@pytest.mark.parametrize("there", ["client/mine.txt", "replay.json"])
 def test_a_folder_with_files_of_somebody_else_is_refused_before_a_trial_is_run(
-    replay: Any, tmp_path: Path, there: str
+    replay: Any, tmp_path: Path
 ) -> None:
-    (tmp_path / there).parent.mkdir(exist_ok=True)
-    (tmp_path / there).write_text("mine")
-    assert "give the name of a new folder" in replay(tmp_path, "client/a.sqlog").refusal()
-    assert contents(tmp_path) == {there: "mine"}
+    for number, there in enumerate(("client/mine.txt", "replay.json")):
+        folder = tmp_path / str(number)
+        (folder / there).parent.mkdir(parents=True)
+        (folder / there).write_text("mine")
+        assert "give the name of a new folder" in replay(folder, "client/a.sqlog").refusal()
+        assert contents(folder) == {there: "mine"}
 
 
 def test_what_lies_on_another_disk_is_moved_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,14 +230,12 @@ def test_whenever_a_replay_is_killed_the_next_one_takes_its_folder_and_nothing_o
     assert changes > 5
 
 
-@pytest.mark.parametrize("name", ["../outside.txt", "..", ".", "", "/etc", "a/b", 7])
-def test_a_report_that_names_a_path_is_nobodys_and_removes_nothing(
-    replay: Any, tmp_path: Path, name: object
-) -> None:
+def test_a_report_that_names_a_path_is_nobodys_and_removes_nothing(replay: Any, tmp_path: Path) -> None:
     folder, outside = tmp_path / "folder", tmp_path / "outside.txt"
     folder.mkdir()
     outside.write_text("mine")
-    (folder / "replay.json").write_text(json.dumps({"artefacts": [name]}))
-    assert "no command wrote this" in replay(folder, "client.pcap").refusal()
-    assert outside.read_text() == "mine"
-    assert list(contents(folder)) == ["replay.json"]
+    for name in ("../outside.txt", "..", ".", "", "/etc", "a/b", 7):
+        (folder / "replay.json").write_text(json.dumps({"artefacts": [name]}))
+        assert "no command wrote this" in replay(folder, "client.pcap").refusal()
+        assert outside.read_text() == "mine"
+        assert list(contents(folder)) == ["replay.json"]

@@ -57,12 +57,8 @@ def test_what_only_a_build_needs_is_not_required_of_a_machine(monkeypatch: pytes
     monkeypatch.setattr(shutil, "which", lambda name: None if name in ("clang", "gcc", "ip") else "/bin/x")
     tools = {need.name: need for need in machine._tools()}
     for name in ("clang", "gcc"):
-        need = tools[name]
-        assert (need.good, need.found, need.required) == (
-            False,
-            "not found (needed for building only)",
-            False,
-        )
+        need, said = tools[name], "not found (needed for building only)"
+        assert (need.good, need.found, need.required) == (False, said, False)
     assert tools["ip"].required
 
 
@@ -146,16 +142,10 @@ def test_endpoints_of_this_project_are_required() -> None:
 
 
 def test_one_that_somebody_put_beside_them_is_not_required(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mine = tmp_path / "mine"
-    mine.mkdir()
-    (mine / "impl.toml").write_text(
-        'name = "mine"\ntitle = "x"\nbuild = ["true"]\n'
-        'server = ["s"]\nclient = ["s"]\nworkloads = ["download"]\n'
-    )
-    monkeypatch.setattr(machine, "IMPLEMENTATIONS", tmp_path)
-    (need,) = machine._implementations(Implementations([tmp_path]))
+    monkeypatch.setattr(machine, "IMPLEMENTATIONS", mine)
+    need = needs_of(mine)[f"mine endpoint {mine}/mine/server"]
     assert (need.good, need.required) == (False, False)
 
 
@@ -172,40 +162,35 @@ def test_of_one_that_is_built_on_demand_it_is_told_what_its_build_needs(tmp_path
     assert need.mend == f"python -m fecbench.runners.implementations.build --all {tmp_path}"
 
 
-@pytest.mark.parametrize("by", ["option", "environment"])
-def test_folders_of_implementations_are_given_by_option_or_environment(
-    mine: Path, fecbench_here: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, by: str
+def test_folders_of_implementations_are_given_by_option_or_environment_and_have_to_exist(
+    mine: Path, fecbench_here: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(machine, "_kernel_features", lambda: iter(()))
-    if by == "environment":
-        monkeypatch.setenv("FECBENCH_IMPLEMENTATIONS", str(mine))
-    done = fecbench_here("doctor", *(["--implementations", mine] if by == "option" else []))
-    assert f"absent   broken endpoint: broken: {mine}/broken/impl.toml: name = 3: " in done.stdout
-    assert "good     mine endpoint /bin/sh: present" in done.stdout
-    assert "good     rquic endpoint " in done.stdout
-
-
-def test_a_folder_that_does_not_exist_is_refused(fecbench_here: Callable[..., Any]) -> None:
+    for by in ("option", "environment"):
+        if by == "environment":
+            monkeypatch.setenv("FECBENCH_IMPLEMENTATIONS", str(mine))
+        done = fecbench_here("doctor", *(["--implementations", mine] if by == "option" else []))
+        assert f"absent   broken endpoint: broken: {mine}/broken/impl.toml: name = 3: " in done.stdout
+        assert "good     mine endpoint /bin/sh: present" in done.stdout
+        assert "good     rquic endpoint " in done.stdout
     refusal = fecbench_here("doctor", "--implementations", "/nowhere").refusal()
     assert refusal.startswith("fecbench: --implementations: /nowhere: must be a folder that holds folders")
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "found", "mend"),
-    [
-        ('default = "good"', 'default = "good"', "plays trials, the same each time", ""),
-        ('default = "good"', 'default = "dies"', "ended with status 3", "fecbench implementations --check"),
-        ('simulator = ["/usr/bin/python3", "simulator.py"]', "", "none: it takes no part", "--engine local"),
-        ('simulator = ["/usr/bin/python3", ', 'simulator = ["gone", ', "gone is missing", "build"),
-    ],
-    ids=["works", "dies", "none", "missing"],
-)
-def test_of_each_implementation_it_says_whether_its_simulator_works(
-    tmp_path: Path, old: str, new: str, found: str, mend: str
-) -> None:
+SIMULATORS = [
+    ('default = "good"', 'default = "good"', "plays trials, the same each time", ""),
+    ('default = "good"', 'default = "dies"', "ended with status 3", "fecbench implementations --check"),
+    ('simulator = ["/usr/bin/python3", "simulator.py"]', "", "none: it takes no part", "--engine local"),
+    ('simulator = ["/usr/bin/python3", ', 'simulator = ["gone", ', "gone is missing", "build"),
+]
+
+
+def test_of_each_implementation_it_says_whether_its_simulator_works(tmp_path: Path) -> None:
     declared = shutil.copytree(HERE / "made-up", tmp_path / "made-up") / "impl.toml"
-    declared.write_text(declared.read_text().replace(old, new))
-    (need,) = machine._simulators(Implementations((tmp_path,)))
-    assert (need.name, need.good, need.required) == ("made-up simulator", not mend, False)
-    assert found in need.found
-    assert mend in need.mend
+    text = declared.read_text()
+    for old, new, found, mend in SIMULATORS:
+        declared.write_text(text.replace(old, new))
+        (need,) = machine._simulators(Implementations((tmp_path,)))
+        assert (need.name, need.good, need.required) == ("made-up simulator", not mend, False)
+        assert found in need.found
+        assert mend in need.mend

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pytest
 
 from fecbench.results import reading
 
@@ -85,58 +84,32 @@ def test_show_and_explain_say_in_how_many_pairs_one_variant_alone_timed_out(
     assert "planned pairs" not in printed
 
 
-def test_explain_finds_out_before_it_computes_that_the_folder_is_a_file(
-    fecbench_here: Any, planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").write_text("mine")
-    monkeypatch.setattr("fecbench.results.analysis.rules.explain", lambda *_: pytest.fail("computed"))
-    for name in ("file", "file/below"):
-        refused = fecbench_here("explain", "--db", planted, "--output", tmp_path / name).refusal()
-        assert f"--output {tmp_path / name}: cannot be made a folder" in refused
-    assert (tmp_path / "file").read_text() == "mine"
+NOT_EXPLAINED: list[tuple[dict[str, Any], list[str], str]] = [
+    ({"labels": (OFF,)}, [], "one variant only"),
+    ({"labels": (XOR, RS)}, [], "names no baseline: choose with --baseline"),
+    ({"state": "invalid"}, [], "no pair has a ratio: FEC off: invalid; XOR 4/5: invalid (5)"),
+    ({}, ["--variant", "XOR 4/6"], "did you mean 'XOR 4/5'"),
+    ({}, ["--variant", OFF], "is the baseline"),
+    ({}, ["--metric", "client.dct"], "'client.dct'; did you mean 'client.dct_s'"),
+    ({}, ["--metric", "client.packets_lost"], "median of client.packets_lost is 0 (5)"),
+    ({}, ["--campaign", "plant"], "did you mean 'planted'"),
+]
 
 
-@pytest.mark.parametrize(
-    ("made", "options", "said"),
-    [
-        ({"points": 5, "labels": (OFF,)}, [], "one variant only"),
-        ({"points": 5, "labels": (XOR, RS)}, [], "names no baseline: choose with --baseline"),
-        (
-            {"points": 5, "state": "invalid"},
-            [],
-            "no pair has a ratio: FEC off: invalid; XOR 4/5: invalid (5)",
-        ),
-        ({"points": 5}, ["--variant", "XOR 4/6"], "did you mean 'XOR 4/5'"),
-        ({"points": 5}, ["--variant", OFF], "is the baseline"),
-        ({"points": 5}, ["--metric", "client.dct"], "'client.dct'; did you mean 'client.dct_s'"),
-        ({"points": 5}, ["--metric", "client.packets_lost"], "median of client.packets_lost is 0 (5)"),
-        ({"points": 5}, ["--campaign", "plant"], "did you mean 'planted'"),
-    ],
-)
-def test_explain_refuses_in_one_line(
-    fecbench_here: Any,
-    plant: Callable[..., Path],
-    tmp_path: Path,
-    made: dict[str, Any],
-    options: list[str],
-    said: str,
-) -> None:
-    made_of = plant(tmp_path / "x.sqlite", **made)
-    assert said in fecbench_here("explain", "--db", made_of, *options).refusal()
+def test_explain_refuses_in_one_line(fecbench_here: Any, plant: Callable[..., Path], tmp_path: Path) -> None:
+    for number, (made, options, said) in enumerate(NOT_EXPLAINED):
+        database = plant(tmp_path / f"{number}.sqlite", points=5, **made)
+        assert said in fecbench_here("explain", "--db", database, *options).refusal()
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-@pytest.mark.parametrize(
-    ("table", "rows"), [("trials", 180), ("points", 60), ("metrics", 360), ("ratios", 120)]
-)
-def test_export_writes_every_row_of_a_table(
-    fecbench_here: Any, planted: Path, tmp_path: Path, suffix: str, table: str, rows: int
-) -> None:
-    path = tmp_path / f"out{suffix}"
-    done = fecbench_here("export", "--db", planted, "--output", path, "--table", table)
-    assert done.returncode == 0, done.stderr
-    assert f"{rows} rows" in done.stdout
-    assert len(pd.read_csv(path) if suffix == ".csv" else pd.read_parquet(path)) == rows
+def test_export_writes_every_row_of_a_table(fecbench_here: Any, planted: Path, tmp_path: Path) -> None:
+    for read, suffix in ((pd.read_csv, ".csv"), (pd.read_parquet, ".parquet")):
+        for table, rows in {"trials": 180, "points": 60, "metrics": 360, "ratios": 120}.items():
+            path = tmp_path / f"out{suffix}"
+            done = fecbench_here("export", "--db", planted, "--output", path, "--table", table)
+            assert done.returncode == 0, done.stderr
+            assert f"{rows} rows" in done.stdout
+            assert len(read(path)) == rows
 
 
 def test_ratios_are_those_that_a_notebook_reads(fecbench_here: Any, planted: Path, tmp_path: Path) -> None:

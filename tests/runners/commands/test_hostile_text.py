@@ -78,34 +78,32 @@ def assert_harmless(printed: str) -> None:
     assert not set(printed) & set("\x1b\x9b\x07")
 
 
+READERS: list[tuple[object, ...]] = [
+    ("show",),
+    ("show", "--trials"),
+    ("show", "--overhead"),
+    ("show", "--json"),
+    ("show", FAILED),
+    ("show", FAILED, "--json"),
+    ("show", FAILED, "--plot", "OUT.svg"),
+    ("explain", "--campaign", "two", "--output", "OUT"),
+    ("explain", "--campaign", "two", "--json"),
+    ("aa", "between", f"one {MARKUP} {ESCAPES}", "two"),
+    ("export", "--campaign", "two", "--output", "OUT.csv"),
+    ("report", "--campaign", "two", "--output", "OUT"),
+]
+
+
 @pytest.mark.usefixtures("unrendered")
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("show",),
-        ("show", "--trials"),
-        ("show", "--overhead"),
-        ("show", "--json"),
-        ("show", FAILED),
-        ("show", FAILED, "--json"),
-        ("show", FAILED, "--plot", "OUT.svg"),
-        ("explain", "--campaign", "two"),
-        ("explain", "--campaign", "two", "--output", "OUT"),
-        ("explain", "--campaign", "two", "--json"),
-        ("aa", "between", f"one {MARKUP} {ESCAPES}", "two"),
-        ("export", "--campaign", "two", "--output", "OUT.csv"),
-        ("report", "--campaign", "two", "--output", "OUT"),
-    ],
-    ids=lambda arguments: " ".join(map(str, arguments))[:24],
-)
 def test_no_command_that_reads_a_database_obeys_what_is_in_it(
-    fecbench_here: Any, database: Path, tmp_path: Path, arguments: tuple[object, ...]
+    fecbench_here: Any, database: Path, tmp_path: Path
 ) -> None:
-    placed = [str(argument).replace("OUT", str(tmp_path / "out")) for argument in arguments]
-    done = fecbench_here(*placed, "--db", database)
-    assert done.returncode in (0, 1), done  # of aa: 1 when a difference was found
-    assert "Traceback" not in done.stderr
-    assert_harmless(done.stdout + done.stderr)
+    for arguments in READERS:
+        placed = [str(argument).replace("OUT", str(tmp_path / "out")) for argument in arguments]
+        done = fecbench_here(*placed, "--db", database)
+        assert done.returncode in (0, 1), done  # of aa: 1 when a difference was found
+        assert "Traceback" not in done.stderr
+        assert_harmless(done.stdout + done.stderr)
 
 
 def test_variants_that_differ_in_brackets_alone_are_told_apart(fecbench_here: Any, database: Path) -> None:
@@ -174,17 +172,14 @@ def design(write_design: Callable[[Path, str], Path], tmp_path: Path) -> Path:
     return write_design(tmp_path, DESIGN.replace("TITLE", MARKUP).replace("MARKUP", MARKUP))
 
 
-@pytest.mark.parametrize("arguments", [(), ("hostile",)])
-def test_texts_of_an_impl_toml_are_shown_as_they_are(
-    fecbench_here: Any, folders: Path, arguments: tuple[str, ...]
+def test_texts_of_an_impl_toml_are_shown_as_they_are_a_broken_one_by_doctor(
+    fecbench_here: Any, folders: Path
 ) -> None:
-    done = fecbench_here("implementations", *arguments, "--implementations", folders)
-    assert f"title      {MARKUP} [2J" in done.stdout
-    assert ("HELP [xor] [/4] [2J 2J" in done.stdout) == bool(arguments)
-    assert_harmless(done.stdout + done.stderr)
-
-
-def test_doctor_shows_a_broken_impl_toml_as_it_is(fecbench_here: Any, folders: Path) -> None:
+    for arguments in ((), ("hostile",)):
+        done = fecbench_here("implementations", *arguments, "--implementations", folders)
+        assert f"title      {MARKUP} [2J" in done.stdout
+        assert ("HELP [xor] [/4] [2J 2J" in done.stdout) == bool(arguments)
+        assert_harmless(done.stdout + done.stderr)
     with (folders / "hostile" / "impl.toml").open("a") as declaration:
         declaration.write('["\\u001b[2J [/4]"]\n')
     done = fecbench_here("doctor", "--implementations", folders)
@@ -226,19 +221,14 @@ def test_an_error_shows_what_was_given_as_it_is(
         assert_harmless(fecbench_here(*arguments).refusal())
 
 
-@pytest.mark.parametrize("code", ["\\u001b", "\\u009b", "\\u202e", "\\u2028"])
-def test_a_label_with_a_control_character_is_refused(
-    fecbench_here: Any, write_design: Any, tmp_path: Path, code: str
+def test_a_label_or_a_name_of_a_campaign_with_a_control_character_is_refused(
+    fecbench_here: Any, write_design: Any, little_design: Path, tmp_path: Path
 ) -> None:
-    text = DESIGN.replace("rQUIC [xor]", f"rQUIC {code}").replace("MARKUP", "x")
-    line = fecbench_here("plan", write_design(tmp_path, text)).refusal()
-    assert "label" in line
-    assert "must be one line of text" in line
-
-
-def test_a_name_of_a_campaign_with_a_control_character_is_refused(
-    fecbench_here: Any, little_design: Path
-) -> None:
+    (tmp_path / "other").mkdir()
+    for code in ("\\u001b", "\\u009b", "\\u202e", "\\u2028"):
+        text = DESIGN.replace("rQUIC [xor]", f"rQUIC {code}").replace("MARKUP", "x")
+        line = fecbench_here("plan", write_design(tmp_path / "other", text)).refusal()
+        assert "label" in line and "must be one line of text" in line
     line = fecbench_here("run", little_design, "--campaign", f"mine {CLEAR_SCREEN}").refusal()
     assert r"--campaign 'mine \x1b[2J': must be one line of printable text" in line
 

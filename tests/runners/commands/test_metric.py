@@ -59,16 +59,16 @@ def rows_of(printed: str, label: str) -> list[list[str]]:
     return [line.split(label)[1].split() for line in printed.splitlines() if label in line]
 
 
-@pytest.mark.parametrize(
-    ("metric", "ratio"),
-    [("", "0.500"), ("client.dct_s", "0.500"), ("client.bytes_sent", "3.000"), ("stalled_s", "1.000")],
-)
-def test_show_compares_it(fecbench_here: Any, path: Path, metric: str, ratio: str) -> None:
-    options = ["--metric", metric] if metric else []
-    printed = fecbench_here("show", "--db", path, "--campaign", "aa-times", *options).stdout
-    rows = rows_of(printed, f" {FEC} ")
-    assert len(rows) == 2
-    assert all(ratio in row for row in rows), printed
+RATIOS = {"": "0.500", "client.dct_s": "0.500", "client.bytes_sent": "3.000", "stalled_s": "1.000"}
+
+
+def test_show_compares_it(fecbench_here: Any, path: Path) -> None:
+    for metric, ratio in RATIOS.items():
+        options = ["--metric", metric] if metric else []
+        printed = fecbench_here("show", "--db", path, "--campaign", "aa-times", *options).stdout
+        rows = rows_of(printed, f" {FEC} ")
+        assert len(rows) == 2
+        assert all(ratio in row for row in rows), printed
 
 
 def test_show_judges_by_the_margin_that_is_given(fecbench_here: Any, path: Path) -> None:
@@ -78,20 +78,19 @@ def test_show_judges_by_the_margin_that_is_given(fecbench_here: Any, path: Path)
         assert [row["margin"] for row in campaign["comparisons"]] == [margin, margin]
 
 
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        (["--margin", "-0.1"], "greater than or equal to 0"),
-        (["--margin", "2"], "less than or equal to 0.99"),
-        (["--margin", "0.1", "--trials"], "are of the table of ratios"),
-        (["--statistic", "p95"], "needs 20 repetitions or more; campaign 'aa-times' has 4"),
-        (["--statistic", "mode"], "'median', 'mean', 'p95'"),
-    ],
-)
-def test_a_margin_or_a_statistic_that_cannot_be_is_refused(
-    fecbench_here: Any, path: Path, options: list[str], told: str
-) -> None:
-    assert told in fecbench_here("show", "--db", path, "--campaign", "aa-times", *options).refusal()
+REFUSED = {
+    "--margin -0.1": "greater than or equal to 0",
+    "--margin 2": "less than or equal to 0.99",
+    "--margin 0.1 --trials": "are of the table of ratios",
+    "--statistic p95": "needs 20 repetitions or more; campaign 'aa-times' has 4",
+    "--statistic mode": "'median', 'mean', 'p95'",
+}
+
+
+def test_a_margin_or_a_statistic_that_cannot_be_is_refused(fecbench_here: Any, path: Path) -> None:
+    for options, told in REFUSED.items():
+        words = ("show", "--db", path, "--campaign", "aa-times", *options.split())
+        assert told in fecbench_here(*words).refusal()
 
 
 def test_show_lists_its_values(fecbench_here: Any, path: Path) -> None:
@@ -139,28 +138,14 @@ def test_report_compares_it(fecbench_here: Any, path: Path, tmp_path: Path) -> N
         assert words in Path(printed["html"]).read_text()
 
 
-@pytest.mark.usefixtures("unrendered")
-@pytest.mark.parametrize(("table", "rows"), [("trials", 48), ("metrics", 48)])
-def test_export_writes_it_alone(
-    fecbench_here: Any, path: Path, tmp_path: Path, table: str, rows: int
-) -> None:
-    command = [
-        "export",
-        "--db",
-        path,
-        "--campaign",
-        "aa-times",
-        "--table",
-        table,
-        "--output",
-        tmp_path / "x.csv",
-    ]
-    fecbench_here(*command, "--metric", "client.bytes_sent")
-    frame = pd.read_csv(tmp_path / "x.csv")
-    assert len(frame) == rows
-    assert "client.dct_s" not in frame
-    values = frame["client.bytes_sent"] if table == "trials" else frame["value"]
-    assert {round(value) for value in values} == {100, 300, 301}
+def test_export_writes_it_alone(fecbench_here: Any, path: Path, tmp_path: Path) -> None:
+    command = ["export", "--db", path, "--campaign", "aa-times", "--output", tmp_path / "x.csv"]
+    for table, column in (("trials", "client.bytes_sent"), ("metrics", "value")):
+        fecbench_here(*command, "--table", table, "--metric", "client.bytes_sent")
+        frame = pd.read_csv(tmp_path / "x.csv")
+        assert len(frame) == 48
+        assert "client.dct_s" not in frame
+        assert {round(value) for value in frame[column]} == {100, 300, 301}
 
 
 NONE: list[list[str]] = [
@@ -195,11 +180,7 @@ def test_every_metric_of_the_registry_is_listed_by_who_measures_it(fecbench_here
         expected = {f"{end}.{metric.name}" for end in ends if end in ("client", "server")} or {metric.name}
         for entry in [entry for entry in listed if entry["name"] in expected]:
             expected.discard(entry["name"])
-            assert (entry["unit"], entry["meaning"], entry["better"]) == (
-                metric.unit,
-                metric.meaning,
-                metric.better,
-            )
+            assert all(entry[key] == getattr(metric, key) for key in ("unit", "meaning", "better"))
             assert entry["by"] in ("client", "server", "harness", "link")
         assert not expected
     table = fecbench_here("list", "metrics").stdout.split()

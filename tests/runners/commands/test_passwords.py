@@ -26,17 +26,14 @@ def silent() -> Iterator[socket.socket]:
 
 
 @pytest.mark.parametrize(
-    "url",
+    "option",
     [
-        "postgresql://me:s3cret@127.0.0.1:{port}/db",
-        "postgresql://127.0.0.1:{port}/db?user=me&password=s3cret",
+        "--db postgresql://me:s3cret@127.0.0.1:{port}/db",
+        "--db=postgresql://127.0.0.1:{port}/db?user=me&password=s3cret",
     ],
 )
-@pytest.mark.parametrize("option", ["--db {}", "--db={}"])
-def test_the_list_of_processes_has_no_password(
-    fecbench: Any, silent: socket.socket, url: str, option: str
-) -> None:
-    arguments = option.format(url.format(port=silent.getsockname()[1])).split()
+def test_the_list_of_processes_has_no_password(fecbench: Any, silent: socket.socket, option: str) -> None:
+    arguments = option.format(port=silent.getsockname()[1]).split()
     process = subprocess.Popen(
         [fecbench.path, "show", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
@@ -83,21 +80,15 @@ URLS = [
 ]
 
 
-@pytest.mark.parametrize("how", ["--db", "-v --db", "as the trial", "FECBENCH_DB"])
-def test_no_error_line_has_a_password(fecbench_here: Any, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+def test_no_error_line_has_a_password(fecbench_here: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for url in URLS:
-        if how == "FECBENCH_DB":
-            monkeypatch.setenv(how, url)
-            done = fecbench_here("show")
-        elif how == "as the trial":
-            done = fecbench_here("show", url)
-        else:
-            done = fecbench_here("show", *how.split(), url)
-        assert done.returncode == 2
-        assert done.stdout == ""
-        assert SECRET not in done.stderr
-        if how == "FECBENCH_DB":
-            assert done.stderr.count("\n") == 1
+        monkeypatch.setenv("FECBENCH_DB", url)
+        assert SECRET not in fecbench_here("show").refusal()
+        monkeypatch.delenv("FECBENCH_DB")
+        for words in (["--db"], ["-v", "--db"], []):  # the last as if it were a trial
+            done = fecbench_here("show", *words, url)
+            assert (done.returncode, done.stdout) == (2, "")
+            assert SECRET not in done.stderr
 
 
 CASES: list[tuple[str, ...]] = [

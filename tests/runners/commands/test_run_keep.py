@@ -46,18 +46,15 @@ def test_the_files_of_trials_that_are_not_ok_are_kept_and_no_others(
     assert {path.name for path in (tmp_path / "timeouts").iterdir()} == ids(fecbench, other)
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["fialed", "kept"], "--keep fialed kept: must be failed DIR or all DIR; did you mean 'failed'?"),
-        (["all", "file"], "--keep file: cannot be made a folder"),
-        (["all"], "Option '--keep' requires 2 arguments"),
-    ],
-)
 def test_a_wrong_call_is_refused_before_a_database_is_made(
-    fecbench_here: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], said: str
+    fecbench_here: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
-    assert said in fecbench_here("run", "smoke", "--db", "x.sqlite", "--keep", *options).refusal()
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    for options, said in (
+        (["fialed", "kept"], "--keep fialed kept: must be failed DIR or all DIR; did you mean 'failed'?"),
+        (["all", "file"], "--keep file: cannot be made a folder"),
+        (["all"], "Option '--keep' requires 2 arguments"),
+    ):
+        assert said in fecbench_here("run", "smoke", "--db", "x.sqlite", "--keep", *options).refusal()
+        assert [path.name for path in tmp_path.iterdir()] == ["file"]

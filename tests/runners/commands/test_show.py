@@ -18,37 +18,23 @@ from tests.support.campaigns import new_campaign, variants
 LABEL = "rQUIC [/4]"
 CHECKS = {"stalled_s": 0.004, "trials_at_once": 6, "verdicts": {}}
 KEY = TrialKey(LABEL, "download-1", 0, 0)
+XOR = {"scheme": "xor", "code_rate": 0.8}
+PAIR = {
+    "client": {"implementation": "rquic", "options": XOR, "series": ["cwnd"]},
+    "server": {"implementation": "noq-fec", "options": {"scheme": "rlc"}},
+    "workload": {"name": "page", "graph": [{"size_bytes": n} for n in range(100)]},
+}
 TASK = {
     "topology": "single-path",
     "links": {"internet": {"settings": {"up": {"bandwidth_mbps": 7.25, "queue_bytes": None}}}},
-    "pairs": [
-        {
-            "client": {
-                "implementation": "rquic",
-                "options": {"scheme": "xor", "code_rate": 0.8},
-                "series": ["cwnd"],
-            },
-            "server": {"implementation": "noq-fec", "options": {"scheme": "rlc"}},
-            "workload": {"name": "page", "graph": [{"size_bytes": n} for n in range(100)]},
-        }
-    ],
+    "pairs": [PAIR],
     "timeout_s": 12.5,
 }
-LINKS = {
-    "internet": {
-        "directions": {
-            "up": {
-                "frames_in": 31,
-                "frames_out": 23,
-                "queue_dropped": 8,
-                "lateness_us": {"p50": 11, "p99": 222, "max": 3333},
-                "conserved": True,
-            }
-        }
-    }
+UP = {
+    **{"frames_in": 31, "frames_out": 23, "queue_dropped": 8, "conserved": True},
+    "lateness_us": {"p50": 11, "p99": 222, "max": 3333},
 }
-
-
+LINKS = {"internet": {"directions": {"up": UP}}}
 PROVENANCE = {"kernel": "6.66", "revision": {"commit": "c0ffee"}}
 CWND = pa.table({"t_s": [0.0, 0.1], "x_bytes": [1, 2]})
 
@@ -67,9 +53,7 @@ def path(tmp_path: Path) -> Path:
             campaign = database.create_campaign(
                 new_campaign(name, repetitions=3, points=[{"owd_ms": 77}], variants=variants(LABEL))
             )
-            start = database.start(
-                campaign.id, "a-host", {"kernel": "6.66", "revision": {"commit": "c0ffee"}}
-            )
+            start = database.start(campaign.id, "a-host", PROVENANCE)
             database.record(campaign.id, record(KEY, "invalid", task=TASK), start.id)
             database.record(
                 campaign.id,
@@ -85,9 +69,7 @@ def path(tmp_path: Path) -> Path:
                     stderr={"client": "", "server": "first\x1b]0;mine\x07 line\n[second] line\n"},
                     overhead_s={"topology": 0.0125, "total": 0.5},
                     checks={**CHECKS, "late_max_ms": None},
-                    series=[
-                        series.of_endpoint("client", "cwnd", pa.table({"t_s": [0.0, 0.1], "x_bytes": [1, 2]}))
-                    ],
+                    series=[series.of_endpoint("client", "cwnd", CWND)],
                 ),
                 start.id,
             )
@@ -136,10 +118,8 @@ def test_one_trial_in_json_has_its_whole_task_all_attempts_and_its_start(
 ) -> None:
     document = json.loads(fecbench_here("show", "2", "--db", path, "--json").stdout)
     assert document["task"] == TASK
-    assert [(run["id"], run["attempt"], run["state"]) for run in document["attempts"]] == [
-        (1, 1, "invalid"),
-        (2, 2, "ok"),
-    ]
+    attempts = [(run["id"], run["attempt"], run["state"]) for run in document["attempts"]]
+    assert attempts == [(1, 1, "invalid"), (2, 2, "ok")]
     assert document["start"]["host"] == "a-host"
     assert document["start"]["provenance"]["kernel"] == "6.66"
     assert (document["stalled_s"], document["trials_at_once"]) == (0.004, 6)
@@ -149,11 +129,8 @@ def test_one_trial_in_json_has_its_whole_task_all_attempts_and_its_start(
         {"endpoint": "client", "name": "cwnd", "columns": ["t_s", "x_bytes"], "rows": 2}
     ]
     assert document["stderr"]["server"].startswith("first\x1b]0;mine")  # as it was
-
-
-def test_a_superseded_attempt_is_shown_by_its_number_too(fecbench_here: Any, path: Path) -> None:
-    document = json.loads(fecbench_here("show", "1", "--db", path, "--json").stdout)
-    assert (document["state"], document["attempt"], len(document["attempts"])) == ("invalid", 1, 2)
+    superseded = json.loads(fecbench_here("show", "1", "--db", path, "--json").stdout)
+    assert (superseded["state"], superseded["attempt"], len(superseded["attempts"])) == ("invalid", 1, 2)
 
 
 def test_the_document_of_a_database_has_every_trial_with_its_attempts_and_each_task_once(
@@ -166,10 +143,8 @@ def test_the_document_of_a_database_has_every_trial_with_its_attempts_and_each_t
     assert [trial["task_index"] for trial in document["trials"]] == [0, 1, 0, 1]
     assert [start["id"] for start in document["starts"]] == [1, 2]
     assert [trial["start_id"] for trial in document["trials"]] == [1, None, 2, None]
-    assert [[run["state"] for run in trial["attempts"]] for trial in document["trials"]] == [
-        ["invalid", "ok"],
-        ["failed"],
-    ] * 2
+    states = [[run["state"] for run in trial["attempts"]] for trial in document["trials"]]
+    assert states == [["invalid", "ok"], ["failed"]] * 2
     retried = document["trials"][0]
     assert (retried["stalled_s"], retried["trials_at_once"]) == (0.004, 6)
     alone = json.loads(fecbench_here("show", "2", "--db", path, "--json").stdout)
@@ -201,19 +176,17 @@ def test_no_verdicts_are_read_where_none_are_shown(
     assert "2 of 3 trials: 1 failed, 1 ok" in fecbench_here("show", "--db", path).stdout
 
 
-@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
-def test_a_trial_over_time_is_drawn_from_its_series(
-    fecbench_here: Any, path: Path, tmp_path: Path, suffix: str
-) -> None:
-    figure = tmp_path / f"figure.{suffix}"
-    figure.write_text("replaced")
-    plotted = fecbench_here("show", "2", "--db", path, "--plot", figure)
-    assert plotted.returncode == 0
-    assert plotted.stderr.startswith("note: not recorded of this trial: packets, and when they were lost")
-    assert plotted.stderr.endswith("fecbench replay 2 --plot draws it\n")
-    assert plotted.stdout == fecbench_here("show", "2", "--db", path).stdout
-    begins = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[suffix]
-    assert figure.read_bytes().startswith(begins)
+def test_a_trial_over_time_is_drawn_from_its_series(fecbench_here: Any, path: Path, tmp_path: Path) -> None:
+    shown = fecbench_here("show", "2", "--db", path).stdout
+    for suffix, begins in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
+        figure = tmp_path / f"figure.{suffix}"
+        figure.write_text("replaced")
+        plotted = fecbench_here("show", "2", "--db", path, "--plot", figure)
+        assert plotted.returncode == 0
+        assert plotted.stderr.startswith("note: not recorded of this trial: packets, and when they were lost")
+        assert plotted.stderr.endswith("fecbench replay 2 --plot draws it\n")
+        assert plotted.stdout == shown
+        assert figure.read_bytes().startswith(begins)
 
 
 def test_the_figure_has_the_series_of_that_trial_alone(

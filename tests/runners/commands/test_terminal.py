@@ -79,12 +79,6 @@ def test_trials_in_virtual_time_have_a_line_a_second_and_those_that_are_not_ok_e
     assert lines == ["[1/100", "[51/100", "[100/100"]
 
 
-def test_an_error_that_clears_the_screen_does_not_when_it_ends_the_command(fecbench_here: Any) -> None:
-    line = fecbench_here("plan", f"{CLEAR_SCREEN}.toml").refusal()
-    assert "[2J.toml: cannot be read" in line
-    assert "\x1b" not in line
-
-
 def test_no_warning_and_no_mistake_of_ours_clears_the_screen(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -101,7 +101,6 @@ def test_a_beat_of_a_harness_is_a_sign_of_life(path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("filters", "wanted", "states", "status"),
     [
-        (["repetition=0"], KEYS[:2], ["ok", "ok"], 0),
         (["repetition=0", f"variant={XOR}", f"variant={OFF}"], KEYS[:2], ["ok", "failed"], 1),
         (["repetition=0", f"variant={XOR}"], KEYS[1:2], ["ok"], 0),
         (["workload=download-1"], KEYS, ["ok"] * 4, 0),
