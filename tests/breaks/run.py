@@ -139,12 +139,18 @@ def copy_checkout() -> None:
         subprocess.run(["git", *command], cwd=COPY, check=True)
 
 
+def texts_of(checkout: Path) -> dict[str, str]:
+    """What may be broken, and the tests, by its path."""
+    listed = subprocess.run(
+        ["git", "ls-files", "*.py", "*.[ch]", "*.rs"], cwd=checkout, check=True, capture_output=True
+    )
+    paths = listed.stdout.decode().splitlines()
+    return {path: (checkout / path).read_text() for path in paths if (checkout / path).is_file()}
+
+
 def try_break(patch: str, limits_s: Sequence[float]) -> Outcome:
     """Break the copy, test it and mend it. A test kills the break if it passes without it."""
-    listed = subprocess.run(
-        ["git", "ls-files", "*.py", "*.[ch]", "*.rs"], cwd=COPY, check=True, capture_output=True
-    )
-    texts = {path: (COPY / path).read_text() for path in listed.stdout.decode().splitlines()}
+    texts = texts_of(COPY)
     tests = {path: texts.pop(path) for path in list(texts) if path.startswith("tests/")}
     place = applied(patch, texts)
     if place is None:

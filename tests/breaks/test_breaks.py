@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.breaks.run import BREAKS, Outcome, applied, concerned, outcome_of
+from fecbench.checkout import REPOSITORY
+from tests.breaks.run import BREAKS, Outcome, applied, concerned, outcome_of, texts_of
 
 PATCH = """\
 --- a/runners/trial/judge.py
@@ -32,6 +33,12 @@ JUDGE = BEFORE + OLD + AFTER
 def test_break_is_applied_where_its_text_is(texts: dict[str, str], place: str) -> None:
     found = applied(PATCH, texts)
     assert found == ((place, texts[place].replace(OLD, NEW)) if place else None)
+
+
+def test_every_break_has_its_place() -> None:
+    texts = {path: text for path, text in texts_of(REPOSITORY).items() if not path.startswith("tests/")}
+    lost = [patch.stem for patch in sorted(BREAKS.glob("*.patch")) if not applied(patch.read_text(), texts)]
+    assert not lost
 
 
 def test_nearest_tests_come_first() -> None:
