@@ -17,7 +17,7 @@ SHARED = {Path("/"), Path("/tmp"), Path("/var/tmp")}
 HOSTILE_CHECK = "tests/runners/implementations/test_hostile_check.py"
 VIRTUAL_CAMPAIGN = "tests/runners/campaign/test_virtual_campaign.py"
 TESTS = [
-    f"{HOSTILE_CHECK}::test_what_it_writes_is_bounded[ordinary-1]",
+    f"{HOSTILE_CHECK}::test_what_it_writes_is_bounded[ordinary-2]",
     f"{VIRTUAL_CAMPAIGN}::test_a_user_without_rights_runs_and_replays_a_campaign[here]",
     "tests/runners/cluster/test_hostile.py::test_whoever_runs_a_campaign_does_not_load_dask",
     "tests/runners/cluster/test_cluster.py::test_a_campaign_of_two_workers_comes_to_the_same_as_at_home",

@@ -42,13 +42,14 @@ def stolen_s() -> dict[str, float]:
 
 
 class Thread:
-    """A thread whose waits are read again and again. Its files stay open: opening them costs the most."""
+    """A thread whose waits are read again and again; its file stays open, since opening it costs the most."""
 
     def __init__(self, path: str) -> None:
         self._file = os.open(f"{path}/schedstat", os.O_RDONLY | os.O_CLOEXEC)
-        # A signal stops all threads of a process: the first one tells it.
+        # A signal stops all threads of a process: the first one tells it. A second file that stays open would
+        # be too many where an endpoint forks without end.
         *_, process, _, thread = path.split("/")
-        self._state = os.open(f"{path}/stat", os.O_RDONLY | os.O_CLOEXEC) if process == thread else None
+        self._state = f"{path}/stat" if process == thread else None
         self._waited_ns = self._ran = 0
 
     def stall_ns(self) -> int:
@@ -62,13 +63,15 @@ class Thread:
         """Whether its process stands still. Raises ProcessLookupError."""
         if self._state is None:
             return False
+        try:
+            told = Path(self._state).read_bytes()
+        except FileNotFoundError as error:
+            raise ProcessLookupError from error
         # The state follows the name of the program, which is in brackets, and may contain some.
-        return os.pread(self._state, 100, 0).rpartition(b") ")[2][:1] in _STOPPED
+        return told.rpartition(b") ")[2][:1] in _STOPPED
 
     def close(self) -> None:
         os.close(self._file)
-        if self._state is not None:
-            os.close(self._state)
 
 
 @dataclass(frozen=True)
