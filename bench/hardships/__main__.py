@@ -35,7 +35,7 @@ ISOLATED = 'ip link set lo up && mount -t tmpfs none /run/netns && exec "$@"'
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser = argparse.ArgumentParser("bench.hardships", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("hardships", nargs="*", metavar="HARDSHIP", help=", ".join(HARDSHIPS))
     parser.add_argument("--command", action="append", choices=COMMANDS, help="only this one; repeatable")
     parser.add_argument("--times", type=from_one, default=1, help="each hardship for each command")
@@ -72,18 +72,22 @@ def meet(folder: Path, hardships: list[str], commands: list[str], asked: argpars
             chance = random.Random(f"{asked.seed} {command} {hardship}")
             for number in range(1, asked.times + 1):
                 wrong = happen(chance)
-                counts[command, hardship] += 1
-                problems += len(wrong)
-                line = "; ".join(wrong) or "nothing wrong"
+                if wrong is not None:
+                    counts[command, hardship] += 1
+                    problems += len(wrong)
+                line = "it did not happen" if wrong is None else "; ".join(wrong) or "nothing wrong"
                 print(f"{command}, {hardship} {number}: {line}", flush=True)
     finally:  # also of a run that takes too long for somebody
         end_all_of(folder)
         print_counts(counts, hardships)
+    if not counts:
+        print("nothing has happened: stops are of commands that run trials, and clusters know kills alone")
+        return 2
     print(f"{problems} things were wrong" if problems else "nothing was wrong")
     return 1 if problems else 0
 
 
-Happen = Callable[[random.Random], list[str]]
+Happen = Callable[[random.Random], list[str] | None]
 
 
 def all_of(

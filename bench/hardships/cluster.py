@@ -126,9 +126,7 @@ class Cluster:
 
 def kill_worker(cluster: Cluster, chance: random.Random) -> list[str]:
     """SIGKILL for the worker while the campaign runs; another takes its place."""
-    url = cluster.new_database()
-    run = cluster.run(url)
-    time.sleep(chance.uniform(0, cluster.seconds))
+    url, run = _in_its_midst(cluster, chance)
     left = cluster.worker.kill()
     cluster.worker = cluster.begin_worker()
     return [*left, *cluster.problems(url, run)]
@@ -136,23 +134,33 @@ def kill_worker(cluster: Cluster, chance: random.Random) -> list[str]:
 
 def kill_storing_worker(cluster: Cluster, chance: random.Random) -> list[str]:
     """SIGKILL for the worker in a transaction: its trials are written, and their metrics are not."""
-    url = cluster.new_database()
-    run = cluster.run(url)
-    time.sleep(chance.uniform(0, cluster.seconds))
-    with psycopg.connect(url) as connection:
-        await_true(lambda: _has_tables(connection), run)
-        connection.execute("LOCK TABLE metrics IN SHARE MODE")
-        await_true(lambda: _somebody_waits(connection), run)
-        left = cluster.worker.kill()
-        connection.rollback()
+    while True:
+        url, run = _in_its_midst(cluster, chance)
+        with psycopg.connect(url) as connection:
+            await_true(lambda: _has_tables(connection), run)
+            connection.execute("LOCK TABLE metrics IN SHARE MODE")
+            if await_true(lambda: _somebody_waits(connection), run):
+                left = cluster.worker.kill()
+                break  # otherwise the campaign had ended before
     cluster.worker = cluster.begin_worker()
     return [*left, *cluster.problems(url, run)]
 
 
-def await_true(condition: Callable[[], bool], run: Beside) -> None:
-    """Until it holds, or the campaign has ended."""
-    while not condition() and run.process.poll() is None:
+def _in_its_midst(cluster: Cluster, chance: random.Random) -> tuple[str, Beside]:
+    """A new campaign at any moment of it: its database, and the command that has it."""
+    while True:
+        url = cluster.new_database()
+        run = cluster.run(url)
+        time.sleep(chance.uniform(0, cluster.seconds))
+        if run.process.poll() is None:
+            return url, run
+
+
+def await_true(condition: Callable[[], bool], run: Beside) -> bool:
+    """Whether it holds before the campaign has ended."""
+    while not (holds := condition()) and run.process.poll() is None:
         time.sleep(0.005)
+    return holds
 
 
 def _has_tables(connection: psycopg.Connection[tuple[object]]) -> bool:
@@ -167,9 +175,7 @@ def _somebody_waits(connection: psycopg.Connection[tuple[object]]) -> bool:
 
 def kill_run(cluster: Cluster, chance: random.Random) -> list[str]:
     """SIGKILL for the command that has the campaign; then it is given again."""
-    url = cluster.new_database()
-    run = cluster.run(url)
-    time.sleep(chance.uniform(0, cluster.seconds))
+    url, run = _in_its_midst(cluster, chance)
     left = run.kill()
     return [*left, *cluster.problems(url, cluster.run(url))]
 

@@ -7,15 +7,14 @@ and `temporary`, its TMPDIR. What it reads lies on the ground, which is made onc
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from bench.cluster_parts import FECBENCH
 from fecbench.checkout import REPOSITORY
 
-FECBENCH = str(Path(sys.executable).parent / "fecbench")
 STACK = REPOSITORY / "quic-impls" / "noq-fec"
 CAMPAIGN = """
 base = "recovery"

@@ -1,4 +1,5 @@
-"""The hardships: each happens to one run of a deed, and gives a line for whatever is wrong then.
+"""The hardships: each happens to one run of a deed, and gives a line for whatever is wrong then, or None
+where it did not happen.
 
 After each, the same command is given once more, with nothing in its way.
 """
@@ -25,7 +26,7 @@ WRONG_BY_S = STOP_S / 2
 """A trial that stood still, and is ok with a time so much longer, has a wrong number."""
 CLOCK = REPOSITORY / "tests" / "runners" / "campaign" / "stepped_clock.c"
 
-Hardship = Callable[[Case, random.Random], list[str]]
+Hardship = Callable[[Case, random.Random], list[str] | None]
 
 
 def kill(case: Case, chance: random.Random) -> list[str]:
@@ -46,8 +47,11 @@ def kill(case: Case, chance: random.Random) -> list[str]:
     return [*broken, *running, *case.again(stored)]
 
 
-def full_disk(case: Case, chance: random.Random) -> list[str]:
-    """A disk of its own for one of the three folders, which is too small; then it grows."""
+def full_disk(case: Case, chance: random.Random) -> list[str] | None:
+    """A disk of its own for one of the three folders, which is too small; then it grows.
+
+    None where it was large enough.
+    """
     before = case.prepare()
     which = chance.choice(_written(case))
     folder = case.place.folders()[which]
@@ -55,13 +59,16 @@ def full_disk(case: Case, chance: random.Random) -> list[str]:
     with _disk(folder, max(SMALLEST_DISK, size)):
         case.deed.furnish(case.place)
         full = case.begin().end()
-        if full.status in case.usual_statuses():
-            wrong = judging.traceback(full.words)
+        succeeded = full.status in case.usual_statuses()
+        if succeeded:  # and all is there, or it has kept silent
+            wrong = judging.finished(case.deed, case.undisturbed, before, full)
         else:
             wrong = judging.refused(full, case.place.root)
         wrong += judging.broken_off(before, full.stored, case.place.output)
         _mount("remount,size=1g", folder)
         wrong += case.again(full.stored)
+    if succeeded and not wrong:
+        return None
     return [f"{which} of {size} bytes: {line}" for line in wrong]
 
 
@@ -96,7 +103,7 @@ def stop(case: Case, chance: random.Random) -> list[str]:
         before = case.prepare()
         doing = case.begin()
         time.sleep(chance.uniform(0, case.undisturbed.seconds))
-        there = [doing.process.pid] if who == "harness" else _await(doing.process.pid, MARKS[who])
+        there = _await(doing.process.pid, MARKS.get(who))
         if there and _stand_still(chance.choice(there)):
             break
         doing.end()
@@ -110,9 +117,11 @@ MARKS = {"simulator": "--simulate", "endpoint": "/build/noq-fec"}
 """In the command line."""
 
 
-def _await(harness: int, mark: str) -> list[int]:
-    """The processes below the harness whose command lines have the mark; none when it ends before."""
+def _await(harness: int, mark: str | None) -> list[int]:
+    """The processes below the harness whose command lines have the mark, or itself; none if it ends first."""
     while os.waitid(os.P_PID, harness, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        if mark is None:
+            return [harness]
         if there := [process for process, words in descendants(harness).items() if mark in words]:
             return there
         time.sleep(0.001)

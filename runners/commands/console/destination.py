@@ -4,7 +4,6 @@ They mean the same everywhere. What the command wrote under this name before is 
 touched: a file is replaced; a folder is made when it is absent, and files in it that have other names stay.
 """
 
-import errno
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -76,17 +75,8 @@ def fill_own_folder(path: Path, source: Path, report: str, document: Mapping[str
         else:
             (path / name).unlink(missing_ok=True)
     for artefact in moved:
-        _move(artefact, path / artefact.name)
+        shutil.move(artefact, path / artefact.name)  # temporary files may lie on another disk
     _write_report(path / report, document, names)
-
-
-def _move(artefact: Path, target: Path) -> None:
-    try:
-        artefact.rename(target)
-    except OSError as error:
-        if error.errno != errno.EXDEV:
-            raise
-        shutil.move(artefact, target)  # temporary files lie on another disk
 
 
 def _write_report(report: Path, document: Mapping[str, object], names: Sequence[str]) -> None:
