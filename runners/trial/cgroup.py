@@ -32,6 +32,8 @@ OF_SWAP = ("memory.memsw.limit_in_bytes", "memory.swap.max")
 """Files that a kernel without swap does not have."""
 
 REMOVE_LIMIT_S = 5.0
+LEAVE_LIMIT_S = 0.2
+"""For the processes of a killed harness, which end when it does, to leave their cgroups."""
 # After the harness's folder, whose name says which process made it.
 OURS = re.compile(r"fecbench-(?P<process>[0-9]+)-[a-z0-9_]{8}\.[a-z0-9-]+")
 
@@ -172,9 +174,9 @@ def _make(place: Place, name: str) -> Path:
     return folder
 
 
-def _remove(folder: Path) -> None:
+def _remove(folder: Path, limit_s: float = REMOVE_LIMIT_S) -> None:
     """The kernel may need a moment after the last process has ended."""
-    deadline = time.monotonic() + REMOVE_LIMIT_S
+    deadline = time.monotonic() + limit_s
     while True:
         try:
             folder.rmdir()
@@ -200,6 +202,6 @@ def remove_abandoned() -> list[Path]:
             made = OURS.fullmatch(folder.name)
             if made and not Path(f"/proc/{made['process']}").exists():
                 with contextlib.suppress(OSError):  # somebody is in there after all
-                    folder.rmdir()
+                    _remove(folder, LEAVE_LIMIT_S)
                     removed.append(folder)
     return removed

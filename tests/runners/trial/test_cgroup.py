@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
@@ -87,6 +88,18 @@ def test_only_cgroups_of_harnesses_that_are_gone_are_abandoned(place: Path) -> N
     (kept[-1] / "somebody").touch()  # it is not empty
     assert cgroup.remove_abandoned() == [abandoned]
     assert sorted(place.iterdir()) == sorted(kept)
+
+
+def test_one_whose_processes_are_still_leaving_is_removed(place: Path) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    abandoned = place / f"fecbench-{ended.pid}-abcd1234.77"
+    abandoned.mkdir()
+    (abandoned / "somebody").touch()
+    leaving = Timer(0.02, (abandoned / "somebody").unlink)
+    leaving.start()
+    assert cgroup.remove_abandoned() == [abandoned]
+    leaving.join()
 
 
 def test_of_a_harness_only_its_own_are_removed(place: Path) -> None:
