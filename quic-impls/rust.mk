@@ -4,7 +4,7 @@
 #
 # A folder sets what differs, and includes this: PROGRAM, its name in build/, and BINARY, that of cargo's; PROFILE,
 # --release unless it is a library alone; FIRST, the targets that
-# have to be there before cargo; WHOLE, --all for a workspace of several crates.
+# have to be there before cargo; WHOLE, --all for a workspace of several crates; FEATURES, those of ours that it has.
 
 PROFILE ?= --release
 FIRST ?= Cargo.lock
@@ -22,11 +22,11 @@ Cargo.lock: crates.lock
 	@../crates_lock.py restore .
 
 test: $(FIRST)
-	@cargo test --quiet $(PROFILE) --locked
+	@cargo test --quiet $(PROFILE) --locked $(FEATURES)
 
 lint: $(FIRST)
 	@cargo fmt $(WHOLE) --check
-	@cargo clippy --quiet $(PROFILE) --locked $(WHOLE) --all-targets -- --deny warnings
+	@cargo clippy --quiet $(PROFILE) --locked $(FEATURES) $(WHOLE) --all-targets -- --deny warnings
 
 clean::
 	rm -rf build

@@ -201,7 +201,7 @@ def test_nothing_of_a_message_is_sent_after_its_deadline(exchanges: Any, tmp_pat
 
 def stream_frames(logs: Path) -> Iterator[tuple[int, float]]:
     """The number of each unidirectional stream of which a qlog file has a frame that was sent, and when."""
-    (trace,) = logs.glob("*.qlog")
+    (trace,) = logs.glob("*.sqlog")
     for record in trace.read_text().split("\x1e")[1:]:
         event = json.loads(record)
         if event.get("name") == "quic:packet_sent":

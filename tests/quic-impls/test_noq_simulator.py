@@ -314,7 +314,7 @@ def test_what_endpoints_record_has_virtual_times_and_changes_nothing(
     }
     for folder in logs:
         assert "CLIENT_HANDSHAKE_TRAFFIC_SECRET" in (folder / "keys.log").read_text()
-        (trace,) = folder.glob("*.qlog")
+        (trace,) = folder.glob("*.sqlog")
         times = [json.loads(record)["time"] for record in trace.read_text().split("\x1e")[2:]]
         with (folder / "cwnd.series.csv").open(newline="") as file:
             times_of_series = [float(row["t_s"]) for row in csv.DictReader(file)]
@@ -336,7 +336,7 @@ def test_the_losses_of_a_trial_can_be_imported_from_what_it_records(
     lost = recordings.read(tmp_path / "server.pcapng", tmp_path / "client.pcapng")
     assert lost.sum() > 3
     assert np.array_equal(lost, dropped[: lost.size])
-    (trace,) = tmp_path.glob("*-server.qlog")
+    (trace,) = tmp_path.glob("*-server.sqlog")
     assert not dropped[:10].any()
     assert recordings.read(trace).sum() == lost.sum()
 
@@ -348,7 +348,7 @@ def test_a_replay_leaves_traces_of_the_same_names(simulator: Simulator, tasks: T
         folder.mkdir()
         asked = told({**tasks(seed=seed), "capture": str(folder)}, log_folder=str(folder))
         assert exits(simulator.answer(asked)) == {"client": 0, "server": 0}
-        return {path.name for path in folder.glob("*.qlog")}
+        return {path.name for path in folder.glob("*.sqlog")}
 
     first, again, other = (traces(tmp_path / f"{n}", seed) for n, seed in enumerate((1, 1, 2)))
     assert len(first) == 2

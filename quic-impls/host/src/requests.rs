@@ -2,11 +2,12 @@
 //! ends. quic-impls/contract/requests.md has it.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Display;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::content::fill;
+use crate::content::difference;
 use crate::contract::{Event, LARGEST};
 use crate::implementation::Host;
 
@@ -107,8 +108,16 @@ pub struct Requests<Stream> {
     stopped: Option<Instant>,
     /// What has happened to which, and when.
     news: Vec<(News, Pending, Instant)>,
+    /// When the handshake was complete.
+    pub connected: Option<Instant>,
+    /// Whether the server allows no further stream for now.
+    pub is_blocked: bool,
     /// When the input ended.
-    pub ended: Option<Instant>,
+    ended: Option<Instant>,
+    /// Why it has ended otherwise.
+    failure: Option<(Instant, String)>,
+    /// Room for the content that is right.
+    right: Vec<u8>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -131,8 +140,19 @@ enum News {
 
 impl<Stream: Ord + Copy> Requests<Stream> {
     pub fn new(content_seed: u64) -> Self {
-        let (waiting, open) = (VecDeque::new(), BTreeMap::new());
-        Self { content_seed, waiting, open, given_up: Vec::new(), stopped: None, news: Vec::new(), ended: None }
+        Self {
+            content_seed,
+            waiting: VecDeque::new(),
+            open: BTreeMap::new(),
+            given_up: Vec::new(),
+            stopped: None,
+            news: Vec::new(),
+            connected: None,
+            is_blocked: false,
+            ended: None,
+            failure: None,
+            right: Vec::new(),
+        }
     }
 
     /// Reads what there is to read.
@@ -163,15 +183,42 @@ impl<Stream: Ord + Copy> Requests<Stream> {
         }
     }
 
-    /// Since when a request has waited for its stream.
-    pub fn waiting_since(&self) -> Option<Instant> {
-        self.waiting.front().map(|pending| pending.requested)
+    /// Whether a request waits for its stream.
+    pub fn is_waiting(&self) -> bool {
+        self.connected.is_some() && !self.waiting.is_empty()
     }
 
     /// Since when there has been something to do: a stream to stop, or one to open unless the server allows none.
-    pub fn due_since(&self, is_blocked: bool) -> Option<Instant> {
+    pub fn due_since(&self) -> Option<Instant> {
+        if self.connected.is_none() || self.failure.is_some() {
+            return None;
+        }
         let stops = self.given_up.first().and(self.stopped);
-        stops.or_else(|| self.waiting_since().filter(|_| !is_blocked))
+        stops.or_else(|| self.waiting.front().filter(|_| !self.is_blocked).map(|pending| pending.requested))
+    }
+
+    /// Notes why it has ended, if it has.
+    pub fn note(&mut self, now: Instant, result: Result<(), String>) {
+        if let Err(what) = result {
+            self.failure.get_or_insert((now, format!("{NAME}: {what}")));
+        }
+    }
+
+    /// The connection is no more: why, in a line.
+    pub fn lost(&self, reason: impl Display) -> String {
+        match self.connected {
+            None => format!("handshake: {reason}"),
+            Some(_) => format!("connection lost: {reason}"),
+        }
+    }
+
+    /// How and when it has ended, if it has; an error is one line.
+    pub fn outcome(&self) -> Option<(Instant, Result<(), String>)> {
+        if let Some((at, what)) = &self.failure {
+            return Some((*at, Err(what.clone())));
+        }
+        let never = || format!("{NAME}: the input ended before the handshake");
+        Some((self.ended?, self.connected.map(drop).ok_or_else(never)))
     }
 
     /// The streams that are to be stopped: nobody wants any more what comes in them.
@@ -202,19 +249,10 @@ impl<Stream: Ord + Copy> Requests<Stream> {
         if !bytes.is_empty() {
             pending.first_byte.get_or_insert(now);
         }
-        let mut right = [0; 4 << 10];
-        for part in bytes.chunks(right.len()) {
-            let right = &mut right[..part.len()];
-            fill(self.content_seed, pending.received, right);
-            if part != right {
-                return Err(format!(
-                    "the content received is wrong within {} bytes from {}",
-                    part.len(),
-                    pending.received
-                ));
-            }
-            pending.received += part.len() as u64;
+        if let Some(place) = difference(self.content_seed, pending.received, bytes, &mut self.right) {
+            return Err(format!("byte {} is not that of the content", pending.received + place as u64));
         }
+        pending.received += bytes.len() as u64;
         if let Some(every) = pending.tell_every
             && !bytes.is_empty()
             && pending.received < pending.size
@@ -273,6 +311,7 @@ pub struct Reply {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::content::fill;
 
     #[test]
     fn a_line_asks_for_a_number_of_bytes_or_gives_up_or_is_refused() {
@@ -303,6 +342,7 @@ mod tests {
         fill(7, 0, &mut content);
         let mut requests = Requests::new(7);
         requests.ask(asked(r#"{"get": 1000, "tell_every_s": 0.1}"#).unwrap(), begun);
+        requests.connected = Some(begun);
         requests.open(1);
         for (ms, part) in [(50, 0..100), (149, 100..200), (150, 200..300), (260, 300..400)] {
             requests.take(at(ms), 1, &content[part]).unwrap();
@@ -319,9 +359,11 @@ mod tests {
             (up, 0, at(300)),
         ];
         assert_eq!(news, right);
-        assert_eq!(requests.due_since(true), Some(at(300)));
+        requests.is_blocked = true;
+        assert_eq!(requests.due_since(), Some(at(300)));
         assert_eq!(requests.take_given_up(), [1]);
-        assert!(requests.due_since(false).is_none() && !requests.is_open(1));
+        requests.is_blocked = false;
+        assert!(requests.due_since().is_none() && !requests.is_open(1));
         requests.take(at(310), 1, b"what comes later").unwrap();
     }
 
@@ -358,7 +400,7 @@ mod tests {
         assert!(right.news.len() == 1 && right.news[0].0 == News::Whole && !right.is_open(1));
         let mut wrong = content.clone();
         wrong[9_000] ^= 1;
-        assert!(begun().take(now, 1, &wrong).unwrap_err().contains("is wrong"));
+        assert!(begun().take(now, 1, &wrong).unwrap_err().contains("byte 9000 is not that"));
         content.push(0);
         assert!(begun().take(now, 1, &content).unwrap_err().contains("more than"));
         assert!(begun().end(now, 1).unwrap_err().contains("0 of 10000 bytes"));

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use host::content::Hash;
+use host::transfer::{self, Body, Outgoing};
 
-use crate::outgoing::Outgoing;
-use crate::stack::{Event, Stack, StreamId};
+use crate::sending::Sending;
+use crate::stack::{Event, StreamId, Streams};
 
 // Stream error codes of our hq-interop, which defines none.
 const BAD_REQUEST: u32 = 1;
@@ -14,25 +14,24 @@ const NOT_RECEIVED: u32 = 2;
 /// The longest request line that is read, in bytes.
 const LONGEST_LINE: usize = 64;
 
-/// The largest transfer, in bytes.
-const LARGEST: u64 = 1 << 40;
-
 pub struct Answers {
     content_seed: u64,
-    /// Of each stream that was opened. One that has ended stays, so that it is not taken for a new one.
+    /// The stream of the first content that was asked for.
+    download: Option<StreamId>,
+    /// Of each stream that was opened. One that is over stays, so that it is not taken for a new one.
     exchanges: BTreeMap<StreamId, Exchange>,
 }
 
 enum Exchange {
     /// The request line is still being read.
     Line(Vec<u8>),
-    /// A body of this size is being received.
-    Body(u64, Hash),
+    Body(Body),
     /// The request was read up to its end or not, and is answered.
     Answer {
-        outgoing: Outgoing,
+        sending: Sending,
         is_read: bool,
     },
+    /// It was refused, or nobody wants the answer any more.
     Ended,
 }
 
@@ -41,21 +40,40 @@ type Refusal = (u32, String);
 
 impl Answers {
     pub fn new(content_seed: u64) -> Self {
-        Self { content_seed, exchanges: BTreeMap::new() }
+        Self { content_seed, download: None, exchanges: BTreeMap::new() }
+    }
+
+    /// The stream of the first content that was asked for, and whether it has been given all of it.
+    pub fn download(&self) -> Option<(StreamId, bool)> {
+        let stream = self.download?;
+        let is_given = match self.exchanges.get(&stream) {
+            Some(Exchange::Answer { sending, .. }) => sending.is_given(),
+            _ => true,
+        };
+        Some((stream, is_given))
     }
 
     /// Goes on with what an event is about. Tells why a request is refused, in one line, if it is.
-    pub fn on_event(&mut self, stack: &mut impl Stack, event: Event) -> Option<String> {
+    pub fn on_event(&mut self, streams: &mut impl Streams, event: Event) -> Option<String> {
         match event {
-            Event::Connected { .. } => None,
+            Event::Connected { .. } | Event::Available { .. } => None,
             Event::Lost { connection, .. } => {
                 self.exchanges.retain(|stream, _| stream.connection != connection);
                 None
             }
+            Event::Stopped { stream, .. } => {
+                self.exchanges.insert(stream, Exchange::Ended);
+                None
+            }
             Event::Stream(stream) => {
                 let exchange = self.exchanges.entry(stream).or_insert_with(|| Exchange::Line(Vec::new()));
-                let (code, what) = exchange.proceed(stack, stream, self.content_seed).err()?;
-                stack.refuse(stream, code);
+                let proceeded = exchange.proceed(streams, stream, self.content_seed);
+                if matches!(exchange, Exchange::Answer { sending, .. } if sending.is_content()) {
+                    self.download.get_or_insert(stream);
+                }
+                let (code, what) = proceeded.err()?;
+                streams.stop(stream, code);
+                streams.reset(stream, code);
                 *exchange = Exchange::Ended;
                 Some(format!("request of stream {}: {what}", stream.stream))
             }
@@ -65,11 +83,11 @@ impl Answers {
 
 impl Exchange {
     /// Goes on as far as possible.
-    fn proceed(&mut self, stack: &mut impl Stack, stream: StreamId, seed: u64) -> Result<(), Refusal> {
+    fn proceed(&mut self, streams: &mut impl Streams, stream: StreamId, seed: u64) -> Result<(), Refusal> {
         if !matches!(self, Self::Answer { is_read: true, .. } | Self::Ended) {
             let mut bad = None;
-            let is_end = stack
-                .read(stream, &mut |bytes| {
+            let is_end = streams
+                .read(stream, |bytes| {
                     self.take(bytes, seed).map_err(|(code, what)| {
                         bad = Some(code);
                         what
@@ -80,11 +98,8 @@ impl Exchange {
                 self.end()?;
             }
         }
-        if let Self::Answer { outgoing, is_read } = self {
-            let is_sent = outgoing.proceed(stack, stream).map_err(|what| (NOT_RECEIVED, what))?;
-            if is_sent && *is_read {
-                *self = Self::Ended;
-            }
+        if let Self::Answer { sending, .. } = self {
+            sending.proceed(streams, stream).map_err(|what| (NOT_RECEIVED, what))?;
         }
         Ok(())
     }
@@ -106,13 +121,7 @@ impl Exchange {
                     false => self.take(&rest, seed),
                 }
             }
-            Self::Body(size, hash) => {
-                hash.update(bytes);
-                match hash.size > *size {
-                    true => Err((NOT_RECEIVED, format!("the body has more than the {size} bytes announced"))),
-                    false => Ok(()),
-                }
-            }
+            Self::Body(body) => body.take(bytes).map_err(|what| (NOT_RECEIVED, what)),
             Self::Answer { .. } | Self::Ended => Err((BAD_REQUEST, "more than a request line".into())),
         }
     }
@@ -120,12 +129,11 @@ impl Exchange {
     fn requested(line: &[u8], seed: u64) -> Result<Self, Refusal> {
         let text = String::from_utf8_lossy(line);
         let text = text.trim_end();
-        let size = |path: &str| path.parse().ok().filter(|size| *size <= LARGEST);
-        if let Some(size) = text.strip_prefix("GET /").and_then(size) {
-            return Ok(Self::Answer { outgoing: Outgoing::new(Vec::new(), seed, size), is_read: false });
+        if let Some(size) = text.strip_prefix("GET ").and_then(transfer::size) {
+            return Ok(Self::Answer { sending: Sending::new(Outgoing::content(seed, size)), is_read: false });
         }
-        match text.strip_prefix("PUT /").and_then(size) {
-            Some(size) => Ok(Self::Body(size, Hash::default())),
+        match text.strip_prefix("PUT ").and_then(transfer::size) {
+            Some(size) => Ok(Self::Body(Body::new(size))),
             None => Err((BAD_REQUEST, format!("{text:?} is neither GET nor PUT with / and a number of bytes"))),
         }
     }
@@ -134,12 +142,9 @@ impl Exchange {
     fn end(&mut self) -> Result<(), Refusal> {
         match self {
             Self::Line(_) => Err((BAD_REQUEST, "no request line".into())),
-            Self::Body(size, hash) if hash.size < *size => {
-                Err((NOT_RECEIVED, format!("the body has {} bytes, announced were {size}", hash.size)))
-            }
-            Self::Body(_, hash) => {
-                let answer = std::mem::take(hash).hex().into_bytes();
-                *self = Self::Answer { outgoing: Outgoing::new(answer, 0, 0), is_read: true };
+            Self::Body(body) => {
+                let answer = body.answer().map_err(|what| (NOT_RECEIVED, what))?;
+                *self = Self::Answer { sending: Sending::new(answer), is_read: true };
                 Ok(())
             }
             Self::Answer { is_read, .. } => {

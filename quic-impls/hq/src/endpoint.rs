@@ -37,14 +37,14 @@ impl ClientTask {
     fn take_outcome(&mut self) -> Option<(Instant, Result<(), String>)> {
         match self {
             Self::Transfer(request) => request.outcome.take(),
-            Self::Requests(requests) => requests.take_outcome(),
+            Self::Requests(requests) => requests.list.outcome(),
         }
     }
 
     fn connected(&self) -> Option<Instant> {
         match self {
             Self::Transfer(request) => request.connected,
-            Self::Requests(requests) => requests.connected,
+            Self::Requests(requests) => requests.list.connected,
         }
     }
 }
@@ -86,7 +86,7 @@ impl<S: Stack> implementation::Endpoint for Endpoint<S> {
     fn turn(&mut self, host: &mut impl Host) -> Result<Turn, String> {
         if let Work::Client { task: ClientTask::Requests(requests), .. } = &mut self.work {
             requests.list.read(host)?;
-            requests.ask(&mut self.side.stack)?;
+            requests.on_timeout(host.now(), &mut self.side.stack);
         }
         self.side.receive(&mut self.work, host)?;
         if let Work::Client { task: ClientTask::Requests(requests), .. } = &mut self.work {

@@ -2,20 +2,18 @@
 //!
 //! | module | its one job |
 //! |---|---|
-//! | [`stack`] | what a QUIC stack has to offer |
-//! | [`outgoing`] | what a stream has to send |
+//! | [`stack`] | what a QUIC stack, or one connection of it, has to offer |
+//! | [`sending`] | what a stream sends, up to its end |
 //! | [`request`] | a client's request, and its answer |
 //! | [`requests`] | those of a client that is told in the course of a trial what to ask for |
 //! | [`answers`] | a server's answers |
 //! | [`endpoint`] | client and server, from their start to their report |
-//! | [`records`] | where qlog and TLS secrets go |
 
 pub mod answers;
 pub mod endpoint;
-pub mod outgoing;
-pub mod records;
 pub mod request;
 pub mod requests;
+pub mod sending;
 pub mod stack;
 
 pub const ALPN: &[u8] = b"hq-interop";

@@ -5,13 +5,14 @@ use std::time::Instant;
 
 use host::answer::Answer;
 use host::contract::{Direction, Transfer};
+use host::transfer::Outgoing;
 
-use crate::outgoing::Outgoing;
-use crate::stack::{Event, Stack, StreamId};
+use crate::sending::Sending;
+use crate::stack::{Event, StreamId, Streams};
 
 pub struct Request {
     transfer: Transfer,
-    outgoing: Outgoing,
+    sending: Sending,
     stream: Option<StreamId>,
     answer: Answer,
     /// When the handshake was complete.
@@ -26,10 +27,10 @@ impl Request {
             Direction::Download => ("GET", 0),
             Direction::Upload => ("PUT", transfer.size),
         };
-        let line = format!("{method} /{}\r\n", transfer.size).into_bytes();
+        let line = format!("{method} /{}\r\n", transfer.size);
         Self {
             transfer,
-            outgoing: Outgoing::new(line, content_seed, body),
+            sending: Sending::new(Outgoing::content(content_seed, body).behind(line.as_bytes())),
             stream: None,
             answer: Answer::new(transfer, content_seed),
             connected: None,
@@ -37,11 +38,17 @@ impl Request {
         }
     }
 
-    pub fn on_event(&mut self, now: Instant, stack: &mut impl Stack, event: Event) {
+    /// The stream of an upload's content, and whether it has been given all of it.
+    pub fn upload(&self) -> Option<(StreamId, bool)> {
+        let stream = self.stream.filter(|_| self.transfer.direction == Direction::Upload)?;
+        Some((stream, self.sending.is_given()))
+    }
+
+    pub fn on_event(&mut self, now: Instant, streams: &mut impl Streams, event: Event) {
         if self.outcome.is_some() {
             return;
         }
-        match self.proceed(now, stack, event) {
+        match self.proceed(now, streams, event) {
             Ok(false) => {}
             Ok(true) => self.outcome = Some((now, Ok(()))),
             Err(what) => self.outcome = Some((now, Err(format!("{}: {what}", self.transfer)))),
@@ -49,13 +56,13 @@ impl Request {
     }
 
     /// True when the transfer has ended.
-    fn proceed(&mut self, now: Instant, stack: &mut impl Stack, event: Event) -> Result<bool, String> {
+    fn proceed(&mut self, now: Instant, streams: &mut impl Streams, event: Event) -> Result<bool, String> {
         match (event, self.stream) {
             (Event::Connected { connection }, _) => {
                 self.connected = Some(now);
-                let stream = stack.open(connection)?;
+                let stream = streams.open(connection)?.ok_or("the server allows no stream")?;
                 self.stream = Some(stream);
-                self.outgoing.proceed(stack, stream)?;
+                self.sending.proceed(streams, stream)?;
                 Ok(false)
             }
             (Event::Lost { reason, .. }, None) => Err(format!("handshake: {reason}")),
@@ -63,15 +70,18 @@ impl Request {
                 Err(format!("connection lost after {} bytes: {reason}", self.answer.size()))
             }
             (Event::Stream(event), Some(stream)) if event == stream => {
-                let is_end = stack.read(stream, &mut |bytes| self.answer.take(bytes))?;
+                let is_end = streams.read(stream, |bytes| self.answer.take(bytes))?;
                 if is_end {
                     self.answer.verify()?;
                 } else {
-                    self.outgoing.proceed(stack, stream)?;
+                    self.sending.proceed(streams, stream)?;
                 }
                 Ok(is_end)
             }
-            (Event::Stream(_), _) => Ok(false),
+            (Event::Stopped { stream: stopped, code }, Some(stream)) if stopped == stream => {
+                Err(format!("the server stopped the request with code {code}"))
+            }
+            _ => Ok(false),
         }
     }
 }

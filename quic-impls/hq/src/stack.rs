@@ -19,12 +19,36 @@ pub enum Event {
     Connected { connection: usize },
     /// A connection is no more, and why, in one line.
     Lost { connection: usize, reason: String },
+    /// The peer allows further streams.
+    Available { connection: usize },
     /// A stream that the peer has opened is new, or one can be read or written again.
     Stream(StreamId),
+    /// The peer wants no more of what a stream sends, with its error code; the stream has been reset.
+    Stopped { stream: StreamId, code: u64 },
+}
+
+/// The streams of connections. Errors are one line.
+pub trait Streams {
+    /// Opens a bidirectional stream, unless the peer allows none for now.
+    fn open(&mut self, connection: usize) -> Result<Option<StreamId>, String>;
+
+    /// Reads what has arrived; true at the end of the stream.
+    fn read(&mut self, stream: StreamId, take: impl FnMut(&[u8]) -> Result<(), String>) -> Result<bool, String>;
+
+    /// Tells how many of the bytes the stream takes now.
+    fn write(&mut self, stream: StreamId, bytes: &[u8]) -> Result<usize, String>;
+
+    fn finish(&mut self, stream: StreamId) -> Result<(), String>;
+
+    /// Asks the peer to send no more in a stream, with an error code. It may have sent all.
+    fn stop(&mut self, stream: StreamId, code: u32);
+
+    /// Sends no more in a stream, with an error code. All of it may have been acknowledged.
+    fn reset(&mut self, stream: StreamId, code: u32);
 }
 
 /// A QUIC endpoint with its connections: datagrams and time in, datagrams and events out. Errors are one line.
-pub trait Stack {
+pub trait Stack: Streams {
     fn receive(&mut self, at: Instant, from: SocketAddr, datagram: &[u8]);
 
     /// When [`Self::on_timeout`] has to be called.
@@ -36,20 +60,6 @@ pub trait Stack {
     fn transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Result<Option<SocketAddr>, String>;
 
     fn next_event(&mut self) -> Option<Event>;
-
-    /// Opens a bidirectional stream.
-    fn open(&mut self, connection: usize) -> Result<StreamId, String>;
-
-    /// Reads what has arrived; true at the end of the stream.
-    fn read(&mut self, stream: StreamId, take: &mut dyn FnMut(&[u8]) -> Result<(), String>) -> Result<bool, String>;
-
-    /// Tells how many of the bytes the stream takes now.
-    fn write(&mut self, stream: StreamId, bytes: &[u8]) -> Result<usize, String>;
-
-    fn finish(&mut self, stream: StreamId) -> Result<(), String>;
-
-    /// Resets a stream and stops its peer, with an error code.
-    fn refuse(&mut self, stream: StreamId, code: u32);
 
     /// Closes all connections; what that has to tell the peers is left to [`Self::transmit`].
     fn close(&mut self, now: Instant, reason: &'static str);

@@ -7,10 +7,9 @@ use std::time::Instant;
 use host::contract::{Event, Metrics, Role, Workload};
 use host::implementation::{self, Host, Received, Turn};
 use host::messages::{self, Delivery, Recorded};
-use host::requests::{self, Requests};
-use noq_proto::{ClientConfig, Connection, EndpointConfig, ServerConfig, StreamId, VarInt};
+use noq_proto::{ClientConfig, Connection, EndpointConfig, ServerConfig, VarInt};
 
-use crate::hq::{self, Answers, Request};
+use crate::hq_interop::{Answers, Request, Requests};
 use crate::messages::Exchange;
 use crate::options::Http;
 use crate::paths::PathCounters;
@@ -102,7 +101,7 @@ enum Work {
     Answers(Answers),
     Http3Request(Box<h3::Request>),
     Http3Answers(Box<h3::Answers>),
-    Requests(hq::Requests),
+    Requests(Requests),
     Http3Requests(Box<h3::Requests>),
     Exchange(Exchange),
 }
@@ -115,7 +114,7 @@ impl Work {
             (Workload::Transfer(transfer), Http::H3) => {
                 Self::Http3Request(Box::new(h3::Request::new(*transfer, seed, &assignment.server_name)))
             }
-            (Workload::Requests, Http::Hq) => Self::Requests(hq::Requests::new(seed)),
+            (Workload::Requests, Http::Hq) => Self::Requests(Requests(hq::requests::Requests::new(seed))),
             (Workload::Requests, Http::H3) => {
                 Self::Http3Requests(Box::new(h3::Requests::new(seed, &assignment.server_name)))
             }
@@ -148,10 +147,10 @@ impl Work {
 
     fn connected(&self) -> Option<Instant> {
         match self {
-            Self::Request(request) => request.connected,
+            Self::Request(Request(request)) => request.connected,
             Self::Http3Request(request) => request.connected,
-            Self::Requests(requests) => requests.connected,
-            Self::Http3Requests(requests) => requests.connected,
+            Self::Requests(Requests(requests)) => requests.list.connected,
+            Self::Http3Requests(requests) => requests.list.connected,
             Self::Answers(_) | Self::Http3Answers(_) => None,
             Self::Exchange(exchange) => exchange.connected,
         }
@@ -160,10 +159,10 @@ impl Work {
     /// How and when it has ended, if it has.
     fn take_outcome(&mut self) -> Option<(Instant, Result<(), String>)> {
         match self {
-            Self::Request(request) => request.outcome.take(),
+            Self::Request(Request(request)) => request.outcome.take(),
             Self::Http3Request(request) => request.outcome.take(),
-            Self::Requests(hq::Requests { list, failure, connected, .. }) => over(list, failure, *connected),
-            Self::Http3Requests(requests) => over(&requests.list, &mut requests.failure, requests.connected),
+            Self::Requests(Requests(requests)) => requests.list.outcome(),
+            Self::Http3Requests(requests) => requests.list.outcome(),
             Self::Answers(_) | Self::Http3Answers(_) => None,
             Self::Exchange(exchange) => exchange.outcome.take(),
         }
@@ -178,12 +177,21 @@ impl Work {
         }
     }
 
-    /// What it is asked for in the course of the trial.
-    fn requests(&mut self) -> Option<&mut Requests<StreamId>> {
+    /// Reads what it is asked for in the course of the trial.
+    fn read(&mut self, host: &mut impl Host) -> Result<(), String> {
         match self {
-            Self::Requests(requests) => Some(&mut requests.list),
-            Self::Http3Requests(requests) => Some(&mut requests.list),
-            _ => None,
+            Self::Requests(Requests(requests)) => requests.list.read(host),
+            Self::Http3Requests(requests) => requests.list.read(host),
+            _ => Ok(()),
+        }
+    }
+
+    /// Says what has become of that.
+    fn say(&mut self, host: &mut impl Host) -> Result<(), String> {
+        match self {
+            Self::Requests(Requests(requests)) => requests.list.say(host),
+            Self::Http3Requests(requests) => requests.list.say(host),
+            _ => Ok(()),
         }
     }
 
@@ -193,20 +201,6 @@ impl Work {
             _ => None,
         }
     }
-}
-
-/// How and when requests have ended, if they have.
-fn over(
-    list: &Requests<StreamId>,
-    failure: &mut Option<(Instant, String)>,
-    connected: Option<Instant>,
-) -> Option<(Instant, Result<(), String>)> {
-    if let Some((at, what)) = failure.take() {
-        return Some((at, Err(format!("{}: {what}", requests::NAME))));
-    }
-    let ended = list.ended?;
-    let never = || format!("{}: the input ended before the handshake", requests::NAME);
-    Some((ended, connected.map(drop).ok_or_else(never)))
 }
 
 impl Application for Work {
@@ -254,14 +248,10 @@ impl Client {
     }
 
     fn turn(&mut self, host: &mut impl Host) -> Result<Turn, String> {
-        for list in self.side.stack.applications().filter_map(Work::requests) {
-            list.read(host)?;
-        }
+        self.side.stack.applications().try_for_each(|work| work.read(host))?;
         self.side.receive(host, |_| unreachable!("a client accepts no connection"))?;
         self.side.transmit(host)?;
-        for list in self.side.stack.applications().filter_map(Work::requests) {
-            list.say(host)?;
-        }
+        self.side.stack.applications().try_for_each(|work| work.say(host))?;
         let deadline = self.start + self.side.assignment.deadline;
         match self.outcome(host.now(), deadline) {
             None => {

@@ -10,12 +10,12 @@ use h3wire::{FieldRef, H3Code, HeadersKind, Role};
 use host::answer::Answer;
 use host::contract::{Direction, Transfer};
 use host::requests;
+use host::transfer::{self, Body, Outgoing};
 use noq_proto::{Connection, Dir, Event, StreamEvent, StreamId, VarInt};
 
-use crate::hq;
+use crate::hq_interop::progress;
 use crate::sent::Progress;
 use crate::stack::Application;
-use crate::transfer::{self, Body, Outgoing};
 use streams::{Head, News, Streams};
 
 pub const ALPN: &[u8] = b"h3";
@@ -133,7 +133,7 @@ impl Application for Request {
 
     fn content(&self, connection: &mut Connection) -> Progress {
         match (self.transfer.direction, self.stream) {
-            (Direction::Upload, Some(id)) => hq::progress(connection, id, self.streams.is_given(id)),
+            (Direction::Upload, Some(id)) => progress(connection, id, self.streams.is_given(id)),
             _ => Progress::Nothing,
         }
     }
@@ -144,12 +144,6 @@ pub struct Requests {
     pub list: requests::Requests<StreamId>,
     authority: String,
     streams: Streams,
-    /// Whether the server allows no further stream for now.
-    is_blocked: bool,
-    /// When the handshake was complete.
-    pub connected: Option<Instant>,
-    /// Why it has ended, if it has.
-    pub failure: Option<(Instant, String)>,
 }
 
 impl Requests {
@@ -158,9 +152,6 @@ impl Requests {
             list: requests::Requests::new(content_seed),
             authority: authority.into(),
             streams: Streams::new(Role::Client),
-            is_blocked: false,
-            connected: None,
-            failure: None,
         }
     }
 
@@ -169,9 +160,9 @@ impl Requests {
         for id in self.list.take_given_up() {
             self.streams.cancel(id);
         }
-        while self.connected.is_some() && self.list.waiting_since().is_some() {
+        while self.list.is_waiting() {
             let Some(id) = connection.streams().open(Dir::Bi) else {
-                self.is_blocked = true;
+                self.list.is_blocked = true;
                 break;
             };
             let path = format!("/{}", self.list.open(id).expect("one waits"));
@@ -182,13 +173,12 @@ impl Requests {
 
     fn proceed(&mut self, now: Instant, connection: &mut Connection, event: &Event) -> Result<(), String> {
         match event {
-            Event::ConnectionLost { reason } if self.connected.is_none() => return Err(format!("handshake: {reason}")),
-            Event::ConnectionLost { reason } => return Err(format!("connection lost: {reason}")),
+            Event::ConnectionLost { reason } => return Err(self.list.lost(reason)),
             Event::Connected => {
                 self.streams.transmit(now, connection)?; // SETTINGS come first
-                self.connected = Some(now);
+                self.list.connected = Some(now);
             }
-            Event::Stream(StreamEvent::Available { dir: Dir::Bi }) => self.is_blocked = false,
+            Event::Stream(StreamEvent::Available { dir: Dir::Bi }) => self.list.is_blocked = false,
             _ => {}
         }
         for news in self.streams.receive(connection, event) {
@@ -214,28 +204,21 @@ impl Requests {
             _ => Ok(()), // interim answers and trailers mean nothing here
         }
     }
-
-    fn note(&mut self, now: Instant, result: Result<(), String>) {
-        if let Err(what) = result {
-            self.failure.get_or_insert((now, what));
-        }
-    }
 }
 
 impl Application for Requests {
     fn on_event(&mut self, now: Instant, connection: &mut Connection, event: Event) {
         let result = self.proceed(now, connection, &event);
-        self.note(now, result);
+        self.list.note(now, result);
     }
 
     fn timeout(&self) -> Option<Instant> {
-        let is_ready = self.connected.is_some() && self.failure.is_none();
-        self.list.due_since(self.is_blocked).filter(|_| is_ready)
+        self.list.due_since()
     }
 
     fn on_timeout(&mut self, now: Instant, connection: &mut Connection) {
         let result = self.ask(now, connection);
-        self.note(now, result);
+        self.list.note(now, result);
     }
 }
 
@@ -332,7 +315,7 @@ impl Application for Answers {
 
     fn content(&self, connection: &mut Connection) -> Progress {
         match self.download {
-            Some(id) => hq::progress(connection, id, self.streams.is_given(id)),
+            Some(id) => progress(connection, id, self.streams.is_given(id)),
             None => Progress::Nothing,
         }
     }

@@ -3,8 +3,7 @@
 //! | module | its one job |
 //! |---|---|
 //! | [`options`] | the options of impl.toml |
-//! | [`transfer`] | what a transfer sends, and whether what comes is right |
-//! | [`hq`] | hq-interop: requests and answers, without a socket or a clock |
+//! | [`hq_interop`] | hq-interop, as the crate `hq` has it, over one connection |
 //! | [`h3`] | the same over HTTP/3 |
 //! | [`messages`] | the workload `messages`: its protocol, sender and receiver |
 //! | [`stack`] | noq-proto's endpoint with its connections: datagrams and time in, datagrams out |
@@ -23,7 +22,7 @@
 pub mod endpoint;
 pub mod ends;
 pub mod h3;
-pub mod hq;
+pub mod hq_interop;
 pub mod messages;
 pub mod olia;
 pub mod options;
@@ -35,7 +34,6 @@ pub mod series;
 pub mod settings;
 pub mod stack;
 pub mod surroundings;
-pub mod transfer;
 pub mod unlimited;
 
 use std::path::Path;
@@ -44,13 +42,16 @@ use host::coding::Redundancy;
 use host::contract::{self, Refused, Values, Workload};
 use host::implementation::{Host, Implementation};
 use host::messages::Delivery;
+use host::records::Records;
+use host::surroundings::Seed;
+use host::tls;
 
 use endpoint::{Endpoint, Prepared};
 use ends::MessageEnds;
 use options::{Http, Options};
 use scheduler::Scheduling;
 use series::{Congestion, Repair, Values as _};
-use surroundings::{Seed, Surroundings};
+use surroundings::Surroundings;
 
 /// The implementation, as impl.toml declares it.
 #[derive(Debug)]
@@ -113,19 +114,16 @@ impl Implementation for NoqFec {
     }
 
     fn surroundings() -> Result<Surroundings, String> {
-        Surroundings::of_process()
+        Ok(Surroundings::of_process(Records::of_process()?))
     }
 
     fn virtual_surroundings(seed: u64, name: &str, logs: Option<&Path>) -> Result<Surroundings, String> {
-        let surroundings = Surroundings::virtual_time(Seed::of(seed, name));
-        match logs {
-            Some(folder) => surroundings.recording(folder),
-            None => Ok(surroundings),
-        }
+        let records = logs.map_or_else(|| Ok(Records::default()), Records::in_folder)?;
+        Ok(Surroundings::virtual_time(Seed::of(seed, name), records))
     }
 
     fn check_repeatable(server: &Assignment) -> Result<(), String> {
-        settings::check_same_length(server)
+        tls::check_same_length(server)
     }
 
     fn prepare(assignment: Assignment, surroundings: &Surroundings) -> Result<Prepared, String> {

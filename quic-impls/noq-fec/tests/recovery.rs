@@ -9,7 +9,7 @@ use fec::Code;
 use host::coding::Redundancy;
 use host::content;
 use host::contract::{Direction, Role, Transfer};
-use noq_fec::hq::{Answers, Request};
+use noq_fec::hq_interop::{Answers, Request};
 use noq_fec::options::CongestionControl;
 use noq_fec::schemes::Schemes;
 use noq_fec::stack::Application;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use fec::Code;
 use host::contract::{Direction, Role};
-use noq_fec::hq::{Answers, Request};
+use noq_fec::hq_interop::{Answers, Request};
 use noq_fec::schemes::Schemes;
 use noq_proto::VarInt;
 use noq_proto::fec::{Announcement, Decoder, Encoder, Factory, Malformed, Opportunity, Recovered};

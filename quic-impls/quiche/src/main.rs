@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use host::contract::{self, Values};
 use host::implementation::{Host, Implementation};
-use hq::records::Records;
+use host::records::Records;
 
 use options::Options;
 use stack::QuicheStack;

@@ -7,8 +7,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use host::contract::{Metrics, Role};
-use hq::records::Records;
-use hq::stack::{Event, Stack, StreamId};
+use host::records::Records;
+use hq::stack::{Event, Stack, StreamId, Streams};
 use quiche::{Config, Connection, ConnectionId, Error, Header, RecvInfo, Shutdown};
 
 use crate::Assignment;
@@ -80,7 +80,7 @@ impl QuicheStack {
     }
 
     fn begin(&mut self, id: &ConnectionId<'static>, mut connection: Connection) -> Result<usize, String> {
-        if let Some(file) = self.records.secrets()? {
+        if let Some(file) = self.records.secrets() {
             connection.set_keylog(Box::new(file));
         }
         let number = self.connections.len();
@@ -184,6 +184,56 @@ impl Running {
     }
 }
 
+impl Streams for QuicheStack {
+    fn open(&mut self, connection: usize) -> Result<Option<StreamId>, String> {
+        match self.connection(connection).peer_streams_left_bidi() {
+            0 => Ok(None),
+            _ => {
+                let running = &mut self.connections[connection];
+                running.opened += 1;
+                Ok(Some(StreamId { connection, stream: NEXT_STREAM * (running.opened - 1) }))
+            }
+        }
+    }
+
+    fn read(&mut self, stream: StreamId, mut take: impl FnMut(&[u8]) -> Result<(), String>) -> Result<bool, String> {
+        let connection = &mut self.connections[stream.connection].connection;
+        loop {
+            match connection.stream_recv(stream.stream, &mut self.step) {
+                Ok((size, is_end)) => {
+                    take(&self.step[..size])?;
+                    if is_end {
+                        return Ok(true);
+                    }
+                }
+                // Nothing is there, or it was read to its end before.
+                Err(Error::Done | Error::InvalidStreamState(_)) => return Ok(false),
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+    }
+
+    fn write(&mut self, stream: StreamId, bytes: &[u8]) -> Result<usize, String> {
+        match self.connection(stream.connection).stream_send(stream.stream, bytes, false) {
+            Err(Error::Done) => Ok(0),
+            written => written.map_err(|error| error.to_string()),
+        }
+    }
+
+    fn finish(&mut self, stream: StreamId) -> Result<(), String> {
+        let finished = self.connection(stream.connection).stream_send(stream.stream, &[], true);
+        finished.map(drop).map_err(|error| error.to_string())
+    }
+
+    fn stop(&mut self, stream: StreamId, code: u32) {
+        let _ = self.connection(stream.connection).stream_shutdown(stream.stream, Shutdown::Read, code.into());
+    }
+
+    fn reset(&mut self, stream: StreamId, code: u32) {
+        let _ = self.connection(stream.connection).stream_shutdown(stream.stream, Shutdown::Write, code.into());
+    }
+}
+
 impl Stack for QuicheStack {
     fn receive(&mut self, _at: Instant, from: SocketAddr, datagram: &[u8]) {
         let mut copy = std::mem::take(&mut self.datagram);
@@ -234,54 +284,6 @@ impl Stack for QuicheStack {
 
     fn next_event(&mut self) -> Option<Event> {
         self.events.pop_front()
-    }
-
-    fn open(&mut self, connection: usize) -> Result<StreamId, String> {
-        match self.connection(connection).peer_streams_left_bidi() {
-            0 => Err("the server allows no stream".into()),
-            _ => {
-                let running = &mut self.connections[connection];
-                running.opened += 1;
-                Ok(StreamId { connection, stream: NEXT_STREAM * (running.opened - 1) })
-            }
-        }
-    }
-
-    fn read(&mut self, stream: StreamId, take: &mut dyn FnMut(&[u8]) -> Result<(), String>) -> Result<bool, String> {
-        let connection = &mut self.connections[stream.connection].connection;
-        loop {
-            match connection.stream_recv(stream.stream, &mut self.step) {
-                Ok((size, is_end)) => {
-                    take(&self.step[..size])?;
-                    if is_end {
-                        return Ok(true);
-                    }
-                }
-                // Nothing is there, or it was read to its end before.
-                Err(Error::Done | Error::InvalidStreamState(_)) => return Ok(false),
-                Err(error) => return Err(error.to_string()),
-            }
-        }
-    }
-
-    fn write(&mut self, stream: StreamId, bytes: &[u8]) -> Result<usize, String> {
-        match self.connection(stream.connection).stream_send(stream.stream, bytes, false) {
-            Err(Error::Done) => Ok(0),
-            written => written.map_err(|error| error.to_string()),
-        }
-    }
-
-    fn finish(&mut self, stream: StreamId) -> Result<(), String> {
-        let finished = self.connection(stream.connection).stream_send(stream.stream, &[], true);
-        finished.map(drop).map_err(|error| error.to_string())
-    }
-
-    fn refuse(&mut self, stream: StreamId, code: u32) {
-        let connection = self.connection(stream.connection);
-        for direction in [Shutdown::Read, Shutdown::Write] {
-            // Either half may have ended before; there is nothing to refuse then.
-            let _ = connection.stream_shutdown(stream.stream, direction, code.into());
-        }
     }
 
     fn close(&mut self, now: Instant, reason: &'static str) {

@@ -10,12 +10,14 @@ use std::process::ExitCode;
 
 use host::contract::{self, Values};
 use host::implementation::{Host, Implementation};
-use hq::records::Records;
+use host::records::Records;
+use host::surroundings::Seed;
+use host::tls;
 
 use options::{CongestionControl, Options};
 use settings::Configuration;
 use stack::QuinnStack;
-use surroundings::{Seed, Surroundings};
+use surroundings::Surroundings;
 
 fn main() -> ExitCode {
     host::program::run::<Quinn>()
@@ -50,7 +52,7 @@ impl Implementation for Quinn {
     }
 
     fn virtual_surroundings(seed: u64, name: &str, logs: Option<&Path>) -> Result<Surroundings, String> {
-        let records = logs.map_or_else(Records::default, Records::in_folder);
+        let records = logs.map_or_else(|| Ok(Records::default()), Records::in_folder)?;
         Ok(Surroundings::virtual_time(Seed::of(seed, name), records))
     }
 
@@ -61,7 +63,7 @@ impl Implementation for Quinn {
                      it has no virtual time"
                     .into())
             }
-            CongestionControl::Cubic | CongestionControl::NewReno => settings::check_same_length(server),
+            CongestionControl::Cubic | CongestionControl::NewReno => tls::check_same_length(server),
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use host::contract::Metrics;
-use hq::stack::{Event, Stack, StreamId};
+use hq::stack::{Event, Stack, StreamId, Streams};
 use quinn_proto::{
     Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, FinishError, ReadError, StreamEvent, Transmit, VarInt,
     WriteError,
@@ -139,7 +139,10 @@ fn translate(number: usize, connection: &mut Connection, event: quinn_proto::Eve
         quinn_proto::Event::Stream(StreamEvent::Stopped { id, error_code }) => {
             // What the stream holds would be sent all the same, without a reset.
             let _ = connection.send_stream(id).reset(error_code); // all of it may have been acknowledged
-            events.push_back(Event::Stream(numbered(number, id)));
+            events.push_back(Event::Stopped { stream: numbered(number, id), code: error_code.into_inner() });
+        }
+        quinn_proto::Event::Stream(StreamEvent::Available { dir: Dir::Bi }) => {
+            events.push_back(Event::Available { connection: number });
         }
         _ => {}
     }
@@ -151,6 +154,56 @@ fn numbered(connection: usize, id: quinn_proto::StreamId) -> StreamId {
 
 fn quinns(stream: StreamId) -> quinn_proto::StreamId {
     VarInt::from_u64(stream.stream).expect("it was one of quinn-proto").into()
+}
+
+impl Streams for QuinnStack {
+    fn open(&mut self, connection: usize) -> Result<Option<StreamId>, String> {
+        let opened = self.connection(connection)?.streams().open(Dir::Bi);
+        Ok(opened.map(|id| numbered(connection, id)))
+    }
+
+    fn read(&mut self, stream: StreamId, mut take: impl FnMut(&[u8]) -> Result<(), String>) -> Result<bool, String> {
+        let mut receiving = self.connection(stream.connection)?.recv_stream(quinns(stream));
+        let Ok(mut chunks) = receiving.read(true) else {
+            return Ok(false); // read to its end before
+        };
+        let ended = loop {
+            match chunks.next(usize::MAX) {
+                Ok(Some(chunk)) => take(&chunk.bytes)?,
+                Ok(None) => break Ok(true),
+                Err(ReadError::Blocked) => break Ok(false),
+                Err(error) => break Err(error.to_string()),
+            }
+        };
+        let _ = chunks.finalize(); // credit is sent with what is sent next: this endpoint always transmits after it reads
+        ended
+    }
+
+    fn write(&mut self, stream: StreamId, bytes: &[u8]) -> Result<usize, String> {
+        match self.connection(stream.connection)?.send_stream(quinns(stream)).write(bytes) {
+            Err(WriteError::Blocked) => Ok(0),
+            written => written.map_err(|error| error.to_string()),
+        }
+    }
+
+    fn finish(&mut self, stream: StreamId) -> Result<(), String> {
+        match self.connection(stream.connection)?.send_stream(quinns(stream)).finish() {
+            Ok(()) | Err(FinishError::ClosedStream) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn stop(&mut self, stream: StreamId, code: u32) {
+        if let Ok(connection) = self.connection(stream.connection) {
+            let _ = connection.recv_stream(quinns(stream)).stop(code.into());
+        }
+    }
+
+    fn reset(&mut self, stream: StreamId, code: u32) {
+        if let Ok(connection) = self.connection(stream.connection) {
+            let _ = connection.send_stream(quinns(stream)).reset(code.into());
+        }
+    }
 }
 
 impl Stack for QuinnStack {
@@ -210,50 +263,6 @@ impl Stack for QuinnStack {
 
     fn next_event(&mut self) -> Option<Event> {
         self.events.pop_front()
-    }
-
-    fn open(&mut self, connection: usize) -> Result<StreamId, String> {
-        let opened = self.connection(connection)?.streams().open(Dir::Bi);
-        opened.map(|id| numbered(connection, id)).ok_or_else(|| "the server allows no stream".into())
-    }
-
-    fn read(&mut self, stream: StreamId, take: &mut dyn FnMut(&[u8]) -> Result<(), String>) -> Result<bool, String> {
-        let mut receiving = self.connection(stream.connection)?.recv_stream(quinns(stream));
-        let Ok(mut chunks) = receiving.read(true) else {
-            return Ok(false); // read to its end before
-        };
-        let ended = loop {
-            match chunks.next(usize::MAX) {
-                Ok(Some(chunk)) => take(&chunk.bytes)?,
-                Ok(None) => break Ok(true),
-                Err(ReadError::Blocked) => break Ok(false),
-                Err(error) => break Err(error.to_string()),
-            }
-        };
-        let _ = chunks.finalize(); // credit is sent with what is sent next: this endpoint always transmits after it reads
-        ended
-    }
-
-    fn write(&mut self, stream: StreamId, bytes: &[u8]) -> Result<usize, String> {
-        match self.connection(stream.connection)?.send_stream(quinns(stream)).write(bytes) {
-            Err(WriteError::Blocked) => Ok(0),
-            written => written.map_err(|error| error.to_string()),
-        }
-    }
-
-    fn finish(&mut self, stream: StreamId) -> Result<(), String> {
-        match self.connection(stream.connection)?.send_stream(quinns(stream)).finish() {
-            Ok(()) | Err(FinishError::ClosedStream) => Ok(()),
-            Err(error) => Err(error.to_string()),
-        }
-    }
-
-    fn refuse(&mut self, stream: StreamId, code: u32) {
-        if let Ok(connection) = self.connection(stream.connection) {
-            // Either half may have ended before; there is nothing to refuse then.
-            let _ = connection.recv_stream(quinns(stream)).stop(code.into());
-            let _ = connection.send_stream(quinns(stream)).reset(code.into());
-        }
     }
 
     fn close(&mut self, now: Instant, reason: &'static str) {

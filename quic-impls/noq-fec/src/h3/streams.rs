@@ -7,9 +7,8 @@ use bytes::{Buf, Bytes};
 use h3wire::{
     AbortSource, Action, Config, Event as CoreEvent, FieldRef, H3Code, HeadersKind, Recv, Role, StreamId as CoreId,
 };
-use noq_proto::{Connection, Dir, Event, ReadError, StreamEvent, StreamId, VarInt};
-
-use crate::transfer::Outgoing;
+use host::transfer::Outgoing;
+use noq_proto::{Connection, Dir, Event, ReadError, StreamEvent, StreamId, VarInt, WriteError};
 
 /// The longest fields that are read, in bytes as they come.
 const LONGEST_FIELDS: usize = 16 << 10;
@@ -277,7 +276,10 @@ impl Streams {
             return false;
         };
         let before = frame.sent();
-        let written = frame.write(&mut connection.send_stream(id));
+        let written = frame.give(|bytes| match connection.send_stream(id).write(bytes) {
+            Err(WriteError::Blocked) => Ok(0),
+            written => written,
+        });
         let step = frame.sent() - before;
         if step > 0 {
             let _ = self.core.data_written(core_id(id), step as usize); // of a stream that is over, nobody minds

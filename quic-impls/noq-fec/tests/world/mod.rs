@@ -20,14 +20,16 @@ use host::coding::{Coding, Flush, Redundancy};
 use host::content;
 use host::contract::{Direction, Role, Transfer, Workload};
 use host::lane::{self, Lane, Losses, Outage, Pattern, Queue, Thresholds};
+use host::records::Records;
+use host::surroundings::Seed;
 use noq_fec::ends::MessageEnds;
-use noq_fec::hq::{Answers, Request};
+use noq_fec::hq_interop::{Answers, Request};
 use noq_fec::options::{CongestionControl, Http, Options};
 use noq_fec::scheduler::Scheduling;
 use noq_fec::schemes::{Complaints, Schemes};
 use noq_fec::settings;
 use noq_fec::stack::{Application, Counters, Stack};
-use noq_fec::surroundings::{Seed, Surroundings};
+use noq_fec::surroundings::Surroundings;
 use noq_fec::{Assignment, NoqFec};
 use noq_proto::fec::RepairPath;
 use noq_proto::{AckPath, ClientConfig, ServerConfig, TransportConfig};
@@ -326,7 +328,7 @@ impl Setting {
     }
 
     pub fn surroundings(&self, role: Role) -> Surroundings {
-        Surroundings::virtual_time(Seed::of(self.seed, &role.to_string()))
+        Surroundings::virtual_time(Seed::of(self.seed, &role.to_string()), Records::default())
     }
 
     pub fn transport(&self, role: Role, schemes: &Option<Schemes>) -> TransportConfig {
@@ -478,7 +480,7 @@ impl World<Request, Answers> {
     /// Until the transfer has ended, or an hour of virtual time is over.
     pub fn run(&mut self) -> Outcome {
         let dct = loop {
-            if let Some((end, outcome)) = self.client.applications().find_map(|request| request.outcome.take()) {
+            if let Some((end, outcome)) = self.client.applications().find_map(|request| request.0.outcome.take()) {
                 break outcome.map(|()| end - self.start);
             }
             if !self.step(Duration::from_secs(3600)) {

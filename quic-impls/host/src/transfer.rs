@@ -1,14 +1,16 @@
-//! What a transfer is over both protocols: what is asked for, what is sent, and whether what comes is right.
+//! What a transfer consists of, over any protocol: how much is asked for, what a stream has to send, and the body of an upload.
 
-use host::content::{self, Hash};
-use noq_proto::{SendStream, WriteError};
+use crate::content::{self, Hash};
 
 /// Bytes that a stream is given at once.
 const STEP: usize = 16 << 10;
 
+/// The largest transfer, in bytes.
+const LARGEST: u64 = 1 << 40;
+
 /// How many bytes a path, "/SIZE", asks for or announces.
 pub fn size(path: &str) -> Option<u64> {
-    path.strip_prefix('/')?.parse().ok().filter(|size| *size <= 1 << 40)
+    path.strip_prefix('/')?.parse().ok().filter(|size| *size <= LARGEST)
 }
 
 /// The body of a client's upload, at the server.
@@ -22,6 +24,7 @@ impl Body {
         Self { announced, hash: Hash::default() }
     }
 
+    /// Takes the bytes that follow those before. An error is one line.
     pub fn take(&mut self, bytes: &[u8]) -> Result<(), String> {
         self.hash.update(bytes);
         match self.hash.size > self.announced {
@@ -78,15 +81,13 @@ impl Outgoing {
         self.sent
     }
 
-    /// Gives the stream as much as it takes; true when that was the rest.
-    pub fn write(&mut self, stream: &mut SendStream<'_>) -> Result<bool, WriteError> {
+    /// Gives a stream as much as it takes; true when that was the rest. `write` tells how many bytes it took.
+    pub fn give<E>(&mut self, mut write: impl FnMut(&[u8]) -> Result<usize, E>) -> Result<bool, E> {
         let mut buffer = [0; STEP];
         while self.sent < self.length() {
-            let step = self.next(&mut buffer);
-            match stream.write(step) {
-                Ok(written) => self.sent += written as u64,
-                Err(WriteError::Blocked) => return Ok(false),
-                Err(error) => return Err(error),
+            match write(self.next(&mut buffer))? {
+                0 => return Ok(false),
+                written => self.sent += written as u64,
             }
         }
         Ok(true)
@@ -101,5 +102,44 @@ impl Outgoing {
         let step = (buffer.len() as u64).min(self.size - offset) as usize;
         content::fill(self.seed, offset, &mut buffer[..step]);
         &buffer[..step]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn however_little_a_stream_takes_it_is_given_all_once() {
+        let mut content = vec![0; 40_000];
+        content::fill(7, 0, &mut content);
+        let mut outgoing = Outgoing::content(7, 40_000).behind(b"first");
+        let (mut given, mut room) = (Vec::new(), 0);
+        for _ in 0.. {
+            let step = |bytes: &[u8]| {
+                let taken = bytes.len().min(room);
+                given.extend_from_slice(&bytes[..taken]);
+                room -= taken;
+                Ok::<_, ()>(taken)
+            };
+            if outgoing.give(step).unwrap() {
+                break;
+            }
+            room = 3;
+        }
+        assert_eq!(given, [b"first", &content[..]].concat());
+        assert_eq!(outgoing.sent(), outgoing.length());
+    }
+
+    #[test]
+    fn a_body_has_the_size_announced() {
+        for (size, problem) in [(9, "the body has 9 bytes"), (11, "the body has more than the 10 bytes announced")] {
+            let mut body = Body::new(10);
+            let taken = body.take(&vec![0; size]).and_then(|()| body.answer().map(drop));
+            assert!(taken.is_err_and(|why| why.starts_with(problem)));
+        }
+        let mut body = Body::new(10);
+        body.take(&[0; 10]).unwrap();
+        assert_eq!(body.answer().unwrap().length(), 64);
     }
 }

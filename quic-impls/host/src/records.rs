@@ -4,11 +4,13 @@ use std::env;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 #[derive(Debug, Clone, Default)]
 pub struct Records {
     qlog_folder: Option<PathBuf>,
-    secrets: Option<PathBuf>,
+    /// Opened at once: later, TLS takes no error.
+    secrets: Option<Arc<File>>,
 }
 
 impl Records {
@@ -18,12 +20,18 @@ impl Records {
         if let Some(folder) = &qlog_folder {
             fs::create_dir_all(folder).map_err(|error| format!("QLOGDIR: {}: {error}", folder.display()))?;
         }
-        Ok(Self { qlog_folder, secrets: variable("SSLKEYLOGFILE") })
+        let secrets = variable("SSLKEYLOGFILE").map(|path| appended_to(&path)).transpose();
+        Ok(Self { qlog_folder, secrets: secrets.map_err(|error| format!("SSLKEYLOGFILE: {error}"))? })
     }
 
-    /// Both in a folder.
-    pub fn in_folder(folder: &Path) -> Self {
-        Self { qlog_folder: Some(folder.to_owned()), secrets: Some(folder.join("keys.log")) }
+    /// Both in a folder. An error is one line.
+    pub fn in_folder(folder: &Path) -> Result<Self, String> {
+        Ok(Self { qlog_folder: Some(folder.to_owned()), secrets: Some(appended_to(&folder.join("keys.log"))?) })
+    }
+
+    /// Whether qlog is asked for.
+    pub fn have_qlog(&self) -> bool {
+        self.qlog_folder.is_some()
     }
 
     /// A new file of qlog, if that is asked for. An error is one line.
@@ -35,14 +43,15 @@ impl Records {
         File::create(&path).map(Some).map_err(|error| format!("qlog: {}: {error}", path.display()))
     }
 
-    /// The file that TLS secrets are appended to, if they are asked for. An error is one line.
-    pub fn secrets(&self) -> Result<Option<File>, String> {
-        let Some(path) = &self.secrets else {
-            return Ok(None);
-        };
-        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
-        file.map(Some).map_err(|error| format!("TLS secrets: {}: {error}", path.display()))
+    /// The file that TLS secrets are appended to, if they are asked for.
+    pub fn secrets(&self) -> Option<Arc<File>> {
+        self.secrets.clone()
     }
+}
+
+fn appended_to(path: &Path) -> Result<Arc<File>, String> {
+    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
+    file.map(Arc::new).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 fn variable(name: &str) -> Option<PathBuf> {

@@ -1,0 +1,121 @@
+//! TLS 1.3 by rustls, alike for all stacks that use it: only with the feature `rustls`. Errors are one line.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::time_provider::TimeProvider;
+use rustls::{ClientConfig, KeyLog, NoKeyLog, RootCertStore, ServerConfig, SignatureAlgorithm};
+
+use crate::contract::Assignment;
+use crate::records::Records;
+use crate::surroundings::Calendar;
+
+/// How a certificate ends that is signed with Ed25519: the algorithm, and the 64 bytes of the signature, which follow.
+const ED25519_SIGNATURE: [u8; 10] = [0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x41, 0x00];
+
+/// A client that trusts its authority alone.
+pub fn client<O>(
+    assignment: &Assignment<O>,
+    alpn: &[u8],
+    calendar: Calendar,
+    records: &Records,
+) -> Result<ClientConfig, String> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates("authority", &assignment.authority)? {
+        roots.add(certificate).map_err(|error| format!("authority: {}: {error}", assignment.authority.display()))?;
+    }
+    let mut tls = ClientConfig::builder_with_details(provider(), Arc::new(calendar))
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .expect("ring has TLS 1.3")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    tls.alpn_protocols = vec![alpn.to_vec()];
+    tls.key_log = key_log(records);
+    Ok(tls)
+}
+
+pub fn server<O>(
+    assignment: &Assignment<O>,
+    alpn: &[u8],
+    calendar: Calendar,
+    records: &Records,
+) -> Result<ServerConfig, String> {
+    let chain = certificates("certificate", &assignment.certificate)?;
+    let key = PrivateKeyDer::from_pem_file(&assignment.private_key)
+        .map_err(|error| format!("private_key: {}: {error}", assignment.private_key.display()))?;
+    let mut tls = ServerConfig::builder_with_details(provider(), Arc::new(calendar))
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .expect("ring has TLS 1.3")
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .map_err(|error| format!("certificate and private_key: {error}"))?;
+    tls.alpn_protocols = vec![alpn.to_vec()];
+    tls.key_log = key_log(records);
+    Ok(tls)
+}
+
+/// Refuses a server whose handshakes differ in length from run to run. A file that can't be read is left to the endpoint.
+pub fn check_same_length<O>(server: &Assignment<O>) -> Result<(), String> {
+    let why = "must be Ed25519: signatures of other keys vary in length";
+    let key = PrivateKeyDer::from_pem_file(&server.private_key).ok();
+    if let Some(key) = key.and_then(|key| provider().key_provider.load_private_key(key).ok())
+        && key.algorithm() != SignatureAlgorithm::ED25519
+    {
+        return Err(format!("private_key: {}: the certificate's key {why}", server.private_key.display()));
+    }
+    for certificate in certificates("certificate", &server.certificate).unwrap_or_default() {
+        let is_ed25519 =
+            certificate.len().checked_sub(64).is_some_and(|end| certificate[..end].ends_with(&ED25519_SIGNATURE));
+        if !is_ed25519 {
+            return Err(format!("certificate: {}: its authority's key {why}", server.certificate.display()));
+        }
+    }
+    Ok(())
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+fn certificates(key: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let bad = |error| format!("{key}: {}: {error}", path.display());
+    let certificates: Vec<_> =
+        CertificateDer::pem_file_iter(path).map_err(bad)?.collect::<Result<_, _>>().map_err(bad)?;
+    match certificates.is_empty() {
+        true => Err(format!("{key}: no certificate in {}", path.display())),
+        false => Ok(certificates),
+    }
+}
+
+impl TimeProvider for Calendar {
+    fn current_time(&self) -> Option<UnixTime> {
+        let now = self.now().duration_since(UNIX_EPOCH).expect("it is later than 1970");
+        Some(UnixTime::since_unix_epoch(now))
+    }
+}
+
+fn key_log(records: &Records) -> Arc<dyn KeyLog> {
+    match records.secrets() {
+        Some(file) => Arc::new(Secrets(file)),
+        None => Arc::new(NoKeyLog),
+    }
+}
+
+#[derive(Debug)]
+struct Secrets(Arc<File>);
+
+impl KeyLog for Secrets {
+    fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let line = format!("{label} {} {}\n", hex(client_random), hex(secret));
+        if let Err(error) = (&*self.0).write_all(line.as_bytes()) {
+            eprintln!("TLS secrets: {error}");
+        }
+    }
+}
