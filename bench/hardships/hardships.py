@@ -20,7 +20,7 @@ from bench.hardships.surroundings import await_no_process, descendants
 from fecbench.checkout import REPOSITORY
 
 AFTER_WRITING_S = 0.02
-SMALLEST_DISK, LARGEST_TEMPORARY = 4096, 256 << 10
+SMALLEST_DISK, LARGEST_ROOM, SMALLER = 4096, 2 << 20, 4
 STOP_S = 1.5
 WRONG_BY_S = STOP_S / 2
 """A trial that stood still, and is ok with a time so much longer, has a wrong number."""
@@ -50,12 +50,19 @@ def kill(case: Case, chance: random.Random) -> list[str]:
 def full_disk(case: Case, chance: random.Random) -> list[str] | None:
     """A disk of its own for one of the three folders, which is too small; then it grows.
 
-    None where it was large enough.
+    One that was large enough is tried again with less room. None where the least is enough.
     """
+    which, room = chance.choice(_written(case)), LARGEST_ROOM
+    while (wrong := _on_disk(case, which, chance.randint(0, room))) is None and room > SMALLEST_DISK:
+        room //= SMALLER
+    return wrong
+
+
+def _on_disk(case: Case, which: str, room: int) -> list[str] | None:
+    """The deed on a disk that has so much room besides what is there; None where that was enough."""
     before = case.prepare()
-    which = chance.choice(_written(case))
     folder = case.place.folders()[which]
-    size = _bytes_of(folder) + chance.randint(0, LARGEST_TEMPORARY if which == "temporary" else 2 << 20)
+    size = _bytes_of(folder) + room
     with _disk(folder, max(SMALLEST_DISK, size)):
         case.deed.furnish(case.place)
         full = case.begin().end()
