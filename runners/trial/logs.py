@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fecbench.runners.sandbox import kernel
 from fecbench.runners.sandbox.view import INODES
+from fecbench.whole_files import naming
 
 SIZE_BYTES = 512 << 20
 DEPTH = 8
@@ -77,7 +78,7 @@ class _Copy:
     def _copy_file(self, source: int, target: Path, size_bytes: int) -> None:
         """As long as it was when it was opened."""
         self._left_bytes -= size_bytes
-        with target.open("xb") as copied:
+        with naming(target), target.open("xb") as copied:
             while size_bytes and (block := os.read(source, min(_BLOCK_BYTES, size_bytes))):
                 copied.write(block)
                 size_bytes -= len(block)

@@ -397,6 +397,18 @@ def test_without_room_for_the_certificates_the_command_fails_in_one_line(
     assert "Traceback" not in ran.stderr
 
 
+def test_without_room_for_what_a_trial_leaves_replay_names_the_file(
+    fecbench: Any, tmp_path: Path, temporary: Path
+) -> None:
+    database = tmp_path / "x.sqlite"
+    fecbench("run", "smoke", "--engine", "virtual", "--db", database, "--filter", "point=0")
+    ran = on_a_small_disk(
+        "80k", temporary, fecbench.path, "replay", "1", "--db", database, "--output", tmp_path / "replayed"
+    )
+    assert ran.returncode == 1
+    assert f"No space left on device: '{temporary}/" in ran.stderr.splitlines()[-1]
+
+
 def test_without_room_for_a_trial_it_is_invalid_and_says_why_and_is_run_anew_by_resume(
     fecbench: Any, design: Path, tmp_path: Path, temporary: Path
 ) -> None:
