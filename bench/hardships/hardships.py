@@ -66,7 +66,7 @@ def _on_disk(case: Case, which: str, room: int) -> list[str] | None:
     with _disk(folder, max(SMALLEST_DISK, size)):
         case.deed.furnish(case.place)
         full = case.begin().end()
-        succeeded = full.status in case.usual_statuses()
+        succeeded = full.status in case.usual_statuses() and not judging.failures(full)
         if succeeded:  # and all is there, or it has kept silent
             wrong = judging.finished(case.deed, case.undisturbed, before, full)
         else:
