@@ -507,3 +507,10 @@ def test_a_threshold_parts_its_neighbours(below: float, above: float) -> None:
     below, above = min(below, above), max(below, above)
     if below < above:
         assert below < module._shortest_between(below, above) <= above
+
+
+def test_the_forest_predicts_what_the_librarys_does_to_the_bit() -> None:
+    random = np.random.default_rng(5)
+    factors = random.normal(size=(300, 4))
+    forest = module._forest(module._Data(factors, random.normal(size=300), np.arange(300)))
+    assert (forest.predict(factors) == super(module._Forest, forest).predict(factors)).all()
