@@ -2,15 +2,17 @@
 
 import ast
 import lzma
+import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import product
 from pathlib import Path
 
 import nbformat
 import pandas as pd
 import pytest
+from jupyter_client.manager import KernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
@@ -95,23 +97,32 @@ def unpack(names: Iterable[str], checkout: Path) -> None:
         (checkout / "out" / f"{name}.sqlite").write_bytes(lzma.decompress(sample.read_bytes()))
 
 
-def run(notebook: nbformat.NotebookNode, folder: Path) -> None:
+@pytest.fixture(scope="session")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelManager]:
+    """One for all notebooks: to load the libraries takes as long as to run a notebook."""
+    started = KernelManager(kernel_name="python3")
+    folder = str(tmp_path_factory.mktemp("ipython"))
+    started.start_kernel(env={**os.environ, "PYTHONPATH": str(REPOSITORY), "IPYTHONDIR": folder})
+    yield started
+    started.shutdown_kernel(now=True)
+
+
+def run(notebook: nbformat.NotebookNode, kernel: KernelManager, folder: Path) -> None:
     """Run all cells in `folder`. Raises CellExecutionError for the first one that fails."""
-    resources = {"metadata": {"path": str(folder)}}
-    NotebookClient(notebook, timeout=LIMIT_S, kernel_name="python3", resources=resources).execute()
+    begin = nbformat.v4.new_code_cell(f"%reset -f\nimport os\nos.chdir({str(folder)!r})\ndel os")
+    for each in (nbformat.v4.new_notebook(cells=[begin]), notebook):
+        NotebookClient(each, km=kernel, timeout=LIMIT_S).execute()
 
 
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in NAMES]
 )
 def test_a_notebook_draws_every_figure_that_its_cells_ask_for(
-    name: str, checkout: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, checkout: Path, kernel: KernelManager
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
-    monkeypatch.setenv("IPYTHONDIR", str(checkout / "ipython"))
     notebook = read(name)
     unpack(RECORDED[name], checkout)
-    run(notebook, checkout / "notebooks")
+    run(notebook, kernel, checkout / "notebooks")
     of_papers = {
         SHOW.get(database.removeprefix(Path(name).stem), "show"): figures_of_papers(
             checkout / "out" / f"{database}.sqlite", campaigns
@@ -146,11 +157,10 @@ def figures_asked_for(source: str, of_papers: dict[str, list[str]]) -> int:
     return drawn + sum(number.endswith(each) for show, each in shown for number in of_papers[show])
 
 
-def test_a_cell_that_fails_fails_the_notebook(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("IPYTHONDIR", str(checkout / "ipython"))
+def test_a_cell_that_fails_fails_the_notebook(checkout: Path, kernel: KernelManager) -> None:
     broken = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 / 0")])
     with pytest.raises(CellExecutionError, match="ZeroDivisionError"):
-        run(broken, checkout)
+        run(broken, kernel, checkout)
 
 
 def test_a_notebook_is_kept_without_outputs_and_knows_only_results() -> None:
