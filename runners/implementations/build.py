@@ -10,6 +10,7 @@ status is 1 when one of them is in a folder that was named, or is of this projec
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TextIO
 
@@ -20,6 +21,8 @@ from fecbench.runners.refusal import Refusal
 
 ALL = "--all"
 """Those that are built on demand as well."""
+AT_ONCE = 2
+"""Builds that run beside each other, since each often waits for what one core compiles."""
 
 
 def build(implementation: Implementation, output: TextIO | None = None) -> None:
@@ -52,16 +55,28 @@ def build(implementation: Implementation, output: TextIO | None = None) -> None:
 def build_all(implementations: Implementations, *, on_demand: bool = False) -> dict[str, str]:
     """Build each of them, or all but those that are built on demand; of those that could not be built, why,
     in one line."""
-    problems = {}
-    for name, implementation in implementations.all().items():
-        try:
-            if isinstance(implementation, Refusal):
-                raise implementation
-            if on_demand or not implementation.declaration.on_demand:
-                build(implementation)
-        except Refusal as refusal:
-            problems[name] = str(refusal)
-    return problems
+    builders = ThreadPoolExecutor(AT_ONCE)
+    try:
+        building = {
+            name: builders.submit(_problem, implementation)
+            for name, implementation in implementations.all().items()
+            if isinstance(implementation, Refusal) or on_demand or not implementation.declaration.on_demand
+        }
+        ended = {name: build.result() for name, build in building.items()}
+    finally:
+        builders.shutdown(wait=False, cancel_futures=True)  # after an interrupt, no other build begins
+    return {name: problem for name, problem in ended.items() if problem is not None}
+
+
+def _problem(implementation: Implementation | Refusal) -> str | None:
+    """Build it; why it could not be built, in one line."""
+    try:
+        if isinstance(implementation, Refusal):
+            raise implementation
+        build(implementation)
+    except Refusal as refusal:
+        return str(refusal)
+    return None
 
 
 def main() -> None:

@@ -5,12 +5,14 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
 from fecbench.checkout import REPOSITORY
 from fecbench.runners.implementations import build
 from fecbench.runners.implementations.finding import OWN, Implementations, ours
+from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.refusal import Refusal
 
 DECLARATION = """
@@ -97,13 +99,13 @@ def test_without_a_folder_ours_are_built_whatever_the_environment_says(
     build.main()
     # Whatever else somebody put beside ours.
     known = {name: found for name, found in ours().all().items() if not isinstance(found, Refusal)}
-    assert built == [name for name in known if not known[name].declaration.on_demand]
+    assert sorted(built) == [name for name in known if not known[name].declaration.on_demand]
     assert set(OWN) <= set(built)
     built.clear()
     monkeypatch.setattr(sys, "argv", ["build", "--all"])
     with suppress(SystemExit):  # when one of these cannot be read
         build.main()
-    assert built == list(known)
+    assert sorted(built) == list(known)
 
 
 @pytest.mark.parametrize(("own", "code"), [((), 0), (("bad",), 1)])
@@ -135,3 +137,16 @@ def test_one_that_is_built_on_demand_is_left_out_unless_all_are_asked_for(
     assert not (folder / "build").exists()
     assert run_build(Path("--all"), folder.parent).returncode == 0
     assert (folder / "build/program").is_file()
+
+
+def test_two_are_built_at_once(add: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    folders = [add(name, BUILDS) for name in "abcd"]
+    both, built = Barrier(2, timeout=30), []
+
+    def meet(implementation: Implementation) -> None:
+        both.wait()  # raises when no other is at work
+        built.append(implementation.declaration.name)
+
+    monkeypatch.setattr(build, "build", meet)
+    assert build.build_all(Implementations([folders[0].parent])) == {}
+    assert sorted(built) == list("abcd")
