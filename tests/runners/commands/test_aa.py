@@ -167,11 +167,15 @@ BAD: list[tuple[list[str], str]] = [
     (["DESIGN", "--against-jobs", "all"], "--against-jobs all: must be auto or a whole number from 1 on"),
     (["DESIGN", "--variant", "off", "--jobs", "0"], "--jobs 0: must be auto or a whole number from 1 on"),
     (["DESIGN", "--variant", "of"], "no such variant; did you mean 'off'?"),
+    (["--between", "one", "--and", "tow"], "no campaign 'tow'"),
+    (["--between", "one", "--and", "other"], "ran different designs"),
+    (["--between", "one", "--and", "empty"], "0 pairs are ok; a comparison needs at least 2"),
     (["between", "one", "tow"], "no campaign 'tow'"),
     (["between", "one", "other"], "ran different designs"),
-    (["between", "one", "empty"], "0 pairs are ok; a comparison needs at least 2"),
     (["between", "one"], "Missing argument 'second'"),
     (["itself", "DESIGN"], "Missing option '--variant'"),
+    (["itself", "DESIGN", "--variant", "of"], "no such variant; did you mean 'off'?"),
+    (["jobs", "DESIGN", "--against-jobs", "1"], "--against-jobs 1: must be another number than --jobs"),
 ]
 
 

@@ -76,6 +76,14 @@ def test_a_mutated_design_is_planned_or_refused_in_one_line(
 
 
 @many
+@given(st.binary(max_size=200))
+def test_a_design_of_any_bytes_is_refused_in_one_line(
+    fecbench_here: Any, tmp_path: Path, content: bytes
+) -> None:
+    assert_planned_or_refused(fecbench_here, tmp_path / "design.toml", content)
+
+
+@many
 @given(mutated(DECLARATION))
 @example("name = " + "9" * 5000)
 @example("name = " + "[" * 5000)

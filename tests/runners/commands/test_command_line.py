@@ -32,11 +32,20 @@ def assert_refused(done: Any, *said: str) -> None:
 
 WRONG: list[tuple[str, str, list[str]]] = [
     ("owd_ms =", "ow_ms =", ["factors.ow_ms", "did you mean 'owd_ms'"]),
+    ("queue_bdp = 1.5", "queue_bpd = 1.5", ["constants.queue_bpd", "did you mean 'queue_bdp'"]),
+    ("queue_bdp = 1.5", "queue_bdp = -1", ["queue_bdp"]),
     ('loss.model = "uniform"', 'loss.model = "uniforn"', ["uniforn"]),
+    ("loss.p = { min = 0.08", "loss.p = { min = -0.08", ["p"]),
     ('implementation = "rquic"', 'implementation = "rquik"', ["rquik", "did you mean 'rquic'"]),
     ('scheme = "xor"', 'scheme = "xro"', ["scheme", "xro", "none, hold, xor, rlc, plain"]),
+    ('scheme = "xor"', 'shceme = "xor"', ["shceme", "did you mean 'scheme'"]),
+    ("code_rate = 0.8", 'code_rate = "high"', ["code_rate", "high"]),
     ('name = "download"', 'name = "downlaod"', ["downlaod", "did you mean 'download'"]),
+    ("size_bytes = [", "size_byte = [", ["size_byte", "did you mean 'size_bytes'"]),
+    ("size_bytes = [1_000", "size_bytes = [-1", ["size_bytes", "-1"]),
     ('topology = "single-path"', 'topology = "single_path"', ["single_path", "single-path"]),
+    ("seed = 7", "sede = 7", ["sede", "seed"]),
+    ("points = 2", "points = 0", ["points"]),
     ("[plan]", "[plan", ["TOML"]),
 ]
 
@@ -155,6 +164,37 @@ def test_the_help_of_a_command_begins_with_an_example_that_parses_and_a_group_li
         assert done.returncode == 0
         assert done.stdout.split("\n", 4)[3].strip().startswith(f"Example: fecbench {words} ")
         assert "Usage" in fecbench_here(option).stdout
+
+
+def test_losses_agree_with_the_oracle_through_the_stable_form(fecbench_here: Any) -> None:
+    words = "losses ge --p 0.01 --r 0.25 --k 0.98 --h 0.05 --seed 42 --packets 1000 --json"
+    done = fecbench_here(*words.split())
+    document = json.loads(done.stdout)
+    assert document["seed"] == 42
+    assert document["packets"] == 1000
+    assert document["dropped"] == reference_ge(0.01, 0.25, 0.98, 0.05, seed=42, packets=1000)
+
+
+def reference_ge(p: float, r: float, k: float, h: float, *, seed: int, packets: int) -> list[int]:
+    """The contract's Gilbert-Elliott model, packet by packet, in plain integers."""
+    word = 2**64 - 1
+
+    def draw(n: int, j: int) -> int:
+        z = (seed + (2 * n + j + 1) * 0x9E3779B97F4A7C15) & word
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & word
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & word
+        return (z ^ (z >> 31)) >> 32
+
+    def happens(probability: float, value: int) -> bool:
+        return value < round(probability * 2**32)
+
+    dropped, bad = [], False
+    for n in range(packets):
+        if happens(1 - (h if bad else k), draw(n, 0)):
+            dropped.append(n)
+        if happens(r if bad else p, draw(n, 1)):
+            bad = not bad
+    return dropped
 
 
 def test_the_version_is_one_line(fecbench_here: Any) -> None:

@@ -34,6 +34,16 @@ def test_explain_compares_every_variant_with_the_baseline_in_json(fecbench_here:
     assert next(iter(found[0]["importances"])) == "loss.p"
 
 
+def test_explain_says_that_points_are_too_few(
+    fecbench_here: Any, plant: Callable[..., Path], tmp_path: Path
+) -> None:
+    done = fecbench_here("explain", "--db", plant(tmp_path / "x.sqlite", points=5))
+    assert done.returncode == 0
+    assert "Too few points for a rule: 5, and 30 are needed." in done.stdout
+    assert "everywhere: ratio" in done.stdout
+    assert "[no interval], 5 points" in done.stdout
+
+
 def test_explain_goes_on_after_a_variant_of_which_nothing_can_be_explained(
     fecbench_here: Any, plant: Callable[..., Path], tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ import pty
 import random
 import select
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -251,6 +252,28 @@ def on_a_terminal(command: list[str]) -> tuple[int, str]:
 def assert_unharmed(sent: str) -> None:
     """What a program sends to its terminal may have colours, but nothing of what is hostile."""
     assert not [escape for escape in (CLEAR_SCREEN, NEW_TITLE, C1, "\x07") if escape in sent]
+
+
+# One after another, in a process whose libraries are loaded once.
+SHOWN = """
+import sys
+from fecbench.runners.commands.command_line import main
+_, database, failed = sys.argv
+for words in ([], ["--trials"], [failed]):
+    sys.argv = ["fecbench", "show", *words, "--db", database]
+    try:
+        main()
+    except SystemExit as ended:
+        if ended.code:
+            raise
+"""
+
+
+def test_a_terminal_obeys_nothing_of_what_a_database_holds(database: Path) -> None:
+    status, sent = on_a_terminal([sys.executable, "-c", SHOWN, str(database), str(FAILED)])
+    assert status == 0, sent
+    assert sent.count("rQUIC [xor]") >= 3
+    assert_unharmed(sent)
 
 
 @pytest.mark.usefixtures("can_run_trials")

@@ -152,6 +152,16 @@ def test_the_document_of_a_database_has_every_trial_with_its_attempts_and_each_t
     assert all(alone[key] == retried[key] for key in retried.keys() - {"task_index"})
 
 
+def test_labels_and_reasons_are_shown_as_they_are_in_tables(fecbench_here: Any, path: Path) -> None:
+    for options in ([], ["--trials"]):
+        done = fecbench_here("show", "--db", path, *options)
+        assert done.returncode == 0, done.stderr
+        assert LABEL in done.stdout
+        assert "late [2Jby [bold]" in done.stdout
+        assert "\x1b" not in done.stdout
+        assert "2 of 3 trials: 1 failed, 1 ok" in done.stdout
+
+
 def test_no_verdicts_are_read_where_none_are_shown(
     fecbench_here: Any, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,6 @@
 """What comes from outside is shown as it is written, and no terminal obeys it."""
 
+import io
 import sys
 import warnings
 from typing import Any
@@ -7,14 +8,24 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from fecbench.results.store.database import TrialKey  # type: ignore[attr-defined]
 from fecbench.runners.commands.console import progress
 from fecbench.runners.commands.console.progress import Reporter
+from fecbench.runners.commands.console.tables import table_of
 from fecbench.runners.commands.console.terminal import one_line, printable, tame
 from fecbench.runners.trial.judge import Judgement
 
 CLEAR_SCREEN, NEW_TITLE, C1 = "\x1b[2J", "\x1b]0;mine\x07", "\x9b2J"
+
+
+def shown(*cells: object) -> str:
+    """A table of one row as a wide pipe gets it."""
+    console = Console(file=io.StringIO(), width=500)
+    console.print(table_of([f"column {n}" for n in range(len(cells))], [cells]))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
 
 
 @given(st.text(st.characters() | st.sampled_from("\x1b\x9b\n\t\u202e\ud800")))
@@ -26,6 +37,17 @@ def test_no_control_character_is_printed_but_line_breaks_and_tabs(text: str) -> 
     others = [letter for letter in text if letter not in gone]
     assert kept == "".join("\ufffd" if "\ud800" <= letter <= "\udfff" else letter for letter in others)
     assert not set(one_line(text)) & set(controls)
+
+
+def test_a_label_that_looks_like_markup_is_shown_as_it_is() -> None:
+    for label in ("rQUIC [xor]", "rQUIC [bold]", "[/4]", "[link=x]y[/link]", ":warning: FEC", "a \\[b]"):
+        assert label in shown(label)
+
+
+def test_a_cell_is_one_line_without_control_characters() -> None:
+    text = shown(f"a{CLEAR_SCREEN}b\nc", C1)
+    assert "a[2Jb c" in text
+    assert not set(text) & set("\x1b\x9b\x07")
 
 
 def test_a_reason_that_clears_the_screen_does_not_while_a_campaign_goes_on(
