@@ -88,9 +88,6 @@ class Case:
         self.deed.prepare(self.place)
         return judging.stored_in(self.place.database)
 
-    def usual_statuses(self) -> set[int]:
-        return judging.usual_statuses(self.deed, self.undisturbed)
-
     def begin(self, **more: str) -> Doing:
         return Doing(self.deed, self.place, **more)
 

@@ -66,15 +66,15 @@ def _on_disk(case: Case, which: str, room: int) -> list[str] | None:
     with _disk(folder, max(SMALLEST_DISK, size)):
         case.deed.furnish(case.place)
         full = case.begin().end()
-        succeeded = full.status in case.usual_statuses() and not judging.failures(full)
-        if succeeded:  # and all is there, or it has kept silent
+        is_carried_out = judging.is_carried_out(case.deed, case.undisturbed, full)
+        if is_carried_out:  # and all is there, or it has kept silent
             wrong = judging.finished(case.deed, case.undisturbed, before, full)
         else:
             wrong = judging.refused(full, case.place.root)
         wrong += judging.broken_off(before, full.stored, case.place.output)
         _mount("remount,size=1g", folder)
         wrong += case.again(full.stored)
-    if succeeded and not wrong:
+    if is_carried_out and not wrong:
         return None
     return [f"{which} of {size} bytes: {line}" for line in wrong]
 

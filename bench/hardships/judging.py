@@ -140,14 +140,18 @@ def _unnumbered(name: str) -> str:
     return re.sub("[0-9a-f]{12,}", "*", name)
 
 
-def failures(after: Left) -> list[str]:
-    """The lines that say why a command failed. Status 1 alone may mean that trials were invalid."""
+def is_carried_out(deed: Deed, undisturbed: Left, after: Left) -> bool:
+    """Whether a command went on to its end. With status 1 it failed, and says why, or trials are invalid."""
+    return after.status in usual_statuses(deed, undisturbed) and not _failures(after)
+
+
+def _failures(after: Left) -> list[str]:
     return [line for line in after.words.splitlines() if line.startswith("fecbench: ")]
 
 
 def refused(after: Left, root: Path) -> list[str]:
     """What is wrong with the words of a command that failed: one line, which names a file below `root`."""
-    lines = failures(after)
+    lines = _failures(after)
     if len(lines) != 1 or not after.words.endswith(lines[0] + "\n"):
         return [f"it does not end with one line: {after.words[-600:]!r}"]
     wrong = traceback(after.words)

@@ -71,6 +71,14 @@ def test_a_full_disk_is_to_be_told_in_one_line_that_names_a_file(words: str, wro
     assert [line.partition(":")[0] for line in lines] == [wrong] * bool(wrong) or wrong in lines[0]
 
 
+def test_a_command_with_invalid_trials_went_on_and_one_that_says_why_it_failed_did_not() -> None:
+    emulated = Deed(lambda _: [], trials="emulated")
+    for words, went_on in (("[1/2] invalid\n", True), ("fecbench: /place/x: the disk is full\n", False)):
+        after = replace(UNDISTURBED, status=1, words=words)
+        assert judging.is_carried_out(emulated, UNDISTURBED, after) == went_on
+        assert not judging.is_carried_out(DEED, UNDISTURBED, after)
+
+
 def whole_files(folder: Path) -> None:
     texts = {
         "a.html": "<html><p>x</p></html>\n",

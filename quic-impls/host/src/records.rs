@@ -30,7 +30,7 @@ impl Records {
     }
 
     /// Whether qlog is asked for.
-    pub fn have_qlog(&self) -> bool {
+    pub fn has_qlog(&self) -> bool {
         self.qlog_folder.is_some()
     }
 

@@ -75,3 +75,98 @@ impl Requests {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::io;
+    use std::net::{IpAddr, SocketAddr};
+    use std::time::Duration;
+
+    use host::contract;
+    use host::implementation::{Host, Received};
+    use host::requests::Input;
+
+    use super::*;
+
+    /// A host whose client reads these lines.
+    struct Reader(VecDeque<Input>, Instant);
+
+    impl Host for Reader {
+        fn now(&self) -> Instant {
+            self.1
+        }
+
+        fn monotonic(&self, _: Instant) -> Duration {
+            Duration::ZERO
+        }
+
+        fn send(&mut self, _: &[u8], _: Option<IpAddr>, _: SocketAddr) -> io::Result<()> {
+            unreachable!("requests send no datagrams")
+        }
+
+        fn receive(&mut self) -> io::Result<Option<Received<'_>>> {
+            unreachable!("requests receive no datagrams")
+        }
+
+        fn read(&mut self) -> io::Result<Option<Input>> {
+            Ok(self.0.pop_front())
+        }
+
+        fn say(&mut self, _: contract::Event) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn complain(&mut self, line: &str) {
+            panic!("{line}");
+        }
+    }
+
+    /// Streams of a server that allows so many, and what was written into them.
+    #[derive(Default)]
+    struct Allowed {
+        left: usize,
+        written: Vec<String>,
+    }
+
+    impl Streams for Allowed {
+        fn open(&mut self, connection: usize) -> Result<Option<StreamId>, String> {
+            let Some(left) = self.left.checked_sub(1) else {
+                return Ok(None);
+            };
+            self.left = left;
+            Ok(Some(StreamId { connection, stream: self.written.len() as u64 }))
+        }
+
+        fn read(&mut self, _: StreamId, _: impl FnMut(&[u8]) -> Result<(), String>) -> Result<bool, String> {
+            Ok(false)
+        }
+
+        fn write(&mut self, _: StreamId, bytes: &[u8]) -> Result<usize, String> {
+            self.written.push(String::from_utf8_lossy(bytes).into());
+            Ok(bytes.len())
+        }
+
+        fn finish(&mut self, _: StreamId) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn stop(&mut self, _: StreamId, _: u32) {}
+
+        fn reset(&mut self, _: StreamId, _: u32) {}
+    }
+
+    #[test]
+    fn what_the_server_allows_no_stream_for_is_asked_for_when_it_allows_one() {
+        let now = Instant::now();
+        let lines = [1, 2, 3].map(|size| Input::Line(format!(r#"{{"get": {size}}}"#)));
+        let (mut requests, mut streams) = (Requests::new(7), Allowed { left: 1, ..Allowed::default() });
+        requests.list.read(&mut Reader(lines.into(), now)).unwrap();
+        requests.on_event(now, &mut streams, Event::Connected { connection: 0 });
+        assert_eq!(streams.written, ["GET /1\r\n"]);
+        assert_eq!((requests.list.due_since(), requests.list.outcome()), (None, None));
+        streams.left = 2;
+        requests.on_event(now, &mut streams, Event::Available { connection: 0 });
+        assert_eq!(streams.written, ["GET /1\r\n", "GET /2\r\n", "GET /3\r\n"]);
+    }
+}

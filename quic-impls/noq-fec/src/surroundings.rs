@@ -26,7 +26,7 @@ impl Surroundings {
 
     /// What writes qlog, if it is asked for.
     pub fn qlog(&self) -> Option<Arc<dyn QlogFactory>> {
-        self.records.have_qlog().then(|| Arc::new(Qlog(self.records.clone())) as _)
+        self.records.has_qlog().then(|| Arc::new(Qlog(self.records.clone())) as _)
     }
 }
 
