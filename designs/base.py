@@ -4,6 +4,7 @@
 - Tables are merged key by key. A factor, a list and any other value takes the place of the base's.
 - `without = ["plan.candidates", …]` leaves out what the base has.
 - `variants = ["LABEL", …]` chooses those of the base.
+- Documents, such as pages, are looked for beside the design first, then beside its base.
 """
 
 import tomllib
@@ -21,20 +22,25 @@ Document = dict[str, Any]
 Read = Callable[[Path], Document]
 
 
-def resolved(document: Document, path: Path, read: Read, below: tuple[Path, ...] = ()) -> Document:
-    """The design with all that its bases say; `read` reads the file of one. Raises DesignError."""
+def resolved(
+    document: Document, path: Path, read: Read, below: tuple[Path, ...] = ()
+) -> tuple[Document, tuple[Path, ...]]:
+    """The design with all that its bases say, and their files, the nearest first.
+
+    `read` reads the file of one. Raises DesignError.
+    """
     if "base" not in document:
-        return document
+        return document, ()
     own = dict(document)
     file = _file(own.pop("base"), path)
     if file.resolve() in (chain := (*below, path.resolve())):
         raise DesignError(f"{path}: base = {document['base']!r}: is based on this design itself")
-    base = resolved(read(file), file, read, chain)
+    base, others = resolved(read(file), file, read, chain)
     for key in _keys(own.pop("without", []), path):
         _leave_out(base, key, path)
     if chosen := _labels(own.get("variants")):
         own["variants"] = _chosen(chosen, base.get("variants", []), path)
-    return _merged(base, own)
+    return _merged(base, own), (file, *others)
 
 
 def _file(named: Any, path: Path) -> Path:

@@ -6,7 +6,7 @@ workloads and options exist is known to those who run the design.
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -196,6 +196,7 @@ class Design(Table):
 
     _text: str = PrivateAttr(default="")
     _path: str = PrivateAttr(default="")
+    _bases: tuple[Path, ...] = PrivateAttr(default=())
 
     @model_validator(mode="after")
     def _check_factors_and_constants(self) -> Self:
@@ -312,6 +313,11 @@ class Design(Table):
         """The file's path, as it was given to `load`."""
         return self._path
 
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Where its documents may stand: its own folder, then those of its bases, the nearest first."""
+        return tuple(dict.fromkeys(file.parent for file in (Path(self._path), *self._bases)))
+
     def plan(self) -> Plan:
         """The points, always the same for the same file. Raises DesignError when no plan was found."""
         try:
@@ -344,18 +350,21 @@ def load(path: str | Path) -> Design:
     document = base.parsed(file, text)
     if "base" not in document:
         return parse(text, path)
-    whole = base.resolved(document, file, lambda other: base.parsed(other, _read(other)))
-    return parse(tomli_w.dumps(whole), path)
+    whole, bases = base.resolved(document, file, lambda other: base.parsed(other, _read(other)))
+    return parse(tomli_w.dumps(whole), path, bases)
 
 
-def parse(text: str, path: str | Path) -> Design:
-    """The design that a file at `path` with this text would hold. Raises DesignError as `load` does."""
+def parse(text: str, path: str | Path, bases: Iterable[Path] = ()) -> Design:
+    """The design that a file at `path` with this text would hold.
+
+    What it needs, such as pages, may stand beside `bases`, too. Raises DesignError as `load` does.
+    """
     try:
         design = Design.model_validate(base.parsed(Path(path), text))
     except ValidationError as error:
         # A key or a path can hold a line break; an error is one line.
         raise DesignError(" ".join(f"{path}: {refusal_line(error)}".split())) from None
-    design._text, design._path = text, str(path)
+    design._text, design._path, design._bases = text, str(path), tuple(bases)
     return design
 
 
@@ -366,7 +375,7 @@ def rewritten(design: Design, **tables: Any) -> Design:
     """
     whole = {**tomllib.loads(design.text), **tables}
     given = {name: value for name, value in whole.items() if value is not None}
-    return parse(tomli_w.dumps(given), design.path)
+    return parse(tomli_w.dumps(given), design.path, design._bases)
 
 
 def _read(path: Path) -> str:

@@ -5,6 +5,7 @@ all points, and options that do not fit together.
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from fecbench import designs
@@ -205,8 +206,8 @@ class Experiment:
             for name in links.traces_in(self.values(index), self.links)
         }
         try:
-            return {name: links.read_trace(name, self.design.path) for name in sorted(named)}
-        except TopologyError as error:
+            return {name: links.read_trace(name, self.design.folders) for name in sorted(named)}
+        except (Refusal, TopologyError) as error:
             raise Refusal(f"{self.design.path}: {error}") from error
 
     def _documents(self) -> Documents:
@@ -214,13 +215,19 @@ class Experiment:
         found: dict[str, dict[str, Any]] = {links.KIND: dict(self._traces)} if self._traces else {}
         for activity in self.activities.values():
             for point in range(len(self.points)):
-                needed = activity.workload.document(activity.parameters(self.values(point)), self.design.path)
+                needed = self._document(activity, point)
                 if needed is None:
                     break
                 of_kind, (name, path) = found.setdefault(activity.workload.documents, {}), needed
                 if name not in of_kind:
                     of_kind[name] = activity.workload.read_document(path)
         return {kind: dict(sorted(of_kind.items())) for kind, of_kind in found.items()}
+
+    def _document(self, activity: Activity, point: int) -> tuple[str, Path] | None:
+        try:
+            return activity.workload.document(activity.parameters(self.values(point)), self.design.folders)
+        except Refusal as refusal:
+            raise Refusal(f"{self.design.path}: {refusal}") from refusal
 
     def _check_points(self) -> None:
         """Raises Refusal for the first value of a point that an option or a workload refuses."""

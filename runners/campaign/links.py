@@ -10,8 +10,9 @@ each repetition draws a place in it, and `trace.repeat` says what comes after it
 of a noise of the delay, and `jitter.law` its law; 0 is none.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -100,9 +101,9 @@ def traces_in(values: Mapping[str, Any], links: Iterable[str]) -> set[str]:
     return {str(values[full]) for full in named if full is not None}
 
 
-def read_trace(name: str, design_path: str) -> dict[str, Any]:
+def read_trace(name: str, folders: Sequence[Path]) -> dict[str, Any]:
     """A trace beside the design, as a campaign keeps it. Raises Refusal and TopologyError."""
-    trace, sha256 = link_traces.read(beside(design_path, "link", name, TRACE, link_traces.SUFFIXES))
+    trace, sha256 = link_traces.read(beside(folders, "link", name, TRACE, link_traces.SUFFIXES))
     columns = {column: values.tolist() for column, values in trace.columns.items()}
     return {"sha256": sha256, "trace": columns}
 

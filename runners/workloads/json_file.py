@@ -1,7 +1,7 @@
 """JSON documents beside a design, or from a browser: found, read within bounds, and checked."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -26,22 +26,24 @@ Line = Annotated[str, AfterValidator(_printable)]
 
 
 def beside(
-    design_path: str, kind: str, name: str, parameter: str, suffixes: Collection[str] = (".json",)
+    folders: Sequence[Path], kind: str, name: str, parameter: str, suffixes: Collection[str] = (".json",)
 ) -> Path:
-    """The file of the `kind` (page, trace) of that name: in the folder `KINDs` beside the design.
+    """The file of the `kind` (page, trace) of that name: in `KINDs` of the first folder that has it.
 
     Raises Refusal, which says which `parameter` names it.
     """
-    folder = Path(design_path).parent / f"{kind}s"
-    files = sorted(path for suffix in suffixes for path in folder.glob(f"*{suffix}"))
-    found = [path for path in files if path.stem == name]
-    if len(found) == 1:
-        return found[0]
-    where = f"{design_path}: {parameter} = {name!r}"
-    if found:
-        raise Refusal(f"{where}: {' and '.join(map(str, found))} have that name; remove or rename one")
-    known = [path.stem for path in files]
-    raise Refusal(f"{where}: there is no {kind} {name!r} in {folder}; {nearest(name, known)}")
+    known: list[str] = []
+    for folder in folders:
+        files = sorted(path for suffix in suffixes for path in (folder / f"{kind}s").glob(f"*{suffix}"))
+        found = [path for path in files if path.stem == name]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            named = " and ".join(map(str, found))
+            raise Refusal(f"{parameter} = {name!r}: {named} have that name; remove or rename one")
+        known += [path.stem for path in files]
+    where = " or ".join(str(folder / f"{kind}s") for folder in folders)
+    raise Refusal(f"{parameter} = {name!r}: there is no {kind} {name!r} in {where}; {nearest(name, known)}")
 
 
 def read_json(path: Path) -> object:

@@ -5,7 +5,7 @@ It owns everything about itself: its parameters, the documents that it needs bes
 are told, what the judge asks of it, its metrics, and the sample that implementations are tried with.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -136,7 +136,7 @@ class Workload:
         """What a transfer cannot do without of which endpoints are told this."""
         return self.demand(told)
 
-    def document(self, chosen: Mapping[str, Any], design_path: str) -> tuple[str, Path] | None:  # noqa: ARG002
+    def document(self, chosen: Mapping[str, Any], folders: Sequence[Path]) -> tuple[str, Path] | None:  # noqa: ARG002
         """The name and the file of the document that it needs, if it needs one. Raises Refusal."""
         return None
 

@@ -1,6 +1,6 @@
 """The workload `messages`: real-time traffic, messages that become due at given times, in one direction."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -200,9 +200,9 @@ class Messages(Workload):
             may_be_lost=told["delivery"] not in WHOLE,
         )
 
-    def document(self, chosen: Mapping[str, Any], design_path: str) -> tuple[str, Path] | None:
+    def document(self, chosen: Mapping[str, Any], folders: Sequence[Path]) -> tuple[str, Path] | None:
         name = str(chosen.get("trace", ""))
-        return (name, traffic.path_of(name, design_path)) if name else None
+        return (name, traffic.path_of(name, folders)) if name else None
 
     def read_document(self, path: Path) -> dict[str, Any]:
         return traffic.stored(path)

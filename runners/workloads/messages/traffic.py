@@ -76,9 +76,9 @@ def stored(path: Path) -> dict[str, Any]:
     return {"sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "timetable": load(path).messages}
 
 
-def path_of(name: str, design_path: str) -> Path:
-    """The file of the trace of that name: in the folder `traces` beside the design. Raises Refusal."""
-    return beside(design_path, "trace", name, "workload messages: trace")
+def path_of(name: str, folders: Sequence[Path]) -> Path:
+    """The file of the trace of that name: in `traces` within these folders. Raises Refusal."""
+    return beside(folders, "trace", name, "workload messages: trace")
 
 
 def regular(rate_hz: float, size_bytes: int, duration_s: float) -> Timetable:

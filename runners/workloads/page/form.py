@@ -1,6 +1,6 @@
 """The workload `page`: a web page's objects, each requested when its parents have arrived."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -50,9 +50,9 @@ class Page(Workload):
     def demand_of(self, told: Mapping[str, Any]) -> Demand:
         return page_graph.demand(told["graph"])
 
-    def document(self, chosen: Mapping[str, Any], design_path: str) -> tuple[str, Path] | None:
+    def document(self, chosen: Mapping[str, Any], folders: Sequence[Path]) -> tuple[str, Path] | None:
         name = str(chosen["graph"])
-        return name, page_graph.path_of(name, design_path)
+        return name, page_graph.path_of(name, folders)
 
     def read_document(self, path: Path) -> dict[str, Any]:
         return page_graph.stored(path)

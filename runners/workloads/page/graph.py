@@ -6,7 +6,7 @@ unknown parents, cycles, names given twice, sizes and times out of range, nothin
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -118,6 +118,6 @@ def demand(graph: Mapping[str, Any]) -> Demand:
     return Demand(down_bytes=size_bytes, round_trips=round_trips, pauses_s=pauses_ms / 1e3)
 
 
-def path_of(name: str, design_path: str) -> Path:
-    """The file of the page of that name: in the folder `pages` beside the design. Raises Refusal."""
-    return beside(design_path, "page", name, "workload page: graph")
+def path_of(name: str, folders: Sequence[Path]) -> Path:
+    """The file of the page of that name: in `pages` within these folders. Raises Refusal."""
+    return beside(folders, "page", name, "workload page: graph")

@@ -1,7 +1,7 @@
 """The workload `video`: a viewer's session of DASH video, on demand or live."""
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -145,9 +145,9 @@ class Video(Workload):
         """Nobody knows before which levels a player will choose."""
         return Demand(round_trips=1)
 
-    def document(self, chosen: Mapping[str, Any], design_path: str) -> tuple[str, Path] | None:
+    def document(self, chosen: Mapping[str, Any], folders: Sequence[Path]) -> tuple[str, Path] | None:
         name = str(self._with_defaults(chosen)["ladder"])
-        return name, ladders.path_of(name, design_path)
+        return name, ladders.path_of(name, folders)
 
     def read_document(self, path: Path) -> dict[str, Any]:
         return ladders.stored(path)

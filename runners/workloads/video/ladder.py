@@ -6,6 +6,7 @@ Only sizes matter to a network, so a ladder is all that a session needs of a vid
 
 import hashlib
 import json
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -99,6 +100,6 @@ def stored(path: Path) -> dict[str, Any]:
     return {"sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "ladder": ladder}
 
 
-def path_of(name: str, design_path: str) -> Path:
-    """The file of the ladder of that name: in the folder `videos` beside the design. Raises Refusal."""
-    return beside(design_path, "video", name, "workload video: ladder")
+def path_of(name: str, folders: Sequence[Path]) -> Path:
+    """The file of the ladder of that name: in `videos` within these folders. Raises Refusal."""
+    return beside(folders, "video", name, "workload video: ladder")

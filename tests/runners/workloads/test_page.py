@@ -325,6 +325,21 @@ def test_endpoints_are_given_the_graph_that_was_checked_and_not_a_file(design, t
     assert re.fullmatch(r"[0-9a-f]{64}", kept["pages"]["own"]["sha256"])
 
 
+def test_a_page_may_stand_beside_the_base_and_the_designs_own_goes_first(design, tmp_path: Path) -> None:
+    base = design()
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "pages").mkdir(parents=True)
+    file = elsewhere / "like-it.toml"
+    file.write_text(f'base = "../{Path(base.path).name}"\nname = "like-it"\n')
+    assert resolved(designs.load(file)).documents == resolved(base).documents
+    (elsewhere / "pages" / "own.json").write_text(json.dumps(a_page(an_object("c"))))
+    own = resolved(designs.load(file)).documents["pages"]["own"]["graph"]
+    assert [item["name"] for item in own["objects"]] == ["c"]
+    file.write_text(file.read_text() + '[[workloads]]\nname = "page"\ngraph = "none"\n')
+    both = f"in {elsewhere / 'pages'} or {elsewhere / '..' / 'pages'}; "
+    assert both in refusal_of(resolved, designs.load(file))
+
+
 NO_PAGES = [
     ('graph = "own"', 'graph = "owm"', "did you mean 'own'?"),
     ('graph = "own"', 'graph = "../pages/own"', "there is no page '../pages/own'"),
