@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Protocol, Self
 
 from fecbench.topologies import namespace, tcp
+from fecbench.topologies.backend import BACKENDS, Backend
 from fecbench.topologies.counters import discarded, received_bytes
 from fecbench.topologies.dumbbell import DUMBBELL
 from fecbench.topologies.layout import EmulatedLink, Layout, Port
@@ -21,9 +22,6 @@ from fecbench.topologies.netem_link import NetemLink, netem_is_available
 from fecbench.topologies.origin import Origin
 from fecbench.topologies.single_path import SINGLE_PATH
 from fecbench.topologies.wire_link import WireLink, wire_is_available
-
-Backend = Literal["auto", "wire", "netem"]
-BACKENDS: tuple[Backend, ...] = ("auto", "wire", "netem")
 
 TOPOLOGIES: dict[str, Layout] = {
     "single-path": SINGLE_PATH,

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, Start
+
+if TYPE_CHECKING:
+    from fecbench.results.store.database import Database
 
 COMPARED = (
     *("machine", "cpu", "cores", "kernel", "python", "libraries", "revision", "fecbench", "jobs"),

@@ -10,7 +10,6 @@ from collections.abc import Collection
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from fecbench.results.store.error import DatabaseError, UnfitRecord
 from fecbench.results.store.records import SeriesTable
@@ -23,13 +22,15 @@ def of_endpoint(endpoint: str, name: str, table: pa.Table) -> SeriesTable:
 
 def pack(table: pa.Table) -> bytes:
     """The table as Parquet. Raises UnfitRecord for a table that cannot be a series."""
+    from pyarrow import parquet  # takes long to load, and most commands read no series
+
     names = table.column_names
     for name in names:
         if names.count(name) > 1:
             raise UnfitRecord(f"column {name!r} of a series: is there twice: must be one column")
         _check_numbers(name, table[name])
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd")
+    parquet.write_table(table, sink, compression="zstd")
     packed: bytes = sink.getvalue().to_pybytes()
     return packed
 
@@ -39,8 +40,10 @@ def unpack(data: bytes, columns: Collection[str] | None = None) -> pa.Table:
 
     Raises DatabaseError for data that `pack` has not made.
     """
+    from pyarrow import parquet
+
     try:
-        file = pq.ParquetFile(pa.BufferReader(data))
+        file = parquet.ParquetFile(pa.BufferReader(data))
         names = file.schema_arrow.names
         return file.read([name for name in names if columns is None or name in columns])
     except (pa.ArrowException, OSError) as error:

@@ -14,9 +14,9 @@ from fecbench.runners.calibration.table import Bounds, Kind, Measurement, Table
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import isolation
 from fecbench.runners.tasks import validity
+from fecbench.topologies.backend import Backend
 from fecbench.topologies.link import DIRECTIONS, FULL_FRAME_BYTES, DirectionSettings, LinkSettings
 from fecbench.topologies.programs import PROBER
-from fecbench.topologies.topology import Backend
 
 _log = logging.getLogger(__name__)
 

@@ -24,11 +24,12 @@ from fecbench.dropper.parameters import LossModel
 from fecbench.runners.calibration.table import Measurement
 from fecbench.runners.tasks import validity
 from fecbench.runners.trial.assignment import PORT
+from fecbench.topologies.backend import Backend
 from fecbench.topologies.link import Direction, LinkSettings
 from fecbench.topologies.link_report import LinkReport
 from fecbench.topologies.programs import PROBER
 from fecbench.topologies.single_path import R1_CLIENT
-from fecbench.topologies.topology import TOPOLOGIES, Backend, Host, Topology, build
+from fecbench.topologies.topology import TOPOLOGIES, Host, Topology, build
 
 SEED = 1
 FRAME_BYTES = 1242

@@ -34,7 +34,7 @@ from fecbench.runners.commands.console.terminal import note, say
 from fecbench.runners.engines.admission import Jobs, parse_jobs
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import isolation
-from fecbench.topologies.topology import Backend
+from fecbench.topologies.backend import Backend
 
 AA_PREFIX = "aa-"
 """The names of campaigns that run a variant against itself begin with it."""

@@ -22,7 +22,7 @@ from fecbench.runners.implementations.implementation import EngineName
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import isolation
 from fecbench.runners.tasks.task import VIRTUAL, Carrier
-from fecbench.topologies.topology import Backend
+from fecbench.topologies.backend import Backend
 
 RETRIED: tuple[State, ...] = ("failed", "timeout", "unsupported")
 """States that are run again only when it is asked for: `invalid` always is, and `ok` never."""

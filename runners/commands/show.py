@@ -23,7 +23,6 @@ from fecbench.runners.commands.console.choice import (
 )
 from fecbench.runners.commands.console.destination import checked_plot, writing
 from fecbench.runners.commands.console.document import database_document, print_document, whole_trial_document
-from fecbench.runners.commands.console.one_trial import print_trial
 from fecbench.runners.commands.console.summary import print_summary, states_line
 from fecbench.runners.commands.console.tables import print_table, table_of
 from fecbench.runners.commands.console.terminal import note, say
@@ -108,6 +107,8 @@ def show(
         if as_json:
             print_document(whole_trial_document(database, info, stored))
         else:
+            from fecbench.runners.commands.console.one_trial import print_trial
+
             print_trial(database, info, stored)
 
 

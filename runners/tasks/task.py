@@ -10,8 +10,8 @@ from fecbench.dropper.parameters import LossModel, loss_model
 from fecbench.runners.tasks import ports
 from fecbench.runners.tasks.demand import Demand
 from fecbench.runners.tasks.validity import Validity
+from fecbench.topologies.backend import Backend
 from fecbench.topologies.link import Direction, LinkSettings
-from fecbench.topologies.topology import Backend
 
 Carrier = Backend | Literal["virtual"]
 """What carries packets: a backend of the emulated link, or the link in virtual time of a simulator."""

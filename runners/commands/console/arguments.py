@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from fecbench.runners.commands.console import completion
-from fecbench.topologies.topology import Backend
+from fecbench.topologies.backend import Backend
 
 DesignFile = Annotated[
     Path,

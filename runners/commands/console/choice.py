@@ -1,26 +1,35 @@
-"""Which database, campaign or design a command means."""
+"""Which database, campaign or design a command means.
+
+Each is loaded when a command asks for it: a plan needs no database, and a table of results no design.
+"""
+
+from __future__ import annotations
 
 import dataclasses
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from fecbench import designs
-from fecbench.designs import Design
 from fecbench.hints import nearest
 from fecbench.results.metrics import choose
-from fecbench.results.store.database import Database
 from fecbench.results.store.records import FEWEST_OF_P95, P95, CampaignInfo, StoredTrial
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.terminal import note
-from fecbench.runners.implementations.finding import Implementations, in_folders
 from fecbench.runners.refusal import Refusal
+
+if TYPE_CHECKING:
+    from fecbench.designs import Design
+    from fecbench.results.store.database import Database
+    from fecbench.runners.implementations.finding import Implementations
 
 _log = logging.getLogger(__name__)
 
 
 def open_database(db: str, *, create: bool = False) -> Database:
     """The results database; the default one is told on standard error. `create` makes an absent one."""
+    from fecbench.results.store.database import Database
+
     database = Database.open(db, create=create)
     _log.info("opened the database %s", database.address)
     if db == arguments.DATABASE:
@@ -84,7 +93,6 @@ def comparing(
         margin=campaign.margin if margin is None else margin,
         statistic=statistic or campaign.statistic,
     )
-    # Loaded when a metric is named: pandas takes longer to load than most commands take to run.
     from fecbench.results.analysis import frames
 
     if metric and metric not in (known := frames.metric_names(database, campaign)):
@@ -105,11 +113,15 @@ def one_trial(database: Database, campaign: str, number: int) -> tuple[CampaignI
 
 def implementations_in(folders: Sequence[Path] | None) -> Implementations:
     """Those of ours, of these folders, and of the environment's."""
+    from fecbench.runners.implementations.finding import in_folders
+
     return in_folders(folders or [])
 
 
 def design_of(named: Path) -> Design:
     """The design in this file, or the one of the catalogue that has this name."""
+    from fecbench import designs
+
     if named.exists():
         _log.info("read the design %s", named)
         return designs.load(named)

@@ -1,17 +1,21 @@
 """The JSON documents of campaigns and trials. What stands in them stays: scripts rely on it."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fecbench.results.analysis.starts import starts_of
 from fecbench.results.metrics import of_workloads
-from fecbench.results.store.database import Database
 from fecbench.results.store.postgresql_url import without_passwords
 from fecbench.results.store.records import CampaignInfo, Start, StoredTrial
+
+if TYPE_CHECKING:
+    from fecbench.results.store.database import Database
 
 Document = dict[str, Any]
 

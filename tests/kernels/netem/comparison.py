@@ -19,7 +19,7 @@ from fecbench.runners.campaign.share import Watcher
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.trial.judge import Judgement
-from fecbench.topologies.topology import Backend
+from fecbench.topologies.backend import Backend
 from tests.kernels.pairs import Pair, pairs
 
 DESIGN = Path(__file__).parent / "comparison.toml"
