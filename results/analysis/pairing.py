@@ -16,7 +16,7 @@ Tables, figures, sentences, rules and claims take the ratio from here, and there
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -84,9 +84,7 @@ def paired(
     it has no ratio: where both statistics are timeouts, where the baseline's is 0, since its other
     repetitions are those in which the metric was greater, and where there are too few repetitions for a p95.
     """
-    # A frame has a hundred columns more, and each step would copy them.
-    read = {*_READ, *([metric] if isinstance(metric, str) else metric.values())}
-    frame = frame[[name for name in frame.columns if name in read]]
+    frame = _read(frame, [metric] if isinstance(metric, str) else metric.values())
     if isinstance(metric, str):
         return _paired_by(metrics.of(metric), frame, baseline, variant, statistic)
     parts = [
@@ -94,6 +92,17 @@ def paired(
         for name, labels in metrics.labels_of_metrics(metric).items()
     ]
     return parts[0] if len(parts) == 1 else _joined(parts)
+
+
+def only_compared(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
+    """The columns of a frame of trials by which variants are compared. It has a hundred more, and each step
+    would copy them."""
+    return _read(frame, metrics.of_workloads(campaign).values())
+
+
+def _read(frame: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
+    read = {*_READ, *names}
+    return frame[[name for name in frame.columns if name in read]]
 
 
 def _joined(parts: list[Pairing]) -> Pairing:

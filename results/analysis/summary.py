@@ -126,7 +126,7 @@ def whole_groups(frame: pd.DataFrame, campaign: CampaignInfo, with_worst: bool =
         values = outcomes.values(frame, metrics.of(metric))
         has_value = values.notna() if with_worst else np.isfinite(values)
         measured |= has_value & frame["workload"].isin(labels)
-    ok = frame[measured]
+    ok = frame.loc[measured, ["workload", "point", "repetition", "variant"]]
     variants = ok.groupby("workload", observed=True)["variant"].nunique()
     in_group = ok.groupby(["workload", "point", "repetition"], observed=True)["variant"].transform("nunique")
     whole = in_group == ok["workload"].astype(str).map(variants)

@@ -19,7 +19,7 @@ from matplotlib.ticker import PercentFormatter
 from fecbench.results import metrics
 from fecbench.results.analysis import outcomes
 from fecbench.results.analysis.intervals import LEVEL, ecdf
-from fecbench.results.analysis.pairing import Pairing, baselines_of, comparisons
+from fecbench.results.analysis.pairing import Pairing, baselines_of, comparisons, only_compared
 from fecbench.results.analysis.ratios import why_none
 from fecbench.results.analysis.summary import median_column, of_many_networks, summary, whole_groups
 from fecbench.results.analysis.units import axis_label
@@ -59,7 +59,8 @@ def boxes(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") -> Figu
     """
     campaign = choose(campaign, metric)
     compared = _only_metric_of(campaign)
-    trials = frame[frame["workload"].isin(list(workload_names(campaign)))]
+    trials = only_compared(frame, campaign)
+    trials = trials[trials["workload"].isin(list(workload_names(campaign)))]
     ok = _measured(trials[trials["state"] == "ok"], compared)
     ok = ok[whole_groups(trials, campaign)[ok.index]]
     if ok.empty:

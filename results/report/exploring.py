@@ -129,31 +129,30 @@ def _others(
     known = set(metrics.of_workloads(campaign).values())
     room = _MOST_ROWS - sum(len(each["point"]) for each in compared)
     count = len(compared)
+    cells = frame.loc[frame["variant"].isin(baselines_of(campaign)), ["variant", "workload", "point"]]
     for name in map(str, frame.columns):
         if count >= _MOST_METRICS or room < 1:
             return
         metric = metrics.of(name)
         if name in known or metric.better is None or not metric.words or frame[name].nunique() < 2:
             continue
+        # What may have no room is not paired: that takes longer than all else here.
+        most = len(cells[frame.loc[cells.index, name].notna()].drop_duplicates())
         info = metrics.choose(campaign, name)
-        pairings = comparisons(frame, info)
-        rows = sum(len(pairing.ratios) for pairing in pairings.values())
-        # Intervals cost most of it: none are computed of what has no room.
-        if rows > room or why_none(pairings, info, metric):
+        if most > room or why_none(pairings := comparisons(frame, info), info, metric):
             continue
-        room, count = room - rows, count + 1
+        room, count = room - sum(len(pairing.ratios) for pairing in pairings.values()), count + 1
         yield _of_metric(ratio_table(pairings, info), metric, info)
 
 
 def _trials(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, Any]:
     """The first trials of each case, by "variant,workload,point": their numbers, their values of what the
-    workload compares, and the states of those that are not ok."""
+    workload compares, and the states of those that are not ok. Of too many cases, there is no trial."""
     variants = {variant["label"]: place for place, variant in enumerate(campaign.variants)}
     workloads = {workload["label"]: place for place, workload in enumerate(campaign.workloads)}
     compared = metrics.of_workloads(campaign)
     key = ["variant", "workload", "point"]
-    cells = max(1, len(frame[key].drop_duplicates()))
-    most = max(1, _MOST_TRIALS // cells)
+    most = _MOST_TRIALS // max(1, len(frame[key].drop_duplicates()))
     listed = frame.sort_values("repetition", kind="stable").groupby(key, observed=True, sort=False).head(most)
     found: dict[str, list[Any]] = {}
     for workload, rows in listed.groupby("workload", observed=True, sort=False):

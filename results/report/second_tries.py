@@ -14,6 +14,7 @@ import pandas as pd
 from fecbench.results import metrics, papers
 from fecbench.results.analysis.attempts import first_attempts, groups
 from fecbench.results.analysis.intervals import verdicts
+from fecbench.results.analysis.pairing import only_compared
 from fecbench.results.report.evidence import parts_of
 from fecbench.results.report.findings import findings
 from fecbench.results.store.records import CampaignInfo
@@ -36,13 +37,14 @@ class Comparison:
 
 def compare(frame: pd.DataFrame, campaign: CampaignInfo) -> Comparison | None:
     """Of `frames.trials`; None where no group needed a second try."""
-    first = first_attempts(frame)
+    compared = only_compared(frame, campaign).assign(attempt=frame["attempt"])
+    first = first_attempts(compared)
     if len(first) == len(frame):
         return None
     key = ["workload", "variant"]
-    table = _ratios(frame, campaign).merge(_ratios(first, campaign), on=key, suffixes=("", "_first"))
-    differences = [*_of_medians(table), *_of_claims(frame, first, campaign)]
-    return Comparison(groups(frame), groups(frame) - groups(first), table, differences)
+    table = _ratios(compared, campaign).merge(_ratios(first, campaign), on=key, suffixes=("", "_first"))
+    differences = [*_of_medians(table), *_of_claims(frame, campaign)]
+    return Comparison(groups(compared), groups(compared) - groups(first), table, differences)
 
 
 def _ratios(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
@@ -63,9 +65,9 @@ def _of_medians(table: pd.DataFrame) -> Iterator[str]:
             yield _sentence(what, row["verdict"], row["verdict_first"])
 
 
-def _of_claims(frame: pd.DataFrame, first: pd.DataFrame, campaign: CampaignInfo) -> Iterator[str]:
+def _of_claims(frame: pd.DataFrame, campaign: CampaignInfo) -> Iterator[str]:
     for figure in papers.figures_of(campaign):
-        of_first = {claim.text: claim.verdict for claim in figure.claims(first, campaign)}
+        of_first = {claim.text: claim.verdict for claim in figure.claims(first_attempts(frame), campaign)}
         for claim in figure.claims(frame, campaign):
             other = of_first.get(claim.text, "cannot tell")
             if claim.verdict != other:
