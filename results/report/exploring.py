@@ -147,7 +147,7 @@ def _others(
 
 def _trials(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, Any]:
     """The first trials of each case, by "variant,workload,point": their numbers, their values of what the
-    workload compares, and the states of those that are not ok. Of too many cases, there is no trial."""
+    workload compares, and the states of those that are not ok. With too many cases, none is listed."""
     variants = {variant["label"]: place for place, variant in enumerate(campaign.variants)}
     workloads = {workload["label"]: place for place, workload in enumerate(campaign.workloads)}
     compared = metrics.of_workloads(campaign)

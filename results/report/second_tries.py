@@ -66,8 +66,10 @@ def _of_medians(table: pd.DataFrame) -> Iterator[str]:
 
 
 def _of_claims(frame: pd.DataFrame, campaign: CampaignInfo) -> Iterator[str]:
-    for figure in papers.figures_of(campaign):
-        of_first = {claim.text: claim.verdict for claim in figure.claims(first_attempts(frame), campaign)}
+    figures = papers.figures_of(campaign)
+    first = first_attempts(frame) if figures else frame
+    for figure in figures:
+        of_first = {claim.text: claim.verdict for claim in figure.claims(first, campaign)}
         for claim in figure.claims(frame, campaign):
             other = of_first.get(claim.text, "cannot tell")
             if claim.verdict != other:

@@ -215,7 +215,7 @@ function writeChosen() {
   command.textContent = first === undefined ? "" : found.replay.replaceAll("TRIAL", first);
   const some = found.trials.of_each < found.trials.repetitions ? ` The first ${found.trials.of_each} of ${found.trials.repetitions} are listed.` : "";
   const hint = `In brackets: ${found.metrics[0].title}.${some} The command runs a trial again:`;
-  const none = "The campaign has too many cases to list their trials here.";
+  const none = "The campaign has too many cases to list their trials here: fecbench show --trials lists them.";
   chosenPanel.replaceChildren(
     element("p", {}, element("strong", {}, title)),
     element("p", {}, said),
