@@ -5,6 +5,7 @@ all points, and options that do not fit together.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -138,13 +139,25 @@ class Experiment:
 
     def taking_part(self, variant: str, workload: str) -> list[Arm]:
         """Whose programs run in the trials of a variant with a workload at any point, by these labels."""
-        activity = self.activities[workload]
         labels: dict[str, None] = {}
-        for point in range(len(self.points)):
-            for transfer in self._transfers(TrialKey(variant, workload, point, 0), activity):
-                server = self.server_of(transfer, activity)
-                labels |= dict.fromkeys((transfer.variant, server.label))
+        for asking in self._asking[workload]:
+            label = asking or variant
+            labels |= dict.fromkeys((label, self._server_of(label, self.activities[workload]).label))
         return [self.arms[label] for label in labels]
+
+    @cached_property
+    def _asking(self) -> dict[str, list[str]]:
+        """By workload the variants of its transfers at any point; "" is that of the trial itself."""
+        return {
+            workload: list(
+                dict.fromkeys(
+                    transfer.variant
+                    for point in range(len(self.points))
+                    for transfer in self._transfers(TrialKey("", workload, point, 0), activity)
+                )
+            )
+            for workload, activity in self.activities.items()
+        }
 
     def reads(self, workload: str, parameter: str) -> bool:
         """Whether the workload of this label gets this parameter, and it changes anything, at any point."""
@@ -168,7 +181,7 @@ class Experiment:
             raise Refusal(f"{self.design.path}: point {key.point}: {refusal}") from None
 
     def _pair(self, transfer: Transfer, activity: Activity, values: Values) -> PairTask:
-        arm, server = self.arms[transfer.variant], self.server_of(transfer, activity)
+        arm, server = self.arms[transfer.variant], self._server_of(transfer.variant, activity)
         asking, serving = ends.pair_of(
             (arm.implementation, arm.options(values)),
             (server.implementation, server.options(values)),
@@ -183,8 +196,8 @@ class Experiment:
             session=None if transfer.session is None else dict(transfer.session),
         )
 
-    def server_of(self, transfer: Transfer, activity: Activity) -> Arm:
-        return self.arms[activity.server or self.arms[transfer.variant].server]
+    def _server_of(self, variant: str, activity: Activity) -> Arm:
+        return self.arms[activity.server or self.arms[variant].server]
 
     def _links_at(self, point: int) -> dict[str, LinkTask]:
         try:

@@ -23,7 +23,7 @@ from fecbench.runners.tasks.task import VIRTUAL
 
 DESIGNS = Path(designs.__file__).parent
 DIGESTS: dict[str, str] = json.loads(Path(__file__).with_name("catalogue.json").read_text())
-TASKS = 200
+TASKS = 60
 """Of each design, evenly over its order, with their seeds."""
 
 
