@@ -10,6 +10,7 @@ import random
 import signal
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,6 +18,8 @@ import pytest
 
 from fecbench.checkout import REPOSITORY
 from fecbench.results.store.database import Database
+from fecbench.runners.campaign.share import LOT_GROUPS
+from fecbench.runners.cluster.worker import ROOM
 from tests.runners.cluster.hosts import Command, Host, PostgreSQL
 from tests.runners.conftest import Fecbench, WriteDesign
 from tests.runners.engines.conftest import HERE
@@ -30,7 +33,9 @@ pytestmark = [
     ),
 ]
 FOLDER = ("--implementations", HERE)
-WORKERS = ("ada", "bob", "cyd")
+WORKERS = ("ada", "bob", "cyd", "dan", "eve", "fay", "gil", "hal")[
+    : int(os.environ.get("FECBENCH_WORKERS", "3"))
+]
 PORT = 8786
 REPETITIONS = int(os.environ.get("FECBENCH_REPETITIONS", "3334"))
 """Of six trials each: 20,000."""
@@ -191,6 +196,36 @@ def test_workers_are_killed(cluster: Cluster, outlast: Outlast) -> None:
     while kills < KILLS:
         outlast(f"killed_{next(killed)}", kill)
     print(f"{kills} kills in {next(killed)} campaigns")
+
+
+def test_machines_join_a_campaign_and_half_of_all_are_lost(cluster: Cluster, outlast: Outlast) -> None:
+    late, lost = WORKERS[len(WORKERS) // 2 :], WORKERS[: len(WORKERS) // 2]
+    for name in late:
+        cluster.workers[name].end()
+
+    def lose(running: Command) -> None:
+        for name in late:
+            cluster.begin_worker(name)
+        for name in late:
+            cluster.workers[name].until("takes part")
+        assert running.is_running()
+        for name in lost:
+            cluster.workers[name].process.kill()
+        for name in lost:
+            cluster.workers[name].process.wait()
+        with Database.open(cluster.postgresql.local_url("half")) as database:
+            (campaign,) = database.campaigns()
+            done = database.trial_count(campaign.id)
+            hosts = {start.id: start.host for start in database.starts(campaign.id)}
+            held = Counter(hosts[claim.start_id] for claim in database.claims(campaign.id).values())
+        print(f"lost after {done} trials: {', '.join(f'{name} with {held[name]} groups' for name in lost)}")
+        assert done < 6 * REPETITIONS
+        assert all(held[name] <= ROOM * LOT_GROUPS for name in lost)
+
+    outlast("half", lose)
+    for name in lost:
+        cluster.begin_worker(name)
+        cluster.workers[name].until("connected")
 
 
 def test_a_worker_stands_still(cluster: Cluster, outlast: Outlast) -> None:
