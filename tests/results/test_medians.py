@@ -18,6 +18,7 @@ from fecbench.results.report.report import report
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, TrialKey
 from tests.results.analysis.outcomes import OFF, XOR
+from tests.results.pages import page_of
 
 WORKLOAD = "download-10000"
 # XOR is 4 % slower in four networks of five, and the median of all its trials is half of the baseline's.
@@ -81,15 +82,11 @@ def test_a_line_that_would_be_nowhere_is_not_drawn(filled: Filled) -> None:
     assert lines_in_boxes(measured) == [1.0]
 
 
-@pytest.mark.usefixtures("unrendered")
-def test_the_metrics_of_the_report_are_as_the_pairs_have_them(measure: Measure, tmp_path: Path) -> None:
-    assert times_in(report(*measure(0), tmp_path / "report").html.read_text()) == [10, 10.4]
+def test_the_metrics_of_the_report_are_as_the_pairs_have_them(measure: Measure) -> None:
+    assert times_in(page_of(*measure(0))) == [10, 10.4]
 
 
-@pytest.mark.usefixtures("unrendered")
-def test_a_median_is_a_variants_own_where_the_ratios_do_not_speak_for_all_networks(
-    filled: Filled, tmp_path: Path
-) -> None:
+def test_a_median_is_a_variants_own_where_the_ratios_do_not_speak_for_all_networks(filled: Filled) -> None:
     outcomes = {
         TrialKey(variant, WORKLOAD, point, 0): ("ok", value)
         for variant, values in SPARSE.items()
@@ -100,7 +97,7 @@ def test_a_median_is_a_variants_own_where_the_ratios_do_not_speak_for_all_networ
     assert table["median_ratio"].tolist()[1] == 1
     assert table["median_dct_s_by_pairs"].tolist() == [0, 3]
     # The times are not what this report compares.
-    page = report(database, campaign, tmp_path / "report", metric="server.packets_sent").html.read_text()
+    page = page_of(database, campaign, "server.packets_sent")
     assert times_in(page) == [0, 3]
 
 

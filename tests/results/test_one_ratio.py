@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import html
 import math
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -21,9 +19,9 @@ from fecbench.results.analysis.rules import explain
 from fecbench.results.analysis.summary import summary
 from fecbench.results.papers import networking2019
 from fecbench.results.report.findings import findings, headline
-from fecbench.results.report.report import report
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, TrialKey, TrialRecord, Variant, Workload
+from tests.results.pages import page_of, text_of
 
 LABEL = "download-10000"
 OFF = Variant(label="off", implementation="noq-fec", options={"scheme": "none"}, baseline=True)
@@ -113,11 +111,9 @@ def value_at_the_left_end(figure: Figure) -> float:
     return float(y[x <= panel.get_xlim()[0] * (1 + 1e-9)].max())
 
 
-@pytest.mark.usefixtures("unrendered")
-def test_a_page_says_one_median_and_one_share(measured: Measured, tmp_path: Path) -> None:
+def test_a_page_says_one_median_and_one_share(measured: Measured) -> None:
     _, campaign, database = measured
-    page = report(database, campaign, tmp_path).html.read_text()
-    text = " ".join(html.unescape(re.sub("<[^>]+>", " ", page)).split())
+    text = text_of(page_of(database, campaign))
     assert f"17 / 27 0 (0) 0 (0) 0 {KNOWN} {KNOWN} of {len(POINTS)} {MEDIAN:.0f}" in text
     assert f"everywhere: ratio {MEDIAN:.2f} [" in text
     assert set(re.findall(r"median DCT ratio ([\d.]+)", text)) == {f"{MEDIAN:.2f}"}

@@ -3,14 +3,13 @@
 import math
 from collections.abc import Callable
 from html import unescape
-from pathlib import Path
 
 import pytest
 
 from fecbench.results.analysis import disturbances, frames
-from fecbench.results.report.report import report
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
+from tests.results.pages import page_of
 
 OFF, XOR = "rquic-off", "rquic-xor"
 
@@ -49,16 +48,15 @@ def test_what_a_machine_did_is_told_by_arm(database: Database, stalled: Callable
     assert xor["stolen_max_ms"] == pytest.approx(10)
 
 
-@pytest.mark.usefixtures("unrendered")
 def test_arms_that_stalled_unequally_are_named_in_the_report(
-    database: Database, stalled: Callable[..., CampaignInfo], tmp_path: Path
+    database: Database, stalled: Callable[..., CampaignInfo]
 ) -> None:
     campaign = stalled(off=[0, 0, 0], xor=[20, 20, 20])
     (warning,) = disturbances.warnings(
         disturbances.by_variant(frames.trials(database, campaign), campaign), campaign
     )
     assert warning.startswith(f"{XOR} stalled for 2.0 % of its time, {OFF} for 0.0 % (medians): ")
-    page = unescape(report(database, campaign, tmp_path).html.read_text())
+    page = unescape(page_of(database, campaign))
     assert "What the machine did to each arm" in page
     assert warning in page
 
@@ -77,10 +75,7 @@ def test_what_is_not_known_is_no_number(database: Database, stalled: Callable[..
     assert disturbances.warnings(table, campaign) == []
 
 
-@pytest.mark.usefixtures("unrendered")
-def test_virtual_trials_have_no_table(
-    database: Database, stalled: Callable[..., CampaignInfo], tmp_path: Path
-) -> None:
+def test_virtual_trials_have_no_table(database: Database, stalled: Callable[..., CampaignInfo]) -> None:
     campaign = stalled("virtual", off=[0], xor=[0])
     assert disturbances.by_variant(frames.trials(database, campaign), campaign).empty
-    assert "What the machine did to each arm" not in report(database, campaign, tmp_path).html.read_text()
+    assert "What the machine did to each arm" not in page_of(database, campaign)

@@ -43,7 +43,6 @@ def test_a_frame_holds_each_trial_once_in_the_order_of_the_design(filled: Filled
         assert values["server.packets_sent"] == 7
 
 
-@either
 def test_metrics_are_the_same_however_they_are_paged_and_whatever_runs_lie_between(
     database: Database, make: Make, new_campaign: Callable[..., CampaignInfo], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,7 +94,7 @@ NAMES = ["internet/up", "internet/down", "path 2/up", "path 2/down"]
 
 
 @either
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_frame_has_what_the_record_of_a_trial_has(
     database: Database, new_campaign: NewCampaign, make: Make, data: st.DataObject
@@ -134,7 +134,7 @@ def packed(bits: list[bool]) -> bytes:
 
 
 @either
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(drawn=st.lists(st.tuples(bitmaps, bitmaps), min_size=1, max_size=5))
 def test_the_first_packet_lost_is_the_first_bit_of_the_recorded_verdicts(
     database: Database, new_campaign: NewCampaign, make: Make, drawn: list[tuple[list[bool], list[bool]]]
@@ -227,7 +227,6 @@ def test_the_names_of_metrics_are_those_of_the_numbers_that_trials_have(
     assert len(names) == len(set(names))
 
 
-@either
 def test_it_is_the_same_however_trials_are_paged(
     database: Database, measured: CampaignInfo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -246,7 +245,6 @@ def test_links_have_their_columns_where_every_trial_failed_before_they_were_buil
     assert frame[[f"internet.up.{what}" for what in OF_DIRECTION]].isna().all(axis=None)
 
 
-@either
 def test_a_campaign_without_trials_has_the_columns_too(database: Database, campaign: CampaignInfo) -> None:
     frame = frames.trials(database, campaign)
     assert frame.empty
@@ -296,7 +294,6 @@ NO_HARNESS_WRITES: list[tuple[str, Any]] = [
 ]
 
 
-@either
 def test_what_no_harness_writes_is_refused_in_a_line(database: Database, measured: CampaignInfo) -> None:
     second = schema.trials.c.id == 2
     for column, value in NO_HARNESS_WRITES:
@@ -311,7 +308,6 @@ def test_what_no_harness_writes_is_refused_in_a_line(database: Database, measure
             connection.execute(sa.update(schema.trials).where(second).values({column: usual}))
 
 
-@either
 def test_runs_that_were_superseded_are_left_out(
     database: Database, campaign: CampaignInfo, make: Make
 ) -> None:

@@ -71,7 +71,7 @@ def ratios_of(
     return dict(zip(zip(ratios["workload"], ratios["point"], strict=True), ratios["ratio"], strict=True))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(outcomes=outcomes | timeouts, statistic=st.sampled_from(["median", "mean"]))
 def test_a_ratio_is_that_of_the_statistics_when_a_timeout_is_infinite(
     outcomes: Outcomes, statistic: str
@@ -97,7 +97,7 @@ def test_a_ratio_is_that_of_the_statistics_when_a_timeout_is_infinite(
     assert len(pairing.matched) == in_ratios == len(run) - pairing.unpaired["repetitions"].sum()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(outcomes=outcomes | timeouts)
 def test_the_ratio_of_a_pair_is_0_or_infinite_where_one_arm_alone_timed_out_and_none_where_both_did(
     outcomes: Outcomes,
@@ -118,7 +118,7 @@ def test_the_ratio_of_a_pair_is_0_or_infinite_where_one_arm_alone_timed_out_and_
     assert by_kind["variant_timeouts"] == sum(ratio_of(*pair) == math.inf for pair in all_pairs)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(outcomes=outcomes | timeouts, statistic=st.sampled_from(["median", "mean"]))
 def test_swapping_the_arms_inverts_every_ratio(outcomes: Outcomes, statistic: str) -> None:
     there, back = (ratios_of(outcomes, *arms, statistic) for arms in ((OFF, XOR), (XOR, OFF)))
@@ -128,7 +128,7 @@ def test_swapping_the_arms_inverts_every_ratio(outcomes: Outcomes, statistic: st
         assert ratio == pytest.approx(inverse)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(outcomes=timeouts, order=st.permutations(REPETITIONS))
 @pytest.mark.parametrize("statistic", ["median", "mean"])
 def test_the_order_of_repetitions_and_of_rows_does_not_matter(
@@ -272,7 +272,7 @@ def inverted(outcomes: Outcomes) -> Outcomes:
     return {key: (state, 1 / value) for key, (state, value) in outcomes.items()}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(outcomes=outcomes | timeouts)
 def test_the_inverse_of_a_metric_with_the_opposite_direction_decides_the_same(outcomes: Outcomes) -> None:
     assert metrics.of(MORE).more_is_better
@@ -289,7 +289,7 @@ def test_the_inverse_of_a_metric_with_the_opposite_direction_decides_the_same(ou
     pd.testing.assert_frame_equal(less.timeouts, more.timeouts)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(outcomes=outcomes)
 def test_workloads_that_compare_different_metrics_are_compared_as_if_each_were_alone(
     outcomes: Outcomes,

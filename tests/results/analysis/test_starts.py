@@ -13,6 +13,7 @@ from fecbench.results.analysis.starts import sentences, starts_of
 from fecbench.results.report.report import report
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, TrialRecord
+from tests.results.pages import page_of
 
 ADA: dict[str, Any] = {
     "kernel": "6.1",
@@ -82,10 +83,9 @@ def test_trials_of_which_no_start_is_known_are_counted(run: Any) -> None:
     assert told == ["Of 2 trials it is not known which start has run them."]
 
 
-@pytest.mark.usefixtures("unrendered")
-def test_the_report_shows_several_starts_and_is_silent_of_one(run: Any, tmp_path: Path) -> None:
+def test_the_report_shows_several_starts_and_is_silent_of_one(run: Any) -> None:
     database, campaign = run(("ada", ADA), ("bob", BOB))
-    page = report(database, campaign, tmp_path / "report").html.read_text()
+    page = page_of(database, campaign)
     assert "The trials of this campaign were run by 2 starts." in page
     section = page[page.index("<h3>Starts</h3>") : page.index('id="provenance"')]
     cells = re.findall(r"<td[^>]*>([^<]*)</td>", section)

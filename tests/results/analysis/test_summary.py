@@ -36,7 +36,7 @@ Filled = Callable[..., tuple[Database, CampaignInfo]]
 def test_a_summary_has_a_row_for_each_workload_and_variant_of_the_design(filled: Filled) -> None:
     _, campaign = filled({})
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=20, deadline=None)
     @given(outcomes=outcomes)
     def law(outcomes: Outcomes) -> None:
         frame = frame_with(outcomes)

@@ -29,7 +29,7 @@ CATALOG = Path(designs.__file__).parent / "catalog"
 def names_in(design: designs.Design) -> tuple[object, ...]:
     """What a design calls its variants, workloads and factors."""
     labels = [(each.label for each in some) for some in (design.variants, design.workloads)]
-    return (*map(tuple, labels), *design.plan().points[0])
+    return (*map(tuple, labels), *design.factors, *sorted(design.parameters - design.constants.keys()))
 
 
 # One of those with the same names, as long and short forms are: drawing takes seconds.
@@ -93,8 +93,8 @@ def of_messages(dct_s: float) -> dict[str, float]:
 
 
 def mark(design: designs.Design) -> tuple[pytest.MarkDecorator, ...]:
-    """One design of each kind is drawn each time, the others with the slow tests."""
-    each_time = ("demo", "networking2019-ge-short", "rquic2021-page-short")
+    """One design is drawn each time, the others with the slow tests."""
+    each_time = ("networking2019-ge-short",)
     return () if design.name in each_time else (pytest.mark.slow,)
 
 

@@ -17,7 +17,7 @@ from fecbench.results.papers import figures_of, networking2019
 from fecbench.results.papers.claims import Claim
 from fecbench.results.papers.networking2019.comparisons import DCT
 from fecbench.results.store.records import CampaignInfo, Variant, Workload
-from tests.results.papers.planted import Planted, design_of, judged
+from tests.results.papers.planted import Planted, assert_drawn, design_of, judged
 from tests.support.campaigns import campaign_info
 
 CATALOGUE = designs.catalogue()
@@ -453,3 +453,8 @@ def test_sizes_that_a_design_lacks_have_no_claims(made: Made) -> None:
         claims = judged(*made(f"networking2019-{rest}", lambda *_: 1.0))
         sizes = {size for claim in claims for size in re.findall(r"\d+ [kM]B", claim.text)}
         assert sizes == {"10 kB", "50 kB"}, rest
+
+
+def test_each_figure_is_drawn(made: Made) -> None:
+    for kind in ("uniform", "ge", "noloss", "da2gc"):
+        assert_drawn(*made(f"networking2019-{kind}", uniform(0.7, 1.4, 0.9), points=6))

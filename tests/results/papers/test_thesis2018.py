@@ -23,7 +23,7 @@ from fecbench.results.papers.thesis2018.arms import (
     ratios,
 )
 from fecbench.results.store.records import Variant, Workload
-from tests.results.papers.planted import Planted, design_of, judged, named
+from tests.results.papers.planted import Planted, assert_drawn, design_of, judged, named
 from tests.support.campaigns import campaign_info
 
 POINTS = 60
@@ -129,7 +129,9 @@ DESIGNS = ("thesis2018-ge", "thesis2018-uniform", "thesis2018-delay", "thesis201
 
 def test_each_claim_agrees_where_it_is_as_the_thesis_says(made: Made) -> None:
     for name in DESIGNS:
-        claims = judged(*made(name, as_the_thesis_says))
+        planted = made(name, as_the_thesis_says)
+        assert_drawn(*planted)
+        claims = judged(*planted)
         assert claims, name
         assert named(claims, but=True) == [], name
 

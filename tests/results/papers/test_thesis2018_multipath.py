@@ -9,7 +9,7 @@ import pytest
 
 from fecbench.results.papers.thesis2018.multipath import ALL, HIGHRB, ROUND_ROBIN, SINGLE_PATH, Arm  # type: ignore[attr-defined]
 from fecbench.results.store.records import Variant
-from tests.results.papers.planted import Planted, design_of, judged, named
+from tests.results.papers.planted import Planted, assert_drawn, design_of, judged, named
 from tests.support.campaigns import campaign_info, workload
 
 DESIGNS = ("homogeneous", "losses", "heterogeneous")
@@ -115,7 +115,9 @@ def made() -> Made:
 
 def test_each_claim_agrees_where_it_is_as_the_thesis_says(made: Made) -> None:
     for name in DESIGNS:
-        claims = judged(*made(name, as_the_thesis_says))
+        planted = made(name, as_the_thesis_says)
+        assert_drawn(*planted)
+        claims = judged(*planted)
         assert claims, name
         assert named(claims, but=True) == [], name
 

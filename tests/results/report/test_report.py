@@ -14,17 +14,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 
 from fecbench.errors import BadInput
 from fecbench.results import figures, papers
 from fecbench.results.analysis import frames
 from fecbench.results.analysis.intervals import FEWEST
 from fecbench.results.figures import ratios as ratio_figures
+from fecbench.results.figures.saving import Folder
 from fecbench.results.papers.claims import Claim, PaperFigure
 from fecbench.results.report.findings import findings, headline
 from fecbench.results.report.report import ReportPaths, report
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, TrialKey, TrialRecord, Variant, Workload
+from tests.results.pages import page_of
 
 Make = Callable[..., TrialRecord]
 Filled = Callable[..., tuple[Database, CampaignInfo]]
@@ -50,13 +53,13 @@ class Page(HTMLParser):
 
     VOID = ("meta", "img", "link")
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, source: str) -> None:
         super().__init__()
         self.open: list[str] = []
         self.addresses: list[str] = []
         self.tags: list[str] = []
         self.words: list[str] = []
-        self.source = path.read_text()
+        self.source = source
         self.feed(self.source)
         assert self.open == []
         self.text = re.sub(r"\s+", " ", " ".join(self.words))
@@ -90,7 +93,9 @@ def sha256(path: Path) -> str:
 def test_a_report_is_one_page_that_needs_nothing_else_with_figures_and_the_same_bytes_each_time(
     filled: Filled, tmp_path: Path
 ) -> None:
-    database, campaign = filled(ALL_OK)
+    of_one = {key: outcome for key, outcome in ALL_OK.items() if key.workload == "download-2000"}
+    size = Workload(label="download-2000", name="download", parameters={"size_bytes": 2000})
+    database, campaign = filled(of_one, workloads=[size])
     paths = report(database, campaign, tmp_path / "new" / "folder")
     assert sorted(path.name for path in paths.html.parent.iterdir()) == sorted(p.name for p in files(paths))
     of_kind = {".png": paths.pngs, ".svg": paths.svgs, ".pdf": paths.pdfs}
@@ -100,7 +105,7 @@ def test_a_report_is_one_page_that_needs_nothing_else_with_figures_and_the_same_
     for suffix, drawn in of_kind.items():
         assert [path.name for path in drawn] == [f"{stem}{suffix}" for stem in stems]
         assert all(path.read_bytes().startswith(first[suffix]) for path in drawn)
-    page = Page(paths.html)
+    page = Page(paths.html.read_text())
     assert page.tags.count("img") == len(stems)
     assert all(address.startswith(("data:", "#")) for address in page.addresses)
     assert "Too few points for a rule: 2, and 30 are needed." in page.text
@@ -134,9 +139,8 @@ def test_the_headline_says_how_many_trials_are_ok_and_where_fec_was_faster(fille
     ]
 
 
-@pytest.mark.usefixtures("unrendered")
 def test_a_variant_that_timed_out_where_it_would_have_been_slower_is_not_said_to_be_faster_everywhere(
-    filled: Filled, tmp_path: Path
+    filled: Filled,
 ) -> None:
     lost = {key for key in KEYS if key.variant == XOR and (key.workload, key.point) != ("download-10000", 0)}
     database, campaign = filled(
@@ -151,7 +155,7 @@ def test_a_variant_that_timed_out_where_it_would_have_been_slower_is_not_said_to
         f" “rquic-xor” alone failed or timed out in 6 pairs, “rquic-off” alone in 0, both in 0: {WORSE}"
     )
     assert headline_of(database, campaign)[1:] == [said]
-    page = Page(report(database, campaign, tmp_path).html)
+    page = Page(page_of(database, campaign))
     assert said in page.text
     assert "workload ok / run 10 kB 2 / 4 2 kB 0 / 4 The same in all rows: variant: rquic-xor;" in page.text
     assert (
@@ -193,10 +197,7 @@ def test_gain_and_harm_are_counted_where_repetitions_decide(filled: Filled) -> N
     assert found.query("variant == @OFF")["helps"].isna().all()
 
 
-@pytest.mark.usefixtures("unrendered")
-def test_every_trial_that_is_not_ok_is_listed_with_its_reason(
-    filled: Filled, make: Make, tmp_path: Path
-) -> None:
+def test_every_trial_that_is_not_ok_is_listed_with_its_reason(filled: Filled, make: Make) -> None:
     database, campaign = filled({})
     reasons = [f"reason <{n}> & more" for n in range(12)]
     states = ["failed", "timeout", "unsupported", "invalid"]
@@ -204,7 +205,7 @@ def test_every_trial_that_is_not_ok_is_listed_with_its_reason(
         database.record(campaign.id, make(n, state=states[n % 4], reason=reason))
     database.record(campaign.id, make(3, state="invalid", reason="late again"))
     database.record(campaign.id, make(20, reason="not to be shown"))
-    page = Page(report(database, campaign, tmp_path).html)
+    page = Page(page_of(database, campaign))
     assert all(reason in page.text for reason in [*reasons, "late again"])
     before, _, replaced = page.text.partition("Runs that were replaced")
     assert reasons[3] not in before
@@ -213,10 +214,7 @@ def test_every_trial_that_is_not_ok_is_listed_with_its_reason(
     assert "Runs that another attempt replaced: 1." in page.text
 
 
-@pytest.mark.usefixtures("unrendered")
-def test_a_page_shows_the_design_its_points_and_the_provenance_as_text(
-    filled: Filled, tmp_path: Path
-) -> None:
+def test_a_page_shows_the_design_its_points_and_the_provenance_as_text(filled: Filled) -> None:
     design = 'title = "<script>alert(1)</script> & </pre>"\n'
     stack = {"folder": "quic-impls/stack", "declaration": "[options.never-shown]"}
     provenance = {
@@ -224,7 +222,7 @@ def test_a_page_shows_the_design_its_points_and_the_provenance_as_text(
         "kernel": None,
         "implementations": {"stack": stack},
     }
-    page = Page(report(*filled({}, design_text=design, provenance=provenance), tmp_path).html)
+    page = Page(page_of(*filled({}, design_text=design, provenance=provenance)))
     assert design.strip() in page.text
     assert "bandwidth (Mbit/s)" in page.text
     assert "0123abc" in page.text
@@ -234,16 +232,15 @@ def test_a_page_shows_the_design_its_points_and_the_provenance_as_text(
     assert "never-shown" not in page.text
 
 
-@pytest.mark.usefixtures("unrendered")
 def test_the_commands_that_repeat_a_campaign_name_what_was_run_how_and_what_may_differ(
-    filled: Filled, tmp_path: Path
+    filled: Filled,
 ) -> None:
     pages = {"photo-site": {"sha256": "ab" * 32, "graph": {"objects": ["not shown"]}}}
     revision = {"commit": "ab" * 20, "changed": True}
     provenance = {"link": "netem", "jobs": "auto", "pages": pages, "revision": revision}
     once = {key: outcome for key, outcome in ALL_OK.items() if key.repetition == 0}
     changes = {"repetitions": 3, "design_text": 'name = "campaign-0"\n', "provenance": provenance}
-    page = Page(report(*filled(once, **changes), tmp_path).html)
+    page = Page(page_of(*filled(once, **changes)))
     assert "exactly what ran. 8 of 24 planned trials were run; these are" in page.text
     run = "fecbench run campaign-0.toml --db campaign-0.sqlite"
     assert (
@@ -273,33 +270,14 @@ def test_the_figures_of_a_paper_stand_beside_its_claims(
     monkeypatch.setitem(papers.FIGURES, "demo", [found])
     paths = report(*filled({}), tmp_path)
     assert (tmp_path / "paper-fig1.pdf") in paths.pdfs
-    page = Page(paths.html)
+    page = Page(paths.html.read_text())
     for text, said in (("holds", "yes"), ("fails", "no"), ("open", "cannot tell")):
         assert f"claim that {text} paper on {text} measured of {text} {said}" in page.text
     assert "Paper 2020, Fig. 1" in page.text
     assert "We ran campaign-0." in page.text
 
 
-def test_variants_of_the_same_letters_have_figures_of_their_own(filled: Filled, tmp_path: Path) -> None:
-    variants = [
-        Variant(label=label, implementation="x", options={}, baseline=label == OFF)
-        for label in (OFF, "xor 4/5", "xor 4-5")
-    ]
-    outcomes = {
-        TrialKey(variant["label"], "download-2000", point, 0): ("ok", 1.0 + n * point)
-        for n, variant in enumerate(variants)
-        for point in (0, 1)
-    }
-    paths = report(*filled(outcomes, variants=variants), tmp_path)
-    assert len(set(files(paths))) == len(files(paths))
-    first, second = (tmp_path / name for name in ("pairs-xor-4-5.svg", "pairs-xor-4-5-2.svg"))
-    assert first.read_bytes() != second.read_bytes()
-
-
-@pytest.mark.usefixtures("unrendered")
-def test_a_page_shows_each_calibration_of_the_link_and_when_there_was_none(
-    filled: Filled, tmp_path: Path
-) -> None:
+def test_a_page_shows_each_calibration_of_the_link_and_when_there_was_none(filled: Filled) -> None:
     lines = [
         {"name": "rate error <at 10 Mbps>", "value": 0.000123456, "bound": 0.001, "unit": "", "good": True},
         {"name": "rate", "value": 10.0, "bound": None, "unit": "Mbps", "good": True},
@@ -307,26 +285,23 @@ def test_a_page_shows_each_calibration_of_the_link_and_when_there_was_none(
     measured = {"kind": "brief", "at": "2026-01-01T00:00", "backend": "wire", "measurements": lines}
     skipped = {"kind": "skipped", "at": "2026-02-02T00:00"}
     provenance = {"calibration": [measured | {"good": True}, skipped]}
-    page = Page(report(*filled({}, provenance=provenance), tmp_path).html)
+    page = Page(page_of(*filled({}, provenance=provenance)))
     assert "2026-01-01T00:00, wire: every bound holds" in page.text
     assert "rate error <at 10 Mbps>" in page.text
     assert "0.0001235" in page.text
     assert "2026-02-02T00:00: not measured, on request (--no-calibrate)." in page.text
     provenance["calibration"][0]["good"] = False
-    assert "not every bound holds" in Page(report(*filled({}, provenance=provenance), tmp_path).html).text
+    assert "not every bound holds" in Page(page_of(*filled({}, provenance=provenance))).text
 
 
-@pytest.mark.usefixtures("unrendered")
-def test_a_page_says_of_how_many_trials_the_lateness_is_not_known(
-    filled: Filled, make: Make, tmp_path: Path
-) -> None:
+def test_a_page_says_of_how_many_trials_the_lateness_is_not_known(filled: Filled, make: Make) -> None:
     database, campaign = filled({})
     for n, (late, state) in enumerate([(0, "ok"), (None, "ok"), (None, "ok"), (None, "failed"), (3, "ok")]):
         frames = {"queue_dropped": 0, "late": late, "lateness_us": None}
         links = {"internet": {"directions": {"up": frames, "down": frames}}}
         seeds = {"content": 1, "internet/up": 2, "internet/down": 3}
         database.record(campaign.id, make(n, state=state, links=links, seeds=seeds))
-    page = Page(report(database, campaign, tmp_path).html)
+    page = Page(page_of(database, campaign))
     unknown = "Of 2 trials that are ok it is not known how late packets left the link: an older fecbench"
     assert unknown in page.text
 
@@ -363,7 +338,7 @@ def test_what_cannot_be_drawn_is_said_in_a_sentence(
         stale = tmp_path / "ratio.png"
         stale.write_bytes(b"of an earlier report")
         paths = report(*filled(outcomes, **changes), tmp_path)
-        page = Page(paths.html)
+        page = Page(paths.html.read_text())
         for sentence in sentences:
             assert sentence in page.text, sentences
         assert page.tags.count("img") == len(paths.pngs) == len(paths.svgs) == len(paths.pdfs) < 3, sentences
@@ -374,7 +349,8 @@ def test_what_cannot_be_drawn_is_said_in_a_sentence(
 def test_trials_without_a_dct_leave_a_sentence(filled: Filled, make: Make, tmp_path: Path) -> None:
     database, campaign = filled({})
     database.record(campaign.id, make(0, metrics={"client": {"handshake_s": 0.1}}))
-    assert "No trial measured client.dct_s" in Page(report(database, campaign, tmp_path).html).text
+    page = Page(report(database, campaign, tmp_path).html.read_text())
+    assert "No trial measured client.dct_s" in page.text
 
 
 @pytest.mark.usefixtures("unrendered")
@@ -419,3 +395,11 @@ def test_a_variant_keeps_its_colour_in_every_figure_and_when_others_fail(filled:
     assert boxes == [off, xor] * 2
     assert {patch.get_facecolor()[:3] for patch in alone} == {xor}
     assert [axes.lines[-1].get_color() for axes in panels] == [xor] * 2
+
+
+@pytest.mark.usefixtures("unrendered")
+def test_figures_of_names_of_the_same_letters_have_files_of_their_own(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    for _ in range(2):
+        folder.draw("pairs-xor-4-5", "", Figure)
+    assert [path.name for path in folder.with_suffix(".svg")] == ["pairs-xor-4-5.svg", "pairs-xor-4-5-2.svg"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
@@ -16,6 +14,7 @@ from fecbench.results.analysis import frames
 from fecbench.results.report.report import report
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, TrialKey, TrialRecord
+from tests.results.pages import text_of
 
 Make = Callable[..., TrialRecord]
 
@@ -37,11 +36,6 @@ def campaign(database: Database, new_campaign: Callable[..., CampaignInfo], make
         }
         database.record(info.id, make(key=TrialKey(variant, workload, point, n), metrics=measured))
     return info
-
-
-def text_of(page: Path) -> str:
-    source = re.sub("<(style|script).*?</(style|script)>", "", page.read_text(), flags=re.DOTALL)
-    return " ".join(html.unescape(re.sub("<[^>]+>", " ", source)).split())
 
 
 BY_METRIC: list[tuple[str, str, list[str]]] = [
@@ -85,7 +79,7 @@ def test_a_report_by_another_metric_speaks_of_that_one(
     for metric, stem, phrases in BY_METRIC:
         paths = report(database, campaign, tmp_path, metric)
         assert {"ratio", "bars", stem} <= {path.stem for path in paths.pngs}, metric
-        text = text_of(paths.html)
+        text = text_of(paths.html.read_text())
         assert [phrase for phrase in phrases if phrase not in text] == [], metric
         assert "DCT" not in text, metric
 
@@ -100,7 +94,7 @@ def test_workloads_of_different_metrics_have_figures_and_sentences_of_their_own(
     stems = {path.stem for path in paths.pngs}
     assert {"ratio-dct", "dct", "ratio-competition-foreground-mbps", "competition-foreground-mbps"} <= stems
     assert {f"cells-{XOR}-dct", f"cells-{XOR}-competition-foreground-mbps"} <= stems
-    text = text_of(paths.html)
+    text = text_of(paths.html.read_text())
     few = "too few repetitions to decide"
     assert f"10 kB: faster at 0 of 2 points, {few}; median DCT ratio 2.00." in text
     assert f"2 kB: better at 2 of 2 points, {few}" in text

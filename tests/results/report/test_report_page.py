@@ -18,6 +18,7 @@ from fecbench.results.analysis.units import size
 from fecbench.results.report.report import report
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, NewCampaign, TrialKey, TrialRecord, Variant, Workload
+from tests.results.pages import page_of
 
 CHROMIUM = shutil.which("chromium")
 PHONE: ViewportSize = {"width": 390, "height": 844}
@@ -374,10 +375,10 @@ def test_labels_of_ticks_stand_apart(explored: Page, page: Path, viewport: Viewp
 
 
 def test_of_many_points_the_page_lists_a_thousand_and_says_where_all_are(
-    filled: Callable[..., tuple[Database, CampaignInfo]], tmp_path: Path
+    filled: Callable[..., tuple[Database, CampaignInfo]],
 ) -> None:
     database, campaign = filled({}, points=[{"owd_ms": n + 0.5} for n in range(1002)])
-    page = report(database, campaign, tmp_path).html.read_text()
+    page = page_of(database, campaign)
     assert '<td class="number">999.5</td>' in page
     assert "1000.5" not in page
     assert "the first 1000 of 1002 points. All: fecbench export --table points." in page

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
-from pathlib import Path
 
 import pytest
 
 from fecbench.results.analysis import frames
-from fecbench.results.report.report import report
 from fecbench.results.report.second_tries import compare
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, TrialKey, TrialRecord
-from tests.results.report.test_report_metrics import text_of
+from tests.results.pages import page_of, text_of
 
 OFF, XOR, WORKLOAD = "rquic-off", "rquic-xor", "download-10000"
 POINTS = 8
@@ -41,8 +39,7 @@ def made(
     return make_campaign
 
 
-@pytest.mark.usefixtures("unrendered")
-def test_a_decision_that_second_tries_made_is_named(database: Database, made: Made, tmp_path: Path) -> None:
+def test_a_decision_that_second_tries_made_is_named(database: Database, made: Made) -> None:
     campaign = made(retried=2)
     compared = compare(frames.trials(database, campaign), campaign)
     assert compared is not None
@@ -52,16 +49,15 @@ def test_a_decision_that_second_tries_made_is_named(database: Database, made: Ma
     assert (row["median_ratio_first"], row["verdict_first"]) == (pytest.approx(1.5), "harm")
     sentence = f"{XOR}, {WORKLOAD}: the median ratio says gain of all trials, and harm of first attempts."
     assert compared.differences == [sentence]
-    text = text_of(report(database, campaign, tmp_path).html)
+    text = text_of(page_of(database, campaign))
     assert sentence in text
     assert f"{XOR} 40 16 16 16 16 of 40 (40.0 %" in text
 
 
-@pytest.mark.usefixtures("unrendered")
 def test_a_report_of_first_attempts_leaves_the_groups_out_and_counts_all_trials(
-    database: Database, made: Made, tmp_path: Path
+    database: Database, made: Made
 ) -> None:
-    text = text_of(report(database, made(retried=2), tmp_path, first_attempts=True).html)
+    text = text_of(page_of(database, made(retried=2), first_attempts=True))
     assert "48 of 96 planned trials are ok (not ok: 0, not run: 48)." in text
     assert (
         "Compared are first attempts alone: 16 of 24 groups needed a second try , and are left out." in text
@@ -69,12 +65,9 @@ def test_a_report_of_first_attempts_leaves_the_groups_out_and_counts_all_trials(
     assert "10 kB: faster at 0 of 8 points, too few repetitions to decide; median DCT ratio 1.50" in text
 
 
-@pytest.mark.usefixtures("unrendered")
-def test_a_campaign_that_was_run_once_has_nothing_to_compare(
-    database: Database, made: Made, tmp_path: Path
-) -> None:
+def test_a_campaign_that_was_run_once_has_nothing_to_compare(database: Database, made: Made) -> None:
     campaign = made(retried=0)
     assert compare(frames.trials(database, campaign), campaign) is None
-    text = text_of(report(database, campaign, tmp_path, first_attempts=True).html)
+    text = text_of(page_of(database, campaign, first_attempts=True))
     assert "no group needed a second try, so none is left out" in text
     assert "decide otherwise" not in text
