@@ -346,11 +346,8 @@ def test_an_outage_is_that_of_its_link_and_refused_for_netem(
 
 
 def test_a_series_that_an_implementation_does_not_leave_is_refused(load: Load) -> None:
-    for series, said in (
-        ('["cwnd", "rtt"]', "rquic leaves no series 'rtt'; known: 'code_rate', 'cwnd'"),
-        ('["cwmd"]', "did you mean 'cwnd'?"),
-    ):
-        assert said in refusal_of(load, TWO_STACKS.replace("SERVER", f"series = {series}"))
+    text = TWO_STACKS.replace("SERVER", 'series = ["cwnd", "cwmd"]')
+    assert "rquic leaves no series 'cwmd'; did you mean 'cwnd'?" in refusal_of(load, text)
 
 
 def test_both_ends_are_asked_for_the_series_of_the_clients_variant_that_they_have(load: Load) -> None:

@@ -28,6 +28,8 @@ from fecbench.dropper.model import Pattern
 from fecbench.results.store.database import Database
 from fecbench.runners import scratch
 from tests.results.conftest import new_postgresql, postgresql_folder  # noqa: F401 - a fixture
+from tests.runners.conftest import MADE_UP, WriteDesign
+from tests.support import preloaded
 from tests.support.processes import descendants, with_mark
 from tests.waiting import wait_until
 
@@ -36,7 +38,7 @@ POWER_CUT = "power cut"
 KILL_KINDS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, POWER_CUT)
 LIMIT_S = 500.0
 
-pytestmark = pytest.mark.usefixtures("can_run_trials")
+pytestmark = pytest.mark.usefixtures("can_run_trials", "fecbench")
 
 # Where it is not the little design.
 DESIGN = """
@@ -241,21 +243,15 @@ def test_kills_at_any_moment_lose_no_trial_and_leave_nothing_and_touch_nothing_f
 NewDatabase = Callable[[], str]
 
 
-@pytest.fixture
-def new_sqlite(tmp_path: Path) -> NewDatabase:
-    """Gives the path of a new database each time."""
-    numbers = count()
-    return lambda: str(tmp_path / f"shared-{next(numbers)}.sqlite")
-
-
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
-def new_database(request: pytest.FixtureRequest, new_sqlite: NewDatabase) -> NewDatabase:
+def new_database(request: pytest.FixtureRequest, tmp_path: Path) -> NewDatabase:
     """Gives the address of a new database each time, of each kind in turn.
 
     To be asked for before `temporary`: the environment of a server that begins later would have its mark.
     """
     if request.param == "sqlite":
-        return new_sqlite
+        numbers = count()
+        return lambda: str(tmp_path / f"shared-{next(numbers)}.sqlite")
     folder = request.getfixturevalue("postgresql_folder")
     return lambda: new_postgresql(folder)
 
@@ -278,11 +274,14 @@ def some_moment(
     assert other.returncode in (0, 1), said
 
 
-def two_harnesses_are_killed(
-    times: int, fecbench: Any, design: Path, new_database: NewDatabase, temporary: Path, seed: int
+@pytest.mark.timeout(60 + 30 * 50)
+@pytest.mark.parametrize("kills", [1, pytest.param(50, marks=pytest.mark.slow)])
+def test_of_two_harnesses_on_one_campaign_one_is_killed_and_the_other_runs_each_trial_once(
+    fecbench: Any, design: Path, new_database: NewDatabase, temporary: Path, kills: int
 ) -> None:
-    moments = random.Random(seed)
-    for number in range(times):
+    around = named_namespaces_and_interfaces()
+    moments = random.Random(20261122 + kills)
+    for number in range(kills):
         address = new_database()
         some_moment(fecbench, design, address, KILL_KINDS[number % len(KILL_KINDS)], moments)
         await_no_process(str(temporary))
@@ -296,23 +295,6 @@ def two_harnesses_are_killed(
             assert sorted(stored(Path(address)).trials) == sorted(TRIALS)  # of a file that is whole
     assert fecbench("clean").returncode == 0
     assert list(temporary.iterdir()) == []
-
-
-def test_of_two_harnesses_on_one_campaign_one_is_killed_and_the_other_runs_each_trial_once(
-    fecbench: Any, design: Path, new_database: NewDatabase, temporary: Path
-) -> None:
-    around = named_namespaces_and_interfaces()
-    two_harnesses_are_killed(2, fecbench, design, new_database, temporary, seed=20261122)
-    assert named_namespaces_and_interfaces() == around
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(60 + 30 * 50)
-def test_fifty_kills_with_two_harnesses_on_one_campaign_run_each_trial_once_and_leave_nothing(
-    fecbench: Any, design: Path, new_sqlite: NewDatabase, temporary: Path
-) -> None:
-    around = named_namespaces_and_interfaces()
-    two_harnesses_are_killed(50, fecbench, design, new_sqlite, temporary, seed=20260314)
     assert named_namespaces_and_interfaces() == around
 
 
@@ -327,71 +309,88 @@ def nothing_lost(before: Stored, database: Path) -> Stored:
 # Disks and locks
 
 
-SMALL_DISK = 'mount -t tmpfs -o size="$1" none "$2" && shift 2 && exec "$@"'
+SMALL_DISK = """
+import sys
+from pathlib import Path
+from fecbench.runners.commands.command_line import main
+from fecbench.runners.sandbox import kernel
+kernel.unshare(kernel.CLONE_NEWNS, "mount namespace")
+kernel.mount("none", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)
+kernel.mount("tmpfs", Path({folder!r}), "tmpfs", 0, "size={size}")
+sys.argv = {words!r}
+"""
 
 
-def on_a_small_disk(size: str, folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run a program that sees a disk of that size at `folder`, which ends with it."""
-    return subprocess.run(
-        ["unshare", "--mount", "sh", "-c", SMALL_DISK, "sh", size, str(folder), *map(str, arguments)],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-    )
+def on_a_small_disk(
+    size: str, folder: Path, *words: object, program: str = "main()"
+) -> subprocess.CompletedProcess[str]:
+    """Run `fecbench`, or a program with its words, that sees a disk of that size at `folder`."""
+    begin = SMALL_DISK.format(size=size, folder=str(folder), words=["fecbench", *map(str, words)])
+    return preloaded.script(begin + program, REPOSITORY, os.environ, LIMIT_S)
 
 
 FILL = """
-import json, subprocess, sys
-fecbench, design, folder = sys.argv[1:]
+import json, os, sqlite3, subprocess
+from fecbench.runners.campaign import share
+design, implementations, folder = sys.argv[1:]
+share.BATCH_TRIALS = 1
 
-def run(*arguments):
-    command = [fecbench, *arguments, "--db", folder + "/x.sqlite"]
-    ended = subprocess.run(command, capture_output=True, text=True)
-    said = ended.stderr.splitlines()
-    return {"status": ended.returncode, "said": said[-1:], "lines": len(said), "shown": ended.stdout}
+def run(*options):
+    said = os.path.join(os.environ["TMPDIR"], "said")
+    child = os.fork()
+    if not child:
+        sys.argv = ["fecbench", "run", design, "--engine", "virtual", "--implementations", implementations]
+        sys.argv += ["--no-calibrate", "--jobs", "1", "--db", folder + "/x.sqlite", *options]
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(os.open(said, os.O_CREAT | os.O_WRONLY | os.O_TRUNC), 2)
+        main()
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    lines = open(said).read().splitlines()
+    os.remove(said)
+    return {"status": status, "said": lines[-1], "lines": len(lines)}
 
 def trials():
-    return len(json.loads(run("show", "--json")["shown"])["trials"])
+    connection = sqlite3.connect("file:" + folder + "/x.sqlite?mode=ro", uri=True)
+    return connection.execute("SELECT count(*) FROM trials WHERE NOT superseded").fetchone()[0]
 
 def remount(option):
     subprocess.run(["mount", "-o", "remount," + option, folder], check=True)
 
-report = {"full": run("run", "--no-calibrate", design), "kept": trials()}
-remount("size=4m")
-report["resumed"] = run("run", "--no-calibrate", design, "--resume")
+report = {"full": run(), "kept": trials()}
+remount("size=16m")
+report["resumed"] = run("--resume")
 report["complete"] = trials()
 remount("ro")
-report["read_only"] = run("run", "--no-calibrate", design, "--campaign", "another")
+report["read_only"] = run("--campaign", "another")
 report["still"] = trials()
 print(json.dumps(report))
 """
 
 
 def test_a_campaign_on_a_full_or_read_only_disk_ends_in_one_line_keeps_all_and_goes_on(
-    fecbench: Any, design: Path, tmp_path: Path, temporary: Path
+    made_up: WriteDesign, tmp_path: Path, temporary: Path
 ) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
-    ran = on_a_small_disk("152k", disk, sys.executable, "-c", FILL, fecbench.path, design, disk)
+    design = made_up(more="repetitions = 10\n")
+    ran = on_a_small_disk("192k", disk, design, MADE_UP.parent, disk, program=FILL)
     assert ran.returncode == 0, ran.stderr
     report = json.loads(ran.stdout)
     assert report["full"]["status"] == 2
-    assert report["full"]["said"] == [f"fecbench: {disk}/x.sqlite: cannot be written: the disk is full"]
-    assert 0 < report["kept"] < len(TRIALS)
-    assert report["resumed"]["status"] in (0, 1)
-    assert report["complete"] == report["still"] == len(TRIALS)
+    assert report["full"]["said"] == f"fecbench: {disk}/x.sqlite: cannot be written: the disk is full"
+    assert 0 < report["kept"] < 60
+    assert report["resumed"]["status"] == 0
+    assert report["complete"] == report["still"] == 60
     assert (report["read_only"]["status"], report["read_only"]["lines"]) == (2, 1)
-    assert "is read-only" in report["read_only"]["said"][0]
+    assert "is read-only" in report["read_only"]["said"]
     assert list(temporary.iterdir()) == []
 
 
 def test_without_room_for_the_certificates_the_command_fails_in_one_line(
-    fecbench: Any, design: Path, tmp_path: Path, temporary: Path
+    design: Path, tmp_path: Path, temporary: Path
 ) -> None:
-    ran = on_a_small_disk(
-        "4k", temporary, fecbench.path, "run", "--no-calibrate", design, "--db", tmp_path / "x.sqlite"
-    )
+    command = ("run", "--no-calibrate", design, "--db", tmp_path / "x.sqlite")
+    ran = on_a_small_disk("4k", temporary, *command)
     assert ran.returncode == 1
     assert f"No space left on device: '{temporary}/" in ran.stderr.splitlines()[-1]
     assert "Traceback" not in ran.stderr
@@ -402,24 +401,22 @@ def test_without_room_for_what_a_trial_leaves_replay_names_the_file(
 ) -> None:
     database = tmp_path / "x.sqlite"
     fecbench("run", "smoke", "--engine", "virtual", "--db", database, "--filter", "point=0")
-    ran = on_a_small_disk(
-        "80k", temporary, fecbench.path, "replay", "1", "--db", database, "--output", tmp_path / "replayed"
-    )
+    command = ("replay", "1", "--db", database, "--output", tmp_path / "replayed")
+    ran = on_a_small_disk("80k", temporary, *command)
     assert ran.returncode == 1
     assert f"No space left on device: '{temporary}/" in ran.stderr.splitlines()[-1]
 
 
-def test_without_room_for_a_trial_it_is_invalid_and_says_why_and_is_run_anew_by_resume(
-    fecbench: Any, design: Path, tmp_path: Path, temporary: Path
+def test_without_room_for_a_trial_it_is_invalid_and_says_why(
+    design: Path, tmp_path: Path, temporary: Path
 ) -> None:
     database = tmp_path / "x.sqlite"
-    command = [fecbench.path, "run", "--no-calibrate", design, "--db", database, *ONE_TRIAL]
-    for resume, attempts in ([], 4), (["--resume"], 8):
-        ran = on_a_small_disk("44k", temporary, *command, *resume)
-        assert ran.returncode == 1
-        states = [(state, attempt) for _, _, _, attempt, state, _ in stored(database).attempts.values()]
-        assert states == [("invalid", attempt) for attempt in range(1, attempts + 1)]
-        assert "No space left on device" in ran.stderr
+    command = ("run", "--no-calibrate", design, "--db", database, *ONE_TRIAL)
+    ran = on_a_small_disk("44k", temporary, *command)
+    assert ran.returncode == 1
+    states = [(state, attempt) for _, _, _, attempt, state, _ in stored(database).attempts.values()]
+    assert states == [("invalid", attempt) for attempt in range(1, 5)]
+    assert "No space left on device" in ran.stderr
 
 
 IMPATIENT = (
@@ -472,11 +469,11 @@ def test_a_clock_that_is_stepped_spoils_no_duration_and_no_limit(
     assert abs(float(looked.stdout)) > 1000, "the clock is not stepped"
     database = tmp_path / "x.sqlite"
     begun = time.monotonic()
-    ran = fecbench.run(design, database, "--json", LD_PRELOAD=str(stepped_clock))
+    ran = fecbench.run(design, database, "--json", *ONE_TRIAL, LD_PRELOAD=str(stepped_clock))
     taken_s = time.monotonic() - begun
     assert ran.returncode in (0, 1), ran.stderr
     shown = fecbench.trials(database)
-    assert {(t["key"]["variant"], t["key"]["point"], t["key"]["repetition"]) for t in shown} == TRIALS
+    assert len(shown) == 1
     assert {trial["state"] for trial in shown} <= {"ok", "invalid"}, ran.stderr
     for trial in shown:
         assert 0 < trial["duration_s"] < taken_s

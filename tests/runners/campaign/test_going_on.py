@@ -104,6 +104,7 @@ def test_another_binary_backend_harness_or_rule_of_validity_is_refused_by_its_na
 ) -> None:
     """Rules are whatever stands in a task."""
     assert "another link: link was 'wire', is 'netem'" in refusal(run, part, backend="netem")
+    assert "another engine: engine was 'local', is 'virtual'" in refusal(run, part, backend="virtual")
     now, make = provenance.harness(), Experiment.task
     changed = {"version": "9.9", "sources": {**now["sources"], "runners/trial": "ab" * 32}}
     with Database.open(str(part)) as database:
@@ -126,6 +127,9 @@ def test_another_binary_backend_harness_or_rule_of_validity_is_refused_by_its_na
             changes.setattr(where, name, other)
             said = refusal(run, part)
         assert all(part_of in said for part_of in told), said
+    del campaign.provenance["engine"]  # as an earlier fecbench has left it
+    monkeypatch.setattr(Database, "campaign", lambda *_: campaign)
+    assert "another engine: engine was 'local', is 'virtual'" in refusal(run, part, backend="virtual")
 
 
 def test_the_harness_is_known_by_its_sources_and_not_by_its_pages(

@@ -22,15 +22,16 @@ from tests.results.conftest import postgresql, postgresql_folder  # noqa: F401 -
 from tests.runners.campaign.conftest import Pretence, Run, Told
 from tests.waiting import wait_until
 
+of_each_kind = pytest.mark.parametrize("address", ["sqlite", "postgresql"], indirect=True)
+
 TRIALS = 3 * 2 * 2
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where to make a database, of each kind in turn."""
-    return str(
-        request.getfixturevalue("postgresql") if request.param == "postgresql" else tmp_path / "y.sqlite"
-    )
+    """Where to make a database."""
+    kind = getattr(request, "param", "sqlite")
+    return str(request.getfixturevalue("postgresql") if kind == "postgresql" else tmp_path / "y.sqlite")
 
 
 @pytest.fixture
@@ -52,6 +53,7 @@ def stored(address: str) -> dict[TrialKey, tuple[str, int]]:
         return dict(database.states(campaign.id))
 
 
+@of_each_kind
 @pytest.mark.usefixtures("looking")
 def test_those_that_begin_at_once_run_each_trial_once_and_all_end_well(
     run: Run, address: str, little: Request
@@ -184,6 +186,7 @@ def test_a_holder_that_was_paused_for_long_drops_what_others_have_run_with_a_not
     assert stored(address) == dict.fromkeys(little.keys, ("ok", 1))
 
 
+@of_each_kind
 @pytest.mark.usefixtures("looking")
 def test_an_invalid_trial_is_run_so_often_by_all_harnesses_together(run: Run, address: str) -> None:
     barrier = threading.Barrier(3)
@@ -237,9 +240,8 @@ def test_an_invalid_trial_whose_harness_ended_is_run_again_by_another(
 
 
 def test_a_filter_runs_a_part_of_a_group_and_the_rest_is_run_later(
-    run: Run, tmp_path: Path, little: Request
+    run: Run, address: str, little: Request
 ) -> None:
-    address = str(tmp_path / "y.sqlite")
     part = [key for key in little.keys if key.variant == "off"]
     run(database=address, keys=part)
     assert set(stored(address)) == set(part)

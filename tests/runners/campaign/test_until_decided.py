@@ -249,23 +249,19 @@ def test_a_last_look_that_was_missing_alone_is_in_what_is_returned(
     assert ends(run(Measured(), wanted=only)) == {FASTER: ENDS[FASTER]}
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_several_that_run_it_at_once_come_to_the_same(
     run: Run,
     wanted: Request,
-    kind: str,
-    request: pytest.FixtureRequest,
-    tmp_path: Path,
+    postgresql: str,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(share, "LOOK_S", 0.02)
-    address = str(request.getfixturevalue(kind) if kind == "postgresql" else tmp_path / "y.sqlite")
     engines = [Measured() for _ in range(3)]
     problems: list[Exception] = []
 
     def one(engine: Measured) -> None:
         try:
-            assert ends(run(engine, address, wanted=wanted)) == ENDS
+            assert ends(run(engine, postgresql, wanted=wanted)) == ENDS
         except Exception as problem:
             problems.append(problem)
 
@@ -275,7 +271,7 @@ def test_several_that_run_it_at_once_come_to_the_same(
     for thread in threads:
         thread.join()
     assert not problems
-    assert repetitions(address) == EXPECTED
+    assert repetitions(postgresql) == EXPECTED
     assert sum(len(engine.ran) for engine in engines) == TRIALS
 
 

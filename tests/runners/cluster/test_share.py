@@ -73,10 +73,7 @@ def groups_of(names: object) -> set[Group]:
 
 
 def test_what_is_proposed_is_run_and_answered(
-    serve: Serve,
-    proposals: Proposals,
-    little: Request,
-    database: Database,
+    serve: Serve, proposals: Proposals, little: Request, database: Database
 ) -> None:
     lot, rest = lot_of(little, 2), lot_of(little)
     number = proposals.propose(lot)
@@ -96,10 +93,7 @@ def test_what_is_proposed_is_run_and_answered(
 
 @pytest.mark.parametrize("deterministic", [True, False])
 def test_a_group_that_is_proposed_twice_is_run_once(
-    serve: Serve,
-    proposals: Proposals,
-    little: Request,
-    deterministic: bool,
+    serve: Serve, proposals: Proposals, little: Request, deterministic: bool
 ) -> None:
     numbers = [proposals.propose(lot_of(little)) for _ in range(2)]
     engine = Pretence(deterministic=deterministic)
@@ -113,10 +107,7 @@ def test_a_group_that_is_proposed_twice_is_run_once(
 
 
 def test_what_another_has_claimed_is_not_run_and_is_answered_as_held(
-    serve: Serve,
-    proposals: Proposals,
-    little: Request,
-    database: Database,
+    serve: Serve, proposals: Proposals, little: Request, database: Database
 ) -> None:
     (stored,) = database.campaigns()
     other = database.start(stored.id, "bob", {}, {"boot": "another"})
@@ -132,10 +123,7 @@ def test_what_another_has_claimed_is_not_run_and_is_answered_as_held(
 
 
 def test_an_invalid_trial_is_run_again_and_each_run_is_told(
-    serve: Serve,
-    proposals: Proposals,
-    little: Request,
-    database: Database,
+    serve: Serve, proposals: Proposals, little: Request, database: Database
 ) -> None:
     lot, seen = lot_of(little, 1), set[TrialKey]()
 
@@ -152,10 +140,7 @@ def test_an_invalid_trial_is_run_again_and_each_run_is_told(
 
 
 def test_after_leave_nothing_is_begun(
-    serve: Serve,
-    proposals: Proposals,
-    little: Request,
-    database: Database,
+    serve: Serve, proposals: Proposals, little: Request, database: Database
 ) -> None:
     lot = lot_of(little, 1)
     first = proposals.propose(lot)
@@ -172,9 +157,7 @@ def test_after_leave_nothing_is_begun(
 
 
 def test_whoever_asks_to_join_once_more_gets_the_same_answer(
-    serve: Serve,
-    proposals: Proposals,
-    little: Request,
+    serve: Serve, proposals: Proposals, little: Request
 ) -> None:
     again = proposals.propose(join_to("postgresql://ada/x"))
     number = proposals.propose(lot_of(little, 1))
@@ -184,10 +167,7 @@ def test_whoever_asks_to_join_once_more_gets_the_same_answer(
 
 
 def test_an_engine_that_cannot_go_on_gives_back_what_is_left(
-    serve: Serve,
-    proposals: Proposals,
-    little: Request,
-    database: Database,
+    serve: Serve, proposals: Proposals, little: Request, database: Database
 ) -> None:
     lot = lot_of(little)
 

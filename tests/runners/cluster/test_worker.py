@@ -33,19 +33,12 @@ Ask = Callable[..., Answer]
 
 @pytest.fixture
 def wanted(made_up: WriteDesign) -> Request:
-    """The little design in virtual time, with the simulator that is made up."""
-    design = designs.load(made_up())
-    experiment = Experiment(design, design.plan().points, Implementations([HERE]))
-    keys = order.trial_keys(design, len(experiment.points))
-    return Request(experiment=experiment, keys=keys, name="little", backend=VIRTUAL, jobs=1, calibrate=False)
+    return request_of(made_up())
 
 
 @pytest.fixture
 def address(wanted: Request, postgresql: str) -> str:  # noqa: F811
-    """A database that has the campaign, and no trial."""
-    with Database.open(postgresql, create=True) as database:
-        campaign.begun(wanted, database)
-    return postgresql
+    return begun(wanted, postgresql)
 
 
 class Ended(BaseException):
@@ -177,13 +170,7 @@ def test_another_harness_is_refused(
 
 @pytest.fixture
 def emulated(made_up: WriteDesign, postgresql: str) -> str:  # noqa: F811
-    """A database that has a campaign of emulated trials, and no trial."""
-    design = designs.load(made_up())
-    experiment = Experiment(design, design.plan().points, Implementations([HERE]))
-    wanted = Request(experiment=experiment, keys=[], name="little", backend="wire", jobs=1, calibrate=False)
-    with Database.open(postgresql, create=True) as database:
-        campaign.begun(wanted, database)
-    return postgresql
+    return begun(request_of(made_up(), "wire"), postgresql)
 
 
 def test_a_host_that_lacks_what_emulation_needs_is_refused(
@@ -194,11 +181,7 @@ def test_a_host_that_lacks_what_emulation_needs_is_refused(
 
 
 def test_a_host_whose_link_is_not_what_it_should_be_is_refused(
-    work: Callable[..., None],
-    ask: Ask,
-    emulated: str,
-    told: list[str],
-    monkeypatch: pytest.MonkeyPatch,
+    work: Callable[..., None], ask: Ask, emulated: str, told: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     late = Measurement(name="delay error, p99", value=900.0, bound=400.0, unit="us")
     table = Table(kind="brief", at="", backend="wire", real_time=True, measurements=[late])
@@ -218,11 +201,7 @@ def test_a_host_whose_simulator_answers_otherwise_each_time_is_refused(
     postgresql: str,  # noqa: F811
     told: list[str],
 ) -> None:
-    design = designs.load(made_up("remembers"))
-    experiment = Experiment(design, design.plan().points, Implementations([HERE]))
-    wanted = Request(experiment=experiment, keys=[], name="little", backend=VIRTUAL, jobs=1, calibrate=False)
-    with Database.open(postgresql, create=True) as database:
-        campaign.begun(wanted, database)
+    begun(request_of(made_up("remembers")), postgresql)
     work()
     assert "made-up" in refusal(told, ask(join_to(postgresql, calibrate=True)))
 
@@ -245,8 +224,7 @@ def test_a_worker_with_a_database_of_its_own_uses_no_other(
 def test_a_worker_takes_part_in_one_campaign_after_another(
     work: Callable[..., None], ask: Ask, wanted: Request, address: str
 ) -> None:
-    with Database.open(address) as database:
-        campaign.begun(_renamed(wanted, "second"), database)
+    begun(dataclasses.replace(wanted, name="second"), address)
     work()
     assert ask(join_to(address)).joined
     ask(lot_of(wanted, 1, database=address))
@@ -273,3 +251,18 @@ def test_a_campaign_of_the_same_name_in_another_database_is_not_run_into_this_on
     assert (answer.joined, answer.done) == (False, [])
     with Database.open(address) as database:
         assert database.trial_count(database.campaigns()[0].id) == 0
+
+
+def request_of(path: Path, backend: str = VIRTUAL) -> Request:
+    """What asks for all trials of a design with the simulator that is made up."""
+    design = designs.load(path)
+    experiment = Experiment(design, design.plan().points, Implementations([HERE]))
+    keys = order.trial_keys(design, len(experiment.points))
+    return Request(experiment=experiment, keys=keys, name="little", backend=backend, jobs=1, calibrate=False)
+
+
+def begun(wanted: Request, address: str) -> str:
+    """A database that has the campaign, and no trial."""
+    with Database.open(address, create=True) as database:
+        campaign.begun(wanted, database)
+    return address

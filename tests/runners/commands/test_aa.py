@@ -150,9 +150,8 @@ def test_the_form_without_subcommands_does_what_the_subcommands_do(
 def test_the_report_quotes_the_comparison_with_itself_of_the_same_database(tmp_path: Path) -> None:
     with Database.open(str(tmp_path / "x.sqlite"), create=True) as database:
         campaign = filled(database, "one", 'name = "one"', 1.0)
-        without = report(database, campaign, tmp_path / "without").html.read_text()
         filled(database, "aa-by-its-name-alone", "other", 1.0)
-        assert report(database, campaign, tmp_path / "alone").html.read_text() == without
+        without = report(database, campaign, tmp_path / "without").html.read_text()
         filled(database, "yardstick", "other", 1.0, "against-itself")
         quoted = report(database, campaign, tmp_path / "with").html.read_text()
     assert "20 pairs; median ratio" in quoted
@@ -191,13 +190,9 @@ def test_bad_input_is_one_line_and_status_2(fecbench_here: Any, little_design: P
 
 
 def test_a_wrong_variant_is_refused_before_a_database_is_made(fecbench_here: Any, tmp_path: Path) -> None:
-    for name, variant, said in (
-        ("smoke", "nope", "has no such variant"),
-        ("networking2019-fairness", "noq-fec, FEC off", "its transfers compete with other variants"),
-    ):
-        words = ("aa", "itself", name, "--variant", variant, "--db", tmp_path / "none.sqlite")
-        assert said in fecbench_here(*words).refusal()
-        assert not (tmp_path / "none.sqlite").exists()
+    words = ("aa", "itself", "smoke", "--variant", "nope", "--db", tmp_path / "none.sqlite")
+    assert "has no such variant" in fecbench_here(*words).refusal()
+    assert not (tmp_path / "none.sqlite").exists()
 
 
 def test_only_the_first_of_two_numbers_of_jobs_is_resumed(

@@ -3,7 +3,6 @@ traceback. What a design's keys and values may be is tested in tests/designs."""
 
 import os
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,8 @@ from fecbench.checkout import REPOSITORY
 from fecbench.runners.implementations.implementation import load
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.trial.endpoint import Endpoint
+
+ENDED = subprocess.Popen(["true"], start_new_session=True)
 
 DESIGN = (REPOSITORY / "designs" / "catalog" / "smoke.toml").read_text()
 DECLARATION = (REPOSITORY / "quic-impls" / "rquic" / "impl.toml").read_text()
@@ -101,9 +102,7 @@ def test_a_mutated_impl_toml_is_read_or_refused_by_name(text: str) -> None:
 
 def endpoint_that_is_killed() -> Endpoint:
     """An endpoint whose process has ended: a kill of it harms nobody."""
-    process = subprocess.Popen([sys.executable, "-c", ""], start_new_session=True)
-    process.wait()
-    endpoint = Endpoint("client", process)
+    endpoint = Endpoint("client", ENDED)
     endpoint.exit_code = 0
     return endpoint
 

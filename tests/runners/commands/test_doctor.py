@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -21,23 +20,6 @@ from fecbench.topologies import tcp
 from tests.runners.engines.conftest import HERE
 
 FECBENCH = str(Path(sys.executable).parent / "fecbench")
-
-
-def test_json_and_status_agree() -> None:
-    done = subprocess.run([FECBENCH, "doctor", "--json"], capture_output=True, text=True)
-    document = json.loads(done.stdout)
-    assert document["able"] == all(need["good"] for need in document["needs"] if need["required"])
-    assert done.returncode == (0 if document["able"] else 1)
-    for need in document["needs"]:
-        assert need["good"] or need["mend"], need
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-def test_without_the_tools_trials_cannot_run(tmp_path: Path) -> None:
-    """With an empty PATH the tools are missing; the kernel is asked all the same."""
-    done = subprocess.run([FECBENCH, "doctor"], capture_output=True, text=True, env={"PATH": str(tmp_path)})
-    assert done.returncode == 1
-    assert "MISSING  mnexec: not found; mend: apt-get install mininet" in done.stdout
 
 
 def test_a_need_is_one_line() -> None:
@@ -162,21 +144,6 @@ def test_of_one_that_is_built_on_demand_it_is_told_what_its_build_needs(tmp_path
     assert need.mend == f"python -m fecbench.runners.implementations.build --all {tmp_path}"
 
 
-def test_folders_of_implementations_are_given_by_option_or_environment_and_have_to_exist(
-    mine: Path, fecbench_here: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(machine, "_kernel_features", lambda: iter(()))
-    for by in ("option", "environment"):
-        if by == "environment":
-            monkeypatch.setenv("FECBENCH_IMPLEMENTATIONS", str(mine))
-        done = fecbench_here("doctor", *(["--implementations", mine] if by == "option" else []))
-        assert f"absent   broken endpoint: broken: {mine}/broken/impl.toml: name = 3: " in done.stdout
-        assert "good     mine endpoint /bin/sh: present" in done.stdout
-        assert "good     rquic endpoint " in done.stdout
-    refusal = fecbench_here("doctor", "--implementations", "/nowhere").refusal()
-    assert refusal.startswith("fecbench: --implementations: /nowhere: must be a folder that holds folders")
-
-
 SIMULATORS = [
     ('default = "good"', 'default = "good"', "plays trials, the same each time", ""),
     ('default = "good"', 'default = "dies"', "ended with status 3", "fecbench implementations --check"),
@@ -194,3 +161,33 @@ def test_of_each_implementation_it_says_whether_its_simulator_works(tmp_path: Pa
         assert (need.name, need.good, need.required) == ("made-up simulator", not mend, False)
         assert found in need.found
         assert mend in need.mend
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_json_and_status_agree_and_without_the_tools_trials_cannot_run(
+    fecbench_here: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With an empty PATH the tools are missing; the kernel is asked all the same."""
+    for path in (os.environ["PATH"], str(tmp_path)):
+        monkeypatch.setenv("PATH", path)
+        done = fecbench_here("doctor", "--json")
+        document = json.loads(done.stdout)
+        needs = document["needs"]
+        assert document["able"] == all(need["good"] for need in needs if need["required"])
+        assert done.returncode == (0 if document["able"] else 1)
+        assert all(need["good"] or need["mend"] for need in needs)
+    (mnexec,) = (need for need in needs if need["name"] == "mnexec")
+    assert (mnexec["good"], mnexec["mend"]) == (False, "apt-get install mininet")
+
+
+def test_folders_of_implementations_are_given_by_option_and_have_to_exist(
+    mine: Path, fecbench_here: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for probes in ("_kernel_features", "_simulators"):
+        monkeypatch.setattr(machine, probes, lambda *_: iter(()))
+    done = fecbench_here("doctor", "--implementations", mine)
+    assert f"absent   broken endpoint: broken: {mine}/broken/impl.toml: name = 3: " in done.stdout
+    assert "good     mine endpoint /bin/sh: present" in done.stdout
+    assert "good     rquic endpoint " in done.stdout
+    refusal = fecbench_here("doctor", "--implementations", "/nowhere").refusal()
+    assert refusal.startswith("fecbench: --implementations: /nowhere: must be a folder that holds folders")

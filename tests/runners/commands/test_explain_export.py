@@ -12,26 +12,19 @@ from fecbench.results import reading
 OFF, XOR, RS = "FEC off", "XOR 4/5", "RS 4/5"
 
 
-def test_explain_prints_the_planted_rule_and_draws_the_figures(
+def test_explain_finds_the_planted_rule_for_each_variant_and_draws_the_figures(
     fecbench_here: Any, planted: Path, tmp_path: Path
 ) -> None:
-    done = fecbench_here("explain", "--db", planted, "--variant", XOR, "--output", tmp_path / "figures")
-    assert done.returncode == 0, done.stderr
-    rule = next(line for line in done.stdout.splitlines() if line.startswith("loss.p ≥ 3."))
-    assert ": ratio 0.7" in rule
-    assert {path.name for path in (tmp_path / "figures").iterdir()} == {
-        f"{name}-XOR-4-5{suffix}" for name in ("map", "effects") for suffix in (".png", ".svg", ".pdf")
-    }
-
-
-def test_explain_compares_every_variant_with_the_baseline_in_json(fecbench_here: Any, planted: Path) -> None:
-    done = fecbench_here("explain", "--db", planted, "--json")
+    done = fecbench_here("explain", "--db", planted, "--json", "--output", tmp_path / "figures")
     found: list[dict[str, Any]] = json.loads(done.stdout)
     assert [(each["variant"], each["baseline"]) for each in found] == [(XOR, OFF), (RS, OFF)]
-    assert len(found[0]["rules"]) >= 2
+    assert any(rule["text"].startswith("loss.p ≥ 3.") for rule in found[0]["rules"])
     assert found[1]["rules"] == []
     assert "no tree predicts points that it has not seen" in found[1]["sentence"]
     assert next(iter(found[0]["importances"])) == "loss.p"
+    assert {path.name for path in (tmp_path / "figures").iterdir()} >= {
+        f"{name}-XOR-4-5{suffix}" for name in ("map", "effects") for suffix in (".png", ".svg", ".pdf")
+    }
 
 
 def test_explain_says_that_points_are_too_few(

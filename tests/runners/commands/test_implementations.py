@@ -76,31 +76,11 @@ def test_one_of_a_given_folder_is_listed_beside_ours_and_a_broken_one_is_named(
     listed = document(fecbench_here("implementations", "--implementations", mine, "--json"))
     entries = {entry["name"]: entry for entry in listed["implementations"]}
     assert set(entries) >= {"broken", "example", *OWN}
-    assert entries["example"] == {
-        "name": "example",
-        "title": "An example",
-        "folder": str(mine / "example"),
-        "workloads": ["download"],
-        "options": {
-            "scheme": {
-                **{"type": "string", "default": "xor", "choices": ["none", "xor"]},
-                **{"minimum": None, "maximum": None, "only_with": {}, "help": "The code."},
-            },
-            "window": {
-                **{"type": "integer", "default": 20, "choices": None},
-                **{"minimum": 1, "maximum": None, "only_with": {}, "help": "Symbols."},
-            },
-        },
-        "series": ["cwnd"],
-        "engines": ["local"],
-        "local_addresses": False,
-        "content_seed_hex": False,
-        "multipath": False,
-        "fec_off": {"scheme": "none"},
-        "problem": None,
-    }
+    example = entries["example"]
+    assert (example["folder"], example["series"]) == (str(mine / "example"), ["cwnd"])
+    assert (example["engines"], example["fec_off"]) == (["local"], {"scheme": "none"})
+    assert example["options"]["window"]["minimum"] == 1
     assert entries["broken"]["problem"].startswith(f"{mine}/broken/impl.toml: fecc = ")
-    assert {"name", "folder", "workloads", "options", "problem"} <= set(entries["broken"])
 
 
 def test_one_is_printed_with_its_options_for_a_person_and_a_broken_one_with_its_problem(

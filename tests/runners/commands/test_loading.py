@@ -4,8 +4,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from fecbench.checkout import REPOSITORY
 from fecbench.runners.commands.command_line import COMMANDS, MODULES
 
@@ -31,9 +29,8 @@ print("loaded:", *sys.modules)
     return set(done.stdout.rpartition("loaded:")[2].split())
 
 
-@pytest.mark.parametrize("option", ["--help", "--version"])
-def test_what_needs_no_command_loads_none_and_no_library_of_theirs(option: str) -> None:
-    loaded = loaded_by(option)
+def test_what_needs_no_command_loads_none_and_no_library_of_theirs() -> None:
+    loaded = loaded_by("--help")
     assert "typer" in loaded
     assert not {"numpy", "pandas", "sqlalchemy", "pydantic", "matplotlib"} & loaded
     assert not {module_of(name) for name in COMMANDS} & loaded

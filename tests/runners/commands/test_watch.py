@@ -77,14 +77,14 @@ def test_a_campaign_that_nobody_runs_any_more_is_left(
     path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(command, "time", Clock(landing(path, KEYS[:1])))
-    assert watch(db=str(path), campaign="first", every=2.0) == 1
+    assert watch(db=str(path), campaign="first", every=10.0) == 1
     assert "nobody runs it: no sign of life for 30 s; 3 trials are left" in capsys.readouterr().out
 
 
 def test_a_beat_of_a_harness_is_a_sign_of_life(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Database.open(str(path)) as database:
         start = database.start(1, "host", {})
-    beats, keys = [1] * 40, list(KEYS)
+    beats, keys = [1] * 6, list(KEYS)
 
     def slowly() -> None:
         if beats:  # a trial that takes longer than the watch would wait
@@ -95,7 +95,7 @@ def test_a_beat_of_a_harness_is_a_sign_of_life(path: Path, monkeypatch: pytest.M
             landing(path, keys)()
 
     monkeypatch.setattr(command, "time", Clock(slowly))
-    assert watch(db=str(path), campaign="", every=2.0) == 0
+    assert watch(db=str(path), campaign="", every=10.0) == 0
 
 
 @pytest.mark.parametrize(
