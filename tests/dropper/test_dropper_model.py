@@ -100,7 +100,7 @@ def test_draws_are_the_upper_halves_of_the_published_splitmix64_sequence():
 
 
 def test_a_chain_carries_its_state_over_the_chunks_in_which_it_is_computed():
-    model, packets = GilbertElliott(0.001, 0.0005, 0.99, 0.2), 600_000
+    model, packets = GilbertElliott(0.001, 0.0005, 0.99, 0.2), 300_000
     assert verdicts(model, 9, packets).tolist() == list(one_at_a_time(model, 9, packets))
 
 

@@ -302,7 +302,7 @@ links = st.builds(Link, rates, delays, queue_bytes=st.integers(1514, 30_000)) | 
 FULL = LONGEST_FRAME - ETHERNET_IPV4_UDP
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(links, models, seeds, sendings, st.integers(0, 100 * MS))
 @example(Link(8 * 10**6, 7, queue_packets=1), NO_LOSS, 0, [(0, FULL), (1514 * 10**3, FULL)], 10 * MS)
 @example(Link(8 * 10**6, 7, queue_packets=1), NO_LOSS, 0, [(0, FULL), (1514 * 10**3 - 1, FULL)], 10 * MS)
@@ -344,7 +344,7 @@ def test_a_datagram_leaves_when_the_links_law_says_and_is_lost_when_the_oracle_s
         }
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(links, sendings, st.data())
 def test_the_hash_of_times_is_that_of_the_instants_and_lengths_of_datagrams(
     new_lane: LaneMaker, link: Link, sent: Sent, data: st.DataObject
@@ -450,7 +450,7 @@ def assert_judges_as_the_oracle(lane: Lane, model: Counted, seed: int, packets: 
     assert lane.verdicts() == (recorded, pack(expected[:recorded]))
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(counted_models, seeds, st.integers(0, 3000))
 @example(Uniform(1.0), 0, 100)
 @example(GilbertElliott(1.0, 1.0, 1.0, 0.0), SEEDS - 1, 100)  # reverses its state at each packet
@@ -483,7 +483,7 @@ def test_more_packets_than_are_recorded_are_judged_and_counted(new_lane: LaneMak
         assert_judges_as_the_oracle(lane, Uniform(0.02), 7, 100)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(links, sendings, models, seeds, st.integers(1, 30 * MS), seeds)
 def test_where_datagrams_overtake_the_nth_that_leaves_has_the_nth_verdict(
     new_lane: LaneMaker, link: Link, sent: Sent, model: LossModel, seed: int, mean_ns: int, jitter_seed: int
@@ -574,7 +574,7 @@ def trace(lane: Lane, chosen: Settings, sent: Sent, end_ns: int) -> object:
 end_times = st.sampled_from([NEVER - 1]) | st.integers(240 * MS, 300 * MS)
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(links, links, models, models, seeds, sendings, sendings, end_times)
 def test_a_lane_that_was_used_is_as_good_as_a_new_one(
     new_lane: LaneMaker,
@@ -609,7 +609,7 @@ def test_a_lane_takes_no_more_memory_trial_after_trial(new_lane: LaneMaker) -> N
         assert (pages() - before) * resource.getpagesize() < 10 * 2**20
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(
     st.sampled_from([Link(0, queue_packets=1), Link(10**6), Link(10**6, 0, 1514, 1), Link(0)]), links, models
 )

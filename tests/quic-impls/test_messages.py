@@ -11,6 +11,8 @@ import pytest
 from fecbench.dropper.model import GilbertElliott, Pattern, Uniform, verdicts
 from fecbench.dropper.parameters import LossModel
 
+SCHEMES = {"noq-fec": ("none", "rlc", "rs", "xor", "vandermonde"), "rquic": ("none", "rlc", "xor")}
+
 MODELS = [
     Uniform(0.05),
     GilbertElliott(0.03, 0.3, 0.99, 0.1),
@@ -154,10 +156,9 @@ def test_without_a_window_each_scheme_brings_messages_without_waiting(exchanges:
         assert late == [], (delivery, options, direction)
 
 
-@pytest.mark.parametrize("name", ["noq-fec"])
+@pytest.mark.parametrize("name", SCHEMES)
 def test_streams_bring_every_byte_whatever_is_lost(exchanges: Any) -> None:
-    schemes = ("none", "rlc", "rs", "xor", "vandermonde")
-    cases = itertools.product(("stream", "reliable"), ("down", "up"), schemes)
+    cases = itertools.product(("stream", "reliable"), ("down", "up"), SCHEMES[exchanges.name])
     tasks = [
         exchanges.task(frames(delivery, direction), Uniform(0.1), number=number, scheme=scheme)
         for number, (delivery, direction, scheme) in enumerate(cases)
@@ -167,10 +168,11 @@ def test_streams_bring_every_byte_whatever_is_lost(exchanges: Any) -> None:
         assert set(received(exchanges, task)) == EVERY
 
 
-@pytest.mark.parametrize("name", ["noq-fec"])
+@pytest.mark.parametrize("name", ["noq-fec", "rquic"])
 def test_datagrams_are_protected_and_none_comes_twice(exchanges: Any) -> None:
+    unhindered = {"noq-fec": {"congestion_control": "none"}, "rquic": {}}[exchanges.name]
     tasks = [
-        exchanges.task(frames(), Uniform(0.05), number=number, congestion_control="none", scheme=scheme)
+        exchanges.task(frames(), Uniform(0.05), number=number, scheme=scheme, **unhindered)
         for number, scheme in enumerate(("none", "rlc"))
     ]
     plain, coded = exchanges.carry_out(*tasks)
@@ -268,7 +270,7 @@ def test_a_message_that_fills_its_blocks_gets_no_more_repair_symbols(exchanges: 
     assert metrics(answer, "server")["repair_sent"] - COUNT in ([0] if exchanges.name == "udp" else [0, 1])
 
 
-@pytest.mark.parametrize("name", ["noq-fec", "udp"])
+@pytest.mark.parametrize("name", ["noq-fec", "rquic", "udp"])
 def test_the_same_task_has_the_same_answer_and_the_same_tables(exchanges: Any) -> None:
     deliveries = ["datagram"] if exchanges.name == "udp" else ["datagram", "deadline", "stream", "reliable"]
     kinds = itertools.product(deliveries, ("none", "rlc"), ("down", "up"))

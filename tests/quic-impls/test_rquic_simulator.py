@@ -112,7 +112,7 @@ def test_a_page_of_more_objects_than_a_queue_of_the_scheduler_holds_has_one_answ
 def test_timers_of_one_instant_have_one_order(simulator: Simulator, tasks: Tasks) -> None:
     lossy = {"up": Uniform(0.05), "down": Uniform(0.05)}
     task = tasks(download(300_000), owd_ms=50, **lossy, bto_ms=25, code_rate=0.98)
-    assert len({simulator.line(task) for _ in range(30)}) == 1
+    assert len({simulator.line(task) for _ in range(10)}) == 1
 
 
 def test_a_page_has_the_metrics_of_one(simulator: Simulator, tasks: Tasks) -> None:

@@ -26,7 +26,7 @@ def of_core(core: ctypes.CDLL, law: int, mean_ns: int, seed: int, number: int) -
 
 
 @given(st.sampled_from(LAWS), MEANS, WORDS, WORDS)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @example(PARETO, 10**10, 0, 2**64 - 1)
 def test_noise_is_that_of_the_law_to_the_nanosecond(
     core: ctypes.CDLL, law: int, mean_ns: int, seed: int, number: int
@@ -92,7 +92,7 @@ def places(exits: list[int]) -> list[int]:
 
 
 @given(some_steps, some_frames, some_jitter, st.booleans(), st.booleans(), st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_with_noise_frames_leave_in_order_unless_they_may_overtake(
     core: ctypes.CDLL,
     steps: list[Step],

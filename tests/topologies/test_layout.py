@@ -13,7 +13,6 @@ from fecbench.topologies.layout import Cable, EmulatedLink, Layout, Port
 from fecbench.topologies.link import DirectionSettings, LinkSettings
 from fecbench.topologies.namespace import run_inside, run_tool
 from fecbench.topologies.offloads import MERGING_OFFLOADS
-from fecbench.topologies.single_path import SINGLE_PATH
 from fecbench.topologies.topology import TOPOLOGIES, Topology, build
 
 
@@ -88,27 +87,6 @@ def test_packets_from_each_address_of_a_host_take_the_link_of_that_address(two_p
     assert received == [40_000, 40_000]
 
 
-@pytest.mark.root
-def test_each_link_is_built_with_its_settings_and_its_lateness_bound(two_paths: Topology) -> None:
-    reports = two_paths.finish()
-    assert set(reports) == {"a", "b"}
-    for name, settings in LINKS.items():
-        configuration = reports[name].configuration
-        assert configuration.up.rate_bps == settings.up.rate_bps
-        assert configuration.down.delay_ns == settings.down.delay_ns
-    assert [reports[name].late_bound_us for name in ("a", "b")] == [1234, 1000]
-
-
-@pytest.mark.root
-@pytest.mark.parametrize("layout", [SINGLE_PATH, TWO_PATHS], ids=["single-path", "two-paths"])
-def test_every_interface_is_as_the_contract_wants_it(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(TOPOLOGIES, "layout", layout)
-    links = {link.name: LinkSettings.symmetric(10, 20) for link in layout.links}
-    with build("layout", links) as topology:
-        for node in layout.nodes:
-            assert_as_the_contract_wants(layout, node, topology._network.netns_path(node))
-
-
 def assert_as_the_contract_wants(layout: Layout, node: str, netns_path: str) -> None:
     def output(*command: str) -> str:
         return run_inside(netns_path, partial(run_tool, list(command)))
@@ -131,3 +109,31 @@ def assert_as_the_contract_wants(layout: Layout, node: str, netns_path: str) -> 
     }
     assert all(neighbour["state"] == ["PERMANENT"] for neighbour in neighbours)
     assert json.loads(output("ip", "-j", "-6", "address")) == []
+
+
+def test_all_ports_have_addresses_of_their_own() -> None:
+    for name, layout in TOPOLOGIES.items():
+        ports = [port for node in layout.nodes for port, _ in layout.ports(node)]
+        for values in ([port.address for port in ports], [port.mac for port in ports]):
+            assert len(set(values)) == len(values) == 2 * (len(layout.cables) + len(layout.links)), name
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("name", ["single-path", "multipath"])
+def test_links_and_interfaces_are_as_the_contract_wants_them(name: str) -> None:
+    layout = TOPOLOGIES[name]
+    links = {
+        link.name: LinkSettings(DirectionSettings(10 + number, 2), DirectionSettings(20, 6 + number))
+        for number, link in enumerate(layout.links)
+    }
+    last = layout.links[-1].name
+    with build(name, links, late_bounds_us={last: 1234}) as topology:
+        for node in layout.nodes:
+            assert_as_the_contract_wants(layout, node, topology._network.netns_path(node))
+        reports = topology.finish()
+    assert set(reports) == set(links)
+    for link, settings in links.items():
+        configuration = reports[link].configuration
+        assert configuration.up.rate_bps == settings.up.rate_bps
+        assert configuration.down.delay_ns == settings.down.delay_ns
+        assert reports[link].late_bound_us == (1234 if link == last else 1000)

@@ -181,7 +181,7 @@ def timed(gaps_and_lengths: list[tuple[int, int]]) -> tuple[list[int], list[int]
 
 
 @given(paths, frames)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_a_link_that_is_not_out_is_a_droptail_queue_before_a_serializer_before_a_constant_delay(
     core: ctypes.CDLL, path: Lane, sent: list[tuple[int, int]]
 ) -> None:
@@ -213,7 +213,7 @@ def test_a_link_that_is_not_out_is_a_droptail_queue_before_a_serializer_before_a
 
 
 @given(paths, frames, st.integers(0, 200 * MS))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_every_frame_in_is_out_or_dropped_or_in_flight(
     core: ctypes.CDLL, path: Lane, sent: list[tuple[int, int]], stopped_ns: int
 ) -> None:
@@ -229,11 +229,12 @@ def test_every_frame_in_is_out_or_dropped_or_in_flight(
     assert outcome.frames_out == len(due)
     assert outcome.in_flight == fates[ACCEPTED] - len(due)
     assert outcome.conserved
-    assert all(result.exits[i] <= stopped_ns for i in due)
+    exits = run(core, path, arrivals, lengths).exits
+    assert due == [i for i in result.accepted if exits[i] <= stopped_ns]
 
 
 @given(paths, paths, frames, st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_each_direction_of_a_link_is_that_of_the_symmetric_link_with_its_settings(
     core: ctypes.CDLL, up: Lane, down: Lane, sent: list[tuple[int, int]], data: st.DataObject
 ) -> None:
@@ -277,7 +278,7 @@ def test_a_saturated_link_sends_at_exactly_its_rate(core: ctypes.CDLL) -> None:
 
 
 @given(paths, frames, st.lists(st.integers(0, 50 * MS), max_size=100))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_frames_leave_in_order_and_when_the_link_is_looked_at_changes_nothing(
     core: ctypes.CDLL, path: Lane, sent: list[tuple[int, int]], looks: list[int]
 ) -> None:
@@ -330,7 +331,7 @@ durations = st.integers(0, 15) | st.integers(0, 10**6) | st.integers(0, 2**63)
 
 
 @given(st.lists(durations, min_size=1, max_size=200), st.floats(0.001, 1))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_a_lateness_quantile_bounds_the_true_one_from_above_within_a_sixteenth(
     core: ctypes.CDLL, lateness: list[int], q: float
 ) -> None:

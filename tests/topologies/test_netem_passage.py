@@ -92,7 +92,7 @@ def test_a_frame_is_one_of_its_key_that_entered_no_later_and_no_two_are_the_same
 
 
 @given(FRAMES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_a_frame_is_the_oldest_that_can_have_left(
     passage: Callable[[], Passage], frames: list[tuple[int, bool, int]]
 ) -> None:

@@ -136,8 +136,8 @@ def test_nothing_of_the_machine_is_changed(monkeypatch: pytest.MonkeyPatch) -> N
 
 @root
 def test_the_first_packet_after_the_build_arrives() -> None:
-    """20 times, since interfaces that were not ready yet lost it in one build of ten."""
-    for _ in range(20):
+    """Several times, since interfaces that were not ready yet lost it in one build of ten."""
+    for _ in range(5):
         with (
             single_path(bandwidth_mbps=100, owd_ms=0) as topology,
             udp_socket(topology.server) as server,

@@ -53,7 +53,7 @@ def timeline(trace: Trace, until_ns: int) -> Timeline:
 
 
 @given(some_traces, st.floats(0, 0.1), st.lists(st.floats(0, 0.2), min_size=1, max_size=5))
-@settings(deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_no_window_of_a_trace_carries_more_than_its_rate_says_and_one_carries_that(
     trace: Trace, lasts_s: float, begins_s: list[float]
 ) -> None:
@@ -70,7 +70,7 @@ def test_no_window_of_a_trace_carries_more_than_its_rate_says_and_one_carries_th
 
 
 @given(some_traces, st.floats(1, 20_000))
-@settings(deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_the_least_time_for_bytes_is_the_shortest_window_that_carries_them(trace: Trace, size: float) -> None:
     rate = TraceRate(trace, CONSTANT_BPS)
     least_s = rate.least_time_s(size)
@@ -80,7 +80,7 @@ def test_the_least_time_for_bytes_is_the_shortest_window_that_carries_them(trace
 
 
 @given(some_traces, st.floats(0, 0.2), st.integers(1, 3))
-@settings(deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_of_many_steps_the_most_is_told_by_bundles_and_never_too_small(
     trace: Trace, lasts_s: float, bundles: int
 ) -> None:

@@ -201,6 +201,7 @@ def test_what_endpoints_left_is_kept_beside_the_certificates_when_asked(
     assert unknown.read_text() == "no such workload\n"
 
 
+@pytest.mark.usefixtures("short_limits")
 def test_without_root_it_is_tried_over_plain_loopback(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(contract, "run_isolated", None)
@@ -410,6 +411,7 @@ def test_what_is_wrong_is_named(folder: Path, faults: list[Fault]) -> None:
     assert all(problem.count("\n") == 0 for problem in problems.values())
 
 
+@pytest.mark.usefixtures("short_limits")
 def test_a_series_that_is_declared_and_not_left_is_named(folder: Path) -> None:
     declared = (folder / "impl.toml").read_text()
     (folder / "impl.toml").write_text(f'series = ["cwnd", "messages"]\n{declared}')

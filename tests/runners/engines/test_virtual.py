@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from itertools import cycle, product
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -454,7 +454,7 @@ def test_losses_are_thresholds_and_those_by_the_clock_are_told_with_their_times(
 
 def test_a_pattern_is_told_as_it_is_judged(made_up: WriteDesign, play: Play) -> None:
     """The made-up simulator reads the bitmap; the judge asks the oracle."""
-    for repeat, dropped in product((True, False), ((), (0, 3, 8, 9))):
+    for repeat, dropped in ((True, ()), (True, (0, 3, 8, 9)), (False, (0, 3, 8, 9))):
         drop = ",".join(map(str, dropped))
         losses = f'loss.model = "pattern"\nloss.drop = "{drop}"\nloss.length = 11\n'
         design = made_up(

@@ -66,7 +66,7 @@ LOSSES: dict[str, tuple[dict[str, Any], LossModel]] = {
 @pytest.mark.parametrize("kind", LOSSES)
 def test_rebuffering_of_datagrams_is_what_the_oracle_predicts(kind: str) -> None:
     parameters, model = LOSSES[kind]
-    for seed in (1, 2, 3):
+    for seed in (1, 2):
         said = measured(Radio(loss=parameters, seed=seed))
         rebuffering_s, received_bytes, partial = predicted(model, seed, 300, 8, 1 / 30)
         assert said["rebuffering_s"] == pytest.approx(rebuffering_s, abs=1e-4)
@@ -85,7 +85,7 @@ def test_without_losses_every_latency_is_that_of_the_link() -> None:
     assert said["received_bytes"] == 300 * 8000
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     seed=st.integers(0, 2**64 - 1),
     p=st.sampled_from([0.0, 0.01, 0.2, 0.9]),
@@ -205,7 +205,7 @@ def test_a_stream_of_which_only_the_end_arrives_is_frozen_before() -> None:
     assert frozen(set(range(5))) == (0, 0)  # 167 ms without a picture
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     lost=st.sets(st.integers(0, 299), max_size=20),
     ends=st.lists(st.integers(1, 200), min_size=2, max_size=2, unique=True),

@@ -148,7 +148,7 @@ def test_what_comes_too_slowly_is_given_up_as_a_second_player_does(stack: str, h
     tasks = [
         task(stack, mbps, loss=loss, seed=seed, duration_s=60, abandon=True, options={"http": http})
         for mbps, loss in ((1.2, 0.05), (3.0, 0.05))
-        for seed in (1, 2, 3)
+        for seed in (1, 2)
     ]
     given_up = 0
     with engine_for("virtual", FOUND) as engine:
@@ -160,7 +160,7 @@ def test_what_comes_too_slowly_is_given_up_as_a_second_player_does(stack: str, h
                 said.event == "stopped" for said in finished.outcome.said
             )
             engine.judged(finished, valid=True)
-    assert given_up >= 3
+    assert given_up >= 2
 
 
 def same_ends(asked: Task, outcome: Outcome) -> int:
