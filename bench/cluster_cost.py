@@ -1,5 +1,5 @@
-"""What a cluster costs in virtual time: throughput with one, two and three workers of one core each, beside a
-campaign at home, and the CPU time of scheduler, of whoever runs the campaign and of the database.
+"""What a cluster costs in virtual time: throughput with one, two, three and eight workers of one core each,
+beside a campaign at home, and the CPU time of scheduler, of whoever runs the campaign and of the database.
 
     python -m bench.cluster_cost [--repetitions N]
 
@@ -28,7 +28,7 @@ from fecbench import designs
 from fecbench.results.store.database import Database
 
 DESIGN = "networking2019-uniform"
-WORKERS = (1, 2, 3)
+WORKERS = (1, 2, 3, 8)
 SHARED = ("scheduler", "run", "database")
 IDLE_S = 30.0
 IDLE_BOUND = 0.005
@@ -72,14 +72,14 @@ def run(repetitions: int = 3) -> list[str]:
         workers: dict[str, int] = {}
         idle = 0.0
         for count in WORKERS:
-            core = (count - 1) % (os.cpu_count() or 1)
-            within = ["taskset", "-c", str(core)]
-            worker = stack.enter_context(running("connected", "worker", *reach, "--jobs", "1", within=within))
-            workers[f"worker {count}"] = worker
+            for number in range(len(workers) + 1, count + 1):
+                within = ["taskset", "-c", str((number - 1) % (os.cpu_count() or 1))]
+                worker = running("connected", "worker", *reach, "--jobs", "1", within=within)
+                workers[f"worker {number}"] = stack.enter_context(worker)
             if count == 1:
-                before = _tree_s(worker)
+                before = _tree_s(workers["worker 1"])
                 time.sleep(IDLE_S)
-                idle = (_tree_s(worker) - before) / IDLE_S
+                idle = (_tree_s(workers["worker 1"]) - before) / IDLE_S
             watched = {"scheduler": scheduler, **workers}
             options = ["--cluster", *reach]
             name = f"{count} worker{'s' * (count > 1)}"
