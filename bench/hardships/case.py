@@ -15,7 +15,7 @@ from bench.hardships.surroundings import Surroundings, await_end, look
 
 LIMIT_S = 600.0
 LOOK_EVERY_S = 0.001
-WORDS = "words"
+WORDS, SAID = "words", "said"
 
 
 class Doing:
@@ -23,14 +23,14 @@ class Doing:
 
     def __init__(self, deed: Deed, place: Place, **more: str) -> None:
         self._place = place
-        self._words = place.root / WORDS
+        self._words, self._said = place.root / WORDS, place.root / SAID
         self._begun_s = time.monotonic()
-        with self._words.open("w") as words:
+        with self._words.open("w") as words, self._said.open("w") as said:
             self.process = subprocess.Popen(
                 deed.command(place),
                 cwd=place.root,
                 env={**place.environment(), **more},
-                stdout=subprocess.DEVNULL,
+                stdout=said,
                 stderr=words,
             )
         place.harnesses.add(self.process.pid)
@@ -45,6 +45,7 @@ class Doing:
             seconds,
             judging.files_in(self._place.output),
             judging.stored_in(self._place.database),
+            self._said.read_text(errors="replace"),
         )
 
     def count_changes(self, most: float = float("inf")) -> int:

@@ -172,7 +172,7 @@ DEEDS: Mapping[str, Deed] = {
         trials="virtual",
     ),
     "replay-emulated": Deed(
-        lambda place: ["replay", 1, "--db", place.database, "--output", place.output / "replayed"],
+        lambda place: ["replay", 1, "--json", "--db", place.database, "--output", place.output / "replayed"],
         prepared=EMULATED,
         trials="emulated",
     ),

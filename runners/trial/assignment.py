@@ -9,7 +9,7 @@ from typing import Any
 from fecbench.runners.tasks import ports
 from fecbench.runners.tasks.task import EndpointTask, Role
 from fecbench.runners.workloads import asked_series
-from fecbench.whole_files import naming
+from fecbench.whole_files import write_text
 
 PORT = ports.OURS
 SERVER_NAME = "server.fecbench"
@@ -60,8 +60,7 @@ def _seed(content_seed: int, *, as_text: bool) -> dict[str, Any]:
 def command(arguments: Sequence[str], document: dict[str, Any], folder: Path) -> list[str]:
     """Writes the document into `folder`; the command that starts the endpoint with it."""
     path = folder / f"{document['role']}.json"
-    with naming(path):
-        path.write_text(json.dumps(document, indent=1))
+    write_text(path, json.dumps(document, indent=1))
     return [*arguments, str(path)]
 
 

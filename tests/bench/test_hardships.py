@@ -79,6 +79,15 @@ def test_a_command_with_invalid_trials_went_on_and_one_that_says_why_it_failed_d
         assert not judging.is_carried_out(DEED, UNDISTURBED, after)
 
 
+def test_files_are_missed_unless_an_emulated_trial_named_one_for_which_there_was_no_room() -> None:
+    emulated = Deed(lambda _: [], trials="emulated")
+    named = "server: No space left on device: '/place/content.series.csv'"
+    for deed, said, missed in ((emulated, named, False), (emulated, "invalid", True), (DEED, named, True)):
+        after = replace(UNDISTURBED, status=int(deed.emulated), said=said, files={})
+        wrong = judging.finished(deed, UNDISTURBED, stored(*KEYS[:2]), after)
+        assert wrong == ["missing: a.csv"] * missed
+
+
 def whole_files(folder: Path) -> None:
     texts = {
         "a.html": "<html><p>x</p></html>\n",

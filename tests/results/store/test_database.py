@@ -410,6 +410,18 @@ def test_a_run_is_read_by_its_id_also_when_a_later_one_has_superseded_it(
     assert database.trial(None, runs[-1].id + 1) is None
 
 
+def test_states_are_those_of_the_runs_that_count_wherever_they_lie(
+    sqlite: str, new_campaign: Callable[..., CampaignInfo], make: Make
+) -> None:
+    with Database.open(sqlite, create=True) as database:
+        campaign = new_campaign(database)
+        first, second = (database.record(campaign.id, make(0, state=state)) for state in ("invalid", "ok"))
+        with closing(sqlite3.connect(sqlite)) as connection, connection:
+            for superseded, trial_id in ((True, second.id), (False, first.id)):
+                connection.execute("UPDATE trials SET superseded = ? WHERE id = ?", (superseded, trial_id))
+        assert database.states(campaign.id) == {first.record.key: ("invalid", 1)}
+
+
 def test_a_workload_that_names_no_metric_compares_the_completion_time(
     database: Database, new_campaign: Callable[..., CampaignInfo]
 ) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from fecbench.checkout import REPOSITORY
 from fecbench.runners.tasks.task import EndpointTask, Role
-from fecbench.runners.trial.assignment import assignment
+from fecbench.runners.trial.assignment import assignment, command
 
 
 def told(role: Role, content_seed: int = 2**64 - 1, **declared: Any) -> dict[str, Any]:
@@ -60,3 +61,15 @@ def test_the_contract_shows_what_each_end_is_told(role: Role) -> None:
     assert shown.keys() == document.keys()
     for key in ("authority", "certificate", "private_key"):
         assert Path(shown.get(key, "")).name == Path(document.get(key, "")).name
+
+
+def test_a_document_for_which_there_is_no_room_is_named_and_not_there(tmp_path: Path) -> None:
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, usual[1]))
+    try:
+        with pytest.raises(OSError) as raised:
+            command(["endpoint"], told("client"), tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+    assert raised.value.filename == str(tmp_path / "client.json")
+    assert list(tmp_path.iterdir()) == []
