@@ -5,7 +5,7 @@ import struct
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fecbench.dropper.command import Counters, Filter, attach, show
@@ -190,7 +190,7 @@ CUT = [  # the frame, its shortest part, and where its ports end
 def test_a_cut_packet_is_counted_truncated_and_judged_if_its_ports_are_there(judge):
     judge.attach(Filter("any", "udp", 4433))
     for frame, shortest, ports_end in CUT:
-        for length in (*range(shortest, ports_end + 3), len(frame) - 1):
+        for length in range(shortest, len(frame)):
             fate = "seen" if length >= ports_end else "other"
             assert judge(frame[:length]) == {fate: 1, "truncated": 1}, (
                 f"{frame[12:18]!r} cut at {length} bytes"
@@ -214,20 +214,16 @@ def test_a_packet_that_stands_for_several_is_counted_if_it_was_judged(judge):
         assert judge(ethernet(IPV4, ipv4(ELSEWHERE)), skb) == OTHER
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None)
 @given(
     case=st.sampled_from(list(QUIC_CASES.values())),
     flips=st.lists(st.tuples(st.integers(12, 90), st.integers(0, 255))),
 )
-def test_whatever_a_frame_holds_it_is_either_judged_or_other(judge_of_quic, case, flips):
+def test_whatever_a_frame_holds_it_is_either_judged_or_other(lone, run_program, case, flips):
     frame = bytearray(case.frame)
     for place, value in flips:
         frame[place % len(frame)] = value
-    changes = judge_of_quic(bytes(frame))
-    assert changes.get("seen", 0) + changes.get("other", 0) == 1
-
-
-@pytest.fixture
-def judge_of_quic(judge):
+    judge = Judge(lone, run_program)
     judge.attach(Filter("any", "udp", 4433))
-    return judge
+    changes = judge(bytes(frame))
+    assert changes.get("seen", 0) + changes.get("other", 0) == 1

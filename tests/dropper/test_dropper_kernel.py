@@ -77,7 +77,7 @@ def test_extreme_probabilities_and_seeds_agree_with_the_oracle(lone, run_program
             assert_as_predicted(lone.attachment("ingress"), model, seed, 20_000)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.floats(0, 1))
 @example(0.5 / 2**32)  # halves go to the even neighbour
 @example(1.5 / 2**32)
@@ -91,7 +91,9 @@ def test_command_and_oracle_round_probabilities_to_the_same_thresholds(lone, pro
     assert thresholds["loss_good"] == threshold(1 - probability)
 
 
-@pytest.mark.parametrize("model", [GilbertElliott(0.1, 0.3, 0.9, 0.2), Pattern((1, 5), 7, True)])
+@pytest.mark.parametrize(
+    "model", [Uniform(0.3), GilbertElliott(0.1, 0.3, 0.9, 0.2), Pattern((1, 5), 7, True)]
+)
 def test_two_cpus_at_once_lose_no_update(lone, run_program, quic_frame, model):
     cpus = sorted(os.sched_getaffinity(0))[:2]
     if len(cpus) < 2:

@@ -17,18 +17,19 @@ PACKETS = 100_000
 
 
 def test_the_parameters_of_a_hidden_chain_are_found_within_a_tenth() -> None:
-    model = GilbertElliott(0.01, 0.1, 0.99, 0.3)
-    found = fit(verdicts(model, 5, PACKETS))
-    assert (found.name, found.usable) == ("ge", True)
-    assert isinstance(found.model, GilbertElliott)
-    assert found.model.p == pytest.approx(model.p, rel=0.1)
-    assert found.model.r == pytest.approx(model.r, rel=0.1)
-    assert 1 - found.model.k == pytest.approx(1 - model.k, rel=0.2)
-    assert found.model.h == pytest.approx(model.h, rel=0.1)
+    for model in (GilbertElliott(0.01, 0.1, 0.99, 0.3), GilbertElliott(0.005, 0.05, 0.998, 0.5)):
+        found = fit(verdicts(model, 5, PACKETS))
+        assert (found.name, found.usable) == ("ge", True)
+        assert isinstance(found.model, GilbertElliott)
+        assert found.model.p == pytest.approx(model.p, rel=0.1)
+        assert found.model.r == pytest.approx(model.r, rel=0.1)
+        assert 1 - found.model.k == pytest.approx(1 - model.k, rel=0.2)
+        assert found.model.h == pytest.approx(model.h, rel=0.1)
 
 
 def test_of_uniform_losses_no_bursts_are_claimed() -> None:
-    assert [fit(verdicts(Uniform(0.01), seed, 20_000), seed).name for seed in (0, 1)] == ["uniform"] * 2
+    names = [fit(verdicts(Uniform(0.01), seed, 20_000), seed).name for seed in range(4)]
+    assert names.count("uniform") >= 3
 
 
 def test_losses_that_no_model_makes_are_not_usable() -> None:

@@ -123,7 +123,7 @@ def steady(phases: list[tuple[int, int]]) -> list[int]:
 
 
 @given(codel_paths, phases, st.integers(60, 1514), st.lists(st.integers(0, 10**10), max_size=30))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_the_frames_that_the_pseudo_code_drops_are_dropped(
     core: ctypes.CDLL,  # noqa: F811
     path: Lane,
@@ -138,7 +138,7 @@ def test_the_frames_that_the_pseudo_code_drops_are_dropped(
 
 def test_the_pseudo_code_s_frames_are_dropped_in_long_overload(core: ctypes.CDLL) -> None:  # noqa: F811
     """Frames of any length at 0.5 to 3 times the rate in turn, so that dropping states begin anew."""
-    for seed in range(8):
+    for seed in range(20):
         chance = random.Random(seed)
         arrivals, lengths, now = [], [], 0
         for _ in range(12):

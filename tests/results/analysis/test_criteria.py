@@ -96,11 +96,11 @@ def test_the_interval_of_an_excess_holds_it_in_95_percent() -> None:
     for shares in ((0.05, 0.05), (0.25, 0.02), (0.1, 0.3)):
         random = np.random.default_rng(5)
         held = []
-        for _ in range(1000):
+        for _ in range(2000):
             above, below, _ = random.multinomial(N, [*shares, 1 - sum(shares)])
             low, high = excess_interval(int(above), int(below), N)
             held.append(low <= shares[0] - shares[1] <= high)
-        assert np.mean(held) > 0.935, shares
+        assert np.mean(held) > 0.94, shares
 
 
 def test_an_excess_turns_about_with_its_sides() -> None:
@@ -114,7 +114,7 @@ def test_as_many_more_as_it_says_decide() -> None:
     """In four of five cases, if the sample told how trials spread: here in most."""
     random = np.random.default_rng(6)
     decided = []
-    while len(decided) < 40:
+    while len(decided) < 60:
         n = int(random.integers(8, 30))
         spread = random.uniform(0.01, 0.12)
         answers = criteria.asked(differences(random.normal(-0.01, spread, n)))

@@ -63,7 +63,7 @@ def test_the_pairs_needed_give_the_power_that_is_promised() -> None:
             signed_rank(log_ratios(random, needed) * 4 + math.log1p(difference)) < LEVEL
             for _ in range(CAMPAIGNS)
         ]
-        assert POWER - 0.06 < np.mean(found) < 0.95
+        assert POWER - 0.04 < np.mean(found) < 0.95
 
 
 def test_a_smaller_difference_needs_more_pairs_and_so_does_a_wider_spread() -> None:
@@ -99,10 +99,10 @@ def test_a_ratio_is_of_the_second_arm_to_the_first() -> None:
 def test_the_interval_contains_the_median_ratio_in_the_nominal_share_of_campaigns() -> None:
     random = np.random.default_rng(6)
     held = 0
-    for _ in range(100):
+    for _ in range(200):
         low, high = compare(np.ones(40), np.exp(log_ratios(random, 40) + 0.03)).interval
         held += low <= math.exp(0.03) <= high
-    assert held >= stats.binom.ppf(0.001, 100, 0.93)  # the bootstrap of a median is a little too narrow
+    assert held >= stats.binom.ppf(0.001, 200, 0.93)  # the bootstrap of a median is a little too narrow
 
 
 def test_equal_times_do_not_differ() -> None:

@@ -52,14 +52,14 @@ def test_each_network_has_the_same_weight_however_many_pairs_it_has() -> None:
 
 
 def test_equal_builds_are_called_different_in_no_more_than_the_level() -> None:
-    """Of 150 campaigns, 5 % and three standard deviations of that."""
+    """Of 400 campaigns, 5 % and three standard deviations of that."""
     for repetitions in (1, 3, 12):
         random = np.random.default_rng(2)
         wrong = 0
-        for _ in range(150):
+        for _ in range(400):
             found = ratio_of(planted(random, repetitions=repetitions), 0.05)
             wrong += not found.low <= 1 <= found.high
-        assert wrong <= 150 * 0.05 + 3 * math.sqrt(150 * 0.05 * 0.95), repetitions
+        assert wrong <= 400 * 0.05 + 3 * math.sqrt(400 * 0.05 * 0.95), repetitions
 
 
 def test_workloads_that_meet_the_same_losses_are_no_independent_samples() -> None:

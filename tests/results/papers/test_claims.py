@@ -95,14 +95,14 @@ def test_the_interval_of_a_difference_of_means_holds_it_as_often_as_is_printed()
     for n in (6, 8, 30):
         random = np.random.default_rng(n)
         held, told_apart = 0, 0
-        for _ in range(600):
+        for _ in range(2000):
             first = Estimate.of_mean(pd.Series(random.normal(10, 1, n)))
             second = Estimate.of_mean(pd.Series(random.normal(10, 3, n)))
             difference = second.minus(first)
             held += difference.low <= 0 <= difference.high
             told_apart += bool(second.exceeds(first)) or bool(first.exceeds(second))
-        assert held >= stats.binom.ppf(0.001, 600, 0.95), n
-        assert told_apart == 600 - held, n
+        assert held >= stats.binom.ppf(0.001, 2000, 0.95), n
+        assert told_apart == 2000 - held, n
 
 
 def claimed_of(values: list[pd.Series[float]]) -> Judgements:
@@ -112,7 +112,7 @@ def claimed_of(values: list[pd.Series[float]]) -> Judgements:
 
 def test_a_claim_about_many_things_differs_by_chance_no_more_often_than_one_about_one() -> None:
     random = np.random.default_rng(1)
-    campaigns = 250
+    campaigns = 600
     many = [
         all_hold(claimed_of([pd.Series(random.normal(10, 1, 8)) for _ in range(12)]))
         for _ in range(campaigns)

@@ -214,7 +214,7 @@ def test_a_killed_writer_loses_no_recorded_trial_and_duplicates_none(
     with Database.open(sqlite, create=True) as database:
         campaign = new_campaign(database, repetitions=10**6)
     committed: set[int] = set()
-    for _ in range(25):
+    for _ in range(60):
         mine, theirs = process.Pipe(duplex=False)
         first = max(committed, default=-1) + 2  # one trial may be committed whose message was not sent
         writer = process.Process(target=record_until_killed, args=(sqlite, campaign.id, first, make, theirs))
@@ -235,7 +235,7 @@ def test_a_killed_writer_loses_no_recorded_trial_and_duplicates_none(
         assert len(keys) == len(set(keys))
         assert committed <= set(keys)
         assert all(record.metrics and len(record.verdicts) == 1 for record in stored)
-    assert len(committed) > 25
+    assert len(committed) > 60
     with sqlite3.connect(sqlite) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     connection.close()

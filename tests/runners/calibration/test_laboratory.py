@@ -49,19 +49,24 @@ def slow(direction: Direction, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(laboratory, "build", build_slower)
 
 
-def test_each_direction_of_a_link_is_measured_against_its_own_settings(measure: Any) -> None:
+@pytest.mark.parametrize(
+    ("topology", "link"), [("single-path", "internet"), ("dumbbell", "internet"), ("multipath", "path2")]
+)
+def test_each_direction_of_a_link_is_measured_against_its_own_settings(
+    topology: str, link: str, measure: Any
+) -> None:
     def is_right(lines: dict[str, Measurement]) -> bool:
         return all(is_as_asked(lines, direction) for direction in DIRECTIONS)
 
-    lines = measure(delay_and_rate, is_right, topology="multipath", link="path2")
+    lines = measure(delay_and_rate, is_right, topology=topology, link=link)
     assert is_right(lines), lines
     assert lines["packets out of order"].value == lines["packets not conserved"].value == 0
 
 
+@pytest.mark.parametrize("direction", DIRECTIONS)
 def test_a_direction_that_is_slower_than_it_should_be_is_noticed(
-    measure: Any, monkeypatch: pytest.MonkeyPatch
+    direction: Direction, measure: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    direction: Direction = "down"
     slow(direction, monkeypatch)
 
     def is_right(lines: dict[str, Measurement]) -> bool:

@@ -64,7 +64,7 @@ def losing(write_design: Any, fecbench_here: Callable[..., Any], tmp_path: Path)
     return losing
 
 
-@pytest.mark.parametrize(("workload", "http"), [("upload", "h3"), ("download", "hq")])
+@pytest.mark.parametrize(("workload", "http"), [("upload", "h3"), ("upload", "hq"), ("download", "h3")])
 def test_a_loss_counts_where_it_hits_data_and_in_the_end_where_it_hits_the_last_packets(
     losing: Losing, workload: str, http: str
 ) -> None:

@@ -407,16 +407,17 @@ def test_without_room_for_what_a_trial_leaves_replay_names_the_file(
     assert f"No space left on device: '{temporary}/" in ran.stderr.splitlines()[-1]
 
 
-def test_without_room_for_a_trial_it_is_invalid_and_says_why(
+def test_without_room_for_a_trial_it_is_invalid_and_says_why_and_is_run_anew_by_resume(
     design: Path, tmp_path: Path, temporary: Path
 ) -> None:
     database = tmp_path / "x.sqlite"
     command = ("run", "--no-calibrate", design, "--db", database, *ONE_TRIAL)
-    ran = on_a_small_disk("44k", temporary, *command)
-    assert ran.returncode == 1
-    states = [(state, attempt) for _, _, _, attempt, state, _ in stored(database).attempts.values()]
-    assert states == [("invalid", attempt) for attempt in range(1, 5)]
-    assert "No space left on device" in ran.stderr
+    for resume, attempts in ((), 4), (("--resume",), 8):
+        ran = on_a_small_disk("44k", temporary, *command, *resume)
+        assert ran.returncode == 1
+        states = [(state, attempt) for _, _, _, attempt, state, _ in stored(database).attempts.values()]
+        assert states == [("invalid", attempt) for attempt in range(1, attempts + 1)]
+        assert "No space left on device" in ran.stderr
 
 
 IMPATIENT = (

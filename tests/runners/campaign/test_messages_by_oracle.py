@@ -15,7 +15,7 @@ from fecbench.dropper.parameters import LossModel
 MESSAGES, PACKETS, RATE_HZ = 150, 8, 30
 # Where it is not the little design.
 DESIGN = """
-repetitions = 2
+repetitions = 3
 timeout_s = 60
 [plan]
 method = "grid"
@@ -35,6 +35,7 @@ series = ["messages"]
 """
 DROPPED = (20, 21, 22, 23, 500, 900)
 LOSSES: dict[str, tuple[str, LossModel]] = {
+    "none": ('loss.model = "none"', Uniform(0.0)),
     "uniform": ('loss.model = "uniform"\nloss.p = 0.02', Uniform(0.02)),
     "bursts": (
         'loss.model = "ge"\nloss.p = 0.01\nloss.r = 0.2\nloss.k = 0.99\nloss.h = 0.1',
@@ -70,7 +71,7 @@ def test_what_arrives_over_udp_is_what_the_oracle_lets_pass(
     with results.open(str(database)) as opened:
         (name,) = opened.campaigns()["campaign"]
         trials, rows = opened[name].trials(), opened[name].series("messages")
-    assert len(trials) == 4
+    assert len(trials) == 6
     for trial in trials.itertuples():
         of_trial = trials.loc[trial.Index]
         seeds = (int(of_trial[f"seed.internet.{direction}"]) for direction in ("up", "down"))

@@ -4,7 +4,7 @@ that virtual time carries it out."""
 from pathlib import Path
 from typing import Any
 
-from fecbench import designs
+from fecbench import designs, results
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign import links
@@ -134,13 +134,22 @@ def test_a_link_without_noise_is_asked_for_as_before_there_was_any(tmp_path: Pat
 
 
 @needs.built(FOUND)
-def test_trials_in_virtual_time_meet_noise_that_is_recorded(tmp_path: Path, fecbench_here: Any) -> None:
+def test_trials_in_virtual_time_meet_noise_that_is_recorded_and_replayed(
+    tmp_path: Path, fecbench_here: Any
+) -> None:
     path, database = written(tmp_path), tmp_path / "virtual.sqlite"
-    fecbench_here("run", path, "--engine", "virtual", "--db", database)
-    with Database.open(str(database)) as opened:
-        trials = [trial.record for trial in opened.trials(opened.campaigns()[0].id)]
-    assert {trial.state for trial in trials} == {"ok"}
-    assert len({trial.checks["digest"] for trial in trials}) == len(trials) == 8
-    noisy = next(trial for trial in trials if trial.key.point == 1)
-    asked = task_of(path, noisy.key.variant, 1, noisy.key.repetition)
-    assert seeds_of(noisy, {"links": ["internet"]}) == asked.seeds
+    for name in ("again", "virtual"):
+        fecbench_here("run", path, "--engine", "virtual", "--db", tmp_path / f"{name}.sqlite")
+    digests: list[dict[TrialKey, str]] = []
+    for name in ("again", "virtual"):
+        with Database.open(str(tmp_path / f"{name}.sqlite")) as opened:
+            trials = list(opened.trials(opened.campaigns()[0].id))
+            digests.append({trial.record.key: trial.record.checks["digest"] for trial in trials})
+    assert digests[0] == digests[1] and len(set(digests[0].values())) == 8
+    frame = results.open(str(database))["noisy"].trials(["client.dct_s"])
+    assert set(frame["state"]) == {"ok"}
+    noisy = next(trial for trial in trials if trial.record.key.point == 1)
+    asked = task_of(path, noisy.record.key.variant, 1, noisy.record.key.repetition)
+    assert seeds_of(noisy.record, {"links": ["internet"]}) == asked.seeds
+    replayed = fecbench_here("replay", noisy.id, "--db", database, "--output", tmp_path / "replay")
+    assert replayed.returncode == 0, replayed.stdout

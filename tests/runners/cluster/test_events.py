@@ -33,9 +33,9 @@ pytestmark = [
     ),
 ]
 FOLDER = ("--implementations", HERE)
-WORKERS = ("ada", "bob", "cyd", "dan", "eve", "fay", "gil", "hal")[
-    : int(os.environ.get("FECBENCH_WORKERS", "3"))
-]
+HOSTS = ("ada", "bob", "cyd", "dan", "eve", "fay", "gil", "hal")
+WORKERS = HOSTS[: int(os.environ.get("FECBENCH_WORKERS", "3"))]
+assert len(WORKERS) > 1, "FECBENCH_WORKERS: must be from 2 to 8"
 PORT = 8786
 REPETITIONS = int(os.environ.get("FECBENCH_REPETITIONS", "3334"))
 """Of six trials each: 20,000."""

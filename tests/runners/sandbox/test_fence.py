@@ -132,7 +132,7 @@ def test_nothing_that_it_tries_works_and_all_that_it_needs_does(home: Home, with
 
 
 @needs_landlock
-@pytest.mark.parametrize("version", [1, 3, SCOPES_FROM - 1])
+@pytest.mark.parametrize("version", range(1, SCOPES_FROM))
 def test_older_versions_of_landlock_leave_signals_open_and_nothing_else(home: Home, version: int) -> None:
     assert_fenced(home, home.attacked(version=version), min(version, kernel.landlock_version()))
 

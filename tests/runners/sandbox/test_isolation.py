@@ -127,21 +127,24 @@ def in_a_chroot(tmp_path: Path) -> list[str]:
     return ["unshare", "--mount", "sh", "-c", CHROOT, "sh", str(tmp_path / "top")]
 
 
+@pytest.mark.parametrize(
+    ("where", "why"), [("without CAP_SYS_ADMIN", "it needs CAP_SYS_ADMIN"), ("in a chroot", NO_MOUNT_POINT)]
+)
 def test_a_campaign_is_refused_in_one_line_where_no_trial_could_be_isolated(
-    fecbench: Any, little_design: Path, tmp_path: Path
+    fecbench: Any, little_design: Path, tmp_path: Path, in_a_chroot: list[str], where: str, why: str
 ) -> None:
+    within = in_a_chroot if where == "in a chroot" else ["setpriv", "--bounding-set=-sys_admin"]
     database = tmp_path / "x.sqlite"
-    within = ["setpriv", "--bounding-set=-sys_admin"]
     refused = fecbench("run", little_design, "--db", database, within=within)
     assert refused.returncode == 2, refused.stderr
     assert refused.stderr.count("\n") == 1
     assert "cannot make PID, mount and network namespaces here: " in refused.stderr
-    assert "it needs CAP_SYS_ADMIN" in refused.stderr
+    assert why in refused.stderr
     assert not database.exists()
 
 
 @pytest.mark.usefixtures("can_run_trials")
-def test_a_demonstration_is_refused_in_one_line_in_a_chroot(
+def test_the_demonstration_is_refused_in_one_line_there(
     little_design: Path, tmp_path: Path, in_a_chroot: list[str]
 ) -> None:
     first = [sys.executable, "-m", "fecbench.runners.campaign.aside", little_design, tmp_path / "x.sqlite"]

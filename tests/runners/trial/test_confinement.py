@@ -225,12 +225,21 @@ while True:
 IGNORES_SIGNALS = "import signal, time\nfor n in (2, 15): signal.signal(n, signal.SIG_IGN)\ntime.sleep(600)"
 
 
-@pytest.mark.parametrize("client", [IGNORES_SIGNALS, FORKS_WITHOUT_END])
-def test_one_that_never_ends_is_ended(client: str) -> None:
-    """Whatever it does: it is told in its own trial."""
+@pytest.mark.parametrize(
+    ("client", "state"),
+    [
+        (WRITES_WITHOUT_END.format(1), "failed"),
+        (WRITES_WITHOUT_END.format(2), "timeout"),
+        (IGNORES_SIGNALS, "timeout"),
+        (FORKS_WITHOUT_END, "timeout"),
+    ],
+)
+def test_one_that_never_ends_is_ended(client: str, state: str) -> None:
+    """Whatever it does: it is told in its own trial, and the next one runs."""
     server = 'import time; print(\'{"event": "ready"}\', flush=True); time.sleep(600)'
-    _, judgement = run([PYTHON, "-c", client], [PYTHON, "-c", server], timeout_s=2)
-    assert judgement.state == "timeout", judgement.reason
+    limit_s = 2 if state == "timeout" else 60
+    _, judgement = run([PYTHON, "-c", client], [PYTHON, "-c", server], limit_s)
+    assert judgement.state == state, judgement.reason
 
 
 def run(

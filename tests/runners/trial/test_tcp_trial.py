@@ -68,7 +68,9 @@ def metrics(finished: Finished, endpoint: str) -> dict[str, float]:
     return found
 
 
-@pytest.mark.parametrize(("controller", "workload"), [("reno", "download"), ("cubic", "upload")])
+@pytest.mark.parametrize(
+    ("controller", "workload"), [("reno", "download"), ("cubic", "upload"), ("bbr", "download")]
+)
 def test_losses_are_the_oracle_s_and_a_segment_is_a_frame(
     carry_out: CarryOut, controller: str, workload: str
 ) -> None:
@@ -97,9 +99,10 @@ def test_a_handshake_is_a_round_trip_of_tcp_and_one_of_tls(carry_out: CarryOut) 
     assert 0.5 <= client["dct_s"] - client["handshake_s"] < 1.0
 
 
-def test_without_losses_it_takes_the_rate_of_the_link(carry_out: CarryOut) -> None:
+@pytest.mark.parametrize("controller", [name for name in ("cubic", "bbr") if name in tcp.controllers()])
+def test_without_losses_it_takes_the_rate_of_the_link(carry_out: CarryOut, controller: str) -> None:
     """A machine that stands still for a tenth of a second makes a transfer of four longer by too much."""
-    long = task("single-path", [pair(5_000_000, congestion_control="cubic")], owd_ms=25)
+    long = task("single-path", [pair(5_000_000, congestion_control=controller)], owd_ms=25)
 
     def is_fast(done: Finished) -> bool:
         client, link = metrics(done, "client"), done.outcome.links["internet"].directions["down"]

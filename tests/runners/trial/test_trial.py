@@ -139,20 +139,23 @@ def test_a_trial_drops_what_the_oracle_says_and_tells_its_phases_and_captures_bo
         assert not finished.folder.exists()
 
 
-def test_endpoints_run_ahead_of_ordinary_programs_if_asked_for() -> None:
+@pytest.mark.parametrize("ahead", [False, True])
+def test_endpoints_run_ahead_of_ordinary_programs_if_asked_for(ahead: bool) -> None:
     tell = "import os, sys; print(os.sched_getscheduler(0) == os.SCHED_RR, file=sys.stderr)\n"
-    with NamespaceEngine(1, commands(tell + CLIENT, tell + SERVER), ahead=True) as engine:
+    with NamespaceEngine(1, commands(tell + CLIENT, tell + SERVER), ahead=ahead) as engine:
         (finished,) = engine.run([(KEY, TASK)])
     said = {name: endpoint.stderr for name, endpoint in finished.outcome.endpoints.items()}
-    assert said == dict.fromkeys(["client", "server"], "True\n")
+    assert said == dict.fromkeys(["client", "server"], f"{ahead}\n")
 
 
-def test_log_that_is_not_as_long_as_the_count_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    for logged in (2, 4):
-        log = SimpleNamespace(packets=logged, counters=SimpleNamespace(seen=3))
-        monkeypatch.setattr(dropper_command, "log", lambda _, log=log: log)
-        with pytest.raises(DropperError, match=f"x0: 3 packets seen, {logged} in the log"):
-            trial._read_dropper(SimpleNamespace(interface="x0"))  # type: ignore[arg-type]
+@pytest.mark.parametrize("logged", [2, 4])
+def test_log_that_is_not_as_long_as_the_count_is_an_error(
+    logged: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = SimpleNamespace(packets=logged, counters=SimpleNamespace(seen=3))
+    monkeypatch.setattr(dropper_command, "log", lambda _: log)
+    with pytest.raises(DropperError, match=f"x0: 3 packets seen, {logged} in the log"):
+        trial._read_dropper(SimpleNamespace(interface="x0"))  # type: ignore[arg-type]
 
 
 def test_a_client_that_hangs_is_a_timeout_and_its_children_are_gone(run: Run) -> None:
@@ -181,6 +184,7 @@ def test_a_client_that_gives_up_at_its_deadline_is_late_and_has_not_failed(
 @pytest.mark.parametrize(
     ("endpoints", "state", "said"),
     [
+        ({"client": "import sys; sys.exit('no route')"}, "failed", "client ended with 1: no route"),
         ({"client": "import sys; sys.exit(127)"}, "unsupported", "unsupported"),
         ({"server": "import os; os.abort()"}, "failed", "server ended with -6"),
         ({"server": READY, "client": "import sys; sys.exit('lost')"}, "failed", "client ended with 1: lost"),

@@ -104,7 +104,7 @@ def levels(judged: Judgement) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("name", ["noq-fec", "tcp"])
+@pytest.mark.parametrize("name", STACKS)
 def test_the_player_reaches_the_level_that_the_link_carries_as_in_virtual_time(
     emulated: Emulated, name: str
 ) -> None:
