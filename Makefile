@@ -1,6 +1,6 @@
 # make demo   all set-up, then the demonstration campaign in virtual time, a sample of it emulated, figure and report
 # make test   all set-up, then all tests but the slow ones
-# make test-slow  the slow ones alone
+# make test-slow  the slow ones alone; TESTS="…" chooses files or folders
 # make build  all set-up alone; leaves .venv/bin/fecbench
 # make development  what tests, linters and the site need besides
 # make build-all  the same, with the implementations that are built only when a design uses them
@@ -80,7 +80,7 @@ test: build development
 	@for folder in $(RUST_FOLDERS); do echo "cargo test $$folder"; $(MAKE) --no-print-directory -C $$folder test; done
 
 test-slow: build development
-	@$(RUN) pytest -m slow --timeout 7200
+	@$(RUN) pytest -m slow --timeout 7200 $(TESTS)
 
 test-netem: build development
 	@$(MAKE) --no-print-directory packages PACKAGES="user-mode-linux kmod $(KERNEL_PACKAGES)"

@@ -1,10 +1,12 @@
 """The Makefile tests and checks what is ours, whatever folder somebody puts beside it."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from fecbench.checkout import REPOSITORY
 from fecbench.runners.implementations.finding import OWN
@@ -68,3 +70,14 @@ def test_the_demonstration_says_what_it_leaves_out_without_root(rootless: str, e
     assert "fecbench run designs/catalog/demo.toml --engine virtual" in done.stdout
     assert ("fecbench crosscheck" in done.stdout) == emulates
     assert ("left out: the emulated sample" in done.stdout) != emulates
+
+
+def test_the_workflow_of_recordings_watches_files_that_exist_and_runs_tests_that_exist() -> None:
+    workflow = yaml.load((REPOSITORY / ".github/workflows/recordings.yml").read_text(), yaml.BaseLoader)
+    for event in ("push", "pull_request"):
+        for pattern in workflow["on"][event]["paths"]:
+            assert any(REPOSITORY.glob(pattern)), pattern
+    (command,) = (step["run"] for step in workflow["jobs"]["slow"]["steps"] if "run" in step)
+    (tests,) = re.findall(r'make test-slow TESTS="(.*)"$', command)
+    for path in tests.split():
+        assert (REPOSITORY / path).exists(), path

@@ -41,7 +41,7 @@ from tests.support import preloaded
 
 GUIDE = [*(REPOSITORY / "docs").glob("*.md"), *(REPOSITORY / "docs/findings").glob("*.md")]
 PAGES = ["README.md", *sorted(str(page.relative_to(REPOSITORY)) for page in GUIDE)]
-# Whoever changes one of these, or what it shows, runs `pytest -m slow tests/docs`.
+# CI runs these when a page changes. Whoever changes what one shows runs `make test-slow TESTS=tests/docs`.
 SLOW_PAGES = {
     f"docs/{name}.md"
     for name in (
