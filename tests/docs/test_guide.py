@@ -171,7 +171,7 @@ class Reader:
         """A crosscheck, gone on with while any of its trials is invalid."""
 
         def check(_: int) -> subprocess.CompletedProcess[str]:
-            return self._shell(f"{command} --no-calibrate")
+            return self._shell(command.replace("crosscheck", "crosscheck --no-calibrate", 1))
 
         return self._patiently(check, lambda _: self._has_invalid_trials(database))
 
