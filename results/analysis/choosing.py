@@ -49,7 +49,7 @@ def log_ratios(frame: pd.DataFrame, baseline: str, variants: Sequence[str], metr
     compared, values = metrics.of(metric), {}
     for label in dict.fromkeys([baseline, *variants]):
         of_label = values_of(frame, label, compared)
-        values[label] = of_label[of_label["missing"] == ""].set_index(PAIR)["value"]
+        values[label] = of_label[of_label["value"].notna()].set_index(PAIR)["value"]
     known = pd.DataFrame(values).dropna().sort_index()
     known = known[(known != 0).all(axis=1) & ~known.index.isin(of_several_hosts(frame, list(values)))]
     logs = {}

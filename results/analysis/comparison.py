@@ -27,7 +27,7 @@ from fecbench.results.analysis.pairing import (
     ratio_of,
 )
 from fecbench.results.analysis.point_statistic import by_group, p95
-from fecbench.results.store.records import P95, CampaignInfo
+from fecbench.results.store.records import FEWEST_OF_P95, P95, CampaignInfo
 
 COUNTS = ("helps", "harms", "equivalent", "undecided")
 """Each point that has a ratio is in one of these counts."""
@@ -122,7 +122,7 @@ def _counts(ratios: pd.DataFrame, metric: metrics.Metric, planned_points: int) -
 
 def _p95_ratio(pairing: Pairing, workload: str, metric: metrics.Metric) -> float:
     pairs = _of_workload(pairing.matched, workload)
-    if pairs.empty:
+    if pairs.groupby("point").size().max() < FEWEST_OF_P95:
         return math.nan
     arms = pd.DataFrame(
         {arm: by_group(pairs, ["point"], arm, P95, metric.more_is_better) for arm in ("baseline", "variant")}

@@ -32,7 +32,7 @@ def of_several_hosts(frame: pd.DataFrame, variants: Collection[str]) -> pd.Multi
     nothing.
     """
     none = pd.MultiIndex.from_frame(frame.loc[[], _GROUP])
-    if not set(COLUMNS) <= set(frame.columns):
+    if not set(COLUMNS) <= set(frame.columns) or frame["host"].nunique() < 2:
         return none
     known = frame["variant"].isin(list(variants)) & frame["host"].notna() & (frame["engine"] == "emulated")
     trials = frame.loc[known, [*_GROUP, "host"]]

@@ -36,6 +36,7 @@ PAIR = [*_POINT, "repetition"]
 _READ = (*PAIR, "variant", "state", *HOST_AND_ENGINE)  # of a frame of trials, besides the metric
 OTHER_HOSTS = "ran on different hosts"
 """Why a pair is left out that would compare hosts as much as variants."""
+_TIMEOUTS = ["baseline_timeouts", "variant_timeouts", "both_timeouts"]
 _TABLES = ("ratios", "unpaired", "matched", "decided", "timeouts")  # of a pairing
 
 
@@ -117,30 +118,37 @@ def _joined(parts: list[Pairing]) -> Pairing:
 
 
 def _paired_by(metric: Metric, frame: pd.DataFrame, baseline: str, variant: str, statistic: str) -> Pairing:
-    pairs = values_of(frame, baseline, metric).merge(
-        values_of(frame, variant, metric), how="outer", on=PAIR, suffixes=("_baseline", "_variant")
+    counts_as = outcomes.values(frame, metric)
+    pairs = _of_arm(frame, baseline, counts_as).merge(
+        _of_arm(frame, variant, counts_as), how="outer", on=PAIR, suffixes=("_baseline", "_variant")
     )
-    missing_baseline = pairs["missing_baseline"].fillna(f"{baseline}: not run")
-    missing_variant = pairs["missing_variant"].fillna(f"{variant}: not run")
-    pairs["reason"] = (missing_baseline + "; " + missing_variant).str.strip("; ")
-    elsewhere = pairs.set_index(PAIR).index.isin(of_several_hosts(frame, [baseline, variant]))
-    pairs.loc[elsewhere & (pairs["reason"] == ""), "reason"] = f"{baseline} and {variant}: {OTHER_HOSTS}"
     values = {"value_baseline": "baseline", "value_variant": "variant"}
-    pairs = pairs.rename(columns=values).sort_values(PAIR, ignore_index=True)
+    pairs = pairs.rename(columns=values).sort_values(PAIR, ignore_index=True).assign(reason="")
+    lacking = pairs[pairs["baseline"].isna() | pairs["variant"].isna()]
+    if len(lacking):
+        of_baseline = _why_none(lacking["baseline"], lacking["state_baseline"], baseline, metric)
+        of_variant = _why_none(lacking["variant"], lacking["state_variant"], variant, metric)
+        both = (of_baseline != "") & (of_variant != "")
+        pairs.loc[lacking.index, "reason"] = of_baseline + np.where(both, "; ", "") + of_variant
+    elsewhere = of_several_hosts(frame, [baseline, variant])
+    if len(elsewhere):
+        of_several = pairs.set_index(PAIR).index.isin(elsewhere)
+        pairs.loc[of_several & (pairs["reason"] == ""), "reason"] = f"{baseline} and {variant}: {OTHER_HOSTS}"
     comparable = pairs["reason"] == ""
     points = _points(pairs[comparable], metric, statistic)
-    unknown = (points[["baseline", "variant"]] == metric.worst).all(axis=1)
-    for lacking, reason in (
+    unknown = (points["baseline"] == metric.worst) & (points["variant"] == metric.worst)
+    for without, reason in (
         (unknown, f"{baseline} and {variant}: {statistic} of {metric.name} is a failure or a timeout"),
         (points["baseline"] == 0, f"{baseline}: {statistic} of {metric.name} is 0"),
         (points["baseline"].isna(), f"fewer than {FEWEST_OF_P95} repetitions have no {statistic}"),
     ):
-        at_point = pairs.set_index(_POINT).index.isin(points.index[lacking])
-        pairs.loc[comparable & at_point, "reason"] = reason
+        if without.any():
+            at_point = pairs.set_index(_POINT).index.isin(points.index[without])
+            pairs.loc[comparable & at_point, "reason"] = reason
     complete = pairs["reason"] == ""
     matched = pairs.loc[complete, [*PAIR, *values.values()]].reset_index(drop=True)
     ratios = points[~unknown & (points["baseline"] != 0) & points["baseline"].notna()]
-    by_kind = points[["baseline_timeouts", "variant_timeouts", "both_timeouts"]]
+    by_kind = points[_TIMEOUTS]
     better = points["variant"].gt if metric.more_is_better else points["variant"].lt
     compared = by_kind.assign(
         faster=better(points["baseline"]), equal=points["variant"] == points["baseline"]
@@ -169,30 +177,34 @@ def _paired_by(metric: Metric, frame: pd.DataFrame, baseline: str, variant: str,
 def _points(pairs: pd.DataFrame, metric: Metric, statistic: str) -> pd.DataFrame:
     """Of comparable pairs, by (workload, point): how many `pairs`, the statistic of each arm, and in how many
     the `baseline` or the `variant` alone timed out, or `both`."""
-    timed_out = pairs[["baseline", "variant"]] == metric.worst
-    both = timed_out.all(axis=1)
-    counted = pairs.assign(
-        baseline_timeouts=timed_out["baseline"] & ~both,
-        variant_timeouts=timed_out["variant"] & ~both,
-        both_timeouts=both,
-    )
+    of_baseline, of_variant = (pairs[arm] == metric.worst for arm in ("baseline", "variant"))
+    kinds = (of_baseline & ~of_variant, of_variant & ~of_baseline, of_baseline & of_variant)
+    counted = pairs.assign(**dict(zip(_TIMEOUTS, kinds, strict=True)))
     by_point = counted.groupby(_POINT, observed=True)
     statistics = {
         arm: by_group(counted, _POINT, arm, statistic, metric.more_is_better)
         for arm in ("baseline", "variant")
     }
-    timeouts = by_point[["baseline_timeouts", "variant_timeouts", "both_timeouts"]].sum()
-    return pd.DataFrame({"pairs": by_point.size(), **statistics}).join(timeouts)
+    return pd.DataFrame({"pairs": by_point.size(), **statistics, **by_point[_TIMEOUTS].sum()})
+
+
+def _why_none(values: pd.Series, states: pd.Series, label: str, metric: Metric) -> pd.Series:
+    """Why each trial of a variant, by its value and its state, cannot be compared; "" where it can."""
+    told = states.astype(object).fillna("not run").replace("ok", f"no {metric.name}")
+    return (f"{label}: " + told).mask(values.notna(), "")
 
 
 def ratio_of(arms: pd.DataFrame, metric: Metric) -> pd.Series:
     """`variant` / `baseline`, NaN for a baseline of 0. It is infinite or 0 where one of them is a timeout, as
     what is worse than the other is greater or less; NaN where both are."""
+    baseline, variant = arms["baseline"].to_numpy(np.float64), arms["variant"].to_numpy(np.float64)
     of_timeout, of_baseline_timeout = (0.0, math.inf) if metric.more_is_better else (math.inf, 0.0)
-    timed_out = arms[["baseline", "variant"]] == metric.worst
-    ratio = arms["variant"] / arms["baseline"].where(arms["baseline"] != 0)
-    ratio = ratio.mask(timed_out["variant"], of_timeout).mask(timed_out["baseline"], of_baseline_timeout)
-    return ratio.mask(timed_out.all(axis=1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(baseline == 0, math.nan, variant / baseline)
+    ratio[variant == metric.worst] = of_timeout
+    ratio[baseline == metric.worst] = of_baseline_timeout
+    ratio[(baseline == metric.worst) & (variant == metric.worst)] = math.nan
+    return pd.Series(ratio, arms.index)
 
 
 def is_censored(arms: pd.DataFrame, metric: Metric) -> pd.Series:
@@ -201,14 +213,14 @@ def is_censored(arms: pd.DataFrame, metric: Metric) -> pd.Series:
 
 
 def values_of(frame: pd.DataFrame, label: str, metric: Metric) -> pd.DataFrame:
-    """What each trial of a variant counts as (`outcomes.values`, of the same frame), and why it cannot be
-    compared ("" when it can, as one that failed or timed out can)."""
+    """What each trial of a variant counts as (`outcomes.values`, of the same frame), with its state: `value`
+    is NaN where it cannot be compared."""
+    return _of_arm(frame, label, outcomes.values(frame, metric))
+
+
+def _of_arm(frame: pd.DataFrame, label: str, counts_as: pd.Series) -> pd.DataFrame:
     is_arm = frame["variant"] == label
-    arm, value = frame[is_arm], outcomes.values(frame, metric)[is_arm]
-    missing = (f"{label}: " + arm["state"].astype(str)).mask(
-        arm["state"] == "ok", f"{label}: no {metric.name}"
-    )
-    return arm[PAIR].assign(value=value, missing=missing.mask(value.notna(), ""))
+    return frame.loc[is_arm, [*PAIR, "state"]].assign(value=counts_as[is_arm])
 
 
 def baseline_of(campaign: CampaignInfo) -> str | None:

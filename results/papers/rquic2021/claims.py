@@ -193,8 +193,7 @@ def _box_heights(frame: pd.DataFrame, campaign: CampaignInfo, variant: str) -> p
     pages = frame[frame["workload"].isin(labels_of(campaign, "page")) & (frame[LOSS] > 0)]
     trials = values_of(pages, variant, metrics.of(DCT))
     heights = {
-        point: _box_height(sorted(of_point.loc[of_point["missing"] == "", "value"]))
-        for point, of_point in trials.groupby("point")
+        point: _box_height(sorted(of_point["value"].dropna())) for point, of_point in trials.groupby("point")
     }
     return pd.Series(heights, dtype="float64")
 

@@ -82,7 +82,7 @@ def at_points(frame: pd.DataFrame, campaign: CampaignInfo, metric: str, arms: It
     for arm in arms:
         of_workload = frame[frame["workload"] == workload_of(campaign, arm)]
         trials = pairing.values_of(of_workload, variant_of(campaign, arm), compared)
-        known = trials[trials["missing"] == ""]
+        known = trials[trials["value"].notna()]
         if known.empty:
             raise NothingToDraw(f"No trial of {arm.name} is ok and measured {metric}.")
         values[arm.name] = known.set_index(["point", "repetition"])["value"]
