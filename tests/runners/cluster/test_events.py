@@ -34,8 +34,9 @@ pytestmark = [
 ]
 FOLDER = ("--implementations", HERE)
 HOSTS = ("ada", "bob", "cyd", "dan", "eve", "fay", "gil", "hal")
-WORKERS = HOSTS[: int(os.environ.get("FECBENCH_WORKERS", "3"))]
-assert len(WORKERS) > 1, "FECBENCH_WORKERS: must be from 2 to 8"
+COUNT = int(os.environ.get("FECBENCH_WORKERS", "3"))
+assert 2 <= COUNT <= len(HOSTS), f"FECBENCH_WORKERS={COUNT}: must be from 2 to {len(HOSTS)}"
+WORKERS = HOSTS[:COUNT]
 PORT = 8786
 REPETITIONS = int(os.environ.get("FECBENCH_REPETITIONS", "3334"))
 """Of six trials each: 20,000."""
