@@ -96,7 +96,7 @@ INSIDE_RESULTS = {
 }
 OURS = {room.partition(".")[0] for room in ROOMS}
 ONLY_COMMANDS = {"typer", "rich", "click"}
-DRAWING = {"jinja2", "matplotlib", "seaborn", "results.figures"}
+DRAWING = {"jinja2", "matplotlib", "results.figures"}
 
 
 def modules() -> Iterator[tuple[str, Path]]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import cycle, islice
 from typing import Any
 
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from fecbench.results.analysis.margins import percent
 from fecbench.results.analysis.units import axis_label, quantity
-from fecbench.results.figures.style import FONT, WIDTH, grid, heading, legend_below, style
+from fecbench.results.figures.style import FONT, PALETTE, WIDTH, grid, heading, legend_below, style
 
 _ACROSS = 2  # panels in a row
 _CELL = 0.6  # inches high
@@ -34,7 +34,7 @@ def choice_map(
     number that is not of the colour's variant alone, since the halves of the repetitions choose differently;
     "!" for a cell in which others failed or timed out, and were not chosen for that.
     """
-    palette = sns.color_palette("colorblind", len(variants) - 1)
+    palette = islice(cycle(PALETTE), len(variants) - 1)
     colors = dict(zip(variants, [(1.0, 1.0, 1.0), *palette], strict=True))
     panels = list(table.groupby("panel", observed=True, sort=False))
     columns, rows = (sorted(set(table[factor])) for factor in (across, up))

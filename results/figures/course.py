@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -29,6 +28,7 @@ from fecbench.results.analysis.course import (
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.over_time import series_panels
 from fecbench.results.figures.style import (
+    PALETTE,
     WIDTH,
     as_pixels,
     heading,
@@ -109,8 +109,7 @@ def _panels(course: Course) -> Iterator[Panel]:
 
 def _colors(names: Sequence[str]) -> dict[str, Color]:
     """A colour for each path, in their order."""
-    palette = sns.color_palette("colorblind")
-    return {name: palette[place % len(palette)] for place, name in enumerate(dict.fromkeys(names))}
+    return {name: PALETTE[place % len(PALETTE)] for place, name in enumerate(dict.fromkeys(names))}
 
 
 def _draw_bytes(axes: Axes, course: Course, crossings: Sequence[Crossing]) -> list[Artist]:
@@ -213,7 +212,7 @@ def _draw_events(axes: Axes, rows: Sequence[_Events]) -> list[Artist]:
 
 
 def _draw_window(axes: Axes, congestion: Sequence[Congestion]) -> list[Artist]:
-    window, flight = sns.color_palette("colorblind")[3], sns.color_palette("colorblind")[7]
+    window, flight = PALETTE[3], PALETTE[7]
     pixels = as_pixels(sum(rows.t_s.size for rows in congestion))
     for rows in congestion:
         for values, color, width in ((rows.in_flight_bytes, flight, 1.0), (rows.window_bytes, window, 1.8)):
@@ -238,7 +237,7 @@ def _draw_rtt(axes: Axes, congestion: Sequence[Congestion]) -> list[Artist]:
         axes.plot(
             rows.t_s,
             rows.smoothed_rtt_ms,
-            color=sns.color_palette("colorblind")[4],
+            color=PALETTE[4],
             linewidth=1.5,
             drawstyle="steps-post",
             rasterized=as_pixels(rows.t_s.size),

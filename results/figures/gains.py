@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -14,6 +13,7 @@ from matplotlib.lines import Line2D
 from fecbench.results.figures.style import (
     FONT,
     MARKERS,
+    PALETTE,
     WIDTH,
     grid,
     heading,
@@ -34,7 +34,7 @@ def gains_map(table: pd.DataFrame, arms: Sequence[str], question: str, detail: s
     above 0; columns besides: `arm`. Panels and groups are in the order of the table."""
     panels = list(table.groupby("panel", observed=True, sort=False))
     groups = list(dict.fromkeys(table["group"]))
-    looks = dict(zip(arms, zip(sns.color_palette("colorblind"), MARKERS, strict=False), strict=False))
+    looks = dict(zip(arms, zip(PALETTE, MARKERS, strict=False), strict=False))
     with style():
         figure = Figure(figsize=(WIDTH, 1.6 + _PANEL * -(-len(panels) // _ACROSS)))
         reach = 0.0

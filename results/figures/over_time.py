@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -18,7 +17,16 @@ from matplotlib.lines import Line2D
 
 from fecbench.results.analysis.units import unit_of
 from fecbench.results.figures.nothing import NothingToDraw
-from fecbench.results.figures.style import MARKERS, WIDTH, heading, legend_below, plain_ticks, style, wrapped
+from fecbench.results.figures.style import (
+    MARKERS,
+    PALETTE,
+    WIDTH,
+    heading,
+    legend_below,
+    plain_ticks,
+    style,
+    wrapped,
+)
 from fecbench.results.metrics import ENDPOINTS, column_of, of
 
 Color = tuple[float, float, float]
@@ -105,7 +113,7 @@ def _looks(panels: Sequence[_Panel]) -> dict[str, tuple[Color, str]]:
         for endpoint in ENDPOINTS
         if any((panel.rows["endpoint"] == endpoint).any() for panel in panels)
     ]
-    return dict(zip(endpoints, zip(sns.color_palette("colorblind"), MARKERS, strict=False), strict=False))
+    return dict(zip(endpoints, zip(PALETTE, MARKERS, strict=False), strict=False))
 
 
 def _legend(looks: Mapping[str, tuple[Color, str]]) -> list[Artist]:

@@ -10,19 +10,20 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations, pairwise
+from pathlib import Path
 from textwrap import fill
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import TwoSlopeNorm
+from matplotlib.colors import TwoSlopeNorm, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, Locator, MaxNLocator, NullLocator
@@ -34,6 +35,14 @@ from fecbench.results.store.records import CampaignInfo
 WIDTH = 10.0  # inches, of every figure: on a page, all have letters of one size
 ACROSS = 3  # panels in a row
 FONT = 12.0  # points, of all but the ticks' labels
+# Ten colours that people who cannot tell red from green tell apart: Seaborn's palette "colorblind".
+PALETTE = tuple(
+    to_rgb(color)
+    for color in (
+        *("#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc"),
+        *("#ca9161", "#fbafe4", "#949494", "#ece133", "#56b4e9"),
+    )
+)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 RATIO_COLORS = "PuOr_r"  # orange above 1, purple below: told apart by people who cannot tell red from green
 _HATCHES = ("", "///", "...", "xxx", "\\\\\\", "ooo", "+++", "---")
@@ -63,10 +72,9 @@ class Look:
 
 def looks(campaign: CampaignInfo) -> dict[str, Look]:
     """The look of each variant. It follows from the order of the design alone, not from what was run."""
-    colors = sns.color_palette("colorblind")
     return {
         variant["label"]: Look(
-            colors[i % len(colors)], MARKERS[i % len(MARKERS)], _HATCHES[i % len(_HATCHES)]
+            PALETTE[i % len(PALETTE)], MARKERS[i % len(MARKERS)], _HATCHES[i % len(_HATCHES)]
         )
         for i, variant in enumerate(campaign.variants)
     }
@@ -75,18 +83,13 @@ def looks(campaign: CampaignInfo) -> dict[str, Look]:
 @contextmanager
 def style() -> Iterator[None]:
     """The settings in which a figure is made, and in which it is saved."""
-    settings = sns.axes_style("whitegrid") | sns.plotting_context("notebook")
-    settings |= {
-        "axes.titlelocation": "left",
-        "figure.constrained_layout.use": True,
-        "hatch.linewidth": 0.5,
-        "savefig.dpi": 150,
-        "svg.fonttype": "path",  # the same on machines with other fonts
-        "svg.hashsalt": "fecbench",  # identifiers would be random otherwise
-        "text.parse_math": False,  # a "$" in a label is one, not the beginning of a formula
-    }
-    with mpl.rc_context(settings):
+    with mpl.rc_context(_settings()):
         yield
+
+
+@cache
+def _settings() -> mpl.RcParams:
+    return mpl.rc_params_from_file(Path(__file__).with_name("fecbench.mplstyle"), use_default_template=False)
 
 
 def inches(text: str) -> float:
