@@ -18,20 +18,14 @@ with the rank correlations of the factors.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.ensemble import RandomForestRegressor
-from sklearn.inspection import partial_dependence, permutation_importance
-from sklearn.model_selection import GroupKFold
-from sklearn.tree import DecisionTreeRegressor
 
 from fecbench.results import metrics
 from fecbench.results.analysis.correlations import in_words, rank_correlations
@@ -40,29 +34,14 @@ from fecbench.results.analysis.pairing import Pairing, median_ratio
 from fecbench.results.analysis.units import number, quantity
 from fecbench.results.store.records import CampaignInfo
 
+if TYPE_CHECKING:
+    from fecbench.results.analysis import trees
+
 FEWEST_POINTS = 30
-_DEPTH = 3  # more conditions are hard to read
-_LEAVES = (2, 3, 4, 5, 6)
-_TESTED_LEAVES = 4
-_LEAST_SHARE = 0.08  # of the ratios in a leaf: a rule about fewer is an anecdote
-_LEAST_RATIOS = 8
-_LEAST_CENSORED = math.log(2)  # a ratio that is 0 or ∞ is at least this far from 1, beside others that are 1
-_FOLDS = 5
-_FLIPS = 99
-_TREES = 100
-_GRID = 40
-# What takes as long as it has ratios has no more than these: many more make it no surer.
-_MOST_TESTED_POINTS = 1000
-_MOST_IN_A_TREE = 5000  # of a forest; each of its trees draws others
-_MOST_SHUFFLED = 2000  # at a time
 _FEW_VALUES = 10
-_SEED = 0
-_HONEST_SEED = 1  # other folds than those by which a tree is believed
 # So that intervals of rules hold what is true with confidence 1 - LEVEL in trees that are believed: these are
 # the trees for which the points happened to speak, and no fold of the same points undoes that.
 _HONEST_LEVEL = 0.003
-
-Floats = NDArray[np.float64]
 
 _Step = tuple[int, float, bool]  # the index of a factor, a threshold, and whether the factor is at most it
 
@@ -198,17 +177,21 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
     if everywhere.points < FEWEST_POINTS:
         sentence = f"Too few points for a rule: {everywhere.points}, and {FEWEST_POINTS} are needed."
         return replace(unexplained, sentence=sentence)
-    data = _Data(factors.to_numpy(np.float64), _logs(ratios["ratio"]), ratios["point"].to_numpy())
-    forest, importances = _forest(data), _importances(data, varied)
+    from fecbench.results.analysis import trees  # takes long to load
+
+    data = trees.Data(
+        factors.to_numpy(np.float64), trees.log_ratios(ratios["ratio"]), ratios["point"].to_numpy()
+    )
+    forest, importances = trees.grown_forest(data), trees.importances_of(data, varied)
     correlations = rank_correlations(factors, data.logs, data.points)
     ranked = replace(
         unexplained,
         correlations=correlations,
         importances=importances,
-        effects=_effects(forest, data, varied),
-        surfaces=_surfaces(forest, table, varied, list(importances["factor"])),
+        effects=trees.effects_of(forest, data, varied),
+        surfaces=trees.surfaces_of(forest, table, varied, list(importances["factor"])),
     )
-    p_value = _p_value(_some_points(data, _MOST_TESTED_POINTS))
+    p_value = trees.p_value(data)
     told = in_words(correlations, LEVEL)
     if p_value > LEVEL:
         sentence = f"No rule: no tree predicts points that it has not seen (p = {p_value:.2g}). {told}"
@@ -232,12 +215,14 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
 
 
 def _rules(
-    table: pd.DataFrame, factors: pd.DataFrame, planned: Floats, data: _Data
+    table: pd.DataFrame, factors: pd.DataFrame, planned: NDArray[np.float64], data: trees.Data
 ) -> tuple[list[Rule], list[Rule]]:
     """The leaves of a tree of these points as rules: those to print, and those that others contradict."""
-    tree = _tree(data, _leaves(data))
+    from fecbench.results.analysis import trees  # takes long to load
+
+    tree = trees.grown_tree(data, trees.fewest_leaves(data))
     of_row, of_planned = tree.apply(data.factors), tree.apply(planned)
-    honest = _honest_leaves(tree, data)
+    honest = trees.honest_leaves(tree, data)
     kept: list[tuple[Rule, float]] = []  # with the median of the rows that other trees put there
     left_out: list[Rule] = []
     for leaf, path in _paths(tree.tree_, 0, ()):
@@ -265,20 +250,12 @@ def _is_contradicted(rule: Rule, rows: pd.DataFrame, honest: pd.DataFrame) -> bo
     So it is where they put too few there, or rows whose median is outside the rule's interval. Two rules are
     left out, too, which those trees have in the other order (`_rules`).
     """
-    if math.isnan(rule.low) or len(honest) < _LEAST_RATIOS:
+    from fecbench.results.analysis import trees  # takes long to load
+
+    if math.isnan(rule.low) or len(honest) < trees.LEAST_RATIOS:
         return True
     _, low, high = median_ratio_interval(rows, rows["point"], LEVEL)
     return not low <= median_ratio(honest) <= high
-
-
-def _logs(ratios: pd.Series) -> Floats:
-    """The log ratios. One that is 0 or ∞, since an arm timed out, counts as the farthest from 1 that is a
-    number: how far it is beyond, nobody knows, and medians do not ask."""
-    with np.errstate(divide="ignore"):
-        logs = np.log(ratios.to_numpy(np.float64))
-    farthest = np.abs(logs[np.isfinite(logs)]).max(initial=_LEAST_CENSORED)
-    censored: Floats = np.clip(logs, -farthest, farthest)
-    return censored
 
 
 def _reasons(unpaired: pd.DataFrame) -> str:
@@ -317,119 +294,6 @@ def _values(ratios: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
         else:
             columns |= {f"{name} is {value}": values == value for value in sorted(set(values), key=str)}
     return pd.DataFrame(columns, index=ratios.index, dtype=np.float64)
-
-
-@dataclass(frozen=True)
-class _Data:
-    """factors: ratios × factors; logs: of the ratios; points: the point of each ratio."""
-
-    factors: Floats
-    logs: Floats
-    points: NDArray[np.int64]
-
-
-def _some_points(data: _Data, most: int) -> _Data:
-    """The ratios of so many points, chosen by chance alone; all, of fewer."""
-    names = np.unique(data.points)
-    chosen = np.random.default_rng(_SEED).permutation(names)[:most]
-    rows = np.isin(data.points, chosen)
-    return _Data(data.factors[rows], data.logs[rows], data.points[rows])
-
-
-def _folds(data: _Data, seed: int = _SEED) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Rows to learn from and rows to predict; a point is in one of them only."""
-    folds: Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]] = GroupKFold(
-        _FOLDS, shuffle=True, random_state=seed
-    ).split(data.factors, groups=data.points)
-    return folds
-
-
-def _tree(data: _Data, leaves: int) -> DecisionTreeRegressor:
-    """Of medians, not means: one loss more or less can cost a timeout, so log ratios have heavy tails."""
-    least = max(_LEAST_RATIOS, math.ceil(_LEAST_SHARE * len(data.logs)))
-    tree = DecisionTreeRegressor(
-        criterion="absolute_error",
-        max_depth=_DEPTH,
-        max_leaf_nodes=leaves,
-        min_samples_leaf=least,
-        random_state=_SEED,
-    )
-    return tree.fit(data.factors, data.logs)
-
-
-def _errors(data: _Data, leaves: int) -> Floats:
-    """The absolute error of each log ratio, predicted by a tree that has not seen its point."""
-    errors = np.empty(len(data.logs))
-    for known, unknown in _folds(data):
-        seen = _Data(data.factors[known], data.logs[known], data.points[known])
-        errors[unknown] = np.abs(data.logs[unknown] - _tree(seen, leaves).predict(data.factors[unknown]))
-    return errors
-
-
-def _p_value(data: _Data) -> float:
-    """How often a tree predicts as well when no factor matters.
-
-    Then log ratios are symmetric about one median everywhere, however their spread depends on the factors,
-    and the signs of the residuals of whole points can be flipped (Winkler et al., "Permutation inference for
-    the general linear model", NeuroImage 92, 2014).
-    """
-    random = np.random.default_rng(_SEED)
-    centred = replace(data, logs=data.logs - np.median(data.logs))
-    names, of_row = np.unique(data.points, return_inverse=True)
-    observed = _explained(centred)
-    as_good, enough = 0, LEVEL * (1 + _FLIPS)
-    signs = random.choice([-1.0, 1.0], (_FLIPS, len(names)))
-    flipped = (replace(centred, logs=flips[of_row] * centred.logs) for flips in signs)
-    threads = ThreadPoolExecutor(os.cpu_count())  # trees grow without the interpreter's lock
-    try:
-        for flips, share in enumerate(threads.map(_explained, flipped), start=1):
-            as_good += share >= observed
-            # No evidence, however many follow (Besag and Clifford, Biometrika 78, 1991).
-            if as_good >= enough:
-                return as_good / flips
-        return (1 + as_good) / (1 + _FLIPS)
-    finally:
-        threads.shutdown(cancel_futures=True)
-
-
-def _explained(data: _Data) -> float:
-    """The share of the absolute deviation from the median that a tree predicts, of points it has not seen."""
-    deviation = np.abs(data.logs - np.median(data.logs)).sum()
-    return float(1 - _errors(data, _TESTED_LEAVES).sum() / deviation) if deviation else 0.0
-
-
-def _leaves(data: _Data) -> int:
-    """The fewest leaves whose error is within one standard error of the best (Breiman et al., "Classification
-    and Regression Trees", 1984, §3.4.3)."""
-    of_points = [pd.Series(_errors(data, leaves)).groupby(data.points).mean() for leaves in _LEAVES]
-    best = min(of_points, key=lambda errors: float(errors.mean()))
-    bound = best.mean() + best.std() / math.sqrt(len(best))
-    return next(leaves for leaves, errors in zip(_LEAVES, of_points, strict=True) if errors.mean() <= bound)
-
-
-def _honest_leaves(tree: DecisionTreeRegressor, data: _Data) -> NDArray[np.int64]:
-    """The leaf of the tree to which each row belongs, as trees say that have not seen its point.
-
-    Each of these is grown, to as many leaves, from the other folds of points, and one of its leaves stands
-    for that of the tree with which it has most points in common. So no ratio has a say in where it is counted
-    (cross-fitting, as in Chernozhukov et al., Econometrics Journal 21, 2018), and all of them are counted.
-    """
-    honest = np.empty(len(data.logs), dtype=np.int64)
-    for known, unknown in _folds(data, _HONEST_SEED):
-        seen = _Data(data.factors[known], data.logs[known], data.points[known])
-        grown = _tree(seen, tree.get_n_leaves())
-        counterpart = _counterparts(grown.apply(seen.factors), tree.apply(seen.factors))
-        honest[unknown] = [counterpart[leaf] for leaf in grown.apply(data.factors[unknown])]
-    return honest
-
-
-def _counterparts(leaves: NDArray[np.int64], others: NDArray[np.int64]) -> dict[int, int]:
-    """For each of these leaves, that of the others with which it has most rows in common, of all rows that
-    are in one of both; `leaves` and `others` say which leaf each row is in."""
-    common = pd.crosstab(leaves, others)
-    in_one = np.add.outer(common.sum(axis=1).to_numpy(), common.sum(axis=0).to_numpy()) - common
-    counterparts: dict[int, int] = (common / in_one).idxmax(axis=1).to_dict()
-    return counterparts
 
 
 def _rule(conditions: Sequence[str], rows: pd.DataFrame, level: float, planned: int) -> Rule:
@@ -489,78 +353,3 @@ def _shortest_between(below: float, above: float) -> float:
     middle = (below + above) / 2
     decimals = (float(f"{middle:.{digits}g}") for digits in range(1, 18))
     return next((decimal for decimal in decimals if below < decimal <= above), above)
-
-
-class _Forest(RandomForestRegressor):  # type: ignore[misc]  # the library has no types
-    """The library's, to the bit. Its own `predict` asks for a thread for each tree, which takes longer than
-    the tree does."""
-
-    def predict(self, X: NDArray[Any]) -> Floats:
-        points = np.asarray(X, dtype=np.float32)
-        total: Floats = np.zeros(len(points))
-        for tree in self.estimators_:
-            total += tree.tree_.predict(points)[:, 0]
-        return total / len(self.estimators_)
-
-
-def _forest(data: _Data) -> RandomForestRegressor:
-    """Many trees predict more smoothly than one: they rank the factors and draw their effects."""
-    of_tree = _MOST_IN_A_TREE if len(data.logs) > _MOST_IN_A_TREE else None
-    forest = _Forest(_TREES, min_samples_leaf=5, max_samples=of_tree, n_jobs=-1, random_state=_SEED)
-    return forest.fit(data.factors, data.logs)
-
-
-def _importances(data: _Data, names: Sequence[str]) -> pd.DataFrame:
-    """Permutation importances (Breiman, "Random Forests", 2001) on points that the forest has not seen."""
-    grown, error = np.zeros(len(names)), 0.0
-    for known, unknown in _folds(data):
-        forest = _forest(_Data(data.factors[known], data.logs[known], data.points[known]))
-        factors, logs = data.factors[unknown], data.logs[unknown]
-        error += float(np.abs(logs - forest.predict(factors)).sum())
-        shuffled = permutation_importance(
-            forest,
-            factors,
-            logs,
-            scoring="neg_mean_absolute_error",
-            max_samples=min(_MOST_SHUFFLED, len(logs)),
-            random_state=_SEED,
-        )
-        grown += shuffled["importances_mean"] * len(logs)
-    importance = grown / error if error else grown
-    frame = pd.DataFrame({"factor": list(names), "importance": importance})
-    return frame.sort_values("importance", ascending=False, kind="stable", ignore_index=True)
-
-
-def _effects(forest: RandomForestRegressor, data: _Data, names: Sequence[str]) -> dict[str, pd.DataFrame]:
-    """Partial dependence (Friedman, "Greedy function approximation", 2001) of the ratio on each factor."""
-    effects = {}
-    for index, name in enumerate(names):
-        curve = partial_dependence(forest, data.factors, [index], grid_resolution=_GRID, percentiles=(0, 1))
-        effects[name] = pd.DataFrame({"value": curve["grid_values"][0], "ratio": np.exp(curve["average"][0])})
-    return effects
-
-
-def _surfaces(
-    forest: RandomForestRegressor, table: pd.DataFrame, names: Sequence[str], strongest: Sequence[str]
-) -> dict[str, pd.DataFrame]:
-    """Partial dependence of the ratio on two factors, of the rows of each workload; none when there is one
-    factor only. A factor of the points is the same at all workloads of a point."""
-    of_points = [name for name in strongest if table.groupby("point")[name].nunique().max() == 1]
-    if len(of_points) < 2:
-        return {}
-    columns = [names.index(name) for name in of_points[:2]]
-    surfaces = {}
-    for workload, rows in table.groupby("workload", observed=True, sort=False):
-        surface = partial_dependence(
-            forest,
-            rows[list(names)].to_numpy(np.float64),
-            columns,
-            grid_resolution=_GRID,
-            percentiles=(0, 1),
-        )
-        across, up = (
-            pd.Index(grid, name=name)
-            for grid, name in zip(surface["grid_values"], of_points[:2], strict=True)
-        )
-        surfaces[str(workload)] = pd.DataFrame(np.exp(surface["average"][0]), index=across, columns=up)
-    return surfaces

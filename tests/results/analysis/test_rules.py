@@ -17,6 +17,7 @@ from matplotlib.markers import MarkerStyle
 from scipy import stats
 
 from fecbench.results.analysis import rules as module
+from fecbench.results.analysis import trees
 from fecbench.results.analysis.intervals import LEVEL, VERDICTS
 from fecbench.results.analysis.pairing import Pairing, paired
 from fecbench.results.analysis.rules import FEWEST_POINTS, Explanation, NothingToExplain, explain
@@ -88,8 +89,8 @@ def p_value(pairing: Pairing, campaign: CampaignInfo) -> float:
     """What decides whether `explain` gives rules, without what it draws."""
     factors = module._factors(pairing.ratios, campaign)
     ratios = pairing.ratios
-    data = module._Data(factors.to_numpy(), np.log(ratios["ratio"].to_numpy()), ratios["point"].to_numpy())
-    return module._p_value(data)
+    data = trees.Data(factors.to_numpy(), np.log(ratios["ratio"].to_numpy()), ratios["point"].to_numpy())
+    return trees.p_value(data)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +104,7 @@ def test_noise_is_given_rules_in_the_nominal_share_of_campaigns_at_most(
     noise: Noise, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The fewest flips that can reach LEVEL: the test has the same level as with more, only less power.
-    monkeypatch.setattr(module, "_FLIPS", round(1 / LEVEL) - 1)
+    monkeypatch.setattr(trees, "_FLIPS", round(1 / LEVEL) - 1)
     random = np.random.default_rng(1)
     campaigns = 80
     ruled = sum(
@@ -207,10 +208,10 @@ class Scene:
     spread: float
     effect: float
 
-    def draw(self, random: np.random.Generator, points: int) -> module._Data:
+    def draw(self, random: np.random.Generator, points: int) -> trees.Data:
         factors = random.random((points, self.factors))
         logs = np.where(factors[:, 0] < 0.5, self.effect, 0) + random.normal(0, self.spread, points)
-        return module._Data(factors, logs, np.arange(points))
+        return trees.Data(factors, logs, np.arange(points))
 
 
 WEAK = Scene(130, 5, 0.3, math.log(0.85))
@@ -218,7 +219,7 @@ SMALL = Scene(65, 4, 0.2, math.log(0.85))
 STRONG = Scene(40, 3, 0.2, math.log(0.7))
 
 
-def rows_of(data: module._Data) -> pd.DataFrame:
+def rows_of(data: trees.Data) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "ratio": np.exp(data.logs),
@@ -230,17 +231,17 @@ def rows_of(data: module._Data) -> pd.DataFrame:
     )
 
 
-def held(scene: Scene, random: np.random.Generator, trees: int, believed: bool) -> list[bool]:
-    """Of each rule of so many trees, whether its interval holds the median of new points where it applies."""
+def held(scene: Scene, random: np.random.Generator, count: int, believed: bool) -> list[bool]:
+    """Of each rule of `count` trees, whether its interval holds the median of new points where it applies."""
     new, found, grown = scene.draw(random, 20_000), [], 0
-    while grown < trees:
+    while grown < count:
         data = scene.draw(random, scene.points)
-        if believed and module._p_value(data) > LEVEL:
+        if believed and trees.p_value(data) > LEVEL:
             continue
         grown += 1
-        tree = module._tree(data, module._leaves(data))
+        tree = trees.grown_tree(data, trees.fewest_leaves(data))
         of_row, of_new = tree.apply(data.factors), tree.apply(new.factors)
-        honest = module._honest_leaves(tree, data)
+        honest = trees.honest_leaves(tree, data)
         rows = rows_of(data)
         for leaf in np.unique(of_new):
             here = rows[of_row == leaf]
@@ -264,7 +265,7 @@ def test_intervals_of_rules_hold_what_is_true_in_trees_that_are_believed(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The fewest flips that can reach LEVEL: the test has the same level as with more, only less power.
-    monkeypatch.setattr(module, "_FLIPS", round(1 / LEVEL) - 1)
+    monkeypatch.setattr(trees, "_FLIPS", round(1 / LEVEL) - 1)
     found = held(scene, np.random.default_rng(5), 150, believed=True)
     print(f"{scene}: {sum(found)} of {len(found)} intervals hold what is true, {np.mean(found):.1%}")
     # No worse than 93 %, by a test that a coverage of 95 % passes in nine of ten cases and more.
@@ -286,24 +287,24 @@ def test_a_rule_that_trees_contradict_which_had_not_seen_its_points_is_left_out(
 def test_rules_that_other_trees_have_in_the_other_order_are_both_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def swapped(tree: Any, data: module._Data) -> Any:
+    def swapped(tree: Any, data: trees.Data) -> Any:
         return tree.apply(data.factors).max() + tree.apply(data.factors).min() - tree.apply(data.factors)
 
     x = np.arange(60) / 60
     logs = np.random.default_rng(4).normal(0, 0.3, 60) + 0.1 * (x > 0.5)
-    data = module._Data(x[:, None], logs, np.arange(60))
-    monkeypatch.setattr(module, "_leaves", lambda _: 2)
-    monkeypatch.setattr(module, "_honest_leaves", swapped)
+    data = trees.Data(x[:, None], logs, np.arange(60))
+    monkeypatch.setattr(trees, "fewest_leaves", lambda _: 2)
+    monkeypatch.setattr(trees, "honest_leaves", swapped)
     printed, left_out = module._rules(rows_of(data), pd.DataFrame({"x": x}), data.factors, data)
     assert (len(printed), len(left_out)) == (0, 2)
 
 
 def test_noise_has_no_importance_and_other_leaves_in_other_trees() -> None:
     random = np.random.default_rng(2)
-    data = module._Data(random.random((80, 2)), random.normal(0, 0.3, 80), np.arange(80))
-    tree = module._tree(data, 4)
-    assert (module._honest_leaves(tree, data) != tree.apply(data.factors)).mean() > 0.1
-    assert module._importances(data, ["a", "b"])["importance"].max() < 0.1
+    data = trees.Data(random.random((80, 2)), random.normal(0, 0.3, 80), np.arange(80))
+    tree = trees.grown_tree(data, 4)
+    assert (trees.honest_leaves(tree, data) != tree.apply(data.factors)).mean() > 0.1
+    assert trees.importances_of(data, ["a", "b"])["importance"].max() < 0.1
 
 
 def test_reasons_count_repetitions() -> None:
@@ -328,7 +329,9 @@ def keep_the_law(seed: int) -> int:
     table = module.of_campaign(pairing, campaign)  # type: ignore[attr-defined]
     factors = module._factors(table, campaign)
     table = pd.concat([table, factors], axis=1)
-    data = module._Data(factors.to_numpy(np.float64), module._logs(table["ratio"]), table["point"].to_numpy())
+    data = trees.Data(
+        factors.to_numpy(np.float64), trees.log_ratios(table["ratio"]), table["point"].to_numpy()
+    )
     printed, left_out = module._rules(table, factors, data.factors, data)
     rules = (*printed, *left_out)
     assert sum(rule.ratios for rule in rules) == len(table)
@@ -342,8 +345,8 @@ def keep_the_law(seed: int) -> int:
         assert rule.low <= rule.ratio <= rule.high
         medians.append(here["ratio"].median())
     assert np.argsort([rule.ratio for rule in printed]).tolist() == np.argsort(medians).tolist()
-    tree = module._tree(data, module._leaves(data))
-    honest, of_row = module._honest_leaves(tree, data), tree.apply(data.factors)
+    tree = trees.grown_tree(data, trees.fewest_leaves(data))
+    honest, of_row = trees.honest_leaves(tree, data), tree.apply(data.factors)
     unseen = [
         table.loc[honest == of_row[meeting(table, rule.conditions)][0], "ratio"].median() for rule in printed
     ]
@@ -512,6 +515,6 @@ def test_a_threshold_parts_its_neighbours(below: float, above: float) -> None:
 def test_the_forest_predicts_what_the_librarys_does_to_the_bit() -> None:
     random = np.random.default_rng(5)
     factors = random.normal(size=(300, 4))
-    forest = module._forest(module._Data(factors, random.normal(size=300), np.arange(300)))
+    forest = trees.grown_forest(trees.Data(factors, random.normal(size=300), np.arange(300)))
     forest.set_params(n_jobs=1)  # threads of the library add up in any order
-    assert (forest.predict(factors) == super(module._Forest, forest).predict(factors)).all()
+    assert (forest.predict(factors) == super(trees.Forest, forest).predict(factors)).all()

@@ -1,0 +1,241 @@
+"""Trees and forests that describe log ratios by factors, for `results.analysis.rules`.
+
+They are scikit-learn's, which takes long to load: who has too few points needs none of this.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.inspection import partial_dependence, permutation_importance
+from sklearn.model_selection import GroupKFold
+from sklearn.tree import DecisionTreeRegressor
+
+from fecbench.results.analysis.intervals import LEVEL
+
+LEAST_RATIOS = 8
+_LEAVES = (2, 3, 4, 5, 6)
+_TESTED_LEAVES = 4
+_LEAST_CENSORED = math.log(2)  # a ratio that is 0 or ∞ is at least this far from 1, beside others that are 1
+_FOLDS = 5
+_FLIPS = 99
+_TREES = 100
+_GRID = 40
+_MOST_IN_A_TREE = 5000  # of a forest; each of its trees draws others
+_MOST_SHUFFLED = 2000  # at a time
+_SEED = 0
+_HONEST_SEED = 1  # other folds than those by which a tree is believed
+# What takes as long as it has ratios has no more than these: many more make it no surer.
+_MOST_TESTED_POINTS = 1000
+_DEPTH = 3  # more conditions are hard to read
+_LEAST_SHARE = 0.08  # of the ratios in a leaf: a rule about fewer is an anecdote
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Data:
+    """factors: ratios × factors; logs: of the ratios; points: the point of each ratio."""
+
+    factors: Floats
+    logs: Floats
+    points: NDArray[np.int64]
+
+
+def _some_points(data: Data, most: int) -> Data:
+    """The ratios of so many points, chosen by chance alone; all, of fewer."""
+    names = np.unique(data.points)
+    chosen = np.random.default_rng(_SEED).permutation(names)[:most]
+    rows = np.isin(data.points, chosen)
+    return Data(data.factors[rows], data.logs[rows], data.points[rows])
+
+
+def _folds(data: Data, seed: int = _SEED) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Rows to learn from and rows to predict; a point is in one of them only."""
+    folds: Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]] = GroupKFold(
+        _FOLDS, shuffle=True, random_state=seed
+    ).split(data.factors, groups=data.points)
+    return folds
+
+
+def grown_tree(data: Data, leaves: int) -> DecisionTreeRegressor:
+    """Of medians, not means: one loss more or less can cost a timeout, so log ratios have heavy tails."""
+    least = max(LEAST_RATIOS, math.ceil(_LEAST_SHARE * len(data.logs)))
+    tree = DecisionTreeRegressor(
+        criterion="absolute_error",
+        max_depth=_DEPTH,
+        max_leaf_nodes=leaves,
+        min_samples_leaf=least,
+        random_state=_SEED,
+    )
+    return tree.fit(data.factors, data.logs)
+
+
+def _errors(data: Data, leaves: int) -> Floats:
+    """The absolute error of each log ratio, predicted by a tree that has not seen its point."""
+    errors = np.empty(len(data.logs))
+    for known, unknown in _folds(data):
+        seen = Data(data.factors[known], data.logs[known], data.points[known])
+        errors[unknown] = np.abs(data.logs[unknown] - grown_tree(seen, leaves).predict(data.factors[unknown]))
+    return errors
+
+
+def p_value(data: Data) -> float:
+    """How often a tree predicts as well when no factor matters.
+
+    Then log ratios are symmetric about one median everywhere, however their spread depends on the factors,
+    and the signs of the residuals of whole points can be flipped (Winkler et al., "Permutation inference for
+    the general linear model", NeuroImage 92, 2014).
+    """
+    data = _some_points(data, _MOST_TESTED_POINTS)
+    random = np.random.default_rng(_SEED)
+    centred = replace(data, logs=data.logs - np.median(data.logs))
+    names, of_row = np.unique(data.points, return_inverse=True)
+    observed = _explained(centred)
+    as_good, enough = 0, LEVEL * (1 + _FLIPS)
+    signs = random.choice([-1.0, 1.0], (_FLIPS, len(names)))
+    flipped = (replace(centred, logs=flips[of_row] * centred.logs) for flips in signs)
+    threads = ThreadPoolExecutor(os.cpu_count())  # trees grow without the interpreter's lock
+    try:
+        for flips, share in enumerate(threads.map(_explained, flipped), start=1):
+            as_good += share >= observed
+            # No evidence, however many follow (Besag and Clifford, Biometrika 78, 1991).
+            if as_good >= enough:
+                return as_good / flips
+        return (1 + as_good) / (1 + _FLIPS)
+    finally:
+        threads.shutdown(cancel_futures=True)
+
+
+def _explained(data: Data) -> float:
+    """The share of the absolute deviation from the median that a tree predicts, of points it has not seen."""
+    deviation = np.abs(data.logs - np.median(data.logs)).sum()
+    return float(1 - _errors(data, _TESTED_LEAVES).sum() / deviation) if deviation else 0.0
+
+
+def fewest_leaves(data: Data) -> int:
+    """The fewest leaves whose error is within one standard error of the best (Breiman et al., "Classification
+    and Regression Trees", 1984, §3.4.3)."""
+    of_points = [pd.Series(_errors(data, leaves)).groupby(data.points).mean() for leaves in _LEAVES]
+    best = min(of_points, key=lambda errors: float(errors.mean()))
+    bound = best.mean() + best.std() / math.sqrt(len(best))
+    return next(leaves for leaves, errors in zip(_LEAVES, of_points, strict=True) if errors.mean() <= bound)
+
+
+def honest_leaves(tree: DecisionTreeRegressor, data: Data) -> NDArray[np.int64]:
+    """The leaf of the tree to which each row belongs, as trees say that have not seen its point.
+
+    Each of these is grown, to as many leaves, from the other folds of points, and one of its leaves stands
+    for that of the tree with which it has most points in common. So no ratio has a say in where it is counted
+    (cross-fitting, as in Chernozhukov et al., Econometrics Journal 21, 2018), and all of them are counted.
+    """
+    honest = np.empty(len(data.logs), dtype=np.int64)
+    for known, unknown in _folds(data, _HONEST_SEED):
+        seen = Data(data.factors[known], data.logs[known], data.points[known])
+        grown = grown_tree(seen, tree.get_n_leaves())
+        counterpart = _counterparts(grown.apply(seen.factors), tree.apply(seen.factors))
+        honest[unknown] = [counterpart[leaf] for leaf in grown.apply(data.factors[unknown])]
+    return honest
+
+
+def _counterparts(leaves: NDArray[np.int64], others: NDArray[np.int64]) -> dict[int, int]:
+    """For each of these leaves, that of the others with which it has most rows in common, of all rows that
+    are in one of both; `leaves` and `others` say which leaf each row is in."""
+    common = pd.crosstab(leaves, others)
+    in_one = np.add.outer(common.sum(axis=1).to_numpy(), common.sum(axis=0).to_numpy()) - common
+    counterparts: dict[int, int] = (common / in_one).idxmax(axis=1).to_dict()
+    return counterparts
+
+
+class Forest(RandomForestRegressor):  # type: ignore[misc]  # the library has no types
+    """The library's, to the bit. Its own `predict` asks for a thread for each tree, which takes longer than
+    the tree does."""
+
+    def predict(self, X: NDArray[Any]) -> Floats:
+        points = np.asarray(X, dtype=np.float32)
+        total: Floats = np.zeros(len(points))
+        for tree in self.estimators_:
+            total += tree.tree_.predict(points)[:, 0]
+        return total / len(self.estimators_)
+
+
+def grown_forest(data: Data) -> RandomForestRegressor:
+    """Many trees predict more smoothly than one: they rank the factors and draw their effects."""
+    of_tree = _MOST_IN_A_TREE if len(data.logs) > _MOST_IN_A_TREE else None
+    forest = Forest(_TREES, min_samples_leaf=5, max_samples=of_tree, n_jobs=-1, random_state=_SEED)
+    return forest.fit(data.factors, data.logs)
+
+
+def importances_of(data: Data, names: Sequence[str]) -> pd.DataFrame:
+    """Permutation importances (Breiman, "Random Forests", 2001) on points that the forest has not seen."""
+    grown, error = np.zeros(len(names)), 0.0
+    for known, unknown in _folds(data):
+        forest = grown_forest(Data(data.factors[known], data.logs[known], data.points[known]))
+        factors, logs = data.factors[unknown], data.logs[unknown]
+        error += float(np.abs(logs - forest.predict(factors)).sum())
+        shuffled = permutation_importance(
+            forest,
+            factors,
+            logs,
+            scoring="neg_mean_absolute_error",
+            max_samples=min(_MOST_SHUFFLED, len(logs)),
+            random_state=_SEED,
+        )
+        grown += shuffled["importances_mean"] * len(logs)
+    importance = grown / error if error else grown
+    frame = pd.DataFrame({"factor": list(names), "importance": importance})
+    return frame.sort_values("importance", ascending=False, kind="stable", ignore_index=True)
+
+
+def effects_of(forest: RandomForestRegressor, data: Data, names: Sequence[str]) -> dict[str, pd.DataFrame]:
+    """Partial dependence (Friedman, "Greedy function approximation", 2001) of the ratio on each factor."""
+    effects = {}
+    for index, name in enumerate(names):
+        curve = partial_dependence(forest, data.factors, [index], grid_resolution=_GRID, percentiles=(0, 1))
+        effects[name] = pd.DataFrame({"value": curve["grid_values"][0], "ratio": np.exp(curve["average"][0])})
+    return effects
+
+
+def surfaces_of(
+    forest: RandomForestRegressor, table: pd.DataFrame, names: Sequence[str], strongest: Sequence[str]
+) -> dict[str, pd.DataFrame]:
+    """Partial dependence of the ratio on two factors, of the rows of each workload; none when there is one
+    factor only. A factor of the points is the same at all workloads of a point."""
+    of_points = [name for name in strongest if table.groupby("point")[name].nunique().max() == 1]
+    if len(of_points) < 2:
+        return {}
+    columns = [names.index(name) for name in of_points[:2]]
+    surfaces = {}
+    for workload, rows in table.groupby("workload", observed=True, sort=False):
+        surface = partial_dependence(
+            forest,
+            rows[list(names)].to_numpy(np.float64),
+            columns,
+            grid_resolution=_GRID,
+            percentiles=(0, 1),
+        )
+        across, up = (
+            pd.Index(grid, name=name)
+            for grid, name in zip(surface["grid_values"], of_points[:2], strict=True)
+        )
+        surfaces[str(workload)] = pd.DataFrame(np.exp(surface["average"][0]), index=across, columns=up)
+    return surfaces
+
+
+def log_ratios(ratios: pd.Series) -> Floats:
+    """The log ratios. One that is 0 or ∞, since an arm timed out, counts as the farthest from 1 that is a
+    number: how far it is beyond, nobody knows, and medians do not ask."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(ratios.to_numpy(np.float64))
+    farthest = np.abs(logs[np.isfinite(logs)]).max(initial=_LEAST_CENSORED)
+    censored: Floats = np.clip(logs, -farthest, farthest)
+    return censored
