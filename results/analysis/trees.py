@@ -1,6 +1,6 @@
 """Trees and forests that describe log ratios by factors, for `results.analysis.rules`.
 
-They are scikit-learn's, which takes long to load: who has too few points needs none of this.
+They are scikit-learn's, which takes long to load. A campaign with too few points for a rule needs none.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from sklearn.tree import DecisionTreeRegressor
 
 from fecbench.results.analysis.intervals import LEVEL
 
-LEAST_RATIOS = 8
+_DEPTH = 3  # more conditions are hard to read
 _LEAVES = (2, 3, 4, 5, 6)
 _TESTED_LEAVES = 4
+_LEAST_SHARE = 0.08  # of the ratios in a leaf: a rule about fewer is an anecdote
+LEAST_RATIOS = 8  # in a leaf
 _LEAST_CENSORED = math.log(2)  # a ratio that is 0 or ∞ is at least this far from 1, beside others that are 1
 _FOLDS = 5
 _FLIPS = 99
 _TREES = 100
 _GRID = 40
+# What takes as long as it has ratios has no more than these: many more make it no surer.
+_MOST_TESTED_POINTS = 1000
 _MOST_IN_A_TREE = 5000  # of a forest; each of its trees draws others
 _MOST_SHUFFLED = 2000  # at a time
 _SEED = 0
 _HONEST_SEED = 1  # other folds than those by which a tree is believed
-# What takes as long as it has ratios has no more than these: many more make it no surer.
-_MOST_TESTED_POINTS = 1000
-_DEPTH = 3  # more conditions are hard to read
-_LEAST_SHARE = 0.08  # of the ratios in a leaf: a rule about fewer is an anecdote
 
 Floats = NDArray[np.float64]
 
@@ -90,7 +90,7 @@ def _errors(data: Data, leaves: int) -> Floats:
 
 
 def p_value(data: Data) -> float:
-    """How often a tree predicts as well when no factor matters.
+    """How often a tree predicts as well when no factor matters; of at most _MOST_TESTED_POINTS points.
 
     Then log ratios are symmetric about one median everywhere, however their spread depends on the factors,
     and the signs of the residuals of whole points can be flipped (Winkler et al., "Permutation inference for

@@ -2,9 +2,11 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from fecbench.checkout import REPOSITORY
+from fecbench.results.analysis.rules import FEWEST_POINTS
 from fecbench.runners.commands.command_line import COMMANDS, MODULES
 
 
@@ -40,3 +42,12 @@ def test_show_loads_no_library_that_takes_longer_than_show_itself(planted: Path)
     loaded = loaded_by("show", "--db", str(planted))
     assert "pandas" in loaded
     assert not {"scipy.stats", "scipy.optimize", "matplotlib", "sklearn"} & loaded
+
+
+def test_the_report_of_a_few_points_loads_nothing_that_only_rules_need(
+    plant: Callable[..., Path], tmp_path: Path
+) -> None:
+    few = plant(tmp_path / "few.sqlite", points=FEWEST_POINTS - 1)
+    loaded = loaded_by("report", "--db", str(few), "--output", str(tmp_path / "report"))
+    assert "matplotlib" in loaded
+    assert not {"scipy.stats", "sklearn"} & loaded
