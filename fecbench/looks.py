@@ -1,15 +1,16 @@
-"""When a campaign looks at its results while it runs, to stop where they decide (`until = "decided"`)."""
+"""When a campaign looks at its results while it runs, to stop where they decide."""
 
 FIRST_LOOK = 20
-"""Repetitions: results are looked at no sooner; an interval of few values holds the truth too seldom."""
+"""Repetitions: results of single networks (`until = "decided"`) are looked at no sooner; an interval of few
+values holds the truth too seldom."""
 FEWEST = 2 * FIRST_LOOK
 """Repetitions, at most, of a campaign that may stop sooner: of fewer, there is a single look, at the end."""
 
 
-def looks(most: int) -> tuple[int, ...]:
+def looks(most: int, first: int = FIRST_LOOK) -> tuple[int, ...]:
     """After how many repetitions of a network its results are looked at, ascending: `most`, which is the end,
-    a half of it, a quarter and so on, FIRST_LOOK at least; halves are rounded up."""
+    a half of it, a quarter and so on, `first` at least; halves are rounded up."""
     found = [most]
-    while (half := (found[0] + 1) // 2) >= FIRST_LOOK:
+    while first <= (half := (found[0] + 1) // 2) < found[0]:
         found.insert(0, half)
     return tuple(found)

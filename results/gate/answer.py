@@ -1,30 +1,39 @@
-"""All that is said of a new build: the verdict with its numbers, where it helps and harms, and the worst
-networks."""
+"""All that is said of a new build: the verdict with its numbers, where it helps and harms, the worst
+networks, and the pairs that fail."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import pandas as pd
 
 from fecbench.results import metrics
+from fecbench.results.analysis import attempts
 from fecbench.results.analysis.intervals import ratio_intervals
 from fecbench.results.analysis.margins import of_points, percent
-from fecbench.results.analysis.outcomes import COUNTED, is_worst
-from fecbench.results.analysis.pairing import PAIR, Pairing, paired
+from fecbench.results.analysis.outcomes import COUNTED
+from fecbench.results.analysis.pairing import Pairing, paired
 from fecbench.results.analysis.rules import NothingToExplain, explain
 from fecbench.results.analysis.units import number, quantity
-from fecbench.results.gate.overall import NEW, OLD, Measured, Ratio, measured, pairs_of, read
-from fecbench.results.gate.verdict import Verdict, faster, is_settled, margin_of, slower, verdict_of
+from fecbench.results.gate.failing import FailingPair
+from fecbench.results.gate.measuring import disturbed_unlike, looks_at, measured
+from fecbench.results.gate.overall import NEW, OLD, Ratio, pairs_of, read
+from fecbench.results.gate.verdict import (
+    Margins,
+    Measured,
+    Verdict,
+    faster,
+    harms,
+    hindrances,
+    margins_for,
+    open_ratios,
+    shown,
+    verdict_of,
+)
 from fecbench.results.gate.worst import Worst, worst_of
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
 
-Commands = Callable[[Worst], list[str]]
-"""The commands that replay both trials of a network."""
+_KINDS = {"both": "both builds", "new_alone": "the new build alone", "old_alone": "the old build alone"}
 
 
 @dataclass(frozen=True)
@@ -33,7 +42,7 @@ class Answer:
 
     campaign: CampaignInfo
     verdict: Verdict
-    margin: float
+    margins: Margins
     measured: Measured
     helps: int
     """Networks, each with each workload, in which new is surely faster by more than the margin there."""
@@ -41,63 +50,45 @@ class Answer:
     equivalent: int
     places: int
     """Networks times workloads, with those of too few pairs for an interval."""
-    old_alone: int
-    """Pairs in which old alone failed or timed out."""
-    new_alone: int
     not_vouched: int
     """Trials that are in no ratio, since the harness cannot vouch for them, or they are unsupported."""
+    attempts: tuple[str, ...]
+    """How many attempts of each arm were invalid, in sentences; none where every one was valid."""
     where: tuple[str, ...]
     """The rules, or why there is none."""
     worst: tuple[Worst, ...]
 
 
-def answer(database: Database, campaign: CampaignInfo, looks: int, limit_s: float, share: float) -> Answer:
-    """The answer of a campaign of two builds, of the trials that there are.
+def answer(database: Database, campaign: CampaignInfo, share: float | None = None) -> Answer:
+    """Return the answer of a campaign of two builds, of the trials that there are.
 
-    Its results were looked at up to `looks` times, and this look may err in `share` of all its errors;
-    `limit_s` is how long a trial may take.
+    This look at its results may err in `share` of all that its looks may err in; None: in as much as each
+    look that was planned.
     """
+    looks = len(looks_at(campaign.repetitions))
     frame = read(database, campaign)
-    pairs = pairs_of(frame, campaign, limit_s)
-    found, margin = measured(pairs, share), margin_of(campaign)
+    margins = margins_for(campaign)
+    share = 1 / looks if share is None else share
+    rerun = attempts.by_variant(database, campaign)
+    found = measured(frame, campaign, share, disturbed_unlike(rerun, campaign, share))
     pairing = paired(frame, OLD, NEW, metrics.of_workloads(campaign), campaign.statistic)
-    margins = of_points(pairing.ratios, campaign)
-    ratios = ratio_intervals(pairing, campaign.statistic, margins=margins, looks=looks)
+    of_places = of_points(pairing.ratios, campaign)
+    ratios = ratio_intervals(pairing, campaign.statistic, margins=of_places, looks=looks)
     counts = ratios["discovery"].value_counts()
-    old_alone, new_alone = _alone(frame)
     return Answer(
         campaign=campaign,
-        verdict=verdict_of(found, margin),
-        margin=margin,
+        verdict=verdict_of(found, margins),
+        margins=margins,
         measured=found,
         helps=int(counts.get("gain", 0)),
         harms=int(counts.get("harm", 0)),
         equivalent=int(counts.get("equivalent", 0)),
         places=len(campaign.points) * len(campaign.workloads),
-        old_alone=old_alone,
-        new_alone=new_alone,
         not_vouched=int((~frame["state"].isin(COUNTED)).sum()),
-        where=_where(pairing, campaign, margin, sorted(set(margins))),
-        worst=tuple(worst_of(pairs, frame, campaign)),
+        attempts=tuple(attempts.sentences(rerun, campaign)),
+        where=_where(pairing, campaign, margins.overall, sorted(set(of_places))),
+        worst=tuple(worst_of(pairs_of(frame, campaign), frame, campaign)),
     )
-
-
-def settled(database: Database, campaign: CampaignInfo, looks: int, limit_s: float) -> bool:
-    """Whether a campaign may stop, by the trials that there are, at one of `looks` looks."""
-    pairs = pairs_of(read(database, campaign), campaign, limit_s)
-    return is_settled(measured(pairs, 1 / looks), margin_of(campaign))
-
-
-def _alone(frame: pd.DataFrame) -> tuple[int, int]:
-    """In how many pairs one arm alone failed or timed out: old, and new."""
-    counted = frame[frame["state"].isin(COUNTED)]
-    table = counted.assign(worst=is_worst(counted)).pivot_table(
-        index=PAIR, columns="variant", values="worst", aggfunc="max", observed=True
-    )
-    if not {OLD, NEW} <= set(table.columns):
-        return 0, 0
-    old, new = (table.dropna()[arm].astype(bool) for arm in (OLD, NEW))
-    return int((old & ~new).sum()), int((new & ~old).sum())
 
 
 def _where(
@@ -121,107 +112,104 @@ def _where(
 
 
 def headline(found: Answer) -> str:
-    """The answer in a sentence; where the ratio over all networks does not give it, with the workloads that
-    do."""
-    measured, margin = found.measured, found.margin
-    decide = {"slower": slower, "faster": faster}.get(found.verdict)
-    workloads = ""
-    if decide is not None and not decide([measured.overall], margin):
-        deciding = decide(measured.workloads.values(), margin)
-        named = [
-            f"{label} {shown(ratio)}" for label, ratio in measured.workloads.items() if ratio in deciding
-        ]
-        workloads = f"{', '.join(named)}; "
-    overall = f"new / old = {shown(measured.overall)} over all networks, with a margin of {percent(margin)}"
-    return f"{found.verdict}: {workloads}{overall}"
+    """Return the answer in a sentence: the verdict, what it rests on, and the ratio over all networks."""
+    margin = percent(found.margins.overall)
+    overall = f"new / old = {shown(found.measured.overall)} over all networks, with a margin of {margin}"
+    because = "; ".join(_because(found))
+    return f"{found.verdict}: {because}{'; ' * bool(because)}{overall}"
 
 
-def shown(ratio: Ratio) -> str:
-    """A ratio with its interval, for a person."""
-    if math.isnan(ratio.value):
-        return "unknown"
-    interval = "no interval" if math.isnan(ratio.low) else f"{ratio.low:.3f}, {ratio.high:.3f}"
-    return f"{ratio.value:.3f} [{interval}]"
+def _because(found: Answer) -> Iterator[str]:
+    """What decides, where the ratio over all networks alone does not."""
+    measured, margins = found.measured, found.margins
+    if found.verdict == "fails":
+        yield f"fails in {trials(measured.failed.new_alone)} in which the old one does not"
+    elif found.verdict == "undecided":
+        because = list(hindrances(measured))
+        yield from because or _open(measured, margins)
+    elif found.verdict == "slower":
+        if not measured.overall.low > 1 + margins.overall:
+            yield from harms(measured, margins)
+    elif found.verdict == "faster":
+        decide = faster(measured, margins)
+        if "all networks" not in decide:
+            yield ", ".join(f"{name} {shown(ratio)}" for name, ratio in decide.items())
+
+
+def _open(measured: Measured, margins: Margins) -> Iterator[str]:
+    if measured.may_fail:
+        new, old = trials(measured.failed.new_alone), measured.failed.old_alone
+        yield f"new alone fails in {new}, old alone in {old}: that may be chance"
+    named = open_ratios(measured, margins)
+    if several := [f"{name} {shown(ratio)}" for name, ratio in named.items() if name != "all networks"]:
+        yield f"open: {', '.join(several)}"
+
+
+def trials(count: int) -> str:
+    """Return a number of trials, for a person."""
+    return f"{count:,} trial{'s' * (count != 1)}"
 
 
 def counts(found: Answer) -> str:
-    """In how many networks it helps and harms, in a sentence."""
+    """Return in how many networks it helps and harms, in a sentence."""
     rest = found.places - found.helps - found.harms - found.equivalent
+    slower = len(found.measured.networks.points)
     return (
         f"Of {found.places} networks and workloads, it surely helps in {found.helps} and harms in"
         f" {found.harms}; no difference that matters in {found.equivalent}, undecided {rest}."
+        f" It is surely slower in {slower} of {len(found.campaign.points)} networks."
+    )
+
+
+def slow_ends(found: Answer) -> str:
+    """Return the ratios of mean times and of 95th percentiles, in a sentence."""
+    measured = found.measured
+    return (
+        f"Mean times: {shown(measured.mean)}. 95th percentiles: {shown(measured.tail)}, with a margin of"
+        f" {percent(found.margins.tail)}."
     )
 
 
 def failures(found: Answer) -> str:
-    """Who failed, and what is left out, in a sentence; "" for nothing."""
-    parts = []
-    if found.old_alone or found.new_alone:
+    """Return how many pairs failed in which build, and what is left out, in sentences; "" for nothing."""
+    failed, parts = found.measured.failed, []
+    if failed.any:
         parts.append(
-            f"New alone failed or timed out in {found.new_alone} pairs, old alone in {found.old_alone}:"
-            " that counts as the longest time that a trial may take."
+            f"Of {failed.run:,} pairs, {failed.both} failed or timed out in both builds, {failed.new_alone}"
+            f" in the new one alone, {failed.old_alone} in the old one alone; they are in no ratio."
         )
     if found.not_vouched:
         parts.append(f"{found.not_vouched} trials are invalid or unsupported, and in no ratio.")
-    return " ".join(parts)
+    return " ".join((*parts, *found.attempts))
+
+
+def failing(found: Answer, one: FailingPair) -> str:
+    """Return which pair failed, for a person."""
+    where = f"{one.workload} at point {one.point} ({_factors(found.campaign.points[one.point])})"
+    return f"fails in {_KINDS[one.kind]}: {where}, repetition {one.repetition}"
 
 
 def network(one: Worst) -> str:
-    """A network with its workload, for a person."""
-    factors = ", ".join(f"{name} {_quantity(name, value)}" for name, value in one.factors.items())
-    return f"{one.workload} at point {one.point} ({factors})"
+    """Return a network with its workload, for a person."""
+    return f"{one.workload} at point {one.point} ({_factors(one.factors)})"
 
 
 def ratio_in(one: Worst) -> str:
-    """The ratio in a network, and that of its pair of trials."""
-    trials = f"trials {one.old_trial} and {one.new_trial}: {number(one.pair_ratio)}"
-    return f"ratio {number(one.ratio)} over {one.pairs} pairs; {trials}"
+    """Return the ratio in a network, and that of its pair of trials."""
+    pair = f"trials {one.old_trial} and {one.new_trial}: {number(one.pair_ratio)}"
+    return f"ratio {number(one.ratio)} over {one.pairs} pairs; {pair}"
+
+
+def ratios(found: Answer) -> dict[str, Ratio]:
+    """Return all ratios with their names, in the order in which they are read."""
+    measured = found.measured
+    tails = {"mean times": measured.mean, "95th percentiles": measured.tail}
+    return {"all networks": measured.overall, **measured.workloads, **tails}
+
+
+def _factors(factors: Mapping[str, object]) -> str:
+    return ", ".join(f"{name} {_quantity(name, value)}" for name, value in factors.items())
 
 
 def _quantity(name: str, value: object) -> str:
     return quantity(name, float(f"{value:.3g}")) if isinstance(value, int | float) else str(value)
-
-
-def document(found: Answer, commands: Commands) -> dict[str, Any]:
-    """The answer as JSON, which knows no NaN."""
-    overall = found.measured.overall
-    return {
-        "verdict": found.verdict,
-        "says": headline(found),
-        "ratio": _finite(overall.value),
-        "interval": [_finite(overall.low), _finite(overall.high)],
-        "margin": found.margin,
-        "helps": found.helps,
-        "harms": found.harms,
-        "equivalent": found.equivalent,
-        "places": found.places,
-        "pairs": found.measured.pairs,
-        "workloads": {
-            label: {"ratio": _finite(ratio.value), "interval": [_finite(ratio.low), _finite(ratio.high)]}
-            for label, ratio in found.measured.workloads.items()
-        },
-        "failed": {"old_alone": found.old_alone, "new_alone": found.new_alone},
-        "not_vouched": found.not_vouched,
-        "where": list(found.where),
-        "worst": [
-            {
-                "workload": one.workload,
-                "point": one.point,
-                "factors": dict(one.factors),
-                "ratio": one.ratio,
-                "interval": [one.low, one.high],
-                "pairs": one.pairs,
-                "old_trial": one.old_trial,
-                "new_trial": one.new_trial,
-                "pair_ratio": one.pair_ratio,
-                "replay": commands(one),
-            }
-            for one in found.worst
-        ],
-        "campaign": found.campaign.name,
-        "engine": found.campaign.engine,
-    }
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

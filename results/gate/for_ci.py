@@ -1,49 +1,132 @@
-"""The answer for those who look at it in their CI: a Markdown summary, and JUnit XML with a case for each
-workload."""
+"""The answer for those who look at it in their CI: JSON, a Markdown summary, and JUnit XML with a case for
+each ratio and each kind of failure."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from typing import Any
 from xml.etree import ElementTree
 
-from fecbench.results.gate.answer import (
-    Answer,
-    Commands,
-    counts,
-    failures,
-    headline,
-    network,
-    ratio_in,
-    shown,
-)
-from fecbench.results.gate.overall import Measured, Ratio
-from fecbench.results.gate.verdict import verdict_of
+from fecbench.results.gate import answer
+from fecbench.results.gate.answer import Answer
+from fecbench.results.gate.overall import Ratio
+from fecbench.results.gate.verdict import Measured, shown, verdict_of
 
-_SIGNS = {"faster": "🟢", "no difference that matters": "⚪", "slower": "🔴", "undecided": "🟡"}
+Commands = Callable[[int, int], list[str]]
+"""The commands that replay an old trial and a new one."""
+_SIGNS = {
+    "fails": "🔴",
+    "slower": "🔴",
+    "faster": "🟢",
+    "no difference that matters": "⚪",
+    "undecided": "🟡",
+}
+_FAILURES = ("fails", "slower")
+
+
+def document(found: Answer, commands: Commands) -> dict[str, Any]:
+    """Return the answer as JSON, which knows no NaN."""
+    measured, failed = found.measured, found.measured.failed
+    return {
+        "verdict": found.verdict,
+        "says": answer.headline(found),
+        **_of(measured.overall, "ratio", "interval"),
+        "margin": found.margins.overall,
+        "helps": found.helps,
+        "harms": found.harms,
+        "equivalent": found.equivalent,
+        "places": found.places,
+        "pairs": measured.pairs,
+        "workloads": {label: _of(ratio, "ratio", "interval") for label, ratio in measured.workloads.items()},
+        **_of(measured.mean, "mean_ratio", "mean_interval"),
+        **_of(measured.tail, "tail_ratio", "tail_interval"),
+        "tail_margin": found.margins.tail,
+        "slower_networks": len(measured.networks.points),
+        "slower_points": list(measured.networks.points),
+        "failed": {
+            "both": failed.both,
+            "old_alone": failed.old_alone,
+            "new_alone": failed.new_alone,
+            "run": failed.run,
+        },
+        "failing": [
+            {
+                "kind": one.kind,
+                "workload": one.workload,
+                "point": one.point,
+                "repetition": one.repetition,
+                "old_trial": one.old_trial,
+                "new_trial": one.new_trial,
+                "replay": commands(one.old_trial, one.new_trial),
+            }
+            for one in failed.pairs
+        ],
+        "not_vouched": found.not_vouched,
+        "attempts": list(found.attempts),
+        "where": list(found.where),
+        "worst": [
+            {
+                "workload": one.workload,
+                "point": one.point,
+                "factors": dict(one.factors),
+                "ratio": one.ratio,
+                "interval": [one.low, one.high],
+                "pairs": one.pairs,
+                "old_trial": one.old_trial,
+                "new_trial": one.new_trial,
+                "pair_ratio": one.pair_ratio,
+                "replay": commands(one.old_trial, one.new_trial),
+            }
+            for one in found.worst
+        ],
+        "campaign": found.campaign.name,
+        "engine": found.campaign.engine,
+    }
+
+
+def _of(ratio: Ratio, name: str, interval: str) -> dict[str, Any]:
+    value, low, high = (end if math.isfinite(end) else None for end in (ratio.value, ratio.low, ratio.high))
+    return {name: value, interval: [low, high]}
 
 
 def markdown(found: Answer, commands: Commands) -> str:
-    """A summary that a pull request or a job's page shows."""
+    """Return a summary that a pull request or a job's page shows."""
     lines = [
         f"### {_SIGNS[found.verdict]} {_escaped(found.campaign.title)}",
         "",
-        f"**{_escaped(headline(found))}**",
+        f"**{_escaped(answer.headline(found))}**",
         "",
-        f"{counts(found)} {failures(found)}".strip(),
+        *([_escaped(answer.failures(found)), ""] if answer.failures(found) else []),
+        f"{answer.counts(found)} {_escaped(answer.slow_ends(found))}",
         "",
-        "| workload | new / old | 95 % interval |",
+        "| new / old | ratio | 95 % interval |",
         "|---|---|---|",
-        _row("all networks", found.measured.overall),
-        *(_row(label, ratio) for label, ratio in found.measured.workloads.items()),
+        *(_row(label, ratio) for label, ratio in answer.ratios(found).items()),
         "",
         *(f"- {_escaped(line)}" for line in found.where),
         "",
     ]
-    if found.worst:
-        lines += ["<details><summary>The worst networks, and how to replay both arms</summary>", ""]
-        for one in found.worst:
-            lines += [f"{_escaped(network(one))}: {ratio_in(one)}", "", "```sh", *commands(one), "```", ""]
-        lines += ["</details>", ""]
+    replays = [
+        (answer.failing(found, one), commands(one.old_trial, one.new_trial))
+        for one in found.measured.failed.pairs
+    ]
+    lines += _folded("Pairs that fail, and how to replay both arms", replays)
+    replays = [
+        (f"{answer.network(one)}: {answer.ratio_in(one)}", commands(one.old_trial, one.new_trial))
+        for one in found.worst
+    ]
+    lines += _folded("The worst networks, and how to replay both arms", replays)
     return "\n".join(lines)
+
+
+def _folded(heading: str, replays: list[tuple[str, list[str]]]) -> list[str]:
+    if not replays:
+        return []
+    lines = [f"<details><summary>{heading}</summary>", ""]
+    for text, commands in replays:
+        lines += [_escaped(text), "", "```sh", *commands, "```", ""]
+    return [*lines, "</details>", ""]
 
 
 def _row(label: str, ratio: Ratio) -> str:
@@ -57,30 +140,43 @@ def _escaped(text: str) -> str:
 
 
 def junit(found: Answer) -> str:
-    """A test suite with a case for all networks and one for each workload: slower is a failure, undecided
-    skipped."""
-    cases = {"all networks": found.verdict}
-    for label, ratio in found.measured.workloads.items():
-        cases[label] = verdict_of(Measured(ratio, {}, found.measured.pairs), found.margin)
-    count = {verdict: str(list(cases.values()).count(verdict)) for verdict in ("slower", "undecided")}
+    """Return a test suite: all networks, each workload, the slow ends, single networks, and failures. What is
+    slower or fails is a failure, and what is undecided is skipped."""
+    cases = _cases(found)
+    kinds = [_kind(verdict) for verdict, _ in cases.values()]
     suite = ElementTree.Element(
         "testsuite",
         name="fecbench compare",
         tests=str(len(cases)),
-        failures=count["slower"],
+        failures=str(kinds.count("failure")),
         errors="0",
-        skipped=count["undecided"],
+        skipped=str(kinds.count("skipped")),
     )
-    ratios = {"all networks": found.measured.overall, **found.measured.workloads}
-    for label, verdict in cases.items():
+    for (label, (_, words)), kind in zip(cases.items(), kinds, strict=True):
         case = ElementTree.SubElement(suite, "testcase", classname=found.campaign.name, name=label)
-        words = (
-            headline(found) if label == "all networks" else f"{verdict}: new / old = {shown(ratios[label])}"
-        )
-        if verdict == "slower":
-            ElementTree.SubElement(case, "failure", message=words)
-        elif verdict == "undecided":
-            ElementTree.SubElement(case, "skipped", message=words)
+        if kind == "system-out":
+            ElementTree.SubElement(case, kind).text = words
         else:
-            ElementTree.SubElement(case, "system-out").text = words
+            ElementTree.SubElement(case, kind, message=words)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _kind(verdict: str) -> str:
+    return "failure" if verdict in _FAILURES else "skipped" if verdict == "undecided" else "system-out"
+
+
+def _cases(found: Answer) -> dict[str, tuple[str, str]]:
+    """The verdict of each case, with its words."""
+    measured, margins, failed = found.measured, found.margins, found.measured.failed
+    cases = {"all networks": (str(found.verdict), answer.headline(found))}
+    for label, ratio in measured.workloads.items():
+        verdict = verdict_of(Measured(ratio, {}, measured.pairs), margins)
+        cases[label] = (str(verdict), f"{verdict}: new / old = {shown(ratio)}")
+    is_tail_slower = measured.tail.low > 1 + margins.tail
+    cases["95th percentiles"] = ("slower" if is_tail_slower else "not slower", answer.slow_ends(found))
+    points = measured.networks.points
+    cases["single networks"] = ("slower" if points else "not slower", answer.counts(found))
+    for name, count in (("both builds", failed.both), ("the new build alone", failed.new_alone)):
+        words = f"{count} of {failed.run} pairs failed or timed out in {name}"
+        cases[f"failures in {name}"] = ("fails" if count else "none", words)
+    return cases

@@ -2,7 +2,10 @@
 
 The number is the geometric mean of paired ratios: each pair met the same losses, each network and workload
 has the same weight, and two arms exchanged give its inverse. A median over repetitions would not see a change
-that only matters in the one trial of five whose last packets are lost.
+that only matters in the one trial of five whose last packets are lost. A geometric mean hardly sees a rare
+long stall, so the ratio of the mean times stands beside it, with the same weights.
+
+A pair is in a ratio when both of its trials are ok. Those that failed are judged by themselves (`failing`).
 
 The networks are those of the design, so what is by chance is the repetitions within each network (stratified
 sampling: Cochran, "Sampling Techniques", 1977, §5.3 and, for the degrees of freedom, §5.4). The workloads of
@@ -15,25 +18,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy
 from numpy.typing import NDArray
 
 from fecbench.results import metrics
 from fecbench.results.analysis import frames
-from fecbench.results.analysis.intervals import FEWEST, LEVEL
+from fecbench.results.analysis.distributions import t_quantile
+from fecbench.results.analysis.intervals import FEWEST
 from fecbench.results.analysis.pairing import PAIR, values_of
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
 
 OLD, NEW = "old", "new"
 """The labels of the two arms."""
-_PLACE = ["workload", "point"]
-_PER_SECOND = {"s": 1.0, "ms": 1e3, "µs": 1e6}
-
 Floats = NDArray[np.float64]
+Whole = NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True)
@@ -43,37 +45,43 @@ class Ratio:
     value: float
     low: float
     high: float
+    """The ends of an interval of which no other misses what is true either, of all that are named."""
+    at_least: float = math.nan
+    at_most: float = math.nan
+    """The ends of what this ratio alone surely is. Of several that all have to be within a margin, each may
+    be asked as if it were alone: the answer "all are" errs only where one of them is not (the
+    intersection-union test: Berger, Technometrics 24, 1982). By default the ends of the interval."""
+
+    def __post_init__(self) -> None:
+        for name, end in (("at_least", self.low), ("at_most", self.high)):
+            if math.isnan(getattr(self, name)):
+                object.__setattr__(self, name, end)
 
 
-@dataclass(frozen=True)
-class Measured:
-    """What a campaign of two builds has come to."""
-
-    overall: Ratio
-    workloads: dict[str, Ratio]
-    """By label; one that is alone is the overall one."""
-    pairs: int
-    """That are in these ratios."""
+UNKNOWN = Ratio(math.nan, math.nan, math.nan)
 
 
-def pairs_of(frame: pd.DataFrame, campaign: CampaignInfo, limit_s: float) -> pd.DataFrame:
-    """One row a (workload, point, repetition) that both arms have run: the values `old` and `new`, and `log`,
-    the logarithm of new / old.
+def is_of_two_builds(campaign: CampaignInfo) -> bool:
+    """Return whether a campaign compares two builds of one implementation."""
+    arms = [(variant["label"], variant["implementation"].rpartition(".")[2]) for variant in campaign.variants]
+    return arms == [(OLD, OLD), (NEW, NEW)]
 
-    A trial that failed or timed out counts as one that took `limit_s`, the time that a trial may take.
-    Without that, a build would gain by failing where it is slow.
-    """
+
+def read(database: Database, campaign: CampaignInfo) -> pd.DataFrame:
+    """Return the frame of a campaign's trials with what the gate compares."""
+    return frames.trials(database, campaign, set(metrics.of_workloads(campaign).values()))
+
+
+def pairs_of(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
+    """Return a row for each (workload, point, repetition) in which both arms are ok: the values `old` and
+    `new`, and `log`, the logarithm of new / old."""
     parts = []
     for name, labels in metrics.labels_of_metrics(metrics.of_workloads(campaign)).items():
-        metric = metrics.of(name)
         of_workloads = frame[frame["workload"].isin(labels)]
-        old, new = (values_of(of_workloads, label, metric)[[*PAIR, "value"]] for label in (OLD, NEW))
-        both = old.merge(new, on=PAIR, suffixes=("_old", "_new")).rename(
-            columns={"value_old": OLD, "value_new": NEW}
-        )
-        longest = limit_s * _PER_SECOND[metric.unit]
-        both[[OLD, NEW]] = both[[OLD, NEW]].clip(upper=longest)
-        parts.append(both)
+        old, new = (values_of(of_workloads, label, metrics.of(name)) for label in (OLD, NEW))
+        ok = [arm.loc[arm["state"] == "ok", [*PAIR, "value"]] for arm in (old, new)]
+        both = ok[0].merge(ok[1], on=PAIR, suffixes=("_old", "_new"))
+        parts.append(both.rename(columns={"value_old": OLD, "value_new": NEW}))
     table: pd.DataFrame = pd.concat(parts, ignore_index=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         table["log"] = np.log(table[NEW] / table[OLD])
@@ -81,64 +89,98 @@ def pairs_of(frame: pd.DataFrame, campaign: CampaignInfo, limit_s: float) -> pd.
     return known.sort_values(PAIR, ignore_index=True)
 
 
-def measured(pairs: pd.DataFrame, share: float) -> Measured:
-    """The ratio over all networks, and that of each workload, of `pairs_of`.
-
-    The results are looked at several times, and this look may err in `share` of LEVEL. Where all shares come
-    to 1, all intervals of all looks together miss what is true in no more than LEVEL of cases: the overall
-    ones in a half of these, and those of workloads in the other.
-    """
-    level = LEVEL * share
-    labels = [str(label) for label in pairs["workload"].unique()]
-    if len(labels) < 2:
-        overall = ratio_of(pairs, level)
-        return Measured(overall, dict.fromkeys(labels, overall), len(pairs))
-    workloads = {
-        label: ratio_of(pairs[pairs["workload"] == label], level / 2 / len(labels)) for label in labels
-    }
-    return Measured(ratio_of(pairs, level / 2), workloads, len(pairs))
-
-
-def ratio_of(pairs: pd.DataFrame, level: float) -> Ratio:
-    """The geometric mean of the ratios, each place with the same weight, and its interval of confidence
-    1 - `level`."""
+def ratio_of(pairs: pd.DataFrame, level: float, alone: float | None = None) -> Ratio:
+    """Return the geometric mean of the ratios of `pairs_of`, each place with the same weight, and its
+    interval of confidence 1 - `level`. What it surely is by itself errs in `alone` on either side, by default
+    in half of `level`."""
     if pairs.empty:
-        return Ratio(math.nan, math.nan, math.nan)
-    places = pairs.groupby(_PLACE, observed=True)["log"].agg(["size", "mean"])
-    if (places["size"] > 1).all():
-        parts, freedoms = _of_repetitions(pairs, len(places))
+        return UNKNOWN
+    places = _places(pairs)
+    logs = pairs["log"].to_numpy(np.float64)
+    of_places = places.mean(logs)
+    return _ratio(of_places, logs - of_places[places.of_pairs], pairs, places, (level, alone))
+
+
+def ratio_of_means(pairs: pd.DataFrame, level: float, alone: float | None = None) -> Ratio:
+    """Return the same of the ratios of each place's mean times (by the delta method: ibid., §6.3)."""
+    if pairs.empty:
+        return UNKNOWN
+    places = _places(pairs)
+    old, new = (pairs[arm].to_numpy(np.float64) for arm in (OLD, NEW))
+    of_old, of_new = places.mean(old), places.mean(new)
+    moves = new / of_new[places.of_pairs] - old / of_old[places.of_pairs]
+    return _ratio(np.log(of_new / of_old), moves, pairs, places, (level, alone))
+
+
+@dataclass(frozen=True)
+class _Places:
+    """The places of pairs, each a workload at a point."""
+
+    of_pairs: Whole
+    """The place of each pair."""
+    sizes: Floats
+    """How many pairs each has."""
+    points: Whole
+    """The point of each."""
+
+    def mean(self, values: Floats) -> Floats:
+        """Return the mean over the pairs of each place."""
+        means: Floats = np.bincount(self.of_pairs, values) / self.sizes
+        return means
+
+
+def _places(pairs: pd.DataFrame) -> _Places:
+    points = pairs["point"].to_numpy(np.int64)
+    first, of_pairs = numbered(pairs["workload"].factorize()[0], points)
+    return _Places(of_pairs, np.bincount(of_pairs).astype(np.float64), points[first])
+
+
+def numbered(one: Whole, other: Whole) -> tuple[Whole, Whole]:
+    """Return the numbers of the different pairs of whole numbers, from 0 in order: where each is first, and
+    the number at each place."""
+    _, first, numbers = np.unique(
+        one.astype(np.int64) * (int(other.max()) + 1) + other, return_index=True, return_inverse=True
+    )
+    return first, numbers
+
+
+def _ratio(
+    logs: Floats, moves: Floats, pairs: pd.DataFrame, places: _Places, levels: tuple[float, float | None]
+) -> Ratio:
+    """Return the ratio whose logarithm is the mean of those of the places, of which each pair moves its own
+    by `moves` over the number of its pairs."""
+    mean = float(logs.mean())
+    if (places.sizes > 1).all():
+        share = moves / places.sizes[places.of_pairs] / len(logs)
+        parts, freedoms = of_repetitions(share, pairs)
     else:
-        of_networks = places.groupby("point", observed=True)["mean"].sum() / len(places)
+        _, of_points = np.unique(places.points, return_inverse=True)
+        of_networks = np.bincount(of_points, logs) / len(logs)
         count = len(of_networks)
         if count < FEWEST:
-            return Ratio(math.exp(places["mean"].mean()), math.nan, math.nan)
-        parts, freedoms = np.array([count * of_networks.var()]), np.array([count - 1.0])
-    mean, half = places["mean"].mean(), _half_width(parts, freedoms, level)
-    return Ratio(*(math.exp(end) for end in (mean, mean - half, mean + half)))
+            return Ratio(math.exp(mean), math.nan, math.nan)
+        parts, freedoms = np.array([count * of_networks.var(ddof=1)]), np.array([count - 1.0])
+    level, alone = levels
+    halves = [half_width(parts, freedoms, each) for each in (level, level if alone is None else 2 * alone)]
+    ends = (end for half in halves for end in (mean - half, mean + half))
+    return Ratio(math.exp(mean), *map(math.exp, ends))
 
 
-def _of_repetitions(pairs: pd.DataFrame, places: int) -> tuple[Floats, Floats]:
-    """The variance that each network brings to the mean over all places, and its degrees of freedom.
-
-    A repetition moves the mean by its distances from the means of its places, all its workloads together.
-    """
-    of_places = pairs.groupby(_PLACE, observed=True)["log"]
-    moves = (pairs["log"] - of_places.transform("mean")) / of_places.transform("size") / places
-    of_repetitions = moves.groupby([pairs["point"], pairs["repetition"]], observed=True).sum()
-    of_networks = (of_repetitions**2).groupby("point", observed=True).agg(["size", "sum"])
-    count = of_networks["size"].to_numpy(np.float64)
-    return of_networks["sum"].to_numpy(np.float64) * count / (count - 1), count - 1
+def of_repetitions(moves: Floats, pairs: pd.DataFrame) -> tuple[Floats, Floats]:
+    """Return the variance that each network brings to a mean, and its degrees of freedom, in the order of the
+    points: `moves` is by how much each pair moves it, all workloads of a repetition together."""
+    points, repetitions = (pairs[name].to_numpy(np.int64) for name in ("point", "repetition"))
+    first, repetitions = numbered(points, repetitions)
+    _, networks = np.unique(points[first], return_inverse=True)
+    count = np.bincount(networks).astype(np.float64)
+    squares = np.bincount(networks, np.bincount(repetitions, moves) ** 2)
+    return squares * count / (count - 1), count - 1
 
 
-def _half_width(parts: Floats, freedoms: Floats, level: float) -> float:
-    """Of the interval of a sum of independent means, of which `parts` are the variances."""
-    variance = parts.sum()
+def half_width(parts: Floats, freedoms: Floats, level: float) -> float:
+    """Return that of the interval of a sum of independent means, of which `parts` are the variances."""
+    variance = float(parts.sum())
     if not variance:
         return 0.0
-    freedom = variance**2 / (parts**2 / freedoms).sum()  # Satterthwaite's
-    return float(scipy.stats.t.ppf(1 - level / 2, freedom)) * math.sqrt(variance)
-
-
-def read(database: Database, campaign: CampaignInfo) -> pd.DataFrame:
-    """The frame of a campaign's trials that all this needs."""
-    return frames.trials(database, campaign, set(metrics.of_workloads(campaign).values()))
+    freedom = variance**2 / float((parts**2 / freedoms).sum())  # Satterthwaite's
+    return t_quantile(1 - level / 2, freedom) * math.sqrt(variance)

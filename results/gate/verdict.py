@@ -1,58 +1,150 @@
-"""The verdict on a new build: one of four, of intervals and a margin alone."""
+"""The verdict on a new build: one of five, of what was measured and a margin alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Literal
 
 from fecbench.results.analysis import tolerances
-from fecbench.results.gate.overall import Measured, Ratio
+from fecbench.results.analysis.margins import margins_of, percent
+from fecbench.results.gate.failing import NONE, Failed
+from fecbench.results.gate.networks import NOWHERE, Slower
+from fecbench.results.gate.overall import UNKNOWN, Ratio
 from fecbench.results.store.records import CampaignInfo
 
-Verdict = Literal["faster", "slower", "no difference that matters", "undecided"]
+Verdict = Literal["fails", "slower", "faster", "no difference that matters", "undecided"]
+MOST_LOST = 0.05
+"""Of all pairs, the share that may be in no ratio because they failed, before nothing is said of times."""
 
 
-def margin_of(campaign: CampaignInfo) -> float:
-    """The least difference over all networks that is named: the design's, and no less than virtual time
-    vouches for."""
-    return max(campaign.margin, tolerances.OVERALL if campaign.engine == "virtual" else 0.0)
+@dataclass(frozen=True)
+class Margins:
+    """The least differences that are named, as shares."""
+
+    overall: float
+    """Of ratios over all networks."""
+    tail: float
+    """Of the ratio of 95th percentiles, as of single networks."""
 
 
-def verdict_of(measured: Measured, margin: float) -> Verdict:
-    """What the intervals say.
+@dataclass(frozen=True)
+class Measured:
+    """What a campaign of two builds has come to."""
 
-    A harm comes first: who is slower in one workload is slower, whatever it gains elsewhere.
+    overall: Ratio
+    """The geometric mean over all networks and workloads."""
+    workloads: dict[str, Ratio]
+    """The same of each, by label; one that is alone is the overall one."""
+    pairs: int
+    """That are in these ratios."""
+    mean: Ratio = UNKNOWN
+    """Of the mean times."""
+    tail: Ratio = UNKNOWN
+    """Of the 95th percentiles."""
+    networks: Slower = NOWHERE
+    failed: Failed = NONE
+    fails: bool = False
+    """Whether the new build surely fails where the old one does not."""
+    may_fail: bool = False
+    """Whether it may do so."""
+    lost: float = 0.0
+    """The share of pairs whose failing may hide that the new build is slower."""
+    unlike: str = ""
+    """Why the harness does not vouch for both arms alike, in a clause; "" where it does."""
+
+    @property
+    def ratios(self) -> dict[str, Ratio]:
+        """Those that are held against the margin over all networks, by what they are of."""
+        of_mean = {} if math.isnan(self.mean.value) else {"mean times": self.mean}
+        return {"all networks": self.overall, **of_mean, **self.workloads}
+
+
+def margins_for(campaign: CampaignInfo) -> Margins:
+    """Return the margins of a campaign: the design's, and no less than virtual time vouches for."""
+    vouched = tolerances.OVERALL if campaign.engine == "virtual" else 0.0
+    return Margins(max(campaign.margin, vouched), max(margins_of(campaign).values()))
+
+
+def verdict_of(measured: Measured, margins: Margins) -> Verdict:
+    """Return what was measured, in a word.
+
+    A failure comes first, then what keeps everything else from being said. A harm comes before a gain: a
+    build is slower that is slower in one workload, in its slowest downloads or in one network, whatever it
+    gains elsewhere. Nothing is faster, or without a difference, while any ratio may be above the margin.
     """
-    ratios = (measured.overall, *measured.workloads.values())
-    if slower(ratios, margin):
+    if measured.fails:
+        return "fails"
+    if next(hindrances(measured), None):
+        return "undecided"
+    if next(harms(measured, margins), None):
         return "slower"
-    if measured.overall.high <= 1 + margin:
-        if faster(ratios, margin):
-            return "faster"
-        if measured.overall.low >= 1 / (1 + margin):
-            return "no difference that matters"
-    return "undecided"
+    if measured.may_fail or open_ratios(measured, margins):
+        return "undecided"
+    if faster(measured, margins):
+        return "faster"
+    named = (measured.overall, *measured.workloads.values())
+    within = all(1 / (1 + margins.overall) <= ratio.at_least for ratio in named)
+    return "no difference that matters" if within else "undecided"
 
 
-def is_settled(measured: Measured, margin: float) -> bool:
-    """Whether it need not go on: the builds differ, or they are surely equal in each workload, too.
+def hindrances(measured: Measured) -> Iterator[str]:
+    """Yield why nothing can be said of times, each in a clause."""
+    failed = measured.failed
+    if not measured.pairs and failed.any:
+        yield f"no pair is left to compare: of {failed.run}, {failed.both} failed in both builds"
+    elif measured.lost > MOST_LOST:
+        yield f"{percent(measured.lost)} of the pairs are in no ratio because they failed"
+    if measured.unlike:
+        yield measured.unlike
 
-    While a workload is open, the overall ratio may hide that it is slower.
+
+def harms(measured: Measured, margins: Margins) -> Iterator[str]:
+    """Yield in what the new build is surely slower, each in a clause."""
+    for name, ratio in measured.ratios.items():
+        if ratio.low > 1 + margins.overall:
+            yield f"{name} {shown(ratio)}"
+    if measured.tail.low > 1 + margins.tail:
+        yield f"95th percentiles {shown(measured.tail)}, by more than {percent(margins.tail)}"
+    if count := len(measured.networks.points):
+        yield f"surely slower in {count} network{'s' * (count > 1)}"
+
+
+def faster(measured: Measured, margins: Margins) -> dict[str, Ratio]:
+    """Return the ratios over all networks and of workloads whose whole interval is below the margin."""
+    named = {"all networks": measured.overall, **measured.workloads}
+    return {name: ratio for name, ratio in named.items() if ratio.high < 1 / (1 + margins.overall)}
+
+
+def open_ratios(measured: Measured, margins: Margins) -> dict[str, Ratio]:
+    """Return the ratios of which nobody knows whether they are above the margin."""
+    return {
+        name: ratio for name, ratio in measured.ratios.items() if not ratio.at_most <= 1 + margins.overall
+    }
+
+
+def is_settled(measured: Measured, margins: Margins, deterministic: bool) -> bool:
+    """Return whether a campaign need not go on.
+
+    It stops for a failure, for a harm, and for a gain or none as soon as no workload is open and no network
+    is suspected. It goes on while both builds fail or the harness does not vouch for both alike, unless no
+    pair at all can be compared and each trial would end in the same way again.
     """
-    verdict = verdict_of(measured, margin)
-    if verdict != "no difference that matters":
-        return verdict != "undecided"
-    within = (
-        1 / (1 + margin) <= ratio.low and ratio.high <= 1 + margin for ratio in measured.workloads.values()
-    )
-    return all(within)
+    verdict = verdict_of(measured, margins)
+    if verdict == "undecided":
+        return deterministic and not measured.pairs and measured.failed.any > 0
+    return verdict in ("fails", "slower") or not measured.networks.suspected
 
 
-def slower(ratios: Iterable[Ratio], margin: float) -> list[Ratio]:
-    """Those whose whole interval is above the margin."""
-    return [ratio for ratio in ratios if ratio.low > 1 + margin]
+def at_most(ratio: Ratio) -> str:
+    """Return what a ratio surely is at most, for a person."""
+    return "unknown" if math.isnan(ratio.at_most) else f"{ratio.at_most:.3f}"
 
 
-def faster(ratios: Iterable[Ratio], margin: float) -> list[Ratio]:
-    """Those whose whole interval is below the margin."""
-    return [ratio for ratio in ratios if ratio.high < 1 / (1 + margin)]
+def shown(ratio: Ratio) -> str:
+    """Return a ratio with its interval, for a person."""
+    if math.isnan(ratio.value):
+        return "unknown"
+    interval = "no interval" if math.isnan(ratio.low) else f"{ratio.low:.3f}, {ratio.high:.3f}"
+    return f"{ratio.value:.3f} [{interval}]"

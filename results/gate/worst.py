@@ -36,8 +36,8 @@ class Worst:
 
 
 def worst_of(pairs: pd.DataFrame, frame: pd.DataFrame, campaign: CampaignInfo) -> list[Worst]:
-    """The worst workload of each network, the worst networks first: MOST of them, and only where new took
-    longer.
+    """Return the worst workload of each network, the worst networks first: MOST of them, and only where new
+    took longer.
 
     `pairs` are `overall.pairs_of` the trials in `frame`.
     """

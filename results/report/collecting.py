@@ -46,6 +46,7 @@ from fecbench.results.report.sections.findings import (
     Metric,
     Reproduced,
 )
+from fecbench.results.report.sections.gate import Gate
 from fecbench.results.report.sections.trials import (
     Attempts,
     Disturbance,
@@ -93,6 +94,7 @@ def document_of(evidence: Evidence) -> Document:
     arms = list(_findings(table, campaign))
     return Document(
         campaign=Campaign.of(campaign),
+        gate=None if evidence.gate is None else Gate.of(evidence.gate),
         lead=lead(campaign),
         answers=list(answers(table, campaign)),
         trust=list(trust(evidence, states, rerun, crosscheck, told, arms)),

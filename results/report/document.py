@@ -24,6 +24,7 @@ from fecbench.results.report.sections.findings import (
     Metric,
     Reproduced,
 )
+from fecbench.results.report.sections.gate import Gate
 from fecbench.results.report.sections.trials import (
     Attempts,
     Disturbance,
@@ -41,6 +42,8 @@ class Document(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     campaign: Campaign
+    gate: Gate | None
+    """The verdict of a campaign of two builds; None for any other campaign."""
     lead: str
     """What the answers are counts of, in a sentence."""
     answers: list[Answer]

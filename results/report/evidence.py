@@ -12,6 +12,8 @@ from fecbench.results.analysis import attempts, frames
 from fecbench.results.analysis.pairing import Pairing, comparisons
 from fecbench.results.analysis.ratios import ratio_table, why_none
 from fecbench.results.analysis.rules import Explanation, NothingToExplain, explain
+from fecbench.results.gate.answer import Answer, answer
+from fecbench.results.gate.overall import is_of_two_builds
 from fecbench.results.metrics import Metric
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
@@ -67,15 +69,22 @@ class Evidence:
     """`pairing.comparisons`, by the metric of each workload."""
     explained: Sequence[Explained]
     """One for each variant and metric that has a ratio."""
+    gate: Answer | None
+    """The answer of a campaign of two builds; None for any other campaign."""
 
 
 def gather(
-    database: Database, campaign: CampaignInfo, metric: str = "", first_attempts: bool = False
+    database: Database,
+    campaign: CampaignInfo,
+    metric: str = "",
+    first_attempts: bool = False,
+    gate: Answer | None = None,
 ) -> Evidence:
     """Read a campaign, and explain its ratios.
 
     `metric`: what is compared, by default what each workload does. `first_attempts` compares without the
-    groups that needed a second try (`analysis.attempts`). Raises DatabaseError when it cannot be read.
+    groups that needed a second try (`analysis.attempts`). `gate`: the answer of a campaign of two builds,
+    where it is known already. Raises DatabaseError when it cannot be read.
     """
     campaign = metrics.choose(campaign, metric)
     run = frames.trials(database, campaign)
@@ -83,7 +92,9 @@ def gather(
     parts = parts_of(frame, campaign)
     pairings = parts[0].pairings if len(parts) == 1 else comparisons(frame, campaign)
     explained = [variant for part in parts for variant in _explained(part)]
-    return Evidence(database, campaign, run, frame, first_attempts, parts, pairings, explained)
+    if gate is None and is_of_two_builds(campaign):
+        gate = answer(database, campaign)
+    return Evidence(database, campaign, run, frame, first_attempts, parts, pairings, explained, gate)
 
 
 def parts_of(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Part]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from fecbench.errors import BadInput
 from fecbench.results.figures.saving import SUFFIXES, Folder
+from fecbench.results.gate.answer import Answer
 from fecbench.results.report.collecting import document_of
 from fecbench.results.report.document import Document
 from fecbench.results.report.drawings import draw
@@ -39,16 +40,18 @@ def report(
     metric: str = "",
     *,
     first_attempts: bool = False,
+    gate: Answer | None = None,
 ) -> ReportPaths:
     """Write the report of a campaign into a folder, which is made when it is absent.
 
     `metric`: what is compared, by default what each workload does. `first_attempts` compares without the
-    groups that needed a second try (`analysis.attempts`). Raises DatabaseError when the campaign cannot be
+    groups that needed a second try (`analysis.attempts`). `gate`: the answer of a campaign of two builds,
+    where it is known already. Raises DatabaseError when the campaign cannot be
     read, and BadInput when the folder cannot be written.
     """
     try:
         saved = Folder(Path(folder))
-        evidence = gather(database, campaign, metric, first_attempts)
+        evidence = gather(database, campaign, metric, first_attempts, gate)
         document = document_of(evidence)
         html = saved.path / "report.html"
         write_text(html, page(document, draw(saved, evidence), explorer(evidence)))

@@ -45,6 +45,8 @@ class Plan(Protocol):
 
     def next(self, campaign: CampaignInfo) -> Due: ...
 
+    def goes_on(self) -> bool: ...
+
 
 def run(
     request: Request, engine: Engine, database: Database, watcher: Watcher, plan: Plan | None = None
@@ -68,7 +70,8 @@ def run(
     watcher.begun(campaign.name, rounds.planned, rounds.planned - len(trials))
     if request.keep is not None:
         request.keep.folder.mkdir(parents=True, exist_ok=True)
-    Share(request, engine, database, start, watcher).run(trials, lambda: after(rounds, campaign, watcher))
+    share = Share(request, engine, database, start, watcher, rounds.goes_on)
+    share.run(trials, lambda: after(rounds, campaign, watcher))
     return database.campaign_of(start)
 
 

@@ -12,14 +12,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from fecbench.designs import Design
+from fecbench.results.gate.measuring import looks_at
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, Group, TrialKey
 from fecbench.runners.campaign.request import Request
 from fecbench.runners.campaign.rounds import Due, States
 
-FIRST_LOOK = 6
-"""Repetitions: of fewer, no single network has an interval."""
 LOT_S = 10.0
 """So long a lot takes, about."""
 FIRST_LOT = 4
@@ -31,15 +29,6 @@ GROWTH = 8
 
 Decides = Callable[[CampaignInfo], bool]
 """Whether the trials that there are decide."""
-
-
-def looks(design: Design) -> tuple[int, ...]:
-    """After how many repetitions of all networks the results are looked at, ascending: all that the design
-    has, a half, a quarter and so on, FIRST_LOOK at least."""
-    found = [design.repetitions]
-    while (half := (found[0] + 1) // 2) >= FIRST_LOOK and half < found[0]:
-        found.insert(0, half)
-    return tuple(found)
 
 
 class LimitedRounds:
@@ -59,7 +48,7 @@ class LimitedRounds:
         self._ends_at = clock() + limit_s
         self._lot = (0, clock())
         """How many groups the last lot had, and when it was given out."""
-        self._looks = looks(request.design)
+        self._looks = looks_at(request.design.repetitions)
         self._groups: dict[int, dict[Group, list[TrialKey]]] = {}
         """By repetition: those of one repetition of all networks, in the order of the design."""
         for key in request.keys:
@@ -127,6 +116,10 @@ class LimitedRounds:
     def next(self, campaign: CampaignInfo) -> Due:
         """As `first`, after the round before has been run."""
         return self.first(campaign)
+
+    def goes_on(self) -> bool:
+        """Whether another group may begin: a lot may take longer than the one before promised."""
+        return self._clock() < self._ends_at
 
     def _due(self, group: Group, keys: Sequence[TrialKey], states: States) -> Due:
         """Of the trials of a group, those to be run: those without a result, and invalid ones a few times."""

@@ -47,6 +47,10 @@ class Rounds:
         """What is missing after the round before has been run; nothing: the campaign is at its end."""
         return self.first(campaign) if self._is_until_decided else {}
 
+    def goes_on(self) -> bool:
+        """Whether another group may begin."""
+        return True
+
     def _due(self, wanted: Sequence[TrialKey], states: States) -> Due:
         """Of the wanted trials, those without a result, with an invalid one, or in a state that is to be run
         again. In virtual time, one that was invalid would be so again."""

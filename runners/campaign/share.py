@@ -72,13 +72,21 @@ class Share:
     """What this start runs of the trials that are due."""
 
     def __init__(
-        self, request: Request, engine: Engine, database: Database, start: Start, watcher: Watcher
+        self,
+        request: Request,
+        engine: Engine,
+        database: Database,
+        start: Start,
+        watcher: Watcher,
+        goes_on: Callable[[], bool] = lambda: True,
     ) -> None:
         self._request = request
         self._engine = engine
         self._database = database
         self._start = start
         self._watcher = watcher
+        self._goes_on = goes_on
+        """Whether another group may begin; once it may not, what is left of a round is dropped."""
         together = engine.deterministic
         self._batch_trials, self._lot_groups = (BATCH_TRIALS, LOT_GROUPS) if together else (1, 1)
         self._retries = 0 if together else RETRIES
@@ -108,7 +116,7 @@ class Share:
             for finished in self._engine.run(self._tasks(claims, groups, others)):
                 self._judge(claims, finished)
             self._settle(claims)
-            groups = self._wait_for_one(claims, others)
+            groups = self._wait_for_one(claims, others) if self._goes_on() else {}
 
     @contextlib.contextmanager
     def _settling(self, claims: Claims) -> Iterator[None]:
@@ -138,7 +146,10 @@ class Share:
             missing = {group: self._still_due(lot[group], states) for group in lot if group in held}
             if done := [group for group, keys in missing.items() if not keys]:
                 claims.give_up(done)
-            for group, keys in missing.items():
+            for place, (group, keys) in enumerate(missing.items()):
+                if not self._goes_on():
+                    claims.give_up([group for group in list(missing)[place:] if missing[group]])
+                    return
                 yield from self._tasks_of(claims, group, keys, states, others)
 
     def _tasks_of(

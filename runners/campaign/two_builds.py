@@ -11,15 +11,13 @@ from typing import Any
 from fecbench import designs
 from fecbench.designs import Design
 from fecbench.hints import nearest
+from fecbench.results.gate.overall import NEW, OLD
 from fecbench.runners import workloads
 from fecbench.runners.campaign import provenance
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.implementations.implementation import EngineName, Implementation
 from fecbench.runners.implementations.revisions import Build
 from fecbench.runners.refusal import Refusal
-
-OLD, NEW = "old", "new"
-"""The labels of the arms; the first is the baseline."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +64,14 @@ def two_builds(
         raise Refusal(f"{design.path}: {name} has none of its workloads, {lacking}; {hint}")
     folders = {f"{name}.{arm}": build.implementation.folder for arm, build in ((OLD, old), (NEW, new))}
     variants = [
-        {"label": arm, "implementation": f"{name}.{arm}", "options": dict(options), "baseline": arm == OLD}
-        for arm in (OLD, NEW)
+        {"label": arm, "implementation": f"{name}.{arm}", "options": dict(options), "baseline": baseline}
+        for arm, baseline in ((OLD, True), (NEW, OLD))
     ]
+    question = f"{name}: is {new.word} (new) slower than {old.word} (old)?"
     rewritten = designs.rewritten(
         design,
-        title=f"{name}: is {new.word} (new) slower than {old.word} (old)?",
+        title=question,
+        question=question,
         workloads=kept,
         variants=variants,
         until=None,

@@ -14,7 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 import fecbench
 from fecbench.checkout import require_whole
 from fecbench.errors import BAD_INPUT, status_of
-from fecbench.runners.commands.console import completion, passwords, steps, terminal
+from fecbench.runners.commands.console import completion, passwords, steps, terminal, time_left
 from fecbench.runners.commands.console.examples import EXAMPLES
 from fecbench.runners.commands.console.passwords import without_passwords
 from fecbench.runners.commands.console.terminal import one_line
@@ -211,6 +211,7 @@ def main() -> NoReturn:
     """The entry point: 0 for success, 1 when something was not ok, 2 for bad input."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
+    time_left.begin()
     steps.tell(False)
     terminal.tame()
     passwords.hide()

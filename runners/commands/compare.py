@@ -13,11 +13,11 @@ import typer
 from fecbench.results import metrics
 from fecbench.results.gate import answer as gate
 from fecbench.results.gate import for_ci
-from fecbench.results.gate.worst import Worst
+from fecbench.results.gate.measuring import settled
+from fecbench.results.gate.verdict import shown
 from fecbench.results.report.report import report
 from fecbench.results.store.postgresql_url import without_secrets
-from fecbench.runners.campaign.experiment import DEFAULT_TIMEOUT_S
-from fecbench.runners.campaign.limited_rounds import LimitedRounds, looks
+from fecbench.runners.campaign.limited_rounds import LimitedRounds
 from fecbench.runners.campaign.request import Request, request
 from fecbench.runners.campaign.two_builds import TwoBuilds, campaign_name, engine_of_both, two_builds
 from fecbench.runners.commands.console import arguments
@@ -26,7 +26,9 @@ from fecbench.runners.commands.console.destination import check_folder, writing
 from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.running import run_here
 from fecbench.runners.commands.console.terminal import note, say
+from fecbench.runners.commands.console.time_left import TimeLeft
 from fecbench.runners.engines.admission import parse_jobs
+from fecbench.runners.implementations.base import swapped, told, words
 from fecbench.runners.implementations.implementation import EngineName
 from fecbench.runners.implementations.revisions import build_of
 from fecbench.runners.refusal import Refusal
@@ -35,22 +37,35 @@ from fecbench.runners.tasks.task import VIRTUAL
 from fecbench.whole_files import write_text
 
 RECOVERY = Path("recovery")
-STATUS = {"slower": 1, "undecided": 3}
+STATUS = {"fails": 1, "slower": 1, "undecided": 3}
 """The exit status of a verdict; of any other 0."""
 FILES = ("summary.md", "junit.xml", "compare.json")
 
 
 def compare(
     old: Annotated[
-        str, typer.Argument(metavar="OLD", help="A build: FOLDER as it is, or FOLDER@REVISION of git.")
-    ],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="Another build of the same implementation.")],
+        str,
+        typer.Argument(
+            metavar="[OLD]",
+            show_default=False,
+            help="A build: FOLDER as it is, or FOLDER@REVISION of git. By default where NEW's branch began.",
+        ),
+    ] = "",
+    new: Annotated[
+        str,
+        typer.Argument(
+            metavar="[NEW]",
+            show_default=False,
+            help="Another build of the same implementation. By default this folder as it is.",
+        ),
+    ] = "",
     design: Annotated[
         Path,
         typer.Argument(metavar="[DESIGN]", help="Whose networks and workloads they meet.", show_default=True),
     ] = RECOVERY,
     minutes: Annotated[
-        float, typer.Option(min=0.01, help="Measure no longer, whether it is decided or not.")
+        float,
+        typer.Option(min=0.01, help="Take no longer, decided or not; building comes on top."),
     ] = 10.0,
     option: Annotated[
         list[str] | None,
@@ -70,14 +85,20 @@ def compare(
 ) -> int:
     """Compare two builds of an implementation: 0 when NEW is not slower, 1 when it is, 3 for undecided.
 
-    Both meet the same losses in the networks of the design, until the difference is decided at its margin.
-    With --output, the folder has summary.md, junit.xml, compare.json and the report.
+    It is slower over all networks, in one workload, in its slowest downloads or in a single network, or it
+    fails where OLD does not (1, too). Both meet the same losses in the networks of the design, until the
+    difference is decided at its margin. With --output, the folder has summary.md, junit.xml, compare.json and
+    the report.
     """
+    time_left = TimeLeft(60 * minutes)
     if output is not None:
         check_folder("--output", output)
     chosen = _options(option or [])
     base = design_of(design)
-    first, second = build_of("OLD", old), build_of("NEW", new)
+    with time_left.stopped():
+        first, second = (
+            build_of(where, word) for where, word in zip(("OLD", "NEW"), words(old, new), strict=True)
+        )
     builds = two_builds(base, first, second, chosen, margin)
     name: EngineName = engine_of_both(first, second) if engine == "auto" else engine
     wanted = request(
@@ -91,28 +112,27 @@ def compare(
     _check_times(wanted)
     if name == "local":
         isolation.require("fecbench compare")
+    note(told("old", first))
+    note(told("new", second))
+    if warning := swapped(first, second):
+        note(warning)
     if builds.left_out:
         note(f"left out, since the implementation has no such workload: {', '.join(builds.left_out)}")
-    limit_s = builds.design.timeout_s or DEFAULT_TIMEOUT_S
-    count = len(looks(builds.design))
     with open_database(db, create=True) as database:
         plan = LimitedRounds(
-            wanted,
-            database,
-            60 * minutes,
-            lambda info: gate.settled(database, info, count, limit_s),
+            wanted, database, time_left.before_answer(), lambda info: settled(database, info)
         )
         info = run_here(wanted, database, plan, ahead=True)
-        found = gate.answer(database, info, count, limit_s, plan.share)
+        found = gate.answer(database, info, plan.share)
         commands = partial(_replays, db, builds)
-        document = {**gate.document(found, commands), "ended": plan.why}
+        document = {**for_ci.document(found, commands), "ended": _ended(found, plan)}
         if output is not None:
-            report(database, info, output)
             _write(found, commands, document, output)
+            report(database, info, output, gate=found)
     if as_json:
         print_document(document)
     else:
-        say("\n".join(_lines(found, commands, plan.why)))
+        say("\n".join(_lines(found, commands, plan)))
     return STATUS.get(found.verdict, 0)
 
 
@@ -141,33 +161,45 @@ def _check_times(wanted: Request) -> None:
             )
 
 
-def _replays(db: str, builds: TwoBuilds, one: Worst) -> list[str]:
-    """The commands that replay both trials of a network, with qlog."""
+def _replays(db: str, builds: TwoBuilds, old_trial: int, new_trial: int) -> list[str]:
+    """The commands that replay a trial of each build, with qlog."""
     found = ("--db", without_secrets(db), *builds.arguments())
     return [
         shlex.join(["fecbench", "replay", str(trial), *found, "--output", f"trial-{trial}"])
-        for trial in (one.old_trial, one.new_trial)
+        for trial in (old_trial, new_trial)
     ]
 
 
-def _lines(found: gate.Answer, commands: gate.Commands, ended: str) -> Iterator[str]:
+def _ended(found: gate.Answer, plan: LimitedRounds) -> str:
+    """Why it measured no longer."""
+    if plan.is_decided and found.verdict == "undecided":
+        return "no more trials were run, for each would fail again"
+    return plan.why
+
+
+def _lines(found: gate.Answer, commands: for_ci.Commands, plan: LimitedRounds) -> Iterator[str]:
     yield gate.headline(found)
-    yield f"{found.measured.pairs} pairs; {ended}"
-    yield gate.counts(found)
+    yield f"{found.measured.pairs} pairs; {_ended(found, plan)}"
     if failed := gate.failures(found):
         yield failed
+    for pair in found.measured.failed.pairs:
+        yield gate.failing(found, pair)
+        yield from (f"  {command}" for command in commands(pair.old_trial, pair.new_trial))
+    yield gate.counts(found)
+    yield gate.slow_ends(found)
     for label, ratio in found.measured.workloads.items():
-        yield f"  {label}: {gate.shown(ratio)}"
+        yield f"  {label}: {shown(ratio)}"
     yield from found.where
     for one in found.worst:
         yield f"{gate.network(one)}: {gate.ratio_in(one)}"
-        for command in commands(one):
-            yield f"  {command}"
+        yield from (f"  {command}" for command in commands(one.old_trial, one.new_trial))
 
 
-def _write(found: gate.Answer, commands: gate.Commands, document: dict[str, Any], folder: Path) -> None:
+def _write(found: gate.Answer, commands: for_ci.Commands, document: dict[str, Any], folder: Path) -> None:
     """The files for CI, beside the report."""
     texts = (for_ci.markdown(found, commands), for_ci.junit(found), json.dumps(document, indent=1) + "\n")
+    with writing("--output", folder):
+        folder.mkdir(parents=True, exist_ok=True)
     for name, text in zip(FILES, texts, strict=True):
         with writing("--output", folder / name):
             write_text(folder / name, text)

@@ -21,7 +21,8 @@ from fecbench.runners.refusal import Refusal
 
 BUILDS = "FECBENCH_BUILDS"
 """The environment variable that names the folder for builds."""
-_SHOWN = 12  # digits of a commit's hash
+SHOWN = 12
+"""Digits of a commit's hash."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Build:
     commit: str | None
     """The commit that it was made of; None: a folder as it is."""
     implementation: Implementation
+    tree: Path | None = None
+    """The top of the git repository that it is of; None for none."""
 
 
 def build_of(where: str, word: str) -> Build:
@@ -41,17 +44,19 @@ def build_of(where: str, word: str) -> Build:
     Raises Refusal, which begins with `where` and the word, when there is none.
     """
     if Path(word).is_dir() or "@" not in word:
-        return Build(word, None, _loaded(where, word, Path(word)))
+        implementation = _loaded(where, word, Path(word))
+        top = git(implementation.folder, "rev-parse", "--show-toplevel")
+        return Build(word, None, implementation, Path(top) if top else None)
     folder, _, revision = word.rpartition("@")
     tree, inside = _place_in_git(where, word, Path(folder))
-    commit = _git(tree, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    commit = git(tree, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if not commit:
         raise Refusal(f"{where} {word}: {tree} has no revision {revision!r}: git log names them")
-    if _git(tree, "cat-file", "-t", f"{commit}:{inside / DECLARATION}") != "blob":
-        raise Refusal(f"{where} {word}: {inside} has no {DECLARATION} in revision {commit[:_SHOWN]}")
+    if git(tree, "cat-file", "-t", f"{commit}:{inside / DECLARATION}") != "blob":
+        raise Refusal(f"{where} {word}: {inside} has no {DECLARATION} in revision {commit[:SHOWN]}")
     builds = _folder_for_builds()
-    with _alone(builds / f"{tree.name}-{commit[:_SHOWN]}.lock"):
-        files = builds / f"{tree.name}-{commit[:_SHOWN]}"
+    with _alone(builds / f"{tree.name}-{commit[:SHOWN]}.lock"):
+        files = builds / f"{tree.name}-{commit[:SHOWN]}"
         if not files.is_dir():
             _check_out(tree, commit, files)
         implementation = _loaded(where, word, files / inside)
@@ -60,7 +65,7 @@ def build_of(where: str, word: str) -> Build:
                 build(implementation, sys.stderr)
             except Refusal as refusal:
                 raise Refusal(f"{where} {word}: cannot be built: {refusal}") from None
-    return Build(word, commit, implementation)
+    return Build(word, commit, implementation, tree)
 
 
 def _loaded(where: str, word: str, folder: Path) -> Implementation:
@@ -76,7 +81,7 @@ def _place_in_git(where: str, word: str, folder: Path) -> tuple[Path, Path]:
     """The top of the repository that a folder is in, and the folder's path from there."""
     if not folder.is_dir():
         raise Refusal(f"{where} {word}: {folder}: there is no such folder")
-    top = _git(folder, "rev-parse", "--show-toplevel")
+    top = git(folder, "rev-parse", "--show-toplevel")
     if not top:
         raise Refusal(f"{where} {word}: {folder} is in no git repository: give a folder alone")
     return Path(top), folder.resolve().relative_to(Path(top).resolve())
@@ -108,11 +113,11 @@ def _check_out(tree: Path, commit: str, target: Path) -> None:
             ran = subprocess.run(command, stderr=subprocess.PIPE, text=True)
             if ran.returncode != 0:
                 words = " ".join(ran.stderr.split())
-                raise Refusal(f"{tree}: {command[0]} cannot give the files of {commit[:_SHOWN]}: {words}")
+                raise Refusal(f"{tree}: {command[0]} cannot give the files of {commit[:SHOWN]}: {words}")
         files.rename(target)
 
 
-def _git(folder: Path, *arguments: str) -> str:
-    """What git answers, without the line break; "" where it refuses."""
+def git(folder: Path, *arguments: str) -> str:
+    """Return what git answers, without the line break; "" where it refuses."""
     ran = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True)
     return ran.stdout.strip() if ran.returncode == 0 else ""

@@ -35,7 +35,7 @@ EXAMPLES = {
     "cluster certificates": "fecbench cluster certificates cluster",
     "cluster scheduler": "fecbench cluster scheduler tls://0.0.0.0:8786 --certificates cluster",
     "crosscheck": "fecbench crosscheck smoke --db results.sqlite",
-    "compare": "fecbench compare . .@HEAD~1",
+    "compare": "fecbench compare .@HEAD~1 .",
     "interop": "fecbench interop rquic noq-fec --db results.sqlite",
     "show": "fecbench show --db results.sqlite",
     "watch": "fecbench watch --db results.sqlite",

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 import scipy.stats
 
-from fecbench.results.gate.overall import measured, pairs_of, ratio_of, read
+from fecbench.results.gate.failing import failed_of
+from fecbench.results.gate.overall import pairs_of, ratio_of, ratio_of_means, read
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import TrialKey
 from tests.support.campaigns import new_campaign, trial, variants, workload
@@ -85,13 +86,25 @@ def test_an_effect_is_in_the_interval_and_1_is_not() -> None:
     assert 1 < found.low < 1.1 < found.high
 
 
-def test_more_looks_make_every_interval_wider() -> None:
+def test_what_a_ratio_alone_surely_is_lies_within_its_interval_and_is_of_its_own_level() -> None:
     pairs = planted(np.random.default_rng(4), repetitions=3)
-    once, often = measured(pairs, 1), measured(pairs, 1 / 5)
-    for label in LABELS:
-        assert often.workloads[label].low < once.workloads[label].low
-        assert often.workloads[label].high > once.workloads[label].high
-    assert often.overall.low < once.overall.low < once.overall.high < often.overall.high
+    found, by_default = ratio_of(pairs, 0.02, 0.05), ratio_of(pairs, 0.1)
+    assert found.low < found.at_least < found.value < found.at_most < found.high
+    assert (found.at_least, found.at_most) == pytest.approx((by_default.low, by_default.high))
+    assert (by_default.at_least, by_default.at_most) == (by_default.low, by_default.high)
+
+
+def test_the_ratio_of_means_sees_a_rare_stall_that_the_geometric_mean_hardly_sees() -> None:
+    random = np.random.default_rng(9)
+    pairs = planted(random, repetitions=12)
+    old = np.exp(random.normal(size=len(pairs)))
+    stalls = np.where(np.arange(len(pairs)) % 100 == 0, 50.0, 1.0)
+    pairs = pairs.assign(old=old, new=old * stalls, log=np.log(stalls))
+    assert ratio_of(pairs, 0.05).value == pytest.approx(50**0.01, rel=0.01)
+    by_hand = pairs.groupby(["workload", "point"])[["old", "new"]].mean()
+    expected = np.exp(np.log(by_hand["new"] / by_hand["old"]).mean())
+    assert ratio_of_means(pairs, 0.05).value == pytest.approx(expected)
+    assert expected > 1.15
 
 
 def test_equal_values_have_an_interval_without_width() -> None:
@@ -106,9 +119,7 @@ def test_few_networks_of_one_pair_each_have_no_interval() -> None:
     assert not math.isnan(found.value)
 
 
-def test_who_fails_counts_as_slowest_and_whom_nobody_can_vouch_for_is_left_out(
-    tmp_path: Path,
-) -> None:
+def test_a_pair_is_in_the_ratio_when_both_are_ok(tmp_path: Path) -> None:
     states = [("ok", "ok"), ("ok", "failed"), ("timeout", "ok"), ("failed", "timeout"), ("ok", "invalid")]
     with Database.open(str(tmp_path / "x.sqlite"), create=True) as database:
         info = database.create_campaign(
@@ -124,6 +135,8 @@ def test_who_fails_counts_as_slowest_and_whom_nobody_can_vouch_for_is_left_out(
                 key = TrialKey(label, "download-1000", 0, repetition)
                 record = trial(key, state, metrics={"client": {"dct_s": 2.0}})  # type: ignore[arg-type]
                 database.record(info.id, record)
-        pairs = pairs_of(read(database, info), info, limit_s=60)
-    assert pairs["repetition"].tolist() == [0, 1, 2, 3]
-    assert np.exp(pairs["log"]).tolist() == pytest.approx([1, 30, 1 / 30, 1])
+        frame = read(database, info)
+        pairs, failed = pairs_of(frame, info), failed_of(frame)
+    assert pairs["repetition"].tolist() == [0]
+    assert (failed.both, failed.new_alone, failed.old_alone, failed.run) == (1, 1, 1, 4)
+    assert [(one.kind, one.repetition) for one in failed.pairs] == [("new_alone", 1), ("both", 3)]

@@ -1,15 +1,21 @@
 """`fecbench compare` with a simulator that is made up, and builds of it that are slower by a known share."""
 
+import html
 import json
+import math
+import re
 import shlex
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
+from fecbench.runners.campaign.limited_rounds import LimitedRounds
 from fecbench.runners.commands.compare import FILES
 from tests.runners.conftest import MADE_UP, Done
 
@@ -39,9 +45,12 @@ size_bytes = 10_000
 label = "any"
 implementation = "noq-fec"
 """
-BY_CHANCE = "(2 if task['seed'] % 2 else 4.5)"
-"""As often shorter as longer than three times as long, by the same factor."""
-KEYS = {"verdict", "ratio", "interval", "helps", "harms", "equivalent", "worst"}
+BY_CHANCE, OTHERWISE = "(2 if task['seed'] % 2 else 4.5)", "(4.5 if task['seed'] % 2 else 2)"
+"""Either is as often longer than the other as shorter, by the same factor."""
+KEYS = {
+    *("verdict", "ratio", "interval", "helps", "harms", "equivalent", "worst", "workloads"),
+    *("failed", "slower_networks", "tail_ratio", "mean_ratio", "attempts"),
+}
 QUICK = ("--json", "--no-calibrate", "--jobs", "1")
 Builds = Callable[[str], Path]
 Compare = Callable[..., Any]
@@ -53,7 +62,7 @@ def build(tmp_path: Path) -> Builds:
     """A build whose transfers take so many times as long."""
 
     def build(times: str) -> Path:
-        folder = tmp_path / f"build-{times.replace('*', '').replace(' ', '-').replace('/', '-')}"
+        folder = tmp_path / f"build-{re.sub(r'[^a-z0-9.]+', '-', times)}"
         if not folder.exists():
             shutil.copytree(MADE_UP, folder)
             program = folder / "simulator.py"
@@ -90,7 +99,9 @@ def test_a_slower_build_is_slower_by_its_share_has_its_worst_networks_and_is_not
     assert len({one["point"] for one in document["worst"]}) == 3
     for one in document["worst"]:
         assert one["ratio"] == pytest.approx(1.1)
+    assert (document["slower_networks"], document["tail_ratio"]) == (4, pytest.approx(1.1))
     check_files(tmp_path / "out", document)
+    check_page((tmp_path / "out" / "report.html").read_text(), document)
     assert compare(build("1.0"), build("1.1"), status=1)["campaign"] == document["campaign"]
     assert compare(build("1.0"), build("1.2"), status=1)["campaign"] != document["campaign"]
     # Only the two commands of one network, since each takes a second.
@@ -105,12 +116,37 @@ def check_files(folder: Path, document: Any) -> None:
     assert {*FILES, "report.html"} <= {path.name for path in folder.iterdir()}
     assert json.loads((folder / "compare.json").read_text()) == document
     suite = ElementTree.parse(folder / "junit.xml").getroot()
-    assert {case.get("name") for case in suite} == {"all networks", "download-10000", "download-50000"}
-    assert (suite.get("tests"), suite.get("failures")) == ("3", "3")
+    slower = {"all networks", "download-10000", "download-50000", "95th percentiles", "single networks"}
+    failing = {"failures in both builds", "failures in the new build alone"}
+    assert {case.get("name") for case in suite} == slower | failing
+    assert (suite.get("tests"), suite.get("failures")) == ("7", "5")
     assert suite.findall("testcase/failure")
     summary = (folder / "summary.md").read_text()
     assert "**slower: new / old = 1.100" in summary
     assert document["worst"][0]["replay"][0] in summary
+
+
+def check_page(page: str, document: Any) -> None:
+    """The first screen of the report: the question, and the verdict."""
+    first = page[page.index("<header>") : page.index('<aside class="trust"')]
+    words = html.unescape(re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", first)).replace("\u00a0", " "))
+    assert re.search(r"made-up: is \S+ \(new\) slower than \S+ \(old\)\?", words)
+    assert document["says"] in words
+    assert "new is faster than old in 0 of 8 cases" in words
+    assert "No variant could be compared" not in page
+    below = page[page.index("New beside old") :]
+    assert f"trials {document['worst'][0]['old_trial']} and {document['worst'][0]['new_trial']}" in below
+
+
+def test_the_report_of_a_comparison_says_the_verdict_whenever_it_is_made(
+    compare: Compare, build: Builds, fecbench_here: Run, tmp_path: Path
+) -> None:
+    document = compare(build("1.0"), build("1.1"), status=1)
+    done = fecbench_here("report", "--db", tmp_path / "x.sqlite", "--output", tmp_path / "again", "--json")
+    assert json.loads(done.stdout)["gate"]["says"] == document["says"]
+    table = tmp_path / "ratios.csv"
+    fecbench_here("export", "--table", "ratios", "--db", tmp_path / "x.sqlite", "--output", table)
+    assert len(table.read_text().splitlines()) == 1 + 4 * 2
 
 
 def test_a_faster_build_is_faster_and_the_status_is_0(compare: Compare, build: Builds) -> None:
@@ -129,7 +165,9 @@ def test_what_is_within_the_margin_makes_no_difference_that_matters(compare: Com
 
 def test_one_slower_workload_is_found_beside_a_faster_one(compare: Compare, build: Builds) -> None:
     document = compare(build("1.0"), build("(1.1 if size == 10_000 else 0.9)"), status=1)
-    assert document["says"].startswith("slower: download-10000 1.100 [1.100, 1.100]; new / old = 0.995")
+    assert document["says"].startswith(
+        "slower: download-10000 1.100 [1.100, 1.100]; surely slower in 4 networks; new / old = 0.995"
+    )
     ratios = {label: of_workload["ratio"] for label, of_workload in document["workloads"].items()}
     assert ratios == pytest.approx({"download-10000": 1.1, "download-50000": 0.9})
 
@@ -137,19 +175,70 @@ def test_one_slower_workload_is_found_beside_a_faster_one(compare: Compare, buil
 def test_what_chance_decides_or_has_no_time_is_undecided_and_the_status_is_3(
     compare: Compare, build: Builds
 ) -> None:
-    document = compare(build("3.0"), build(BY_CHANCE), "--minutes", "0.01", status=3)
+    document = compare(build(OTHERWISE), build(BY_CHANCE), "--minutes", "0.01", status=3)
     assert document["pairs"] <= 4 * 2 * 12
-    document = compare(build("3.0"), build(BY_CHANCE), status=3)
+    document = compare(build(OTHERWISE), build(BY_CHANCE), status=3)
     assert document["verdict"] == "undecided"
     assert document["pairs"] == 4 * 2 * 12
     assert document["ended"] == "all 12 repetitions of each network are there"
 
 
-def test_failures_of_a_new_build_count_as_slow(compare: Compare, build: Builds) -> None:
-    # A tenth of the time is less than the link takes: the harness calls such a trial failed.
-    document = compare(build("1.0"), build("(1 if task['seed'] % 2 else 0.1)"), status=1)
-    assert document["failed"]["new_alone"] > 0
-    assert document["failed"]["old_alone"] == 0
+FAILS = "(1 if task['seed'] % 2 else 0.1)"
+"""A tenth of the time is less than the link takes: the harness calls such a trial failed."""
+
+
+def test_a_failure_of_the_new_build_alone_is_a_finding_that_can_be_replayed(
+    compare: Compare, build: Builds, tmp_path: Path
+) -> None:
+    document = compare(build("1.0"), build(FAILS), "--output", tmp_path / "out", status=1)
+    count = document["failed"]["new_alone"]
+    assert (document["verdict"], document["failed"]["old_alone"]) == ("fails", 0)
+    assert document["says"].startswith(f"fails: fails in {count} trials in which the old one does not; ")
+    assert {pair["kind"] for pair in document["failing"]} == {"new_alone"}
+    summary = (tmp_path / "out" / "summary.md").read_text()
+    assert f"{count} in the new one alone" in summary.split("| new / old")[0]
+    assert document["failing"][0]["replay"][1] in summary
+    suite = ElementTree.parse(tmp_path / "out" / "junit.xml").getroot()
+    failures = [case.get("name") for case in suite if case.find("failure") is not None]
+    assert "failures in the new build alone" in failures
+    # The other way round, it is mended.
+    document = compare(build(FAILS), build("1.0"), status=0)
+    assert (document["failed"]["new_alone"], document["failed"]["old_alone"]) == (0, count)
+
+
+def test_two_builds_that_always_fail_are_undecided(compare: Compare, build: Builds, tmp_path: Path) -> None:
+    document = compare(build("0.1"), build("0.1 * 1.0"), "--output", tmp_path / "out", status=3)
+    assert document["verdict"] == "undecided"
+    assert document["failed"] == {"both": 48, "new_alone": 0, "old_alone": 0, "run": 48}
+    assert "no pair is left to compare: of 48, 48 failed in both builds" in document["says"]
+    suite = ElementTree.parse(tmp_path / "out" / "junit.xml").getroot()
+    assert int(suite.get("failures", "0")) > 0
+    assert "no pair is left" in (tmp_path / "out" / "summary.md").read_text()
+
+
+def test_where_many_pairs_fail_in_both_nothing_is_said_of_times(compare: Compare, build: Builds) -> None:
+    document = compare(build(FAILS), build(f"1.0 * {FAILS}"), status=3)
+    assert document["failed"]["both"] > 0
+    assert document["pairs"] > 0
+    assert "of the pairs are in no ratio because they failed" in document["says"]
+
+
+def test_no_group_begins_when_its_time_is_over_and_none_stays_claimed(
+    compare: Compare, build: Builds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = iter([True] * 30)
+
+    def goes_on(rounds: LimitedRounds) -> bool:
+        if next(asked, False):
+            return True
+        rounds._ends_at = -math.inf
+        return False
+
+    monkeypatch.setattr(LimitedRounds, "goes_on", goes_on)
+    document = compare(build(OTHERWISE), build(BY_CHANCE), status=3)
+    assert 0 < document["pairs"] < 4 * 2 * 6
+    with closing(sqlite3.connect(tmp_path / "x.sqlite")) as database:
+        assert database.execute("SELECT count(*) FROM claims").fetchone() == (0,)
 
 
 BAD = {

@@ -1,0 +1,100 @@
+"""The pairs of which a trial failed or timed out: in both builds, in the old one alone, in the new one
+alone.
+
+They are in no ratio. A pair that fails in both is exactly 1 by any count, so it would make two builds the
+more equal the more often they fail. A pair that fails in the new build alone is a finding: in virtual time it
+has a seed and fails again each time, so that one is enough. Emulated, a machine may have disturbed it, so the
+number of such pairs is judged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+import scipy
+
+from fecbench.results.analysis.outcomes import COUNTED, is_worst
+from fecbench.results.analysis.pairing import PAIR
+from fecbench.results.gate.overall import NEW, OLD
+from fecbench.results.store.records import CampaignInfo
+
+SUSPECTED = 0.15
+"""Where emulated trials of the new build fail more often with a p-value below this, nobody may say that they
+do not."""
+MOST = 3
+"""Failing pairs that are shown with the commands that replay them."""
+_KINDS = ("both", "new_alone", "old_alone")
+_NUMBERS = ("point", "repetition", "id_old", "id_new")
+
+
+@dataclass(frozen=True)
+class FailingPair:
+    """A pair of which at least one trial failed or timed out."""
+
+    kind: str
+    """In which builds: one of "both", "new_alone" and "old_alone"."""
+    workload: str
+    point: int
+    repetition: int
+    old_trial: int
+    new_trial: int
+
+
+@dataclass(frozen=True)
+class Failed:
+    """How many pairs failed, of those that both builds have run."""
+
+    both: int = 0
+    old_alone: int = 0
+    new_alone: int = 0
+    run: int = 0
+    """Pairs of which the harness vouches for both trials, whatever they came to."""
+    pairs: tuple[FailingPair, ...] = ()
+    """Some of them: of the new build alone first."""
+
+    @property
+    def any(self) -> int:
+        return self.both + self.old_alone + self.new_alone
+
+    def lost(self, deterministic: bool) -> float:
+        """Return the share of pairs whose absence from the ratios may hide that the new build is slower."""
+        hiding = self.both + (0 if deterministic else self.new_alone)
+        return hiding / self.run if self.run else 0.0
+
+    def p_value(self, deterministic: bool) -> float:
+        """Return the probability of so many failures of the new build if both fail as often: in virtual time,
+        where a trial ends in the same way each time, none where it fails alone; else of Fisher's exact
+        test."""
+        if not self.new_alone:
+            return 1.0
+        if deterministic:
+            return 0.0
+        old, new = self.both + self.old_alone, self.both + self.new_alone
+        table = [[new, self.run - new], [old, self.run - old]]
+        return float(scipy.stats.fisher_exact(table, alternative="greater").pvalue)
+
+
+NONE = Failed()
+
+
+def failed_of(frame: pd.DataFrame) -> Failed:
+    """Return which pairs of a frame of trials failed."""
+    counted = frame[frame["state"].isin(COUNTED)]
+    counted = counted.assign(worst=is_worst(counted))
+    arms = [counted.loc[counted["variant"] == arm, [*PAIR, "worst", "id"]] for arm in (OLD, NEW)]
+    run = arms[0].merge(arms[1], on=PAIR, suffixes=("_old", "_new")).sort_values(PAIR, ignore_index=True)
+    old, new = (run[f"worst_{arm}"].astype(bool) for arm in (OLD, NEW))
+    of_kinds = {"both": old & new, "new_alone": new & ~old, "old_alone": old & ~new}
+    shown = [
+        FailingPair(kind, str(row["workload"]), *(int(row[name]) for name in _NUMBERS))
+        for kind in ("new_alone", "both")
+        for row in run[of_kinds[kind]].head(MOST).to_dict("records")
+    ]
+    counts = {kind: int(of_kinds[kind].sum()) for kind in _KINDS}
+    return Failed(**counts, run=len(run), pairs=tuple(shown[:MOST]))
+
+
+def is_deterministic(campaign: CampaignInfo) -> bool:
+    """Return whether a trial of this campaign ends in the same way each time."""
+    return campaign.engine == "virtual"

@@ -1,0 +1,85 @@
+"""All that is measured of two builds: ratios, slow ends, single networks, failures, and whether the harness
+vouches for both alike."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from fecbench.looks import looks
+from fecbench.results.analysis import attempts
+from fecbench.results.analysis.intervals import LEVEL
+from fecbench.results.gate.failing import SUSPECTED, failed_of, is_deterministic
+from fecbench.results.gate.networks import slower_networks
+from fecbench.results.gate.overall import NEW, Ratio, pairs_of, ratio_of, ratio_of_means, read
+from fecbench.results.gate.tail import tail_ratio_of
+from fecbench.results.gate.verdict import Measured, is_settled, margins_for
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo
+
+FIRST_LOOK = 6
+"""Repetitions: of fewer, no single network has an interval."""
+
+
+def looks_at(repetitions: int) -> tuple[int, ...]:
+    """Return after how many repetitions of all networks the results are looked at, of so many at most."""
+    return looks(repetitions, FIRST_LOOK)
+
+
+def measured(frame: pd.DataFrame, campaign: CampaignInfo, share: float, unlike: str = "") -> Measured:
+    """Return what the trials of a campaign come to; `frame` is `overall.read` it, and `unlike` what
+    `disturbed_unlike` says of it.
+
+    The results are looked at several times, and this look may err in `share` of LEVEL. Where all shares come
+    to 1, all intervals of all looks together miss what is true in no more than LEVEL of cases: those over all
+    networks in a half of these, and those of workloads in the other. The mean times, the slow ends and the
+    single networks can only make a build slower. Each may err as often, and nearly never does: a harm begins
+    beyond a margin.
+    """
+    pairs, failed = pairs_of(frame, campaign), failed_of(frame)
+    same = is_deterministic(campaign)
+    level = LEVEL * share
+    return Measured(
+        overall=ratio_of(pairs, level if _is_single(pairs) else level / 2, level),
+        workloads=_of_workloads(pairs, level),
+        pairs=len(pairs),
+        mean=ratio_of_means(pairs, level, level),
+        tail=tail_ratio_of(pairs, level),
+        networks=slower_networks(pairs, campaign, share),
+        failed=failed,
+        fails=failed.p_value(same) < level,
+        may_fail=failed.p_value(same) < SUSPECTED,
+        lost=failed.lost(same),
+        unlike=unlike,
+    )
+
+
+def settled(database: Database, campaign: CampaignInfo) -> bool:
+    """Return whether a campaign may stop, by the trials that there are, at one of its looks."""
+    share = 1 / len(looks_at(campaign.repetitions))
+    unlike = disturbed_unlike(attempts.by_variant(database, campaign), campaign, share)
+    found = measured(read(database, campaign), campaign, share, unlike)
+    return is_settled(found, margins_for(campaign), is_deterministic(campaign))
+
+
+def disturbed_unlike(table: pd.DataFrame, campaign: CampaignInfo, share: float) -> str:
+    """Return whether one arm was disturbed more often than the other (`attempts.by_variant`), in a clause; ""
+    where it was not. This look may err in `share` of LEVEL.
+
+    An arm that is slow where it disturbs the machine loses its slow trials, and looks quicker than it is. In
+    virtual time nothing disturbs.
+    """
+    rows = {str(row["variant"]): row for row in table.to_dict("records")}
+    if is_deterministic(campaign) or not rows[NEW]["p_value"] < LEVEL * share:
+        return ""
+    shares = "; ".join(f"{label} {attempts.share_text(row)}" for label, row in rows.items())
+    return f"the arms do not have as many invalid attempts: {shares}, p = {rows[NEW]['p_value']:.2g}"
+
+
+def _is_single(pairs: pd.DataFrame) -> bool:
+    return pairs["workload"].nunique() < 2
+
+
+def _of_workloads(pairs: pd.DataFrame, level: float) -> dict[str, Ratio]:
+    labels = list(pairs["workload"].unique())
+    each = level if len(labels) < 2 else level / 2 / len(labels)
+    return {str(label): ratio_of(pairs[pairs["workload"] == label], each, level) for label in labels}

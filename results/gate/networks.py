@@ -1,0 +1,66 @@
+"""The networks in which a new build is surely slower, whatever it is elsewhere.
+
+Each network is asked by all its workloads together, and each of its workloads by itself: is the geometric
+mean of the ratios above the margin of single networks? (Student's test, one-sided; all workloads of a
+repetition are one sample.) Of all these questions, no more than the share LEVEL of the answers "yes" is
+expected to be wrong (`false_discoveries`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from fecbench.results.analysis.distributions import false_discoveries, t_beyond
+from fecbench.results.analysis.intervals import LEVEL
+from fecbench.results.analysis.margins import margins_of
+from fecbench.results.store.records import CampaignInfo
+
+SUSPECTED = 0.5
+"""A place is looked at once more whose p-value is below this, divided by the number of questions: of equal
+builds, in no more than that share of looks."""
+
+
+@dataclass(frozen=True)
+class Slower:
+    """In which networks a new build is surely slower."""
+
+    points: tuple[int, ...]
+    suspected: bool
+    """Whether one more repetition might add to them."""
+
+
+NOWHERE = Slower((), False)
+
+
+def slower_networks(pairs: pd.DataFrame, campaign: CampaignInfo, share: float) -> Slower:
+    """Return those of `overall.pairs_of`; this look may err in `share` of LEVEL."""
+    if pairs.empty:
+        return NOWHERE
+    margins = {label: math.log1p(margin) for label, margin in margins_of(campaign).items()}
+    beyond = pairs.assign(log=pairs["log"] - pairs["workload"].astype(str).map(margins))
+    of_repetitions = beyond.groupby(["point", "repetition"], observed=True)["log"].mean()
+    families = (
+        of_repetitions.groupby("point").agg(["mean", "std", "size"]).reset_index(),
+        beyond.groupby(["point", "workload"], observed=True)["log"]
+        .agg(["mean", "std", "size"])
+        .reset_index(),
+    )
+    asked = pd.concat(families, ignore_index=True)
+    asked = asked[asked["size"] > 1]
+    if asked.empty:
+        return NOWHERE
+    p_values = np.array([_above_0(*row) for row in asked[["mean", "std", "size"]].itertuples(index=False)])
+    found = false_discoveries(p_values) <= LEVEL * share
+    suspected = (p_values < SUSPECTED / len(p_values)) & ~found
+    return Slower(tuple(sorted(set(asked.loc[found, "point"].astype(int)))), bool(suspected.any()))
+
+
+def _above_0(mean: float, deviation: float, count: int) -> float:
+    """Return the p-value that the mean of so many values with this deviation is not above 0."""
+    if deviation == 0:
+        return 0.0 if mean > 0 else 1.0
+    return t_beyond(mean / deviation * math.sqrt(count), count - 1)

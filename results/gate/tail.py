@@ -1,0 +1,67 @@
+"""How much longer the slowest downloads of a new build take: the ratio of the 95th percentiles.
+
+In each place it is the 95th percentile over the repetitions (of fewer than 20, the longest) of new divided by
+that of old; all places have the same weight. How sure it is comes from exchanges: where new takes just that
+much longer than old, a repetition of a network may have its two arms exchanged, with all its workloads, and
+nothing would tell (a permutation test, turned into an interval: Good, "Permutation Tests", 2000, §3.2). That
+holds for a longest value, too, of which the bootstrap says too little. The same pairs give the same interval.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from fecbench.results.analysis.point_statistic import place_of_p95
+from fecbench.results.gate.overall import NEW, OLD, UNKNOWN, Floats, Ratio, Whole, half_width
+
+EXCHANGES = 200
+"""Of each network. The variances of dozens of networks are added, so that each may be rough."""
+
+
+def tail_ratio_of(pairs: pd.DataFrame, level: float) -> Ratio:
+    """Return the ratio of `overall.pairs_of`, with its interval of confidence 1 - `level`; without one where
+    a network has a single pair."""
+    if pairs.empty:
+        return UNKNOWN
+    workloads, points = pairs["workload"].factorize(sort=True)[0], pairs["point"].to_numpy(np.int64)
+    repetitions = pairs["repetition"].to_numpy(np.int64)
+    new, old = (pairs[arm].to_numpy(np.float64) for arm in (NEW, OLD))
+    networks = _groups(points)
+    places = [[network[place] for place in _groups(workloads[network])] for network in networks]
+    logs = [
+        np.log(_p95(new[place][None]) / _p95(old[place][None])) for network in places for place in network
+    ]
+    mean = float(np.mean(logs))
+    random = np.random.default_rng(0)
+    parts, freedoms = [], []
+    for network, of_network in zip(networks, places, strict=True):
+        there, numbers = np.unique(repetitions[network], return_inverse=True)
+        number_of = dict(zip(network.tolist(), numbers.tolist(), strict=True))
+        exchanged = random.random((EXCHANGES, len(there))) < 0.5
+        moves = np.zeros(EXCHANGES)
+        for place in of_network:
+            flips = exchanged[:, [number_of[pair] for pair in place.tolist()]]
+            one, other = new[place], old[place] * math.exp(mean)
+            moves += np.log(_p95(np.where(flips, other, one)) / _p95(np.where(flips, one, other)))
+        parts.append(float((moves**2).mean()))
+        freedoms.append(len(there) - 1.0)
+    if min(freedoms) == 0:
+        return Ratio(math.exp(mean), math.nan, math.nan)
+    half = half_width(np.array(parts) / len(logs) ** 2, np.array(freedoms), level)
+    return Ratio(*(math.exp(end) for end in (mean, mean - half, mean + half)))
+
+
+def _p95(values: Floats) -> Floats:
+    """Return the 95th percentile of each row."""
+    place = place_of_p95(values.shape[1])
+    found: Floats = np.partition(values, place, axis=1)[:, place]
+    return found
+
+
+def _groups(numbers: Whole) -> list[Whole]:
+    """Return where each of the different numbers is, in their order."""
+    order = np.argsort(numbers, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)

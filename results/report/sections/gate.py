@@ -1,0 +1,55 @@
+"""The verdict on a new build, as its page says it."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from fecbench.results.gate import answer
+from fecbench.results.gate.answer import Answer
+from fecbench.results.gate.verdict import shown
+from fecbench.results.report.sections.section import Section
+
+
+class BuildRatio(Section):
+    """How much longer the new build takes."""
+
+    name: str
+    """What it is of: all networks, a workload, the mean times or the 95th percentiles."""
+    ratio: str
+    """New divided by old, with its interval of 95 %."""
+
+
+class Gate(Section):
+    """Is the new build slower?"""
+
+    verdict: str
+    says: str
+    """The verdict, with what it rests on, in a sentence."""
+    sentences: list[str]
+    """How many pairs failed, single networks, and the slow ends."""
+    ratios: list[BuildRatio]
+    failing: list[str]
+    """Pairs that fail, and the numbers of their trials."""
+    worst: list[str]
+    """The networks in which it is slowest, and the numbers of a pair of trials."""
+
+    @classmethod
+    def of(cls, found: Answer) -> Self:
+        """Return what the gate says of a campaign."""
+        return cls(
+            verdict=found.verdict,
+            says=answer.headline(found),
+            sentences=[
+                text
+                for text in (answer.failures(found), answer.counts(found), answer.slow_ends(found))
+                if text
+            ],
+            ratios=[
+                BuildRatio(name=name, ratio=shown(ratio)) for name, ratio in answer.ratios(found).items()
+            ],
+            failing=[
+                f"{answer.failing(found, one)}: trials {one.old_trial} and {one.new_trial}"
+                for one in found.measured.failed.pairs
+            ],
+            worst=[f"{answer.network(one)}: {answer.ratio_in(one)}" for one in found.worst],
+        )

@@ -1,0 +1,90 @@
+"""Which builds `fecbench compare` compares when it is told none or one: what you have, beside what you began
+from. That is the merge base: the last commit that your work has in common with its repository's default
+branch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fecbench.runners.implementations.implementation import DECLARATION
+from fecbench.runners.implementations.revisions import SHOWN, Build, git
+from fecbench.runners.refusal import Refusal
+
+_BRANCHES = ("origin/main", "origin/master", "main", "master")
+"""Where a repository does not say which its default branch is."""
+
+
+def words(old: str, new: str) -> tuple[str, str]:
+    """Return what names the two builds, with what a user left out: NEW is this folder, OLD its merge base.
+
+    Raises Refusal where that is no build, or nothing has changed since.
+    """
+    new = new or "."
+    return old or _merge_base(Path(new)), new
+
+
+def _merge_base(folder: Path) -> str:
+    if not (folder / DECLARATION).is_file():
+        raise Refusal(
+            f"{folder}: must be a folder with an {DECLARATION}: go there, or name both builds, such as"
+            " .@HEAD~1 and ."
+        )
+    if not git(folder, "rev-parse", "--show-toplevel"):
+        raise Refusal(f"{folder}: is in no git repository: name both builds, OLD and NEW")
+    branch = _default_branch(folder)
+    base = git(folder, "merge-base", "HEAD", branch)
+    if not base:
+        raise Refusal(f"{folder}: HEAD has no commit in common with {branch}: name OLD, such as .@HEAD~1")
+    if base == git(folder, "rev-parse", "HEAD") and not changed_files(folder):
+        raise Refusal(f"{folder}: nothing has changed since {branch}: name OLD, such as .@HEAD~1")
+    return f"{folder}@{base[:SHOWN]}"
+
+
+def _default_branch(folder: Path) -> str:
+    named = git(folder, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
+    known = [
+        name for name in (named, *_BRANCHES) if name and git(folder, "rev-parse", "--verify", "-q", name)
+    ]
+    if not known:
+        raise Refusal(
+            f"{folder}: its repository has none of {', '.join(_BRANCHES)}: name OLD, such as .@HEAD~1"
+        )
+    return known[0]
+
+
+def changed_files(folder: Path) -> int:
+    """Return how many files of its repository are not as HEAD has them."""
+    top = git(folder, "rev-parse", "--show-toplevel")
+    return len(git(Path(top), "status", "--porcelain").splitlines()) if top else 0
+
+
+def told(which: str, build: Build) -> str:
+    """Return what a build is, in a line: the commit, or the folder with its changes."""
+    folder = build.implementation.folder
+    if build.commit is not None:
+        subject = git(build.tree or folder, "log", "-1", "--format=%cs %s", build.commit)
+        return f"{which}: {build.word}: commit {build.commit[:SHOWN]}, {subject}"
+    head = git(folder, "rev-parse", "HEAD")
+    if not head:
+        return f"{which}: {build.word}: the folder as it is"
+    count = changed_files(folder)
+    files = f"{count} file{'s' * (count != 1)} changed" if count else "nothing changed"
+    return f"{which}: {build.word}: the folder as it is, {files} since commit {head[:SHOWN]}"
+
+
+def swapped(old: Build, new: Build) -> str:
+    """Return a warning where NEW is an ancestor of OLD, so that the two may have been exchanged; "" else."""
+    if old.tree is None or old.tree != new.tree or new.commit is None:
+        return ""
+    head = old.commit or git(old.tree, "rev-parse", "HEAD")
+    same = head == new.commit
+    if same and (old.commit is not None or not changed_files(old.implementation.folder)):
+        return ""
+    if not same and not is_ancestor(old.tree, new.commit, head):
+        return ""
+    return f"NEW {new.word} is older than OLD {old.word}: were they exchanged? OLD comes first"
+
+
+def is_ancestor(tree: Path, commit: str, of: str) -> bool:
+    """Return whether a commit is one of those that another was made from."""
+    return git(tree, "merge-base", commit, of) == commit
