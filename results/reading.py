@@ -154,7 +154,8 @@ class Campaign:
 
     def counts(self, baseline: str, variant: str, metric: str = "", *, margin: float) -> pd.DataFrame:
         """In how many points the ratio is surely below 1 by more than `margin`, surely above or surely not,
-        and its geometric mean, by workload: `intervals.counts`. Verdicts have a margin of their own, at least
+        how many are open, what that says of the share of all networks in which it is above, and its geometric
+        mean, by workload: `intervals.counts`. Verdicts have a margin of their own, at least
         what the engine is vouched for; here it is what is asked."""
         return intervals.counts(self.intervals(baseline, variant, metric), margin)
 

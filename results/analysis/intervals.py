@@ -27,6 +27,7 @@ from fecbench.results.analysis.distributions import (
     heads,
     normal_beyond,
     ranks_of_rows,
+    share_interval,
     t_quantile,
 )
 from fecbench.results.analysis.margins import of_points
@@ -277,7 +278,11 @@ def shares(intervals: pd.DataFrame) -> pd.DataFrame:
 def counts(intervals: pd.DataFrame, margin: float) -> pd.DataFrame:
     """Of `ratio_intervals`, one row a workload: how many `points` have a ratio above 0 and below ∞, their
     geometric mean `ratio`, and in how many of them the ratio is surely `below` 1 / (1 + margin), surely
-    `above` 1 + margin, and surely `not_above` it."""
+    `above` 1 + margin, surely `not_above` it, and `open`: neither of the last two.
+
+    `share_low` to `share_high` is what is known of the share of all networks of these ranges in which it is
+    above 1 + margin: the ends of intervals of 95 % (`distributions.share_interval`), the upper one as if
+    every open point were above. So 0 `above` is no "none": it has an upper bound."""
     found = intervals[np.isfinite(intervals["ratio"]) & (intervals["ratio"] > 0)]
     low, high, most = found["low"], found["high"], 1 + margin
     sure = {"below": high < 1 / most, "above": low > most, "not_above": high <= most}
@@ -285,7 +290,16 @@ def counts(intervals: pd.DataFrame, margin: float) -> pd.DataFrame:
     table: pd.DataFrame = each.groupby("workload", observed=True).agg(
         points=("points", "sum"), ratio=("log", "mean"), **{name: (name, "sum") for name in sure}
     )
-    return table.assign(ratio=np.exp(table["ratio"])).reset_index()
+    table = table.assign(
+        ratio=np.exp(table["ratio"]), open=table["points"] - table["above"] - table["not_above"]
+    )
+    ends = [
+        (share_interval(above, points, LEVEL)[0], share_interval(above + undecided, points, LEVEL)[1])
+        for above, undecided, points in table[["above", "open", "points"]].astype(int).itertuples(index=False)
+    ]
+    return table.assign(
+        share_low=[low for low, _ in ends], share_high=[high for _, high in ends]
+    ).reset_index()
 
 
 def median_ratio_interval(

@@ -24,6 +24,7 @@ from fecbench.results.analysis import (
     repair,
     starts,
     timers,
+    unseen,
 )
 from fecbench.results.analysis.equality import NothingToCompare
 from fecbench.results.analysis.pairing import Pairing
@@ -84,6 +85,7 @@ def document_of(evidence: Evidence) -> Document:
         *exposure.sentences(exposed),
         *timers.sentences(campaign),
         *deciding.sentences(campaign),
+        *unseen.sentences(evidence.pairings, campaign),
         *repair.sentences(database, campaign),
         *late_requests.sentences(database, campaign),
     ]

@@ -16,6 +16,7 @@ from fecbench.results.analysis import (
     repair,
     same_losses,
     timers,
+    unseen,
 )
 from fecbench.results.analysis.margins import margins_text
 from fecbench.results.analysis.pairing import comparisons, left_out
@@ -66,7 +67,11 @@ def print_summary(database: Database, campaign: CampaignInfo, *, first_attempts:
             say(sentence)
     for sentence in exposure.sentences(exposed):
         say(sentence)
-    for sentence in (*timers.sentences(campaign), *deciding.sentences(campaign)):
+    for sentence in (
+        *timers.sentences(campaign),
+        *deciding.sentences(campaign),
+        *unseen.sentences(pairings, campaign),
+    ):
         say(sentence)
     for sentence in same_losses.sentences(campaign.design_text, campaign.repetitions):
         say(sentence)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import product
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -329,15 +331,25 @@ def test_counts_say_on_which_side_of_a_margin_each_point_surely_is() -> None:
         ("b", 0.25, 0.2, 0.3),
     ]
     found = pd.DataFrame(rows, columns=["workload", "ratio", "low", "high"])
+
+    def of_share(count: int, of: int) -> Any:
+        """By another library's implementation, to its precision."""
+        ends = stats.binomtest(count, of).proportion_ci(method="exact")
+        return SimpleNamespace(low=pytest.approx(ends.low), high=pytest.approx(ends.high))
+
     one, other = intervals.counts(found, 0.05).to_dict("records")
     assert one == {
         **{"workload": "a", "points": 5, "ratio": pytest.approx((0.9 * 1.2 * 1.1) ** (1 / 5))},
-        **{"below": 1, "above": 1, "not_above": 2},
+        **{"below": 1, "above": 1, "not_above": 2, "open": 2},
+        **{"share_low": of_share(1, 5).low, "share_high": of_share(3, 5).high},
     }
     assert other == {
         **{"workload": "b", "points": 2, "ratio": 1.0},
-        **{"below": 1, "above": 1, "not_above": 1},
+        **{"below": 1, "above": 1, "not_above": 1, "open": 0},
+        **{"share_low": of_share(1, 2).low, "share_high": of_share(1, 2).high},
     }
+    (none,) = intervals.counts(found[found["workload"] == "a"].iloc[2:3], 0.05).to_dict("records")
+    assert (none["above"], none["share_low"], none["share_high"]) == (0, 0, pytest.approx(0.975))
     assert intervals.counts(found, 0.3)["below"].tolist() == [0, 1]
 
 

@@ -1,0 +1,32 @@
+"""What so many repetitions cannot have seen: a delay that is rarer than one in a few of them.
+
+An interval of a mean is made of the spread of its values. What is among none of them has no part in it, so a
+variant that now and then takes many times as long may be called equal, or faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fecbench.results.analysis.intervals import LEVEL
+from fecbench.results.analysis.margins import percent
+from fecbench.results.analysis.pairing import Pairing
+from fecbench.results.store.records import CampaignInfo
+
+
+def unseen_share(repetitions: int) -> float:
+    """Return the greatest share of downloads that may be delayed without any of so many being so, in 5 of 100
+    cases: about 3 / `repetitions` (the "rule of three": Hanley and Lippman-Hand, JAMA 249, 1983)."""
+    return float(1 - LEVEL ** (1 / repetitions))
+
+
+def sentences(pairings: Mapping[str, Pairing], campaign: CampaignInfo) -> list[str]:
+    """Return what the means of a campaign cannot tell, in a sentence; none where no means are compared."""
+    pairs = [int(pairing.ratios["pairs"].max()) for pairing in pairings.values() if len(pairing.ratios)]
+    if campaign.statistic != "mean" or not pairs:
+        return []
+    most = max(pairs)
+    return [
+        f"A mean rests on {most} pairs at most, in each network: a delay that less than"
+        f" {percent(unseen_share(most))} of the transfers meet may be in none of them, and in no interval."
+    ]
