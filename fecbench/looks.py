@@ -7,6 +7,10 @@ FEWEST = 2 * FIRST_LOOK
 """Repetitions, at most, of a campaign that may stop sooner: of fewer, there is a single look, at the end."""
 
 
+FIRST_LOOK_OF_BUILDS = 6
+"""Repetitions: two builds are compared over all networks, of which none has an interval of fewer."""
+
+
 def looks(most: int, first: int = FIRST_LOOK) -> tuple[int, ...]:
     """After how many repetitions of a network its results are looked at, ascending: `most`, which is the end,
     a half of it, a quarter and so on, `first` at least; halves are rounded up."""
@@ -14,3 +18,8 @@ def looks(most: int, first: int = FIRST_LOOK) -> tuple[int, ...]:
     while first <= (half := (found[0] + 1) // 2) < found[0]:
         found.insert(0, half)
     return tuple(found)
+
+
+def looks_of_builds(most: int) -> tuple[int, ...]:
+    """After how many repetitions of all networks two builds are looked at, of so many at most."""
+    return looks(most, FIRST_LOOK_OF_BUILDS)

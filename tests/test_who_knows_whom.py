@@ -89,6 +89,7 @@ INSIDE_RESULTS = {
     "results.papers": {"results.store", "results.metrics", "results.analysis", "results.figures"},
     "results.report": {
         *("results.store", "results.metrics", "results.analysis", "results.figures", "results.papers"),
+        "results.gate",  # the page of two builds begins with their verdict
     },
     "results.dictionary": {"results.store", "results.metrics"},
     "results.gate": {"results.store", "results.metrics", "results.analysis"},

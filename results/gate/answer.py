@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from fecbench.looks import looks_of_builds
 from fecbench.results import metrics
 from fecbench.results.analysis import attempts
 from fecbench.results.analysis.intervals import ratio_intervals
@@ -15,7 +16,7 @@ from fecbench.results.analysis.pairing import Pairing, paired
 from fecbench.results.analysis.rules import NothingToExplain, explain
 from fecbench.results.analysis.units import number, quantity
 from fecbench.results.gate.failing import FailingPair
-from fecbench.results.gate.measuring import disturbed_unlike, looks_at, measured
+from fecbench.results.gate.measuring import disturbed_unlike, measured
 from fecbench.results.gate.overall import NEW, OLD, Ratio, pairs_of, read
 from fecbench.results.gate.verdict import (
     Margins,
@@ -65,7 +66,7 @@ def answer(database: Database, campaign: CampaignInfo, share: float | None = Non
     This look at its results may err in `share` of all that its looks may err in; None: in as much as each
     look that was planned.
     """
-    looks = len(looks_at(campaign.repetitions))
+    looks = len(looks_of_builds(campaign.repetitions))
     frame = read(database, campaign)
     margins = margins_for(campaign)
     share = 1 / looks if share is None else share

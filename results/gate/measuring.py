@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from fecbench.looks import looks
+from fecbench.looks import looks_of_builds
 from fecbench.results.analysis import attempts
 from fecbench.results.analysis.intervals import LEVEL
 from fecbench.results.gate.failing import SUSPECTED, failed_of, is_deterministic
@@ -15,14 +15,6 @@ from fecbench.results.gate.tail import tail_ratio_of
 from fecbench.results.gate.verdict import Measured, is_settled, margins_for
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
-
-FIRST_LOOK = 6
-"""Repetitions: of fewer, no single network has an interval."""
-
-
-def looks_at(repetitions: int) -> tuple[int, ...]:
-    """Return after how many repetitions of all networks the results are looked at, of so many at most."""
-    return looks(repetitions, FIRST_LOOK)
 
 
 def measured(frame: pd.DataFrame, campaign: CampaignInfo, share: float, unlike: str = "") -> Measured:
@@ -55,7 +47,7 @@ def measured(frame: pd.DataFrame, campaign: CampaignInfo, share: float, unlike: 
 
 def settled(database: Database, campaign: CampaignInfo) -> bool:
     """Return whether a campaign may stop, by the trials that there are, at one of its looks."""
-    share = 1 / len(looks_at(campaign.repetitions))
+    share = 1 / len(looks_of_builds(campaign.repetitions))
     unlike = disturbed_unlike(attempts.by_variant(database, campaign), campaign, share)
     found = measured(read(database, campaign), campaign, share, unlike)
     return is_settled(found, margins_for(campaign), is_deterministic(campaign))

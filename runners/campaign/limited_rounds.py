@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from fecbench.results.gate.measuring import looks_at
+from fecbench.looks import looks_of_builds
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, Group, TrialKey
 from fecbench.runners.campaign.request import Request
@@ -48,7 +48,7 @@ class LimitedRounds:
         self._ends_at = clock() + limit_s
         self._lot = (0, clock())
         """How many groups the last lot had, and when it was given out."""
-        self._looks = looks_at(request.design.repetitions)
+        self._looks = looks_of_builds(request.design.repetitions)
         self._groups: dict[int, dict[Group, list[TrialKey]]] = {}
         """By repetition: those of one repetition of all networks, in the order of the design."""
         for key in request.keys:

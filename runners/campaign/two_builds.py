@@ -11,13 +11,15 @@ from typing import Any
 from fecbench import designs
 from fecbench.designs import Design
 from fecbench.hints import nearest
-from fecbench.results.gate.overall import NEW, OLD
 from fecbench.runners import workloads
 from fecbench.runners.campaign import provenance
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.implementations.implementation import EngineName, Implementation
 from fecbench.runners.implementations.revisions import Build
 from fecbench.runners.refusal import Refusal
+
+OLD, NEW = "old", "new"
+"""The labels of the arms; the first is the baseline."""
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fecbench.looks import looks_of_builds
 from fecbench.results.gate.failing import is_deterministic
-from fecbench.results.gate.measuring import disturbed_unlike, looks_at, measured
+from fecbench.results.gate.measuring import disturbed_unlike, measured
 from fecbench.results.gate.overall import NEW, OLD
 from fecbench.results.gate.verdict import Verdict, is_settled, margins_for, verdict_of
 from fecbench.results.store.records import CampaignInfo
@@ -100,7 +101,7 @@ class Builds:
     def verdict(self, random: np.random.Generator, plan: Plan) -> Verdict:
         """Return what the gate says at the end of a campaign."""
         campaign = plan.campaign(self.engine)
-        margins, looks = margins_for(campaign), looks_at(plan.repetitions)
+        margins, looks = margins_for(campaign), looks_of_builds(plan.repetitions)
         frame = self.frame(random, plan, campaign)
         for place, repetitions in enumerate(looks):
             is_over = place == self.over_at

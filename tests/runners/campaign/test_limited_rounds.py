@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from fecbench import designs
-from fecbench.results.gate.measuring import looks_at
+from fecbench.looks import looks_of_builds
 from fecbench.results.store.records import CampaignInfo, TrialKey
 from fecbench.runners.campaign.limited_rounds import AGAIN, LOT_S, LimitedRounds
 from fecbench.runners.campaign.request import Request, request
@@ -69,7 +69,7 @@ CAMPAIGN = type("Campaign", (), {"id": 1})()
 
 def test_the_looks_are_halves_down_to_six() -> None:
     for expected in ((6, 12, 24, 48), (6, 12, 23), (6, 11), (10,), (1,)):
-        assert looks_at(expected[-1]) == expected
+        assert looks_of_builds(expected[-1]) == expected
 
 
 def test_all_networks_get_the_same_repetitions_up_to_the_look_that_decides(wanted: Request) -> None:
@@ -145,7 +145,7 @@ def test_the_looks_may_err_in_shares_that_come_to_no_more_than_all(wanted: Reque
 
         rounds = LimitedRounds(wanted, trials, limit_s, decides, lambda: trials.now)  # type: ignore[arg-type] # noqa: B023
         trials.run(rounds, CAMPAIGN)
-        planned = 1 / len(looks_at(wanted.design.repetitions))
+        planned = 1 / len(looks_of_builds(wanted.design.repetitions))
         last = rounds.share if rounds.is_over else 0.0
         assert made * planned + last == pytest.approx(1)
 
@@ -161,7 +161,7 @@ def test_whoever_goes_on_has_no_more_than_a_planned_look(wanted: Request) -> Non
         trials.now += len(due)
         due = rounds.next(CAMPAIGN)
     assert rounds.is_over
-    assert rounds.share == 1 / len(looks_at(wanted.design.repetitions))
+    assert rounds.share == 1 / len(looks_of_builds(wanted.design.repetitions))
 
 
 def test_what_is_there_is_not_run_again(wanted: Request) -> None:
