@@ -1,12 +1,16 @@
 """`fecbench advise`: which FEC to use in a network, from recorded campaigns."""
 
+import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fecbench.results.advice import Advice, CongestionControl, Network
+from fecbench.results.advice import Advice, Candidate, CongestionControl, Network
 from fecbench.results.advice import advise as advice_for
+from fecbench.results.advice.prediction import HELD
+from fecbench.results.advice.ranges import FAR
 from fecbench.results.analysis.margins import percent
 from fecbench.results.analysis.units import size as size_of
 from fecbench.results.store.export import SUFFIXES, write
@@ -14,6 +18,10 @@ from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.destination import check_file
 from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.terminal import say
+
+NOTHING = 3
+"""The exit status when nothing can be said."""
+_SUCH = f"{100 * HELD:g} of 100 such networks"
 
 
 def _share(text: str) -> float:
@@ -35,6 +43,10 @@ def advise(
     ],
     size_bytes: Annotated[float, typer.Option(help="How long the download is.")],
     burst: Annotated[float, typer.Option(help="How many packets are lost in a row, on average.")] = 1,
+    queue_bdp: Annotated[
+        float | None,
+        typer.Option(help="The queue's limit, in bandwidth-delay products. By default it may be any."),
+    ] = None,
     congestion_control: Annotated[
         CongestionControl, typer.Option(help="Beside which congestion control.")
     ] = "cubic",
@@ -43,45 +55,89 @@ def advise(
         typer.Option(metavar="FILE", help="Write the recorded networks that it rests on: CSV or Parquet."),
     ] = None,
     as_json: arguments.Json = False,
-) -> None:
-    """Say which FEC of noq-fec to use for a download in a network, and what to expect of it.
+) -> int:
+    """Say which FEC of noq-fec to use for a download in a network; 3 when nothing can be said.
 
-    The first of "safe" and "tail" is advised that surely shortens downloads in the recorded networks near by,
-    unless the other surely shortens them more. "tail" is RLC (3, 2, 20), which repairs the end of all data;
-    "safe" adapts, and harms least where the network changes.
+    The first of "safe" and "tail" is advised that shortens downloads in the recorded networks near by, and
+    lengthens them in next to none, unless the other surely shortens them more. "tail" is RLC (3, 2, 20),
+    which repairs the end of all data; "safe" adapts, and harms least where the network changes.
     """
     if output is not None:
         check_file("--output", output, SUFFIXES)
-    advice = advice_for(Network(rtt_ms, bandwidth_mbps, loss, size_bytes, burst, congestion_control))
+    network = Network(rtt_ms, bandwidth_mbps, loss, size_bytes, burst, congestion_control, queue_bdp)
+    advice = advice_for(network)
     if output is not None:
         write(advice.nearest, output)
     if as_json:
         print_document(advice.document())
     else:
-        say("\n".join(_lines(advice)))
+        say("\n".join(_lines(network, advice)))
+    return NOTHING if advice.answer == "nothing" else 0
 
 
-def _lines(advice: Advice) -> list[str]:
-    options = ", ".join(f'{name} = "{value}"' for name, value in advice.use.items())
-    where = f"the {advice.networks} recorded networks most like this one"
-    size, margin = size_of(advice.size_bytes), percent(advice.margin)
-    if advice.use["scheme"] == "none":
-        lines = [f"Use {options}: FEC does not surely shorten downloads of {size} in {where}."]
-    else:
-        low, high = advice.interval
-        lines = [
-            f"Use {options}: downloads of {size} take {advice.ratio:.3f} of the time without FEC"
-            f" ({low:.3f} to {high:.3f}) in {where}."
-        ]
+def _lines(network: Network, advice: Advice) -> Iterator[str]:
+    yield _answer(f"downloads of {size_of(round(network.size_bytes))}", advice)
     for candidate in advice.candidates:
-        low, high = candidate.interval
-        within = advice.networks - candidate.helped - candidate.harmed - candidate.undecided
-        lines.append(
-            f"  {candidate.controller}: {candidate.ratio:.3f} ({low:.3f} to {high:.3f});"
-            f" by more than {margin} surely shorter in {candidate.helped} of them,"
-            f" surely longer in {candidate.harmed}, within {margin} in {within},"
-            f" undecided in {candidate.undecided}"
+        yield from _prospects(candidate, advice.networks)
+    for name, (low, high) in advice.between.items():
+        ends = f"{_value(name, low)} and {_value(name, high)}"
+        yield f"Believe this less: {name} is between what was measured: {ends}. Both sides were asked."
+    believe = "" if advice.far else "Believe this less: "
+    for name, (low, high) in advice.beyond.items():
+        far = f", by more than a factor of {FAR:g}" if name in advice.far else ""
+        ends = f"{_value(name, low)} to {_value(name, high)}"
+        yield f"{believe}{name} is outside of what was measured, {ends}{far}."
+    if advice.answer == "nothing":
+        yield "To know more, run a design of your own network: docs/write-a-design.md, “One network”."
+
+
+def _answer(downloads: str, advice: Advice) -> str:
+    """The first sentence."""
+    margin = percent(advice.margin)
+    if advice.far:
+        return f"Nothing can be said of {downloads}: nothing like this network was measured."
+    if advice.use is None or advice.prediction is None:
+        return (
+            f"Nothing can be said of {downloads}: in some networks like yours FEC shortens them by more than"
+            f" {margin}, in others it does not, and what was measured does not tell which yours is."
         )
-    for name, (least, most) in advice.beyond.items():
-        lines.append(f"Believe this less: {name} is outside of what was measured, {least:.4g} to {most:.4g}.")
-    return lines
+    options = ", ".join(f'{name} = "{value}"' for name, value in advice.use.items())
+    if advice.answer == "none":
+        return (
+            f"Use {options}: in a network like yours, FEC does not shorten {downloads} by more than {margin}."
+        )
+    return (
+        f"Use {options}: in a network like yours, {downloads} take {_range(*advice.prediction)} of the time"
+        f" without FEC ({_SUCH})."
+    )
+
+
+def _prospects(candidate: Candidate, networks: int) -> Iterator[str]:
+    """What a controller does in networks like this one: in most, on average, and in how many surely."""
+    yield f"  {candidate.controller}: {_range(*candidate.prediction)} of the time ({_SUCH})."
+    low, high = candidate.interval
+    sizes = " and ".join(map(size_of, candidate.sizes_bytes))
+    margins = " and ".join(dict.fromkeys(map(percent, candidate.margins)))
+    interpolated = f" Interpolated between {sizes}." if len(candidate.sizes_bytes) > 1 else ""
+    yield (
+        f"    The mean over the {networks} recorded networks most like yours is {candidate.ratio:.3f}"
+        f" ({low:.3f} to {high:.3f}).{interpolated}"
+    )
+    yield (
+        f"    At {sizes}, by more than {margins}: surely longer in"
+        f" {candidate.harmed} of {candidate.decided} that are decided, {candidate.undecided} open;"
+        f" surely shorter in {candidate.helped}."
+    )
+
+
+def _range(low: float, high: float) -> str:
+    """The ends of an interval, rounded outwards, with the digits that its width allows."""
+    digits = 2 if high - low >= 0.03 else 3
+    scale = 10**digits
+    return f"{math.floor(low * scale) / scale:.{digits}f} to {math.ceil(high * scale) / scale:.{digits}f}"
+
+
+def _value(name: str, value: float) -> str:
+    if name == "loss":
+        return percent(value)
+    return size_of(round(value)) if name == "size_bytes" else f"{value:.4g}"

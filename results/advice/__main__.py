@@ -1,0 +1,31 @@
+"""`python -m fecbench.results.advice DATABASE…` writes the record of the campaigns in the databases."""
+
+import sys
+from contextlib import ExitStack
+
+from fecbench.errors import BadInput, Failed, status_of
+from fecbench.results.advice.record import RECORD
+from fecbench.results.advice.recording import campaigns_in, recorded
+from fecbench.results.reading import Results
+
+
+def main(paths: list[str]) -> None:
+    """Write it, and say how many of its rows each campaign has given."""
+    if not paths:
+        raise BadInput("DATABASE…: must be one or more databases of the campaigns never-harms…")
+    with ExitStack() as stack:
+        databases = [stack.enter_context(Results(path)) for path in paths]
+        record = recorded(campaigns_in(databases))
+    record.to_parquet(RECORD, index=False, compression="zstd")
+    print(f"{RECORD}: {len(record)} rows")
+    for (campaign, size), rows in record.groupby(["campaign", "size_bytes"], sort=False):
+        pairs = rows["pairs"]
+        print(f"  {campaign}, {size} bytes: {len(rows)} rows, of {pairs.min()} to {pairs.max()} pairs")
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except (BadInput, Failed) as error:
+        print(error, file=sys.stderr)
+        sys.exit(status_of(error))

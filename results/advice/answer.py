@@ -1,0 +1,225 @@
+"""Which FEC to use in a network, or none, or that nothing can be said."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from fecbench.results.advice import prediction
+from fecbench.results.advice.likeness import Floats, nearest, places
+from fecbench.results.advice.network import Network
+from fecbench.results.advice.prediction import Interval
+from fecbench.results.advice.ranges import Range, standing, within
+from fecbench.results.advice.record import CONTROLLERS, RECORD, by_kind, margin_of
+from fecbench.results.analysis.distributions import t_quantile
+
+Effect = Literal["shortens", "no gain", "open"]
+Answer = Literal["use", "none", "nothing"]
+_WORSE = ["harm", "undecided", "gain", "equivalent"]
+"""Of the verdicts at several sizes, that which comes first is the network's."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What one controller does in networks like this one."""
+
+    controller: str
+    effect: Effect
+    """"shortens": their mean is surely shorter, and of 100 such networks no more than 5 take longer by more
+    than the margin. "no gain": no more than 5 take less by more than the margin. Else it is "open"."""
+    prediction: Interval
+    """The ratio of the time with FEC to that without, in 90 of 100 such networks."""
+    ratio: float
+    """Its geometric mean over the recorded networks near by."""
+    interval: Interval
+    """Of that mean, 95 %: it says nothing of a single network."""
+    sizes_bytes: list[int]
+    """The recorded sizes that this rests on: the one asked for, or the two beside it."""
+    margins: list[float]
+    """By which differences the networks are counted at these sizes: what virtual time is vouched for."""
+    harmed: int
+    """In how many of the networks near by it surely takes longer, by more than the margin, at any size."""
+    undecided: int
+    """In how many of the others the trials do not decide whether it does."""
+    helped: int
+    """In how many of the rest it surely takes less, by more than the margin, at any size."""
+    decided: int
+    """In how many of all of them the trials decide."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to use, and why."""
+
+    answer: Answer
+    """Use FEC, or use none, or nothing can be said."""
+    use: dict[str, str] | None
+    """Options of noq-fec; None when nothing can be said."""
+    ratio: float | None
+    interval: Interval | None
+    prediction: Interval | None
+    """As those of the candidate that is advised. 1 for no FEC; None when nothing can be said."""
+    networks: int
+    """How many recorded networks it rests on."""
+    outside: bool
+    """Whether the network is outside of what was recorded."""
+    beyond: dict[str, Range]
+    """What of it is beyond the ranges, with the least and the greatest that were recorded."""
+    between: dict[str, Range]
+    """What of it is in a gap between recorded networks, with the last on either side."""
+    far: list[str]
+    """What of it is so far beyond the ranges that nothing can be said."""
+    size_bytes: int
+    """The recorded size next to the one asked for."""
+    margin: float
+    """Of differences at the size that is asked for, as a share."""
+    candidates: list[Candidate]
+    nearest: pd.DataFrame
+    """The recorded networks that it rests on, a row for each of them, each controller and each size."""
+
+    def document(self) -> dict[str, Any]:
+        named = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "nearest"}
+        return named | {"candidates": list(map(asdict, self.candidates))}
+
+
+def advise(network: Network, record: pd.DataFrame | None = None) -> Advice:
+    """What to use there: the first of CONTROLLERS that shortens downloads in the networks near by, unless
+    another surely shortens them more. None where each of them surely has no gain. Else nothing can be said.
+    """
+    record = pd.read_parquet(RECORD) if record is None else record
+    of_kinds = by_kind(record, network.congestion_control)
+    found = standing(network, of_kinds)
+    kinds = () if found.far else found.kinds
+    parts = {
+        controller: [_of_kind(network, kind, controller, of_kinds[kind]) for kind in kinds]
+        for controller in CONTROLLERS.values()
+    }
+    candidates = [_candidate(controller, network, near) for controller, near in parts.items() if near]
+    answer, best = _answer(candidates)
+    use: dict[str, str] | None = None
+    ratio, interval, predicted = None, None, None
+    if best is not None:
+        use = {"scheme": "rlc", "controller": best.controller}
+        ratio, interval, predicted = best.ratio, best.interval, best.prediction
+    elif answer == "none":
+        use = {"scheme": "none"}
+        ratio, interval, predicted = 1.0, (1.0, 1.0), (1.0, 1.0)
+    near_rows = [part.rows for of_controller in parts.values() for part in of_controller]
+    return Advice(
+        answer=answer,
+        use=use,
+        ratio=ratio,
+        interval=interval,
+        prediction=predicted,
+        networks=sum(len(part.logs) for part in next(iter(parts.values()))),
+        outside=bool(found.beyond or found.between),
+        beyond=found.beyond,
+        between=found.between,
+        far=list(found.far),
+        size_bytes=_next_to(network.size_bytes, sorted(record["size_bytes"].unique())),
+        margin=margin_of(network.size_bytes),
+        candidates=candidates,
+        nearest=pd.concat([record[:0], *near_rows], ignore_index=True)[record.columns],
+    )
+
+
+@dataclass(frozen=True)
+class _Near:
+    """The recorded networks near by of one kind of losses, with one controller."""
+
+    rows: pd.DataFrame
+    """One for each network and each of the sizes."""
+    logs: Floats
+    """The logarithm of each network's ratio, at the size that is asked for."""
+    prediction: Interval
+    """Of logarithms."""
+    sizes: list[int]
+
+
+def _of_kind(network: Network, kind: str, controller: str, of_kind: pd.DataFrame) -> _Near:
+    by_queue = network.queue_bdp is not None
+    here = places(pd.DataFrame([asdict(within(network, kind, of_kind))]), by_queue=by_queue)
+    rows = of_kind[of_kind["controller"] == controller]
+    of_sizes = prediction.by_size(rows, by_queue=by_queue)
+    sizes = _beside(network.size_bytes, sorted(of_sizes))
+    recorded = rows[rows["size_bytes"].isin(sizes)]
+    of_both = recorded.groupby("network").filter(lambda of_network: len(of_network) == len(sizes))
+    first = of_both[of_both["size_bytes"] == sizes[0]]
+    numbers = first["network"].to_numpy()[nearest(here, places(first, by_queue=by_queue))]
+    chosen = of_both[of_both["network"].isin(numbers)]
+    table = chosen.pivot(index="network", columns="size_bytes", values="ratio").loc[numbers, sizes]
+    logs = np.log(table.to_numpy(np.float64)) @ _weights(network.size_bytes, sizes)
+    return _Near(chosen, logs, prediction.interval(here, of_sizes, sizes), sizes)
+
+
+def _beside(size_bytes: float, recorded: Sequence[int]) -> list[int]:
+    """The recorded size that is asked for, or the two beside it, or the last one where it is beyond all."""
+    shorter, longer = (
+        [size for size in recorded if is_on(size)] for is_on in (size_bytes.__ge__, size_bytes.__le__)
+    )
+    return sorted({*shorter[-1:], *longer[:1]})
+
+
+def _weights(size_bytes: float, sizes: Sequence[int]) -> Floats:
+    """How much each of the sizes counts: as near as it is in orders of magnitude."""
+    if len(sizes) == 1:
+        return np.ones(1)
+    low, high = sizes
+    share = math.log(size_bytes / low) / math.log(high / low)
+    return np.array([1 - share, share])
+
+
+def _next_to(size_bytes: float, sizes: Sequence[int]) -> int:
+    return int(min(sizes, key=lambda size: abs(math.log(size / size_bytes))))
+
+
+def _candidate(controller: str, network: Network, near: Sequence[_Near]) -> Candidate:
+    logs = np.concatenate([part.logs for part in near])
+    mean = float(logs.mean())
+    half = float(logs.std(ddof=1) / math.sqrt(len(logs)) * t_quantile(0.975, len(logs) - 1))
+    interval = math.exp(mean - half), math.exp(mean + half)
+    lows, highs = zip(*(part.prediction for part in near), strict=True)
+    predicted = math.exp(min(lows)), math.exp(max(highs))
+    sizes = sorted({size for part in near for size in part.sizes})
+    worst = pd.concat(
+        [part.rows["verdict"].map(_WORSE.index).groupby(part.rows["network"]).min() for part in near]
+    )
+    harmed, undecided, helped = (int((worst == place).sum()) for place in range(3))
+    return Candidate(
+        controller=controller,
+        effect=_effect(interval, predicted, margin_of(network.size_bytes)),
+        prediction=predicted,
+        ratio=math.exp(mean),
+        interval=interval,
+        sizes_bytes=sizes,
+        margins=[margin_of(size) for size in sizes],
+        harmed=harmed,
+        undecided=undecided,
+        helped=helped,
+        decided=len(worst) - undecided,
+    )
+
+
+def _effect(interval: Interval, predicted: Interval, margin: float) -> Effect:
+    if interval[1] < 1 and predicted[1] <= 1 + margin:
+        return "shortens"
+    return "no gain" if predicted[0] >= 1 / (1 + margin) else "open"
+
+
+def _best(helping: Sequence[Candidate]) -> Candidate | None:
+    """The first of those that help, unless another surely helps more."""
+    best = None
+    for candidate in helping:
+        best = candidate if best is None or candidate.interval[1] < best.interval[0] else best
+    return best
+
+
+def _answer(candidates: Sequence[Candidate]) -> tuple[Answer, Candidate | None]:
+    best = _best([candidate for candidate in candidates if candidate.effect == "shortens"])
+    if best is not None:
+        return "use", best
+    has_no_gain = candidates and all(candidate.effect == "no gain" for candidate in candidates)
+    return ("none" if has_no_gain else "nothing"), None

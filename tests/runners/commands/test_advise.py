@@ -1,0 +1,125 @@
+"""`fecbench advise`: its sentences, its document and its exit statuses."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from fecbench.errors import BadInput
+from fecbench.results.advice.likeness import NEAR
+from fecbench.results.advice.record import CONTROLLERS
+from fecbench.runners.commands.command_line import app
+
+NETWORK = {"--rtt-ms": "80", "--bandwidth-mbps": "20", "--loss": "0.02", "--size-bytes": "50000"}
+
+
+@pytest.fixture
+def advised(capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
+    """Run the command: its exit status, and what it prints."""
+
+    def run(*more: str, **other: str) -> tuple[int, str]:
+        given = NETWORK | {f"--{name.replace('_', '-')}": value for name, value in other.items()}
+        words = [word for pair in given.items() for word in pair]
+        status = app(["advise", *words, *more], standalone_mode=False)
+        return status, capsys.readouterr().out
+
+    return run
+
+
+def test_losses_may_be_a_percentage_and_what_the_answer_rests_on_is_written(
+    advised: Any, tmp_path: Path
+) -> None:
+    near = tmp_path / "near.csv"
+    assert advised("--output", str(near), loss="0.02") == advised("--output", str(near), loss="2%")
+    assert len(pd.read_csv(near)) == len(CONTROLLERS) * NEAR
+
+
+def test_the_document_has_a_prediction_beside_each_interval_of_a_mean(advised: Any) -> None:
+    status, printed = advised("--json")
+    document = json.loads(printed)
+    assert status == 0 and document["answer"] == "use" and document["use"]["controller"] == "safe"
+    assert document["networks"] == NEAR and document["outside"] is False
+    for said in (document, *document["candidates"]):
+        (low, high), (mean_low, mean_high) = said["prediction"], said["interval"]
+        assert low < mean_low < said["ratio"] < mean_high < high
+    for candidate in document["candidates"]:
+        assert candidate["decided"] + candidate["undecided"] == NEAR
+
+
+ASKED: list[dict[str, str]] = [
+    {},
+    {"size_bytes": "23000"},
+    {"size_bytes": "100000", "congestion_control": "bbr3", "queue_bdp": "0.25"},
+    {"burst": "4", "loss": "1%"},
+    {"burst": "1.5"},
+    {"loss": "0"},
+    {"loss": "0.0005"},
+    {"size_bytes": "5000000", "rtt_ms": "1500"},
+    {"size_bytes": "200000", "burst": "4"},
+]
+
+
+@pytest.mark.parametrize("network", ASKED, ids=str)
+def test_nothing_is_surely_longer_or_not_without_how_many_are_decided(
+    advised: Any, network: dict[str, str]
+) -> None:
+    _, printed = advised(**network)
+    said = re.findall(r"surely longer in (\d+) of (\d+) that are decided, (\d+) open;", printed)
+    assert len(said) == printed.count("surely longer") == len(CONTROLLERS)
+    _, document = advised("--json", **network)
+    for numbers, candidate in zip(said, json.loads(document)["candidates"], strict=True):
+        assert [*map(int, numbers)] == [candidate[name] for name in ("harmed", "decided", "undecided")]
+
+
+def test_the_first_sentence_is_the_answer_and_its_range_is_of_one_network(advised: Any) -> None:
+    status, printed = advised()
+    first, of_safe, mean, *_ = printed.splitlines()
+    (ends,) = re.findall(
+        r"take (0\.\d+ to \d\.\d+) of the time without FEC \(90 of 100 such networks\)\.", first
+    )
+    assert status == 0 and first.startswith(
+        'Use scheme = "rlc", controller = "safe": in a network like yours, '
+    )
+    assert of_safe == f"  safe: {ends} of the time (90 of 100 such networks)."
+    assert mean.startswith(f"    The mean over the {NEAR} recorded networks most like yours is 0.")
+
+
+def test_no_fec_is_an_answer(advised: Any) -> None:
+    status, printed = advised(loss="0", size_bytes="5000000")
+    assert status == 0 and printed.startswith('Use scheme = "none": ')
+    document = json.loads(advised("--json", loss="0", size_bytes="5000000")[1])
+    assert (document["answer"], document["use"], document["ratio"]) == ("none", {"scheme": "none"}, 1.0)
+
+
+def test_losses_between_none_and_the_fewest_measured_are_outside(advised: Any) -> None:
+    _, printed = advised(loss="0.0005")
+    assert "Believe this less: loss is between what was measured: 0 % and 0.1 %." in printed
+    document = json.loads(advised("--json", loss="0.0005")[1])
+    assert document["outside"] is True and document["between"]["loss"][0] == 0
+
+
+NOTHING: list[tuple[dict[str, str], str]] = [
+    ({"rtt_ms": "20000"}, "rtt_ms is outside of what was measured, 10"),
+    ({"size_bytes": "1000000000"}, "size_bytes is outside of what was measured, 1 kB to 5 MB"),
+    ({"loss": "90%"}, "loss is outside of what was measured, 0.1 % to"),
+]
+
+
+@pytest.mark.parametrize(("network", "why"), NOTHING, ids=str)
+def test_where_nothing_can_be_said_the_status_is_3(advised: Any, network: dict[str, str], why: str) -> None:
+    status, printed = advised(**network)
+    assert status == 3 and printed.startswith("Nothing can be said of downloads of ") and why in printed
+    status, printed = advised("--json", **network)
+    document = json.loads(printed)
+    assert (status, document["answer"], document["use"]) == (3, "nothing", None)
+    assert document["outside"] is True and document["far"] == [*network]
+
+
+def test_a_burst_without_losses_is_refused(advised: Any) -> None:
+    with pytest.raises(BadInput, match="burst = 8: must be 1 where loss = 0"):
+        advised(loss="0", burst="8")
