@@ -126,6 +126,18 @@ def test_fec_that_is_never_used_takes_no_time_and_no_packet(play: Play) -> None:
         assert null["client"]["dct_s"] == off["client"]["dct_s"]
 
 
+def test_protection_alone_sends_source_symbols_and_no_repair(play: Play) -> None:
+    protected = OFF["noq-fec"] | {"scheme": "rlc", "controller": "protect-only"}
+    (without,), (alone,) = (play("noq-fec", options, [EARLY]) for options in (OFF["noq-fec"], protected))
+    sent = alone["server"]
+    assert sent["repair_sent"] == 0 and alone["client"]["packets_recovered"] == 0
+    # All but the handshake and ACKs, each with up to 24 of 1252 bytes less.
+    assert 0.9 * sent["packets_sent"] < sent["source_sent"] <= sent["packets_sent"]
+    more = sent["packets_sent"] / without["server"]["packets_sent"]
+    assert 1 < more < 1.03
+    assert alone["client"]["dct_s"] > without["client"]["dct_s"]
+
+
 def test_safe_repairs_the_end_where_losses_are_known_and_is_silent_elsewhere(play: Play) -> None:
     safe = OFF["noq-fec"] | {"scheme": "rlc", "controller": "safe"}
     clean, lossy, repaired = play("noq-fec", safe, [[], EARLY, [*EARLY, LAST]])

@@ -38,6 +38,8 @@ pub struct Context {
     pub rate: u64,
     /// Bytes of a packet with a repair symbol.
     pub packet_size: u64,
+    /// Bytes of a repair symbol, and of the longest source symbol.
+    pub symbol_size: u64,
     /// What became of packets so far.
     pub losses: Losses,
 }
@@ -67,6 +69,7 @@ impl Context {
         min_rtt: Duration::ZERO,
         rate: 0,
         packet_size: 0,
+        symbol_size: 0,
         losses: Losses { arrived: 0, lost: 0, runs: 0 },
     };
     /// No data waits to be sent, and nothing else is known.

@@ -2,6 +2,7 @@
 //! [`SlidingWindow`](crate::SlidingWindow) as its [`Policy`](crate::Policy) decides.
 
 use std::fmt;
+use std::time::Duration;
 
 use crate::context::Context;
 use crate::repair::{Protected, Sid};
@@ -24,6 +25,12 @@ pub trait Controller: fmt::Debug + Send + Sync {
     fn on_lost(&mut self, _sid: Sid) {}
     /// The receiver has recovered the symbol.
     fn on_recovered(&mut self, _sid: Sid) {}
+    /// Acknowledgements came, or packets were declared lost, and this is known now. It is told after the news of each symbol.
+    fn on_feedback(&mut self, _context: &Context) {}
+    /// Nothing more can be sent now. Returns after how long to ask again for repair symbols, if nothing happens before.
+    fn on_pause(&mut self, _context: &Context) -> Option<Duration> {
+        None
+    }
     /// The receiver now takes repair symbols that span at most `window` source symbols; 0 at first, when it takes none.
     fn on_window(&mut self, window: usize);
     /// Whether a repair symbol is to be sent now: whether [`Controller::next_repair`] would yield one.

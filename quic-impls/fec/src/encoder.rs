@@ -1,5 +1,6 @@
 //! The sender's side.
 
+use std::time::Duration;
 use std::{array, iter, mem};
 
 use crate::code::Code;
@@ -138,6 +139,16 @@ impl Encoder {
     /// The fate of a repair symbol is known, which are numbered from 0 as they are sent: it arrived, or was lost.
     pub fn repair_settled(&mut self, number: u64) {
         self.controller.on_repair_settled(number);
+    }
+
+    /// Acknowledgements came, or packets were declared lost, and this is known now. It is told after the news of each symbol.
+    pub fn feedback(&mut self, context: &Context) {
+        self.controller.on_feedback(context);
+    }
+
+    /// Nothing more can be sent now. Returns after how long to ask again for repair symbols, if nothing happens before.
+    pub fn pause(&mut self, context: &Context) -> Option<Duration> {
+        self.controller.on_pause(context)
     }
 
     /// Whether a repair symbol is to be sent now: whether [`Encoder::repair`] would make one.

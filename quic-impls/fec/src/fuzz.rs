@@ -224,7 +224,7 @@ impl Transfer {
         match kind {
             4 => Box::new(Safe),
             5 => Box::new(Probe),
-            6 => Box::new(Quirl),
+            6 => Box::new(Quirl::default()),
             7 => Box::new(QuirlBursts::default()),
             8 => Box::new(Flec),
             9 => Box::new(FlecLimited::default()),
@@ -249,9 +249,21 @@ impl Transfer {
                 let slot = [Slot::Idle, Slot::Idle, Slot::Data, Slot::Probe][usize::from(slot) % 4];
                 let min_rtt = Duration::from_millis(200);
                 let smoothed_rtt = min_rtt + Duration::from_millis(rtt.into());
-                let rate = 1_000_000;
+                let context = Context {
+                    slot,
+                    now: Duration::from_millis(100 * self.sent.len() as u64),
+                    in_flight: 1000 * self.travelling.len() as u64,
+                    smoothed_rtt,
+                    min_rtt,
+                    rate: 1_000_000,
+                    symbol_size: 1000,
+                    losses,
+                    ..Context::END_OF_DATA
+                };
                 self.encoder.repair_settled(which.into());
-                self.send_repairs(&Context { slot, smoothed_rtt, min_rtt, rate, losses, ..Context::END_OF_DATA });
+                self.encoder.feedback(&context);
+                let wait = self.encoder.pause(&context).unwrap_or_default();
+                self.send_repairs(&Context { now: context.now + wait, ..context });
             }
             // One thing arrives, or is lost, or arrives and may arrive again later.
             4..=6 => {

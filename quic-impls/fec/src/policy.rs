@@ -7,6 +7,7 @@ mod quirl;
 mod safe;
 
 use std::fmt;
+use std::time::Duration;
 
 pub use deadline::Deadline;
 pub use flec::{Flec, FlecLimited};
@@ -37,6 +38,12 @@ pub trait Policy: fmt::Debug + Send + Sync {
     fn on_lost(&mut self) {}
     /// One of those that were due is sent.
     fn on_repair(&mut self, _context: &Context, _flight: &Flight) {}
+    /// Acknowledgements came, or packets were declared lost. Symbols and repair symbols among them have been told of.
+    fn on_feedback(&mut self, _context: &Context, _flight: &Flight) {}
+    /// Nothing more can be sent now. Returns after how long to ask again, if nothing happens before.
+    fn on_pause(&mut self, _context: &Context, _flight: &Flight) -> Option<Duration> {
+        None
+    }
     /// The receiver lacks nothing.
     fn on_empty(&mut self) {}
     /// How many repair symbols were due and were not asked for in time.
@@ -118,6 +125,16 @@ impl Policy for Null {
         false
     }
 
+    fn due(&self, _context: &Context, _flight: &Flight) -> usize {
+        0
+    }
+}
+
+/// Source symbols and no repair symbols: what protection costs alone.
+#[derive(Debug, Default)]
+pub struct ProtectOnly;
+
+impl Policy for ProtectOnly {
     fn due(&self, _context: &Context, _flight: &Flight) -> usize {
         0
     }

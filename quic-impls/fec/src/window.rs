@@ -1,6 +1,7 @@
 //! A sliding window over the newest source symbols.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use crate::code::Code;
 use crate::context::Context;
@@ -179,6 +180,14 @@ impl Controller for SlidingWindow {
 
     fn on_repair_settled(&mut self, number: u64) {
         self.flight.repairs.retain(|(of, _)| *of != number);
+    }
+
+    fn on_feedback(&mut self, context: &Context) {
+        self.policy.on_feedback(context, &self.flight);
+    }
+
+    fn on_pause(&mut self, context: &Context) -> Option<Duration> {
+        self.policy.on_pause(context, &self.flight)
     }
 
     fn on_window(&mut self, window: usize) {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fec::{
-    Block, Code, Controller, Deadline, Decoder, Flec, FlecLimited, Malformed, Null, Policy, Probe, Quirl, QuirlBursts,
-    Recovered, Safe, SlidingWindow,
+    Block, Code, Controller, Deadline, Decoder, Flec, FlecLimited, Malformed, Null, Policy, Probe, ProtectOnly, Quirl,
+    QuirlBursts, Recovered, Safe, SlidingWindow,
 };
 
 use crate::contract::{Result, Values, wrong};
@@ -35,6 +35,8 @@ pub enum Redundancy {
     Tail,
     /// Nothing is protected.
     Null,
+    /// All is protected, and never repaired.
+    ProtectOnly,
     /// As much as the losses so far call for, when there is no data to send.
     Safe,
     /// As the first loss probe.
@@ -51,7 +53,7 @@ pub enum Redundancy {
 impl Redundancy {
     /// Whether there are repair symbols only when there is no data to send.
     fn waits_for_idleness(self) -> bool {
-        !matches!(self, Self::Constant | Self::Null | Self::Probe | Self::FlecLimited)
+        !matches!(self, Self::Constant | Self::Null | Self::ProtectOnly | Self::Probe | Self::FlecLimited)
     }
 
     /// What decides by the losses so far, if that is not a share of what is sent.
@@ -59,11 +61,12 @@ impl Redundancy {
         Some(match self {
             Self::Constant | Self::Tail => return None,
             Self::Null => Box::new(Null),
+            Self::ProtectOnly => Box::new(ProtectOnly),
             Self::Safe => Box::new(Safe),
             Self::Probe => Box::new(Probe),
             Self::Deadline(within) => Box::new(Deadline::new(within)),
-            Self::Quirl => Box::new(Quirl),
-            Self::QuirlBursts => Box::new(QuirlBursts::default()),
+            Self::Quirl => Box::<Quirl>::default(),
+            Self::QuirlBursts => Box::<QuirlBursts>::default(),
             Self::Flec => Box::new(Flec),
             Self::FlecLimited => Box::new(FlecLimited::default()),
         })
@@ -232,7 +235,7 @@ mod tests {
     #[test]
     fn what_sends_repair_when_no_data_waits_is_refused_where_that_never_counts() {
         let refused =
-            [Redundancy::Constant, Redundancy::Tail, Redundancy::Safe, Redundancy::FlecLimited].map(|redundancy| {
+            [Redundancy::Constant, Redundancy::Tail, Redundancy::Safe, Redundancy::ProtectOnly].map(|redundancy| {
                 let (code, flush) = (Code::RLC, Flush::Never);
                 let coding =
                     Coding { code, n: 3, k: 2, window: 20, window_trim: true, interleave: 1, redundancy, flush };

@@ -77,6 +77,7 @@ impl Options {
             ("constant", Redundancy::Constant),
             ("tail", Redundancy::Tail),
             ("null", Redundancy::Null),
+            ("protect-only", Redundancy::ProtectOnly),
             ("safe", Redundancy::Safe),
             ("probe", Redundancy::Probe),
             ("deadline", Redundancy::Deadline(Duration::ZERO)),

@@ -5,7 +5,7 @@
 
 use std::mem;
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use fec::{Code, Context, Losses};
@@ -164,6 +164,7 @@ impl Encoding {
             min_rtt: opportunity.min_rtt,
             rate: opportunity.rate,
             packet_size: opportunity.packet_size,
+            symbol_size: opportunity.symbol_size,
             losses: Losses { arrived, lost, runs },
         }
     }
@@ -190,6 +191,14 @@ impl Encoder for Encoding {
 
     fn on_repair_settled(&mut self, number: u64) {
         self.encoder.repair_settled(number);
+    }
+
+    fn on_feedback(&mut self, opportunity: &Opportunity) {
+        self.encoder.feedback(&self.context(opportunity));
+    }
+
+    fn on_pause(&mut self, opportunity: &Opportunity) -> Option<Duration> {
+        self.encoder.pause(&self.context(opportunity))
     }
 
     fn wants_repair(&self, opportunity: &Opportunity) -> bool {

@@ -1,20 +1,22 @@
-//! What an encoder is told of its peer: the windows that the peer's decoder announces with FEC_WINDOW, which it obeys, and the
-//! symbols that the peer has. In both directions, over a link that loses packets or brings them late.
+//! What an encoder is told: the windows that the peer's decoder announces with FEC_WINDOW, which it obeys, the symbols that the
+//! peer has, that acknowledgements came, and that nothing can be sent. In both directions, over a link that loses packets or
+//! brings them late.
 
 mod world;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use fec::Code;
+use host::coding::Redundancy;
 use host::contract::{Direction, Role};
 use noq_fec::hq_interop::{Answers, Request};
 use noq_fec::schemes::Schemes;
 use noq_proto::VarInt;
 use noq_proto::fec::{Announcement, Decoder, Encoder, Factory, Malformed, Opportunity, Recovered};
-use world::{Loss, Setting, World, schemes};
+use world::{Loss, Setting, World, coded, schemes};
 
 /// The windows of a decoder, and from how many source symbols received on each is its own.
 type Plan = Vec<(u64, u64)>;
@@ -42,6 +44,14 @@ struct Log {
     /// The symbols that were declared lost, and those that the peer has: acknowledged, or recovered.
     lost: BTreeSet<u64>,
     landed: BTreeSet<u64>,
+    /// Whether a symbol was acknowledged or lost after it was last told that there is news, and how often it was asked then.
+    is_uninformed: bool,
+    asked_uninformed: u64,
+    /// How many packets were lost, by what it was told last.
+    packets_lost: u64,
+    /// When it wanted to be asked again, and when it was asked for each repair symbol.
+    awaited: Vec<Instant>,
+    repaired: Vec<Instant>,
 }
 
 impl Factory for Changing {
@@ -119,6 +129,8 @@ impl Encoder for TellingEncoder {
     }
 
     fn wants_repair(&self, opportunity: &Opportunity) -> bool {
+        let mut log = self.log.lock().unwrap();
+        log.asked_uninformed += u64::from(log.is_uninformed);
         self.inner.wants_repair(opportunity)
     }
 
@@ -132,15 +144,33 @@ impl Encoder for TellingEncoder {
         let mut log = self.log.lock().unwrap();
         let window = log.windows.len() - 1;
         log.spans.push((window, (count - 1) * stride + 1));
+        log.repaired.push(opportunity.now);
     }
 
     fn on_acked(&mut self, sid: u64) {
-        self.log.lock().unwrap().landed.insert(sid);
+        let mut log = self.log.lock().unwrap();
+        log.landed.insert(sid);
+        log.is_uninformed = true;
         self.inner.on_acked(sid);
     }
 
+    fn on_feedback(&mut self, opportunity: &Opportunity) {
+        let mut log = self.log.lock().unwrap();
+        log.is_uninformed = false;
+        log.packets_lost = opportunity.losses.lost;
+        self.inner.on_feedback(opportunity);
+    }
+
+    fn on_pause(&mut self, opportunity: &Opportunity) -> Option<Duration> {
+        let wait = self.inner.on_pause(opportunity);
+        self.log.lock().unwrap().awaited.extend(wait.map(|wait| opportunity.now + wait));
+        wait
+    }
+
     fn on_lost(&mut self, sid: u64) {
-        self.log.lock().unwrap().lost.insert(sid);
+        let mut log = self.log.lock().unwrap();
+        log.lost.insert(sid);
+        log.is_uninformed = true;
         self.inner.on_lost(sid);
     }
 
@@ -303,5 +333,32 @@ fn each_symbol_turns_out_to_have_landed() {
             landed_after_all += log.lost.len();
         }
         assert!(landed_after_all > 0, "no packet was declared lost: {setting:?}");
+    }
+}
+
+#[test]
+fn news_of_packets_comes_before_the_next_question() {
+    for setting in both_directions() {
+        let loss = Loss::Uniform { rate: 0.05, seed: 1 };
+        let setting = Setting { up: loss.clone(), down: loss, ..setting };
+        let (mut world, log) = world(&vec![(0, 20)], &setting);
+        while world.step(Duration::from_secs(60)) {}
+        let log = log.lock().unwrap();
+        assert!(log.lost.len() > 10, "{setting:?}: {:?}", log.lost);
+        assert_eq!(log.asked_uninformed, 0, "{setting:?}");
+        assert!(log.packets_lost >= log.lost.len() as u64, "{setting:?}: {}", log.packets_lost);
+    }
+}
+
+/// QUIRL's scheduler waits for 2 ms without data: no packet comes then that would be a reason to ask. The next one comes after
+/// 100 ms; pacing holds a packet back for 10 ms at most.
+#[test]
+fn what_waits_for_silence_is_asked_again_in_time() {
+    for direction in [Direction::Download, Direction::Upload] {
+        let quirl = coded(schemes(Code::RLC, 3, 2), |coding| coding.redundancy = Redundancy::Quirl);
+        let setting = Setting { direction, ..Setting::download(5_000, Some(quirl)) };
+        let log = changing(&vec![(0, 128)], &setting);
+        let late = log.repaired[0].checked_duration_since(log.awaited[0]).expect("it was asked before");
+        assert!(late < Duration::from_millis(10), "{setting:?}: {late:?}");
     }
 }

@@ -1,83 +1,204 @@
-//! When QUIRL sends repair symbols, as its public source has it.
+//! When QUIRL sends repair symbols, as its public source has it. README.md names the commit that was read.
+
+use std::time::Duration;
 
 use crate::context::{Context, Losses, Slot};
 use crate::policy::Policy;
-use crate::repair::Sid;
+use crate::repair::{MAX_SPAN, Sid};
 use crate::window::Flight;
 
 /// Fewer bytes than this get the larger share.
 const SHORT: u64 = 15_000;
+/// How long no data is sent before there are repair symbols.
+const SILENCE: Duration = Duration::from_millis(2);
+/// How many repair symbols there may be at most before a first loss.
+const BEFORE_LOSSES: u64 = 5;
 
-/// QUIRL's `background`: when no data waits, four fifths of the bytes in flight as repair, and half of them above
-/// [`SHORT`]. It waits for 2 ms of silence, which is left out.
+/// Three fifths: what fewer than [`SHORT`] bytes get at most as repair.
+fn share_of_few(bytes: u64) -> u64 {
+    bytes * 3 / 5
+}
+
+/// How many repair symbols make so many bytes, rounded up.
+fn symbols_in(bytes: u64, context: &Context) -> usize {
+    bytes.div_ceil(context.symbol_size.max(1)) as usize
+}
+
+/// How many packets are lost in a round-trip time, of those that lose some. It begins with a loss, and ends with the first
+/// acknowledgement after more than a round-trip time.
 #[derive(Debug, Default)]
-pub struct Quirl;
+struct LossyRounds {
+    /// What was known before.
+    known: Losses,
+    /// The round that is going on: when it began, and how many packets were lost in it.
+    current: Option<(Duration, u64)>,
+    /// The mean of those that ended and their mean deviation from it, with weights of 1/8 and 1/4 for the last one.
+    seen: Option<(f64, f64)>,
+}
 
-impl Policy for Quirl {
-    fn due(&self, context: &Context, flight: &Flight) -> usize {
-        if context.slot != Slot::Idle || context.in_flight < context.packet_size {
-            return 0;
+impl LossyRounds {
+    fn on_feedback(&mut self, context: &Context) {
+        let lost = context.losses.lost.saturating_sub(self.known.lost);
+        let is_acked = context.losses.arrived > self.known.arrived;
+        self.known = context.losses;
+        if lost > 0 {
+            self.current.get_or_insert((context.now, 0)).1 += lost;
         }
-        let most = if context.in_flight < SHORT { context.in_flight * 4 / 5 } else { context.in_flight / 2 };
-        let wanted = most.div_ceil(context.packet_size.max(1)) as usize;
-        wanted.saturating_sub(flight.repairs().len()).min(flight.most_repairs())
+        if let Some((began, lost)) = self.current
+            && is_acked
+            && context.now.saturating_sub(began) > context.smoothed_rtt
+        {
+            self.seen = Some(self.with(lost as f64));
+            self.current = None;
+        }
+    }
+
+    /// The mean and the deviation after a round with so many losses.
+    fn with(&self, lost: f64) -> (f64, f64) {
+        let Some((mean, deviation)) = self.seen else { return (lost, 1.0) };
+        (mean + (lost - mean) / 8.0, deviation + ((lost - mean).abs() - deviation) / 4.0)
+    }
+
+    /// How many losses QUIRL is prepared for; `None` before a round with losses has ended.
+    fn expected(&self) -> Option<u64> {
+        self.seen.map(|(mean, deviation)| (mean + 2.0 * deviation.ceil()) as u64)
     }
 }
 
-/// QUIRL's `bursts`: the same after more than [`SHORT`] bytes without a pause, for what was sent since the last repair
-/// symbol: the packets that a round-trip time loses on average and twice their variance, at most half of them.
+/// QUIRL's `background`: when no data waits, and none was sent for [`SILENCE`], three fifths of the bytes in flight as repair.
+/// From [`SHORT`] on it is as many symbols as it expects losses, and at most a third of the bytes in flight; before a first
+/// loss it is 5 symbols, and at most a quarter. Repair symbols count among the bytes in flight.
 #[derive(Debug, Default)]
-pub struct QuirlBursts {
-    /// Symbols sent since no data waited.
-    burst: usize,
-    /// Symbols of the burst that is being repaired, and its repair symbols so far.
-    repaired: usize,
-    repairs: usize,
+pub struct Quirl {
+    rounds: LossyRounds,
+    /// Since when repair symbols have waited for silence.
+    waiting: Option<Duration>,
 }
 
-/// How many packets a round-trip time loses on average, and twice the variance, as if losses came one by one.
-fn lost_in(packets: f64, losses: &Losses) -> f64 {
-    let share = losses.lost as f64 / (losses.lost + losses.arrived).max(1) as f64;
-    packets * share + 2.0 * (packets * share * (1.0 - share)).ceil()
+impl Quirl {
+    /// How many bytes of repair symbols may be in flight.
+    fn most(&self, context: &Context) -> u64 {
+        let (bytes, size) = (context.in_flight, context.symbol_size);
+        match self.rounds.expected() {
+            _ if bytes < size => 0,
+            _ if bytes < SHORT => share_of_few(bytes),
+            None => (BEFORE_LOSSES * size).min(bytes / 4),
+            Some(losses) => (losses * size).min(bytes / 3),
+        }
+    }
+
+    /// How many repair symbols the flight lacks, if no data waits.
+    fn lacking(&self, context: &Context, flight: &Flight) -> usize {
+        if context.slot != Slot::Idle {
+            return 0;
+        }
+        // A flight knows of no more.
+        let most = symbols_in(self.most(context), context).min(MAX_SPAN);
+        most.saturating_sub(flight.repairs().len()).min(flight.most_repairs())
+    }
+}
+
+impl Policy for Quirl {
+    fn due(&self, context: &Context, flight: &Flight) -> usize {
+        let is_silent = self.waiting.is_some_and(|since| context.now >= since + SILENCE);
+        if is_silent { self.lacking(context, flight) } else { 0 }
+    }
+
+    fn on_sent(&mut self, _sid: Sid) {
+        self.waiting = None;
+    }
+
+    fn on_feedback(&mut self, context: &Context, _flight: &Flight) {
+        self.rounds.on_feedback(context);
+    }
+
+    fn on_pause(&mut self, context: &Context, flight: &Flight) -> Option<Duration> {
+        let waiting = self.waiting.unwrap_or(context.now);
+        self.waiting = (self.lacking(context, flight) > 0).then_some(waiting);
+        let wait = (self.waiting? + SILENCE).saturating_sub(context.now);
+        (wait > Duration::ZERO).then_some(wait)
+    }
+}
+
+/// QUIRL's `bursts`: repair symbols after more than [`SHORT`] bytes without a pause, for what was sent since the last repair
+/// symbol and is in flight. Three fifths of these bytes if they are few; else half, and at most as many symbols as it expects
+/// losses. Once begun, data that comes later waits for them.
+#[derive(Debug, Default)]
+pub struct QuirlBursts {
+    rounds: LossyRounds,
+    /// Symbols sent since no data waited, and since the last repair symbol.
+    burst: u64,
+    unrepaired: u64,
+    repairing: Option<Repairing>,
+}
+
+/// A burst that gets repair symbols.
+#[derive(Clone, Copy, Debug)]
+struct Repairing {
+    /// Its last symbol.
+    last: Sid,
+    /// How many bytes of repair it gets, and how many symbols it has got.
+    most: u64,
+    sent: u64,
 }
 
 impl QuirlBursts {
-    fn wanted(&self, context: &Context, symbols: usize) -> usize {
-        let size = context.packet_size.max(1);
-        let bytes = context.in_flight.min(symbols as u64 * size);
-        if symbols as u64 * size <= SHORT {
-            return 0;
+    /// How many bytes of repair symbols what is unprotected gets.
+    fn most(&self, context: &Context) -> u64 {
+        let size = context.symbol_size;
+        let bytes = context.in_flight.min(self.unrepaired * size);
+        match self.rounds.expected() {
+            _ if bytes < SHORT => share_of_few(bytes),
+            None => bytes / 2,
+            Some(losses) => (losses * size).min(bytes / 2),
         }
-        let half = (bytes / 2).div_ceil(size) as usize;
-        if context.losses.lost == 0 {
-            half
-        } else {
-            half.min(lost_in(bytes as f64 / size as f64, &context.losses) as usize)
+    }
+
+    /// The burst that is repaired now, until it has what it gets, or the receiver has it.
+    fn repairing(&self, context: &Context, flight: &Flight) -> Option<Repairing> {
+        let size = context.symbol_size;
+        let goes_on = |burst: &Repairing| burst.sent * size < burst.most && burst.last >= flight.first();
+        let begins = context.slot == Slot::Idle && self.burst * size > SHORT && flight.span() > 0;
+        let begun = || begins.then(|| Repairing { last: flight.end() - 1, most: 0, sent: 0 });
+        let mut burst = self.repairing.filter(goes_on).or_else(begun)?;
+        burst.most = burst.most.max(self.most(context));
+        Some(burst)
+    }
+
+    /// Takes notice of a burst that ends: where no data waits.
+    fn note(&mut self, context: &Context, flight: &Flight) {
+        self.repairing = self.repairing(context, flight);
+        if context.slot == Slot::Idle {
+            self.burst = 0;
         }
     }
 }
 
 impl Policy for QuirlBursts {
     fn due(&self, context: &Context, flight: &Flight) -> usize {
-        if context.slot != Slot::Idle {
-            return 0;
-        }
-        let (symbols, sent) = if self.burst > 0 { (self.burst, 0) } else { (self.repaired, self.repairs) };
-        self.wanted(context, symbols).saturating_sub(sent).min(flight.most_repairs())
+        let Some(burst) = self.repairing(context, flight).filter(|_| context.slot != Slot::Probe) else { return 0 };
+        symbols_in(burst.most, context).saturating_sub(burst.sent as usize).min(flight.most_repairs())
     }
 
     fn on_sent(&mut self, _sid: Sid) {
         self.burst += 1;
+        self.unrepaired += 1;
     }
 
-    fn on_repair(&mut self, _context: &Context, _flight: &Flight) {
-        if self.burst > 0 {
-            (self.repaired, self.repairs, self.burst) = (self.burst, 0, 0);
+    fn on_feedback(&mut self, context: &Context, _flight: &Flight) {
+        self.rounds.on_feedback(context);
+    }
+
+    fn on_pause(&mut self, context: &Context, flight: &Flight) -> Option<Duration> {
+        self.note(context, flight);
+        None
+    }
+
+    fn on_repair(&mut self, context: &Context, flight: &Flight) {
+        self.note(context, flight);
+        if let Some(burst) = &mut self.repairing {
+            burst.sent += 1;
         }
-        self.repairs += 1;
-    }
-
-    fn on_empty(&mut self) {
-        *self = QuirlBursts::default();
+        self.unrepaired = 0;
     }
 }

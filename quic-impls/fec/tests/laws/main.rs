@@ -1,6 +1,7 @@
 //! Laws that hold for every code and every controller.
 
 mod policies;
+mod quirl;
 mod recovery;
 mod redundancy;
 mod refusal;

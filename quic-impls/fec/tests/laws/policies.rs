@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fec::{
-    Code, Context, Controller, Deadline, Flec, FlecLimited, Losses, Null, Policy, Probe, Quirl, QuirlBursts, Safe,
+    Code, Context, Controller, Deadline, Flec, FlecLimited, Losses, Null, Policy, Probe, ProtectOnly, Safe,
     SlidingWindow, Slot,
 };
 use proptest::prelude::*;
@@ -36,6 +36,15 @@ fn null_protects_nothing() {
     for slot in [Slot::Data, Slot::Idle, Slot::Probe] {
         let context = Context { slot, ..IDLE };
         assert!(!window.protects(&context) && sent(&mut window, &context) == 0);
+    }
+}
+
+#[test]
+fn protect_only_protects_all_and_repairs_nothing() {
+    let mut window = window(ProtectOnly, 20);
+    for slot in [Slot::Data, Slot::Idle, Slot::Probe] {
+        let context = Context { slot, ..IDLE };
+        assert!(window.protects(&context) && sent(&mut window, &context) == 0);
     }
 }
 
@@ -112,12 +121,7 @@ fn deadline_has_a_round_less_for_what_was_sent_again() {
 }
 
 #[test]
-fn other_systems_send_what_their_sources_say() {
-    let in_flight = |packets| Context { in_flight: packets * 1250, ..IDLE };
-    let quirl = |packets| sent(&mut window(Quirl, packets), &in_flight(packets));
-    assert_eq!([1, 5, 10, 20].map(quirl), [1, 4, 8, 10], "four fifths, or half");
-    // Of 20 packets, 10 % are 2 losses, with a variance of 1.8, of which twice 2 are added.
-    assert_eq!([12, 20].map(|packets| sent(&mut window(QuirlBursts::default(), packets), &in_flight(packets))), [0, 6]);
+fn flec_sends_what_its_source_says() {
     let unknown = Context { losses: Losses::default(), ..IDLE };
     let runs = Context { losses: Losses { arrived: 90, lost: 10, runs: 1 }, ..IDLE };
     let flec = [&unknown, &IDLE, &runs].map(|context| sent(&mut window(Flec, 20), context));
