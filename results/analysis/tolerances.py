@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fecbench.results.store.records import EngineWord
+
 SHORT_BYTES = 10_000
 """A transfer of so many bytes, or fewer, is a short one."""
 FAR = 0.1
@@ -31,6 +33,11 @@ virtual time, too."""
 OVERALL = 0.01
 """Of the mean ratio of two variants over all networks of a design: what a byte more or less moves is by
 chance in each of them, and averages out. What is left is what a processor takes, as with `SHORT_RATIO`."""
+
+EMULATED = 0.05
+"""For this share of its time, the endpoints of a valid emulated trial may have been kept from a processor
+(`runners.tasks.validity`). So one arm's trial may be that much longer than the other's for no reason of its
+own."""
 
 Floats = NDArray[np.float64]
 
@@ -132,6 +139,12 @@ def vouched(*, is_share: bool, short: bool, of_mean: bool) -> float:
     that designs decide at."""
     tolerance = of_ratio(is_share=is_share, short=short)
     return max(tolerance.below, tolerance.above) + (MEAN_BY if of_mean and not is_share else 0.0)
+
+
+def vouched_by(engine: EngineWord, *, short: bool, of_mean: bool) -> float:
+    """Below which difference from 1 a ratio of two variants says nothing where this engine carried the trials
+    out. It is no ratio of shares."""
+    return vouched(is_share=False, short=short, of_mean=of_mean) if engine == "virtual" else EMULATED
 
 
 def is_short(parameters: Mapping[str, Any]) -> bool:

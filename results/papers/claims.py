@@ -4,9 +4,13 @@ A module for each paper makes them; `results.papers` says which belong to a camp
 interval that is shown with what was measured: it agrees where the whole interval lies in what is claimed,
 differs where none of it does, and otherwise the trials cannot tell. A claim of "about", "none" or "no
 difference" has a tolerance, which stands beside it. A claim that one thing exceeds another is judged by the
-interval of their difference. A claim that something grows has a least growth, which stands beside it: less is
-none. A claim about several things (`all_hold`, `one_holds`) is as sure as one about a single thing, however
-many they are.
+interval of their difference. A claim about several things (`all_hold`, `one_holds`) is as sure as one about a
+single thing, however many they are.
+
+"Shorter", "longer", "better", "more" count by more than the margin that the engine vouches for
+(`tolerances.vouched_by`), and the papers' words of size by no less than what `words` takes them for. A claim
+that does not agree by that size, but would by any difference, however small, agrees in direction alone
+(`Claim.verdict`).
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Self, TypeVar
+from typing import Literal, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -32,6 +36,8 @@ _DCT, _STALLED = "client.dct_s", "stalled_s"
 # Ours: a fifth of 5 %, the tolerance of "no difference", for which share of its time a valid trial may stall.
 _MOST_STALLS = 0.01
 
+Verdict = Literal["agrees", "agrees in direction", "differs", "cannot tell"]
+
 _Sentence = TypeVar("_Sentence")
 
 
@@ -46,11 +52,33 @@ class Claim:
     measured: str
     """Our value, with its interval where there is one; says why when there is none."""
     holds: bool | None
-    """Whether the measured agrees with the paper; None when the trials cannot tell."""
+    """Whether the measured agrees with the paper, in size, too; None when the trials cannot tell."""
+    in_direction: bool | None = False
+    """Whether it would by any difference, however small; None when the trials cannot tell. It is False where
+    a claim is of no direction."""
+    size: str = ""
+    """What the paper's words or numbers are taken for ("above 50 %, by more than 1 %")."""
+    ours: str = ""
+    """Our value of the same, without its interval."""
 
     @property
-    def verdict(self) -> str:
-        return {True: "agrees", False: "differs", None: "cannot tell"}[self.holds]
+    def verdict(self) -> Verdict:
+        """Agrees in direction where that is sure and the size is not, be it refuted or open. Differs where
+        the size is refuted, and the direction is, too, or open."""
+        if self.in_direction and not self.holds:
+            return "agrees in direction"
+        verdicts: dict[bool | None, Verdict] = {True: "agrees", False: "differs", None: "cannot tell"}
+        return verdicts[self.holds]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether more trials could tell more: of its size, or of its direction where the size is refuted."""
+        return self.holds is None or (not self.holds and self.in_direction is None)
+
+
+def size_and_ours(size: str, ours: str) -> str:
+    """The column of a table that has both."""
+    return f"{size}; ours {ours}" if size else "–"
 
 
 @dataclass(frozen=True)
@@ -104,13 +132,20 @@ class Estimate:
         high = difference + math.hypot(self.high - self.value, other.value - other.low)
         return Estimate(difference, low, high)
 
-    def grows(self, least: float) -> bool | None:
-        """Whether a quantity grows, of which this is the change: above 0 it does, and by less than `least`
-        it doesn't. Without a least, no number of trials would tell that it stays the same."""
-        return True if self.low > 0 else False if self.high < least else None
+    def scaled(self, factor: float) -> Estimate:
+        return Estimate(factor * self.value, factor * self.low, factor * self.high)
 
-    def exceeds(self, other: Estimate) -> bool | None:
-        return self.minus(other).above(0)
+    def exceeds(self, other: Estimate, by: float = 0.0) -> bool | None:
+        """Whether it is more than 1 + `by` times the other."""
+        return self.minus(other.scaled(1 + by)).above(0)
+
+    def shorter(self, by: float = 0.0) -> bool | None:
+        """Whether a ratio of times is below 1 by more than this: below 1 / (1 + `by`)."""
+        return self.below(1 / (1 + by))
+
+    def longer(self, by: float = 0.0) -> bool | None:
+        """Whether a ratio of times is above 1 + `by`."""
+        return self.above(1 + by)
 
     def near_or_below(self, other: Estimate, by: float) -> bool | None:
         """Whether it is at most `by` above the other."""
@@ -151,7 +186,11 @@ class Share:
 
     @property
     def estimate(self) -> Estimate:
-        """With the exact binomial interval, wide enough for whatever is true of the unknown units.
+        return self.at(LEVEL)
+
+    def at(self, level: float) -> Estimate:
+        """With the exact binomial interval of confidence 1 - `level`, wide enough for whatever is true of the
+        unknown units.
 
         It takes the units for independent draws. Points of a space-filling design are spread more evenly, so
         of them it is rather too wide.
@@ -162,7 +201,7 @@ class Share:
             return Estimate(self.count / self.units if self.units else math.nan)
         all_units = self.units + self.unknown
         least, most = (
-            scipy.stats.binomtest(count, all_units).proportion_ci(1 - LEVEL)
+            scipy.stats.binomtest(count, all_units).proportion_ci(1 - level)
             for count in (self.count, self.count + self.unknown)
         )
         return Estimate(self.count / self.units, float(least.low), float(most.high))

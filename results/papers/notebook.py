@@ -8,7 +8,7 @@ import pandas as pd
 
 from fecbench.results import papers
 from fecbench.results.figures.nothing import NothingToDraw
-from fecbench.results.papers.claims import PaperFigure
+from fecbench.results.papers.claims import PaperFigure, size_and_ours
 from fecbench.results.reading import Campaign, Results
 
 
@@ -38,10 +38,10 @@ def _show_figure(campaign: Campaign, figure: PaperFigure) -> None:
         print(nothing)
         return
     claims = [
-        (claim.text, claim.paper, claim.measured, claim.verdict)
+        (claim.text, claim.paper, size_and_ours(claim.size, claim.ours), claim.measured, claim.verdict)
         for claim in figure.claims(trials, campaign.info)
     ]
-    table = pd.DataFrame(claims, columns=["claim", "paper", "measured", "verdict"])
+    table = pd.DataFrame(claims, columns=["claim", "paper", "paper's size, ours", "measured", "verdict"])
     _display(table.style.hide(axis="index"))
 
 

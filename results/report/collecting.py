@@ -185,7 +185,15 @@ def _reproduced(frame: pd.DataFrame, campaign: CampaignInfo) -> Iterator[Reprodu
         yield Reproduced(
             number=figure.number,
             claims=[
-                Claim(text=claim.text, paper=claim.paper, measured=claim.measured, holds=claim.holds)
+                Claim(
+                    text=claim.text,
+                    paper=claim.paper,
+                    measured=claim.measured,
+                    holds=claim.holds,
+                    verdict=claim.verdict,
+                    size=claim.size,
+                    ours=claim.ours,
+                )
                 for claim in figure.claims(frame, campaign)
             ],
             differences=figure.differences(frame, campaign),

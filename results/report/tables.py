@@ -13,6 +13,7 @@ from fecbench.results import metrics
 from fecbench.results.analysis import agreement, attempts
 from fecbench.results.analysis.margins import percent
 from fecbench.results.analysis.units import axis_label, estimate, number, quantity, size, unit_of
+from fecbench.results.papers.claims import size_and_ours
 from fecbench.results.report.document import Document
 from fecbench.results.report.sections.crosscheck import Crosscheck
 from fecbench.results.report.sections.findings import Explained, Finding, Medians, Reproduced
@@ -283,9 +284,12 @@ def rules(explained: Explained) -> Table:
 
 
 def claims(reproduced: Reproduced) -> Table:
-    columns = [Column("claim", is_long=True), Column("paper"), Column("measured"), Column("agrees")]
-    verdict = {None: "cannot tell", True: "yes", False: "no"}
-    rows = [[claim.text, claim.paper, claim.measured, verdict[claim.holds]] for claim in reproduced.claims]
+    columns = [Column("claim", is_long=True), Column("paper"), Column("paper's size, ours")]
+    columns += [Column("measured"), Column("verdict")]
+    rows = [
+        [claim.text, claim.paper, size_and_ours(claim.size, claim.ours), claim.measured, claim.verdict]
+        for claim in reproduced.claims
+    ]
     return Table(columns, rows, [])
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from fecbench.results.papers.claims import Claim, PaperFigure
-from fecbench.results.papers.networking2019 import claims, differences
+from fecbench.results.papers.networking2019 import aeroplanes, claims, differences, lossless
 from fecbench.results.papers.networking2019.comparisons import (
     OFF,
     REED_SOLOMON,
@@ -93,13 +93,13 @@ fig10_bursts = partial(
 
 # By the name of the design: `results.papers`.
 FIGURES: dict[str, list[PaperFigure]] = {
-    "networking2019-da2gc": [_figure(5, fig5_aeroplanes, claims.claims_of_da2gc)],
-    "networking2019-mss": [_figure(5, fig5_aeroplanes, claims.claims_of_mss)],
+    "networking2019-da2gc": [_figure(5, fig5_aeroplanes, aeroplanes.claims_of_da2gc)],
+    "networking2019-mss": [_figure(5, fig5_aeroplanes, aeroplanes.claims_of_mss)],
     "networking2019-uniform": [
         _figure(6, fig6_reed_solomon, claims.claims_of_fig6),
         _figure(7, fig7_codes, claims.claims_of_fig7),
     ],
-    "networking2019-noloss": [_figure(8, fig8_no_loss, claims.claims_of_fig8)],
+    "networking2019-noloss": [_figure(8, fig8_no_loss, lossless.claims_of_fig8)],
     "networking2019-fairness": [
         _figure(9, fig9_fairness, claims.claims_of_fig9, _BOXES, differences.differences_in_fairness)
     ],

@@ -48,16 +48,14 @@ def ratios(
     """The DCT ratio of the variant with `options` to that with the options `to`, by size.
 
     One row a (size_bytes, point), of the medians; or a (size_bytes, point, repetition), for loss patterns; of
-    all that were run. Columns: these, `ratio` (NaN where nobody can tell), whether it is `censored`, `faster`
-    (1 or 0; NaN where nobody can tell), and the factors of the point. Raises NothingToDraw when the design
-    lacks one of the two.
+    all that were run. Columns: these, `ratio` (NaN where nobody can tell), whether it is `censored`, and the
+    factors of the point. Raises NothingToDraw when the design lacks one of the two.
     """
     variant, baseline = (variant_with(campaign, arm) for arm in (options, to))
     pairing = paired(frame, baseline, variant, DCT, campaign.statistic)
     key = ["workload", "point"] if unit == "point" else ["workload", "point", "repetition"]
     run = frame.loc[frame["variant"].isin([variant, baseline]), key].drop_duplicates()
     table = run.merge(pairing.ratios if unit == "point" else pairing.matched, how="left", on=key)
-    table["faster"] = (table["ratio"] < 1).where(table["ratio"].notna())
     sizes = {workload["label"]: workload["parameters"]["size_bytes"] for workload in campaign.workloads}
     table = table.assign(size_bytes=table["workload"].astype(str).map(sizes))
     return table.merge(frames.points(campaign), on="point")

@@ -12,7 +12,7 @@ from functools import partial
 from matplotlib.figure import Figure
 
 from fecbench.results.papers.claims import Claim, PaperFigure
-from fecbench.results.papers.rquic2021 import claims, figures, video
+from fecbench.results.papers.rquic2021 import boxes, claims, figures, video
 from fecbench.results.papers.rquic2021.differences import differences, differences_of_rates
 from fecbench.results.papers.rquic2021.rates import completion_rates, overheads
 
@@ -73,11 +73,11 @@ fig13_bulk_timeouts = partial(figures.rates_by_timeout, workload="download")
 # By the name of the design: `results.papers`.
 FIGURES: dict[str, list[PaperFigure]] = {
     "rquic2021-bulk": [
-        _figure(5, fig5_bulk, claims.claims_of_boxes, "download", _BOXES),
+        _figure(5, fig5_bulk, boxes.claims_of_boxes, "download", _BOXES),
         _figure(6, fig6_bulk_rates, claims.claims_of_rates, "download", _RATES, differences_of_rates),
     ],
     "rquic2021-page": [
-        _figure(7, fig7_page, claims.claims_of_boxes, "page", _BOXES),
+        _figure(7, fig7_page, boxes.claims_of_boxes, "page", _BOXES),
         _figure(9, fig9_page_rates, claims.claims_of_rates, "page", _RATES, differences_of_rates),
     ],
     "rquic2021-bto": [

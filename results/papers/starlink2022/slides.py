@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+SIZE_BYTES = 50_000
 # Its columns: what a statistic is called, and which quantile it is.
 STATISTICS = {"median": 0.5, "95th percentile": 0.95}
 # Its rows, and the column of frames by which trials are in them; None: all are.

@@ -1,19 +1,23 @@
 """The claims of Michel's thesis about messages, judged by our trials.
 
-Judged as `results.papers.claims` says; "most" is more than one half of the points. The numbers of a claim
-are the thesis', and tolerances are ours. What no valid trial can contradict is no claim: that reliable QUIC
-receives all data (§5.4), since a transfer that lacks any is failed; and that it sends more bytes than UDP
-(§5.2), since it sends all data at least once, in packets with longer headers, and timeouts count as more.
+Judged as `results.papers.claims` says, the thesis' words as `results.papers.words` does. The numbers of a
+claim are the thesis', and tolerances are ours. What no valid trial can contradict is no claim: that reliable
+QUIC receives all data (§5.4), since a transfer that lacks any is failed; and that it sends more bytes than
+UDP (§5.2), since it sends all data at least once, in packets with longer headers, and timeouts count as more.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from functools import partial
 
 import pandas as pd
 
 from fecbench.results.analysis.intervals import median_interval, median_ratio_interval
+from fecbench.results.analysis.margins import percent
 from fecbench.results.papers.claims import Claim, Estimate, Share
+from fecbench.results.papers.forms import claim_of_longer, claim_of_none, claim_of_share, margin_of, ours
 from fecbench.results.papers.thesis2018.arms import (
     OVERHEAD,
     REBUFFERING,
@@ -30,16 +34,25 @@ from fecbench.results.papers.thesis2018.arms import (
     is_known,
     ratios,
 )
+from fecbench.results.papers.words import (
+    DRASTICALLY,
+    MORE,
+    MOST,
+    MUCH,
+    SIGNIFICANTLY,
+    VAST_MAJORITY,
+    SizeWord,
+)
 from fecbench.results.store.records import CampaignInfo
 
 Claims = Callable[[pd.DataFrame, CampaignInfo], list[Claim]]
 
-_RARE = 0.10
-"""Ours: at most so many points are "none", and all but so many are "always" and "the vast majority"."""
 _LOW_R = 0.06  # §5.3
 _HIGH_OWD_MS = 45.0  # §5.4.1
 _NEAR_UDP = 0.5
 """Ours: "not so far from UDP" is more than half of its re-buffering."""
+_LITTLE_S = 1.0
+"""Ours, of re-buffering that increases slightly."""
 _NEARLY_NOT_S = 0.1
 """Ours: "nearly not affected" is by three messages at most, of 750."""
 
@@ -50,8 +63,17 @@ def claims_of_fig5_6(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]
     claims = []
     for arm in (REED_SOLOMON, RLC):
         median = median_ratio_of(ratios(table, OVERHEAD, arm, UDP))
-        text = f"bytes sent with {arm.name} divided by those with UDP, median over points"
-        claims.append(Claim(text, "1.5 to 1.6 (§5.2, Fig. 5.6)", f"{median:.3f}", median.within(1.5, 1.6)))
+        claims.append(
+            Claim(
+                f"bytes sent with {arm.name} divided by those with UDP, median over points",
+                "“between 50% and 60% compared to UDP” (§5.2, Fig. 5.6)",
+                f"{median:.3f}",
+                holds=median.within(1.5, 1.6),
+                in_direction=median.above(1),
+                size="1.5 to 1.6",
+                ours=ours(median.value, ".2f"),
+            )
+        )
     return claims
 
 
@@ -60,14 +82,23 @@ def claims_of_fig5_8(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]
     table = at_points(frame, campaign, REBUFFERING, [UDP, REED_SOLOMON, RELIABLE])
     high = table[table["owd_ms"] > _HIGH_OWD_MS]
     low = table[table["owd_ms"] <= _HIGH_OWD_MS]
+    claim = partial(claim_of_more, campaign=campaign)
     return [
-        claim_of_more(table, UDP, REED_SOLOMON, "§5.3, Fig. 5.8"),
-        claim_of_more(table, RELIABLE, REED_SOLOMON, "§5.4, Fig. 5.8"),
-        claim_of_more(
-            high, RELIABLE, UDP, "§5.4, Fig. 5.8", f" where the delay is above {_HIGH_OWD_MS:g} ms"
+        claim(table, UDP, REED_SOLOMON, "“drastically reduced” (§5.3, Fig. 5.8)", word=DRASTICALLY),
+        claim(table, RELIABLE, REED_SOLOMON, "“a lot more re-bufferings” (§5.4, Fig. 5.8)", word=MUCH),
+        claim(
+            high,
+            RELIABLE,
+            UDP,
+            "“parameters configurations with a high delay” (§5.4, Fig. 5.8)",
+            where=f" where the delay is above {_HIGH_OWD_MS:g} ms",
         ),
-        claim_of_more(
-            low, UDP, RELIABLE, "§5.4, Fig. 5.8", f" where the delay is at most {_HIGH_OWD_MS:g} ms"
+        claim(
+            low,
+            UDP,
+            RELIABLE,
+            "the others (§5.4, Fig. 5.8)",
+            where=f" where the delay is at most {_HIGH_OWD_MS:g} ms",
         ),
     ]
 
@@ -75,17 +106,31 @@ def claims_of_fig5_8(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]
 def claims_of_fig5_9(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§5.3."""
     table = at_points(frame, campaign, RECEIVED, [UDP, REED_SOLOMON])
-    more = ratios(table, RECEIVED, REED_SOLOMON, UDP)["ratio"]
+    more = ratios(table, RECEIVED, REED_SOLOMON, UDP)
+    ratio, median = more["ratio"], median_ratio_of(more)
     high_r = table["loss.r"] > _LOW_R
-    less = Share.of(more[high_r] < 1, more[high_r].notna())
-    text = f"points with r > {_LOW_R} at which Reed-Solomon receives less than UDP"
+    less = Share.of(ratio[high_r] < 1, ratio[high_r].notna())
+    margin = margin_of(campaign, of_mean=False)
     return [
-        claim_of_nearly_all(
-            "points at which Reed-Solomon receives at least as much as UDP",
-            "the vast majority: §5.3, Fig. 5.9",
-            Share.of(more >= 1, more.notna()),
+        claim_of_share(
+            "points at which Reed-Solomon receives more than UDP",
+            "“the vast majority of the ratios is higher than 1” (§5.3, Fig. 5.9)",
+            VAST_MAJORITY,
+            lambda by: Share.of(ratio > 1 + by, ratio.notna()),
+            MORE.beyond(margin),
         ),
-        claim_of_nearly_none(text, "none: §5.3", less),
+        claim_of_longer(
+            "data received with Reed-Solomon divided by that with UDP, median over points",
+            "“significantly higher” (§5.3)",
+            median,
+            SIGNIFICANTLY.beyond(margin),
+            f"{median:.3f}",
+        ),
+        claim_of_none(
+            f"points with r > {_LOW_R} at which Reed-Solomon receives less than UDP",
+            "“always occurs in parameter configurations with r ≤ 0.06” (§5.3)",
+            less,
+        ),
     ]
 
 
@@ -98,42 +143,59 @@ def claims_of_fig5_10(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim
         values = table[arm.name]
         above, below = (Estimate.of_mean(values[chosen].dropna()) for chosen in (high, ~high))
         change = above.minus(below)
-        text = (
-            f"mean re-buffering of {arm.name} at delays above {_HIGH_OWD_MS:g} ms, less that at shorter ones"
+        judged = partial(
+            Claim,
+            f"mean re-buffering of {arm.name} at delays above {_HIGH_OWD_MS:g} ms, less that at shorter ones",
+            measured=f"{change:.2f} s; {above:.2f} s above, {below:.2f} s below",
         )
-        if grows:
-            paper, holds = "a lot above 0 (§5.4.1, Fig. 5.10; judged here: above 1 s)", change.above(1)
-        else:
-            paper, holds = "little (§5.4.1, Fig. 5.10; judged here: below 1 s)", change.below(1)
-        claims.append(Claim(text, paper, f"{change:.2f} s", holds))
+        claims.append(
+            judged(
+                paper="“increases a lot” (§5.4.1, Fig. 5.10)",
+                holds=above.exceeds(below, MUCH.least),
+                in_direction=change.above(0),
+                size=f"by more than {percent(MUCH.least)}",
+                ours=ours(above.value / below.value - 1 if below.value else math.nan, ".0%"),
+            )
+            if grows
+            else judged(
+                paper="“slight increase” (§5.4.1, Fig. 5.10)",
+                holds=change.below(_LITTLE_S),
+                size=f"by less than {_LITTLE_S:g} s",
+                ours=f"{ours(change.value, '.2f')} s",
+            )
+        )
     return claims
 
 
 def claims_of_received_by_codes(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§5.5."""
     table = at_points(frame, campaign, RECEIVED, [REED_SOLOMON, XOR])
-    return [claim_of_more(table, REED_SOLOMON, XOR, "§5.5", what="receives more")]
+    paper = "XOR “recovers … less data” (§5.5)"
+    return [claim_of_more(table, REED_SOLOMON, XOR, paper, campaign, what="receives more")]
 
 
 def claims_of_uniform_rebuffering(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§5.5.1 and §5.6.1."""
     table = at_points(frame, campaign, REBUFFERING, [RLC, REED_SOLOMON, XOR])
     return [
-        claim_of_more(table, XOR, REED_SOLOMON, "§5.5.1, Fig. 5.12"),
-        claim_of_more(table, REED_SOLOMON, RLC, "§5.6.1, Fig. 5.12"),
+        claim_of_more(table, XOR, REED_SOLOMON, "“higher … re-buffering time” (§5.5.1, Fig. 5.12)", campaign),
+        claim_of_more(table, REED_SOLOMON, RLC, "RLC has “fewer rebufferings” (§5.6.1, Fig. 5.12)", campaign),
     ]
 
 
 def claims_of_bursty_rebuffering(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§5.5.2."""
     table = at_points(frame, campaign, REBUFFERING, [REED_SOLOMON, XOR])
-    return [claim_of_more(table, XOR, REED_SOLOMON, "§5.5.2, Fig. 5.14")]
+    return [
+        claim_of_more(table, XOR, REED_SOLOMON, "“re-bufferings more often” (§5.5.2, Fig. 5.14)", campaign)
+    ]
 
 
 def claims_of_fig5_15(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§5.6.2."""
     table = at_points(frame, campaign, RECEIVED, [REED_SOLOMON, RLC])
-    return [claim_of_more(table, REED_SOLOMON, RLC, "§5.6.2, Fig. 5.13 and 5.15", what="receives more")]
+    paper = "“more data in the majority of the cases” (§5.6.2, Fig. 5.13 and 5.15)"
+    return [claim_of_more(table, REED_SOLOMON, RLC, paper, campaign, what="receives more")]
 
 
 def claims_of_uniform_low(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
@@ -145,30 +207,38 @@ def claims_of_uniform_low(frame: pd.DataFrame, campaign: CampaignInfo) -> list[C
     return [
         Claim(
             "re-buffering of Reed-Solomon divided by that of UDP, with a buffer of two messages, median",
-            f"not far from 1 (§5.7.1, Fig. 5.17; judged here: above {_NEAR_UDP:g})",
+            "“not so far from UDP” (§5.7.1, Fig. 5.17)",
             f"{near:.2f}",
-            near.above(_NEAR_UDP),
+            holds=near.above(_NEAR_UDP),
+            size=f"above {_NEAR_UDP:g}",
+            ours=ours(near.value, ".2f"),
         ),
         Claim(
             "re-buffering of RLC with a buffer of two messages, less that with four, median over points",
-            f"nearly none (§5.7.1, Fig. 5.17; judged here: below {_NEARLY_NOT_S:g} s)",
+            "“nearly not affected” (§5.7.1, Fig. 5.17)",
             f"{change:.3f} s",
-            change.below(_NEARLY_NOT_S),
+            holds=change.below(_NEARLY_NOT_S),
+            size=f"below {_NEARLY_NOT_S:g} s",
+            ours=f"{ours(change.value, '.3f')} s",
         ),
-        claim_of_more(low, REED_SOLOMON, RLC, "§5.7.1, Fig. 5.17"),
+        claim_of_more(
+            low, REED_SOLOMON, RLC, "“not sufficient for our Reed-Solomon” (§5.7.1, Fig. 5.17)", campaign
+        ),
     ]
 
 
 def claims_of_bursty_low(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§5.7.2."""
     low = at_points(frame, campaign, REBUFFERING_2, [RLC, REED_SOLOMON])
-    return [claim_of_more(low, REED_SOLOMON, RLC, "§5.7.2, Fig. 5.19")]
+    paper = "RLC has “fewer re-bufferings” (§5.7.2, Fig. 5.19)"
+    return [claim_of_more(low, REED_SOLOMON, RLC, paper, campaign)]
 
 
 def claims_of_fig5_18(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§5.7.2."""
     table = at_points(frame, campaign, RECEIVED_2, [RLC, REED_SOLOMON])
-    return [claim_of_more(table, RLC, REED_SOLOMON, "§5.7.2, Fig. 5.18", what="receives more")]
+    paper = "RLC recovers “more data” (§5.7.2, Fig. 5.18)"
+    return [claim_of_more(table, RLC, REED_SOLOMON, paper, campaign, what="receives more")]
 
 
 def none_of(_: pd.DataFrame, __: CampaignInfo) -> list[Claim]:
@@ -177,31 +247,28 @@ def none_of(_: pd.DataFrame, __: CampaignInfo) -> list[Claim]:
 
 
 def claim_of_more(
-    table: pd.DataFrame, more: Arm, less: Arm, source: str, where: str = "", what: str = "re-buffers longer"
+    table: pd.DataFrame,
+    more: Arm,
+    less: Arm,
+    paper: str,
+    campaign: CampaignInfo,
+    where: str = "",
+    what: str = "re-buffers longer",
+    word: SizeWord = MORE,
 ) -> Claim:
-    """That one arm has more than another at most of the points at which they differ."""
+    """That one arm has more than another, by as much as the word says, at most of the points at which they
+    differ."""
     known = is_known(table, more, less)
     equal_there = known & (table[more.name] == table[less.name])
-    has_more = table[more.name] > table[less.name]
-    share = Share.of(has_more[~equal_there], known[~equal_there])
-    text = f"points at which {more.name} {what} than {less.name}{where}, of those at which they differ"
     equal = int(equal_there.sum())
-    measured = f"{share}; equal at {equal}" if equal else str(share)
-    return Claim(text, f"most ({source})", measured, share.estimate.above(0.5))
-
-
-def claim_of_nearly_all(text: str, source: str, share: Share) -> Claim:
-    least = f"{1 - _RARE:.0%}".replace("%", " %")
-    return Claim(
-        text, f"{source} (judged here: at least {least})", str(share), share.estimate.within(1 - _RARE, 1)
-    )
-
-
-def claim_of_nearly_none(text: str, source: str, share: Share, most: float = _RARE) -> Claim:
-    """That something is true of no point, or of few."""
-    judged = f"{most:.0%}".replace("%", " %")
-    return Claim(
-        text, f"{source} (judged here: at most {judged})", str(share), share.estimate.within(0, most)
+    differing, known = table[~equal_there], known[~equal_there]
+    return claim_of_share(
+        f"points at which {more.name} {what} than {less.name}{where}, of those at which they differ",
+        paper,
+        MOST,
+        lambda by: Share.of(differing[more.name] > (1 + by) * differing[less.name], known),
+        word.beyond(margin_of(campaign, of_mean=campaign.statistic == "mean")),
+        f"; equal at {equal}" if equal else "",
     )
 
 

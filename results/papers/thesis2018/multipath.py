@@ -16,6 +16,7 @@ from fecbench.results import metrics
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.style import WIDTH, heading, looks, plain_ticks, style, to_ends
 from fecbench.results.papers.claims import Claim, Estimate, Share
+from fecbench.results.papers.forms import claim_of_none, ours
 from fecbench.results.papers.thesis2018.arms import (
     REBUFFERING,
     RECEIVED,
@@ -25,7 +26,7 @@ from fecbench.results.papers.thesis2018.arms import (
     ratios,
     variant_of,
 )
-from fecbench.results.papers.thesis2018.claims import claim_of_more, claim_of_nearly_none, median_ratio_of
+from fecbench.results.papers.thesis2018.claims import claim_of_more, median_ratio_of
 from fecbench.results.papers.thesis2018.figures import of_metric, of_ratio
 from fecbench.results.store.records import CampaignInfo
 
@@ -41,11 +42,11 @@ _HIGH_R, _LOW_R, _LOW_P = 0.3, 0.1, 0.0025
 _SHORT_BURST, _LONG_BURST = 4, 8
 """Ours, in packets: a message has 8, and of a burst of 8 two paths in turn make 16."""
 _LOW_OWD_MS = 15.0  # §5.9.3
-_FEW = 0.2
-"""Ours: of the some 20 points of a design with such a delay, none is at most so many."""
 _APART_MS = 70.0  # §5.9.4
 _STRONGLY = 0.15
 """Ours: by so much one r is "strongly larger" than another (§5.9.2 has 0.15 and 0.19)."""
+_OF_A_NUMBER = 0.5
+"""Ours, of differences of factors that the thesis gives in numbers: at least so much of them."""
 _ALIKE = 0.01
 """Ours: "quite similarly" is a median ratio that differs by less from 1."""
 
@@ -58,9 +59,10 @@ def claims_of_fig5_25(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim
     elsewhere = better & (table["loss.r"] < _HIGH_R) & ~low
     known = is_known(table, SINGLE_PATH, ROUND_ROBIN)
     text = f"points at which single path receives {_MORE} more, r is below {_HIGH_R}, and r or p is not low"
+    paper = "“is often higher in the multipath case” (§5.9.1.1, Fig. 5.25)"
     return [
-        claim_of_more(table, ROUND_ROBIN, SINGLE_PATH, "§5.9.1.1, Fig. 5.25", what="receives more"),
-        claim_of_nearly_none(text, "none: §5.9.1.1", Share.of(elsewhere, known)),
+        claim_of_more(table, ROUND_ROBIN, SINGLE_PATH, paper, campaign, what="receives more"),
+        claim_of_none(text, "none, “for all the cases” (§5.9.1.1)", Share.of(elsewhere, known)),
     ]
 
 
@@ -68,12 +70,26 @@ def claims_of_fig5_26(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim
     """§5.9.1.1."""
     table = at_points(frame, campaign, REBUFFERING, [SINGLE_PATH, ROUND_ROBIN])
     burst = 1 / table["loss.r"]
-    source = "§5.9.1.1, Fig. 5.26"
     short, long = table[burst <= _SHORT_BURST], table[burst >= _LONG_BURST]
+    source = "(§5.9.1.1, Fig. 5.26)"
     where = " where bursts have {} packets or {} on average"
     return [
-        claim_of_more(short, SINGLE_PATH, ROUND_ROBIN, source, where.format(_SHORT_BURST, "fewer")),
-        claim_of_more(long, ROUND_ROBIN, SINGLE_PATH, source, where.format(_LONG_BURST, "more")),
+        claim_of_more(
+            short,
+            SINGLE_PATH,
+            ROUND_ROBIN,
+            f"“smaller … when the mean loss burst is short” {source}",
+            campaign,
+            where.format(_SHORT_BURST, "fewer"),
+        ),
+        claim_of_more(
+            long,
+            ROUND_ROBIN,
+            SINGLE_PATH,
+            f"“higher … when the mean loss burst is long” {source}",
+            campaign,
+            where.format(_LONG_BURST, "more"),
+        ),
     ]
 
 
@@ -86,14 +102,17 @@ def claims_of_fig5_27(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim
         (SINGLE_PATH, ROUND_ROBIN, 2, 1, 0.0019, 0.15),
     ):
         where = table[table[better.name] > table[worse.name]]
-        for name, more, less, paper in (("p", first, second, of_p), ("r", second, first, of_r)):
+        for name, more, less, least in (("p", first, second, of_p), ("r", second, first, of_r)):
             difference = _mean(where[f"path{more}.loss.{name}"] - where[f"path{less}.loss.{name}"])
             claims.append(
                 Claim(
                     f"{name} of path {more} less that of path {less}, mean where {better.name} receives more",
-                    f"{paper:g} (§5.9.2, Fig. 5.27; judged here: above 0)",
+                    f"by “{least:g} … on average” (§5.9.2, Fig. 5.27)",
                     f"{difference:.4f}",
-                    difference.above(0),
+                    holds=difference.above(_OF_A_NUMBER * least),
+                    in_direction=difference.above(0),
+                    size=f"above {_OF_A_NUMBER * least:g}, {_OF_A_NUMBER:.0%} of it".replace("%", " %"),
+                    ours=ours(difference.value, ".4f"),
                 )
             )
     return claims
@@ -103,9 +122,17 @@ def claims_of_fig5_28(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim
     """§5.9.3."""
     table = at_points(frame, campaign, RECEIVED, [ROUND_ROBIN, HIGHRB])
     alike = median_ratio_of(ratios(table, RECEIVED, ROUND_ROBIN, HIGHRB))
-    paper = f"quite similarly (§5.9.3, Fig. 5.28; judged here: apart from 1 by less than {_ALIKE:g})"
-    text = "data received by round robin divided by that by HIGHRB, median over points"
-    return [Claim(text, paper, f"{alike:.4f}", alike.within(1 - _ALIKE, 1 + _ALIKE))]
+    least, most = 1 - _ALIKE, 1 + _ALIKE
+    return [
+        Claim(
+            "data received by round robin divided by that by HIGHRB, median over points",
+            "“quite similarly” (§5.9.3, Fig. 5.28)",
+            f"{alike:.4f}",
+            holds=alike.within(least, most),
+            size=f"{least:g} to {most:g}",
+            ours=ours(alike.value, ".4f"),
+        )
+    ]
 
 
 def claims_of_fig5_29(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
@@ -114,23 +141,26 @@ def claims_of_fig5_29(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim
     low = table[table["owd_ms"] <= _LOW_OWD_MS]
     share = Share.of(low[ROUND_ROBIN.name] > low[HIGHRB.name], is_known(low, ROUND_ROBIN, HIGHRB))
     text = f"points with a delay of at most {_LOW_OWD_MS:g} ms at which round robin receives more than HIGHRB"
-    return [claim_of_nearly_none(text, "none: §5.9.3, Fig. 5.29", share, _FEW)]
+    return [claim_of_none(text, "“never won a test” (§5.9.3, Fig. 5.29)", share)]
 
 
 def claims_of_fig5_30(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§5.9.3."""
     table = at_points(frame, campaign, RECEIVED, ALL)
-    source = "§5.9.3, Fig. 5.30"
+    paper = "“seems to outperform both” (§5.9.3, Fig. 5.30)"
     worse = table[table[SINGLE_PATH.name] > _MUCH * table[HIGHRB.name]]
     larger = _mean(worse["path1.loss.r"] - worse["path2.loss.r"])
     return [
-        claim_of_more(table, HIGHRB, SINGLE_PATH, source, what="receives more"),
-        claim_of_more(table, HIGHRB, ROUND_ROBIN, source, what="receives more"),
+        claim_of_more(table, HIGHRB, SINGLE_PATH, paper, campaign, what="receives more"),
+        claim_of_more(table, HIGHRB, ROUND_ROBIN, paper, campaign, what="receives more"),
         Claim(
             f"r of path 1 less that of path 2, mean where single path receives {_MORE} more than HIGHRB",
-            f"strongly above 0 (§5.9.3; judged here: above {_STRONGLY})",
+            "“strongly higher” (§5.9.3)",
             f"{larger:.3f}",
-            larger.above(_STRONGLY),
+            holds=larger.above(_STRONGLY),
+            in_direction=larger.above(0),
+            size=f"above {_STRONGLY}",
+            ours=ours(larger.value, ".3f"),
         ),
     ]
 
@@ -140,26 +170,30 @@ def claims_of_fig5_31(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim
     table = at_points(frame, campaign, RECEIVED, ALL)
     apart_ms = (table["path1.owd_ms"] - table["path2.owd_ms"]).abs()
     more_r = table["path1.loss.r"] - table["path2.loss.r"]
-    source = "§5.9.4, Fig. 5.31"
-    claim = partial(claim_of_more, source=source, what="receives more")
+    source = "(§5.9.4, Fig. 5.31)"
+    often = f"“often performs badly compared to the single-path case” {source}"
+    claim = partial(claim_of_more, campaign=campaign, what="receives more")
     return [
-        claim(table, HIGHRB, ROUND_ROBIN),
+        claim(table, HIGHRB, ROUND_ROBIN, f"“seems less perturbed” {source}"),
         claim(
             table[apart_ms > _APART_MS],
             SINGLE_PATH,
             HIGHRB,
+            often,
             where=f" where the delays are more than {_APART_MS:g} ms apart",
         ),
         claim(
             table[more_r > _STRONGLY],
             SINGLE_PATH,
             HIGHRB,
+            often,
             where=f" where r of path 1 is larger by {_STRONGLY}",
         ),
         claim(
             table[(-more_r > _STRONGLY) & (apart_ms <= _APART_MS)],
             HIGHRB,
             SINGLE_PATH,
+            f"“still performs well” {source}",
             where=f" where r of path 2 is larger by {_STRONGLY}, with delays up to {_APART_MS:g} ms apart",
         ),
     ]

@@ -6,6 +6,7 @@ from typing import Literal, Self
 
 from fecbench.results import metrics
 from fecbench.results.analysis import rules
+from fecbench.results.papers.claims import Verdict
 from fecbench.results.report import evidence
 from fecbench.results.report.medians import Medians as FoundMedians
 from fecbench.results.report.sections.section import Count, Number, Section
@@ -230,7 +231,11 @@ class Claim(Section):
     measured: str
     """Ours, with its interval where there is one."""
     holds: bool | None
-    """Whether they agree; None where the trials cannot tell."""
+    """Whether they agree, in size, too; None where the trials cannot tell."""
+    verdict: Verdict
+    size: str
+    """What the paper's words are taken for, and `ours` beside it; "" where nothing is said of a size."""
+    ours: str
 
 
 class Reproduced(Section):

@@ -53,13 +53,6 @@ def test_an_answer_is_that_of_each_value_of_the_interval(
     assert asked(estimate) in (answers if len(answers) == 1 else {None})
 
 
-@given(intervals.map(lambda each: Estimate(each.value - 2, each.low - 2, each.high - 2)))
-def test_a_change_is_growth_above_0_and_none_below_the_least(change: Estimate) -> None:
-    grows = {value > 0 for value in values_in(change)}
-    matters = {value >= BY for value in values_in(change)}
-    assert change.grows(BY) is (True if grows == {True} else False if matters == {False} else None)
-
-
 @given(intervals, intervals)
 def test_the_interval_of_a_difference_is_narrower_than_what_two_intervals_leave_open(
     one: Estimate, other: Estimate
@@ -181,7 +174,7 @@ def test_what_has_no_interval_decides_nothing() -> None:
     for each in (Estimate(), Estimate(1.5)):
         answers = [each.below(9), each.above(0), each.within(0, 9), each.exceeds(OTHER), OTHER.exceeds(each)]
         assert [*answers, each.near_or_below(OTHER, 9), OTHER.near_or_below(each, 9)] == [None] * 7
-        assert each.grows(BY) is None
+        assert (each.shorter(BY), each.longer(BY), each.exceeds(OTHER, BY)) == (None, None, None)
 
 
 SHARES: list[tuple[Share, bool | None, bool | None]] = [
@@ -248,9 +241,20 @@ def test_a_mean_of_five_values_has_no_interval() -> None:
     assert math.isnan(Estimate.of_mean(pd.Series([1.0, 2, 3, 4, 5])).low)
 
 
-def test_a_verdict_says_what_holds() -> None:
-    assert [Claim("", "", "", holds).verdict for holds in (True, False, None)] == [
-        "agrees",
-        "differs",
-        "cannot tell",
-    ]
+VERDICTS: list[tuple[bool | None, bool | None, str, bool]] = [
+    (True, True, "agrees", False),
+    (True, False, "agrees", False),
+    (True, None, "agrees", False),
+    (False, True, "agrees in direction", False),
+    (False, None, "differs", True),
+    (False, False, "differs", False),
+    (None, True, "agrees in direction", True),
+    (None, None, "cannot tell", True),
+    (None, False, "cannot tell", True),
+]
+
+
+def test_a_verdict_says_what_holds_in_size_and_in_direction_and_whether_more_trials_may_change_it() -> None:
+    for holds, in_direction, verdict, is_open in VERDICTS:
+        claim = Claim("", "", "", holds, in_direction)
+        assert (claim.verdict, claim.is_open) == (verdict, is_open), (holds, in_direction)

@@ -1,19 +1,42 @@
-"""The pages of docs/findings say what the recorded campaigns give, word by word."""
+"""The pages of docs/findings say what the recorded campaigns give, and the guide what words are taken for."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
 from fecbench.results.papers import findings
+from fecbench.results.papers.claims import Claim
 
 
-@pytest.mark.parametrize("paper", findings.RECORDED)
-def test_findings_are_current(paper: str) -> None:
-    page = (findings.PAGES / f"{paper}.md").read_text()
+@pytest.mark.parametrize("path", findings.pages(), ids=lambda path: path.stem)
+def test_pages_are_current(path: Path) -> None:
+    page = path.read_text()
     assert page.count(findings.START) == page.count(findings.END) == 1
-    assert findings.with_findings(page, findings.text_of(paper)) == page, "make findings"
+    assert findings.with_findings(page, findings.pages()[path]()) == page, "make findings"
 
 
 def test_what_is_written_by_hand_stays() -> None:
     page = f"before\n{findings.START}old\n{findings.END}after\n"
     assert findings.with_findings(page, "new\n") == f"before\n{findings.START}new\n{findings.END}after\n"
+
+
+def test_more_trials_judge_a_claim_where_they_tell_more() -> None:
+    def claim(holds: bool | None, in_direction: bool | None = False) -> Claim:
+        return Claim("", "", "", holds, in_direction)
+
+    in_direction, open_in_size = claim(False, True), claim(None, True)
+    for known, more, tells_more in (
+        (claim(None), claim(True), True),
+        (claim(None), claim(None), False),
+        (claim(True), claim(False), False),
+        (claim(False, None), in_direction, True),
+        (open_in_size, claim(True), True),
+        (open_in_size, claim(None), False),
+        (open_in_size, in_direction, True),
+        (claim(False, None), claim(False), True),
+        (claim(False, None), claim(False, None), False),
+        (in_direction, claim(True), False),
+    ):
+        assert findings._tells_more(more, known) is tells_more, (known, more)

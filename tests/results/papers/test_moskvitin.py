@@ -134,7 +134,10 @@ def test_one_way_and_both_ways_are_different_points() -> None:
 def test_what_the_slides_measured_agrees_with_what_they_claim() -> None:
     of = claims(plant())
     assert len(cells(of)) == 18
-    assert {claim.verdict for claim in cells(of)} == {"agrees"}
+    # What the slides gain in three of the cells without losses is in the margin of 5 %.
+    slight = [claim for claim in cells(of) if claim.verdict == "agrees in direction"]
+    assert {claim.text[:25] for claim in slight} == {"uploads of 8 kB at 0 % lo", "uploads of 5 MB at 0 % lo"}
+    assert {claim.verdict for claim in cells(of) if claim not in slight} == {"agrees"}
     assert of[f"{RLC}: the ratio falls from no loss to 7 %, of every size"].verdict == "agrees"
     columns = [claim for text, claim in of.items() if "at 3 % loss / at 7 %" in text]
     assert len(columns) == 2 * 3
@@ -159,11 +162,11 @@ def test_a_cell_differs_where_no_code_gains_and_more_losses_take_longer() -> Non
     assert {claim.verdict for claim in columns} == {"differs"}
 
 
-def test_a_gain_of_less_than_a_hundredth_is_none() -> None:
+def test_a_gain_that_is_less_than_the_slides_agrees_in_direction() -> None:
     def hardly_faster(*cell: float) -> float:
-        return 0.997 * without_fec(*cell)  # type: ignore[arg-type]
+        return 0.98 * without_fec(*cell)  # type: ignore[arg-type]
 
-    assert "agrees" not in {claim.verdict for claim in cells(claims(plant(rlc=hardly_faster)))}
+    assert {claim.verdict for claim in cells(claims(plant(rlc=hardly_faster)))} == {"agrees in direction"}
 
 
 def test_too_few_repetitions_tell_nothing() -> None:

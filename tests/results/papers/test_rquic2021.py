@@ -48,7 +48,7 @@ def overhead(network: str, loss: float) -> float:
 
 
 def rate_by_timeout(network: str, bto_ms: float) -> float:
-    return LEVEL[network] + 0.002 * abs(math.log(bto_ms / BEST_BTO_MS[network])) ** 2
+    return LEVEL[network] + 0.01 * abs(math.log(bto_ms / BEST_BTO_MS[network])) ** 2
 
 
 def always(value: float) -> Rate:
@@ -153,18 +153,22 @@ def test_every_claim_holds_where_the_world_is_as_the_paper_says() -> None:
         for number in numbers:
             found = claims(planted, number)
             assert len(found) >= 3, workload
-            assert {text: claim.measured for text, claim in found.items() if claim.holds is not True} == {}, (
-                workload
-            )
+            not_so = {text: claim.verdict for text, claim in found.items() if claim.holds is not True}
+            # A difference as slight is less than the margin, and boxes shrink here as times do.
+            of_less = {"5": {SLIGHTLY_LARGER: "agrees in direction"}, "7": {SCATTER: "agrees in direction"}}
+            assert not_so == of_less.get(number, {}), workload
 
 
 def page_rate(network: str, loss: float) -> float:
     return rate(network, loss) + 0.15 * (network == "Wi-Fi" and loss > 0)
 
 
+SLIGHTLY_LARGER = "ξ without losses, as more than QUIC's time"
 SCATTER = "points with losses at which the boxes are less high than without FEC"
 CONTRARIES: list[tuple[str, str, dict[str, Rate]]] = [
-    ("5", "ξ without losses", {"rate": always(1.1)}),
+    ("5", "ξ without losses, as harm", {"rate": always(1.1)}),
+    ("5", SLIGHTLY_LARGER, {"rate": always(0.5)}),
+    ("7", "ξ without losses", {"rate": always(1.1)}),
     ("5", "ξ wherever packets are lost", {"rate": lambda network, _: 1.5 if network == "satellite" else 0.5}),
     ("5", "overhead over cellular at 5 % loss", {"overhead": always(0.15)}),
     ("5", "overhead with the loss rate", {"overhead": lambda _, loss: 0.3 - loss}),
@@ -184,6 +188,19 @@ def test_a_claim_fails_where_its_contrary_was_planted() -> None:
     for number, text, planted in CONTRARIES:
         of_pages = {"design": "rquic2021-page", "workload": "page"} if number in "79" else {}
         assert claims(plant(**planted, **of_pages), number)[text].holds is False
+
+
+def test_a_dispersion_is_much_greater_from_twice_on() -> None:
+    for times, verdict in ((0.3, "agrees"), (0.7, "agrees in direction"), (1.5, "differs")):
+        found = claims(plant("rquic2021-page", workload="page", rate=always(times)), "7")
+        assert found[SCATTER].verdict == verdict, times
+
+
+def test_a_gain_beyond_a_bound_that_the_paper_prints_agrees_in_direction() -> None:
+    for rate, verdict in ((0.45, "agrees in direction"), (0.38, "agrees"), (1.02, "differs")):
+        claim = claims(plant(rate=always(rate)), "6")["ξ over Wi-Fi at 5 % loss"]
+        assert (claim.size, claim.verdict) == ("below 0.4", verdict), rate
+        assert claim.ours == f"{rate:.2f}"
 
 
 def test_the_bounds_of_bulk_transfers_begin_at_two_percent_of_losses() -> None:
@@ -277,7 +294,7 @@ def test_points_without_an_interval_are_named_where_the_greatest_rate_is() -> No
 
 def test_an_overhead_near_the_papers_is_open_and_one_of_few_trials_has_no_interval() -> None:
     text = "overhead over cellular at 5 % loss"
-    near = claims(plant(overhead=always(0.2702)), "5")[text]  # the noise is some 0.0002
+    near = claims(plant(overhead=always(0.2627)), "5")[text]  # the noise is some 0.0002
     assert near.holds is None
     assert "to" in near.measured
     few = claims(plant(overhead=always(0.25), repetitions=5), "5")[text]

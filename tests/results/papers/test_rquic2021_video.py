@@ -29,7 +29,7 @@ def sessions(gain: Gain = as_claimed, repetitions: int = 8, noise: float = 0.01)
     fec = frame["variant"] == XOR
     gains = [gain(network, loss) for network, loss in zip(frame["network"], frame["loss.p"], strict=True)]
     frame["video.qoe_log"] = 1.0 - 20 * frame["loss.p"] + np.where(fec, gains, 0.0) + draw
-    frame["video.share_640x480"] = np.where(fec, 0.2, 0.9)
+    frame["video.share_640x360"] = np.where(fec, 0.2, 0.9)
     frame["video.share_1280x720"] = np.where(fec, 0.8, 0.1)
     return frame, campaign
 
@@ -76,10 +76,13 @@ def test_few_or_scattered_sessions_cannot_tell() -> None:
 def test_the_usual_picture_is_compared_by_its_size() -> None:
     frame, campaign = sessions()
     (claim,) = video.claims_of_resolutions(frame, campaign)
-    assert (claim.measured, claim.holds) == ("1280×720 against 640×480", True)
+    assert (claim.measured, claim.verdict) == ("1280×720 against 640×360", "agrees")
     swapped = frame.assign(variant=frame["variant"].map({OFF: XOR, XOR: OFF}))
     (claim,) = video.claims_of_resolutions(swapped, campaign)
-    assert (claim.measured, claim.holds) == ("640×480 against 1280×720", False)
+    assert (claim.measured, claim.verdict) == ("640×360 against 1280×720", "differs")
+    less = {"video.share_640x360": "video.share_640x480"}
+    (claim,) = video.claims_of_resolutions(frame.rename(columns=less), campaign)
+    assert (claim.measured, claim.verdict) == ("1280×720 against 640×480", "agrees in direction")
 
 
 def test_the_figures_have_a_panel_a_network_and_stack_all_segments() -> None:

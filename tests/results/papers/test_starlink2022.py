@@ -34,7 +34,7 @@ Planted = tuple[pd.DataFrame, CampaignInfo]
 def as_on_the_slides(variant: str, lost: float, last: float) -> float:
     """Losses cost time, most at the end; FEC takes some of that away, most at the end."""
     cost = 0.25 * last + 0.04 * (lost > 0)
-    return 0.25 + cost * (1 if variant == OFF else 0.4 if last else 0.8)
+    return 0.25 + cost * (1 if variant == OFF else 0.4)
 
 
 def plant(time: Time = as_on_the_slides, repetitions: int = 400, last_of: int = 8) -> Planted:
@@ -105,6 +105,16 @@ def test_strata_are_of_what_the_baseline_lost_and_name_their_pairs() -> None:
 
 def test_what_the_slides_found_agrees() -> None:
     assert {claim.holds for claim in claims(plant(repetitions=2000, last_of=32)).values()} == {True}
+
+
+def test_a_gain_that_is_less_than_the_slides_agrees_in_direction() -> None:
+    def hardly(variant: str, lost: float, last: float) -> float:
+        return (0.25 + 0.25 * last + 0.04 * (lost > 0)) * (1 if variant == OFF else 0.98)
+
+    of = claims(plant(hardly, repetitions=2000))
+    claim = cell(of, LAST, "95th percentile")
+    assert (claim.size.split(",")[0], claim.ours[:4]) == ("below 0.838", "0.98")
+    assert claim.verdict == "agrees in direction"
 
 
 def test_no_gain_and_harm_differ() -> None:

@@ -42,17 +42,17 @@ def as_the_thesis_says(arm: Arm, point: dict[str, float]) -> Measured:
     """What was claimed, with a difference at each point."""
     noise = point["owd_ms"] / 1e4
     high = point["owd_ms"] > 45
-    rebuffering = {UDP: 5.0, RELIABLE: 15.0 if high else 1.0, REED_SOLOMON: 0.5, XOR: 0.9, RLC: 0.1}
-    received = {UDP: 5.8e6, RELIABLE: 6.0e6, REED_SOLOMON: 5.99e6, XOR: 5.95e6, RLC: 5.98e6}
+    rebuffering = {UDP: 5.0, RELIABLE: 15.0 if high else 1.5, REED_SOLOMON: 0.5, XOR: 0.9, RLC: 0.1}
+    received = {UDP: 5.0e6, RELIABLE: 6.0e6, REED_SOLOMON: 5.99e6, XOR: 5.6e6, RLC: 5.65e6}
     if arm == REED_SOLOMON and point["loss.r"] < 0.06:
-        received[arm] = 5.7e6
+        received[arm] = 4.9e6
     low = {**rebuffering, REED_SOLOMON: 4.0, RLC: 0.12}
     sent = {UDP: 1.007, RELIABLE: 1.05, REED_SOLOMON: 1.56, XOR: 1.56, RLC: 1.57}
     return {
         "messages.overhead": sent[arm],
         "messages.received_bytes": received[arm],
         "messages.rebuffering_s": rebuffering[arm] + noise,
-        "messages.received_2_bytes": {**received, REED_SOLOMON: 5.85e6}[arm],
+        "messages.received_2_bytes": {**received, REED_SOLOMON: 5.3e6}[arm],
         "messages.rebuffering_2_s": low[arm] + noise,
     }
 
@@ -139,6 +139,17 @@ def test_each_claim_agrees_where_it_is_as_the_thesis_says(made: Made) -> None:
 def test_each_claim_differs_where_it_is_the_contrary(made: Made) -> None:
     for name in DESIGNS:
         assert named(judged(*made(name, the_contrary)), but=False) == [], name
+
+
+def test_a_little_more_agrees_in_direction(made: Made) -> None:
+    def a_little(arm: Arm, point: dict[str, float]) -> Measured:
+        measured = as_the_thesis_says(arm, point)
+        return measured | {"messages.received_bytes": 5.9e6 + measured["messages.received_bytes"] / 100}
+
+    claims = [claim for claim in judged(*made("thesis2018-ge", a_little)) if claim.in_direction]
+    of_bytes = [claim for claim in claims if "receive" in claim.text and "messages" not in claim.text]
+    assert {claim.verdict for claim in of_bytes if "5.7" not in claim.paper} == {"agrees in direction"}
+    assert len(of_bytes) == 5
 
 
 def test_without_trials_that_are_ok_there_is_nothing_to_draw_and_nothing_is_claimed(made: Made) -> None:

@@ -255,14 +255,23 @@ def test_the_commands_that_repeat_a_campaign_name_what_was_run_how_and_what_may_
 def test_the_figures_of_a_paper_stand_beside_its_claims(
     filled: Filled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judged = {"holds": True, "fails": False, "open": None}
+    judged = {"holds": True, "fails": False, "is less": False, "open": None}
+    verdicts = ("agrees", "differs", "agrees in direction", "cannot tell")
     found = PaperFigure(
         name="paper-fig1",
         number="Paper 2020, Fig. 1",
         caption="What the paper draws.",
         draw=lambda _frame, campaign: figures.points(campaign),
         claims=lambda _frame, _campaign: [
-            Claim(f"claim that {text}", f"paper on {text}", f"measured of {text}", holds)
+            Claim(
+                f"claim that {text}",
+                f"paper on {text}",
+                f"measured of {text}",
+                holds,
+                in_direction=text == "is less",
+                size="above 1",
+                ours="0.9",
+            )
             for text, holds in judged.items()
         ],
         differences=lambda _frame, campaign: [f"We ran {campaign.name}."],
@@ -271,8 +280,9 @@ def test_the_figures_of_a_paper_stand_beside_its_claims(
     paths = report(*filled({}), tmp_path)
     assert (tmp_path / "paper-fig1.pdf") in paths.pdfs
     page = Page(paths.html.read_text())
-    for text, said in (("holds", "yes"), ("fails", "no"), ("open", "cannot tell")):
-        assert f"claim that {text} paper on {text} measured of {text} {said}" in page.text
+    for text, verdict in zip(judged, verdicts, strict=True):
+        row = f"claim that {text} paper on {text} above 1; ours 0.9 measured of {text} {verdict}"
+        assert row in page.text
     assert "Paper 2020, Fig. 1" in page.text
     assert "We ran campaign-0." in page.text
 
