@@ -1,10 +1,11 @@
-"""Which loss model recorded losses fit, and whether it may be used in their place.
+"""Which loss model recorded losses fit, and whether a difference is found between it and them.
 
 Three models are tried, by maximum likelihood: `uniform`, `markov` (every packet is lost in the bad state and
 none in the good one) and `ge` (Gilbert-Elliott, whose states are hidden). The one with the least BIC is
-taken. What was recorded is then compared with what that model makes: lengths of bursts, and of gaps.
+taken. What was recorded is then compared with what that model makes (`dropper.goodness_of_fit`).
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,16 +13,16 @@ import numpy as np
 import scipy.optimize
 from numpy.typing import NDArray
 
-from fecbench.dropper.model import GilbertElliott, Uniform, markov, verdicts
+from fecbench.dropper.goodness_of_fit import BY_BURST, SIMULATED, Likeness, likeness, runs
+from fecbench.dropper.model import GilbertElliott, Uniform, markov
 from fecbench.dropper.parameters import parameters_of
 from fecbench.dropper.recordings import Verdicts
 
 FEWEST_PACKETS, FEWEST_LOSSES = 1_000, 30
 """Of fewer, nothing is said."""
-SIMULATED = 200
-"""So often the model makes as many packets, for the comparison."""
-UNUSUAL = 0.01
-"""A model is not usable whose own losses are farther from its mean in fewer than this share of these."""
+FEWEST_STAYS = 5
+"""A model with fewer stays in its bad state, over so many packets, is not judged: it is one of many that make
+such losses, and a step or a drift makes them, too."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +32,16 @@ class Fit:
     model: Uniform | GilbertElliott
     name: str
     usable: bool
+    """No difference was found, of losses that are enough to find one."""
     why: str
-    """In one line: why it may be used, or why not."""
+    """In one line: how sure it is that there is no difference, or why not to use it."""
     packets: int
     losses: int
+    bursts: int
     bic: dict[str, float]
     """Of each model that was tried; the least is the best."""
+    seen_from: dict[str, float]
+    """By comparison, the difference that would have been seen: less is not."""
 
     @property
     def parameters(self) -> dict[str, object]:
@@ -46,20 +51,46 @@ class Fit:
 
 def fit(lost: Verdicts, seed: int = 0) -> Fit:
     """The model that fits these verdicts best. `seed` is that of the comparison."""
-    packets, losses = lost.size, int(lost.sum())
+    packets, losses, bursts = lost.size, int(lost.sum()), int(runs(lost)[0].sum()) if lost.size else 0
     if packets < FEWEST_PACKETS or not FEWEST_LOSSES <= losses <= packets - FEWEST_LOSSES:
         share = losses / packets if packets else 0.0
         why = (
             f"{losses} of {packets} packets are lost: too few to tell models apart; at least"
             f" {FEWEST_LOSSES} of {FEWEST_PACKETS} must be, and as many come"
         )
-        return Fit(Uniform(share), "uniform", False, why, packets, losses, {})
+        return Fit(Uniform(share), "uniform", False, why, packets, losses, bursts, {}, {})
     tried = dict(_tried(lost))
     bic = {name: parameters * np.log(packets) - 2 * log for name, (_, parameters, log) in tried.items()}
     name = min(bic, key=lambda each: bic[each])
     model = tried[name][0]
-    usable, why = _compared(lost, model, seed)
-    return Fit(model, name, usable, why, packets, losses, bic)
+    if _stays(model, packets) < FEWEST_STAYS:
+        why = (
+            f"it enters its bad state fewer than {FEWEST_STAYS} times in {packets} packets: too few to judge,"
+            " and losses that change over the recording look the same; use the recorded losses as a pattern"
+        )
+        return Fit(model, name, False, why, packets, losses, bursts, bic, {})
+    found = likeness(lost, model, seed)
+    return Fit(model, name, found.is_like, _why(found), packets, losses, bursts, bic, found.seen_from)
+
+
+def _stays(model: Uniform | GilbertElliott, packets: int) -> float:
+    """How often the model enters its bad state; ∞ of one without states."""
+    if isinstance(model, Uniform):
+        return math.inf
+    return packets * (1 - model.bad_share) * model.p
+
+
+def _why(found: Likeness) -> str:
+    if found.is_like:
+        unseen = 100 * found.seen_from[BY_BURST]
+        return (
+            f"{found.as_far} of {SIMULATED} simulations are as far from the model in some comparison; in"
+            f" {BY_BURST}, less than {unseen:.0f} percentage points would not be seen"
+        )
+    return (
+        f"{found.farthest}; {found.as_far} of {SIMULATED} simulations are as far from it in any comparison;"
+        " use the recorded losses as a pattern"
+    )
 
 
 def _tried(lost: Verdicts) -> Iterator[tuple[str, tuple[Uniform | GilbertElliott, int, float]]]:
@@ -82,7 +113,7 @@ def _log(count: float, probability: float) -> float:
 def _gilbert_elliott(lost: Verdicts, p: float, r: float) -> tuple[GilbertElliott, int, float]:
     """The best of a search from several places: the likelihood has more than one peak."""
     share = float(lost.mean())
-    values, lengths = _runs(lost)
+    values, lengths = runs(lost)
 
     def minus(at: NDArray[np.float64]) -> float:
         return -_likelihood(values, lengths, *_probabilities(at))
@@ -106,13 +137,6 @@ def _free(p: float, r: float, loss_good: float, loss_bad: float) -> NDArray[np.f
 def _probabilities(at: NDArray[np.float64]) -> tuple[float, float, float, float]:
     p, r, loss_bad, of_it = (float(value) for value in 1 / (1 + np.exp(-at)))
     return p, r, loss_bad * of_it, loss_bad
-
-
-def _runs(lost: Verdicts) -> tuple[Verdicts, NDArray[np.int64]]:
-    """The value of each run of equal verdicts, and its length."""
-    edges = np.flatnonzero(np.diff(lost.astype(np.int8))) + 1
-    begins = np.concatenate([[0], edges])
-    return lost[begins], np.diff(np.concatenate([begins, [lost.size]]))
 
 
 def _likelihood(
@@ -142,37 +166,3 @@ def _likelihood(
         product /= scale[:, None, None]
     last = float(product[0, 0].sum())
     return log + float(np.log(last)) if last > 0 else -np.inf
-
-
-def _compared(lost: Verdicts, model: Uniform | GilbertElliott, seed: int) -> tuple[bool, str]:
-    """Whether what the model makes is like what was recorded, and a line that says it."""
-    made = [verdicts(model, seed + number, lost.size) for number in range(SIMULATED)]
-    worst, what = 1.0, ""
-    for name, value in (("bursts", True), ("gaps between losses", False)):
-        recorded = _lengths(lost, value)
-        of_made = [_lengths(each, value) for each in made]
-        edges = np.unique(np.concatenate([recorded, *of_made]))
-        shares = np.array(
-            [np.searchsorted(np.sort(each), edges, "right") / max(1, each.size) for each in of_made]
-        )
-        mean = shares.mean(axis=0)
-        own = np.abs(shares - mean).max(axis=1)
-        here = np.searchsorted(np.sort(recorded), edges, "right") / max(1, recorded.size)
-        unusual = float((own >= np.abs(here - mean).max()).mean())
-        if unusual < worst:
-            worst, what = unusual, name
-    if worst < UNUSUAL:
-        return False, (
-            f"its lengths of {what} are not those that were recorded: in {100 * worst:g} % of {SIMULATED}"
-            " simulations they are as far from its own mean; use the recorded losses as a pattern"
-        )
-    return True, (
-        f"lengths of bursts and gaps are as far from its own as those of {100 * worst:g} % of"
-        f" {SIMULATED} simulations, or more"
-    )
-
-
-def _lengths(lost: Verdicts, value: bool) -> NDArray[np.int64]:
-    values, lengths = _runs(lost)
-    of_value: NDArray[np.int64] = lengths[values == value]
-    return of_value

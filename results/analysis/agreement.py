@@ -28,13 +28,14 @@ from numpy.typing import NDArray
 
 from fecbench.results import metrics
 from fecbench.results.analysis import criteria as questions
+from fecbench.results.analysis import pooled as means
 from fecbench.results.analysis import tolerances
-from fecbench.results.analysis.criteria import Criterion, Stratum, Verdict
-from fecbench.results.analysis.intervals import FEWEST
+from fecbench.results.analysis.criterion import Criterion, Statistic, Stratum, Verdict
 from fecbench.results.analysis.pairing import baselines_of
+from fecbench.results.analysis.pooled import Pooled
 from fecbench.results.analysis.tolerances import Tolerance
-from fecbench.results.analysis.twins import Beside, Twins, differences, ratios, table
-from fecbench.results.analysis.units import number
+from fecbench.results.analysis.twins import Twins, differences, own_tolerance, ratios, table
+from fecbench.results.analysis.units import change
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, StoredTrial, TrialKey
 
@@ -44,7 +45,7 @@ COUNTED = ("bytes_sent", "packets_sent")
 
 Floats = NDArray[np.float64]
 
-_MOST_TIMES = 10  # the groups of a design: who needs more of them does not get them
+_OF_TRIALS = ("far", "either")  # statistics that are shares of trials
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class Comparison:
             return shown if self.baseline is None else f"{shown}, less that of {self.baseline}"
         return metric.noun if self.baseline is None else f"{metric.ratio} to {self.baseline}"
 
-    def of(self, stratum: Stratum, statistic: questions.Statistic) -> Criterion | None:
+    def of(self, stratum: Stratum, statistic: Statistic) -> Criterion | None:
         """The answer to one question; None where it was not asked."""
         asked = ((each.stratum, each.statistic) for each in self.criteria)
         return next(
@@ -97,16 +98,20 @@ class Comparison:
 
     def shown(self, value: float) -> str:
         """A quantile, or an end of an interval or a tolerance, as a table has it."""
-        return percent(value, points=metrics.of(self.metric).is_share)
+        return change(value, points=metrics.of(self.metric).is_share)
 
     def relative(self, criterion: Criterion, value: float) -> float:
         """A value of a criterion as a difference, virtual / emulated - 1, where it is one of logarithms."""
-        is_logarithm = criterion.statistic != "far" and not metrics.of(self.metric).is_share
+        is_logarithm = criterion.statistic not in _OF_TRIALS and not metrics.of(self.metric).is_share
         return float(np.expm1(value)) if is_logarithm else value
 
     def shown_value(self, criterion: Criterion, value: float) -> str:
         """The same, as a table has it."""
-        return percent(value) if criterion.statistic == "far" else self.shown(self.relative(criterion, value))
+        return (
+            change(value)
+            if criterion.statistic in _OF_TRIALS
+            else self.shown(self.relative(criterion, value))
+        )
 
 
 @dataclass(frozen=True)
@@ -136,13 +141,26 @@ class Agreement:
     met_a_loss: int
     """How many of the pairs met a loss."""
     comparisons: list[Comparison]
+    pooled: list[Pooled]
+    """The mean ratios of variants to their baselines, to 1 %."""
 
     @property
     def verdict(self) -> Verdict:
-        """That of all comparisons together: one that differs is enough, and most must be able to tell."""
-        if self.other_losses or self.other_states or self.count("differs"):
+        """That of all comparisons together: one that differs is enough, most must be able to tell, and all
+        mean ratios must agree to 1 %."""
+        if self.other_losses or self.other_states or self.count("differs") or self.of_pooled("differs"):
             return "differs"
-        return "agrees" if 2 * self.count("agrees") >= max(len(self.comparisons), 1) else "cannot tell"
+        to_one_percent = len(self.of_pooled("agrees")) == len(self.pooled)
+        return "agrees" if self.most_agree and to_one_percent else "cannot tell"
+
+    @property
+    def most_agree(self) -> bool:
+        """Whether at least half of the comparisons agree."""
+        return 2 * self.count("agrees") >= max(len(self.comparisons), 1)
+
+    def of_pooled(self, verdict: Verdict) -> list[Pooled]:
+        """The mean ratios that have this verdict."""
+        return [each for each in self.pooled if each.verdict == verdict]
 
     def count(self, verdict: Verdict) -> int:
         """How many comparisons have this verdict."""
@@ -151,8 +169,16 @@ class Agreement:
     @property
     def more(self) -> int | None:
         """How many more groups of each workload would decide; None where none of a number would."""
-        needed = [comparison.more for comparison in self.comparisons]
-        return None if None in needed else max((each for each in needed if each is not None), default=0)
+        return _greatest([comparison.more for comparison in self.comparisons])
+
+    @property
+    def more_to_one_percent(self) -> int | None:
+        """The same of the mean ratios."""
+        return _greatest([each.more for each in self.pooled])
+
+
+def _greatest(needed: Sequence[int | None]) -> int | None:
+    return None if None in needed else max((each for each in needed if each is not None), default=0)
 
 
 def sample_of(database: Database, campaign: CampaignInfo) -> CampaignInfo | None:
@@ -196,6 +222,7 @@ def between(database: Database, campaign: CampaignInfo, sample: CampaignInfo) ->
         is_clocked=any(pair.virtual.clocked_directions for pair in compared),
         met_a_loss=sum(pair.met_a_loss for pair in compared),
         comparisons=list(of_twins([pair for pair in compared if pair.same_outcome], sample)),
+        pooled=means.of_variants([pair for pair in compared if pair.same_outcome], sample),
     )
 
 
@@ -211,39 +238,36 @@ def of_twins(twins: Sequence[Twins], campaign: CampaignInfo) -> Iterator[Compari
     for workload, name in of_workloads.items():
         of_workload = [pair for pair in twins if pair.key.workload == workload]
         metric = metrics.of(name)
-        own = _own_tolerance(metric)
+        own = own_tolerance(metric)
         values = table(of_workload, name, *own)
         whole = [pair for pair in of_workload if pair.are_ok]
         handshakes = table(whole, metrics.HANDSHAKE, tolerances.HANDSHAKE, "value")
         for variant in (variant["label"] for variant in campaign.variants):
             arm = values[values["variant"] == variant]
-            yield _compared(variant, workload, name, arm, own[0])
+            far_either = tolerances.far_either(short=short[workload])
+            yield _compared(
+                *(variant, workload, name, arm, own[0]), far_either=far_either, has_tail=metric.is_time
+            )
             if baseline := baselines.get(variant):
                 tolerance = tolerances.of_ratio(is_share=metric.is_share, short=short[workload])
                 of_baseline = values[values["variant"] == baseline]
                 pairs = ratios(arm, of_baseline, tolerance, is_share=metric.is_share)
-                yield _compared(variant, workload, name, pairs, tolerance, baseline)
+                yield _compared(variant, workload, name, pairs, tolerance, baseline, far_either=far_either)
             arm = handshakes[handshakes["variant"] == variant]
             if len(arm):
                 yield _compared(variant, workload, metrics.HANDSHAKE, arm, tolerances.HANDSHAKE)
-            yield from _of_senders([pair for pair in whole if pair.key.variant == variant])
+            yield from _of_senders([pair for pair in whole if pair.key.variant == variant], far_either)
 
 
-def _own_tolerance(metric: metrics.Metric) -> tuple[Tolerance, Beside]:
-    """That of a metric that a workload compares, and what it is held beside."""
-    if metric.is_share:
-        return tolerances.SHARE, ""
-    return (tolerances.TIME, "rtt") if metric.is_time else (tolerances.OTHER, "")
-
-
-def _of_senders(twins: Sequence[Twins]) -> Iterator[Comparison]:
+def _of_senders(twins: Sequence[Twins], far_either: float) -> Iterator[Comparison]:
     """What endpoints sent, of the trials of one variant with one workload: a simulator that sends everything
     twice may be as fast."""
     for endpoint in sorted({sender for pair in twins for sender in pair.senders}):
         for counted, tolerance in zip(COUNTED, (tolerances.BYTES, tolerances.PACKETS), strict=True):
             name = f"{endpoint}.{counted}"
             if len(rows := table(twins, name, tolerance, "value")):
-                yield _compared(twins[0].key.variant, twins[0].key.workload, name, rows, tolerance)
+                key = twins[0].key
+                yield _compared(key.variant, key.workload, name, rows, tolerance, far_either=far_either)
 
 
 def _compared(
@@ -253,9 +277,12 @@ def _compared(
     rows: pd.DataFrame,
     tolerance: Tolerance,
     baseline: str | None = None,
+    *,
+    far_either: float = tolerances.FAR_EITHER_SHARE,
+    has_tail: bool = False,
 ) -> Comparison:
     is_share = metrics.of(metric).is_share
-    found = differences(rows, is_share=is_share)
+    found = differences(rows, is_share=is_share, far_either=far_either, has_tail=has_tail)
     asked = questions.asked(found)
     median = asked[0]
     as_shown = np.asarray if is_share else np.expm1
@@ -278,109 +305,3 @@ def _quantile(values: Floats, share: float) -> float:
     if not len(values):
         return math.nan
     return float(np.median(values) if share == 0.5 else np.quantile(values, share, method="inverted_cdf"))
-
-
-def headline(agreement: Agreement) -> str:
-    """What a crosscheck found, in a sentence for a person."""
-    agree, differ, open_ones = (agreement.count(each) for each in ("agrees", "differs", "cannot tell"))
-    in_all = len(agreement.comparisons)
-    if agreement.verdict == "differs":
-        found = [f"{differ} of {in_all} comparisons differ"] if differ else []
-        if agreement.other_losses:
-            found.append(f"packets met other losses in {len(agreement.other_losses)} trials")
-        if agreement.other_states:
-            found.append(f"{len(agreement.other_states)} trials ended otherwise")
-        return f"Virtual and emulated differ: {', '.join(found)}."
-    if not open_ones:
-        return f"No disagreement found: all {in_all} comparisons agree."
-    too_small = f"the sample is too small ({_would_decide(agreement)})"
-    if agreement.verdict == "cannot tell":
-        agreeing = f"{agree} of {in_all} comparisons agree" if in_all else "there is no comparison"
-        return f"Cannot tell: {agreeing}, for {open_ones} {too_small}."
-    return f"No disagreement found: {agree} of {in_all} comparisons agree, for {open_ones} {too_small}."
-
-
-def _would_decide(agreement: Agreement) -> str:
-    if agreement.more is None:
-        return "no number of trials would decide"
-    if agreement.more > _MOST_TIMES * agreement.groups:  # as good as on the edge of a tolerance
-        return f"{_MOST_TIMES} times the {agreement.groups} groups of the design would not decide"
-    return f"{agreement.more} more would decide"
-
-
-def sentences(agreement: Agreement | None) -> list[str]:
-    """What a crosscheck found, for a person; the first tells the verdict. None: there was none."""
-    if agreement is None:
-        return ["not cross-checked: no sample of it was emulated."]
-    found = [f"cross-checked with {agreement.pairs} emulated trials. {headline(agreement)}"]
-    if agreement.left_out:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in agreement.left_out.items())
-        found.append(f"Of {agreement.planned} trials of the sample are not compared: {reasons}.")
-    for keys, what in (
-        (agreement.other_losses, "Packets met other verdicts in"),
-        (agreement.other_states, "One of the two did not get through in"),
-    ):
-        if keys:
-            more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
-            found.append(f"{what} {keys[0]}{more}.")
-    if agreement.pairs and not agreement.other_losses:
-        same = "met losses by the same clock, which need not be of the same packets,"
-        met = same if agreement.is_clocked else "met the same losses"
-        found.append(f"Both {met} in all of them; {agreement.met_a_loss} of them met a loss.")
-    for verdict in ("differs", "cannot tell"):
-        of_verdict = [each for each in agreement.comparisons if each.verdict == verdict]
-        found += [_explained(each) for each in of_verdict[:_MOST_EXPLAINED]]
-        if len(of_verdict) > _MOST_EXPLAINED:
-            found.append(f"So it is with {len(of_verdict) - _MOST_EXPLAINED} more.")
-    if agreement.more:
-        found.append(_where_from(agreement, agreement.more))
-    return found
-
-
-_MOST_EXPLAINED = 5
-
-
-def _explained(comparison: Comparison) -> str:
-    """Why a comparison does not agree."""
-    reasons = [
-        each
-        for each in comparison.criteria
-        if each.verdict == comparison.verdict and (each.differs or each.is_needed)
-    ]
-    words = "; ".join(_answer(each, comparison) for each in reasons[:2])
-    return f"{comparison.variant}, {comparison.workload}, {comparison.what}: {comparison.verdict}: {words}."
-
-
-def _answer(criterion: Criterion, comparison: Comparison) -> str:
-    if criterion.n < FEWEST:
-        return f"{criterion.n} trials, and an interval needs {FEWEST}"
-    shown = [
-        comparison.shown_value(criterion, value)
-        for value in (criterion.value, *criterion.interval, *criterion.tolerance)
-    ]
-    where = {"all": "", "met a loss": " where a packet was lost", "met none": " where none was lost"}
-    return (
-        f"{_STATISTICS[criterion.statistic]}{where[criterion.stratum]} {shown[0]} ({shown[1]} to {shown[2]}),"
-        f" tolerance {shown[3]} to {shown[4]}"
-    )
-
-
-_STATISTICS = {
-    "median": "the median",
-    "mean": "the mean",
-    "far": "trials far too long, less those far too short,",
-}
-
-
-def _where_from(agreement: Agreement, more: int) -> str:
-    """How to get so many more groups of each workload."""
-    have = max((comparison.n for comparison in agreement.comparisons), default=0)
-    if have + more > agreement.groups:
-        return f"The design has {agreement.groups} groups of a workload: more repetitions would tell more."
-    share = math.ceil(1000 * (have + more) / agreement.groups) / 1000
-    return f"--share {share:g} has {more} more groups of each workload."
-
-
-def percent(share: float, *, points: bool = False) -> str:
-    """A relative difference, for a table, or one of shares in percentage points."""
-    return "-" if math.isnan(share) else f"{number(100 * share, '+.2f')} {'points' if points else '%'}"

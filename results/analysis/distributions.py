@@ -40,9 +40,9 @@ def t_beyond(value: float, freedom: float) -> float:
     return float(special.stdtr(freedom, -value))
 
 
-def heads_at_least(count: int, tosses: int) -> float:
-    """The probability of at least so many heads in tosses of a fair coin."""
-    return 1.0 if count <= 0 else float(special.bdtrc(count - 1, tosses, 0.5))
+def heads_at_least(count: int, tosses: int, probability: float = 0.5) -> float:
+    """The probability of at least so many heads in tosses of a coin, by default a fair one."""
+    return 1.0 if count <= 0 else float(special.bdtrc(count - 1, tosses, probability))
 
 
 def heads(tosses: int) -> Floats:

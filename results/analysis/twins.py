@@ -16,9 +16,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fecbench.results import metrics
-from fecbench.results.analysis.criteria import Differences
+from fecbench.results.analysis.criterion import Differences
 from fecbench.results.analysis.pairing import PAIR
-from fecbench.results.analysis.tolerances import FAR, MEAN_BY, Tolerance
+from fecbench.results.analysis.tolerances import (
+    FAR,
+    FAR_EITHER_SHARE,
+    MEAN_BY,
+    OTHER,
+    SHARE,
+    TIME,
+    Tolerance,
+)
 from fecbench.results.store.records import TrialKey, TrialRecord
 
 _LEAST_RTT_S = 1e-3  # without any delay, a tolerance by round trips would have no bound
@@ -66,6 +74,14 @@ class Twins:
         return any(_lost_a_packet(run) for run in (self.virtual, self.emulated))
 
     @property
+    def loss_share(self) -> float:
+        """Which share of the packets of both was lost: of one alone, chance would choose those of which that
+        one lost more."""
+        counts = [_lost_and_all(run) for run in (self.virtual, self.emulated)]
+        lost, packets = map(sum, zip(*counts, strict=True))
+        return lost / packets if packets else 0.0
+
+    @property
     def round_trip_s(self) -> float:
         """The round-trip time of the first link, without waiting."""
         settings = next(iter(self.emulated.task["links"].values()))["settings"]
@@ -88,15 +104,30 @@ class Twins:
 
 
 def _lost_a_packet(run: TrialRecord) -> bool:
-    if any(log.dropped for log in run.verdicts):
-        return True
+    return _lost_and_all(run)[0] > 0
+
+
+def _lost_and_all(run: TrialRecord) -> tuple[int, int]:
+    """How many packets links lost, by loss models, queues or outages, and how many they had to carry."""
     directions = (report.get("directions", {}).values() for report in run.links.values())
-    return any(counted.get(name, 0) for each in directions for counted in each for name in _NOT_CARRIED)
+    not_carried = sum(
+        counted.get(name) or 0 for each in directions for counted in each for name in _NOT_CARRIED
+    )
+    lost = sum(log.dropped for log in run.verdicts) + not_carried
+    return lost, sum(log.packets for log in run.verdicts) + not_carried
+
+
+def own_tolerance(metric: metrics.Metric) -> tuple[Tolerance, Beside]:
+    """That of a metric that a workload compares, and what it is held beside."""
+    if metric.is_share:
+        return SHARE, ""
+    return (TIME, "rtt") if metric.is_time else (OTHER, "")
 
 
 def table(twins: Sequence[Twins], name: str, tolerance: Tolerance, beside: Beside) -> pd.DataFrame:
     """A row a trial that has a value both times: `variant`, what names a pair, the difference `y` by the
-    metric of this name, its tolerance `low` to `high`, and `met_a_loss`."""
+    metric of this name, its tolerance `low` to `high`, `met_a_loss`, `loss_share`, and the logarithm of the
+    emulated value, `emulated`."""
     metric = metrics.of(name)
     virtual, emulated = (
         np.array([_value(getattr(pair, engine), metric) for pair in twins], dtype=np.float64)
@@ -117,6 +148,8 @@ def table(twins: Sequence[Twins], name: str, tolerance: Tolerance, beside: Besid
             "low": low,
             "high": high,
             "met_a_loss": np.array([pair.met_a_loss for pair in twins], dtype=np.bool_),
+            "loss_share": np.array([pair.loss_share for pair in twins], dtype=np.float64),
+            "emulated": _logs(emulated),
         }
     )
     return found[found["y"].notna()]
@@ -141,19 +174,27 @@ def _log_ratios(virtual: Floats, emulated: Floats, metric: metrics.Metric) -> Fl
     return np.where(values[0] == values[1], 0.0, logs)
 
 
+def _logs(values: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs: Floats = np.log(values)
+    return logs
+
+
 def ratios(
     arm: pd.DataFrame, baseline: pd.DataFrame, tolerance: Tolerance, *, is_share: bool
 ) -> pd.DataFrame:
     """The same of the ratio of an arm to its baseline, of shares of the difference: `y` of the arm less that
     of the baseline. A pair met a loss if one of its trials did. Without a ratio is only a pair of which both
     trials timed out, or both values are 0, in one engine alone: the arms themselves have these."""
-    pairs = arm.merge(baseline[[*PAIR, "y", "met_a_loss"]], on=PAIR, suffixes=("", "_baseline"))
+    of_baseline = baseline[[*PAIR, "y", "met_a_loss", "loss_share"]]
+    pairs = arm.merge(of_baseline, on=PAIR, suffixes=("", "_baseline"))
     beside = np.full(len(pairs), math.inf)
     low, high = _ends(tolerance, beside, np.zeros(len(pairs)), is_share=is_share)
     with np.errstate(invalid="ignore"):
         y = pairs["y"] - pairs["y_baseline"]
     met_a_loss = pairs["met_a_loss"] | pairs["met_a_loss_baseline"]
-    compared = pairs.assign(y=y, low=low, high=high, met_a_loss=met_a_loss)
+    loss_share = (pairs["loss_share"] + pairs["loss_share_baseline"]) / 2
+    compared = pairs.assign(y=y, low=low, high=high, met_a_loss=met_a_loss, loss_share=loss_share)
     return compared[compared["y"].notna()]
 
 
@@ -163,8 +204,27 @@ def _ends(tolerance: Tolerance, beside: Floats, stalled: Floats, *, is_share: bo
     return (low, high) if is_share else (np.log1p(low), np.log1p(high))
 
 
-def differences(rows: pd.DataFrame, *, is_share: bool) -> Differences:
-    """Those of the rows of a table."""
-    y, low, high = (rows[name].to_numpy(np.float64) for name in ("y", "low", "high"))
+def differences(
+    rows: pd.DataFrame,
+    *,
+    is_share: bool,
+    far_either: float = FAR_EITHER_SHARE,
+    has_tail: bool = False,
+) -> Differences:
+    """Those of the rows of a table, of which the share `far_either` may be far off; `has_tail` of times of
+    their own, whose tail is asked, too."""
+    y, low, high, loss_share, emulated = (
+        rows[name].to_numpy(np.float64) for name in ("y", "low", "high", "loss_share", "emulated")
+    )
     far, mean_by = (FAR, 0.0) if is_share else (math.log1p(FAR), math.log1p(MEAN_BY))
-    return Differences(y, low, high, far, mean_by, rows["met_a_loss"].to_numpy(np.bool_))
+    return Differences(
+        y=y,
+        low=low,
+        high=high,
+        far=far,
+        mean_by=mean_by,
+        met_a_loss=rows["met_a_loss"].to_numpy(np.bool_),
+        far_either=far_either,
+        loss_share=loss_share,
+        emulated=emulated if has_tail else None,
+    )

@@ -77,3 +77,8 @@ def decimals(low: float, high: float) -> int:
     if not math.isfinite(half):
         return 2
     return next((count for count, least in enumerate((5, 0.5, 0.005)) if half >= least), 3)
+
+
+def change(share: float, *, points: bool = False) -> str:
+    """A relative difference, for a table, or one of shares in percentage points."""
+    return "-" if math.isnan(share) else f"{number(100 * share, '+.2f')} {'points' if points else '%'}"

@@ -12,6 +12,7 @@ import pandas as pd
 from fecbench.results import papers
 from fecbench.results.analysis import (
     agreement,
+    agreement_in_words,
     attempts,
     comparison,
     deciding,
@@ -92,7 +93,7 @@ def document_of(evidence: Evidence) -> Document:
     states = _states(run, campaign)
     rerun = [Attempts(**row) for row in _rows(attempts.by_variant(database, campaign))]
     crosscheck = None if found is None else Crosscheck.of(found)
-    told = agreement.sentences(found) if campaign.engine == "virtual" else []
+    told = agreement_in_words.sentences(found) if campaign.engine == "virtual" else []
     arms = list(_findings(table, campaign))
     return Document(
         campaign=Campaign.of(campaign),

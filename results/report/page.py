@@ -70,6 +70,7 @@ def _tables(document: Document) -> dict[str, Any]:
         "states": tables.states(document),
         "calibrations": [tables.calibration(each.get("measurements", [])) for each in document.calibrations],
         "crosscheck": None if found is None else tables.crosscheck(found),
+        "mean_ratios": None if found is None or not found.mean_ratios else tables.mean_ratios(found),
         "reasons": [] if found is None else tables.reasons(found),
         "disturbances": tables.disturbances(document),
         "points": tables.points(document),

@@ -10,9 +10,9 @@ from itertools import islice
 from typing import Any
 
 from fecbench.results import metrics
-from fecbench.results.analysis import agreement, attempts
+from fecbench.results.analysis import attempts
 from fecbench.results.analysis.margins import percent
-from fecbench.results.analysis.units import axis_label, estimate, number, quantity, size, unit_of
+from fecbench.results.analysis.units import axis_label, change, estimate, number, quantity, size, unit_of
 from fecbench.results.papers.claims import size_and_ours
 from fecbench.results.report.document import Document
 from fecbench.results.report.sections.crosscheck import Crosscheck
@@ -135,11 +135,12 @@ def crosscheck(found: Crosscheck) -> Table:
     columns = [
         *(Column("workload"), Column("variant"), Column("compared"), Column("n", True)),
         *(Column("5 to 95 % of them", True), Column("median [95 %]", True), Column("mean", True)),
-        *(Column("far off", True), Column("tolerance", True), Column("verdict")),
+        *(Column("far off", True), Column("either way", True), Column("95 % tail", True)),
+        *(Column("tolerance", True), Column("verdict")),
     ]
 
     def shown(value: float | None, of_shares: bool) -> str:
-        return text(value, lambda known: agreement.percent(known, points=of_shares))
+        return text(value, lambda known: change(known, points=of_shares))
 
     def span(low: float | None, high: float | None, of_shares: bool) -> str:
         ends = (shown(low, of_shares), shown(high, of_shares))
@@ -154,9 +155,32 @@ def crosscheck(found: Crosscheck) -> Table:
                 f"{shown(row.quantiles[len(row.quantiles) // 2], row.of_shares)}"
                 f" [{span(*row.interval, row.of_shares)}]",
                 *(shown(row.mean, row.of_shares), shown(row.far, False)),
+                *(shown(row.either, False), shown(row.tail, row.of_shares)),
                 *(span(*row.tolerance, row.of_shares), row.verdict),
             ]
             for row in found.comparisons
+        ),
+    )
+
+
+def mean_ratios(found: Crosscheck) -> Table:
+    columns = [
+        *(Column("variant"), Column("baseline"), Column("workload"), Column("n", True)),
+        *(Column("mean ratio, virtual / emulated - 1 [95 %]", True), Column("to 1 %")),
+    ]
+
+    def shown(value: float | None) -> str:
+        return text(value, change)
+
+    return table_of(
+        columns,
+        (
+            [
+                *(row.variant, row.baseline, row.workload or "all", str(row.n)),
+                f"{shown(row.value)} [{shown(row.interval[0])} to {shown(row.interval[1])}]",
+                row.verdict,
+            ]
+            for row in found.mean_ratios
         ),
     )
 

@@ -4,11 +4,13 @@ import math
 from dataclasses import asdict
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
-from fecbench.results.analysis import agreement
+from fecbench.results.analysis import agreement, agreement_in_words
 from fecbench.results.analysis.agreement import Agreement, Comparison
-from fecbench.results.analysis.criteria import STRATA, Statistic, Stratum
+from fecbench.results.analysis.criterion import STRATA, Statistic, Stratum
+from fecbench.results.analysis.pooled import Pooled
 from fecbench.runners.campaign import crosscheck as samples
 from fecbench.runners.campaign.request import request
 from fecbench.runners.commands.console import arguments
@@ -93,6 +95,8 @@ def _print(found: Agreement) -> None:
             _ends(comparison, comparison.interval),
             _answer(comparison, "mean"),
             _answer(comparison, "far"),
+            _answer(comparison, "either"),
+            _answer(comparison, "tail"),
             _ends(comparison, comparison.tolerance),
             comparison.verdict,
         )
@@ -100,9 +104,9 @@ def _print(found: Agreement) -> None:
     ]
     numbers = ["n", *(f"{share:.0%}" for share in agreement.QUANTILES)]
     heads = ["variant", "workload", "virtual / emulated - 1 of", *numbers]
-    heads += ["median's interval", "mean", "far off", "tolerance", "verdict"]
-    print_table(table_of(heads, rows, right=[*numbers, "mean", "far off"]))
-    for sentence in agreement.sentences(found):
+    heads += ["median's interval", "mean", "far off", "either way", "95 % tail", "tolerance", "verdict"]
+    print_table(table_of(heads, rows, right=[*numbers, *heads[-6:-2]]))
+    for sentence in agreement_in_words.sentences(found):
         say(sentence)
 
 
@@ -119,7 +123,7 @@ def _document(found: Agreement) -> dict[str, Any]:
     """As JSON, which knows neither NaN nor infinity: of both, null."""
     document = asdict(found)
     return {
-        "headline": agreement.headline(found),
+        "headline": agreement_in_words.headline(found),
         "verdict": found.verdict,
         **{name: document[name] for name in ("campaign", "sample", "share", "planned", "pairs", "left_out")},
         **{name: document[name] for name in ("other_losses", "other_states")},
@@ -128,7 +132,26 @@ def _document(found: Agreement) -> dict[str, Any]:
             "met none": {"pairs": found.pairs - found.met_a_loss},
         },
         "more": found.more,
+        "more_to_one_percent": found.more_to_one_percent,
+        "pooled": [_pooled_document(each) for each in found.pooled],
         "arms": [_comparison_document(comparison) for comparison in found.comparisons],
+    }
+
+
+def _pooled_document(pooled: Pooled) -> dict[str, Any]:
+    """A mean ratio to 1 %; the workload is null over all of them."""
+    value, low, high = pooled.relative
+    return {
+        "variant": pooled.variant,
+        "baseline": pooled.baseline,
+        "workload": pooled.workload,
+        "metric": pooled.metric,
+        "n": pooled.criterion.n,
+        "value": _finite(value),
+        "interval": [_finite(low), _finite(high)],
+        "tolerance": [float(np.expm1(end)) for end in pooled.criterion.tolerance],
+        "verdict": pooled.verdict,
+        "more": pooled.more,
     }
 
 

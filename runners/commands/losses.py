@@ -167,7 +167,7 @@ def fit_losses(
     sequence: SequenceNumbers = None,
     as_json: arguments.Json = False,
 ) -> None:
-    """Say which model recorded losses fit, and whether it may be used in their place."""
+    """Say which model recorded losses fit best, and whether a difference is found between it and them."""
     from fecbench.dropper import fit  # scipy's optimizer takes long to load
 
     found = fit.fit(_recorded(file, received, sequence))
@@ -179,13 +179,16 @@ def fit_losses(
             "why": found.why,
             "packets": found.packets,
             "losses": found.losses,
+            "bursts": found.bursts,
             "bic": found.bic,
+            "seen_from": found.seen_from,
         }
         print_document(told, indent=None)
         return
     parameters = ", ".join(f"{name} = {value:.4g}" for name, value in found.parameters.items())
+    said = f"No difference found, with {found.bursts} bursts" if found.usable else "Do not use this model"
+    say(f"{said}: {found.why}.")
     say(f"{found.name} ({parameters}), of {found.losses} losses of {found.packets} packets")
-    say(f"It may be used: {found.why}." if found.usable else f"Do not use it: {found.why}.")
 
 
 def _recorded(file: Path, received: Path | None, sequence: str | None) -> NDArray[np.bool_]:

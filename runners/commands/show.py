@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from fecbench.results.analysis import agreement, course, frames, starts
+from fecbench.results.analysis import agreement, agreement_in_words, course, frames, starts
 from fecbench.results.analysis import hosts as of_hosts
 from fecbench.results.metrics import DEFAULT, of_workloads
 from fecbench.results.store.database import PAGE_TRIALS, Database
@@ -195,7 +195,7 @@ def _print_campaigns(
                 _print_trials(database, info, doubtful=True)
         say(states_line(states, info.planned_trials))
         if info.engine == "virtual":
-            for sentence in agreement.sentences(agreement.of_campaign(database, info)):
+            for sentence in agreement_in_words.sentences(agreement.of_campaign(database, info)):
                 say(sentence)
         for sentence in (
             *starts.sentences(starts.starts_of(database, info)),

@@ -35,7 +35,7 @@ def test_of_uniform_losses_no_bursts_are_claimed() -> None:
 def test_losses_that_no_model_makes_are_not_usable() -> None:
     regular = np.arange(20_000) % 50 < 2
     found = fit(regular)
-    assert not found.usable and "not those that were recorded" in found.why
+    assert not found.usable and "simulations are as far from it" in found.why
 
 
 def test_of_too_few_nothing_is_said() -> None:
@@ -66,5 +66,24 @@ def test_the_command_says_the_model_and_whether_it_may_be_used(tmp_path: Path) -
     told = json.loads(done.stdout)
     assert (done.exit_code, told["model"], told["usable"]) == (0, "markov", True)
     assert set(told) >= {"model", "parameters", "usable", "why"}
+    assert told["bursts"] == int(lost[0]) + int((~lost[:-1] & lost[1:]).sum())
+    assert 0 < told["seen_from"]["losses by length of burst"] < 0.2
     assert told["parameters"] == {"p": pytest.approx(0.02, rel=0.1), "r": pytest.approx(0.4, rel=0.1)}
-    assert "may be used" in CliRunner().invoke(losses, ["fit", str(path)]).stdout
+    said = CliRunner().invoke(losses, ["fit", str(path)]).stdout
+    assert said.startswith(f"No difference found, with {told['bursts']} bursts: ")
+
+
+def test_the_command_says_first_that_a_model_is_not_to_be_used(tmp_path: Path) -> None:
+    path = tmp_path / "verdicts"
+    path.write_text("0" * 1500 + ("1" * 20 + "0" * 1480) * 30)
+    done = CliRunner().invoke(losses, ["fit", str(path)])
+    assert done.exit_code == 0
+    assert done.stdout.startswith("Do not use this model: ")
+
+
+def test_a_model_of_few_stays_is_not_judged() -> None:
+    random = np.random.default_rng(3)
+    step = random.random(20_000) < np.where(np.arange(20_000) < 10_000, 0.005, 0.04)
+    found = fit(step)
+    assert (found.name, found.usable, found.seen_from) == ("ge", False, {})
+    assert "too few to judge" in found.why

@@ -6,7 +6,8 @@ from typing import Self
 
 from fecbench.results import metrics
 from fecbench.results.analysis import agreement
-from fecbench.results.analysis.criteria import Verdict
+from fecbench.results.analysis.criterion import Verdict
+from fecbench.results.analysis.pooled import Pooled
 from fecbench.results.report.sections.section import Number, Section
 
 
@@ -33,6 +34,10 @@ class CrosscheckComparison(Section):
     """Of the differences: a geometric one, but of shares."""
     far: Number
     """The share of trials far above their tolerance, less that of those far below."""
+    either: Number
+    """The share of trials far above or far below."""
+    tail: Number | None
+    """Of the 95th percentiles, virtual / emulated - 1; None where it was not asked."""
     tolerance: tuple[Number, Number]
     """Of the median."""
     verdict: Verdict
@@ -42,7 +47,8 @@ class CrosscheckComparison(Section):
     @classmethod
     def of(cls, compared: agreement.Comparison) -> Self:
         """Return a comparison that was made."""
-        mean, far = compared.criteria[1:3]
+        mean, far, either = compared.criteria[1:4]
+        tail = compared.of("all", "tail")
         return cls(
             workload=compared.workload,
             variant=compared.variant,
@@ -55,9 +61,41 @@ class CrosscheckComparison(Section):
             interval=compared.interval,
             mean=compared.relative(mean, mean.value),
             far=far.value,
+            either=either.value,
+            tail=None if tail is None else compared.relative(tail, tail.value),
             tolerance=compared.tolerance,
             verdict=compared.verdict,
             reason=compared.reason,
+        )
+
+
+class MeanRatio(Section):
+    """The mean ratio of a variant to its baseline, virtual / emulated - 1, to 1 %."""
+
+    variant: str
+    baseline: str
+    workload: str | None
+    """None: over all workloads."""
+    n: int
+    value: Number
+    interval: tuple[Number, Number]
+    verdict: Verdict
+    more: int | None
+    """How many more groups of each workload would decide; None where no number would."""
+
+    @classmethod
+    def of(cls, pooled: Pooled) -> Self:
+        """Return a mean ratio that was compared."""
+        value, low, high = pooled.relative
+        return cls(
+            variant=pooled.variant,
+            baseline=pooled.baseline,
+            workload=pooled.workload,
+            n=pooled.criterion.n,
+            value=value,
+            interval=(low, high),
+            verdict=pooled.verdict,
+            more=pooled.more,
         )
 
 
@@ -76,6 +114,7 @@ class Crosscheck(Section):
     quantiles: list[float]
     """At which shares comparisons have quantiles."""
     comparisons: list[CrosscheckComparison]
+    mean_ratios: list[MeanRatio]
 
     @classmethod
     def of(cls, found: agreement.Agreement) -> Self:
@@ -88,4 +127,5 @@ class Crosscheck(Section):
             verdict=found.verdict,
             quantiles=list(agreement.QUANTILES),
             comparisons=list(map(CrosscheckComparison.of, found.comparisons)),
+            mean_ratios=list(map(MeanRatio.of, found.pooled)),
         )

@@ -5,12 +5,13 @@ A median sees none of these. And a right simulator passes, whatever chance does 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from fecbench.results.analysis import agreement
+from fecbench.results.analysis import agreement_in_words
 from fecbench.results.analysis.agreement import Agreement
 from fecbench.results.store.records import TrialKey
 from tests.results.analysis.twin_campaigns import OFF, ON_TIME, XOR, Ended, Run, as_it_is, one
@@ -38,7 +39,7 @@ def test_one_that_is_wrong_by_two_in_three_of_ten_trials(compare: Callable[..., 
     dct = one(found, OFF)
     assert (found.verdict, dct.verdict) == ("differs", "differs")
     assert dct.quantiles[0.5] == 0
-    assert agreement.headline(found).startswith("Virtual and emulated differ: 2 of ")
+    assert agreement_in_words.headline(found).startswith("Virtual and emulated differ: 2 of ")
 
 
 def test_one_that_is_on_time_in_a_third_of_the_trials_that_were_late_throughout(
@@ -79,9 +80,12 @@ def test_one_that_is_wrong_where_packets_are_lost_alone(compare: Callable[..., A
     found = compare(most_lose_nothing(1.1), most_lose_nothing(1), points=100)
     dct = one(found, OFF)
     assert dct.verdict == "differs"
-    assert [each.stratum for each in dct.criteria if each.differs] == ["met a loss"]
+    differing = [(each.stratum, each.statistic) for each in dct.criteria if each.differs]
+    assert ("met a loss", "mean") in differing
+    # The slowest twenty met a loss: their 95th percentile is that of the whole.
+    assert {each for each in differing if each[0] == "all"} == {("all", "tail")}
     assert found.met_a_loss == 40
-    assert "where a packet was lost" in " ".join(agreement.sentences(found))
+    assert "where a packet was lost" in " ".join(agreement_in_words.sentences(found))
 
 
 def test_a_zero_is_a_value(compare: Callable[..., Agreement]) -> None:
@@ -132,14 +136,63 @@ def test_a_headline_says_how_many_more_would_decide(compare: Callable[..., Agree
 
     found = compare(virtual=spread, points=20)
     assert [each.verdict for each in found.comparisons].count("cannot tell") == 2
-    assert found.verdict == "agrees"
+    assert found.verdict == "cannot tell"  # for the ratio is not known to 1 %
     assert found.more is not None
-    assert agreement.headline(found) == (
+    (mean,) = found.pooled
+    assert mean.more is not None and mean.more >= 80
+    assert agreement_in_words.headline(found) == (
         "No disagreement found: 7 of 9 comparisons agree, for 2 the sample is too small"
-        f" ({found.more} more would decide)."
+        f" ({found.more} more would decide); to 1 %, cannot tell of 1 of 1 mean ratios"
+        " (10 times the 20 groups of the design would not decide)."
     )
-    assert "The design has 20 groups of a workload" in agreement.sentences(found)[-1]
-    assert "(10 times the 0 groups of the design would not decide)" in agreement.headline(
+    told = agreement_in_words.sentences(found)
+    assert "The design has 20 groups of a workload" in told[-1]
+    assert any(each.startswith(f"{XOR} to {OFF}, download-10000: the mean ratio is ") for each in told)
+    assert any("95th percentiles" in each for each in told)
+    assert "(10 times the 0 groups of the design would not decide)" in agreement_in_words.headline(
         replace(found, groups=0)
     )
-    assert agreement.headline(compare(points=20)) == "No disagreement found: all 9 comparisons agree."
+
+
+def test_a_hundred_trials_that_are_equal_agree_to_one_percent(compare: Callable[..., Agreement]) -> None:
+    found = compare(points=100)
+    assert found.verdict == "agrees"
+    assert agreement_in_words.headline(found) == (
+        "No disagreement found: all 9 comparisons agree; to 1 %, the mean ratio agrees."
+    )
+    few = compare(points=99)
+    assert (few.verdict, few.more, few.more_to_one_percent) == ("cannot tell", 0, 1)
+    assert agreement_in_words.headline(few) == (
+        "No disagreement found: all 9 comparisons agree; to 1 %, cannot tell of 1 of 1 mean ratios"
+        " (1 more would decide)."
+    )
+
+
+def test_a_mean_ratio_that_is_beyond_one_percent_differs(compare: Callable[..., Agreement]) -> None:
+    def flattering(key: TrialKey) -> Ended:
+        ended = as_it_is(key)
+        return ended._replace(dct_s=ended.dct_s * (0.98 if key.variant == XOR else 1))
+
+    found = compare(virtual=flattering, points=100, size_bytes=50_000)
+    assert found.count("differs") == 0
+    assert found.verdict == "differs"
+    assert agreement_in_words.headline(found) == (
+        "Virtual and emulated differ: 1 of 1 mean ratios differ by more than 1 %."
+    )
+
+
+def test_high_losses_are_asked_by_themselves(compare: Callable[..., Agreement]) -> None:
+    def run(factor: float) -> Run:
+        def ended(key: TrialKey) -> Ended:
+            ended = as_it_is(key)
+            worst = key.point % 10 == 0
+            return ended._replace(
+                dct_s=ended.dct_s * (factor if worst else 1), packets_lost=4 if worst else key.point % 2
+            )
+
+        return ended
+
+    found = one(compare(run(0.9), run(1), points=200, size_bytes=50_000), OFF)
+    (mean,) = (each for each in found.criteria if (each.stratum, each.statistic) == ("high losses", "mean"))
+    assert (mean.n, mean.differs) == (20, True)
+    assert mean.value == pytest.approx(math.log(0.9))

@@ -26,6 +26,8 @@ class Ended(NamedTuple):
     sent_bytes: float = 12_000
     sent_packets: float = 12
     lost: bool = True
+    packets_lost: int | None = None
+    """Of eight; None: as the campaign has it."""
     stalled_s: float = 0.0
 
 
@@ -126,6 +128,8 @@ def record(key: TrialKey, ended: Ended, size_bytes: int, owd_ms: float, bitmap: 
         "messages": {ON_TIME.partition(".")[2]: ended.on_time},
     }
     direction = {"owd_ms": owd_ms}
+    if ended.packets_lost is not None:
+        bitmap = bytes([(1 << ended.packets_lost) - 1])
     verdicts = VerdictLog("internet", "down", 8, bitmap[0].bit_count(), bitmap) if ended.lost else None
     return TrialRecord(
         key,

@@ -73,6 +73,13 @@ def test_a_sample_is_compared_by_arm_workload_and_metric(checked: tuple[Path, Pa
     assert compared == [*alone[:5], ("xor, 4/5", "client.dct_s", "off"), *alone[5:]]
     assert found["headline"] in done.stdout
     assert sum(of_stratum["pairs"] for of_stratum in found["strata"].values()) == 12
+    (mean,) = found["pooled"]  # of one workload: that over all of them would be the same
+    assert (mean["variant"], mean["baseline"], mean["workload"], mean["n"]) == (
+        *("xor, 4/5", "off"),
+        *(found["arms"][0]["workload"], 6),
+    )
+    assert mean["verdict"] in ("cannot tell", "differs")  # for a hundred are needed to agree
+    assert mean["tolerance"] == [pytest.approx(-1 / 101), pytest.approx(0.01)]
     for arm in found["arms"]:
         assert arm["n"] == 6
         assert list(arm["quantiles"]) == ["0.05", "0.5", "0.95"]
@@ -80,7 +87,7 @@ def test_a_sample_is_compared_by_arm_workload_and_metric(checked: tuple[Path, Pa
         assert low <= arm["quantiles"]["0.5"] <= high
         assert arm["verdict"] in ("agrees", "differs", "cannot tell")
         assert arm["reason"]
-        assert set(arm["strata"]["all"]) == {"n", "median", "mean", "far"}
+        assert set(arm["strata"]["all"]) == {"n", "median", "mean", "far", "either"}
         assert sum(of["n"] for name, of in arm["strata"].items() if name != "all") in (0, 6)
 
 

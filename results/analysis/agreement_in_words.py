@@ -1,0 +1,164 @@
+"""What a cross-check found, in sentences for a person."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from fecbench.results.analysis.agreement import Agreement, Comparison
+from fecbench.results.analysis.criterion import Criterion
+from fecbench.results.analysis.intervals import FEWEST
+from fecbench.results.analysis.pooled import Pooled
+from fecbench.results.analysis.tail import FEWEST_OF_TAIL
+from fecbench.results.analysis.tolerances import OVERALL
+from fecbench.results.analysis.units import change
+
+_MOST_TIMES = 10  # the groups of a design: who needs more of them does not get them
+_MOST_EXPLAINED = 5
+_TO = f"to {100 * OVERALL:g} %"
+
+
+def headline(agreement: Agreement) -> str:
+    """The verdict, and what is open."""
+    if agreement.verdict == "differs":
+        return f"Virtual and emulated differ: {', '.join(_differences(agreement))}."
+    if not agreement.most_agree:
+        return f"Cannot tell: {_open(agreement)}."
+    parts = [_open(agreement)]
+    if agreement.pooled:
+        parts.append(_to_one_percent(agreement))
+    return f"No disagreement found: {'; '.join(parts)}."
+
+
+def _differences(agreement: Agreement) -> Iterator[str]:
+    if differ := agreement.count("differs"):
+        yield f"{differ} of {len(agreement.comparisons)} comparisons differ"
+    if means := agreement.of_pooled("differs"):
+        yield f"{len(means)} of {len(agreement.pooled)} mean ratios differ by more than {100 * OVERALL:g} %"
+    if agreement.other_losses:
+        yield f"packets met other losses in {len(agreement.other_losses)} trials"
+    if agreement.other_states:
+        yield f"{len(agreement.other_states)} trials ended otherwise"
+
+
+def _open(agreement: Agreement) -> str:
+    """How many comparisons agree, and how many are open."""
+    agree, open_ones, in_all = (
+        agreement.count("agrees"),
+        agreement.count("cannot tell"),
+        len(agreement.comparisons),
+    )
+    if not in_all:
+        return "there is no comparison"
+    if not open_ones:
+        return f"all {in_all} comparisons agree"
+    too_small = f"the sample is too small ({_would_decide(agreement, agreement.more)})"
+    return f"{agree} of {in_all} comparisons agree, for {open_ones} {too_small}"
+
+
+def _to_one_percent(agreement: Agreement) -> str:
+    """How many mean ratios agree to 1 %, and how many are open."""
+    in_all, open_ones = len(agreement.pooled), agreement.of_pooled("cannot tell")
+    if not open_ones:
+        return f"{_TO}, {'the mean ratio agrees' if in_all == 1 else f'all {in_all} mean ratios agree'}"
+    would = _would_decide(agreement, agreement.more_to_one_percent)
+    return f"{_TO}, cannot tell of {len(open_ones)} of {in_all} mean ratios ({would})"
+
+
+def _would_decide(agreement: Agreement, more: int | None) -> str:
+    if more is None:
+        return "no number of trials would decide"
+    if more > _MOST_TIMES * agreement.groups:  # as good as on the edge of a tolerance
+        return f"{_MOST_TIMES} times the {agreement.groups} groups of the design would not decide"
+    return f"{more} more would decide"
+
+
+def sentences(agreement: Agreement | None) -> list[str]:
+    """The first tells the verdict. None: there was no cross-check."""
+    if agreement is None:
+        return ["not cross-checked: no sample of it was emulated."]
+    found = [f"cross-checked with {agreement.pairs} emulated trials. {headline(agreement)}"]
+    if agreement.left_out:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in agreement.left_out.items())
+        found.append(f"Of {agreement.planned} trials of the sample are not compared: {reasons}.")
+    for keys, what in (
+        (agreement.other_losses, "Packets met other verdicts in"),
+        (agreement.other_states, "One of the two did not get through in"),
+    ):
+        if keys:
+            more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
+            found.append(f"{what} {keys[0]}{more}.")
+    if agreement.pairs and not agreement.other_losses:
+        same = "met losses by the same clock, which need not be of the same packets,"
+        met = same if agreement.is_clocked else "met the same losses"
+        found.append(f"Both {met} in all of them; {agreement.met_a_loss} of them met a loss.")
+    for verdict in ("differs", "cannot tell"):
+        of_verdict = [each for each in agreement.comparisons if each.verdict == verdict]
+        found += [_explained(each) for each in of_verdict[:_MOST_EXPLAINED]]
+        if len(of_verdict) > _MOST_EXPLAINED:
+            found.append(f"So it is with {len(of_verdict) - _MOST_EXPLAINED} more.")
+    found += [_mean_ratio(each) for each in agreement.pooled if each.verdict != "agrees"][:_MOST_EXPLAINED]
+    if agreement.comparisons and max(each.n for each in agreement.comparisons) < FEWEST_OF_TAIL:
+        found.append(f"Nothing is said of 95th percentiles: that takes {FEWEST_OF_TAIL} trials of each arm.")
+    if lacking := max(agreement.more or 0, agreement.more_to_one_percent or 0):
+        found.append(_where_from(agreement, lacking))
+    return found
+
+
+def _explained(comparison: Comparison) -> str:
+    """Why a comparison does not agree."""
+    reasons = [
+        each
+        for each in comparison.criteria
+        if each.verdict == comparison.verdict and (each.differs or each.is_needed)
+    ]
+    words = "; ".join(_answer(each, comparison) for each in reasons[:2])
+    return f"{comparison.variant}, {comparison.workload}, {comparison.what}: {comparison.verdict}: {words}."
+
+
+def _mean_ratio(pooled: Pooled) -> str:
+    """What is known of a mean ratio that does not agree."""
+    where = "over all workloads" if pooled.workload is None else pooled.workload
+    shown = [change(value) for value in pooled.relative]
+    more = f", {pooled.more} more groups would decide" if pooled.more else ""
+    return (
+        f"{pooled.variant} to {pooled.baseline}, {where}: the mean ratio is {shown[0]} ({shown[1]} to"
+        f" {shown[2]}) of the emulated one; {_TO}: {pooled.verdict}{more}."
+    )
+
+
+def _answer(criterion: Criterion, comparison: Comparison) -> str:
+    if criterion.n < FEWEST:
+        return f"{criterion.n} trials, and an interval needs {FEWEST}"
+    value, low, high, least, greatest = (
+        comparison.shown_value(criterion, value)
+        for value in (criterion.value, *criterion.interval, *criterion.tolerance)
+    )
+    return (
+        f"{_STATISTICS[criterion.statistic]}{_STRATA[criterion.stratum]} {value} ({low} to {high}),"
+        f" tolerance {least} to {greatest}"
+    )
+
+
+_STATISTICS = {
+    "median": "the median",
+    "mean": "the mean",
+    "far": "trials far too long, less those far too short,",
+    "either": "trials far off on either side",
+    "tail": "the 95th percentile",
+}
+_STRATA = {
+    "all": "",
+    "met a loss": " where a packet was lost",
+    "met none": " where none was lost",
+    "high losses": " where most packets were lost",
+}
+
+
+def _where_from(agreement: Agreement, more: int) -> str:
+    """How to get so many more groups of each workload."""
+    have = max((comparison.n for comparison in agreement.comparisons), default=0)
+    if have + more > agreement.groups:
+        return f"The design has {agreement.groups} groups of a workload: more repetitions would tell more."
+    share = math.ceil(1000 * (have + more) / agreement.groups) / 1000
+    return f"--share {share:g} has {more} more groups of each workload."
