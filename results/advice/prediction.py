@@ -26,7 +26,7 @@ HELD = 0.9
 """The share of networks left out that the interval holds."""
 Interval = tuple[float, float]
 Numbers = NDArray[np.int64]
-_LEAST = 0.01  # so much may a band of sizes move ratios that is not seen at the sizes beside it
+_LEAST = 0.015  # for a size twice as long: what a band of sizes may do that is not seen at those beside it
 
 _QUANTILES = np.arange(1, NEAR + 1) / (NEAR + 1)
 """Which quantiles the lowest, the second lowest, … of NEAR ratios are, on average."""
@@ -78,10 +78,10 @@ def widening(of_sizes: Mapping[int, Ratios], beside: Sequence[int]) -> Interval:
 
     Each recorded size from the one to the other is left out and predicted from the sizes on either side of
     it. What it takes there to hold 95 of 100 networks on each side counts by as much as the gap that is asked
-    for is of that gap, in orders of magnitude. It is at least _LEAST.
+    for is of that gap, in orders of magnitude. It is at least _LEAST for each doubling of the size.
     """
     shorter, longer = beside
-    below = above = _LEAST
+    below = above = _LEAST * math.log2(longer / shorter)
     recorded = sorted(of_sizes)
     for before, left_out, after in zip(recorded, recorded[1:], recorded[2:], strict=False):
         if shorter <= left_out <= longer:
