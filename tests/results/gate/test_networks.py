@@ -64,6 +64,12 @@ def test_the_tail_is_the_mean_over_places_of_the_ratios_of_95th_percentiles() ->
     assert tail_ratio_of(shuffled, 0.05).value == pytest.approx(expected)
 
 
+def test_a_build_that_takes_twice_as_long_each_time_does_so_surely_at_its_slow_end() -> None:
+    pairs = pairs_of(np.random.default_rng(5))
+    found = tail_ratio_of(pairs.assign(new=2 * pairs["old"]), 0.05)
+    assert (found.low, found.high) == (pytest.approx(2), pytest.approx(2))
+
+
 def test_the_interval_of_the_tail_holds_1_for_equal_arms() -> None:
     """In 95 of 100; two standard deviations of that less."""
     random = np.random.default_rng(6)

@@ -22,6 +22,7 @@ from tests.runners.conftest import MADE_UP, Done
 DESIGN = """
 name = "few"
 title = "Few networks"
+question = "In which networks does FEC help?"
 seed = 5
 topology = "single-path"
 repetitions = 12
@@ -133,6 +134,7 @@ def check_page(page: str, document: Any) -> None:
     assert re.search(r"made-up: is \S+ \(new\) slower than \S+ \(old\)\?", words)
     assert document["says"] in words
     assert "new is faster than old in 0 of 8 cases" in words
+    assert "In which networks does FEC help?" not in words
     assert "No variant could be compared" not in page
     below = page[page.index("New beside old") :]
     assert f"trials {document['worst'][0]['old_trial']} and {document['worst'][0]['new_trial']}" in below
