@@ -94,7 +94,7 @@ def test_the_figures_hold_the_points_of_the_table(measured: Measured) -> None:
     frame, campaign, _ = measured
     of_paper = networking2019.ratios(frame, campaign, networking2019.RLC)
     assert sorted(of_paper["ratio"].dropna()) == sorted(RATIOS)
-    assert of_paper["faster"].sum() == FASTER
+    assert (of_paper["ratio"] < 1).sum() == FASTER
     for figure in (figures.ratio_ecdf(frame, campaign), networking2019.fig10_bursts(frame, campaign)):
         (panel,) = figure.axes
         assert f"faster at {100 * FASTER / KNOWN:.0f} % of {KNOWN}" in panel.get_title(loc="left")
