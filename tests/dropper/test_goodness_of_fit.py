@@ -130,6 +130,7 @@ def test_how_often_losses_are_refused(name: str) -> None:
         refused = sum(not each.usable for each in found)
         print(f"{name}, {packets:,} packets: {refused} of {recordings} refused, {few} since they are too few")
         if source.found_from is None:
-            assert refused - few <= 0.02 * recordings, packets
+            # A right model is refused in 1 of 100: one of 25 is no surprise.
+            assert refused - few <= max(1, 0.02 * recordings), packets
         elif packets >= source.found_from:
             assert refused >= 0.95 * recordings, packets
