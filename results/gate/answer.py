@@ -138,6 +138,8 @@ def _because(found: Answer) -> Iterator[str]:
 
 
 def _open(measured: Measured, margins: Margins) -> Iterator[str]:
+    if measured.unseen:
+        yield f"{measured.unseen} networks and workloads have no pair yet"
     if measured.may_fail:
         new, old = trials(measured.failed.new_alone), measured.failed.old_alone
         yield f"new alone fails in {new}, old alone in {old}: that may be chance"

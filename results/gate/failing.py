@@ -50,6 +50,8 @@ class Failed:
     new_alone: int = 0
     run: int = 0
     """Pairs of which the harness vouches for both trials, whatever they came to."""
+    places: int = 0
+    """Networks, each with each workload, that have such a pair."""
     pairs: tuple[FailingPair, ...] = ()
     """Some of them: of the new build alone first."""
 
@@ -92,7 +94,8 @@ def failed_of(frame: pd.DataFrame) -> Failed:
         for row in run[of_kinds[kind]].head(MOST).to_dict("records")
     ]
     counts = {kind: int(of_kinds[kind].sum()) for kind in _KINDS}
-    return Failed(**counts, run=len(run), pairs=tuple(shown[:MOST]))
+    places = len(run[["workload", "point"]].drop_duplicates())
+    return Failed(**counts, run=len(run), places=places, pairs=tuple(shown[:MOST]))
 
 
 def is_deterministic(campaign: CampaignInfo) -> bool:

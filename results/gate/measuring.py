@@ -42,6 +42,7 @@ def measured(frame: pd.DataFrame, campaign: CampaignInfo, share: float, unlike: 
         may_fail=failed.p_value(same) < SUSPECTED,
         lost=failed.lost(same),
         unlike=unlike,
+        unseen=len(campaign.points) * len(campaign.workloads) - failed.places,
     )
 
 

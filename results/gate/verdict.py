@@ -51,6 +51,8 @@ class Measured:
     """Whether it may do so."""
     lost: float = 0.0
     """The share of pairs whose failing may hide that the new build is slower."""
+    unseen: int = 0
+    """Networks, each with each workload, without a pair that the harness vouches for."""
     unlike: str = ""
     """Why the harness does not vouch for both arms alike, in a clause; "" where it does."""
 
@@ -72,7 +74,8 @@ def verdict_of(measured: Measured, margins: Margins) -> Verdict:
 
     A failure comes first, then what keeps everything else from being said. A harm comes before a gain: a
     build is slower that is slower in one workload, in its slowest downloads or in one network, whatever it
-    gains elsewhere. Nothing is faster, or without a difference, while any ratio may be above the margin.
+    gains elsewhere. Nothing is faster, or without a difference, while any ratio may be above the margin, or a
+    network has not been looked at.
     """
     if measured.fails:
         return "fails"
@@ -80,7 +83,7 @@ def verdict_of(measured: Measured, margins: Margins) -> Verdict:
         return "undecided"
     if next(harms(measured, margins), None):
         return "slower"
-    if measured.may_fail or open_ratios(measured, margins):
+    if measured.unseen or measured.may_fail or open_ratios(measured, margins):
         return "undecided"
     if faster(measured, margins):
         return "faster"

@@ -72,7 +72,8 @@ class LimitedRounds:
         if self.is_decided:
             return f"decided after {self._looked_at} repetitions of each network"
         if self.is_over:
-            return f"the time is over; each network has {self._looked_at} repetitions at least"
+            missed = next((look for look in self._looks if look > self._looked_at), self._looks[-1])
+            return f"the time is over before each network has {missed} repetitions"
         return f"all {self._looks[-1]} repetitions of each network are there"
 
     @property

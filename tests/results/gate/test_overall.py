@@ -139,4 +139,5 @@ def test_a_pair_is_in_the_ratio_when_both_are_ok(tmp_path: Path) -> None:
         pairs, failed = pairs_of(frame, info), failed_of(frame)
     assert pairs["repetition"].tolist() == [0]
     assert (failed.both, failed.new_alone, failed.old_alone, failed.run) == (1, 1, 1, 4)
+    assert failed.places == 1
     assert [(one.kind, one.repetition) for one in failed.pairs] == [("new_alone", 1), ("both", 3)]

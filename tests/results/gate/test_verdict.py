@@ -120,6 +120,8 @@ def test_what_else_was_measured_changes_a_good_verdict() -> None:
         ({"networks": Slower((7,), suspected=False)}, "slower"),
         ({"fails": True, "networks": Slower((7,), suspected=False)}, "fails"),
         ({"may_fail": True}, "undecided"),
+        ({"unseen": 1}, "undecided"),
+        ({"unseen": 1, "tail": HIGH}, "slower"),
         ({"lost": 0.051}, "undecided"),
         ({"lost": 0.05}, "no difference that matters"),
         ({"lost": 0.06, "tail": HIGH}, "undecided"),

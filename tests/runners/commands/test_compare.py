@@ -243,6 +243,23 @@ def test_no_group_begins_when_its_time_is_over_and_none_stays_claimed(
         assert database.execute("SELECT count(*) FROM claims").fetchone() == (0,)
 
 
+def test_equal_builds_are_undecided_while_a_network_has_no_pair(
+    compare: Compare, build: Builds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = iter([True] * 5)
+
+    def goes_on(rounds: LimitedRounds) -> bool:
+        if next(asked, False):
+            return True
+        rounds._ends_at = -math.inf
+        return False
+
+    monkeypatch.setattr(LimitedRounds, "goes_on", goes_on)
+    document = compare(build("1.0"), build("1.0 * 1"), status=3)
+    assert "networks and workloads have no pair yet" in document["says"]
+    assert document["ended"] == "the time is over before each network has 6 repetitions"
+
+
 BAD = {
     "nowhere {new}": "OLD nowhere: must be a folder with an impl.toml",
     "{old} nowhere@v1": "NEW nowhere@v1: nowhere: there is no such folder",
