@@ -74,7 +74,7 @@ def fit(lost: Verdicts, seed: int = 0) -> Fit:
 
 
 def _stays(model: Uniform | GilbertElliott, packets: int) -> float:
-    """How often the model enters its bad state; ∞ of one without states."""
+    """Return how often the model enters its bad state; ∞ without states."""
     if isinstance(model, Uniform):
         return math.inf
     return packets * (1 - model.bad_share) * model.p

@@ -40,7 +40,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Distribution:
-    """How often each of some values occurs, shape (values,) both; values ascend."""
+    """Counts of each value, shape (values,) both; values ascend."""
 
     values: Integers
     weights: Floats
@@ -75,7 +75,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Likeness:
-    """How recorded losses compare with those of a model."""
+    """A comparison of recorded losses with those of a model."""
 
     as_far: int
     """How many of the SIMULATED have a greatest distance that is as great."""

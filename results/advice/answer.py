@@ -1,4 +1,4 @@
-"""Which FEC to use in a network, or none, or that nothing can be said."""
+"""Advice for a network: which FEC to use, or none, or that nothing can be said."""
 
 import math
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ from fecbench.results.analysis.distributions import t_quantile
 Effect = Literal["shortens", "no gain", "open"]
 Answer = Literal["use", "none", "nothing"]
 _WORSE = ["harm", "undecided", "gain", "equivalent"]
-"""Of the verdicts at several sizes, that which comes first is the network's."""
+"""A network has the first of these that is its verdict at any of several sizes."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """What one controller does in networks like this one."""
+    """A controller, and what it does in networks like this one."""
 
     controller: str
     effect: Effect
@@ -35,24 +35,24 @@ class Candidate:
     ratio: float
     """Its geometric mean over the recorded networks near by."""
     interval: Interval
-    """Of that mean, 95 %: it says nothing of a single network."""
+    """The interval of that mean, 95 %: it says nothing of a single network."""
     sizes_bytes: list[int]
     """The recorded sizes that this rests on: the one asked for, or the two beside it."""
     margins: list[float]
     """By which differences the networks are counted at these sizes: what virtual time is vouched for."""
     harmed: int
-    """In how many of the networks near by it surely takes longer, by more than the margin, at any size."""
+    """The number of networks near by in which it surely takes longer, beyond the margin, at any size."""
     undecided: int
-    """In how many of the others the trials do not decide whether it does."""
+    """The number of the others in which the trials do not decide whether it does."""
     helped: int
-    """In how many of the rest it surely takes less, by more than the margin, at any size."""
+    """The number of the rest in which it surely takes less, by more than the margin, at any size."""
     decided: int
-    """In how many of all of them the trials decide."""
+    """The number of all of them in which the trials decide."""
 
 
 @dataclass(frozen=True)
 class Advice:
-    """What to use, and why."""
+    """Advice, and its reasons."""
 
     answer: Answer
     """Use FEC, or use none, or nothing can be said."""
@@ -63,7 +63,7 @@ class Advice:
     prediction: Interval | None
     """As those of the candidate that is advised. 1 for no FEC; None when nothing can be said."""
     networks: int
-    """How many recorded networks it rests on."""
+    """The number of recorded networks that it rests on."""
     outside: bool
     """Whether the network is outside of what was recorded."""
     beyond: dict[str, Range]
@@ -86,9 +86,9 @@ class Advice:
 
 
 def advise(network: Network, record: pd.DataFrame | None = None) -> Advice:
-    """What to use there: the first of CONTROLLERS that shortens downloads in the networks near by, unless
-    another surely shortens them more. None where each of them surely has no gain. Else nothing can be said.
-    """
+    """Return what to use there: the first of CONTROLLERS that shortens downloads in the networks near by,
+    unless another surely shortens them more. None where each of them surely has no gain. Else nothing can
+    be said."""
     record = pd.read_parquet(RECORD) if record is None else record
     of_kinds = by_kind(record, network.congestion_control)
     found = standing(network, of_kinds)
@@ -164,7 +164,7 @@ def _beside(size_bytes: float, recorded: Sequence[int]) -> list[int]:
 
 
 def _weights(size_bytes: float, sizes: Sequence[int]) -> Floats:
-    """How much each of the sizes counts: as near as it is in orders of magnitude."""
+    """Return the weight of each size: as near as it is in orders of magnitude."""
     if len(sizes) == 1:
         return np.ones(1)
     low, high = sizes

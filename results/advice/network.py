@@ -11,7 +11,7 @@ CongestionControl = Literal["cubic", "bbr3"]
 
 @dataclass(frozen=True)
 class Network:
-    """What is known of a network, and of the transfer over it."""
+    """A network, and the transfer over it, as far as they are known."""
 
     rtt_ms: float
     bandwidth_mbps: float

@@ -29,7 +29,7 @@ Numbers = NDArray[np.int64]
 _LEAST = 0.015  # for a size twice as long: what a band of sizes may do that is not seen at those beside it
 
 _QUANTILES = np.arange(1, NEAR + 1) / (NEAR + 1)
-"""Which quantiles the lowest, the second lowest, … of NEAR ratios are, on average."""
+"""The quantiles that the lowest, the second lowest, … of NEAR ratios are, on average."""
 
 
 @dataclass(frozen=True)
@@ -128,12 +128,12 @@ def _level(ratios: Ratios) -> float:
 
 
 def _misses(left_out: Ratios, beside: Sequence[Ratios]) -> Interval:
-    """How far 95 of 100 ratios are at most below and above the intervals of the sizes beside theirs."""
+    """Return how far 95 of 100 ratios are at most below and above the intervals of the sizes beside."""
     hull = _hull(left_out.places, beside, left_out.networks)
     below, above = hull[:, 0] - left_out.logs, left_out.logs - hull[:, 1]
     return max(_upper(below, (1 + HELD) / 2), 0.0), max(_upper(above, (1 + HELD) / 2), 0.0)
 
 
 def _upper(values: Floats, share: float) -> float:
-    """What one more such value does not exceed, with this probability."""
+    """Return the bound that one more such value does not exceed, with this probability."""
     return float(np.sort(values)[min(math.ceil(share * (len(values) + 1)), len(values)) - 1])

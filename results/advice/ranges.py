@@ -20,7 +20,7 @@ _EDGE = 1.02  # so near to the last network of a range is as good as within: 100
 
 @dataclass(frozen=True)
 class Standing:
-    """How a network stands to those recorded."""
+    """The place of a network among those recorded."""
 
     kinds: tuple[str, ...]
     """The kinds of losses whose networks are asked: two or three for a network in a gap."""
@@ -33,7 +33,7 @@ class Standing:
 
 
 def standing(network: Network, of_kinds: dict[str, pd.DataFrame]) -> Standing:
-    """How a network stands to the rows of each kind of losses."""
+    """Return the place of a network among the rows of each kind of losses."""
     kinds, between = _kinds(network, of_kinds)
     asked = [(kind, of_kinds[kind]) for kind in kinds]
     measured = {

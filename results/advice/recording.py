@@ -22,7 +22,7 @@ _CELL = ["congestion_control", "controller", "size_bytes"]
 
 
 def campaigns_in(databases: Sequence[Results]) -> list[Campaign]:
-    """Those of CAMPAIGNS that the databases have. Raises BadInput where they have none."""
+    """Return the CAMPAIGNS that the databases have. Raises BadInput where they have none."""
     found = [
         database[name]
         for database in databases

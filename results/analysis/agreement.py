@@ -155,7 +155,7 @@ class Agreement:
 
     @property
     def most_agree(self) -> bool:
-        """Whether at least half of the comparisons agree."""
+        """Return whether at least half of the comparisons agree."""
         return 2 * self.count("agrees") >= max(len(self.comparisons), 1)
 
     def of_pooled(self, verdict: Verdict) -> list[Pooled]:

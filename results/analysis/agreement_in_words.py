@@ -1,4 +1,4 @@
-"""What a cross-check found, in sentences for a person."""
+"""Sentences for a person about what a cross-check found."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _differences(agreement: Agreement) -> Iterator[str]:
 
 
 def _open(agreement: Agreement) -> str:
-    """How many comparisons agree, and how many are open."""
+    """Count the comparisons that agree, and those that are open."""
     agree, open_ones, in_all = (
         agreement.count("agrees"),
         agreement.count("cannot tell"),
@@ -57,7 +57,7 @@ def _open(agreement: Agreement) -> str:
 
 
 def _to_one_percent(agreement: Agreement) -> str:
-    """How many mean ratios agree to 1 %, and how many are open."""
+    """Count the mean ratios that agree to 1 %, and those that are open."""
     in_all, open_ones = len(agreement.pooled), agreement.of_pooled("cannot tell")
     if not open_ones:
         return f"{_TO}, {'the mean ratio agrees' if in_all == 1 else f'all {in_all} mean ratios agree'}"
