@@ -97,9 +97,11 @@ def _answer(downloads: str, advice: Advice) -> str:
     if advice.far:
         return f"Nothing can be said of {downloads}: nothing like this network was measured."
     if advice.use is None or advice.prediction is None:
+        low = min(candidate.prediction[0] for candidate in advice.candidates)
+        high = max(candidate.prediction[1] for candidate in advice.candidates)
         return (
-            f"Nothing can be said of {downloads}: in some networks like yours FEC shortens them by more than"
-            f" {margin}, in others it does not, and what was measured does not tell which yours is."
+            f"Nothing can be said of {downloads}: in networks like yours they take {_range(low, high)} of the"
+            " time without FEC, and what was measured does not tell which yours is."
         )
     options = ", ".join(f'{name} = "{value}"' for name, value in advice.use.items())
     if advice.answer == "none":

@@ -120,6 +120,14 @@ def test_where_nothing_can_be_said_the_status_is_3(advised: Any, network: dict[s
     assert document["outside"] is True and document["far"] == [*network]
 
 
+def test_where_networks_alike_gain_and_lose_the_first_sentence_has_both_ends(advised: Any) -> None:
+    place = {"rtt_ms": "360", "bandwidth_mbps": "15", "loss": "0.002", "size_bytes": "80000"}
+    status, printed = advised(**place, congestion_control="bbr3")
+    ends = re.match(r"Nothing can be said of downloads of 80 kB: .* take (\S+) to (\S+) of the time", printed)
+    assert status == 3 and ends is not None
+    assert float(ends[1]) < 1 < float(ends[2])
+
+
 def test_a_burst_without_losses_is_refused(advised: Any) -> None:
     with pytest.raises(BadInput, match="burst = 8: must be 1 where loss = 0"):
         advised(loss="0", burst="8")
