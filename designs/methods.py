@@ -5,9 +5,7 @@ the points that the file gives. A wrong point or level is refused by `check`, wh
 """
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import product
 from typing import Annotated, Any, Literal, Self
 
@@ -15,57 +13,44 @@ import numpy as np
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from fecbench.designs.error import DesignError
-from fecbench.designs.factor import AnyFactor, Places, SteppedFactor
+from fecbench.designs.factor import AnyFactor, SteppedFactor
+from fecbench.designs.placement import (
+    MOST_POINTS,
+    Factors,
+    Placement,
+    PlanSettings,
+    Point,
+    Points,
+    at,
+    snapped,
+)
+from fecbench.designs.screening import MorrisSettings
 from fecbench.designs.seeds import seed
 from fecbench.designs.sequences import Generator, generated
-from fecbench.designs.table import PlainValue, Table, Value, about, dotted, refused
+from fecbench.designs.table import PlainValue, about, dotted, refused
+from fecbench.designs.textbook import (
+    BoxBehnkenSettings,
+    CentralCompositeSettings,
+    FactorialSettings,
+    PlackettBurmanSettings,
+)
 from fecbench.designs.wsp import wsp_of_size
 from fecbench.hints import nearest
 
-Factors = Mapping[str, AnyFactor]
-
-MOST_POINTS = 10_000
 MOST_CANDIDATES = 200_000
 # How many sets of candidates are tried for one that gives exactly the wanted number of points.
 CANDIDATE_SETS = 8
 CANDIDATES_PER_POINT = 20
+# A criterion needs the distances of all pairs of each hypercube.
+MOST_POINTS_OF_CRITERION = 2_000
+ITERATIONS = 100
 
-Points = Annotated[int, Field(ge=1, le=MOST_POINTS)]
 LevelCount = Annotated[int, Field(ge=2, le=MOST_POINTS)]
-Point = dict[str, Value]
 Row = Annotated[dict[str, PlainValue], BeforeValidator(dotted)]
 
 
 def _one_or_each(value: Any) -> str:
     return "(each)" if isinstance(value, dict | list) else "(one)"
-
-
-@dataclass(frozen=True)
-class Placement:
-    """Points, with the places of their values in the unit cube."""
-
-    points: list[Point]
-    places: Places
-    """Shape (points, factors)."""
-    dmin: float | None = None
-    """WSP's minimum distance; None for the other methods."""
-    candidate_set: int = 0
-    """How many sets of candidates had no dmin for exactly the wanted number of points, before one had."""
-
-
-class PlanSettings(Table, ABC):
-    """The table [plan] of one method."""
-
-    def check(self, factors: Factors) -> None:
-        """Refuses what only shows when the factors are known."""
-
-    @abstractmethod
-    def count(self, factors: Factors) -> int:
-        """How many points `place` gives, without placing them."""
-
-    @abstractmethod
-    def place(self, factors: Factors, root: int) -> Placement:
-        """The points for the design's seed `root`."""
 
 
 class WspSettings(PlanSettings):
@@ -135,9 +120,9 @@ class WspSettings(PlanSettings):
 
 
 class SequenceSettings(PlanSettings):
-    """`points` points of a Latin hypercube, or of a scrambled Sobol' or Halton sequence."""
+    """`points` points of a scrambled Sobol' or Halton sequence."""
 
-    method: Literal["lhs", "sobol", "halton"]
+    method: Literal["sobol", "halton"]
     points: Points
 
     def count(self, factors: Factors) -> int:  # noqa: ARG002 - it is given
@@ -145,6 +130,48 @@ class SequenceSettings(PlanSettings):
 
     def place(self, factors: Factors, root: int) -> Placement:
         return _generated(self.method, self.points, factors, seed(root, "points", self.method))
+
+
+class LatinHypercubeSettings(PlanSettings):
+    """A Latin hypercube; with `criterion`, the best one of `iterations` that pydoe draws."""
+
+    method: Literal["lhs"]
+    points: Points
+    criterion: Literal["maximin", "centermaximin", "correlation"] | None = None
+    """Largest least distance of two points, the same with points in the middle of their cells, or least
+    correlation between factors."""
+    iterations: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    """How many hypercubes are drawn to choose from: 100 by default."""
+
+    def check(self, factors: Factors) -> None:
+        if self.criterion is None:
+            if self.iterations is not None:
+                raise refused("is for a criterion, and there is none: leave it out", "plan.iterations")
+            return
+        fewest = 3 if self.criterion == "correlation" else 2  # two points are always correlated
+        if not fewest <= self.points <= MOST_POINTS_OF_CRITERION:
+            wanted = f"must be from {fewest} to {MOST_POINTS_OF_CRITERION} with this criterion"
+            raise refused(wanted, "plan.points", self.points)
+        if self.criterion == "correlation" and len(factors) < 2:
+            raise refused("needs two factors", "plan.criterion", self.criterion)
+
+    def count(self, factors: Factors) -> int:  # noqa: ARG002 - it is given
+        return self.points
+
+    def place(self, factors: Factors, root: int) -> Placement:
+        if self.criterion is None:
+            return _generated("lhs", self.points, factors, seed(root, "points", "lhs"))
+        # Loaded when a plan is made: it takes most of a second.
+        import pydoe
+
+        places = pydoe.lhs(
+            len(factors),
+            self.points,
+            self.criterion,
+            self.iterations or ITERATIONS,
+            seed=seed(root, "points", "lhs", self.criterion),
+        )
+        return at(snapped(places, factors), factors)
 
 
 class LevelSettings(PlanSettings):
@@ -194,7 +221,7 @@ class GridSettings(LevelSettings):
         return math.prod(len(levels) for levels in self.levels_of(factors))
 
     def place(self, factors: Factors, root: int) -> Placement:  # noqa: ARG002 - a grid has nothing random
-        return _at(np.array(list(product(*self.levels_of(factors)))), factors)
+        return at(np.array(list(product(*self.levels_of(factors)))), factors)
 
 
 class UnivariateSettings(LevelSettings):
@@ -209,7 +236,7 @@ class UnivariateSettings(LevelSettings):
         return len(self._rows(factors))
 
     def place(self, factors: Factors, root: int) -> Placement:  # noqa: ARG002 - nothing random either
-        return _at(np.array(self._rows(factors)), factors)
+        return at(np.array(self._rows(factors)), factors)
 
     def _rows(self, factors: Factors) -> list[list[float]]:
         centre = [float(factor.snapped(np.array([0.5]))[0]) for factor in factors.values()]
@@ -239,12 +266,17 @@ class ListSettings(PlanSettings):
 
 METHODS: dict[str, type[PlanSettings]] = {
     "wsp": WspSettings,
-    "lhs": SequenceSettings,
+    "lhs": LatinHypercubeSettings,
     "sobol": SequenceSettings,
     "halton": SequenceSettings,
     "grid": GridSettings,
     "univariate": UnivariateSettings,
     "list": ListSettings,
+    "factorial": FactorialSettings,
+    "plackett-burman": PlackettBurmanSettings,
+    "box-behnken": BoxBehnkenSettings,
+    "central-composite": CentralCompositeSettings,
+    "morris": MorrisSettings,
 }
 
 
@@ -262,9 +294,15 @@ def _check_method(plan: Any) -> Any:
 AnyPlanSettings = Annotated[
     Annotated[WspSettings, Tag("(WspSettings)")]
     | Annotated[SequenceSettings, Tag("(SequenceSettings)")]
+    | Annotated[LatinHypercubeSettings, Tag("(LatinHypercubeSettings)")]
     | Annotated[GridSettings, Tag("(GridSettings)")]
     | Annotated[UnivariateSettings, Tag("(UnivariateSettings)")]
-    | Annotated[ListSettings, Tag("(ListSettings)")],
+    | Annotated[ListSettings, Tag("(ListSettings)")]
+    | Annotated[FactorialSettings, Tag("(FactorialSettings)")]
+    | Annotated[PlackettBurmanSettings, Tag("(PlackettBurmanSettings)")]
+    | Annotated[BoxBehnkenSettings, Tag("(BoxBehnkenSettings)")]
+    | Annotated[CentralCompositeSettings, Tag("(CentralCompositeSettings)")]
+    | Annotated[MorrisSettings, Tag("(MorrisSettings)")],
     Discriminator(lambda plan: f"({METHODS[plan['method']].__name__})"),
     BeforeValidator(_check_method),
 ]
@@ -292,14 +330,4 @@ def _point(row: Point, factors: Factors, key: str) -> Point:
 
 
 def _generated(generator: Generator, count: int, factors: Factors, generator_seed: int) -> Placement:
-    places = generated(generator, count, len(factors), generator_seed)
-    columns = [factor.snapped(places[:, axis]) for axis, factor in enumerate(factors.values())]
-    return _at(np.column_stack(columns), factors)
-
-
-def _at(places: Places, factors: Factors) -> Placement:
-    points = [
-        {name: factor.value(place) for (name, factor), place in zip(factors.items(), row, strict=True)}
-        for row in places.tolist()
-    ]
-    return Placement(points, places)
+    return at(snapped(generated(generator, count, len(factors), generator_seed), factors), factors)

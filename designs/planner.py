@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from fecbench.designs.error import DesignError
 from fecbench.designs.factor import LinkedFactor
-from fecbench.designs.methods import Factors, PlanSettings, Point
+from fecbench.designs.placement import Factors, PlanSettings, Point
 from fecbench.designs.table import Value
 
 

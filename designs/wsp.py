@@ -2,6 +2,9 @@
 
 J. Santiago, M. Claeys-Bruno, M. Sergent: "Construction of space-filling designs using WSP algorithm for high
 dimensional spaces", Chemometrics and Intelligent Laboratory Systems 113 (2012) 26-31.
+
+pydoe, which makes the plans of textbooks, has no WSP. This file needs nothing but NumPy and SciPy, and has the
+form of pydoe's own, so that it can become one of them.
 """
 
 from __future__ import annotations
@@ -11,8 +14,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from fecbench.designs.error import DesignError
 
 if TYPE_CHECKING:
     from scipy.spatial import cKDTree
@@ -31,31 +32,84 @@ PROBES = 20
 
 
 def wsp(candidates: ArrayLike, dmin: float) -> NDArray[np.intp]:
-    """Row indices of the selected candidates, in order of selection.
+    """
+    Select a space-filling subset of candidates: no two of them are closer than `dmin`.
 
-    `candidates` has shape (N, d), in the unit cube; distances are Euclidean. The selection starts at the
-    candidate nearest the centre. Candidates closer than `dmin` (strictly) to the current point are deleted,
-    the nearest survivor becomes the current point, and so on until none is left. Ties go to the lowest index.
-    Raises DesignError for candidates that are no such matrix and for a dmin that is negative or NaN.
+    The selection starts at the candidate nearest the centre of the cube. Candidates closer to it than `dmin`
+    (strictly, Euclidean) are deleted, the nearest survivor comes next, and so on until none is left. Ties go
+    to the lowest index.
+
+    Parameters
+    ----------
+    candidates : array_like, shape (n_candidates, n_factors)
+        Points in the unit cube.
+    dmin : float
+        Minimum distance; 0 or more.
+
+    Returns
+    -------
+    indices : 1d-array of int
+        Rows of the selected candidates, in order of selection.
+
+    Raises
+    ------
+    ValueError
+        If `candidates` is no such matrix, or `dmin` is negative or NaN.
+
+    Examples
+    --------
+    ::
+
+        >>> wsp([[0.5, 0.5], [0.5, 0.6], [0.1, 0.1], [0.9, 0.9]], 0.2)
+        array([0, 2, 3])
+
     """
     if not dmin >= 0:
-        raise DesignError(f"dmin = {dmin}: must be 0 or more")
+        raise ValueError(f"dmin = {dmin}: must be 0 or more")
     columns = _columns(candidates)
     return _select(columns, dmin, most=columns.shape[1]).indices
 
 
 def wsp_of_size(candidates: ArrayLike, size: int) -> tuple[NDArray[np.intp], float] | None:
-    """A selection of exactly `size` candidates and its dmin, or None when no dmin was found that gives it.
+    """
+    Select exactly `size` candidates by WSP.
 
-    n(dmin) falls as dmin grows, but not monotonically. So dmin is bisected to a place where n crosses `size`,
-    and then the neighbourhood is scanned outwards. A selection only depends on which of the distances met are
-    below dmin, so it is the same over an interval of dmin; the scan steps over these intervals, which makes
-    it exhaustive for small sets.
+    Parameters
+    ----------
+    candidates : array_like, shape (n_candidates, n_factors)
+        Points in the unit cube.
+    size : int
+        How many to select: from 1 to `n_candidates`.
+
+    Returns
+    -------
+    selection : (indices, dmin) or None
+        As `wsp(candidates, dmin)` selects them; None when no `dmin` was found that selects so many.
+
+    Raises
+    ------
+    ValueError
+        If `candidates` is no such matrix, or `size` is out of bounds.
+
+    Notes
+    -----
+    The number of selected candidates falls as `dmin` grows, but not monotonically. So `dmin` is bisected to a
+    place where the number crosses `size`, and then the neighbourhood is scanned outwards. A selection only
+    depends on which of the distances met are below `dmin`, so it is the same over an interval; the scan steps
+    over these intervals, which makes it exhaustive for small sets.
+
+    Examples
+    --------
+    ::
+
+        >>> wsp_of_size([[0.5, 0.5], [0.5, 0.6], [0.1, 0.1], [0.9, 0.9]], 3)[0]
+        array([0, 2, 3])
+
     """
     columns = _columns(candidates)
     dimensions, count = columns.shape
     if not 1 <= size <= count:
-        raise DesignError(f"size = {size}: must be from 1 to the number of candidates, {count}")
+        raise ValueError(f"size = {size}: must be from 1 to the number of candidates, {count}")
     if size == count:
         return _select(columns, 0.0, size).indices, 0.0
     low, high = 0.0, 2.0 * float(np.sqrt(dimensions))
@@ -211,8 +265,8 @@ def _distances(columns: NDArray[np.float64], point: NDArray[np.float64]) -> NDAr
 def _columns(candidates: ArrayLike) -> NDArray[np.float64]:
     matrix = np.asarray(candidates, dtype=np.float64)
     if matrix.ndim != 2 or 0 in matrix.shape:
-        raise DesignError(f"candidates of shape {matrix.shape}: must be a matrix, one candidate per row")
+        raise ValueError(f"candidates of shape {matrix.shape}: must be a matrix, one candidate per row")
     # Written so that NaN, which fails every comparison, is refused too.
     if not ((matrix >= 0) & (matrix <= 1)).all():
-        raise DesignError("candidates: every coordinate must be from 0 to 1")
+        raise ValueError("candidates: every coordinate must be from 0 to 1")
     return np.ascontiguousarray(matrix.T)

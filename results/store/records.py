@@ -217,6 +217,11 @@ class CampaignInfo(NewCampaign):
         return str(self._design.get("question") or self.title)
 
     @property
+    def plan_method(self) -> str:
+        """Method of the design's plan; "" without factors."""
+        return str(self._design.get("plan", {}).get("method", ""))
+
+    @property
     def scales(self) -> dict[str, str]:
         """Of the factors that its design spreads over a range, by their names: "linear" or "log"."""
         return dict(_scales(self._design.get("factors", {})))

@@ -5,13 +5,18 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any
 
+import pandas as pd
 import typer
 
+from fecbench import designs
+from fecbench.designs import screening as trajectories
+from fecbench.results.analysis import screening
 from fecbench.results.analysis.comparing import Comparison, arms_of, compare
 from fecbench.results.analysis.margins import percent
 from fecbench.results.analysis.rules import Rule
 from fecbench.results.figures import explanation as figures
 from fecbench.results.figures.saving import Folder, stem
+from fecbench.results.store.records import CampaignInfo
 from fecbench.runners.commands.console import arguments, completion
 from fecbench.runners.commands.console.choice import comparing, one_campaign, open_database
 from fecbench.runners.commands.console.destination import check_folder
@@ -52,15 +57,40 @@ def explain(
     if all(isinstance(comparison.result, str) for comparison in comparisons):
         reasons = "; ".join(f"{comparison.arms}: {comparison.result}" for comparison in comparisons)
         raise Refusal(f"{address}: {reasons}")
+    steps = _steps(info)
     folder = None if output is None else Folder(output)
     documents = []
     for comparison in comparisons:
         paths = [] if folder is None else _draw(comparison, folder)
-        documents.append(_document(comparison, paths))
+        effects = _effects(comparison, steps)
+        document = _document(comparison, paths)
+        documents.append({**document, "screening": None if effects is None else _rows(effects)})
         if not as_json:
             say("\n".join(_lines(comparison, paths)))
+            for _, row in (pd.DataFrame() if effects is None else effects).iterrows():
+                say(screening.in_words(row))
     if as_json:
         print_document(documents)
+
+
+def _steps(info: CampaignInfo) -> list[trajectories.Step]:
+    """Return the steps of a screening; none of another plan."""
+    if info.plan_method != "morris":
+        return []
+    return trajectories.steps(info.points, designs.parse(info.design_text, info.name).factors)
+
+
+def _effects(comparison: Comparison, steps: Sequence[trajectories.Step]) -> pd.DataFrame | None:
+    """Return what each factor of a screening does to the ratio; None of another plan, or without a ratio."""
+    if not steps or isinstance(comparison.result, str):
+        return None
+    return screening.elementary_effects(comparison.result.table, steps)
+
+
+def _rows(effects: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table as JSON has them: null for what is not known."""
+    rows = effects.to_dict("records")
+    return [{str(name): None if value != value else value for name, value in row.items()} for row in rows]
 
 
 def _draw(comparison: Comparison, folder: Folder) -> list[str]:

@@ -1,9 +1,11 @@
 """WSP against a slow selection by the definition, and the laws that any of its selections keeps."""
 
+import doctest
 import math
 import tracemalloc
 from collections.abc import Sequence
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +14,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import fecbench.designs.wsp as wsp_module
-from fecbench.designs import DesignError
 from fecbench.designs.methods import CANDIDATE_SETS
 from fecbench.designs.sequences import generated
 from fecbench.designs.wsp import wsp, wsp_of_size
@@ -98,7 +99,7 @@ BAD = [
 
 def test_bad_arguments_are_refused_by_name() -> None:
     for candidates, dmin, complaint in BAD:
-        with pytest.raises(DesignError) as refused:
+        with pytest.raises(ValueError) as refused:
             wsp(candidates, dmin)
         assert complaint in str(refused.value)
 
@@ -142,7 +143,7 @@ def test_a_size_that_no_dmin_gives_is_not_invented() -> None:
 
 def test_a_size_beyond_the_candidates_is_refused() -> None:
     for size in (0, 4):
-        with pytest.raises(DesignError, match=f"size = {size}: must be from 1 to"):
+        with pytest.raises(ValueError, match=f"size = {size}: must be from 1 to"):
             wsp_of_size([[0.1], [0.2], [0.3]], size)
 
 
@@ -158,3 +159,10 @@ def test_many_points_take_little_memory(size: int, count: int, dimensions: int, 
     tracemalloc.stop()
     assert found is not None
     assert peak_bytes < most_bytes
+
+
+def test_the_file_could_be_one_of_pydoe() -> None:
+    imports = [line for line in Path(wsp_module.__file__).read_text().splitlines() if " import " in line]
+    assert not [line for line in imports if "fecbench" in line]
+    assert doctest.testmod(wsp_module).failed == 0
+    assert doctest.testmod(wsp_module).attempted == 2

@@ -1,14 +1,22 @@
 """`fecbench explain` and `fecbench export`: what they print and write, and bad input in one line."""
 
 import json
+import math
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pytest
 
+from fecbench import designs
 from fecbench.results import reading
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import TrialKey
+from tests.support.campaigns import new_campaign, trial, variants, workload
 
+SCREENING = Path(__file__).parent / "data" / "screening.toml"
 OFF, XOR, RS = "FEC off", "XOR 4/5", "RS 4/5"
 
 
@@ -56,6 +64,37 @@ def test_explain_goes_on_after_a_variant_of_which_nothing_can_be_explained(
     lost = plant(tmp_path / "y.sqlite", points=5, labels=(OFF, XOR, RS), unsupported=(XOR, RS))
     refused = fecbench_here("explain", "--db", lost).refusal()
     assert f"{XOR}: unsupported (5); {RS} against {OFF}: nothing to explain" in refused
+
+
+def test_explain_tells_the_effects_of_a_screening(fecbench_here: Any, tmp_path: Path) -> None:
+    text = SCREENING.read_text()
+    points = designs.parse(text, "screening").plan().points
+    off, on = "no FEC", "FEC"
+    with Database.open(str(tmp_path / "x.sqlite"), create=True) as database:
+        info = database.create_campaign(
+            new_campaign(
+                design_text=text,
+                points=points,
+                repetitions=6,
+                variants=variants(off, on, baseline=off),
+                workloads=[workload("download-1000", size_bytes=1000)],
+            )
+        )
+        for point, label, repetition in product(range(len(points)), (off, on), range(6)):
+            # From the least to the greatest loss rate the ratio halves; nothing else matters.
+            place = (points[point]["loss.p"] - 0.005) / 0.045
+            dct_s = 1.0 if label == off else 0.5**place
+            key = TrialKey(label, "download-1000", point, repetition)
+            database.record(info.id, trial(key, metrics={"client": {"dct_s": dct_s}}))
+    done = fecbench_here("explain", "--db", tmp_path / "x.sqlite")
+    assert (
+        "download-1000: over its range, loss.p changes the ratio by a factor of 2.00, downwards"
+        in done.stdout
+    )
+    (document,) = json.loads(fecbench_here("explain", "--db", tmp_path / "x.sqlite", "--json").stdout)
+    assert document["screening"][0]["factor"] == "loss.p"
+    assert document["screening"][0]["mean"] == pytest.approx(math.log(0.5))
+    assert [row["matters"] for row in document["screening"]] == [True, False, False, False]
 
 
 def test_show_and_explain_say_in_how_many_pairs_one_variant_alone_timed_out(
