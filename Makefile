@@ -11,6 +11,7 @@
 # make fuzz   hostile bytes for what reads files and lines of others; TARGETS="…" chooses, RUNS=… of each
 # make fresh  both commands of the README on a bare Debian 12, in namespaces of its own
 # make findings  the papers' claims, judged from notebooks/samples, into docs/findings
+# make changes  what has changed since the last release
 # make lint   the checks of form
 # make lint-on-demand, test-on-demand  those of the stacks that build-all builds, and docs/ci/ in a bare Debian 12
 
@@ -50,7 +51,7 @@ C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h'
 PROCESSES := $(shell cores=$$(nproc); echo $$((cores < 3 ? cores + 1 : 4)))
 NOT_OTHERS := $(OTHERS:%=--extend-exclude %)
 
-.PHONY: demo test test-slow test-netem test-virtual fresh build build-all bench breaks fuzz findings lint packages environment development go parts wheel site lab lock clean
+.PHONY: demo test test-slow test-netem test-virtual fresh build build-all bench breaks fuzz findings lint packages environment development go parts wheel site lab lock changes clean
 
 # What another fecbench has run stays, under another name.
 # Status 1 says that some trials are not ok, or that virtual and emulated ones differ: the report tells which, so it is
@@ -115,7 +116,10 @@ fuzz: development
 # What setuptools keeps in build/ of an earlier wheel would be in this one.
 wheel: environment
 	@rm -rf build
-	@$(VENV)/bin/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir $(OUT) .
+	@trap 'rm -f fecbench/commit.txt' EXIT; \
+	    echo "$$(git rev-parse HEAD 2>/dev/null) $$([ -z "$$(git status --porcelain --untracked-files=no 2>/dev/null)" ] || echo changed)" \
+	    >fecbench/commit.txt; \
+	    $(VENV)/bin/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir $(OUT) .
 	@rm -rf build
 	@echo "wheel  $$(ls -t $(OUT)/fecbench-*.whl | head -1)"
 
@@ -142,6 +146,9 @@ lab: environment
 	@for sample in notebooks/samples/*.sqlite.xz; do database=$(OUT)/$$(basename $$sample .xz); \
 	    [ -e $$database ] || xz --decompress --stdout $$sample >$$database || exit 1; done
 	@$(LAB)/bin/jupyter lab $(JUPYTER) notebooks
+
+changes: development
+	@$(VENV)/bin/towncrier build --draft --version next 2>/dev/null
 
 findings: environment
 	@$(RUN) fecbench.results.papers.findings

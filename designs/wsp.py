@@ -3,8 +3,8 @@
 J. Santiago, M. Claeys-Bruno, M. Sergent: "Construction of space-filling designs using WSP algorithm for high
 dimensional spaces", Chemometrics and Intelligent Laboratory Systems 113 (2012) 26-31.
 
-pydoe, which makes the plans of textbooks, has no WSP. This file needs nothing but NumPy and SciPy, and has the
-form of pydoe's own, so that it can become one of them.
+pydoe, which makes the plans of textbooks, has no WSP. This file needs nothing but NumPy and SciPy, and has
+the form of pydoe's own, so that it can become one of them.
 """
 
 from __future__ import annotations

@@ -22,6 +22,10 @@ DECLARATIONS = REPOSITORY / "quic-impls" if is_whole() else _PACKAGE / "quic-imp
 """The folders of our implementations; in a wheel with their impl.toml alone, by which designs are checked."""
 
 
+COMMIT = _PACKAGE / "commit.txt"
+"""In a wheel: the commit that it was made of, and `changed` behind it if files differed from that."""
+
+
 def require_whole(words: list[str]) -> None:
     """Raises BadInput in a wheel, which cannot do this command; its line names the one to use instead."""
     if not is_whole():

@@ -17,6 +17,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import fecbench as fecbench_package
 from fecbench import designs
 from fecbench.checkout import REPOSITORY
 from fecbench.errors import BadInput
@@ -54,6 +55,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(REPOSITORY / "fecbench", source / "fecbench", symlinks=True, ignore=ignored)
     for part in (*PARTS, "quic-impls"):
         shutil.copytree(REPOSITORY / part, source / part, ignore=ignored)
+    (source / "fecbench" / "commit.txt").write_text("0123456789abcdef0123 changed\n")  # as `make wheel` does
     built = subprocess.run(
         [sys.executable, "-c", BUILD, source], cwd=source, check=True, capture_output=True, text=True
     )
@@ -119,6 +121,11 @@ def test_a_wheel_has_each_design_with_what_it_names_each_declaration_and_no_sour
     }
     assert declared <= names
     assert {name for name in names if name.endswith((".c", ".h", ".rs", ".go", ".ipynb"))} == set()
+
+
+def test_a_wheel_says_of_which_commit_it_was_made(environment: Path, tmp_path: Path) -> None:
+    line = f"fecbench {fecbench_package.__version__} (no release: commit 0123456789ab, with changes)\n"
+    assert printed(environment, tmp_path, "--version") == line
 
 
 def test_a_wheel_refuses_to_run_and_names_the_command_to_use_instead(

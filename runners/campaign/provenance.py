@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from fecbench.checkout import REPOSITORY
+from fecbench.checkout import COMMIT, REPOSITORY, is_whole
 from fecbench.dropper.command import COMMAND
 from fecbench.results.store.postgresql_url import without_secrets
 from fecbench.runners.implementations.implementation import DECLARATION, EngineName, Implementation
@@ -82,7 +82,11 @@ def host() -> str:
 
 
 def revision() -> dict[str, Any]:
-    """The git revision of this checkout, and whether it has uncommitted changes."""
+    """Return the git revision of this checkout, and whether it has uncommitted changes; of a wheel, what it
+    was made of."""
+    if not is_whole():
+        made_of = COMMIT.read_text().split() if COMMIT.is_file() else []
+        return {"commit": made_of[0] if made_of else None, "changed": len(made_of) > 1 if made_of else None}
     changes = output_of(["git", "status", "--porcelain", "--untracked-files=no"])
     return {
         "commit": output_of(["git", "rev-parse", "HEAD"]),

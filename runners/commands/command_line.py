@@ -11,7 +11,6 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-import fecbench
 from fecbench.checkout import require_whole
 from fecbench.errors import BAD_INPUT, status_of
 from fecbench.runners.commands.console import completion, passwords, steps, terminal, time_left
@@ -166,7 +165,9 @@ app = typer.Typer(
 
 def _print_version(asked: bool) -> None:
     if asked:
-        print(f"fecbench {fecbench.__version__}")
+        from fecbench.runners.commands.console.version import version_line  # asks git
+
+        print(version_line())
         raise typer.Exit
 
 

@@ -1,6 +1,7 @@
 """Bad input to the command: one line that names it, status 2, nothing changed."""
 
 import json
+import re
 import shlex
 import sqlite3
 from itertools import product
@@ -13,7 +14,9 @@ import fecbench
 from fecbench import designs
 from fecbench.checkout import REPOSITORY
 from fecbench.results.store.database import Database
+from fecbench.runners.campaign import provenance
 from fecbench.runners.commands.command_line import COMMANDS, Unloaded
+from fecbench.runners.commands.console import version
 from fecbench.runners.commands.console.examples import EXAMPLES
 
 SMOKE = (REPOSITORY / "designs" / "catalog" / "smoke.toml").read_text()
@@ -197,9 +200,54 @@ def reference_ge(p: float, r: float, k: float, h: float, *, seed: int, packets: 
     return dropped
 
 
-def test_the_version_is_one_line(fecbench_here: Any) -> None:
+def test_the_version_is_one_line_with_the_commit(fecbench_here: Any) -> None:
     done = fecbench_here("--version")
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"fecbench {fecbench.__version__}\n", "")
+    assert (done.returncode, done.stderr, done.stdout.count("\n")) == (0, "", 1)
+    assert done.stdout.startswith(f"fecbench {fecbench.__version__} (")
+    commit = (provenance.revision()["commit"] or "unknown commit")[:12]
+    assert commit in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("commit", "changed", "tags", "line"),
+    [
+        ("0123456789abcdef", False, "v1.2.3 other", "fecbench 1.2.3 (release, commit 0123456789ab)"),
+        (
+            "0123456789abcdef",
+            True,
+            "v1.2.3",
+            "fecbench 1.2.3 (no release: commit 0123456789ab, with changes)",
+        ),
+        ("0123456789abcdef", False, "v1.2.2", "fecbench 1.2.3 (no release: commit 0123456789ab)"),
+        ("0123456789abcdef", False, None, "fecbench 1.2.3 (no release: commit 0123456789ab)"),
+        (None, None, None, "fecbench 1.2.3 (unknown commit)"),
+    ],
+)
+def test_a_release_is_the_commit_with_the_tag_of_the_version(
+    monkeypatch, commit, changed, tags, line
+) -> None:
+    monkeypatch.setattr(fecbench, "__version__", "1.2.3", raising=False)
+    monkeypatch.setattr(version, "revision", lambda: {"commit": commit, "changed": changed})
+    monkeypatch.setattr(version, "output_of", lambda _words: tags)
+    assert version.version_line() == line
+
+
+def test_the_page_of_the_interface_has_each_command_once() -> None:
+    page = (REPOSITORY / "docs/interface.md").read_text()
+    promised = re.findall("`([a-z]+)`", page.partition("| Commands")[2].partition("|")[0])
+    experimental = re.findall("`([a-z]+)`", page.partition("- the commands")[2].partition(";")[0])
+    assert sorted([*promised, *experimental]) == sorted(COMMANDS)
+
+
+def test_one_version_stands_in_every_file() -> None:
+    for name, form in (
+        ("pyproject.toml", 'version = "{}"'),
+        ("CITATION.cff", "version: {}"),
+        ("Containerfile", 'image.version="{}"'),
+        ("CHANGELOG.md", "## {} ("),
+        ("docs/interface.md", "# What {} promises"),
+    ):
+        assert form.format(fecbench.__version__) in (REPOSITORY / name).read_text(), name
 
 
 def test_verbose_tells_where_an_error_came_from_and_ends_with_the_same_line(fecbench_here: Any) -> None:
