@@ -1,8 +1,9 @@
 """What a comparison of two variants comes to: the three numbers that a person wants, in this order.
 
 At how many networks does the variant help by more than the margin, at how many does it harm, and at how many
-does it make no difference that matters (`intervals.verdicts`)? Then the median ratio over networks, with its
-interval. Then the tail: the ratio at the bad end of the networks, and the ratio of the p95 of repetitions.
+does it make no difference that matters (`intervals.verdicts`)? Then the ratio over networks, its median and
+its mean, with intervals. Then the tail: the ratio at the bad end of the networks, and the ratio of the p95 of
+repetitions.
 
 Tables, headline, `show`, JSON documents and figures count from here, so a word has one meaning.
 """
@@ -16,7 +17,13 @@ from typing import Any
 import pandas as pd
 
 from fecbench.results import metrics
-from fecbench.results.analysis.intervals import EFFECTS, LEVEL, median_ratio_interval, of_campaign
+from fecbench.results.analysis.intervals import (
+    EFFECTS,
+    LEVEL,
+    mean_ratio_interval,
+    median_ratio_interval,
+    of_campaign,
+)
 from fecbench.results.analysis.margins import margins_of
 from fecbench.results.analysis.pairing import (
     Pairing,
@@ -34,9 +41,9 @@ COUNTS = ("helps", "harms", "equivalent", "undecided")
 COLUMNS = (
     *("workload", "variant", "compared_with", "metric", "statistic", "margin", "points", "planned_points"),
     *(*COUNTS, "helps_discovered", "harms_discovered", "by_chance"),
-    *("median_ratio", "low", "high", "tail_ratio", "p95_ratio"),
+    *("median_ratio", "low", "high", "mean_ratio", "mean_low", "mean_high", "tail_ratio", "p95_ratio"),
 )
-_NUMBERS = ("median_ratio", "low", "high", "tail_ratio")
+_NUMBERS = ("median_ratio", "low", "high", "mean_ratio", "mean_low", "mean_high", "tail_ratio")
 _VERDICT_OF = {"helps": "gain", "harms": "harm", "equivalent": "equivalent", "undecided": "undecided"}
 
 
@@ -55,6 +62,8 @@ def of_pairings(
       average, if no difference were greater than the margin;
     - `median_ratio` over points, with its interval `low` to `high`, NaN for too few points; of a design with
       one point the ratio there, with its interval over repetitions;
+    - `mean_ratio`, the geometric mean over points, with its interval `mean_low` to `mean_high` for all
+      networks of the design's ranges (`intervals.mean_ratio_interval`);
     - `tail_ratio`: 95 % of the points have a ratio that is as good, or better; NaN for fewer than 20 points;
     - `p95_ratio`: the median over points of the ratio of the p95 of the repetitions; NaN for fewer than 20.
     """
@@ -102,6 +111,7 @@ def _counts(ratios: pd.DataFrame, metric: metrics.Metric, planned_points: int) -
         none = dict.fromkeys((*COUNTS, "helps_discovered", "harms_discovered"), 0)
         return {"points": 0, **none, "by_chance": 0.0, **dict.fromkeys(_NUMBERS, math.nan)}
     median, low, high = median_ratio_interval(ratios, ratios["point"])
+    mean, mean_low, mean_high = mean_ratio_interval(ratios)
     if planned_points == 1:
         low, high = ratios[["low", "high"]].iloc[0]
     return {
@@ -116,6 +126,9 @@ def _counts(ratios: pd.DataFrame, metric: metrics.Metric, planned_points: int) -
         "median_ratio": median,
         "low": low,
         "high": high,
+        "mean_ratio": mean,
+        "mean_low": mean_low,
+        "mean_high": mean_high,
         "tail_ratio": max(p95(in_order(ratios), metric.more_is_better), 0.0),
     }
 
@@ -139,8 +152,11 @@ def document(table: pd.DataFrame) -> list[dict[str, Any]]:
             **{name: row[name] for name in ("workload", "variant", "metric", "statistic", "margin")},
             "baseline": row["compared_with"],
             **{name: int(row[name]) for name in ("points", "planned_points", *COUNTS)},
-            **{name: _finite(row[name]) for name in ("median_ratio", "tail_ratio", "p95_ratio")},
+            **{
+                name: _finite(row[name]) for name in ("median_ratio", "mean_ratio", "tail_ratio", "p95_ratio")
+            },
             "interval": None if math.isnan(row["low"]) else [_finite(row["low"]), _finite(row["high"])],
+            "mean_interval": None if math.isnan(row["mean_low"]) else [row["mean_low"], row["mean_high"]],
         }
         for row in table.to_dict("records")
     ]

@@ -311,6 +311,24 @@ def median_ratio_interval(
     return median_ratio(rows), max(low, 0.0), max(high, 0.0)
 
 
+def mean_ratio_interval(rows: pd.DataFrame, level: float = LEVEL) -> tuple[float, float, float]:
+    """Return the geometric mean of the ratios of points, and its interval by Student's t over the logarithms.
+
+    NaN where a ratio is 0, infinite or censored, for it has no mean; the interval alone below FEWEST points.
+    """
+    values = rows["ratio"].to_numpy(np.float64)
+    if rows["censored"].any() or not len(values) or not (np.isfinite(values) & (values > 0)).all():
+        return math.nan, math.nan, math.nan
+    logs = np.log(values)
+    mean = float(logs.mean())
+    if len(logs) < FEWEST:
+        return math.exp(mean), math.nan, math.nan
+    half = float(
+        scipy.special.stdtrit(len(logs) - 1, 1 - level / 2) * logs.std(ddof=1) / math.sqrt(len(logs))
+    )
+    return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
+
+
 def median_interval(
     values: Sequence[float] | pd.Series | Floats, units: Sequence[Any] | pd.Series, level: float = LEVEL
 ) -> Interval:

@@ -74,25 +74,58 @@ def _answer(
 
 
 def _clauses(rows: pd.DataFrame, baseline: str, metric: Metric) -> Iterator[str]:
-    """The counts, the median ratio, the tail."""
+    """Yield the mean effect and the counts; the median ratio where there is no mean; the tail."""
     if not rows["compared_points"].sum():
         yield f"cannot be compared with {baseline}: in no network have both a result"
         return
+    average = _average(rows, baseline, metric)
+    if average:
+        yield average
     yield _counts(rows, baseline, metric)
     known = rows[rows["median_ratio"].notna()].to_dict("records")
     if not known:
         yield "there is no ratio"
         return
-    known.sort(key=lambda row: -row["median_ratio"] if metric.more_is_better else row["median_ratio"])
-    of_ends = known[:1] if len(known) == 1 else [known[0], known[-1]]
-    ends = [
-        estimate(row["median_ratio"], row["low"], row["high"])
-        + (f" ({row['name']})" if len(rows) > 1 else "")
-        for row in of_ends
-    ]
     tails = [row for row in known if not math.isnan(row["tail_ratio"])]
     worst = max(tails, key=lambda row: row["tail_ratio"] * (-1 if metric.more_is_better else 1), default=None)
-    yield f"the median ratio is {' to '.join(ends)}{_tail(worst, metric) if worst else ''}"
+    tail = "" if worst is None else _tail(worst, metric)
+    if not average:
+        yield f"the median ratio is {_medians(known, metric, len(rows) > 1)}{tail and f', and {tail}'}"
+    elif tail:
+        yield f"the ratio is {tail}"
+
+
+def _medians(known: list[dict[Any, Any]], metric: Metric, several: bool) -> str:
+    """Return the median ratio of the best workload and of the worst."""
+    known.sort(key=lambda row: -row["median_ratio"] if metric.more_is_better else row["median_ratio"])
+    ends = known[:1] if len(known) == 1 else [known[0], known[-1]]
+    return " to ".join(
+        estimate(row["median_ratio"], row["low"], row["high"]) + (f" ({row['name']})" if several else "")
+        for row in ends
+    )
+
+
+def _average(rows: pd.DataFrame, baseline: str, metric: Metric) -> str:
+    """Return the mean effect over the networks, of the best workload and of the worst; "" without one."""
+    known = rows[rows["mean_low"].notna()].to_dict("records")
+    if not known or len(known) < (rows["points"] > 0).sum():
+        return ""
+    known.sort(key=lambda row: row["mean_ratio"])
+    ends = known[:1] if len(known) == 1 else [known[0], known[-1]]
+    texts = [change_text(row["mean_ratio"], row["mean_low"], row["mean_high"]) for row in ends]
+    names = [f" ({row['name']})" if len(rows) > 1 else "" for row in ends]
+    changes = " to ".join(f"{text}{name}" for text, name in zip(texts, names, strict=True))
+    return (
+        f"changes the {metric.words or metric.name} of {baseline} by {changes} on average over the networks"
+    )
+
+
+def change_text(ratio: float, low: float, high: float) -> str:
+    """Return a ratio with its interval as a change: "−3 % [−4, −2]"."""
+    places = max(decimals(low, high) - 2, 0)
+    # Adding 0 makes a rounded -0 a 0.
+    value, *ends = (number(round(100 * (end - 1), places) + 0, f"+.{places}f") for end in (ratio, low, high))
+    return f"{value} % [{ends[0]}, {ends[1]}]"
 
 
 def _counts(rows: pd.DataFrame, baseline: str, metric: Metric) -> str:
@@ -129,7 +162,7 @@ def _tail(row: Mapping[Any, Any], metric: Metric) -> str:
     tail = row["tail_ratio"]
     places = decimals(row["low"], row["high"]) if tail < _LARGE else 1
     side = "at least" if metric.more_is_better else "at most"
-    return f", and {side} {number(tail, f'.{places}f')} in 95 % of the networks"
+    return f"{side} {number(tail, f'.{places}f')} in 95 % of the networks"
 
 
 def margin_text(margins: pd.Series) -> str:

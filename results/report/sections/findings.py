@@ -70,6 +70,10 @@ class Comparison(Section):
     """The other points that have a ratio."""
     median_ratio: float | None
     """The median over points."""
+    mean_ratio: float | None
+    """The geometric mean over points."""
+    mean_interval: tuple[float, float] | None
+    """Of the mean ratio."""
     tail_ratio: float | None
     """95 % of the points have this ratio or a better one."""
     p95_ratio: float | None
@@ -123,6 +127,11 @@ class Finding(Section):
     low: Number
     """With `high`, the interval of the median ratio."""
     high: Number
+    mean_ratio: Number
+    """The geometric mean over points."""
+    mean_low: Number
+    """With `mean_high`, the interval of the mean ratio."""
+    mean_high: Number
     tail_ratio: Number
     """95 % of the points have this ratio or a better one."""
     p95_ratio: Number

@@ -39,13 +39,27 @@ def test_an_arm_has_one_sentence_with_its_counts_its_median_and_its_tail(filled:
     (answer,) = document.answers
     assert (answer.helps, answer.harms, answer.neither, answer.undecided, answer.cases) == (3, 9, 4, 3, 16)
     assert answer.sentence.startswith(
-        "rquic-xor is faster than rquic-off in 3 of 16 cases by more than 2 %, slower in 9, and neither in 4"
-        " (3 undecided); the median ratio is "
+        "rquic-xor changes the download completion time of rquic-off by -8 % [-42, +43] (2 kB) to +50.0 %"
+        " [+50.0, +50.0] (10 kB) on average over the networks; is faster than rquic-off in 3 of 16 cases by"
+        " more than 2 %, slower in 9, and neither in 4 (3 undecided)"
     )
-    assert "(2 kB) to 1.500 [1.500, 1.500] (10 kB)" in answer.sentence
     assert document.lead == (
         "Compared is the download completion time in 16 cases: 8 networks × 2 workloads (10 kB, 2 kB)."
     )
+
+
+def test_without_a_mean_the_median_is_told(filled: Filled) -> None:
+    factors: dict[str, list[float | None]] = {"download-2000": [0.5] * 4 + [1.5] * 4}
+    outcomes = {
+        TrialKey(variant, "download-2000", point, n): (
+            "timeout" if (variant, point) == (XOR, 7) else "ok",
+            1.0 if variant == OFF else factors["download-2000"][point] or 0,
+        )
+        for variant, point, n in product((OFF, XOR), range(8), range(6))
+    }
+    (answer,) = collect(*filled(outcomes, repetitions=6, points=POINTS)).answers
+    assert "on average" not in answer.sentence
+    assert "the median ratio is 1.00 [0.50, ∞]" in answer.sentence
 
 
 def test_the_counts_of_an_answer_are_those_of_the_findings(filled: Filled) -> None:
