@@ -70,6 +70,7 @@ RECORDED = {
     "video.ipynb": {"video-ladder": {"video-ladder"}},
     "how-much-fec.ipynb": {},
     "which-fec.ipynb": {},
+    "which-plan.ipynb": {},
 }
 # How a notebook calls what shows the figures of a database.
 SHOW = {"": "show", "-virtual": "show_virtual", "-recovery2020": "show_2020"}
@@ -152,7 +153,7 @@ def figures_of_papers(database: Path, campaigns: set[str]) -> list[str]:
 
 def figures_asked_for(source: str, of_papers: dict[str, list[str]]) -> int:
     """How many images a cell draws: one for each call of a figure, or for each campaign with the paper's."""
-    drawn = len(re.findall(r"^figures\.", source, re.MULTILINE))
+    drawn = len(re.findall(r"^figures\.|^axes = sns\.", source, re.MULTILINE))
     shown = re.findall(r"^(show\w*)\(\"(.+)\"\)", source, re.MULTILINE)
     return drawn + sum(number.endswith(each) for show, each in shown for number in of_papers[show])
 
@@ -182,7 +183,7 @@ def test_a_notebook_is_kept_without_outputs_and_knows_only_results() -> None:
                 else []
             )
         }
-        assert imported & OURS == {"results"}, name
+        assert imported & OURS <= {"results"}, name
 
 
 def test_a_notebook_is_an_article() -> None:
