@@ -8,18 +8,23 @@ import csv
 import hashlib
 import io
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from fecbench.topologies.link import FULL_FRAME_BYTES, TopologyError
+from fecbench.errors import BadInput
+from fecbench.topologies.link import TopologyError
+from fecbench.topologies.link_formats import irtt, mahimahi, rates, theaterq
+from fecbench.topologies.link_formats.lines import Imported, lines_of, whole
 from fecbench.topologies.trace import COLUMNS, MOST_STEPS, Trace, TraceError
+from fecbench.unpacking import content_of
 
 SUFFIXES = (".csv", ".parquet")
 MOST_FILE_BYTES = 1 << 28
+MOST_JSON_BYTES = 1 << 30
+"""Of irtt, which writes a page for each packet."""
 _BLOCK_BYTES = 1 << 22
 """Of a file that is read: by measurement, the quickest."""
 STEP_US = 100_000
@@ -33,7 +38,7 @@ def read(path: Path) -> tuple[Trace, str]:
         if path.suffix == ".parquet":
             trace = _parquet(content)
         else:
-            trace = _whole_numbers(content) or _native(_lines(content))
+            trace = _whole_numbers(content) or _native(lines_of(content))
         return trace, hashlib.sha256(content).hexdigest()
     except TraceError as error:
         raise TopologyError(f"{path}: {error}") from error
@@ -56,21 +61,6 @@ def _content(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise TopologyError(f"{path}: cannot be read: {error.strerror}") from error
-
-
-def _lines(content: bytes) -> list[str]:
-    """Without a mark of UTF-8, and whatever ends them."""
-    try:
-        lines = content.decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise TraceError("is no text") from None
-    while lines and not lines[-1].strip():
-        lines.pop()
-    if not lines:
-        raise TraceError("is empty")
-    if len(lines) > MOST_STEPS + 1:
-        raise TraceError(f"has {len(lines)} lines; at most {MOST_STEPS} steps")
-    return lines
 
 
 def _whole_numbers(content: bytes) -> Trace | None:
@@ -143,129 +133,41 @@ def _native(lines: list[str]) -> Trace:
         if len(row) != len(names):
             raise TraceError(f"line {number}: has {len(row)} columns; the heading has {len(names)}")
         for name, text in zip(names, row, strict=True):
-            columns[name].append(_whole(text, f"line {number}: {name}"))
+            columns[name].append(whole(text, f"line {number}: {name}"))
     rates, delays, bursts = (columns.get(name) for name in ("rate_bps", "owd_us", "burst_bytes"))
     return Trace.of(columns["keep_us"], rates, delays, bursts)
-
-
-def _whole(text: str, where: str) -> int:
-    stripped = text.strip()
-    if not stripped.isascii() or not stripped.isdigit() or len(stripped) > 15:
-        raise TraceError(f"{where} = {stripped[:40]!r}: must be a whole number, not below 0")
-    return int(stripped)
-
-
-def _number(text: str, where: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise TraceError(f"{where}: {text.strip()[:40]!r} is no number")
-    return value
 
 
 # Of others
 
 
-def imported(kind: str, path: Path, column: str = "") -> Trace:
-    """The trace of a file of another tool, of FORMATS. `column` chooses where a file has several.
+def imported(kind: str, path: Path, column: str = "", holds: rates.Holds = "after") -> Trace:
+    """Return the trace alone of `read_other()`."""
+    return read_other(kind, path, column, holds).trace
 
-    Raises TopologyError, which names the file.
+
+def read_other(kind: str, path: Path, column: str = "", holds: rates.Holds = "after") -> Imported:
+    """Return the trace of a file of another tool, of FORMATS, with remarks.
+
+    `column` chooses where irtt has several. `holds` says of rates whether each holds after its time or before
+    it. Raises TopologyError, which names the file.
     """
     try:
-        return FORMATS[kind](_lines(_content(path)), column)
+        content = content_of(path, MOST_FILE_BYTES if kind != "irtt" else MOST_JSON_BYTES)
+    except BadInput as error:
+        raise TopologyError(str(error)) from None
+    try:
+        if kind == "irtt":
+            return irtt.read(content, column)
+        if kind == "rates":
+            return rates.read(content, holds)
+        return _READERS[kind](content)
     except TraceError as error:
         raise TopologyError(f"{path}: {error}") from error
 
 
-def _mahimahi(lines: list[str], _: str) -> Trace:
-    """A line is the time (ms) of an opportunity to send 1,500 bytes of IP; the last one is the period."""
-    times = [_whole(line, f"line {number}") for number, line in enumerate(lines, start=1)]
-    for number, (before, after) in enumerate(pairwise(times), start=2):
-        if after < before:
-            raise TraceError(f"line {number}: {after} comes after {before}: times must not fall")
-    period = times[-1]
-    if period == 0:
-        raise TraceError("it lasts 0 ms: the last line is the period")
-    bursts: dict[int, int] = {}
-    for time in times:  # one at 0 is that at the end of the period before
-        bursts[time or period] = bursts.get(time or period, 0) + FULL_FRAME_BYTES
-    ends = sorted(bursts)
-    keep = [1000 * (end - begin) for begin, end in pairwise([0, *ends])]
-    return Trace.of(tuple(keep), burst_bytes=tuple(bursts[end] for end in ends))
-
-
-def _rates(lines: list[str], _: str) -> Trace:
-    """A time (s) and a rate (Mbit/s), with a blank or a comma between; a rate holds until the next time."""
-    rows = list(_rows(lines, 2))
-    keep = [_step_us(rows, number) for number in range(len(rows) - 1)]
-    keep.append(keep[-1] if keep else 1_000_000)
-    rates = []
-    for number, (_at, mbps) in enumerate(rows, start=1):
-        if not 0 <= mbps <= 1e5:
-            raise TraceError(f"line {number}: {mbps:g} Mbit/s: must be 0 to 100000")
-        rates.append(round(1e6 * mbps))
-    return Trace.of(tuple(keep), rate_bps=tuple(rates))
-
-
-def _theaterq(lines: list[str], _: str) -> Trace:
-    """KEEP (µs), LATENCY (ns) and RATE (bit/s), after a heading or without; what follows is left out."""
-    rows = list(_rows(lines[1:] if lines[0][:1].isalpha() else lines, 3))
-    return Trace.of(
-        [round(row[0]) for row in rows],
-        rate_bps=[round(row[2]) for row in rows],
-        owd_us=[round(row[1] / 1e3) for row in rows],
-    )
-
-
-def _irtt(lines: list[str], column: str) -> Trace:
-    """Columns by a heading: timestamp (s), and uplink, downlink or rtt (ms), below 0 where it was lost.
-
-    Clocks drift: of an uplink or downlink that is below 0 otherwise, nothing can be known, and the file is
-    refused. A delay that was lost is that of before.
-    """
-    chosen = column or "rtt"
-    names = [name.strip() for name in lines[0].split(",")]
-    if "timestamp" not in names or chosen not in names:
-        raise TraceError(f"line 1: {lines[0][:60]!r}: must have the columns timestamp and {chosen}")
-    at, place, known = names.index("timestamp"), names.index(chosen), 0.0
-    rows = []
-    for number, line in enumerate(lines[1:], start=2):
-        values = line.split(",")
-        if len(values) != len(names):
-            raise TraceError(f"line {number}: has {len(values)} columns; the heading has {len(names)}")
-        delay = _number(values[place], f"line {number}")
-        known = known if delay == -1 else delay / (2 if chosen == "rtt" else 1)
-        if known < 0:
-            raise TraceError(f"line {number}: {chosen} = {delay:g}: clocks differ; correct them, or take rtt")
-        rows.append((_number(values[at], f"line {number}"), known))
-    keep = [_step_us(rows, number) for number in range(len(rows) - 1)]
-    keep.append(keep[-1] if keep else 1_000_000)
-    return Trace.of(tuple(keep), owd_us=tuple(round(1e3 * delay) for _, delay in rows))
-
-
-def _rows(lines: Iterable[str], fewest: int) -> Iterator[tuple[float, ...]]:
-    for number, line in enumerate(lines, start=1):
-        row = line.replace(",", " ").split()
-        if len(row) < fewest:
-            raise TraceError(f"line {number}: {line[:40]!r}: must have {fewest} numbers")
-        yield tuple(_number(text, f"line {number}") for text in row[:fewest])
-
-
-def _step_us(rows: Sequence[tuple[float, ...]], number: int) -> int:
-    step_us = round(1e6 * (rows[number + 1][0] - rows[number][0]))
-    if step_us < 1:
-        raise TraceError(f"line {number + 2}: its time must be later than that before")
-    return step_us
-
-
-FORMATS: Mapping[str, Callable[[list[str], str], Trace]] = {
-    "mahimahi": _mahimahi,
-    "theaterq": _theaterq,
-    "irtt": _irtt,
-    "rates": _rates,
-}
+_READERS: Mapping[str, Callable[[bytes], Imported]] = {"mahimahi": mahimahi.read, "theaterq": theaterq.read}
+FORMATS = ("mahimahi", "theaterq", "irtt", "rates")
 
 
 # Made ones

@@ -1,18 +1,23 @@
 """`fecbench link`: makes, imports and shows traces of links that change. Needs no root."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 
+from fecbench.errors import BadInput
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.destination import check_file, writing
+from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.tables import print_table, table_of
 from fecbench.runners.commands.console.terminal import say
 from fecbench.topologies import link_traces
 from fecbench.topologies.trace import Trace
+from fecbench.topologies.trace_course import Outage, Windows, outages, windows
 from fecbench.whole_files import write_text
 
 link = typer.Typer(
@@ -22,6 +27,10 @@ link = typer.Typer(
 
 Kind = StrEnum("Kind", {name: name for name in link_traces.KINDS})  # type: ignore[misc]
 Form = StrEnum("Form", {name: name for name in link_traces.FORMATS})  # type: ignore[misc]
+Holds = StrEnum("Holds", ["after", "before"])
+
+SHOWN_OUTAGES = 10
+SHARES = (0.05, 0.5, 0.95)
 
 
 @link.command()
@@ -38,12 +47,28 @@ def make(
 @link.command("import")
 def import_trace(
     form: Annotated[Form, typer.Argument(help="The file's form.")],
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What another tool has recorded.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="What another tool has recorded; gzip is unpacked.")
+    ],
     output: arguments.OutputFile,
     column: Annotated[str, typer.Option(help="Of irtt: uplink, downlink or rtt, which is halved.")] = "",
+    holds: Annotated[
+        Holds | None,
+        typer.Option(
+            help="Of rates: whether each holds after its time, until the next one, or before it, as in traces"
+            " of Pensieve. By default after."
+        ),
+    ] = None,
 ) -> None:
-    """Import a trace of mahimahi, TheaterQ, irtt, or of times and rates."""
-    _write(link_traces.imported(str(form), file, column), output)
+    """Import a trace of mahimahi, TheaterQ, irtt (its JSON or a CSV), or of times (s) and rates (Mbit/s)."""
+    if column and form != "irtt":
+        raise BadInput(f"--column {column}: only irtt has columns to choose from, and {form} has not")
+    if holds and form != "rates":
+        raise BadInput(f"--holds {holds}: only rates hold before or after their time, and {form} says itself")
+    imported = link_traces.read_other(str(form), file, column, holds.value if holds else "after")  # type: ignore[arg-type]
+    _write(imported.trace, output)
+    for note in imported.notes:
+        say(note)
 
 
 @link.command()
@@ -52,49 +77,83 @@ def show(
     output: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw it there, as PNG, SVG or PDF.")
     ] = None,
+    as_json: arguments.Json = False,
 ) -> None:
-    """Show a trace: its rates, delays, and when it carries nothing."""
+    """Show a trace: its rates over 500 ms, its delays, and when it carries nothing."""
     shown, _ = link_traces.read(trace)
+    rates, idle = windows(shown), outages(shown)
     if output is not None:
-        from fecbench.results.figures import links as drawing
-        from fecbench.results.figures.saving import SUFFIXES, save
-
-        check_file("--output", output, list(SUFFIXES))
-        with writing("--output", output):
-            save(drawing.trace(shown.columns), output)
+        _draw(shown, rates, idle, output)
+    quantities = _quantities(shown, rates)
+    if as_json:
+        print_document(_document(shown, quantities, idle))
+        return
     say(f"{trace}: {len(shown.keep_us)} steps, {shown.period_ns / 1e9:g} s")
     headings = ("", "least", "5 %", "median", "mean", "95 %", "most")
-    print_table(table_of(headings, _rows(shown), right=headings[1:]))
-    outages = _outages_s(shown)
-    if outages:
-        say(f"It carries nothing {len(outages)} times, {max(outages):g} s at the longest.")
+    rows = [(name, *(f"{value:.3g}" for value in values)) for name, values in quantities.items()]
+    print_table(table_of(headings, rows, right=headings[1:]))
+    if rates is not None:
+        say(f"Rates are of {len(rates.rates_mbps)} windows of {1e3 * rates.window_s:g} ms.")
+    if idle:
+        say(_of_outages(idle))
 
 
-def _rows(trace: Trace) -> list[tuple[str, ...]]:
-    keep, rows = trace.keep_us.astype(float), []
-    columns = {"rate (Mbit/s)": (trace.rate_bps, 1e6), "one-way delay (ms)": (trace.owd_us, 1e3)}
-    for name, (column, unit) in columns.items():
-        if column is not None:
-            values = column / unit
-            order = np.argsort(values)
-            shares = np.cumsum(keep[order]) / keep.sum()
-            at = [values[order[np.searchsorted(shares, share)]] for share in (0.05, 0.5, 0.95)]
-            mean = (values * keep).sum() / keep.sum()
-            told = (values.min(), at[0], at[1], mean, at[2], values.max())
-            rows.append((name, *(f"{value:.3g}" for value in told)))
-    if trace.burst_bytes is not None:
-        rows.append(("bursts (Mbit/s)", "", "", "", f"{trace.mean_bps / 1e6:.3g}", "", ""))
-    return rows
+def _draw(shown: Trace, rates: Windows | None, idle: Sequence[Outage], output: Path) -> None:
+    from fecbench.results.figures import links as drawing
+    from fecbench.results.figures.saving import SUFFIXES, save
+
+    check_file("--output", output, list(SUFFIXES))
+    spans = [(outage.begin_s, outage.lasts_s) for outage in idle]
+    with writing("--output", output):
+        if rates is None:
+            save(drawing.trace(shown.columns), output)
+        else:
+            series = rates.edges_s, rates.rates_mbps
+            save(drawing.trace(shown.columns, series, spans, rates.window_s), output)
 
 
-def _outages_s(trace: Trace) -> list[float]:
-    """How long it carries nothing, each time."""
-    if trace.rate_bps is None or trace.burst_bytes is not None:
-        return []
-    rates = np.concatenate([[1], trace.rate_bps, [1]])
-    begins, ends = (np.flatnonzero(np.diff((rates == 0).astype(int)) == sign) for sign in (1, -1))
-    ends_us = np.concatenate([[0], np.cumsum(trace.keep_us)])
-    return list((ends_us[ends] - ends_us[begins]) / 1e6)
+def _quantities(shown: Trace, rates: Windows | None) -> dict[str, tuple[float, ...]]:
+    """The least, three quantiles with the mean among them, and the most, of what changes."""
+    quantities = {}
+    if rates is not None:
+        quantities["rate (Mbit/s)"] = _spread(rates.rates_mbps, np.diff(rates.edges_s))
+    if shown.owd_us is not None:
+        quantities["one-way delay (ms)"] = _spread(shown.owd_us / 1e3, shown.keep_us.astype(float))
+    return quantities
+
+
+def _spread(values: NDArray[np.float64], weights: NDArray[np.float64]) -> tuple[float, ...]:
+    order = np.argsort(values)
+    shares = np.cumsum(weights[order]) / weights.sum()
+    places = np.minimum(np.searchsorted(shares, SHARES), len(values) - 1)
+    low, median, high = (float(values[order[place]]) for place in places)
+    mean = float((values * weights).sum() / weights.sum())
+    return float(values.min()), low, median, mean, high, float(values.max())
+
+
+def _of_outages(idle: Sequence[Outage]) -> str:
+    longest, total = max(outage.lasts_s for outage in idle), sum(outage.lasts_s for outage in idle)
+    shown = [f"at {outage.begin_s:g} s for {outage.lasts_s:g} s" for outage in idle[:SHOWN_OUTAGES]]
+    if more := len(idle) - len(shown):
+        shown.append(f"and {more} more")
+    times = "once" if len(idle) == 1 else f"{len(idle)} times"
+    return (
+        f"It carries nothing {times}, {longest:g} s at the longest and {total:g} s in all:"
+        f" {', '.join(shown)}."
+    )
+
+
+def _document(
+    shown: Trace, quantities: dict[str, tuple[float, ...]], idle: Sequence[Outage]
+) -> dict[str, Any]:
+    names = ("least", "p05", "median", "mean", "p95", "most")
+    keys = {"rate (Mbit/s)": "rate_mbps", "one-way delay (ms)": "owd_ms"}
+    return {
+        "steps": len(shown.keep_us),
+        "period_s": shown.period_ns / 1e9,
+        **{keys[name]: dict(zip(names, values, strict=True)) for name, values in quantities.items()},
+        "outages": [{"begin_s": outage.begin_s, "lasts_s": outage.lasts_s} for outage in idle],
+    }
 
 
 def _write(made: Trace, output: Path) -> None:

@@ -1,8 +1,9 @@
 """`fecbench losses`: which packets a loss model and a seed drop, as the oracle predicts it. Needs no root."""
 
 import math
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -18,11 +19,18 @@ from fecbench.dropper.model import (
     verdicts,
 )
 from fecbench.dropper.parameters import MEANINGS, PARAMETERS, LossModel, loss_model, parameters_of
+from fecbench.errors import BadInput
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.terminal import say
 
+if TYPE_CHECKING:
+    from fecbench.dropper.recordings import Recording as RecordedLosses
+
 SHOWN_LOSSES = 20
+
+ByteOrder = StrEnum("ByteOrder", ["big", "little"])
+Direction = StrEnum("Direction", ["up", "down"])
 
 losses = typer.Typer(no_args_is_help=True, help="Predict which packets a loss model and a seed drop.")
 
@@ -37,7 +45,8 @@ Recording = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
-        help="A 0 for each packet that came and a 1 for each that was lost; a qlog; or a packet capture.",
+        help="A 0 for each packet that came and a 1 for each that was lost; a qlog of the sender, or a NetLog"
+        " of Chromium; or a packet capture. Each may be packed by gzip.",
     ),
 ]
 Received = Annotated[
@@ -48,7 +57,18 @@ SequenceNumbers = Annotated[
     typer.Option(
         "--sequence",
         metavar="OFFSET:BYTES",
-        help="FILE has the receiver's packets, and their sequence numbers stand there in UDP: 2:2 for RTP.",
+        help="FILE has the receiver's packets, and their sequence numbers stand there in UDP: 2:2 for RTP."
+        " Read is the flow with most packets, and of RTP the source (SSRC) with most.",
+    ),
+]
+NumbersByteOrder = Annotated[
+    ByteOrder | None,
+    typer.Option("--byte-order", help="Of the sequence numbers. By default that of networks, big."),
+]
+TraceNumber = Annotated[
+    int | None,
+    typer.Option(
+        "--trace", min=1, help="Which recording to read, of a qlog or NetLog with several: 1 is the first."
     ),
 ]
 Interval = Annotated[
@@ -144,20 +164,53 @@ def import_losses(
     file: Recording,
     received: Received = None,
     sequence: SequenceNumbers = None,
+    byte_order: NumbersByteOrder = None,
+    trace: TraceNumber = None,
+    direction: Annotated[
+        Direction | None,
+        typer.Option(
+            help="Which way the packets went, where the recording does not say: down is to the client."
+        ),
+    ] = None,
     as_json: arguments.Json = False,
 ) -> None:
-    """Make a pattern of recorded losses: a list, a qlog, or packet captures of both sides."""
+    """Make a pattern of recorded losses: a list, a qlog, or packet captures of both sides.
+
+    A recording is of one direction, and so is the pattern. Losses that were declared, and whose packets came
+    all the same, do not count.
+    """
     from fecbench.dropper import recordings
 
-    lost = _recorded(file, received, sequence)
-    drop = recordings.drop_list(lost)
+    recording = _recorded(file, received, sequence, byte_order, trace)
+    lost, drop = recording.lost, recordings.drop_list(recording.lost)
+    way = direction or recording.direction
     if as_json:
         document = {"model": "pattern", "drop": drop, "length": lost.size, "losses": int(lost.sum())}
+        document |= {"direction": way and str(way), "source": recording.source, "notes": recording.notes}
         print_document(document, indent=None)
         return
-    say(f"# {int(lost.sum())} losses of {lost.size} packets")
+    say(
+        f"# {int(lost.sum())} losses of {lost.size} packets"
+        + (f": {recording.source}" if recording.source else "")
+    )
+    for note in recording.notes:
+        say(f"# {note}")
+    say(f"# {_why_this_way(direction, recording)}")
     say("# Each repetition meets these same losses; fecbench losses fit finds a model that draws others.")
-    say(f'loss.model = "pattern"\nloss.drop = "{drop}"\nloss.length = {lost.size}')
+    prefix = f"loss.{way or Direction.down}"
+    say(f'{prefix}.model = "pattern"\n{prefix}.drop = "{drop}"\n{prefix}.length = {lost.size}')
+
+
+def _why_this_way(direction: Direction | None, recording: "RecordedLosses") -> str:
+    """Return a sentence: of which direction the recording is, and by what."""
+    if direction is not None:
+        return f"A recording is of one direction: {direction}, as --direction says."
+    if recording.direction is None:
+        return (
+            "A recording is of one direction. It does not say which: down is assumed, or say --direction up."
+        )
+    by = "its source" if " to " not in recording.source else "the ports"
+    return f"A recording is of one direction: {recording.direction}, by {by}; --direction says otherwise."
 
 
 @losses.command("fit")
@@ -165,12 +218,15 @@ def fit_losses(
     file: Recording,
     received: Received = None,
     sequence: SequenceNumbers = None,
+    byte_order: NumbersByteOrder = None,
+    trace: TraceNumber = None,
     as_json: arguments.Json = False,
 ) -> None:
     """Say which model recorded losses fit best, and whether a difference is found between it and them."""
     from fecbench.dropper import fit  # scipy's optimizer takes long to load
 
-    found = fit.fit(_recorded(file, received, sequence))
+    recording = _recorded(file, received, sequence, byte_order, trace)
+    found = fit.fit(recording.lost)
     if as_json:
         told = {
             "model": found.name,
@@ -182,6 +238,7 @@ def fit_losses(
             "bursts": found.bursts,
             "bic": found.bic,
             "seen_from": found.seen_from,
+            "notes": recording.notes,
         }
         print_document(told, indent=None)
         return
@@ -189,12 +246,20 @@ def fit_losses(
     said = f"No difference found, with {found.bursts} bursts" if found.usable else "Do not use this model"
     say(f"{said}: {found.why}.")
     say(f"{found.name} ({parameters}), of {found.losses} losses of {found.packets} packets")
+    for note in recording.notes:
+        say(note)
 
 
-def _recorded(file: Path, received: Path | None, sequence: str | None) -> NDArray[np.bool_]:
+def _recorded(
+    file: Path, received: Path | None, sequence: str | None, byte_order: ByteOrder | None, trace: int | None
+) -> "RecordedLosses":
     from fecbench.dropper import recordings
 
-    return recordings.read(file, received, recordings.Sequence.of(sequence) if sequence else None)
+    if byte_order and not sequence:
+        raise BadInput(f"--byte-order {byte_order}: is of sequence numbers, and there is no --sequence")
+    order = byte_order.value if byte_order else "big"
+    place = recordings.Sequence.of(sequence, order) if sequence else None  # type: ignore[arg-type]
+    return recordings.recorded(file, received, place, trace)
 
 
 def _model_of(name: str, **parameters: object) -> LossModel:

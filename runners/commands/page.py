@@ -22,9 +22,13 @@ page = typer.Typer(
 def from_har(
     recorded: Annotated[Path, typer.Argument(metavar="FILE.har", help="One page load, saved by a browser.")],
     output: arguments.OutputFile,
+    page_id: Annotated[
+        str | None,
+        typer.Option("--page", metavar="ID", help="Which page to take, where there are several."),
+    ] = None,
 ) -> None:
-    """Make a page of what a browser recorded."""
-    _write(har.page_from(recorded), output)
+    """Make a page of what a browser recorded: a HAR of Chrome, Firefox or WebPageTest."""
+    _write(har.page_from(recorded, page_id), output)
 
 
 @page.command()

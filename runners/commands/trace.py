@@ -53,17 +53,26 @@ def from_list(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="A frame a line: its size in bytes, or columns that end with its time in s and its size.",
+            help="A frame a line: its size in bytes, or columns that end with it. % or # begins a comment.",
         ),
     ],
     output: arguments.OutputFile,
     rate_hz: Annotated[
         float, typer.Option(help="Frames a second, where lines have no times.", min=0.001, max=10_000.0)
     ] = 30.0,
+    time_column: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=100,
+            help="Which column has a frame's time in s: 1 is the first, 0 none. By default the one before the"
+            " size, if a comment calls it a time, or if it begins at about 0 and does not fall.",
+        ),
+    ] = None,
 ) -> None:
     """Make a trace of a list of frames, such as those of cisco/syncodecs."""
     name = "".join(letter for letter in listed.name if letter.isprintable())[:60] or "-"
-    _write(real_time.from_list(listed, rate_hz, f"fecbench trace from-list {name}"), output)
+    _write(real_time.from_list(listed, rate_hz, f"fecbench trace from-list {name}", time_column), output)
 
 
 def _write(made: Trace, output: Path) -> None:

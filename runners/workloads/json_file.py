@@ -7,8 +7,10 @@ from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ValidationError
 
+from fecbench.errors import BadInput
 from fecbench.hints import nearest
 from fecbench.runners.refusal import Refusal
+from fecbench.unpacking import content_of
 
 # A page is some kilobytes, a HAR with all contents some hundred megabytes.
 LARGEST_FILE_BYTES = 2**30
@@ -49,12 +51,9 @@ def beside(
 def read_json(path: Path) -> object:
     """The JSON document in a file. Raises Refusal."""
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE_BYTES + 1)
-    except OSError as error:
-        raise Refusal(f"{path}: cannot be read: {error.strerror}") from None
-    if len(content) > LARGEST_FILE_BYTES:
-        raise Refusal(f"{path}: is larger than {LARGEST_FILE_BYTES} bytes")
+        content = content_of(path, LARGEST_FILE_BYTES)
+    except BadInput as error:
+        raise Refusal(str(error)) from None
     try:
         document: object = json.loads(content.decode("utf-8-sig"))  # some browsers begin a HAR with a BOM
     except RecursionError:

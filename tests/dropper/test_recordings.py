@@ -1,11 +1,11 @@
 """Recorded losses are read from lists, qlog files and packet captures; what is none of these is refused."""
 
+import gzip
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import dpkt
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,28 +16,20 @@ from fecbench.dropper.parameters import parse_drop_list
 from fecbench.dropper.recordings import Sequence, drop_list, read
 from fecbench.errors import BadInput
 from fecbench.runners.commands.losses import losses
+from tests.support import captures
+from tests.support.captures import CLIENT, SERVER, udp
 
-SENDER, RECEIVER = b"\x0a\0\2\2", b"\x0a\0\1\2"
 LOST = [2, 3, 7]
 
 
-def frame(payload: bytes, source: bytes = SENDER, destination: bytes = RECEIVER) -> bytes:
-    udp = dpkt.udp.UDP(sport=4433, dport=40000, data=payload, ulen=8 + len(payload))
-    ip = dpkt.ip.IP(src=source, dst=destination, p=17, data=udp, len=28 + len(payload))
-    return bytes(dpkt.ethernet.Ethernet(type=0x0800, data=ip))
-
-
-def capture(path: Path, frames: Iterable[bytes], writer: Callable[..., Any] = dpkt.pcap.Writer) -> Path:
-    with path.open("wb") as file:
-        written = writer(file)
-        for number, each in enumerate(frames):
-            written.writepkt(each, ts=float(number))
+def capture(path: Path, packets: Iterable[bytes], form: str = "pcap") -> Path:
+    path.write_bytes(captures.FILES[form](captures.framed(packets)))
     return path
 
 
 def frames(numbers: Iterable[int]) -> list[bytes]:
     """As of RTP, whose sequence numbers begin again after 65535."""
-    return [frame(b"\x80\0" + (number % 65536).to_bytes(2, "big") + bytes(20)) for number in numbers]
+    return [udp(b"\x80\0" + (number % 65536).to_bytes(2, "big") + bytes(20)) for number in numbers]
 
 
 @given(st.lists(st.booleans(), max_size=200))
@@ -47,18 +39,17 @@ def test_a_drop_list_of_losses_is_read_back_as_the_same_losses(lost: list[bool])
 
 def test_what_the_receivers_capture_lacks_is_lost(tmp_path: Path) -> None:
     """Not what was sent last, which may be under way, and not what the receiver sends."""
-    replies = [frame(bytes([number]), RECEIVER, SENDER) for number in range(40)]
+    replies = [udp(bytes([number]), CLIENT, SERVER) for number in range(40)]
     came = [number for number in range(10) if number not in LOST]
-    for writer in (dpkt.pcap.Writer, dpkt.pcapng.Writer):
-        sent = capture(tmp_path / "sent", [*frames(range(12)), *replies[:3]], writer)
-        received = capture(tmp_path / "received", [*frames(came), *replies], writer)
-        lost = read(sent, received)
-        assert (np.flatnonzero(lost).tolist(), lost.size) == (LOST, 10), writer
+    sent = capture(tmp_path / "sent", [*frames(range(12)), *replies[:3]])
+    received = capture(tmp_path / "received", [*frames(came), *replies])
+    lost = read(sent, received)
+    assert (np.flatnonzero(lost).tolist(), lost.size) == (LOST, 10)
 
 
 def test_packets_with_the_same_content_are_counted(tmp_path: Path) -> None:
-    sent = capture(tmp_path / "sent", [frame(b"same")] * 4 + [frame(b"last")])
-    received = capture(tmp_path / "received", [frame(b"same")] * 3 + [frame(b"last")])
+    sent = capture(tmp_path / "sent", [udp(b"same")] * 4 + [udp(b"last")])
+    received = capture(tmp_path / "received", [udp(b"same")] * 3 + [udp(b"last")])
     assert read(sent, received).sum() == 1
 
 
@@ -69,33 +60,37 @@ def test_a_missing_sequence_number_is_lost_also_where_they_begin_again(tmp_path:
         assert np.flatnonzero(read(path, sequence=Sequence.of("2:2"))).tolist() == LOST, first
 
 
-EVENTS = [
-    *(("packet_sent", number) for number in range(10)),
-    *(("packet_lost", number) for number in LOST),
-]
-
-
-def test_a_qlog_tells_what_its_endpoint_declared_lost(tmp_path: Path) -> None:
-    path = tmp_path / "trace.qlog"
-    of_handshake = {"header": {"packet_type": "initial", "packet_number": 0}}
-    told = [{"name": "quic:packet_lost", "data": of_handshake}] + [
-        {"name": f"transport:{name}", "data": {"header": {"packet_type": "1RTT", "packet_number": number}}}
-        for name, number in EVENTS
-    ]
-    records = "".join(f"\x1e{json.dumps(record)}\n" for record in [{"qlog_format": "JSON-SEQ"}, *told])
-    for text in (records, json.dumps({"traces": [{"events": told}]})):
-        path.write_text(text)
-        assert np.flatnonzero(read(path)).tolist() == LOST, text[:20]
-
-
 def test_the_command_prints_what_a_design_takes(tmp_path: Path) -> None:
     path = tmp_path / "list"
     path.write_text("0011000100\n")
     done = CliRunner().invoke(losses, ["import", str(path)])
     assert done.exit_code == 0
-    assert 'loss.model = "pattern"\nloss.drop = "2-3,7"\nloss.length = 10\n' in done.stdout
+    said = 'loss.down.model = "pattern"\nloss.down.drop = "2-3,7"\nloss.down.length = 10\n'
+    assert said in done.stdout and "down is assumed" in done.stdout
+    done = CliRunner().invoke(losses, ["import", str(path), "--direction", "up"])
+    assert said.replace("down", "up") in done.stdout and "assumed" not in done.stdout
     told = json.loads(CliRunner().invoke(losses, ["import", str(path), "--json"]).stdout)
-    assert told == {"model": "pattern", "drop": "2-3,7", "length": 10, "losses": 3}
+    assert told == {
+        **{"model": "pattern", "drop": "2-3,7", "length": 10, "losses": 3},
+        **{"direction": None, "source": "", "notes": []},
+    }
+
+
+def test_an_option_that_a_recording_has_no_use_for_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "list"
+    path.write_text("0011")
+    for options, why in (
+        (["--trace", "1"], "--trace 1: it is no qlog"),
+        (["--byte-order", "big"], "no --sequence"),
+    ):
+        done = CliRunner().invoke(losses, ["import", str(path), *options])
+        assert isinstance(done.exception, BadInput) and why in str(done.exception)
+
+
+def test_a_list_may_be_packed(tmp_path: Path) -> None:
+    path = tmp_path / "list.gz"
+    path.write_bytes(gzip.compress(b"0 0 1 1 0\n"))
+    assert drop_list(read(path)) == "2-3"
 
 
 BAD = [
@@ -108,6 +103,10 @@ BAD = [
     (b"{}", None, "FILE: is no qlog: it has no traces with events"),
     (b'{"traces": [{"events": [1]}]}', None, "FILE: has no packet that was sent after"),
     (b'\x1e{"name": "packet_sent", "data": 7}', None, "FILE: has no packet that was sent after"),
+    (b"\x1f\x8bnonsense", None, "FILE: its gzip is cut off or broken"),
+    (gzip.compress(b"0101")[:-9], None, "FILE: its gzip is cut off or broken"),
+    (b"\x28\xb5\x2f\xfd....", None, "FILE: is packed by zstd: unpack it first"),
+    (b"\x01\x02\xff", None, "FILE: is no text"),
 ]
 
 
@@ -132,16 +131,6 @@ def test_captures_that_have_nothing_in_common_are_refused(tmp_path: Path) -> Non
         read(sent, capture(tmp_path / "empty", []))
 
 
-def test_a_frame_that_the_library_cannot_read_is_left_out(tmp_path: Path) -> None:
-    """An IPv6 fragment with options behind its header: dpkt looks for the fragment's offset in them."""
-    fragment, options = bytes([60, 0, 0, 0, 0, 0, 0, 1]), bytes([17, 0, 1, 4, 0, 0, 0, 0])
-    ipv6 = b"\x60\0\0\0" + (16).to_bytes(2, "big") + bytes([44, 64]) + bytes(32) + fragment + options
-    odd = bytes(12) + b"\x86\xdd" + ipv6
-    sent = capture(tmp_path / "sent", [odd, *frames(range(5))])
-    received = capture(tmp_path / "received", [*frames([0, 1, 4]), odd])
-    assert drop_list(read(sent, received)) == "2-3"
-
-
 def test_a_place_of_sequence_numbers_that_is_none_is_refused() -> None:
     for text in ("2", "2:", "2:9", "x:2", "-1:2", "2:0"):
         with pytest.raises(BadInput, match="must be OFFSET:BYTES"):
@@ -149,7 +138,8 @@ def test_a_place_of_sequence_numbers_that_is_none_is_refused() -> None:
 
 
 @given(
-    st.binary(max_size=300), st.sampled_from([b"", b"\xd4\xc3\xb2\xa1", b"\x0a\x0d\x0d\x0a", b"\x1e{", b"{"])
+    st.binary(max_size=300),
+    st.sampled_from([b"", b"\xd4\xc3\xb2\xa1", captures.section(), b"\x1e{", b"{", b"\x1f\x8b"]),
 )
 def test_any_bytes_are_read_or_refused(tmp_path_factory: Any, content: bytes, start: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "any"

@@ -2,7 +2,6 @@
 
 import io
 import json
-import struct
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -21,11 +20,13 @@ from fecbench.runners.tasks import series
 from fecbench.runners.tasks.series import SeriesError
 from fecbench.runners.trial import own_report
 from fecbench.runners.trial.endpoint import Endpoint
+from fecbench.runners.workloads.messages import real_time, traffic
 from fecbench.runners.workloads.page import graph, har
 from fecbench.runners.workloads.page.graph import Page
 from fecbench.runners.workloads.video import ladder, mpd
 from fecbench.topologies import link_traces
 from fecbench.topologies.trace import Trace
+from tests.support import captures, qlogs
 
 REFUSALS = (BadInput, Failed, SeriesError)
 """How bytes may be refused."""
@@ -33,8 +34,9 @@ REFUSALS = (BadInput, Failed, SeriesError)
 MOST_TRIALS = 2_000
 """Of a design that is planned: larger ones only take longer."""
 
-_FOLDER = Path(tempfile.gettempdir())
-"""Of whoever fuzzes alone: files have fixed names."""
+_KEPT = tempfile.TemporaryDirectory(prefix="fecbench-fuzz-")
+_FOLDER = Path(_KEPT.name)
+"""Of this process alone: files have fixed names."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +111,28 @@ def _losses(path: Path) -> None:
 
 
 def _capture(path: Path) -> None:
-    for sequence in (recordings.Sequence(0, 4), recordings.Sequence(1, 1)):
-        recordings.drop_list(recordings.read(path, sequence=sequence))
+    places = (recordings.Sequence(0, 4), recordings.Sequence(1, 1, "little"), recordings.Sequence(2, 2))
+    refusals = []
+    for sequence in places:
+        try:
+            recordings.drop_list(recordings.read(path, sequence=sequence))
+        except BadInput as refusal:
+            refusals.append(refusal)
+    if len(refusals) == len(places):
+        raise refusals[0]
+
+
+def _both_sides(path: Path) -> None:
+    """The bytes are the receiver's capture."""
+    sent = path.with_name("sent")
+    sent.write_bytes(captures.pcap(_FRAMES))
+    recordings.drop_list(recordings.read(sent, path))
+
+
+def _list(path: Path) -> None:
+    made = real_time.from_list(path, 30.0, "fuzz")
+    path.write_text(made.text())
+    assert traffic.load(path) == made
 
 
 _ENDED = subprocess.Popen(["true"])
@@ -129,25 +151,49 @@ def _lines(data: bytes) -> None:
             raise AssertionError(endpoint.complaint)
 
 
-def _pcap() -> Iterator[bytes]:
-    udp = struct.pack(">HHHH", 4433, 4434, 12, 0) + b"abcd"
-    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0, b"\x0a\0\0\1", b"\x0a\0\0\2")
-    frame = bytes(12) + b"\x08\x00" + ip + udp
-    yield struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1) + 2 * (
-        struct.pack("<IIII", 1, 0, len(frame), len(frame)) + frame
-    )
+_PACKETS = [captures.udp(b"\x80\x60" + number.to_bytes(2, "big") + bytes(8) + b"abcd") for number in range(3)]
+_FRAMES = captures.framed([*_PACKETS, *captures.fragments(captures.udp(bytes(99)), 7, 56)])
 
 
-_QLOG = [
-    {"name": f"transport:packet_{what}", "data": {"header": {"packet_type": "1RTT", "packet_number": number}}}
-    for what, number in (("sent", 0), ("sent", 1), ("lost", 1))
-]
+def _captures() -> Iterator[bytes]:
+    yield from (write(_FRAMES) for write in captures.FILES.values())
+    for link in captures.LINKS.values():
+        yield captures.pcap(captures.framed(_PACKETS, link))
+
+
+def _capture_of_ipv6() -> Iterator[bytes]:
+    yield from _captures()
+    packet = captures.udp(b"abcdefgh", captures.SERVER_6, captures.CLIENT_6)
+    yield captures.pcap(captures.framed([captures.extended(packet, (0, bytes(7)), (44, bytes(7)))]))
+
+
+def _logs() -> Iterator[bytes]:
+    yield from (form().encode() for form in qlogs.FORMS.values())
+
+
+def _mpd(path: Path) -> None:
+    for number in (1, 2):
+        (path.parent / f"1-{number}").write_bytes(b"segment")
+    mpd.video_from(path, "fuzz")
+
+
+_TRIP = {"lost": "false", "timestamps": {"client": {"send": {"wall": 5}}}, "delay": {"rtt": 7, "send": 3}}
+_OF_OTHERS = (
+    *("0 1\n1 2\n", "1\n2\n", "0,1\n1,5\n", "# a\n1000,2000,3000,429496729,5\n"),
+    *("1000,2000,3,4000,0,5,0,0,1,1\n", "timestamp,rtt\n1700000000000000000,50\n1700000000010000000,-1\n"),
+    json.dumps({"round_trips": [_TRIP]}),
+)
 _ENTRY = {
     "startedDateTime": "2024-01-01T00:00:00Z",
     "time": 3,
     "request": {"url": "https://a/"},
     "response": {"status": 200, "bodySize": 10},
 }
+_ENTRIES = [
+    _ENTRY,
+    {**_ENTRY, "_initiator": "https://b/", "pageref": "page_1_0_1"},
+    {**_ENTRY, "_initiator": {"type": "script", "stack": {"callFrames": [{"url": "https://b/"}]}}},
+]
 _PAGE = {
     "title": "a",
     "made_by": "b",
@@ -164,7 +210,9 @@ _LADDER = {
 }
 _MPD = """<MPD mediaPresentationDuration="PT4S"><Period><AdaptationSet contentType="video">
 <SegmentTemplate timescale="1" duration="2" media="$RepresentationID$-$Number$"/>
-<Representation id="1" bandwidth="1000"/></AdaptationSet></Period></MPD>"""
+<Representation id="1" bandwidth="1000" width="9" height="9"/></AdaptationSet></Period></MPD>"""
+_RUNS = '><SegmentTimeline><S t="0" d="2" r="-1"/></SegmentTimeline></SegmentTemplate>'
+_TIMELINE = _MPD.replace('duration="2"', "").replace("/>", _RUNS, 1)
 
 TARGETS = {
     "design": Target(_of_file("design.toml", _plan), _files("designs/catalog/*.toml")),
@@ -174,24 +222,22 @@ TARGETS = {
     "trace": Target(_of_file("trace.csv", _trace), _texts("1\n2\n5\n", "us,kbps\n100,5\n")),
     "trace-parquet": Target(_of_file("trace.parquet", _trace_of_parquet), _parquet),
     **{
-        f"trace-{kind}": Target(
-            _of_file(kind, _of_format(kind)), _texts("0 1\n1 2\n", "1\n2\n", "0,1\n1,5\n")
-        )
+        f"trace-{kind}": Target(_of_file(kind, _of_format(kind)), _texts(*_OF_OTHERS))
         for kind in link_traces.FORMATS
     },
-    "losses": Target(
-        _of_file("losses", _losses),
-        _texts(
-            "0,1,1\n0",
-            json.dumps({"traces": [{"events": _QLOG}]}),
-            "\x1e".join(map(json.dumps, ["", *_QLOG])),
-        ),
+    "losses": Target(_of_file("losses", _losses), _texts("0,1,1\n0")),
+    "qlog": Target(_of_file("qlog", _losses), _logs),
+    "capture": Target(_of_file("capture", _capture), _capture_of_ipv6),
+    "captures": Target(_of_file("received", _both_sides), _captures),
+    "list": Target(
+        _of_file("frames.txt", _list), _texts("% n | time | size\n0 0.5 7\n", "7\n8\n", "0 7\n1 8\n")
     ),
-    "capture": Target(_of_file("capture", _capture), _pcap),
     "page": Target(_of_file("page.json", _page), _texts(json.dumps(_PAGE))),
-    "har": Target(_of_file("page.har", _har), _texts(json.dumps({"log": {"entries": [_ENTRY]}}))),
+    "har": Target(
+        _of_file("page.har", _har), _texts(*(json.dumps({"log": {"entries": [entry]}}) for entry in _ENTRIES))
+    ),
     "ladder": Target(_of_file("video.json", ladder.stored), _texts(json.dumps(_LADDER))),
-    "mpd": Target(_of_file("video.mpd", lambda path: mpd.video_from(path, "fuzz")), _texts(_MPD)),
+    "mpd": Target(_of_file("video.mpd", _mpd), _texts(_MPD, _TIMELINE)),
     "lines": Target(
         _lines,
         _texts('{"event": "ready"}\n{"event": "done", "metrics": {"dct_s": 1.5}}\n', '{"event": "object"}'),

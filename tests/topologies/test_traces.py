@@ -234,7 +234,7 @@ BAD_OF_OTHERS = [
     ("rates", "0 -1\n", "-1 Mbit/s"),
     ("irtt", "time,rtt\n0,1\n", "must have the columns timestamp and rtt"),
     ("irtt", "timestamp,rtt\n0,-7\n", "clocks differ"),
-    ("theaterq", "1 2\n", "must have 3 numbers"),
+    ("theaterq", "1 2\n", "line 1: has 2 columns: must have 5"),
 ]
 
 

@@ -6,19 +6,24 @@ five times the mean. Voice is Opus in frames of 20 ms; a game sends the state of
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+from fecbench.errors import BadInput
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.workloads.chance import Sizes
 from fecbench.runners.workloads.json_file import checked
 from fecbench.runners.workloads.messages import traffic
 from fecbench.runners.workloads.messages.traffic import Trace
+from fecbench.unpacking import content_of
 
 CHAT_HZ, VOICE_HZ, GAME_HZ = 30.0, 50.0, 60.0
 VOICE_BYTES, GAME_BYTES = (60, 160), (60, 250)
 LARGE_FRAMES = 1 / 100
 """How often the picture changes so much that its frame is a large one."""
 LARGEST_LIST_BYTES = 64 * 2**20
+_FIRST_DUE_S = 2.0
+"""A column that begins above it is none of times, unless it is called so."""
 
 
 def chat(seed: int, duration_s: float, bitrate_mbps: float, made_by: str) -> Trace:
@@ -52,13 +57,15 @@ def game(seed: int, duration_s: float, made_by: str) -> Trace:
     )
 
 
-def from_list(path: Path, rate_hz: float, made_by: str) -> Trace:
+def from_list(path: Path, rate_hz: float, made_by: str, time_column: int | None = None) -> Trace:
     """A trace of a list of frames, one a line: its last column is the size in bytes. Raises Refusal.
 
-    Where a line has more columns, the one before the size is the frame's time in s, as in the lists of
-    cisco/syncodecs; else `rate_hz` frames are a second apart. Empty lines and those with a # are left out.
+    The lists of cisco/syncodecs begin with the names of their columns. One of them is the frame's
+    time in s if it is called so. Without names, the column before the size is, if it begins at about 0 and
+    does not fall. `time_column` decides otherwise: 1 is the first, 0 none. Without times, there are `rate_hz`
+    frames a second. Comments begin with % or #.
     """
-    messages = list(_frames(path, rate_hz))
+    messages = list(_frames(path, rate_hz, time_column))
     first_us = messages[0][0] if messages else 0
     document = {
         "title": f"frames of {_printable(path.name)}",
@@ -68,25 +75,62 @@ def from_list(path: Path, rate_hz: float, made_by: str) -> Trace:
     return checked(Trace, document, str(path))
 
 
-def _frames(path: Path, rate_hz: float) -> Iterator[list[int]]:
+@dataclass(frozen=True)
+class _Line:
+    """A frame of a list."""
+
+    where: str
+    columns: list[str]
+
+
+def _frames(path: Path, rate_hz: float, time_column: int | None) -> Iterator[list[int]]:
+    names, lines = _lines(path)
+    at = _times_at(names, lines) if time_column is None else time_column - 1
+    for number, line in enumerate(lines):
+        if at >= len(line.columns) - 1:
+            raise Refusal(f"{line.where}: has {len(line.columns)} columns, none of them with its time")
+        due_s = _number(line.columns[at], line.where, "a time in s") if at >= 0 else number / rate_hz
+        yield [round(1e6 * due_s), round(_number(line.columns[-1], line.where, "a size in bytes"))]
+
+
+def _lines(path: Path) -> tuple[list[str], list[_Line]]:
+    """The names of the columns, if a comment has them, and the frames."""
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_LIST_BYTES + 1)
-    except OSError as error:
-        raise Refusal(f"{path}: cannot be read: {error.strerror}") from None
-    if len(content) > LARGEST_LIST_BYTES:
-        raise Refusal(f"{path}: is larger than {LARGEST_LIST_BYTES} bytes")
-    frames = 0
-    for number, line in enumerate(content.decode(errors="replace").splitlines(), 1):
-        columns = line.split()
+        text = content_of(path, LARGEST_LIST_BYTES).decode(errors="replace")
+    except BadInput as error:
+        raise Refusal(str(error)) from None
+    names, lines = list[str](), list[_Line]()
+    for number, line in enumerate(text.splitlines(), 1):
+        content, _, comment = line.partition("%")
+        if "|" in comment and not names:
+            names = [name.strip().lower() for name in comment.split("|")]
+        columns = content.split()
         if not columns or columns[0].startswith("#"):
             continue
-        if frames == traffic.MOST_MESSAGES:
+        if len(lines) == traffic.MOST_MESSAGES:
             raise Refusal(f"{path}: has more than {traffic.MOST_MESSAGES} frames")
-        where = f"{path}: line {number}"
-        due_s = _number(columns[-2], where, "a time in s") if len(columns) > 1 else frames / rate_hz
-        yield [round(1e6 * due_s), round(_number(columns[-1], where, "a size in bytes"))]
-        frames += 1
+        lines.append(_Line(f"{path}: line {number}", columns))
+    return names, lines
+
+
+def _times_at(names: list[str], lines: list[_Line]) -> int:
+    """The place of the times in a line; -1: there are none."""
+    if names:
+        return next((at for at, name in enumerate(names[:-1]) if name.startswith("time")), -1)
+    if not lines or len(lines[0].columns) < 2:
+        return -1
+    at, before_s = len(lines[0].columns) - 2, 0.0
+    for line in lines:
+        if len(line.columns) != at + 2:
+            raise Refusal(f"{line.where}: has {len(line.columns)} columns; the first line has {at + 2}")
+        due_s = _number(line.columns[at], line.where, "a time in s")
+        if due_s < before_s or (line is lines[0] and due_s > _FIRST_DUE_S):
+            raise Refusal(
+                f"{line.where}: {_printable(line.columns[at])!r}: must be a time in s, from about 0 on and"
+                " not falling; --time-column says which column has times, 0 that none has"
+            )
+        before_s = due_s
+    return at
 
 
 def _number(text: str, where: str, meaning: str) -> float:

@@ -1,4 +1,4 @@
-"""A page's graph from a HAR 1.2 file, as browsers save it from their network panel.
+"""A page's graph from a HAR 1.2 file, as browsers save it and WebPageTest writes it.
 
 An object's parent is, of these, the first that is known: the redirect that led to it; what the browser says
 initiated it (`_initiator`); the object that ended last before it was requested; the document. A parent's
@@ -10,16 +10,19 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urljoin, urlsplit
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
+from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, Field, model_validator
 
+from fecbench.hints import nearest
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.workloads.json_file import checked, read_json
 from fecbench.runners.workloads.page.graph import LONGEST_PROCESSING_MS, MOST_OBJECTS, Page
 
 LONGEST_NAME = 60
+_STATUSES, _OK = range(100, 600), 200
+_SHOWN = 6
 
 
 def _a_url(text: str) -> str:
@@ -33,24 +36,39 @@ def _a_url(text: str) -> str:
 Url = Annotated[str, AfterValidator(_a_url)]
 
 
+Bytes = Annotated[int, BeforeValidator(lambda size: -1 if size is None else size)]
+"""A size; some browsers write null for one that they do not know."""
+
+
 class Frame(BaseModel):
-    url: Url = ""
+    url: str = ""
 
 
 class Stack(BaseModel):
     callFrames: list[Frame] | None = None
-
-
-class Initiator(BaseModel):
-    """What Chromium and its kin add: what asked for the object."""
-
-    url: Url | None = None
-    stack: Stack | None = None
+    parent: "Stack | None" = None
+    """The cause of this one, such as a timer."""
 
     @property
     def urls(self) -> list[str]:
-        frames = (self.stack and self.stack.callFrames) or []
-        return [url for url in (self.url, *(frame.url for frame in frames)) if url]
+        above = self.parent.urls if self.parent else []
+        return [frame.url for frame in self.callFrames or []] + above
+
+
+class Initiator(BaseModel):
+    """The cause of a request, as Chromium and its kin add it. WebPageTest writes a URL alone."""
+
+    url: str | None = None
+    stack: Stack | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_url(cls, initiator: Any) -> Any:
+        return {"url": initiator} if isinstance(initiator, str) else initiator
+
+    @property
+    def urls(self) -> list[str]:
+        return [url for url in (self.url, *(self.stack.urls if self.stack else ())) if url]
 
 
 class Request(BaseModel):
@@ -58,14 +76,14 @@ class Request(BaseModel):
 
 
 class Content(BaseModel):
-    size: int = -1
+    size: Bytes = -1
 
 
 class Response(BaseModel):
     status: int
     redirectURL: Url | None = None
-    bodySize: int = -1
-    transferSize: Annotated[int, Field(alias="_transferSize")] = -1
+    bodySize: Bytes = -1
+    transferSize: Annotated[Bytes, Field(alias="_transferSize")] = -1
     content: Content = Content()
 
 
@@ -75,7 +93,6 @@ class Entry(BaseModel):
     request: Request
     response: Response
     initiator: Annotated[Initiator | None, Field(alias="_initiator")] = None
-    fromCache: Annotated[str | None, Field(alias="_fromCache")] = None
     pageref: str | None = None
 
     @cached_property
@@ -95,17 +112,37 @@ class Entry(BaseModel):
         return next((size for size in known if size >= 0), -1)
 
 
+def _came(entry: Any) -> Any:
+    """An entry as it is, or None if it did not come over the network: it failed, or was in a cache."""
+    if not isinstance(entry, dict):
+        return entry
+    request, response = entry.get("request"), entry.get("response")
+    if not isinstance(request, dict) or not isinstance(response, dict):
+        return entry
+    url, status = request.get("url"), response.get("status")
+    if isinstance(url, str) and not url.startswith(("http://", "https://")):
+        return None
+    if status is None or (isinstance(status, int) and status not in _STATUSES) or entry.get("_fromCache"):
+        return None
+    content = response.get("content")
+    size = content.get("size") if isinstance(content, dict) else None
+    # Firefox has no word for its cache: nothing was transferred, and there is a content.
+    nothing = status == _OK and response.get("bodySize") == 0 and not response.get("_transferSize")
+    return None if nothing and isinstance(size, int) and size > 0 else entry
+
+
 class Log(BaseModel):
-    entries: list[Entry]
+    entries: list[Annotated[Entry | None, BeforeValidator(_came)]]
 
 
 class Har(BaseModel):
     log: Log
 
 
-def page_from(path: Path) -> Page:
-    """The page in a HAR file. Raises Refusal."""
-    entries = _transferred(checked(Har, read_json(path), str(path)).log.entries, path)
+def page_from(path: Path, pageref: str | None = None) -> Page:
+    """The page in a HAR file; `pageref` chooses of several. Raises Refusal."""
+    log = checked(Har, read_json(path), str(path)).log
+    entries = _transferred([entry for entry in log.entries if entry is not None], path, pageref)
     names = [f"{place}-{_short(entry.request.url)}" for place, entry in enumerate(entries)]
     parents = [_parent_of(place, entries) for place in range(len(entries))]
     processing_ms = _processing_ms(entries, parents)
@@ -124,17 +161,17 @@ def page_from(path: Path) -> Page:
     return checked(Page, {"title": title, "made_by": made_by, "objects": objects}, str(path))
 
 
-def _transferred(entries: list[Entry], path: Path) -> list[Entry]:
-    """What came over the network, in the order of the requests."""
-    if len({entry.pageref for entry in entries}) > 1:
-        raise Refusal(f"{path}: holds several pages; record one load of one page")
-    kept = [
-        entry
-        for entry in entries
-        if entry.request.url.startswith(("http://", "https://"))
-        and entry.response.status > 0  # 0: it failed or was blocked
-        and entry.fromCache is None
-    ]
+def _transferred(entries: list[Entry], path: Path, pageref: str | None) -> list[Entry]:
+    """The objects of one page, in the order of the requests. Entries of no page belong to the only one."""
+    pages = sorted({entry.pageref for entry in entries if entry.pageref is not None})
+    if pageref is not None and pageref not in pages:
+        raise Refusal(f"{path}: has no page {_printable(pageref)!r}; {nearest(pageref, pages)}")
+    if pageref is None and len(pages) > 1:
+        listed = ", ".join(_printable(page) for page in pages[:_SHOWN]) + (
+            ", …" if len(pages) > _SHOWN else ""
+        )
+        raise Refusal(f"{path}: holds several pages: choose one of them by --page ({listed})")
+    kept = [entry for entry in entries if pageref is None or entry.pageref == pageref]
     for entry in kept:
         if entry.size_bytes < 0:
             raise Refusal(f"{path}: {entry.request.url[:100]}: no size is known (bodySize, content.size)")

@@ -1,8 +1,11 @@
 """`fecbench link`: traces of links are made, imported and shown."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from fecbench.topologies import link_traces
 
@@ -25,7 +28,42 @@ def test_an_imported_trace_tells_when_it_carries_nothing(
     recorded.write_text("0 5\n1 0\n3 0\n4 5\n5 0\n6 1\n")
     done = fecbench_here("link", "import", "rates", recorded, "--output", trace)
     assert done.returncode == 0 and "6 steps, 7 s" in done.stdout
-    assert "carries nothing 2 times, 3 s at the longest" in fecbench_here("link", "show", trace).stdout
+    said = " ".join(fecbench_here("link", "show", trace).stdout.split())
+    assert (
+        "carries nothing 2 times, 3 s at the longest and 4 s in all: at 1 s for 3 s, at 5 s for 1 s." in said
+    )
+
+
+def test_opportunities_of_mahimahi_are_shown_as_rates_with_their_outages(
+    tmp_path: Path, fecbench_here: Callable[..., Any]
+) -> None:
+    """12 Mbit/s for 5 s, but for 1.2 s without an opportunity: the gaps of 1 ms are no outages."""
+    recorded, trace, figure = (tmp_path / name for name in ("up", "r.csv", "r.png"))
+    recorded.write_text("".join(f"{ms}\n" for ms in range(1, 5001) if not 2000 < ms < 3200))
+    assert fecbench_here("link", "import", "mahimahi", recorded, "--output", trace).returncode == 0
+    told = json.loads(fecbench_here("link", "show", trace, "--json", "--output", figure).stdout)
+    full_mbps = 8 * 1514 / 1e3
+    assert told["rate_mbps"]["most"] == pytest.approx(full_mbps)
+    assert told["rate_mbps"]["median"] == pytest.approx(full_mbps)
+    assert told["rate_mbps"]["least"] == 0
+    assert told["rate_mbps"]["mean"] == pytest.approx(full_mbps * 3801 / 5000)
+    assert told["outages"] == [{"begin_s": 2.0, "lasts_s": 1.2}]
+    said = " ".join(fecbench_here("link", "show", trace).stdout.split())
+    assert "Rates are of 10 windows of 500 ms. It carries nothing once, 1.2 s at the longest" in said
+    assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_a_form_has_not_is_refused(tmp_path: Path, fecbench_here: Callable[..., Any]) -> None:
+    asked = ("link", "import", "mahimahi", tmp_path / "x", "--output", tmp_path / "x.csv")
+    assert "only irtt has columns" in fecbench_here(*asked, "--column", "rtt").refusal()
+    assert "only rates hold" in fecbench_here(*asked, "--holds", "before").refusal()
+
+
+def test_what_a_trace_has_no_place_for_is_told(tmp_path: Path, fecbench_here: Callable[..., Any]) -> None:
+    recorded = tmp_path / "theirs.csv"
+    recorded.write_text("1000,2000000,5000000,42949673,100\n")
+    done = fecbench_here("link", "import", "theaterq", recorded, "--output", tmp_path / "x.csv")
+    assert 'write loss.model = "uniform" and loss.p = 0.01' in " ".join(done.stdout.split())
 
 
 def test_what_cannot_be_is_refused_in_one_line(tmp_path: Path, fecbench_here: Callable[..., Any]) -> None:

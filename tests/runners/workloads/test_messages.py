@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import statistics
 from collections.abc import Callable
@@ -254,13 +255,52 @@ def test_a_list_of_sizes_and_one_of_syncodecs_become_traces(fecbench_here: Any, 
     assert traffic.load(made).messages == [[0, 8000], [33_333, 7000]]
 
 
+LISTS = {
+    "a heading with times": (
+        "% Nframe | type | X | timestamp | size (Bytes)\n% more\n0 U 0. 0.1 8000\n1 U 0. 0.14 7000\n"
+    ),
+    "a heading without times": (
+        "% Nframe | type | QP | PSNR | size (Bytes)\n0 I 30.1 38.3 8000\n1 P 32.4 38.4 7000\n"
+    ),
+    "comments behind": "0.1 8000 % the first\n0.14 7000\n",
+    "sizes alone": "8000\n7000\n",
+    "packed": "0.1 8000\n0.14 7000\n",
+}
+
+
+@pytest.mark.parametrize("form", LISTS)
+def test_lists_of_frames_are_read_by_the_names_of_their_columns(
+    fecbench_here: Any, tmp_path: Path, form: str
+) -> None:
+    """As cisco/syncodecs has them: a PSNR is no time."""
+    listed, made = tmp_path / "frames.txt", tmp_path / "made.json"
+    content = LISTS[form].encode()
+    listed.write_bytes(gzip.compress(content) if form == "packed" else content)
+    done = fecbench_here("trace", "from-list", listed, "--output", made, "--rate-hz", 25)
+    assert done.returncode == 0, done.stderr
+    assert traffic.load(made).messages == [[0, 8000], [40_000, 7000]]
+
+
+def test_an_option_says_which_column_has_times(fecbench_here: Any, tmp_path: Path) -> None:
+    listed, made = tmp_path / "frames.txt", tmp_path / "made.json"
+    listed.write_text("100.0 30.5 8000\n100.5 30.7 7000\n")
+    for column, due_us in ((1, 500_000), (2, 200_000), (0, 100_000)):
+        asked = ("trace", "from-list", listed, "--output", made, "--rate-hz", 10, "--time-column", column)
+        assert fecbench_here(*asked).returncode == 0
+        assert traffic.load(made).messages == [[0, 8000], [due_us, 7000]]
+
+
 BAD_LISTS = {
     "": "messages: ",
     "eight\n": "line 1: 'eight': must be a size in bytes",
     "1\n-5\n": "line 2: '-5': must be a size in bytes",
     "soon 5\n": "line 1: 'soon': must be a time in s",
     "nan 5\n": "line 1: 'nan': must be a time in s",
-    "2 5\n1 5\n": "message 1: is due at",
+    "2 5\n1 5\n": "line 2: '1': must be a time in s, from about 0 on and not falling; --time-column",
+    "38.5 5\n38.7 5\n": "line 1: '38.5': must be a time in s, from about 0 on",
+    "0 5\n5\n": "line 2: has 1 columns; the first line has 2",
+    "% n | timestamp | size\n0 0.5 7\n1 7\n": "line 3: has 2 columns, none of them with its time",
+    "% n | timestamp | size\n0 0.5 7\n1 0.4 7\n": "message 1: is due at",
     "0\n": "message 0: 0 bytes must be",
     "\x00\x1b[31m\n": "must be a size in bytes",
 }

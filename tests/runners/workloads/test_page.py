@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from pathlib import Path
@@ -16,6 +17,7 @@ from fecbench.checkout import REPOSITORY
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.order import trial_keys
 from fecbench.runners.implementations.finding import ours
+from fecbench.runners.refusal import Refusal
 from fecbench.runners.workloads import json_file
 from fecbench.runners.workloads.page import graph as page_graph
 from fecbench.runners.workloads.page import har, photo_site
@@ -225,6 +227,95 @@ def test_the_size_is_that_of_the_transfer_where_it_is_known(page_of) -> None:
         ({"bodySize": -1, "content": {"size": 9}}, 9),
     ):
         assert page_of(a_har(an_entry(f"{WWW}/", 0, 80, response=response))).size_bytes == right
+
+
+def as_chrome(entry: dict[str, Any], initiator: str = "", **others: Any) -> dict[str, Any]:
+    """HTTP/2, so without the size of a body; what asked for it, by the stack of a timer."""
+    size_bytes = entry["response"]["bodySize"]
+    response = {**entry["response"], "bodySize": -1, "_transferSize": size_bytes, "_error": None}
+    stack = {"callFrames": [], "parent": {"description": "setTimeout", "callFrames": [{"url": initiator}]}}
+    told = {"type": "script", "stack": stack} if initiator else {"type": "other"}
+    return {**entry, "response": response, "_initiator": told, "pageref": "page_1", "cache": {}, **others}
+
+
+def as_firefox(entry: dict[str, Any], **others: Any) -> dict[str, Any]:
+    """Without what asked for it."""
+    return {**entry, "pageref": "page_1", "cache": {}, "_securityState": "secure", **others}
+
+
+def as_webpagetest(entry: dict[str, Any], initiator: str = "", **others: Any) -> dict[str, Any]:
+    return {**entry, "pageref": "page_1_0_1", "_run": 1, "_cached": 0, "_initiator": initiator, **others}
+
+
+def failed(entry: dict[str, Any], status: int | None = 0) -> dict[str, Any]:
+    return {**entry, "time": -1, "response": {**entry["response"], "status": status, "bodySize": None}}
+
+
+def cached(entry: dict[str, Any], size_bytes: int = 900) -> dict[str, Any]:
+    return {**entry, "response": {**entry["response"], "bodySize": 0, "content": {"size": size_bytes}}}
+
+
+SCRIPT = f"{CDN}/app.js"
+ENTRIES = [
+    an_entry(f"{WWW}/", 0, 80, 500),
+    an_entry(SCRIPT, 100, 50, 300),
+    an_entry(f"{WWW}/late", 300, 9, 40),
+]
+BLOCKED, FROM_CACHE = an_entry(f"{WWW}/blocked", 120, 1), an_entry(f"{WWW}/cached", 130, 1)
+SOCKET = an_entry("wss://www.example/live", 140, 1)
+WRITERS = {
+    "Chrome": [
+        as_chrome(ENTRIES[0]),
+        as_chrome(ENTRIES[1], f"{WWW}/"),
+        as_chrome(ENTRIES[2], SCRIPT),
+        as_chrome(failed(BLOCKED)),
+        as_chrome(FROM_CACHE, _fromCache="disk"),
+        {key: value for key, value in as_chrome(SOCKET).items() if key != "pageref"},
+    ],
+    "Chrome, an object of no page": [
+        as_chrome(ENTRIES[0]),
+        {key: value for key, value in as_chrome(ENTRIES[1], f"{WWW}/").items() if key != "pageref"},
+        as_chrome(ENTRIES[2], SCRIPT),
+    ],
+    "Firefox": [*map(as_firefox, ENTRIES), as_firefox(failed(BLOCKED)), as_firefox(cached(FROM_CACHE))],
+    "WebPageTest": [
+        as_webpagetest(ENTRIES[0]),
+        as_webpagetest(ENTRIES[1], f"{WWW}/"),
+        as_webpagetest(ENTRIES[2], SCRIPT),
+        as_webpagetest(failed(BLOCKED, -1)),
+        as_webpagetest(failed(BLOCKED, 12_999)),
+    ],
+    "no status": [*ENTRIES, failed(BLOCKED, None)],
+}
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_one_page_is_the_same_in_the_files_of_every_browser(page_of, writer: str) -> None:
+    page = page_of(a_har(*WRITERS[writer]))
+    assert [each.size_bytes for each in page.objects] == [500, 300, 40]
+    assert parents_in(page) == {"-": [], "app.js": ["-"], "late": ["app.js"]}
+
+
+def test_a_page_is_chosen_of_several(fecbench_here: Any, tmp_path: Path) -> None:
+    """WebPageTest has a page for each run, and for its second view."""
+    again = [{**as_webpagetest(cached(entry)), "pageref": "page_1_1_1"} for entry in ENTRIES[1:]]
+    again.append({**as_webpagetest(ENTRIES[0]), "pageref": "page_1_1_1"})
+    path = tmp_path / "both.har"
+    path.write_text(json.dumps(a_har(*map(as_webpagetest, ENTRIES), *again)))
+    with pytest.raises(Refusal, match=r"holds several pages: .* by --page \(page_1_0_1, page_1_1_1\)"):
+        har.page_from(path)
+    assert len(har.page_from(path, "page_1_0_1").objects) == 3
+    assert len(har.page_from(path, "page_1_1_1").objects) == 1
+    with pytest.raises(Refusal, match=r"has no page 'page_2'; did you mean 'page_1_\d_1'"):
+        har.page_from(path, "page_2")
+    asked = ("page", "from-har", path, "--output", tmp_path / "page.json", "--page", "page_1_0_1")
+    assert "3 objects" in fecbench_here(*asked).stdout
+
+
+def test_a_har_may_be_packed(tmp_path: Path) -> None:
+    path = tmp_path / "recorded.har.gz"
+    path.write_bytes(gzip.compress(json.dumps(a_har(*ENTRIES)).encode()))
+    assert len(har.page_from(path).objects) == 3
 
 
 ZONELESS = {**an_entry(WWW, 0, 1), "startedDateTime": "2026-01-01T12:00:00"}

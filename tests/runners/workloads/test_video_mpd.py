@@ -93,6 +93,106 @@ def test_each_form_of_a_presentation_has_the_sizes_of_its_segments(form: str, tm
         assert video.levels[0].fps == pytest.approx(29.97, abs=0.01)
 
 
+def handed_down(level: str, inside: str) -> str:
+    """A presentation whose Period or set says what its representations have."""
+    text = mpd(lambda _: "", inside if level == "set" else "")
+    return text.replace("<Period>", f"<Period>{inside}") if level == "period" else text
+
+
+ENDED = TEMPLATE.replace("/>", ' endNumber="3"/>')
+INDEXED = f'<SegmentBase indexRange="10-{10 + len(sidx([1] * 3)) - 1}"/>'
+LISTED = '<SegmentTemplate media="$RepresentationID$-$Number%03d$.m4s" timescale="1000"'
+RUNS = "<SegmentTimeline>{}</SegmentTimeline></SegmentTemplate>"
+OPEN = HEAD.replace(' mediaPresentationDuration="PT5.5S"', "")
+SAME = {
+    "a template of the period": handed_down("period", TEMPLATE),
+    "a template of the set, and its media of the period": handed_down(
+        "set", '<SegmentTemplate timescale="1000" duration="2000"/>'
+    ).replace("<Period>", '<Period><SegmentTemplate media="$RepresentationID$-$Number%03d$.m4s"/>'),
+    "a timeline of the period": handed_down("period", TIMELINE),
+    "an index of the set": handed_down("set", INDEXED).replace(
+        "</Representation>", "<BaseURL>$.mp4</BaseURL></Representation>"
+    ),
+    "an end": handed_down("set", ENDED).replace("PT5.5S", "PT1H"),
+    "an end, and no duration": handed_down("set", ENDED).replace(HEAD, OPEN),
+    "years and months of none": handed_down("set", TEMPLATE).replace("PT5.5S", "P0Y0M0DT0H0M5.500S"),
+    "days": handed_down("set", TEMPLATE).replace("PT5.5S", "P0DT5.5S"),
+    "a period with a duration": handed_down("set", TEMPLATE)
+    .replace("PT5.5S", "PT1H")
+    .replace("<Period>", '<Period duration="PT5.5S">'),
+    "a period that another follows": handed_down("set", TEMPLATE).replace("PT5.5S", "PT1H").replace(
+        "</Period>", '</Period><Period start="PT5.5S"/>'
+    ),
+    "a run up to the end of the period": mpd(
+        lambda _: LISTED + ">" + RUNS.format('<S t="0" d="2000" r="-1"/>')
+    ),
+    "a run up to the next": mpd(
+        lambda _: LISTED + ">" + RUNS.format('<S t="0" d="2000" r="-1"/><S t="4000" d="1500"/>')
+    ),
+    "times that begin elsewhere": mpd(
+        lambda _: (
+            LISTED
+            + ' presentationTimeOffset="90000">'
+            + RUNS.format('<S t="90000" d="2000" r="-1"/>')
+        )
+    ),
+    "an end of a timeline": mpd(
+        lambda _: LISTED + ' endNumber="3">' + RUNS.format('<S t="0" d="2000" r="9"/>')
+    ),
+    "lengths that differ by a frame": mpd(
+        lambda _: LISTED + ">" + RUNS.format('<S t="0" d="2002"/><S d="1998"/><S d="1500"/>')
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", SAME)
+def test_what_says_the_same_gives_the_same_ladder(form: str, tmp_path: Path) -> None:
+    path = presentation(tmp_path / "film", SAME[form])
+    if "$.mp4" in SAME[form]:
+        for (name, _, _), factor in zip(ARMS, (1, 10), strict=True):
+            (path.parent / f"{name}.mp4").write_bytes(
+                b"-" * 10 + sidx([100 * factor, 200 * factor, 300 * factor])
+            )
+        text = path.read_text()
+        for name, _, _ in ARMS:
+            text = text.replace("$.mp4", f"{name}.mp4", 1)
+        path.write_text(text)
+    video = video_from(path, "tests")
+    assert video.segment_s == 2.0
+    assert [level.sizes for level in video.levels] == [(100, 200, 300), (1000, 2000, 3000)]
+
+
+def sidx_of(durations: list[int], kind: int = 0) -> bytes:
+    entries = b"".join(struct.pack(">III", kind << 31 | 500, duration, 0) for duration in durations)
+    body = struct.pack(">4sIIIIIHH", b"sidx", 0, 1, 1000, 0, 0, 0, len(durations)) + entries
+    return struct.pack(">I", len(body) + 4) + body
+
+
+DIFFERENT = [
+    ([4000, 8000, 4000], "4, 8, 4 s, 16 s in all"),
+    ([2000, 2000, 2000, 5000], "2, 2, 2, 5 s, 11 s in all"),
+    ([2000, 2000, 3000, 2000], "2, 2, 3, 2 s, 9 s in all"),
+    ([2000, 1000, 2000, 2000], "2, 1, 2, 2 s, 7 s in all"),
+]
+
+
+@pytest.mark.parametrize(("durations", "right"), DIFFERENT)
+def test_lengths_that_differ_are_refused_with_the_lengths(
+    tmp_path: Path, durations: list[int], right: str
+) -> None:
+    index = sidx_of(durations)
+    of_index = mpd(
+        lambda name: f'<BaseURL>{name}.mp4</BaseURL><SegmentBase indexRange="0-{len(index) - 1}"/>'
+    )
+    runs = "".join(f'<S d="{duration}"/>' for duration in durations)
+    for text in (of_index, mpd(lambda _: LISTED + ">" + RUNS.format(runs))):
+        path = presentation(tmp_path / "film", text)
+        for name, _, _ in ARMS:
+            (path.parent / f"{name}.mp4").write_bytes(index)
+            (path.parent / f"{name}-004.m4s").write_bytes(b"x")
+        assert f"its segments last {right}: a ladder has one" in refusal_of(video_from, path, "tests")
+
+
 BOMB = (
     '<!DOCTYPE m [<!ENTITY a "aaaaaaaaaa">'
     + "".join(f'<!ENTITY {chr(98 + n)} "{("&" + chr(97 + n) + ";") * 10}">' for n in range(8))
@@ -126,6 +226,20 @@ HOSTILE = [
     (template("low-00$Number$.m4s").replace("PT5.5S", f"PT{'9' * 400}S"), "has inf segments"),
     (FORMS["template with numbers"].replace('width="320"', 'width="0"'), "levels.0.width"),
     (mpd(lambda _: ""), "has no SegmentTemplate, SegmentList or index"),
+    (mpd(lambda _: "<SegmentBase/>"), "its SegmentBase has no indexRange"),
+    (FORMS["template with numbers"].replace("PT5.5S", "P1Y"), "'P1Y': years and months are no length"),
+    (FORMS["template with numbers"].replace("PT5.5S", "5.5"), "'5.5' is no duration such as PT1H2M3.5S"),
+    (FORMS["template with numbers"].replace("PT5.5S", "PT"), "'PT' is no duration"),
+    (timeline('r="1"', 'r="-2"'), "r = -2, or too many segments"),
+    (
+        timeline('r="1"/><S d="1500"/>', 'r="-1"/>').replace(HEAD, OPEN),
+        "has r = -1, up to the end of its period",
+    ),
+    (template("low-00$Number$.m4s").replace("duration=", 'endNumber="0" duration='), "endNumber 0"),
+    (
+        mpd(lambda name: TEMPLATE.replace("/>", f' endNumber="{3 if name == "low" else 1}"/>')),
+        "its representations have 1 to 3 segments",
+    ),
 ]
 
 

@@ -1,0 +1,115 @@
+"""A recording of irtt: the JSON that `irtt client -o` writes, or a CSV that is made of it, as LENS has it.
+
+The CSV has columns by a heading: timestamp (in s, or a whole number of ms, µs or ns by its digits), and
+uplink, downlink or rtt (ms). A packet that was lost in either direction has no delay: −1 or 0 in a column, or
+`lost` of the JSON. Then the delay is that of before, and before the first answer that of the first.
+
+Clocks drift: of an uplink or downlink that is below 0 otherwise, nothing can be known, and the file is
+refused.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from fecbench.topologies.link_formats.lines import Imported, lines_of, number, steps_us
+from fecbench.topologies.trace import Trace, TraceError
+
+DELAYS = {"rtt": "rtt", "uplink": "send", "downlink": "receive"}
+"""The columns that may be chosen, and how the JSON names them."""
+_UNITS = {13: 1e3, 16: 1e6, 19: 1e9}
+"""Units in a second, by the digits of a time since 1970."""
+
+_Row = tuple[str, float, float | None]
+"""Where in the file it stands, its time (s), and its delay (ms); None: it was lost."""
+
+
+def read(content: bytes, column: str = "") -> Imported:
+    chosen = column or "rtt"
+    if chosen not in DELAYS:
+        raise TraceError(f"column {chosen[:40]!r}: must be one of {', '.join(DELAYS)}")
+    is_json = content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
+    rows = list(_round_trips(content, chosen) if is_json else _lines(content, chosen))
+    known = next((delay for _, _, delay in rows if delay is not None), None)
+    if known is None:
+        raise TraceError(f"has no answer: all of its {len(rows)} packets were lost")
+    delays, lost = list[float](), 0
+    for place, _, delay in rows:
+        if delay is not None and delay < 0:
+            raise TraceError(f"{place}: {chosen} = {delay:g}: clocks differ; correct them, or take rtt")
+        lost += delay is None
+        known = known if delay is None else delay
+        delays.append(known / 2 if chosen == "rtt" else known)
+    keep = steps_us([at_s for _, at_s, _ in rows], [place for place, _, _ in rows])
+    trace = Trace.of(keep, owd_us=[round(1e3 * delay) for delay in delays])
+    note = (
+        f"{lost} of {len(rows)} packets were lost: the delay is that of before, and losses are no part of it."
+    )
+    return Imported(trace, (note,) if lost else ())
+
+
+def _lines(content: bytes, chosen: str) -> Iterator[_Row]:
+    lines = lines_of(content)
+    names = [name.strip() for name in lines[0].split(",")]
+    if "timestamp" not in names or chosen not in names:
+        raise TraceError(f"line 1: {lines[0][:60]!r}: must have the columns timestamp and {chosen}")
+    at, place = names.index("timestamp"), names.index(chosen)
+    others, begin = [names.index(name) for name in DELAYS if name in names], None
+    for line_number, line in enumerate(lines[1:], start=2):
+        values = line.split(",")
+        if len(values) != len(names):
+            raise TraceError(f"line {line_number}: has {len(values)} columns; the heading has {len(names)}")
+        delays = {other: number(values[other], f"line {line_number}") for other in others}
+        is_lost = any(delay in (-1, 0) for delay in delays.values())
+        time, units = _time(values[at], f"line {line_number}")
+        begin = time if begin is None else begin  # 19 digits are more than a float can tell
+        yield f"line {line_number}", float(time - begin) / units, None if is_lost else delays[place]
+
+
+def _time(text: str, where: str) -> tuple[int | float, float]:
+    """A time, and its units of a second."""
+    stripped = text.strip()
+    if stripped.isascii() and stripped.isdigit() and len(stripped) in _UNITS:
+        return int(stripped), _UNITS[len(stripped)]
+    return number(text, where), 1.0
+
+
+def _round_trips(content: bytes, chosen: str) -> Iterator[_Row]:
+    try:
+        document = json.loads(content.decode("utf-8-sig"))
+        trips = document["round_trips"]
+    except (ValueError, RecursionError) as error:
+        raise TraceError(f"is no whole JSON: {error}") from None
+    except KeyError:
+        trips = None
+    if not isinstance(trips, list) or not trips:
+        raise TraceError("is no recording of irtt: it has no round_trips")
+    begin_ns = None
+    for place, trip in enumerate(trips):
+        where = f"round trip {place}"
+        try:
+            send = trip["timestamps"]["client"]["send"]
+            at_ns = send.get("wall") or send.get("monotonic") or 0
+            is_lost, delays = str(trip["lost"]).lower() != "false", trip["delay"]
+        except (KeyError, TypeError, AttributeError):
+            raise TraceError(f"{where}: must have lost, delay and timestamps.client.send") from None
+        at_ns = _whole_ns(at_ns, where)
+        begin_ns = at_ns if begin_ns is None else begin_ns
+        yield where, (at_ns - begin_ns) / 1e9, _delay_ms(delays, chosen, is_lost, where)
+
+
+def _delay_ms(delays: Any, chosen: str, is_lost: bool, where: str) -> float | None:
+    if is_lost:
+        return None
+    delay_ns = delays.get(DELAYS[chosen]) if isinstance(delays, dict) else None
+    if delay_ns is None:
+        raise TraceError(
+            f"{where}: has no delay {DELAYS[chosen]!r}: a server without timestamps tells rtt alone"
+        )
+    return _whole_ns(delay_ns, where) / 1e6
+
+
+def _whole_ns(value: Any, where: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or abs(value) >= 1 << 63:
+        raise TraceError(f"{where}: {str(value)[:40]!r}: must be a whole number of ns")
+    return value
