@@ -14,8 +14,8 @@ from functools import partial
 from bench.bpf import Program
 from bench.table import Row, print_table
 from fecbench.dropper.command import COMMAND, Attachment, Filter, attach, detach
+from fecbench.dropper.loss_model import LossModel
 from fecbench.dropper.model import GilbertElliott, Uniform
-from fecbench.dropper.parameters import LossModel
 from fecbench.topologies.namespace import run_in_new, run_inside, run_tool
 
 ROUNDS = 9

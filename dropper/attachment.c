@@ -123,7 +123,7 @@ static void take_map(struct attached *attached, int fd) {
         attached->counters = fd;
     else if (strcmp(info.name, "verdicts") == 0) {
         attached->verdicts = fd;
-        attached->recorded = (uint64_t)info.max_entries * DROPPER_VERDICTS_PER_WORD;
+        attached->recorded = (uint64_t)info.max_entries * LOSSES_PER_WORD;
     } else if (strcmp(info.name, "arrivals") == 0)
         attached->arrivals = fd;
     else
@@ -207,7 +207,7 @@ struct dropper_counters read_counters(const struct attached *attached) {
 }
 
 static size_t bytes_of(uint64_t verdicts) {
-    return (verdicts + DROPPER_VERDICTS_PER_WORD - 1) / DROPPER_VERDICTS_PER_WORD * sizeof(uint64_t);
+    return (verdicts + LOSSES_PER_WORD - 1) / LOSSES_PER_WORD * sizeof(uint64_t);
 }
 
 struct verdicts read_verdicts(const struct attached *attached, uint64_t packets) {
@@ -222,7 +222,7 @@ struct verdicts read_verdicts(const struct attached *attached, uint64_t packets)
 const uint64_t *read_arrivals(const struct attached *attached) {
     const uint64_t *arrivals;
 
-    if (!is_clocked(read_configuration(attached).model))
+    if (!losses_is_clocked(read_configuration(attached).model))
         return NULL;
     arrivals =
         mmap(NULL, attached->recorded * sizeof(uint64_t), PROT_READ, MAP_SHARED, attached->arrivals, 0);
@@ -261,34 +261,34 @@ static void write_words(struct bpf_object *object, const char *name, const uint6
     munmap(written, bytes);
 }
 /* When each stay of ge-time ends, in ns; NULL for any other model. */
-static uint64_t *draw_stays(uint64_t seed, const struct losses_data *data) {
+static uint64_t *draw_stays(const struct written_losses *losses) {
     losses_u64 drawn = 0, ended_us = 0;
     uint64_t *ends;
 
-    if (!data->good_us)
+    if (!losses->good_us)
         return NULL;
     ends = calloc(LOSSES_STAYS, sizeof(*ends));
     if (!ends)
         fail(ENOMEM, "cannot draw the stays of the model");
     for (uint32_t i = 0; i < LOSSES_STAYS; i++) {
-        ended_us += losses_stay_us(seed, i % 2 ? data->bad_us : data->good_us, &drawn);
+        ended_us += losses_stay_us(losses->losses.seed, i % 2 ? losses->bad_us : losses->good_us, &drawn);
         ends[i] = 1000 * ended_us;
     }
     return ends;
 }
 
 static struct bpf_object *open_object(const struct dropper_configuration *configuration,
-                                      const struct losses_data *data) {
+                                      const struct written_losses *losses, uint64_t recorded) {
     struct bpf_object *object =
         bpf_object__open_mem(dropper_object, dropper_object_end - dropper_object, NULL);
     int error;
 
     if (!object)
         fail(errno, "cannot open the BPF object");
-    size_map(object, "verdicts", bytes_of(data->recorded) / sizeof(uint64_t));
-    size_map(object, "pattern", bytes_of(data->pattern.length) / sizeof(uint64_t));
-    size_map(object, "arrivals", is_clocked(configuration->model) ? data->recorded : 0);
-    size_map(object, "stays", data->good_us ? LOSSES_STAYS : 0);
+    size_map(object, "verdicts", bytes_of(recorded) / sizeof(uint64_t));
+    size_map(object, "pattern", bytes_of(losses->pattern.length) / sizeof(uint64_t));
+    size_map(object, "arrivals", losses_is_clocked(configuration->model) ? recorded : 0);
+    size_map(object, "stays", losses->good_us ? LOSSES_STAYS : 0);
     error = bpf_map__set_initial_value(map_named(object, DROPPER_CONFIGURATION), configuration,
                                        sizeof(*configuration));
     if (error)
@@ -344,20 +344,20 @@ static bool occupied_by_us(const struct place *place) {
 }
 
 /* Loads the program, and writes what losses follow from and is too large for the configuration. */
-static int load(struct bpf_object *object, const struct losses_data *data, const uint64_t *stays) {
+static int load(struct bpf_object *object, const struct written_losses *losses, const uint64_t *stays) {
     int error = bpf_object__load(object);
 
     if (error)
         return error;
-    write_words(object, "pattern", data->pattern.words, bytes_of(data->pattern.length));
+    write_words(object, "pattern", losses->pattern.words, bytes_of(losses->pattern.length));
     write_words(object, "stays", stays, stays ? LOSSES_STAYS * sizeof(*stays) : 0);
     return 0;
 }
 
 uint32_t attach(const struct place *place, struct dropper_configuration configuration,
-                const struct losses_data *data) {
+                const struct written_losses *losses, uint64_t recorded) {
     bool replace = occupied_by_us(place);
-    uint64_t *stays = draw_stays(configuration.losses.seed, data);
+    uint64_t *stays = draw_stays(losses);
     struct bpf_object *object;
     struct bpf_tc_hook hook;
     struct bpf_tc_opts filter;
@@ -365,8 +365,8 @@ uint32_t attach(const struct place *place, struct dropper_configuration configur
 
     configuration.cycle_ns = stays ? stays[LOSSES_STAYS - 1] : 0;
     configuration.made_clsact = provide_clsact(place);
-    object = open_object(&configuration, data);
-    error = unloaded = load(object, data, stays);
+    object = open_object(&configuration, losses, recorded);
+    error = unloaded = load(object, losses, stays);
     free(stays);
     if (!error) {
         name_hook(&hook, place);

@@ -11,8 +11,8 @@
 
 #include <bpf/libbpf.h>
 
-#include "drop_list.h"
 #include "dropper.h"
+#include "written_losses.h"
 
 struct place {
     const char *interface;
@@ -30,22 +30,16 @@ struct attached {
     uint64_t recorded; /* verdicts that there is room for */
 };
 
-/* What the losses follow from, besides the configuration. */
-struct losses_data {
-    struct verdicts pattern;  /* of packets or of slots */
-    uint64_t good_us, bad_us; /* of ge-time: the mean of a stay; 0 for the others */
-    uint64_t recorded;        /* verdicts to keep */
-};
-
 /* Enters the network namespace (a path, a name of `ip netns`, a process id; NULL: stays) and finds the
  * interface. */
 struct place enter(const char *netns, const char *interface, enum bpf_tc_attach_point direction);
 
 const char *direction_name(const struct place *place);
 
-/* Attaches a dropper with a fresh state, in place of ours if one is there. Returns its program id. */
+/* Attaches a dropper with a fresh state that keeps so many verdicts, in place of ours if one is there.
+ * Returns its program id. */
 uint32_t attach(const struct place *place, struct dropper_configuration configuration,
-                const struct losses_data *data);
+                const struct written_losses *losses, uint64_t recorded);
 
 /* Fails if a program that is not ours sits at our handle. */
 struct attached find(const struct place *place);

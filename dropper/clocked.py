@@ -4,15 +4,26 @@ Time counts from the arrival of packet 0 at the dropper. draw(n, 0) decides on p
 draw(0, 1), draw(1, 1), … make the times at which the state changes, or the number of the first slot.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import lru_cache
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property, lru_cache
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fecbench.dropper.draws import SEEDS, draws, happens, require_integer, require_probability, require_time
-from fecbench.dropper.model import Pattern, stationary_loss_rate
+from fecbench.dropper.draws import (
+    SEEDS,
+    LossModelError,
+    draws,
+    happens,
+    require_integer,
+    require_probability,
+    require_time,
+)
+from fecbench.dropper.loss_model import Form, LossModel, Parameter, exactly, number, numbers
+from fecbench.dropper.model import Pattern
 
 STAYS = 2**16
 """Stays of a Gilbert-Elliott model by the clock, after which they come again: an even number."""
@@ -20,12 +31,35 @@ SHORTEST_STAY_S, LONGEST_STAY_S = 1e-5, 4000.0
 SHORTEST_SLOT_MS, LONGEST_SLOT_MS = 1.0, 1000.0
 
 
+class Timed(LossModel):
+    """Losses that follow from when a packet arrives, and not from its number."""
+
+    is_clocked: ClassVar[bool] = True
+
+    @abstractmethod
+    def at(self, seed: int, times_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return the verdicts of packets that arrive at these times since packet 0."""
+
+
 @dataclass(frozen=True)
-class TimedGilbertElliott:
+class TimedGilbertElliott(Timed):
     """Gilbert-Elliott by the clock: it stays in the good and in the bad state for exponential times.
 
     `good_s` and `bad_s` are their means, in seconds. After STAYS stays, the same ones come again.
     """
+
+    name: ClassVar[str] = "ge-time"
+    meaning: ClassVar[str] = (
+        "Gilbert-Elliott by the clock: states last for exponential times, whatever is sent."
+    )
+    forms: ClassVar = (Form(("good_s", "bad_s"), ("k", "h")), Form(("rate", "bad_s"), ("k", "h")))
+    parameters: ClassVar = {
+        "good_s": Parameter("The mean time in the good state, in seconds."),
+        "bad_s": Parameter("The mean time in the bad state, in seconds."),
+        "rate": Parameter("The mean loss rate of packets that come evenly, in place of good_s."),
+        "k": Parameter("The probability of delivery in the good state; 1 without it."),
+        "h": Parameter("The probability of delivery in the bad state; 0 without it."),
+    }
 
     good_s: float
     bad_s: float
@@ -37,6 +71,38 @@ class TimedGilbertElliott:
             require_time(name, getattr(self, name), SHORTEST_STAY_S, LONGEST_STAY_S, "s")
         for name in ("k", "h"):
             require_probability(name, getattr(self, name))
+
+    @classmethod
+    def of(cls, given: Mapping[str, object]) -> "TimedGilbertElliott":
+        values = numbers(given, "good_s", "bad_s", "k", "h")
+        if "rate" in given:
+            rate, k, h = number(given, "rate"), values.get("k", 1.0), values.get("h", 0.0)
+            for name, value in (("rate", rate), ("k", k), ("h", h)):
+                require_probability(name, value)
+            if not 1 - k < rate < 1 - h:
+                raise LossModelError(
+                    f"rate = {rate!r}: must be above 1 - k = {1 - k:.10g} and below 1 - h = {1 - h:.10g}"
+                )
+            bad_share = (rate - (1 - k)) / (k - h)
+            values["good_s"] = values["bad_s"] * (1 - bad_share) / bad_share
+        return TimedGilbertElliott(**values)
+
+    @property
+    def plain(self) -> dict[str, object]:
+        return {"model": self.name, **asdict(self)}
+
+    @property
+    def lines(self) -> dict[str, object]:
+        return {name: exactly(value) for name, value in asdict(self).items()}
+
+    def at(self, seed: int, times_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
+        drawn = draws(seed, 0, times_ns.size, 0)
+        loss_bad, loss_good = happens(drawn, 1 - self.h), happens(drawn, 1 - self.k)
+        return np.where(is_bad(self, seed, times_ns), loss_bad, loss_good)
+
+    @property
+    def mean_rate(self) -> float:
+        return (1 - self.bad_share) * (1 - self.k) + self.bad_share * (1 - self.h)
 
     @property
     def means_us(self) -> tuple[int, int]:
@@ -50,12 +116,22 @@ class TimedGilbertElliott:
 
 
 @dataclass(frozen=True)
-class Slots:
+class Slots(Timed):
     """What arrives in these slots of time is lost: slot i lasts from i · slot_ms to (i + 1) · slot_ms.
 
     Behind `length` slots, or the last lost one, all packets pass. With `repeat` the slots come again, and the
     seed draws which of them is the first.
     """
+
+    name: ClassVar[str] = "slots"
+    meaning: ClassVar[str] = "Exactly what arrives in these slots of time is lost."
+    forms: ClassVar = (Form(("drop", "slot_ms"), ("length", "repeat")),)
+    parameters: ClassVar = {
+        "drop": Parameter("The slots in which packets are lost, as indices and ranges: 3,7-9.", str),
+        "slot_ms": Parameter("How long a slot lasts: 1 to 1000 ms."),
+        "length": Parameter("How many slots there are.", int),
+        "repeat": Parameter("Begin the slots again at their end, and with one that the seed draws.", bool),
+    }
 
     dropped: tuple[int, ...]
     slot_ms: float
@@ -66,19 +142,43 @@ class Slots:
         require_time("slot_ms", self.slot_ms, SHORTEST_SLOT_MS, LONGEST_SLOT_MS, "ms")
         Pattern(self.dropped, self.length)
 
+    @classmethod
+    def of(cls, given: Mapping[str, object]) -> "Slots":
+        pattern = Pattern.of(given)
+        return Slots(pattern.dropped, number(given, "slot_ms"), pattern.length, pattern.repeat)
+
+    @property
+    def plain(self) -> dict[str, object]:
+        return {**self.pattern.plain, "model": self.name, "slot_ms": self.slot_ms}
+
+    @property
+    def lines(self) -> dict[str, object]:
+        return {"slot_ms": exactly(self.slot_ms), **self.pattern.lines}
+
+    def at(self, seed: int, times_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
+        length = self.pattern.packets
+        slots = times_ns // self.slot_ns
+        if self.repeat and length:
+            first = int(draws(seed, 0, 1, 1)[0]) * length // 2**32
+            slots = (slots + first) % length
+        lost = np.zeros(length + 1, dtype=np.bool_)
+        lost[list(self.dropped)] = True
+        verdicts: NDArray[np.bool_] = lost[np.minimum(slots, length)]
+        return verdicts
+
+    @property
+    def mean_rate(self) -> float:
+        return self.pattern.mean_rate
+
     @property
     def slot_ns(self) -> int:
         """How long a slot lasts."""
         return round(1e6 * self.slot_ms)
 
-    @property
+    @cached_property
     def pattern(self) -> Pattern:
         """The slots, as if they were packets."""
         return Pattern(self.dropped, self.length, self.repeat)
-
-
-Timed = TimedGilbertElliott | Slots
-"""Losses that follow from when a packet arrives, and not from its number."""
 
 
 def stays_us(model: TimedGilbertElliott, seed: int) -> Iterator[int]:
@@ -139,24 +239,4 @@ def verdicts_at(model: Timed, seed: int, arrivals_ns: NDArray[np.integer]) -> ND
     Raises LossModelError for a seed that is not of 64 bits.
     """
     require_integer("seed", seed, 0, SEEDS - 1)
-    times = np.asarray(arrivals_ns, dtype=np.int64)
-    if isinstance(model, TimedGilbertElliott):
-        drawn = draws(seed, 0, times.size, 0)
-        loss_bad, loss_good = happens(drawn, 1 - model.h), happens(drawn, 1 - model.k)
-        return np.where(is_bad(model, seed, times), loss_bad, loss_good)
-    length = model.pattern.packets
-    slots = times // model.slot_ns
-    if model.repeat and length:
-        first = int(draws(seed, 0, 1, 1)[0]) * length // 2**32
-        slots = (slots + first) % length
-    lost = np.zeros(length + 1, dtype=np.bool_)
-    lost[list(model.dropped)] = True
-    found: NDArray[np.bool_] = lost[np.minimum(slots, length)]
-    return found
-
-
-def mean_loss_rate(model: Timed) -> float:
-    """The share of packets lost in the long run, of packets that come evenly."""
-    if isinstance(model, Slots):
-        return stationary_loss_rate(model.pattern)
-    return (1 - model.bad_share) * (1 - model.k) + model.bad_share * (1 - model.h)
+    return model.at(seed, np.asarray(arrivals_ns, dtype=np.int64))

@@ -12,10 +12,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fecbench.dropper.clocked import Slots, TimedGilbertElliott
 from fecbench.dropper.draws import pack
-from fecbench.dropper.model import GilbertElliott, Pattern, Uniform
-from fecbench.dropper.parameters import LossModel
+from fecbench.dropper.loss_model import LossModel
 from fecbench.errors import Failed
 
 COMMAND = Path(__file__).resolve().parent / "build" / "dropper"
@@ -83,38 +81,6 @@ class Verdicts:
     """When each of these arrived, since packet 0, shape (recorded,); None if the clock decides nothing."""
 
 
-def _model_arguments(model: LossModel) -> tuple[list[str], str]:
-    """The options of a model, and what they read from standard input."""
-    match model:
-        case Uniform(p):
-            return ["--model", "uniform", "--p", repr(float(p))], ""
-        case GilbertElliott(p, r, k, h):
-            return ["--model", "ge", *_options(p=p, r=r, k=k, h=h)], ""
-        case TimedGilbertElliott(good_s, bad_s, k, h):
-            return ["--model", "ge-time", *_options(good_s=good_s, bad_s=bad_s, k=k, h=h)], ""
-        case Pattern():
-            return ["--model", "pattern", *_list_options(model)], _drop_list(model)
-        case Slots(slot_ms=slot_ms, pattern=pattern):
-            options = [*_options(slot_ms=slot_ms), *_list_options(pattern)]
-            return ["--model", "slots", *options], _drop_list(pattern)
-
-
-def _options(**values: float) -> list[str]:
-    return [
-        word for name, value in values.items() for word in (f"--{name.replace('_', '-')}", repr(float(value)))
-    ]
-
-
-def _list_options(pattern: Pattern) -> list[str]:
-    length = ["--length", str(pattern.packets)] if pattern.packets else []
-    # By file: a long list does not fit into an argument.
-    return ["--pattern-file", "/dev/stdin", *length, *(["--repeat"] if pattern.repeat else [])]
-
-
-def _drop_list(pattern: Pattern) -> str:
-    return ",".join(map(str, pattern.dropped))
-
-
 def _run(action: str, attachment: Attachment, options: list[str], standard_input: str = "") -> dict[str, Any]:
     command = [str(COMMAND), action, *attachment.arguments, *options, "--json"]
     try:
@@ -138,9 +104,8 @@ def attach(
 
     The verdicts of the first `record` packets will be kept.
     """
-    model_options, standard_input = _model_arguments(model)
-    options = [*model_options, "--seed", str(seed), "--record", str(record), *filter.arguments]
-    _run("attach", attachment, options, standard_input)
+    options = ["--losses", "/dev/stdin", "--record", str(record), *filter.arguments]
+    _run("attach", attachment, options, model.written(seed))
 
 
 def show(attachment: Attachment) -> Counters:

@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
-#include <math.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +10,7 @@
 
 #include "failure.h"
 
-const char usage[] =
+static const char usage[] =
     "dropper: drops packets by a seeded loss model, at one side of one interface\n"
     "\n"
     "  dropper attach PLACE MODEL [--seed N] [FILTER] [--record PACKETS] [--json]\n"
@@ -19,16 +18,15 @@ const char usage[] =
     "  dropper log    PLACE [--json]     the packets dropped so far, as --drop takes them\n"
     "  dropper detach PLACE [--json]\n"
     "\n"
-    "PLACE    --dev INTERFACE --ingress|--egress [--netns PATH|NAME|PID]\n"
-    "MODEL    --model none\n"
-    "         --model uniform --p P\n"
-    "         --model ge --p P --r R [--k K] [--h H]    K, H: probability of delivery in the good, bad "
-    "state\n"
-    "         --model markov --p P --r R                ge with K = 1 and H = 0\n"
-    "         --model pattern --drop LIST|--pattern-file FILE [--length N] [--repeat]    LIST: 3,7-9\n"
-    "         --model ge-time --good-s S --bad-s S [--k K] [--h H]    mean seconds in the good, bad state\n"
-    "         --model slots --slot-ms MS --drop LIST|--pattern-file FILE [--length N] [--repeat]\n"
+    "PLACE    --dev INTERFACE --ingress|--egress [--netns PATH|NAME|PID]\n";
+
+static const char further_usage[] =
+    "         --losses FILE      all of it as text, a line for each: model ge, p 0.01, r 0.25, seed 7\n"
     "FILTER   [--family any|ipv4|ipv6] [--protocol any|udp|tcp] [--port N]\n";
+
+void print_usage(void) {
+    printf("%s%s%s", usage, losses_usage, further_usage);
+}
 
 enum option_name {
     OPTION_DEV,
@@ -36,50 +34,29 @@ enum option_name {
     OPTION_EGRESS,
     OPTION_NETNS,
     OPTION_JSON,
-    OPTION_MODEL, /* from here on: attach only */
-    OPTION_P,
-    OPTION_R,
-    OPTION_K,
-    OPTION_H,
-    OPTION_GOOD_S,
-    OPTION_BAD_S,
-    OPTION_SLOT_MS,
-    OPTION_DROP,
+    OPTION_LOSSES, /* from here on: attach only */
     OPTION_PATTERN_FILE,
-    OPTION_LENGTH,
-    OPTION_REPEAT,
-    OPTION_SEED,
     OPTION_FAMILY,
     OPTION_PROTOCOL,
     OPTION_PORT,
     OPTION_RECORD,
-    OPTIONS,
+    OPTION_FIRST_PARAMETER, /* of the losses: in the order of losses_names */
+    OPTIONS = OPTION_FIRST_PARAMETER + PARAMETERS,
 };
 
-static const struct option options[] = {
+/* Those of the losses are filled in. */
+static struct option options[OPTIONS + 1] = {
     [OPTION_DEV] = {"dev", required_argument, NULL, 0},
     [OPTION_INGRESS] = {"ingress", no_argument, NULL, 0},
     [OPTION_EGRESS] = {"egress", no_argument, NULL, 0},
     [OPTION_NETNS] = {"netns", required_argument, NULL, 0},
     [OPTION_JSON] = {"json", no_argument, NULL, 0},
-    [OPTION_MODEL] = {"model", required_argument, NULL, 0},
-    [OPTION_P] = {"p", required_argument, NULL, 0},
-    [OPTION_R] = {"r", required_argument, NULL, 0},
-    [OPTION_K] = {"k", required_argument, NULL, 0},
-    [OPTION_H] = {"h", required_argument, NULL, 0},
-    [OPTION_GOOD_S] = {"good-s", required_argument, NULL, 0},
-    [OPTION_BAD_S] = {"bad-s", required_argument, NULL, 0},
-    [OPTION_SLOT_MS] = {"slot-ms", required_argument, NULL, 0},
-    [OPTION_DROP] = {"drop", required_argument, NULL, 0},
+    [OPTION_LOSSES] = {"losses", required_argument, NULL, 0},
     [OPTION_PATTERN_FILE] = {"pattern-file", required_argument, NULL, 0},
-    [OPTION_LENGTH] = {"length", required_argument, NULL, 0},
-    [OPTION_REPEAT] = {"repeat", no_argument, NULL, 0},
-    [OPTION_SEED] = {"seed", required_argument, NULL, 0},
     [OPTION_FAMILY] = {"family", required_argument, NULL, 0},
     [OPTION_PROTOCOL] = {"protocol", required_argument, NULL, 0},
     [OPTION_PORT] = {"port", required_argument, NULL, 0},
     [OPTION_RECORD] = {"record", required_argument, NULL, 0},
-    [OPTIONS] = {0},
 };
 
 /* By option: its value, "" if it takes none, NULL if it was not given. */
@@ -111,156 +88,80 @@ static uint64_t parse_integer(const char *option, const char *text, uint64_t min
     return value;
 }
 
-static double parse_probability(const char *option, const char *text) {
-    char *end;
-    double value = strtod(text, &end);
+/* ---- Losses ---- */
 
-    if (end == text || isspace((unsigned char)*text) || *end || !(value >= 0 && value <= 1))
-        refuse("%s %s: must be a probability, from 0 to 1", option, text);
-    return value;
+/* The option of each parameter: --good-s of good_s. */
+static void name_parameters(void) {
+    static char names[PARAMETERS][16];
+
+    for (int i = 0; i < PARAMETERS; i++) {
+        snprintf(names[i], sizeof(names[i]), "%s", losses_names[i]);
+        for (char *letter = names[i]; (letter = strchr(letter, '_'));)
+            *letter = '-';
+        options[OPTION_FIRST_PARAMETER + i] =
+            (struct option){names[i], i == PARAMETER_REPEAT ? no_argument : required_argument, NULL, 0};
+    }
 }
 
-/* A length of time as so many of a shorter unit, of which there are `units` in one of the option's. */
-static uint64_t parse_time(const char *option, const char *text, double units, double minimum,
-                           double maximum) {
-    char *end;
-    double value = strtod(text, &end);
-
-    if (end == text || isspace((unsigned char)*text) || *end || !(value >= minimum && value <= maximum))
-        refuse("%s %s: must be a time from %g to %g", option, text, minimum, maximum);
-    return (uint64_t)rint(value * units);
+static _Noreturn void refuse_losses(const struct written_losses *written) {
+    for (int i = 0; i < PARAMETERS; i++)
+        if (strcmp(losses_names[i], written->name) == 0)
+            refuse("--%s%s", options[OPTION_FIRST_PARAMETER + i].name, written->why);
+    refuse("--losses: %s%s", written->name, written->why);
 }
 
-/* rint() rounds halves to even, as Python's round() and numpy.rint() do. */
-static uint64_t threshold(double probability) {
-    return (uint64_t)rint(probability * 4294967296.0);
-}
+static char *read_file(const char *option, const char *path, const char *right) {
+    FILE *file = fopen(path, "re");
+    char *text = NULL;
+    size_t size = 0;
+    ssize_t length;
 
-/* ---- Models ---- */
-
-enum model_name {
-    MODEL_NONE = 1,
-    MODEL_UNIFORM,
-    MODEL_GE,
-    MODEL_MARKOV,
-    MODEL_PATTERN,
-    MODEL_GE_TIME,
-    MODEL_SLOTS,
-};
-
-static enum model_name parse_model(const char *text) {
-    static const struct word models[] = {
-        {"none", MODEL_NONE},       {"uniform", MODEL_UNIFORM},
-        {"ge", MODEL_GE},           {"markov", MODEL_MARKOV},
-        {"pattern", MODEL_PATTERN}, {"ge-time", MODEL_GE_TIME},
-        {"slots", MODEL_SLOTS},     {0},
-    };
-    const char *right = "none, uniform, ge, markov, pattern, ge-time or slots";
-
+    if (!file)
+        refuse("%s: cannot read %s: %s", option, path, strerror(errno));
+    length = getdelim(&text, &size, '\0', file);
+    if (length < 0 && ferror(file))
+        refuse("%s: cannot read %s: %s", option, path, strerror(errno));
+    if (length > 0 && text[length - 1] == '\0')
+        refuse("%s: %s is not a text file: it should be %s", option, path, right);
+    fclose(file);
     if (!text)
-        refuse("--model is missing: %s", right);
-    return parse_word("--model", text, models, right);
+        fail(errno, "no memory for what %s has", path);
+    if (length <= 0)
+        *text = '\0';
+    return text;
 }
 
-static bool model_takes(enum model_name model, enum option_name option) {
-    switch (option) {
-    case OPTION_P:
-        return model == MODEL_UNIFORM || model == MODEL_GE || model == MODEL_MARKOV;
-    case OPTION_R:
-        return model == MODEL_GE || model == MODEL_MARKOV;
-    case OPTION_K:
-    case OPTION_H:
-        return model == MODEL_GE || model == MODEL_GE_TIME;
-    case OPTION_GOOD_S:
-    case OPTION_BAD_S:
-        return model == MODEL_GE_TIME;
-    case OPTION_SLOT_MS:
-        return model == MODEL_SLOTS;
-    default: /* OPTION_DROP to OPTION_REPEAT */
-        return model == MODEL_PATTERN || model == MODEL_SLOTS;
+static void take_parameter(struct written_losses *written, enum losses_parameter parameter,
+                           const char *value) {
+    if (written_losses_take(written, losses_names[parameter], value) == LOSSES_REFUSED)
+        refuse_losses(written);
+}
+
+static void read_losses(given_options given, struct written_losses *written) {
+    const char *const *parameters = &given[OPTION_FIRST_PARAMETER];
+
+    written_losses_begin(written);
+    if (given[OPTION_LOSSES]) {
+        for (int i = 0; i < PARAMETERS; i++)
+            if (parameters[i])
+                refuse("--%s: --losses has it", options[OPTION_FIRST_PARAMETER + i].name);
+        if (!written_losses_read(written, read_file("--losses", given[OPTION_LOSSES], "lines as in p 0.01")))
+            refuse_losses(written);
+        if (!(written->given & 1u << PARAMETER_MODEL))
+            refuse("--losses: %s is empty: it should be lines as in model ge", given[OPTION_LOSSES]);
+        return;
     }
-}
-
-/* An option that the model needs, unless there is a value for its absence. */
-#define NEEDED NULL
-
-struct value {
-    char name[16];
-    const char *text;
-};
-
-static struct value value_of(given_options given, enum option_name option, const char *absent) {
-    struct value value = {.text = given[option] ? given[option] : absent};
-
-    snprintf(value.name, sizeof(value.name), "--%s", options[option].name);
-    if (!value.text)
-        refuse("%s is missing: model %s needs it", value.name, given[OPTION_MODEL]);
-    return value;
-}
-
-static double probability(given_options given, enum option_name option, const char *absent) {
-    struct value value = value_of(given, option, absent);
-
-    return parse_probability(value.name, value.text);
-}
-
-static uint64_t mean_us(given_options given, enum option_name option) {
-    struct value value = value_of(given, option, NEEDED);
-
-    return parse_time(value.name, value.text, 1e6, 1e-5, 4000);
-}
-
-static uint64_t slot_ns(given_options given) {
-    struct value value = value_of(given, OPTION_SLOT_MS, NEEDED);
-
-    return parse_time(value.name, value.text, 1e6, 1, 1000);
-}
-
-static struct verdicts read_pattern(given_options given) {
-    struct verdicts pattern;
-
-    if (!given[OPTION_DROP] == !given[OPTION_PATTERN_FILE])
-        refuse("model %s needs either --drop or --pattern-file", given[OPTION_MODEL]);
-    pattern = given[OPTION_DROP] ? parse_drop_list("--drop", given[OPTION_DROP])
-                                 : read_drop_list("--pattern-file", given[OPTION_PATTERN_FILE]);
-    if (given[OPTION_LENGTH])
-        extend(&pattern, "--length", parse_integer("--length", given[OPTION_LENGTH], 0, DROPPER_PACKETS_MAX));
-    return pattern;
-}
-
-static void read_model(given_options given, struct request *request) {
-    struct dropper_configuration *configuration = &request->configuration;
-    enum model_name model = parse_model(given[OPTION_MODEL]);
-
-    for (enum option_name option = OPTION_P; option <= OPTION_REPEAT; option++)
-        if (given[option] && !model_takes(model, option))
-            refuse("--%s: model %s does not take it", options[option].name, given[OPTION_MODEL]);
-
-    configuration->model = DROPPER_MODEL_UNIFORM;
-    if (model == MODEL_UNIFORM)
-        configuration->losses.loss_good = threshold(probability(given, OPTION_P, NEEDED));
-    if (model == MODEL_GE || model == MODEL_MARKOV) {
-        configuration->model = DROPPER_MODEL_GILBERT_ELLIOTT;
-        configuration->losses.good_to_bad = threshold(probability(given, OPTION_P, NEEDED));
-        configuration->losses.bad_to_good = threshold(probability(given, OPTION_R, NEEDED));
-    }
-    if (model == MODEL_GE_TIME) {
-        configuration->model = DROPPER_MODEL_GE_TIME;
-        request->data.good_us = mean_us(given, OPTION_GOOD_S);
-        request->data.bad_us = mean_us(given, OPTION_BAD_S);
-    }
-    if (model == MODEL_GE || model == MODEL_MARKOV || model == MODEL_GE_TIME) {
-        configuration->losses.loss_good = threshold(1 - probability(given, OPTION_K, "1"));
-        configuration->losses.loss_bad = threshold(1 - probability(given, OPTION_H, "0"));
-    }
-    if (model == MODEL_SLOTS)
-        configuration->slot_ns = slot_ns(given);
-    if (model == MODEL_PATTERN || model == MODEL_SLOTS) {
-        configuration->model = model == MODEL_SLOTS ? DROPPER_MODEL_SLOTS : DROPPER_MODEL_PATTERN;
-        request->data.pattern = read_pattern(given);
-        configuration->pattern_length = request->data.pattern.length;
-        configuration->pattern_repeats = given[OPTION_REPEAT] != NULL;
-    }
+    if (given[OPTION_PATTERN_FILE] && parameters[PARAMETER_DROP])
+        refuse("--pattern-file: --drop is given, too");
+    for (int i = 0; i < PARAMETERS; i++)
+        if (parameters[i])
+            take_parameter(written, i, i == PARAMETER_REPEAT ? "true" : parameters[i]);
+    if (given[OPTION_PATTERN_FILE])
+        take_parameter(written, PARAMETER_DROP,
+                       read_file("--pattern-file", given[OPTION_PATTERN_FILE], "a list as in 3,7-9"));
+    written->given |= !written->given << PARAMETER_SEED; /* a command names its model */
+    if (!written_losses_end(written))
+        refuse_losses(written);
 }
 
 /* ---- The rest ---- */
@@ -292,16 +193,17 @@ static void read_place(given_options given, struct request *request) {
 static void read_attach(given_options given, struct request *request) {
     struct dropper_configuration *configuration = &request->configuration;
 
-    read_model(given, request);
+    read_losses(given, &request->losses);
     read_filter(given, configuration);
-    configuration->losses.seed =
-        given[OPTION_SEED] ? parse_integer("--seed", given[OPTION_SEED], 0, UINT64_MAX) : 0;
-    if (configuration->model == DROPPER_MODEL_SLOTS)
-        configuration->first_slot = losses_first_slot(
-            configuration->losses.seed, configuration->pattern_length, configuration->pattern_repeats);
-    request->data.recorded = given[OPTION_RECORD]
-                                 ? parse_integer("--record", given[OPTION_RECORD], 1, DROPPER_PACKETS_MAX)
-                                 : DROPPER_RECORDED;
+    configuration->model = request->losses.model;
+    configuration->losses = request->losses.losses;
+    configuration->pattern_length = request->losses.pattern.length;
+    configuration->pattern_repeats = request->losses.repeats;
+    configuration->slot_ns = request->losses.slot_ns;
+    configuration->first_slot = request->losses.first_slot;
+    request->recorded = given[OPTION_RECORD]
+                            ? parse_integer("--record", given[OPTION_RECORD], 1, LOSSES_PACKETS_MAX)
+                            : DROPPER_RECORDED;
 }
 
 static void read_options(int argc, char **argv, given_options given) {
@@ -341,10 +243,11 @@ struct request read_command_line(int argc, char **argv) {
     request.action = parse_word("", argv[1], actions, right);
     if (request.action == ACTION_USAGE)
         return request;
+    name_parameters();
     read_options(argc - 1, argv + 1, given);
     read_place(given, &request);
     request.json = given[OPTION_JSON] != NULL;
-    for (enum option_name option = OPTION_MODEL; option < OPTIONS; option++)
+    for (int option = OPTION_LOSSES; option < OPTIONS; option++)
         if (given[option] && request.action != ACTION_ATTACH)
             refuse("--%s: only attach takes it", options[option].name);
     if (request.action == ACTION_ATTACH)

@@ -8,8 +8,8 @@
 #include <bpf/libbpf.h>
 
 #include "attachment.h"
-#include "drop_list.h"
 #include "dropper.h"
+#include "written_losses.h"
 
 enum action {
     ACTION_INVALID = 0,
@@ -28,11 +28,12 @@ struct request {
     bool json;
     /* for attach */
     struct dropper_configuration configuration;
-    struct losses_data data;
+    struct written_losses losses;
+    uint64_t recorded; /* verdicts to keep */
 };
 
 struct request read_command_line(int argc, char **argv);
 
-extern const char usage[];
+void print_usage(void);
 
 #endif

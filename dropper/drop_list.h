@@ -3,6 +3,7 @@
 #define DROP_LIST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -12,14 +13,12 @@ struct verdicts {
     uint64_t length; /* packets */
 };
 
-/* Refuses what is not a list, naming the option. The length ends behind the last index. */
-struct verdicts parse_drop_list(const char *option, const char *text);
+/* Reads a list into verdicts that are empty; their length ends behind the last index. False: `why` says what
+ * is wrong with it, and the words are to be freed all the same. */
+bool parse_drop_list(const char *text, struct verdicts *verdicts, char *why, size_t size);
 
-/* The same from a file. */
-struct verdicts read_drop_list(const char *option, const char *path);
-
-/* Makes the pattern longer, with packets that pass; refuses a length that cuts it. */
-void extend(struct verdicts *verdicts, const char *option, uint64_t length);
+/* Makes the pattern longer, with packets that pass. False: there is no memory, or the length would cut it. */
+bool extend(struct verdicts *verdicts, uint64_t length);
 
 bool is_dropped(const struct verdicts *verdicts, uint64_t n);
 

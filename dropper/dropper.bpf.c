@@ -49,7 +49,7 @@ struct {
  * loading. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, DROPPER_RECORDED / DROPPER_VERDICTS_PER_WORD);
+    __uint(max_entries, DROPPER_RECORDED / LOSSES_PER_WORD);
     __uint(map_flags, BPF_F_MMAPABLE);
     __type(key, __u32);
     __type(value, __u64);
@@ -298,7 +298,7 @@ __noinline dropper_state after_packet_again(dropper_state before) {
 }
 
 static __always_inline struct turn next_turn(dropper_state *advancing) {
-    if (configuration.model == DROPPER_MODEL_GILBERT_ELLIOTT) {
+    if (configuration.model == LOSSES_MODEL_GILBERT_ELLIOTT) {
         dropper_state before = *(volatile dropper_state *)advancing, after = after_packet(before);
 
         for (int i = 0; i < TRIES_MAX; i++) {
@@ -314,10 +314,10 @@ static __always_inline struct turn next_turn(dropper_state *advancing) {
 }
 
 static __always_inline bool bit(void *map, __u64 n) {
-    __u32 index = n / DROPPER_VERDICTS_PER_WORD;
+    __u32 index = n / LOSSES_PER_WORD;
     __u64 *word = bpf_map_lookup_elem(map, &index);
 
-    return word && (*word >> (n % DROPPER_VERDICTS_PER_WORD)) & 1;
+    return word && (*word >> (n % LOSSES_PER_WORD)) & 1;
 }
 
 /* The time since packet 0. One that another CPU judged a little earlier, and that took a later number, came
@@ -331,7 +331,7 @@ static __always_inline __u64 arrival_of(__u64 n) {
         return 0;
     start = __sync_val_compare_and_swap(first, 0, now);
     since = start && now > start ? now - start : 0;
-    arrival = n < DROPPER_PACKETS_MAX ? bpf_map_lookup_elem(&arrivals, &index) : NULL;
+    arrival = n < LOSSES_PACKETS_MAX ? bpf_map_lookup_elem(&arrivals, &index) : NULL;
     if (arrival)
         *arrival = since;
     return since;
@@ -357,7 +357,7 @@ static __always_inline __u32 stays_before(__u64 time_ns) {
 static __always_inline bool lost_in_time(__u64 n, const struct dropper_configuration *configured) {
     __u64 since = arrival_of(n), place;
 
-    if (configured->model == DROPPER_MODEL_GE_TIME) {
+    if (configured->model == LOSSES_MODEL_GE_TIME) {
         bool bad = configured->cycle_ns && stays_before(since % configured->cycle_ns) % 2;
 
         return losses_lose(&configured->losses, n, bad);
@@ -370,23 +370,23 @@ static __always_inline bool lost_in_time(__u64 n, const struct dropper_configura
 static __always_inline bool lost(struct turn turn, const struct dropper_configuration *configured) {
     __u64 place;
 
-    if (is_clocked(configured->model))
+    if (losses_is_clocked(configured->model))
         return lost_in_time(turn.n, configured);
-    if (configured->model != DROPPER_MODEL_PATTERN)
+    if (configured->model != LOSSES_MODEL_PATTERN)
         return losses_lose(&configured->losses, turn.n, turn.bad);
     place = losses_place(configured->pattern_length, configured->pattern_repeats, turn.n);
     return place < configured->pattern_length && bit(&pattern, place);
 }
 
 static __always_inline void record(__u64 n) {
-    __u32 index = n / DROPPER_VERDICTS_PER_WORD;
+    __u32 index = n / LOSSES_PER_WORD;
     __u64 *word;
 
-    if (n >= DROPPER_PACKETS_MAX) /* before index can wrap */
+    if (n >= LOSSES_PACKETS_MAX) /* before index can wrap */
         return;
     word = bpf_map_lookup_elem(&verdicts, &index);
     if (word)
-        __sync_fetch_and_or(word, 1ull << (n % DROPPER_VERDICTS_PER_WORD));
+        __sync_fetch_and_or(word, 1ull << (n % LOSSES_PER_WORD));
 }
 
 static __always_inline void count(__u64 *counter) {

@@ -33,7 +33,7 @@ static struct attached require_attached(const struct place *place) {
 }
 
 static void run_attach(const struct request *request, const struct place *place) {
-    uint32_t id = attach(place, request->configuration, &request->data);
+    uint32_t id = attach(place, request->configuration, &request->losses, request->recorded);
 
     if (!request->json) {
         printf("%s %s: attached\n", place->interface, direction_name(place));
@@ -58,20 +58,11 @@ static void run_detach(const struct request *request, const struct place *place)
 /* ---- show ---- */
 
 static const char *model_name(const struct dropper_configuration *configuration) {
-    switch (configuration->model) {
-    case DROPPER_MODEL_UNIFORM:
-        return "uniform";
-    case DROPPER_MODEL_GILBERT_ELLIOTT:
-        return "ge";
-    case DROPPER_MODEL_PATTERN:
-        return "pattern";
-    case DROPPER_MODEL_GE_TIME:
-        return "ge-time";
-    case DROPPER_MODEL_SLOTS:
-        return "slots";
-    default:
+    const char *name = losses_model_name(configuration->model);
+
+    if (!name)
         fail(0, "the attached dropper has no model (%u)", configuration->model);
-    }
+    return name;
 }
 
 static const char *family_name(const struct dropper_configuration *configuration) {
@@ -127,7 +118,9 @@ static void show_json(const struct place *place, const struct attached *attached
            ", \"cycle_ns\": %" PRIu64 "}",
            model_name(configuration), (uint64_t)configuration->losses.good_to_bad,
            (uint64_t)configuration->losses.bad_to_good, (uint64_t)configuration->losses.loss_good,
-           (uint64_t)configuration->losses.loss_bad, (uint64_t)configuration->pattern_length,
+           (uint64_t)configuration->losses.loss_bad,
+           (uint64_t)(configuration->losses.length ? configuration->losses.length
+                                                   : configuration->pattern_length),
            configuration->pattern_repeats ? "true" : "false", (uint64_t)configuration->slot_ns,
            (uint64_t)configuration->first_slot, (uint64_t)configuration->cycle_ns);
     printf(", \"filter\": {\"family\": \"%s\", \"protocol\": \"%s\", \"port\": ", family_name(configuration),
@@ -146,19 +139,21 @@ static void print_model(const struct dropper_configuration *configuration) {
            loss_bad = probability_of(configuration->losses.loss_bad);
 
     printf("  model  %s", model_name(configuration));
-    if (configuration->model == DROPPER_MODEL_UNIFORM)
+    if (configuration->model == LOSSES_MODEL_UNIFORM)
         printf(", p %.10g", loss_good);
-    if (configuration->model == DROPPER_MODEL_GILBERT_ELLIOTT)
+    if (configuration->model == LOSSES_MODEL_BEGINNING)
+        printf(" of %" PRIu64 " packets, p %.10g", (uint64_t)configuration->losses.length, loss_good);
+    if (configuration->model == LOSSES_MODEL_GILBERT_ELLIOTT)
         printf(", p %.10g, r %.10g, k %.10g, h %.10g", probability_of(configuration->losses.good_to_bad),
                probability_of(configuration->losses.bad_to_good), 1 - loss_good, 1 - loss_bad);
-    if (configuration->model == DROPPER_MODEL_GE_TIME)
+    if (configuration->model == LOSSES_MODEL_GE_TIME)
         printf(", k %.10g, h %.10g, %u stays in %.6g s", 1 - loss_good, 1 - loss_bad, LOSSES_STAYS,
                configuration->cycle_ns / 1e9);
-    if (configuration->model == DROPPER_MODEL_SLOTS)
+    if (configuration->model == LOSSES_MODEL_SLOTS)
         printf(" of %g ms, %" PRIu64 " of them from number %" PRIu64 "%s", configuration->slot_ns / 1e6,
                (uint64_t)configuration->pattern_length, (uint64_t)configuration->first_slot,
                configuration->pattern_repeats ? ", repeated" : "");
-    if (configuration->model == DROPPER_MODEL_PATTERN)
+    if (configuration->model == LOSSES_MODEL_PATTERN)
         printf(" of %" PRIu64 " packets%s", (uint64_t)configuration->pattern_length,
                configuration->pattern_repeats ? ", repeated" : "");
     printf(", seed %" PRIu64 "\n", (uint64_t)configuration->losses.seed);
@@ -220,7 +215,7 @@ static void run(const struct request *request) {
     struct place place;
 
     if (request->action == ACTION_USAGE) {
-        fputs(usage, stdout);
+        print_usage();
         return;
     }
     place = enter(request->netns, request->interface, request->direction);

@@ -22,25 +22,6 @@
 /* Verdicts kept unless asked otherwise: 128 KiB, 100 s at 100 Mbps. */
 #define DROPPER_RECORDED (1u << 20)
 
-/* The longest record and the longest pattern: 2 MiB of kernel memory each. */
-#define DROPPER_PACKETS_MAX (1u << 24)
-
-#define DROPPER_VERDICTS_PER_WORD 64
-
-enum dropper_model {
-    DROPPER_MODEL_INVALID = 0,
-    DROPPER_MODEL_UNIFORM,
-    DROPPER_MODEL_GILBERT_ELLIOTT,
-    DROPPER_MODEL_PATTERN,
-    DROPPER_MODEL_GE_TIME,
-    DROPPER_MODEL_SLOTS,
-};
-
-/* Losses of these follow from when a packet arrives, and not from its number. */
-static inline __attribute__((always_inline)) bool is_clocked(__u32 model) {
-    return model == DROPPER_MODEL_GE_TIME || model == DROPPER_MODEL_SLOTS;
-}
-
 enum dropper_family {
     DROPPER_FAMILY_ANY = 0, /* IPv4 or IPv6 */
     DROPPER_FAMILY_IPV4 = 4,
@@ -57,7 +38,7 @@ struct dropper_configuration {
     __u64 slot_ns;
     __u64 first_slot;
     __u64 cycle_ns; /* of all stays of ge-time */
-    __u32 model;    /* enum dropper_model */
+    __u32 model;    /* enum losses_model */
     __u16 port;     /* host order, source or destination; 0: any */
     __u8 family;    /* enum dropper_family */
     __u8 protocol;  /* IPPROTO_UDP, IPPROTO_TCP; 0: any */

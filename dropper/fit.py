@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from fecbench.dropper.goodness_of_fit import BY_BURST, SIMULATED, Likeness, likeness, runs
 from fecbench.dropper.model import GilbertElliott, Uniform, markov
-from fecbench.dropper.parameters import parameters_of
 from fecbench.dropper.recordings import Verdicts
 
 FEWEST_PACKETS, FEWEST_LOSSES = 1_000, 30
@@ -45,7 +44,7 @@ class Fit:
 
     @property
     def parameters(self) -> dict[str, object]:
-        found = {name: value for name, value in parameters_of(self.model).items() if name != "model"}
+        found = {name: value for name, value in self.model.plain.items() if name != "model"}
         return {name: found[name] for name in ("p", "r")} if self.name == "markov" else found
 
 

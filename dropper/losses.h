@@ -15,6 +15,25 @@ typedef unsigned long long losses_u64; /* a BPF program has no <stdint.h> */
 
 #define LOSSES_INLINE static inline __attribute__((always_inline))
 
+/* The longest record of verdicts and the longest pattern: 2 MiB each. A bit of a word is a verdict. */
+#define LOSSES_PACKETS_MAX (1u << 24)
+#define LOSSES_PER_WORD 64
+
+enum losses_model {
+    LOSSES_MODEL_INVALID = 0,
+    LOSSES_MODEL_UNIFORM,
+    LOSSES_MODEL_GILBERT_ELLIOTT,
+    LOSSES_MODEL_PATTERN,
+    LOSSES_MODEL_GE_TIME,
+    LOSSES_MODEL_SLOTS,
+    LOSSES_MODEL_BEGINNING,
+};
+
+/* Losses of these follow from when a packet arrives, and not from its number. */
+LOSSES_INLINE bool losses_is_clocked(unsigned model) {
+    return model == LOSSES_MODEL_GE_TIME || model == LOSSES_MODEL_SLOTS;
+}
+
 /* A Gilbert-Elliott chain that begins in the good state. One that never leaves it is the uniform model. */
 struct losses {
     losses_u64 seed;
@@ -22,6 +41,7 @@ struct losses {
     losses_u64 loss_bad;
     losses_u64 good_to_bad;
     losses_u64 bad_to_good;
+    losses_u64 length; /* of the beginning in which packets are lost; 0: all along */
 };
 
 /* Draw j, 0 or 1, of packet n: the upper half of SplitMix64's output function (Steele, Lea, Flood, OOPSLA
@@ -36,6 +56,8 @@ LOSSES_INLINE losses_u64 losses_draw(losses_u64 seed, losses_u64 n, losses_u64 j
 
 /* Whether packet n is lost when the chain is in this state before it. */
 LOSSES_INLINE bool losses_lose(const struct losses *losses, losses_u64 n, bool bad) {
+    if (losses->length && n >= losses->length)
+        return false;
     return losses_draw(losses->seed, n, 0) < (bad ? losses->loss_bad : losses->loss_good);
 }
 

@@ -7,10 +7,13 @@ probabilities that a packet is **delivered** in the good and in the bad state.
 """
 
 import math
+from abc import abstractmethod
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from numbers import Real
+from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,24 +27,138 @@ from fecbench.dropper.draws import (
     require_integer,
     require_probability,
 )
+from fecbench.dropper.loss_model import Form, LossModel, Parameter, exactly, number, numbers
 
 _ROUNDING = 1e-9  # relative: how far a burst length computed from p and r may fall short of the shortest
 _CHUNK = 2**18  # packets judged at a time: the temporary arrays stay in the cache
 
 
+class Counted(LossModel):
+    """Losses that follow from a packet's number alone."""
+
+    @abstractmethod
+    def chunks(self, seed: int, packets: int) -> Iterator[NDArray[np.bool_]]:
+        """Return the verdicts of packets 0 to packets - 1, one behind the other."""
+
+    def count_dropped(self, seed: int, packets: int) -> int:
+        """Return how many of packets 0 to packets - 1 are dropped."""
+        return sum(int(chunk.sum()) for chunk in self.chunks(seed, packets))
+
+
+_DELIVERY = {
+    "k": Parameter("The probability of delivery in the good state; 1 without it."),
+    "h": Parameter("The probability of delivery in the bad state; 0 without it."),
+}
+_TRANSITIONS = {
+    "p": Parameter("The probability of good → bad after a packet."),
+    "r": Parameter("The probability of bad → good after a packet."),
+    "rate": Parameter("The mean loss rate, in place of p and r."),
+    "burst": Parameter("The mean burst length in packets, in place of p and r."),
+}
+
+
 @dataclass(frozen=True)
-class Uniform:
+class Uniform(Counted):
     """Each packet is lost with probability p, independently of the others."""
+
+    name: ClassVar[str] = "uniform"
+    meaning: ClassVar[str] = "Each packet is lost with probability p, independently of the others."
+    forms: ClassVar = (Form(("p",)),)
+    parameters: ClassVar = {"p": Parameter("The loss probability of each packet.")}
 
     p: float
 
     def __post_init__(self) -> None:
         require_probability("p", self.p)
 
+    @classmethod
+    def of(cls, given: Mapping[str, object]) -> "Uniform":
+        return Uniform(number(given, "p"))
+
+    @property
+    def plain(self) -> dict[str, object]:
+        return {"model": self.name, "p": self.p}
+
+    @property
+    def lines(self) -> dict[str, object]:
+        return {"p": exactly(self.p)}
+
+    def chunks(self, seed: int, packets: int) -> Iterator[NDArray[np.bool_]]:
+        for first, count in _chunks(packets):
+            yield happens(draws(seed, first, count, 0), self.p)
+
+    @property
+    def mean_rate(self) -> float:
+        return self.p
+
+    @property
+    def mean_burst(self) -> float:
+        return GilbertElliott(0.0, 0.0, k=1 - self.p).mean_burst
+
+
+class Nothing(Uniform):
+    """A way to write that no packet is lost."""
+
+    name: ClassVar[str] = "none"
+    meaning: ClassVar[str] = "No packet is lost."
+    forms: ClassVar = (Form(),)
+    parameters: ClassVar = {}
+
+    @classmethod
+    def of(cls, given: Mapping[str, object]) -> Uniform:  # noqa: ARG003
+        return Uniform(0.0)
+
 
 @dataclass(frozen=True)
-class GilbertElliott:
+class Beginning(Counted):
+    """Each of the first `length` packets is lost with probability p: handshakes meet losses."""
+
+    name: ClassVar[str] = "beginning"
+    meaning: ClassVar[str] = "Each of the first packets is lost with probability p, and none behind them."
+    forms: ClassVar = (Form(("p", "length")),)
+    parameters: ClassVar = {
+        "p": Parameter("The loss probability of each packet of the beginning."),
+        "length": Parameter("How many packets the beginning has.", int),
+    }
+
+    p: float
+    length: int
+
+    def __post_init__(self) -> None:
+        require_probability("p", self.p)
+        require_integer("length", self.length, 1, LONGEST)
+
+    @classmethod
+    def of(cls, given: Mapping[str, object]) -> "Beginning":
+        return Beginning(number(given, "p"), cast(int, given["length"]))
+
+    @property
+    def plain(self) -> dict[str, object]:
+        return {"model": self.name, **asdict(self)}
+
+    @property
+    def lines(self) -> dict[str, object]:
+        return {"p": exactly(self.p), "length": self.length}
+
+    def chunks(self, seed: int, packets: int) -> Iterator[NDArray[np.bool_]]:
+        yield from Uniform(self.p).chunks(seed, min(packets, self.length))
+        yield np.zeros(max(packets - self.length, 0), dtype=np.bool_)
+
+    @property
+    def mean_rate(self) -> float:
+        return 0.0
+
+
+@dataclass(frozen=True)
+class GilbertElliott(Counted):
     """A two-state Markov chain that starts in the good state; see the module for p, r, k and h."""
+
+    name: ClassVar[str] = "ge"
+    meaning: ClassVar[str] = (
+        "The Gilbert-Elliott model: by p and r, or by the mean loss rate and burst length."
+    )
+    forms: ClassVar = (Form(("p", "r"), ("k", "h")), Form(("rate", "burst"), ("k", "h")))
+    parameters: ClassVar = {**_TRANSITIONS, **_DELIVERY}
 
     p: float
     r: float
@@ -52,18 +169,79 @@ class GilbertElliott:
         for name, value in asdict(self).items():
             require_probability(name, value)
 
+    @classmethod
+    def of(cls, given: Mapping[str, object]) -> "GilbertElliott":
+        delivery = numbers(given, "k", "h")
+        if "rate" in given:
+            return gilbert_elliott_from(number(given, "rate"), number(given, "burst"), **delivery)
+        return GilbertElliott(number(given, "p"), number(given, "r"), **delivery)
+
+    @property
+    def plain(self) -> dict[str, object]:
+        return {"model": self.name, **asdict(self)}
+
+    @property
+    def lines(self) -> dict[str, object]:
+        return {name: exactly(value) for name, value in asdict(self).items()}
+
+    def chunks(self, seed: int, packets: int) -> Iterator[NDArray[np.bool_]]:
+        bad = False
+        for first, count in _chunks(packets):
+            loss, transition = draws(seed, first, count, 0), draws(seed, first, count, 1)
+            states = _chain(happens(transition, self.p), happens(transition, self.r), bad)
+            bad = bool(states[-1])
+            yield np.where(states[:-1], happens(loss, 1 - self.h), happens(loss, 1 - self.k))
+
     @property
     def bad_share(self) -> float:
         """The share of packets judged in the bad state, in the long run."""
         return self.p / (self.p + self.r) if self.p > 0 else 0.0
 
+    @property
+    def mean_rate(self) -> float:
+        """As Hasslinger and Hohlfeld have it (MMB 2008)."""
+        return (1 - self.bad_share) * (1 - self.k) + self.bad_share * (1 - self.h)
+
+    @property
+    def mean_burst(self) -> float:
+        """Each run begins with a delivery followed by a loss, so this is P(lost) / P(delivered, then lost);
+        with k = 1 and h = 0 it is 1 / r. It is inf if losses never end, and 0 if there are none."""
+        rate = self.mean_rate
+        if rate == 0:
+            return 0.0
+        lost_good, lost_bad, bad = 1 - self.k, 1 - self.h, self.bad_share
+        loss_after_good = (1 - self.p) * lost_good + self.p * lost_bad
+        loss_after_bad = self.r * lost_good + (1 - self.r) * lost_bad
+        begins = (1 - bad) * self.k * loss_after_good + bad * self.h * loss_after_bad
+        return rate / begins if begins else math.inf
+
+
+class Markov(GilbertElliott):
+    """A way to write a Gilbert-Elliott model: all packets pass in the good state, none in the bad."""
+
+    name: ClassVar[str] = "markov"
+    meaning: ClassVar[str] = (
+        "Gilbert-Elliott with k = 1 and h = 0: all packets pass in the good state, none in the bad."
+    )
+    forms: ClassVar = (Form(("p", "r")), Form(("rate", "burst")))
+    parameters: ClassVar = _TRANSITIONS
+
 
 @dataclass(frozen=True)
-class Pattern:
+class Pattern(Counted):
     """The packets of these indices are lost; past `length` packets all pass, or the pattern starts again.
 
     Without a length the pattern ends behind its last loss.
     """
+
+    name: ClassVar[str] = "pattern"
+    meaning: ClassVar[str] = "Exactly these packets are lost."
+    forms: ClassVar = (Form(("drop",), ("length", "repeat")),)
+    parameters: ClassVar = {
+        "drop": Parameter("The packets to drop, as indices and ranges: 3,7-9.", str),
+        "length": Parameter("How many packets the pattern has.", int),
+        "repeat": Parameter("Begin the pattern again at its end.", bool),
+    }
 
     dropped: tuple[int, ...]
     length: int | None = None
@@ -75,19 +253,89 @@ class Pattern:
         if self.length is not None:
             require_integer("length", self.length, max(self.dropped, default=-1) + 1, LONGEST)
 
+    @classmethod
+    def of(cls, given: Mapping[str, object]) -> "Pattern":
+        drop, length, repeat = given["drop"], given.get("length"), given.get("repeat", False)
+        if not isinstance(drop, str | list | tuple):
+            raise LossModelError(f'drop = {drop!r}: must be packet indices, as in "3,7-9" or [3, 7, 8, 9]')
+        if not isinstance(repeat, bool):
+            raise LossModelError(f"repeat = {repeat!r}: must be true or false")
+        if length is not None:
+            require_integer("length", length, 0, LONGEST)
+        dropped = parse_drop_list(drop) if isinstance(drop, str) else tuple(drop)
+        return Pattern(dropped, cast(int | None, length), repeat)
+
+    @property
+    def plain(self) -> dict[str, object]:
+        return {"model": self.name, "drop": list(self.dropped), "length": self.length, "repeat": self.repeat}
+
+    @cached_property
+    def lines(self) -> dict[str, object]:
+        return {
+            "drop": drop_list(self.dropped),
+            "length": self.packets,
+            "repeat": str(self.repeat).lower(),
+        }
+
     @property
     def packets(self) -> int:
         """The length of the pattern, given or not."""
         return max(self.dropped, default=-1) + 1 if self.length is None else self.length
 
+    def chunks(self, seed: int, packets: int) -> Iterator[NDArray[np.bool_]]:  # noqa: ARG002
+        pattern = np.zeros(self.packets, dtype=np.bool_)
+        pattern[list(self.dropped)] = True
+        if self.repeat and self.packets:
+            yield np.resize(pattern, packets)
+            return
+        yield np.concatenate((pattern[:packets], np.zeros(max(packets - self.packets, 0), dtype=np.bool_)))
 
-Counted = Uniform | GilbertElliott | Pattern
-"""Losses that follow from a packet's number alone."""
+    def count_dropped(self, seed: int, packets: int) -> int:  # noqa: ARG002
+        dropped = sorted(set(self.dropped))
+        if not self.repeat or not dropped:
+            return bisect_left(dropped, packets)
+        rounds, rest = divmod(packets, self.packets)
+        return rounds * len(dropped) + bisect_left(dropped, rest)
+
+    @property
+    def mean_rate(self) -> float:
+        return len(set(self.dropped)) / self.packets if self.repeat and self.dropped else 0.0
 
 
 def markov(p: float, r: float) -> GilbertElliott:
     """The Gilbert-Elliott model that delivers all packets in the good state and none in the bad."""
     return GilbertElliott(p, r, k=1.0, h=0.0)
+
+
+# ---- Drop lists ----
+
+
+def parse_drop_list(text: str) -> tuple[int, ...]:
+    """The packet indices of a list such as "3,7-9": separated by commas or white space."""
+    dropped: list[int] = []
+    for part in text.replace(",", " ").split():
+        ends = part.split("-")
+        if len(ends) > 2 or not all(end.isascii() and end.isdigit() for end in ends):
+            raise LossModelError(
+                f"drop = {text[:40]!r}: {part[:20]!r} must be a packet index or a range, as in 3,7-9"
+            )
+        first, last = int(ends[0]), int(ends[-1])
+        if not first <= last < LONGEST:
+            raise LossModelError(
+                f"drop = {text[:40]!r}: {part[:20]!r} must be ascending, and below {LONGEST}"
+            )
+        dropped.extend(range(first, last + 1))
+    return tuple(dropped)
+
+
+def drop_list(dropped: Iterable[int]) -> str:
+    """Return the list of some packet indices, whose runs are ranges: `parse_drop_list` undoes it."""
+    indices = np.unique(np.fromiter(dropped, np.int64))
+    firsts = indices[np.diff(indices, prepend=-2) != 1].tolist()
+    lasts = indices[np.diff(indices, append=LONGEST + 1) != 1].tolist()
+    return ",".join(
+        str(first) if first == last else f"{first}-{last}" for first, last in zip(firsts, lasts, strict=True)
+    )
 
 
 # ---- Verdicts ----
@@ -116,36 +364,6 @@ def _chunks(packets: int) -> Iterator[tuple[int, int]]:
         yield first, min(_CHUNK, packets - first)
 
 
-def _uniform_verdicts(model: Uniform, seed: int, packets: int) -> Iterator[NDArray[np.bool_]]:
-    for first, count in _chunks(packets):
-        yield happens(draws(seed, first, count, 0), model.p)
-
-
-def _gilbert_elliott_verdicts(model: GilbertElliott, seed: int, packets: int) -> Iterator[NDArray[np.bool_]]:
-    bad = False
-    for first, count in _chunks(packets):
-        loss, transition = draws(seed, first, count, 0), draws(seed, first, count, 1)
-        states = _chain(happens(transition, model.p), happens(transition, model.r), bad)
-        bad = bool(states[-1])
-        yield np.where(states[:-1], happens(loss, 1 - model.h), happens(loss, 1 - model.k))
-
-
-def _pattern_verdicts(model: Pattern, packets: int) -> NDArray[np.bool_]:
-    pattern = np.zeros(model.packets, dtype=np.bool_)
-    pattern[list(model.dropped)] = True
-    if model.repeat and model.packets:
-        return np.resize(pattern, packets)
-    return np.concatenate((pattern[:packets], np.zeros(max(packets - model.packets, 0), dtype=np.bool_)))
-
-
-def _verdicts_in_chunks(
-    model: Uniform | GilbertElliott, seed: int, packets: int
-) -> Iterator[NDArray[np.bool_]]:
-    if isinstance(model, Uniform):
-        return _uniform_verdicts(model, seed, packets)
-    return _gilbert_elliott_verdicts(model, seed, packets)
-
-
 def verdicts(model: Counted, seed: int, packets: int) -> NDArray[np.bool_]:
     """What happens to packets 0 to packets - 1, shape (packets,): True is dropped.
 
@@ -153,9 +371,7 @@ def verdicts(model: Counted, seed: int, packets: int) -> NDArray[np.bool_]:
     """
     require_integer("seed", seed, 0, SEEDS - 1)
     require_integer("packets", packets, 0, LONGEST)
-    if isinstance(model, Pattern):
-        return _pattern_verdicts(model, packets)
-    return np.concatenate([np.empty(0, dtype=np.bool_), *_verdicts_in_chunks(model, seed, packets)])
+    return np.concatenate([np.empty(0, dtype=np.bool_), *model.chunks(seed, packets)])
 
 
 def dropped_packets(model: Counted, seed: int, packets: int) -> int:
@@ -164,51 +380,17 @@ def dropped_packets(model: Counted, seed: int, packets: int) -> int:
     Raises LossModelError for a seed that is not of 64 bits.
     """
     require_integer("seed", seed, 0, SEEDS - 1)
-    if not isinstance(model, Pattern):
-        return sum(int(chunk.sum()) for chunk in _verdicts_in_chunks(model, seed, packets))
-    dropped = sorted(set(model.dropped))
-    if not model.repeat or not dropped:
-        return bisect_left(dropped, packets)
-    rounds, rest = divmod(packets, model.packets)
-    return rounds * len(dropped) + bisect_left(dropped, rest)
+    return model.count_dropped(seed, packets)
 
 
 # ---- Closed forms ----
 
 
-def stationary_loss_rate(model: Counted) -> float:
-    """The share of packets lost in the long run (Gilbert-Elliott: Hasslinger, Hohlfeld, MMB 2008)."""
-    match model:
-        case Uniform(p):
-            return p
-        case GilbertElliott(k=k, h=h):
-            return (1 - model.bad_share) * (1 - k) + model.bad_share * (1 - h)
-        case Pattern(dropped, repeat=repeat):
-            return len(set(dropped)) / model.packets if repeat and dropped else 0.0
-
-
-def mean_burst_length(model: Uniform | GilbertElliott) -> float:
-    """The mean length of an unbroken run of losses in the long run, in packets.
-
-    Each run begins with a delivery followed by a loss, so this is P(lost) / P(delivered, then lost); with
-    k = 1 and h = 0 it is 1 / r. It is inf if losses never end, and 0 if there are none.
-    """
-    chain = GilbertElliott(0.0, 0.0, k=1 - model.p) if isinstance(model, Uniform) else model
-    rate = stationary_loss_rate(chain)
-    if rate == 0:
-        return 0.0
-    lost_good, lost_bad, bad = 1 - chain.k, 1 - chain.h, chain.bad_share
-    loss_after_good = (1 - chain.p) * lost_good + chain.p * lost_bad
-    loss_after_bad = chain.r * lost_good + (1 - chain.r) * lost_bad
-    begins = (1 - bad) * chain.k * loss_after_good + bad * chain.h * loss_after_bad
-    return rate / begins if begins else math.inf
-
-
 def gilbert_elliott_from(
     loss_rate: float, mean_burst_length: float, k: float = 1.0, h: float = 0.0
 ) -> GilbertElliott:
-    """The model of this stationary loss rate and mean burst length (packets): what `stationary_loss_rate` and
-    `mean_burst_length` give, solved for p and r.
+    """Return the model of this mean loss rate and mean burst length (packets): `mean_rate` and `mean_burst`,
+    solved for p and r.
 
     With b the share of the bad state and f the share of packets that a transition follows, in one direction,
     P(delivered, then lost) = (1-b)·k·(1-k) + b·h·(1-h) + f·(k-h)² (as balance makes f the same for both);

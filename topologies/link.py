@@ -103,6 +103,10 @@ class DirectionSettings:
     """What each frame is delayed besides."""
     reorder: Annotated[bool, Field(exclude_if=lambda reorder: not reorder)] = False
     """Whether a frame that is delayed by less overtakes those before it; otherwise order is kept."""
+    duplicate: Annotated[float, Field(exclude_if=lambda duplicate: not duplicate)] = 0.0
+    """The probability that a frame leaves twice."""
+    duplicate_seed: Annotated[int | None, Field(exclude_if=lambda seed: seed is None)] = None
+    """64 bits that decide which frames do; None: each repetition has its own."""
 
     @property
     def rate_bps(self) -> int:
@@ -137,6 +141,11 @@ class DirectionSettings:
     def delay_span_ms(self) -> float:
         """By how much it can differ; 0: it never changes."""
         return self.greatest_owd_ms - self.least_owd_ms
+
+    @property
+    def duplicate_threshold(self) -> int:
+        """Below this, a draw of 32 bits duplicates a frame."""
+        return round(self.duplicate * 2**32)
 
     @property
     def outage_ns(self) -> tuple[int, int] | None:
@@ -191,24 +200,31 @@ class LinkSettings:
     def has_jitter(self) -> bool:
         return any(self.of(direction).jitter is not None for direction in DIRECTIONS)
 
-    def placed(self, draw: int) -> Self:
-        """The same, with the offset of each trace, of which a draw of 64 bits decides."""
-        placed = (
-            own if own.trace is None else replace(own, trace=own.trace.placed(draw))
-            for own in (self.up, self.down)
-        )
-        return type(self)(*placed)
+    @property
+    def has_duplicates(self) -> bool:
+        return any(self.of(direction).duplicate for direction in DIRECTIONS)
 
-    def seeded(self, seeds: Mapping[Direction, int]) -> Self:
-        """The same, with the seed of each direction's noise, unless it is given."""
-        of_directions = (
-            own
-            if own.jitter is None or own.jitter.seed is not None
-            else replace(own, jitter=replace(own.jitter, seed=seeds[direction]))
-            for direction in DIRECTIONS
-            for own in [self.of(direction)]
-        )
-        return type(self)(*of_directions)
+    @property
+    def drawn(self) -> tuple[str, ...]:
+        """The names of the seeds of 64 bits that each repetition draws for this link: by "trace" it begins in
+        its traces, by "up/jitter" frames upwards have their noise, by "up/duplicate" some leave twice."""
+        jitter = (f"{direction}/jitter" for direction in DIRECTIONS) if self.has_jitter else ()
+        copies = (f"{direction}/duplicate" for direction in DIRECTIONS) if self.has_duplicates else ()
+        return (*(("trace",) if self.has_traces else ()), *jitter, *copies)
+
+    def seeded(self, seeds: Mapping[str, int]) -> Self:
+        """Return the same with what these seeds decide, unless it is given."""
+        return type(self)(*(self._seeded(direction, seeds) for direction in DIRECTIONS))
+
+    def _seeded(self, direction: Direction, seeds: Mapping[str, int]) -> DirectionSettings:
+        own = self.of(direction)
+        if own.trace is not None:
+            own = replace(own, trace=own.trace.placed(seeds["trace"]))
+        if own.jitter is not None and own.jitter.seed is None:
+            own = replace(own, jitter=replace(own.jitter, seed=seeds[f"{direction}/jitter"]))
+        if own.duplicate and own.duplicate_seed is None:
+            own = replace(own, duplicate_seed=seeds[f"{direction}/duplicate"])
+        return own
 
     @property
     def rtt_ms(self) -> float:
@@ -279,6 +295,7 @@ class LinkSettings:
             _check_outage(self._name(direction, "outage_s"), settings.outage_s)
         if settings.jitter is not None:
             self._check_jitter(direction, settings.jitter)
+        _check_number(self._name(direction, "duplicate"), settings.duplicate, 0, 1)
         if not isinstance(settings.reorder, bool):
             name = self._name(direction, "reorder")
             raise TopologyError(f"{name} is {settings.reorder!r}; it must be true or false")

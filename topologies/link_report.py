@@ -110,6 +110,8 @@ class DirectionConfiguration(_Record):
     jitter: JitterConfiguration | None = Field(default=None, exclude_if=lambda jitter: jitter is None)
     reorder: bool | None = Field(default=None, exclude_if=lambda reorder: reorder is None)
     """None: it kept the order."""
+    duplicate: tuple[int, int] | None = Field(default=None, exclude_if=lambda copies: copies is None)
+    """Below which draw a frame was duplicated, and by which seed; None: none was."""
     burst_bytes: int | None = None
     """What the shaper of netem's queue lets out at once; wire has none."""
 

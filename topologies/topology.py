@@ -313,6 +313,8 @@ def check_backend(backend: str, link: str, settings: LinkSettings) -> None:
             raise TopologyError(
                 f"{link}.{direction}.jitter_ms: noise of the netem link follows another law; wire has ours"
             )
+        if own.duplicate:
+            raise TopologyError(f"{link}.{direction}.duplicate: the netem link copies no frame, wire may")
         if own.reorder:
             raise TopologyError(f"{link}.{direction}.reorder: the netem link keeps the order, wire need not")
 

@@ -15,7 +15,6 @@ from typing import IO
 from fecbench.topologies.link import (
     DIRECTIONS,
     MTU,
-    Direction,
     DirectionSettings,
     LinkEnd,
     LinkError,
@@ -25,6 +24,7 @@ from fecbench.topologies.link_report import LinkReport
 from fecbench.topologies.origin import Origin
 from fecbench.topologies.programs import WIRE
 from fecbench.topologies.trace import STEP, Trace
+from fecbench.topologies.written import written
 
 _ANSWER_TIMEOUT_S = 10.0
 
@@ -135,25 +135,22 @@ class WireLink:
 
 
 def wire_arguments(near: LinkEnd, far: LinkEnd, settings: LinkSettings, late_bound_us: int) -> list[str]:
-    options = {
+    options: dict[str, object] = {
         "near-netns": near.netns_path,
         "near-interface": near.interface,
         "far-netns": far.netns_path,
         "far-interface": far.interface,
-        **_direction_options(settings, "up"),
-        **_direction_options(settings, "down"),
+        **{direction: written(settings, direction) for direction in DIRECTIONS},
         "mtu": MTU,
         "late-bound-us": late_bound_us,
     }
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    words += [f"--{direction}-codel" for direction in DIRECTIONS if settings.of(direction).queue == "codel"]
-    words += [f"--{direction}-reorder" for direction in DIRECTIONS if settings.of(direction).reorder]
     # A topology's namespaces end with it, and the interfaces with them; removing these earlier takes 40 ms.
     return [*words, "--keep-interfaces"]
 
 
 def _traces(settings: LinkSettings, opened: contextlib.ExitStack) -> tuple[list[str], list[int]]:
-    """What the wire is told of traces, and the files in memory that it reads them from."""
+    """Return the wire's options for the steps of traces, and the files in memory that have them."""
     words: list[str] = []
     files: list[int] = []
     for direction in DIRECTIONS:
@@ -168,32 +165,13 @@ def _traces(settings: LinkSettings, opened: contextlib.ExitStack) -> tuple[list[
             os.ftruncate(file, len(own.trace.keep_us) * STEP.itemsize)
             own.trace.steps(own.rate_bps, own.delay_ns, into=mmap.mmap(file, 0))
             files.append(file)
-        told = {"fd": file, "repeat": own.trace.repeat, "offset-ns": own.trace.offset_ns or 0}
-        words += [
-            word for name, value in told.items() for word in (f"--{direction}-schedule-{name}", str(value))
-        ]
+        words += [f"--{direction}-steps-fd", str(file)]
     return words, files
 
 
 def _steps_of(settings: DirectionSettings) -> tuple[Trace | None, int, int]:
     """What decides the steps of a direction."""
     return settings.trace, settings.rate_bps, settings.delay_ns
-
-
-def _direction_options(link: LinkSettings, direction: Direction) -> dict[str, int | str]:
-    settings, limit = link.of(direction), link.queue_limit(direction)
-    limits = {"queue-bytes": limit.bytes, "queue-packets": limit.packets, "queue-ns": limit.time_ns}
-    queue = {name: value for name, value in limits.items() if value is not None}
-    options: dict[str, int | str] = {"rate-bps": settings.rate_bps, "delay-ns": settings.delay_ns, **queue}
-    if settings.outage_ns is not None:
-        options["outage-from-ns"], options["outage-to-ns"] = settings.outage_ns
-    if (jitter := settings.jitter) is not None:
-        options |= {
-            "jitter-law": jitter.law,
-            "jitter-mean-ns": jitter.mean_ns,
-            "jitter-seed": jitter.seed or 0,
-        }
-    return {f"{direction}-{name}": value for name, value in options.items()}
 
 
 def _stream(stream: IO[bytes] | None) -> IO[bytes]:

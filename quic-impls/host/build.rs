@@ -2,23 +2,24 @@
 
 const WIRE: &str = "../../topologies/wire";
 const LANE: &str = "../lane";
-const LOSSES: &str = "../../dropper/losses.h";
+const DROPPER: &str = "../../dropper";
+const OF_LANE: [&str; 2] = ["lane", "capture"];
+const OF_LINK: [&str; 7] = ["direction", "written", "delay_line", "schedule", "jitter", "codel", "frame_pool"];
+const OF_LOSSES: [&str; 2] = ["written_losses", "drop_list"];
 
 fn main() {
     cc::Build::new()
         .std("c11")
         .define("_GNU_SOURCE", None)
         .warnings(true)
-        .file(format!("{LANE}/lane.c"))
-        .file(format!("{LANE}/capture.c"))
-        .file(format!("{WIRE}/direction.c"))
-        .file(format!("{WIRE}/delay_line.c"))
-        .file(format!("{WIRE}/schedule.c"))
-        .file(format!("{WIRE}/jitter.c"))
-        .file(format!("{WIRE}/codel.c"))
-        .file(format!("{WIRE}/frame_pool.c"))
+        .files(OF_LANE.map(|name| format!("{LANE}/{name}.c")))
+        .files(OF_LINK.map(|name| format!("{WIRE}/{name}.c")))
+        .files(OF_LOSSES.map(|name| format!("{DROPPER}/{name}.c")))
         .compile("fecbench_lane");
-    for used in [WIRE, LANE, LOSSES] {
+    for used in [WIRE, LANE] {
         println!("cargo::rerun-if-changed={used}");
+    }
+    for used in ["losses.h", "written_losses.h", "written_losses.c", "drop_list.h", "drop_list.c"] {
+        println!("cargo::rerun-if-changed={DROPPER}/{used}");
     }
 }

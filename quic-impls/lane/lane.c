@@ -1,38 +1,42 @@
 #include "lane.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../dropper/losses.h"
-#include "../../topologies/wire/direction.h"
+#include "../../dropper/written_losses.h"
+#include "../../topologies/wire/written.h"
 
 // What a frame holds here: the tag, then the payload.
 enum { TAG_SIZE = sizeof(uint64_t), ETHERNET_MTU_FRAME = 1514 };
 
 _Static_assert(LANE_PAYLOAD_MAX + LANE_OVERHEAD == ETHERNET_MTU_FRAME, "a full datagram is a full frame");
 
+// What had left the link at some times, of which the oldest is the last that a window begins with.
+struct filling {
+    double full_share;
+    uint64_t window_ns;
+    struct reading {
+        uint64_t at_ns, carried_bytes;
+    } * readings;
+    size_t first, count, room;
+};
+
 struct lane {
     struct direction direction;
     struct frame_pool pool;
-    struct losses losses;
+    struct schedule_step *steps; // of the direction
+    struct written_losses losses;
     bool bad;
-    uint8_t *pattern;
-    uint64_t pattern_packets;
-    bool pattern_repeats;
-    uint64_t slot_ns, first_slot;
-    uint64_t mean_us[2]; // of a stay in the good and in the bad state; 0 where packets clock the losses
     losses_u64 stays, drawn, stay_ends_us;
     uint64_t first_at_ns;
     uint64_t *arrivals; // NULL until the first trial whose losses are clocked by time
-    struct schedule_step *steps;
+    struct filling filling;
     uint64_t judged, dropped;
     uint64_t entries, exits; // hashes of their times and lengths
     uint8_t verdicts[LANE_RECORDED / 8];
+    char refusal[400];
 };
-
-static bool bit(const uint8_t *bits, uint64_t n) {
-    return bits[n / 8] >> (n % 8) & 1;
-}
 
 // The hash of all that came before, with one more word: SplitMix64's output function.
 static uint64_t with(uint64_t hash, uint64_t word) {
@@ -53,9 +57,10 @@ void lane_free(struct lane *lane) {
     if (!lane)
         return;
     frame_pool_free(&lane->pool);
-    free(lane->pattern);
+    free(lane->losses.pattern.words);
     free(lane->arrivals);
     free(lane->steps);
+    free(lane->filling.readings);
     free(lane);
 }
 
@@ -70,112 +75,123 @@ static void empty(struct lane *lane) {
     forget_dropped(lane);
 }
 
-// Whether the copy could be made; NULL for no pattern.
-static bool copy_pattern(const struct lane_settings *settings, uint8_t **copy) {
-    uint64_t size = settings->pattern_packets / 8 + 1;
-    *copy = NULL;
-    if (!settings->pattern)
-        return true;
-    if (!(*copy = calloc(1, size)))
-        return false;
-    memcpy(*copy, settings->pattern, (settings->pattern_packets + 7) / 8);
-    return true;
+// What a text says, until all of it is right.
+struct reading_text {
+    struct written link;
+    struct written_losses losses;
+};
+
+static const char *refuse(struct lane *lane, const char *name, const char *why) {
+    snprintf(lane->refusal, sizeof lane->refusal, "%s%s", name, why);
+    return lane->refusal;
 }
 
-// The same of the schedule's steps.
-static bool copy_steps(const struct lane_settings *settings, struct schedule_step **copy) {
-    uint64_t count = settings->schedule.count;
-    *copy = NULL;
-    if (!count)
-        return true;
-    if (!(*copy = calloc(count, sizeof **copy)))
-        return false;
-    memcpy(*copy, settings->schedule.steps, count * sizeof **copy);
-    return true;
+static const char *refuse_name(struct lane *lane, struct reading_text *read, const char *name) {
+    char others[120] = "";
+    for (int i = 0; i < PARAMETERS; i++)
+        snprintf(others + strlen(others), sizeof others - strlen(others), "%s%s", i ? ", " : "",
+                 losses_names[i]);
+    written_refuse_name(&read->link, name, others);
+    return refuse(lane, "", read->link.refusal);
 }
 
-static bool is_clocked(const struct lane *lane) {
-    return lane->slot_ns || lane->mean_us[0];
+// NULL, or why the text is refused. The text is changed.
+static const char *read_text(struct lane *lane, char *text, struct reading_text *read) {
+    char *name, *value;
+    while (written_next_line(&text, &name, &value)) {
+        enum written_answer of_link = written_take(&read->link, name, value);
+        if (of_link == WRITTEN_REFUSED)
+            return refuse(lane, "", read->link.refusal);
+        if (of_link == WRITTEN_TAKEN)
+            continue;
+        enum losses_answer of_losses = written_losses_take(&read->losses, name, value);
+        if (of_losses == LOSSES_UNKNOWN)
+            return refuse_name(lane, read, name);
+        if (of_losses == LOSSES_REFUSED)
+            return refuse(lane, read->losses.name, read->losses.why);
+    }
+    if (!written_end(&read->link))
+        return refuse(lane, "", read->link.refusal);
+    if (!written_losses_end(&read->losses))
+        return refuse(lane, read->losses.name, read->losses.why);
+    return NULL;
 }
 
 // The times of arrival are as many as the verdicts that are recorded.
-static bool provide_arrivals(struct lane *lane, const struct lane_settings *settings) {
-    if (!lane->arrivals && (settings->slot_ns || settings->good_us))
+static bool provide_arrivals(struct lane *lane, enum losses_model model) {
+    if (!lane->arrivals && losses_is_clocked(model))
         lane->arrivals = malloc(LANE_RECORDED * sizeof *lane->arrivals);
-    return lane->arrivals || !(settings->slot_ns || settings->good_us);
+    return lane->arrivals || !losses_is_clocked(model);
 }
 
-static bool is_right(const struct lane_settings *settings) {
-    bool has_schedule = settings->schedule.count;
-    int limits = (settings->queue_bytes != 0) + (settings->queue_packets != 0) + (settings->queue_ns != 0);
-    bool has_stays = settings->good_us || settings->bad_us;
-    bool stays_are_right =
-        !has_stays || (settings->good_us && settings->bad_us && !settings->pattern &&
-                       settings->good_us <= LOSSES_MEAN_US_MAX && settings->bad_us <= LOSSES_MEAN_US_MAX);
-    return stays_are_right && (!settings->slot_ns || settings->pattern) && settings->rate_bps &&
-           limits == 1 && (has_schedule || !settings->queue_ns) &&
-           (!has_schedule || schedule_is_right(&settings->schedule)) && jitter_is_right(&settings->jitter);
-}
-
-bool lane_begin(struct lane *lane, const struct lane_settings *settings) {
-    uint8_t *pattern;
-    struct schedule_step *steps;
-    if (!is_right(settings) || !provide_arrivals(lane, settings) || !copy_pattern(settings, &pattern))
-        return false;
-    if (!copy_steps(settings, &steps)) {
-        free(pattern);
-        return false;
+const char *lane_begin(struct lane *lane, const char *text) {
+    struct reading_text read;
+    char *copy = strdup(text);
+    written_begin(&read.link);
+    written_losses_begin(&read.losses);
+    const char *refusal =
+        copy ? read_text(lane, copy, &read) : refuse(lane, "", "there is no memory for the text");
+    free(copy);
+    if (!refusal && !provide_arrivals(lane, read.losses.model))
+        refusal = refuse(lane, "", "there is no memory for times of arrival");
+    if (refusal) {
+        free(read.link.steps);
+        free(read.losses.pattern.words);
+        return refusal;
     }
     empty(lane);
     free(lane->steps);
-    lane->steps = steps;
-    struct schedule schedule = settings->schedule;
-    schedule.steps = steps;
-    direction_init(&lane->direction, &(struct direction_settings){
-                                         .rate_bps = settings->rate_bps,
-                                         .delay_ns = settings->delay_ns,
-                                         .queue_bytes = settings->queue_bytes,
-                                         .queue_packets = settings->queue_packets,
-                                         .max_frame_size = ETHERNET_MTU_FRAME,
-                                         .codel = settings->codel,
-                                         .schedule = schedule,
-                                         .queue_ns = settings->queue_ns,
-                                         .jitter = settings->jitter,
-                                         .reorder = settings->reorder,
-                                     });
-    lane->losses = (struct losses){
-        .seed = settings->seed,
-        .loss_good = settings->loss_good,
-        .loss_bad = settings->loss_bad,
-        .good_to_bad = settings->good_to_bad,
-        .bad_to_good = settings->bad_to_good,
-    };
+    free(lane->losses.pattern.words);
+    lane->steps = read.link.steps;
+    lane->losses = read.losses;
+    read.link.settings.max_frame_size = ETHERNET_MTU_FRAME;
+    direction_init(&lane->direction, &read.link.settings);
     lane->bad = false;
-    free(lane->pattern);
-    lane->pattern = pattern;
-    lane->pattern_packets = settings->pattern_packets;
-    lane->pattern_repeats = settings->pattern_repeats;
-    lane->slot_ns = settings->slot_ns;
-    lane->first_slot =
-        losses_first_slot(settings->seed, settings->pattern_packets, settings->pattern_repeats);
-    lane->mean_us[0] = settings->good_us;
-    lane->mean_us[1] = settings->bad_us;
     lane->stays = lane->drawn = lane->stay_ends_us = 0;
     uint64_t recorded = lane->judged < LANE_RECORDED ? lane->judged : LANE_RECORDED;
     memset(lane->verdicts, 0, (recorded + 7) / 8);
     lane->judged = lane->dropped = 0;
     lane->entries = lane->exits = 0;
-    return true;
+    return NULL;
 }
 
 void lane_start(struct lane *lane, uint64_t now_ns) {
     direction_start(&lane->direction, now_ns);
 }
 
-void lane_start_outage(struct lane *lane, uint64_t now_ns, uint64_t from_ns, uint64_t to_ns) {
-    lane->direction.settings.outage_from_ns = from_ns;
-    lane->direction.settings.outage_to_ns = to_ns;
-    direction_start(&lane->direction, now_ns);
+void lane_begin_filling(struct lane *lane, double full_share, uint64_t window_ns) {
+    lane->filling.full_share = full_share;
+    lane->filling.window_ns = window_ns;
+    lane->filling.first = lane->filling.count = 0;
+}
+
+// What is no longer needed makes room first.
+static void note(struct filling *filling, uint64_t now_ns, uint64_t carried_bytes) {
+    if (filling->first && filling->first + filling->count == filling->room) {
+        memmove(filling->readings, filling->readings + filling->first,
+                filling->count * sizeof *filling->readings);
+        filling->first = 0;
+    }
+    if (filling->count == filling->room) {
+        filling->room = filling->room ? 2 * filling->room : 64;
+        filling->readings = realloc(filling->readings, filling->room * sizeof *filling->readings);
+        if (!filling->readings)
+            abort(); // a link that is never full would be a wrong number
+    }
+    filling->readings[filling->first + filling->count++] = (struct reading){now_ns, carried_bytes};
+}
+
+bool lane_is_full(struct lane *lane, uint64_t now_ns) {
+    struct filling *filling = &lane->filling;
+    note(filling, now_ns, lane->direction.bytes_out);
+    const struct reading *begun = &filling->readings[filling->first];
+    for (; filling->count > 1 && begun[1].at_ns + filling->window_ns <= now_ns;
+         filling->count--, filling->first++)
+        begun++;
+    double full_bytes_per_s = filling->full_share * (double)lane->direction.settings.rate_bps / 8.0;
+    double passed_s = (double)(now_ns - begun->at_ns) / 1e9;
+    double carried = (double)(lane->direction.bytes_out - begun->carried_bytes);
+    return now_ns - begun->at_ns >= filling->window_ns && carried >= full_bytes_per_s * passed_s;
 }
 
 bool lane_send(struct lane *lane, const uint8_t *payload, uint32_t length, uint64_t tag, uint64_t now_ns) {
@@ -201,26 +217,36 @@ uint64_t lane_next_exit(const struct lane *lane) {
 // Whether the state is bad at a time since the first packet: it never decreases, so stays are drawn one by
 // one.
 static bool is_bad_at(struct lane *lane, uint64_t since_ns) {
+    const struct written_losses *losses = &lane->losses;
     while (lane->stays == 0 || lane->stay_ends_us <= since_ns / 1000) {
         if (lane->stays % LOSSES_STAYS == 0)
             lane->drawn = 0; // the same ones come again
-        lane->stay_ends_us += losses_stay_us(lane->losses.seed, lane->mean_us[lane->stays % 2], &lane->drawn);
+        uint64_t mean_us = lane->stays % 2 ? losses->bad_us : losses->good_us;
+        lane->stay_ends_us += losses_stay_us(losses->losses.seed, mean_us, &lane->drawn);
         lane->stays++;
     }
     return lane->stays % 2 == 0;
 }
 
+static bool is_listed(const struct written_losses *losses, uint64_t place) {
+    return is_dropped(&losses->pattern, losses_place(losses->pattern.length, losses->repeats, place));
+}
+
 static bool lose(struct lane *lane, uint64_t n, uint64_t since_ns) {
-    if (lane->mean_us[0])
-        return losses_lose(&lane->losses, n, is_bad_at(lane, since_ns));
-    if (lane->pattern) {
-        uint64_t place = lane->slot_ns ? since_ns / lane->slot_ns + lane->first_slot : n;
-        place = losses_place(lane->pattern_packets, lane->pattern_repeats, place);
-        return place < lane->pattern_packets && bit(lane->pattern, place);
+    const struct written_losses *losses = &lane->losses;
+    switch (losses->model) {
+    case LOSSES_MODEL_GE_TIME:
+        return losses_lose(&losses->losses, n, is_bad_at(lane, since_ns));
+    case LOSSES_MODEL_PATTERN:
+        return is_listed(losses, n);
+    case LOSSES_MODEL_SLOTS:
+        return is_listed(losses, since_ns / losses->slot_ns + losses->first_slot);
+    default: {
+        bool lost = losses_lose(&losses->losses, n, lane->bad);
+        lane->bad = losses_next(&losses->losses, n, lane->bad);
+        return lost;
     }
-    bool lost = losses_lose(&lane->losses, n, lane->bad);
-    lane->bad = losses_next(&lane->losses, n, lane->bad);
-    return lost;
+    }
 }
 
 bool lane_receive(struct lane *lane, uint64_t now_ns, uint8_t *payload, struct lane_exit *exit) {
@@ -232,7 +258,7 @@ bool lane_receive(struct lane *lane, uint64_t now_ns, uint8_t *payload, struct l
     if (n == 0)
         lane->first_at_ns = frame->exit_ns;
     uint64_t since_ns = frame->exit_ns - lane->first_at_ns;
-    if (is_clocked(lane) && n < LANE_RECORDED)
+    if (losses_is_clocked(lane->losses.model) && n < LANE_RECORDED)
         lane->arrivals[n] = since_ns;
     *exit = (struct lane_exit){
         .at_ns = frame->exit_ns,
@@ -261,6 +287,7 @@ struct lane_report lane_report(const struct lane *lane) {
         .queue_dropped = direction->queue_dropped,
         .oversize_dropped = direction->oversize_dropped,
         .in_flight = direction_in_flight(direction),
+        .outage_dropped = direction->outage_dropped,
         .max_queue_bytes = direction->max_queue_bytes,
         .max_queue_packets = direction->max_queue_packets,
         .dropped = lane->dropped,
@@ -272,12 +299,8 @@ uint64_t lane_times(const struct lane *lane) {
     return with(lane->entries, lane->exits);
 }
 
-uint64_t lane_outage_dropped(const struct lane *lane) {
-    return lane->direction.outage_dropped;
-}
-
 const uint64_t *lane_arrivals(const struct lane *lane) {
-    return is_clocked(lane) ? lane->arrivals : NULL;
+    return losses_is_clocked(lane->losses.model) ? lane->arrivals : NULL;
 }
 
 const uint8_t *lane_verdicts(const struct lane *lane, uint64_t *packets) {

@@ -13,11 +13,14 @@ from typing import Any
 LISTED = "pattern"
 """The model of losses in which each repetition has the same."""
 
+_DIRECTIONS = ("up", "down")
+
 
 def sentences(design_text: str, repetitions: int) -> list[str]:
     """What to know of a design whose repetitions meet the same losses; none where seeds draw them, or where
     there is one repetition."""
-    if repetitions == 1 or LISTED not in _models(tomllib.loads(design_text)):
+    of_losses = _losses(tomllib.loads(design_text))
+    if repetitions == 1 or ("model", LISTED) not in of_losses:
         return []
     return [
         f'Where loss.model = "{LISTED}", all {repetitions} repetitions meet the same losses: the list from'
@@ -26,12 +29,18 @@ def sentences(design_text: str, repetitions: int) -> list[str]:
     ]
 
 
-def _models(table: Mapping[str, Any], path: str = "") -> Iterator[Any]:
-    """The values of every `loss.model` of a design, whatever link it is of, constant or factor."""
+def parameters(design_text: str) -> set[str]:
+    """Return the names of all parameters of losses in a design, whatever link they are of."""
+    return {name for name, _ in _losses(tomllib.loads(design_text))}
+
+
+def _losses(table: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Names and values of the parameters of losses in a design, of any link, constant or factor."""
     for name, value in table.items():
         within = f"{path}.{name}"
         for part in value if isinstance(value, list) else [value]:
             if isinstance(part, Mapping):
-                yield from _models(part, within)
-            elif ".loss.model" in within:
-                yield part
+                yield from _losses(part, within)
+            elif ".loss." in within:
+                below = within.rpartition(".loss.")[2].split(".")
+                yield next(name for name in below if name not in _DIRECTIONS), part

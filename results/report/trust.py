@@ -15,7 +15,7 @@ from fecbench.results.report.sections.answers import Trust
 from fecbench.results.report.sections.crosscheck import Crosscheck
 from fecbench.results.report.sections.findings import Finding
 from fecbench.results.report.sections.trials import Attempts
-from fecbench.results.store.records import CLOCKED_MODELS, CampaignInfo
+from fecbench.results.store.records import CampaignInfo, is_clocked
 
 _LOST = ("failed", "timeout")
 
@@ -68,7 +68,7 @@ def trust(
 
 def _clocked(campaign: CampaignInfo) -> Iterator[Trust]:
     """Whether losses follow from the time in at least one link of the design."""
-    if any(f'"{model}"' in campaign.design_text for model in CLOCKED_MODELS):
+    if is_clocked(same_losses.parameters(campaign.design_text)):
         text = "Losses are clocked by time: arms meet the same function of time, not the same lost packets."
         yield Trust(about="losses", text=text, warns=False)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, NotRequired, TypedDict, get_args
 
@@ -316,8 +316,14 @@ class StoredTask:
     digest: str
 
 
-CLOCKED_MODELS = frozenset({"ge-time", "slots"})
-"""Loss models by which a packet's time of arrival decides, and not its number."""
+TIMES = ("_s", "_ms")
+"""The ends of the names of parameters that are times."""
+
+
+def is_clocked(losses: Iterable[str]) -> bool:
+    """Whether a packet's time of arrival decides, and not its number, by the parameters of a loss model: only
+    those of such models are times."""
+    return any(name.endswith(TIMES) for name in losses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,7 +409,7 @@ class TrialRecord:
             (link, direction)
             for link, asked in self.task.get("links", {}).items()
             for direction, losses in asked.get("losses", {}).items()
-            if losses.get("model") in CLOCKED_MODELS
+            if is_clocked(losses)
         }
 
 

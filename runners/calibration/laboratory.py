@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from fecbench.dropper import command as dropper_command
 from fecbench.dropper.command import Attachment, Filter
 from fecbench.dropper.draws import unpack
+from fecbench.dropper.loss_model import LossModel
 from fecbench.dropper.model import Uniform
-from fecbench.dropper.parameters import LossModel
 from fecbench.runners.calibration.table import Measurement
 from fecbench.runners.tasks import validity
 from fecbench.runners.trial.assignment import PORT

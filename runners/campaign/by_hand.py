@@ -36,7 +36,7 @@ def _leave_end(role: Role, task: Task, implementations: Implementations, folder:
         role,
         end,
         workload=pair.workload,
-        content_seed=task.seeds.content,
+        content_seed=task.content_seed,
         server_address=ADDRESS,
         local_addresses=[ADDRESS],
         certificates=at,

@@ -22,18 +22,19 @@ from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.tasks import validity
 from fecbench.runners.tasks.task import (
+    CONTENT,
     VIRTUAL,
     Carrier,
     LinkTask,
     PairTask,
     ProcessorTask,
-    Seeds,
     Task,
+    seed_name,
 )
 from fecbench.runners.trial import ends
 from fecbench.runners.workloads.workload import Surroundings, Transfer
 from fecbench.topologies.layout import Layout
-from fecbench.topologies.link import DIRECTIONS, Direction, TopologyError
+from fecbench.topologies.link import DIRECTIONS, TopologyError
 from fecbench.topologies.topology import TOPOLOGIES
 
 DEFAULT_TIMEOUT_S = 120.0
@@ -109,33 +110,23 @@ class Experiment:
         """The least and the most of each time of a processor that the design gives endpoints."""
         return processors.spans(self.values(index) for index in range(len(self.points)))
 
-    def seeds(self, key: TrialKey) -> Seeds:
+    def seeds(self, key: TrialKey) -> dict[str, int]:
         """They do not depend on the variant: all variants and workloads meet the same losses. Nor do those of
         the first link depend on the topology: over one of several paths they are those of a single one."""
         root, path = self.design.seed, ("point", key.point, "repetition", key.repetition)
-        links_drawn_as = dict(zip(self.links, (FIRST_LINK, *self.links[1:]), strict=True))
-        settings = {link: task.settings for link, task in self.link_tasks[key.point].items()}
+        drawn_as = dict(zip(self.links, (FIRST_LINK, *self.links[1:]), strict=True))
 
-        def of_directions(drawn_as: str, *what: str) -> dict[Direction, int]:
-            return {
-                direction: designs.seed(root, *path, "link", drawn_as, "direction", direction, *what)
-                for direction in DIRECTIONS
-            }
+        def drawn(link: str, what: str) -> int:
+            parts = what.split("/")
+            kind = ("direction",) if parts[0] in DIRECTIONS else ()
+            return designs.seed(root, *path, "link", drawn_as[link], *kind, *parts)
 
-        return Seeds(
-            content=designs.seed(root, *path, "content"),
-            losses={link: of_directions(drawn_as) for link, drawn_as in links_drawn_as.items()},
-            traces={
-                link: designs.seed(root, *path, "link", drawn_as, "trace")
-                for link, drawn_as in links_drawn_as.items()
-                if settings[link].has_traces
-            },
-            jitter={
-                link: of_directions(drawn_as, "jitter")
-                for link, drawn_as in links_drawn_as.items()
-                if settings[link].has_jitter
-            },
-        )
+        names = [(link, direction) for link in self.links for direction in DIRECTIONS]
+        names += [
+            (link, what) for link, task in self.link_tasks[key.point].items() for what in task.settings.drawn
+        ]
+        of_links = {seed_name(link, what): drawn(link, what) for link, what in names}
+        return {CONTENT: designs.seed(root, *path, "content"), **of_links}
 
     def taking_part(self, variant: str, workload: str) -> list[Arm]:
         """Whose programs run in the trials of a variant with a workload at any point, by these labels."""

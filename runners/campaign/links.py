@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from fecbench.dropper.draws import LossModelError
-from fecbench.dropper.parameters import FORMS, loss_model
+from fecbench.dropper.parameters import MODELS, loss_model
 from fecbench.runners.tasks.task import LinkTask
 from fecbench.runners.tasks.validity import USUAL, Validity
 from fecbench.runners.workloads.json_file import beside
@@ -32,11 +32,16 @@ _JITTER, _JITTER_MS, _LAW = "jitter", "jitter_ms", "jitter.law"
 KIND = "links"
 """The folder beside the design that has the files of traces, and what a campaign calls these."""
 SETTINGS = (
-    *(field.name for field in fields(DirectionSettings) if field.name != _JITTER),
+    # Seeds are drawn.
+    *(
+        field.name
+        for field in fields(DirectionSettings)
+        if field.name != _JITTER and not field.name.endswith("_seed")
+    ),
     *(*_OUTAGE_ENDS, _OFFSET, _REPEAT, _JITTER_MS, _LAW),
 )
 REQUIRED = ("bandwidth_mbps", "owd_ms")
-LOSSES = tuple(sorted({"model"}.union(*(form.keys for forms in FORMS.values() for form in forms))))
+LOSSES = tuple(sorted({"model"}.union(*(form.keys for model in MODELS.values() for form in model.forms))))
 _QUEUES = {name for name in SETTINGS if name.startswith("queue_")}
 
 
@@ -206,12 +211,12 @@ def _losses(values: Mapping[str, Any], link: str, direction: Direction) -> dict[
 def _check_read(values: Mapping[str, Any], link: str, direction: Direction) -> None:
     """Raises LossModelError for a parameter of losses that their model does not read."""
     model = _losses(values, link, direction)["model"]
-    if model not in FORMS:
+    if model not in MODELS:
         return
-    taken = {"model"}.union(*(form.keys for form in FORMS[model]))
+    taken = {"model"}.union(*(form.keys for form in MODELS[model].forms))
     for name, full in _loss_names(values, link, direction).items():
         if name not in taken:
-            takes = " or ".join(map(str, FORMS[model]))
+            takes = " or ".join(map(str, MODELS[model].forms))
             raise LossModelError(
                 f"{full}: reaches nobody: the loss model of {link} {direction} is {model}, which takes"
                 f" {takes}; leave it out, or choose another loss.model"

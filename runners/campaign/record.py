@@ -2,7 +2,6 @@
 
 import dataclasses
 import logging
-from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -11,11 +10,11 @@ from fecbench.results.store import digest
 from fecbench.results.store.records import BY_ENDS, SeriesTable, TrialRecord, VerdictLog
 from fecbench.runners.engines.engine import Finished
 from fecbench.runners.tasks.outcome import DropperOutcome, Outcome
-from fecbench.runners.tasks.task import VIRTUAL, Seeds, Task
+from fecbench.runners.tasks.task import VIRTUAL, Task
 from fecbench.runners.trial.judge import Checks, Judgement, judge
 from fecbench.runners.trial.judging import endpoints
 from fecbench.runners.trial.plain_text import one_line
-from fecbench.topologies.link import DIRECTIONS, Direction
+from fecbench.topologies.link import Direction
 from fecbench.topologies.link_report import LinkReport
 
 _log = logging.getLogger(__name__)
@@ -50,7 +49,7 @@ def _bare_record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
         started_at=datetime.fromtimestamp(finished.begun_at, UTC).isoformat(timespec="milliseconds"),
         duration_s=finished.duration_s,
         task=finished.task.document(),
-        seeds=_seeds(finished.task.seeds),
+        seeds=finished.task.seeds,
     )
 
 
@@ -168,55 +167,9 @@ def _series(judgement: Judgement) -> list[SeriesTable]:
     return [of_endpoint(endpoint, name, table) for (endpoint, name), table in judgement.series.items()]
 
 
-def _seeds(seeds: Seeds) -> dict[str, int]:
-    return {
-        "content": seeds.content,
-        **{
-            _of_direction(link, direction): seed
-            for link, directions in seeds.losses.items()
-            for direction, seed in directions.items()
-        },
-        **{_of_trace(link): seed for link, seed in seeds.traces.items()},
-        **{
-            _of_jitter(link, direction): seed
-            for link, directions in seeds.jitter.items()
-            for direction, seed in directions.items()
-        },
-    }
-
-
-def seeds_of(record: TrialRecord, task: Mapping[str, Any]) -> Seeds:
-    """The seeds of a recorded trial, for the links of its task. Raises KeyError when it lacks one."""
-    return Seeds(
-        content=record.seeds["content"],
-        losses={
-            link: {direction: record.seeds[_of_direction(link, direction)] for direction in DIRECTIONS}
-            for link in task["links"]
-        },
-        traces={
-            link: record.seeds[_of_trace(link)] for link in task["links"] if _of_trace(link) in record.seeds
-        },
-        jitter={
-            link: {direction: record.seeds[_of_jitter(link, direction)] for direction in DIRECTIONS}
-            for link in task["links"]
-            if _of_jitter(link, DIRECTIONS[0]) in record.seeds
-        },
-    )
-
-
 def _verdict_log(link: str, direction: Direction, recorded: DropperOutcome) -> VerdictLog:
     bitmap = recorded.bitmap[: (recorded.packets + 7) // 8]
     return VerdictLog(link, direction, recorded.packets, recorded.counters.dropped, bitmap)
-
-
-def _of_trace(link: str) -> str:
-    """The name, in the database, of what decides where in its trace a link begins."""
-    return f"{link}/trace"
-
-
-def _of_jitter(link: str, direction: Direction) -> str:
-    """The name, in the database, of the seed of the noise of one direction's delay."""
-    return f"{_of_direction(link, direction)}/jitter"
 
 
 def _of_direction(link: str, direction: Direction) -> str:

@@ -18,7 +18,7 @@ from fecbench.runners.campaign import provenance
 from fecbench.runners.campaign.differences import compare, of_programs
 from fecbench.runners.campaign.experiment import Experiment, documents_in
 from fecbench.runners.campaign.programs import engine_for
-from fecbench.runners.campaign.record import judged, seeds_of
+from fecbench.runners.campaign.record import judged
 from fecbench.runners.campaign.request import engine_of
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.implementations.implementation import Implementation
@@ -115,7 +115,7 @@ def _recorded_task(
         return None, None
     written = of_today(record.task)
     try:
-        task = Task.model_validate({**written, "seeds": seeds_of(record, written)})
+        task = Task.model_validate({**written, "seeds": record.seeds})
         whole = _with_all_options(task, implementations)
         return whole, dict(_lacking("", written, whole.document()))
     except (KeyError, ValidationError) as error:

@@ -6,7 +6,7 @@ from typing import Any
 import typer
 
 from fecbench import designs
-from fecbench.dropper.parameters import FORMS, MEANINGS, PARAMETERS
+from fecbench.dropper.parameters import MODELS
 from fecbench.results.metrics import ALL, Metric
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.document import print_document
@@ -79,11 +79,11 @@ def loss_documents() -> list[Document]:
     return [
         {
             "name": name,
-            "meaning": MEANINGS[name],
-            "parameters": PARAMETERS[name],
-            "forms": [{"needed": form.needed, "optional": form.optional} for form in forms],
+            "meaning": model.meaning,
+            "parameters": {key: parameter.meaning for key, parameter in model.parameters.items()},
+            "forms": [{"needed": form.needed, "optional": form.optional} for form in model.forms],
         }
-        for name, forms in FORMS.items()
+        for name, model in MODELS.items()
     ]
 
 
@@ -150,7 +150,8 @@ def list_losses(as_json: arguments.Json = False) -> None:
         print_document({"losses": documents})
         return
     models = [
-        (model["name"], " or ".join(map(str, FORMS[model["name"]])), model["meaning"]) for model in documents
+        (model["name"], " or ".join(map(str, MODELS[model["name"]].forms)), model["meaning"])
+        for model in documents
     ]
     print_table(table_of(("model", "parameters", "meaning"), models))
     parameters = [

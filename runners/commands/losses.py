@@ -1,5 +1,6 @@
 """`fecbench losses`: which packets a loss model and a seed drop, as the oracle predicts it. Needs no root."""
 
+import inspect
 import math
 from enum import StrEnum
 from pathlib import Path
@@ -9,16 +10,11 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from fecbench.dropper.clocked import Timed, mean_loss_rate, verdicts_at
+from fecbench.dropper.clocked import Timed, verdicts_at
 from fecbench.dropper.draws import LONGEST, require_integer, require_time
-from fecbench.dropper.model import (
-    GilbertElliott,
-    Uniform,
-    mean_burst_length,
-    stationary_loss_rate,
-    verdicts,
-)
-from fecbench.dropper.parameters import MEANINGS, PARAMETERS, LossModel, loss_model, parameters_of
+from fecbench.dropper.loss_model import LossModel, Parameter
+from fecbench.dropper.model import Counted, verdicts
+from fecbench.dropper.parameters import MODELS, loss_model
 from fecbench.errors import BadInput
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.document import print_document
@@ -34,12 +30,6 @@ Direction = StrEnum("Direction", ["up", "down"])
 
 losses = typer.Typer(no_args_is_help=True, help="Predict which packets a loss model and a seed drop.")
 
-GoodToBad = Annotated[float | None, typer.Option("--p", help=PARAMETERS["ge"]["p"])]
-BadToGood = Annotated[float | None, typer.Option("--r", help=PARAMETERS["ge"]["r"])]
-DeliveryInGood = Annotated[float | None, typer.Option("--k", help=PARAMETERS["ge"]["k"])]
-DeliveryInBad = Annotated[float | None, typer.Option("--h", help=PARAMETERS["ge"]["h"])]
-Rate = Annotated[float | None, typer.Option("--rate", help=PARAMETERS["ge"]["rate"])]
-Burst = Annotated[float | None, typer.Option("--burst", help=PARAMETERS["ge"]["burst"])]
 Seed = Annotated[int, typer.Option("--seed", help="The seed: 64 bits, unsigned.")]
 Recording = Annotated[
     Path,
@@ -71,6 +61,7 @@ TraceNumber = Annotated[
         "--trace", min=1, help="Which recording to read, of a qlog or NetLog with several: 1 is the first."
     ),
 ]
+EVERY_MS = 1.0
 Interval = Annotated[
     float,
     typer.Option("--every-ms", help="One packet arrives after so many ms: losses follow from the time."),
@@ -78,85 +69,39 @@ Interval = Annotated[
 Packets = Annotated[int, typer.Option("--packets", help="How many packets to judge.")]
 
 
-@losses.command(help=MEANINGS["uniform"])
-def uniform(
-    p: Annotated[float, typer.Option("--p", help=PARAMETERS["uniform"]["p"])],
-    seed: Seed = 0,
-    packets: Packets = 1000,
-    as_json: arguments.Json = False,
-) -> None:
-    _print_losses(_model_of("uniform", p=p), seed, packets, as_json)
+def _add_command(model: type[LossModel]) -> None:
+    """Make a command of a model, with an option for each parameter."""
+
+    def predict(seed: int, packets: int, as_json: bool, every_ms: float = EVERY_MS, **given: object) -> None:
+        chosen = {key: value for key, value in given.items() if value is not None and value is not False}
+        _print_losses(loss_model({"model": model.name, **chosen}), seed, packets, as_json, every_ms)
+
+    always = set(model.forms[0].needed).intersection(*(form.needed for form in model.forms))
+    shared: dict[str, tuple[object, object]] = {"seed": (Seed, 0), "packets": (Packets, 1000)}
+    if model.is_clocked:
+        shared["every_ms"] = (Interval, EVERY_MS)
+    shared["as_json"] = (arguments.Json, False)
+    signature = [_parameter(key, own, key in always) for key, own in model.parameters.items()]
+    signature += [_keyword(name, kind, default) for name, (kind, default) in shared.items()]
+    predict.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
+    predict.__annotations__ = {parameter.name: parameter.annotation for parameter in signature}
+    losses.command(model.name, help=model.meaning)(predict)
 
 
-@losses.command(help=MEANINGS["ge"])
-def ge(
-    p: GoodToBad = None,
-    r: BadToGood = None,
-    k: DeliveryInGood = None,
-    h: DeliveryInBad = None,
-    rate: Rate = None,
-    burst: Burst = None,
-    seed: Seed = 0,
-    packets: Packets = 1000,
-    as_json: arguments.Json = False,
-) -> None:
-    _print_losses(_model_of("ge", p=p, r=r, k=k, h=h, rate=rate, burst=burst), seed, packets, as_json)
+def _parameter(key: str, own: Parameter, is_needed: bool) -> inspect.Parameter:
+    kind = own.kind if is_needed or own.kind is bool else own.kind | None
+    option = typer.Option(f"--{key.replace('_', '-')}", help=own.meaning)
+    absent = inspect.Parameter.empty if is_needed else False if own.kind is bool else None
+    return _keyword(key, Annotated[kind, option], absent)
 
 
-@losses.command(help=MEANINGS["markov"])
-def markov(
-    p: GoodToBad = None,
-    r: BadToGood = None,
-    rate: Rate = None,
-    burst: Burst = None,
-    seed: Seed = 0,
-    packets: Packets = 1000,
-    as_json: arguments.Json = False,
-) -> None:
-    _print_losses(_model_of("markov", p=p, r=r, rate=rate, burst=burst), seed, packets, as_json)
+def _keyword(name: str, kind: object, default: object) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
-@losses.command(help=MEANINGS["pattern"])
-def pattern(
-    drop: Annotated[str, typer.Option("--drop", help=PARAMETERS["pattern"]["drop"])],
-    length: Annotated[int | None, typer.Option("--length", help=PARAMETERS["pattern"]["length"])] = None,
-    repeat: Annotated[bool, typer.Option("--repeat", help=PARAMETERS["pattern"]["repeat"])] = False,
-    seed: Seed = 0,
-    packets: Packets = 1000,
-    as_json: arguments.Json = False,
-) -> None:
-    _print_losses(_model_of("pattern", drop=drop, length=length, repeat=repeat), seed, packets, as_json)
-
-
-@losses.command("ge-time", help=MEANINGS["ge-time"])
-def ge_time(
-    bad_s: Annotated[float, typer.Option("--bad-s", help=PARAMETERS["ge-time"]["bad_s"])],
-    good_s: Annotated[float | None, typer.Option("--good-s", help=PARAMETERS["ge-time"]["good_s"])] = None,
-    rate: Annotated[float | None, typer.Option("--rate", help=PARAMETERS["ge-time"]["rate"])] = None,
-    k: DeliveryInGood = None,
-    h: DeliveryInBad = None,
-    seed: Seed = 0,
-    packets: Packets = 1000,
-    every_ms: Interval = 1.0,
-    as_json: arguments.Json = False,
-) -> None:
-    model = _model_of("ge-time", good_s=good_s, bad_s=bad_s, rate=rate, k=k, h=h)
-    _print_losses(model, seed, packets, as_json, every_ms)
-
-
-@losses.command(help=MEANINGS["slots"])
-def slots(
-    drop: Annotated[str, typer.Option("--drop", help=PARAMETERS["slots"]["drop"])],
-    slot_ms: Annotated[float, typer.Option("--slot-ms", help=PARAMETERS["slots"]["slot_ms"])],
-    length: Annotated[int | None, typer.Option("--length", help=PARAMETERS["slots"]["length"])] = None,
-    repeat: Annotated[bool, typer.Option("--repeat", help=PARAMETERS["slots"]["repeat"])] = False,
-    seed: Seed = 0,
-    packets: Packets = 1000,
-    every_ms: Interval = 1.0,
-    as_json: arguments.Json = False,
-) -> None:
-    model = _model_of("slots", drop=drop, slot_ms=slot_ms, length=length, repeat=repeat)
-    _print_losses(model, seed, packets, as_json, every_ms)
+for _model in MODELS.values():
+    if _model.parameters:
+        _add_command(_model)
 
 
 @losses.command("import")
@@ -262,33 +207,19 @@ def _recorded(
     return recordings.recorded(file, received, place, trace)
 
 
-def _model_of(name: str, **parameters: object) -> LossModel:
-    given = {key: value for key, value in parameters.items() if value is not None}
-    return loss_model({"model": name, **given})
-
-
 def _burst_lengths(dropped: NDArray[np.bool_]) -> NDArray[np.int64]:
     edges = np.diff(np.concatenate(([0], dropped.astype(np.int64), [0])))
     return np.flatnonzero(edges == -1) - np.flatnonzero(edges == 1)
 
 
-def _expected_burst_length(model: LossModel) -> float | None:
-    return mean_burst_length(model) if isinstance(model, Uniform | GilbertElliott) else None
-
-
-def _expected_loss_rate(model: LossModel) -> float:
-    return mean_loss_rate(model) if isinstance(model, Timed) else stationary_loss_rate(model)
-
-
-def _print_losses(
-    model: LossModel, seed: int, packets: int, as_json: bool, every_ms: float | None = None
-) -> None:
+def _print_losses(model: LossModel, seed: int, packets: int, as_json: bool, every_ms: float) -> None:
     if isinstance(model, Timed):
         require_integer("packets", packets, 0, LONGEST)
-        require_time("every-ms", every_ms or 0.0, 1e-3, 1e6, "ms")
-        arrivals_ns = np.arange(packets, dtype=np.int64) * round(1e6 * (every_ms or 0.0))
+        require_time("every-ms", every_ms, 1e-3, 1e6, "ms")
+        arrivals_ns = np.arange(packets, dtype=np.int64) * round(1e6 * every_ms)
         dropped = verdicts_at(model, seed, arrivals_ns)
     else:
+        assert isinstance(model, Counted)
         dropped = verdicts(model, seed, packets)
     if as_json:
         print_document(_document(model, seed, dropped), indent=None)
@@ -297,20 +228,20 @@ def _print_losses(
 
 
 def _document(model: LossModel, seed: int, dropped: NDArray[np.bool_]) -> dict[str, Any]:
-    expected = _expected_burst_length(model)
+    expected = model.mean_burst
     return {
-        "model": parameters_of(model),
+        "model": model.plain,
         "seed": seed,
         "packets": dropped.size,
         "dropped": np.flatnonzero(dropped).tolist(),
-        "stationary_loss_rate": _expected_loss_rate(model),
+        "stationary_loss_rate": model.mean_rate,
         "mean_burst_length": expected if expected is not None and math.isfinite(expected) else None,
     }
 
 
 def _summary(model: LossModel, seed: int, dropped: NDArray[np.bool_]) -> str:
     indices, bursts = np.flatnonzero(dropped), _burst_lengths(dropped)
-    expected = _expected_burst_length(model)
+    expected = model.mean_burst
     rate = dropped.mean() if dropped.size else 0.0
     length = bursts.mean() if bursts.size else 0.0
     shown = ", ".join(map(str, indices[:SHOWN_LOSSES])) + (", …" if indices.size > SHOWN_LOSSES else "")
@@ -318,7 +249,7 @@ def _summary(model: LossModel, seed: int, dropped: NDArray[np.bool_]) -> str:
         (
             f"{model}, seed {seed}",
             f"dropped     {indices.size} of {dropped.size} packets",
-            f"loss rate   {rate:.6g} (in the long run {_expected_loss_rate(model):.6g})",
+            f"loss rate   {rate:.6g} (in the long run {model.mean_rate:.6g})",
             f"bursts      {bursts.size}, mean length {length:.4g}"
             + (f" (in the long run {expected:.4g})" if expected is not None else ""),
             f"losses      {shown or 'none'}",

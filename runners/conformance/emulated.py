@@ -3,7 +3,7 @@
 from typing import Any
 
 from fecbench.runners.tasks.demand import Demand
-from fecbench.runners.tasks.task import EndpointTask, LinkTask, PairTask, Seeds, Task
+from fecbench.runners.tasks.task import CONTENT, EndpointTask, LinkTask, PairTask, Task, seed_name
 from fecbench.runners.tasks.validity import USUAL, Validity
 from fecbench.runners.workloads.workload import COMPLETION
 from fecbench.topologies.link import Direction, LinkSettings
@@ -24,7 +24,7 @@ def download(
         links={
             LINK: LinkTask(settings=_SETTINGS, late_bound_us=USUAL.late_bound_us(_SETTINGS), losses=losses)
         },
-        seeds=Seeds(content=2**64 - 1, losses={LINK: {"up": 0, "down": 0}}),
+        seeds={CONTENT: 2**64 - 1, seed_name(LINK, "up"): 0, seed_name(LINK, "down"): 0},
         pairs=[
             PairTask(
                 client=client,

@@ -9,7 +9,7 @@ from fecbench.runners.conformance.part import Part
 from fecbench.runners.engines.engine import EngineError
 from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.tasks.outcome import Outcome
-from fecbench.runners.tasks.task import VIRTUAL, LinkTask, PairTask, Seeds, Task
+from fecbench.runners.tasks.task import CONTENT, VIRTUAL, LinkTask, PairTask, Task
 from fecbench.runners.tasks.validity import USUAL
 from fecbench.runners.trial import ends
 from fecbench.runners.trial.judge import judge
@@ -70,7 +70,7 @@ def _task(implementation: Implementation, transfer: str, seed: int) -> Task:
                 losses={"up": LOSSES, "down": LOSSES},
             )
         },
-        seeds=Seeds(content=seed, losses={"internet": {"up": seed, "down": seed ^ 1}}),
+        seeds={CONTENT: seed, "internet/up": seed, "internet/down": seed ^ 1},
         pairs=[
             PairTask(
                 client=end,

@@ -2,16 +2,17 @@
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from fecbench.dropper.parameters import LossModel, loss_model
+from fecbench.dropper.loss_model import LossModel
+from fecbench.dropper.parameters import loss_model
 from fecbench.runners.tasks import ports
 from fecbench.runners.tasks.demand import Demand
 from fecbench.runners.tasks.validity import Validity
 from fecbench.topologies.backend import Backend
-from fecbench.topologies.link import Direction, LinkSettings
+from fecbench.topologies.link import DIRECTIONS, Direction, LinkSettings
 
 Carrier = Backend | Literal["virtual"]
 """What carries packets: a backend of the emulated link, or the link in virtual time of a simulator."""
@@ -110,16 +111,14 @@ class ProcessorTask(_Part):
     """For each datagram."""
 
 
-class Seeds(_Part):
-    """Unsigned 64-bit numbers, the same for all variants and workloads of a repetition."""
+CONTENT = "content"
+"""The name of the seed of what is transferred."""
 
-    content: int
-    losses: dict[str, dict[Direction, int]]
-    """Of each link and direction."""
-    traces: dict[str, int] = Field(default={}, exclude_if=lambda traces: not traces)
-    """Of each link with a trace: it decides where in it the link begins."""
-    jitter: dict[str, dict[Direction, int]] = Field(default={}, exclude_if=lambda jitter: not jitter)
-    """Of each link and direction, where a link has noise of its delay."""
+
+def seed_name(link: str, what: str) -> str:
+    """Return the name of a seed of a link: `what` is a direction for that of its losses, or what
+    `LinkSettings.drawn` names."""
+    return f"{link}/{what}"
 
 
 class Task(_Part):
@@ -128,7 +127,9 @@ class Task(_Part):
     topology: str
     backend: Carrier
     links: dict[str, LinkTask]
-    seeds: Seeds
+    seeds: dict[str, int]
+    """Unsigned 64-bit numbers by name, the same for all variants and workloads of a repetition: CONTENT, and
+    those of links (`seed_name`)."""
     pairs: list[PairTask]
     """The first is measured; a second one fills the link before it begins."""
     completion: str
@@ -159,12 +160,25 @@ class Task(_Part):
     def _read_older(cls, written: Any) -> Any:
         return of_today(written) if isinstance(written, Mapping) else written
 
+    @model_validator(mode="after")
+    def _check_seeds(self) -> Self:
+        for name in (CONTENT, *(seed_name(link, way) for link in self.links for way in DIRECTIONS)):
+            if name not in self.seeds:
+                raise ValueError(f"the seed {name} is missing")
+        return self
+
+    @property
+    def content_seed(self) -> int:
+        return self.seeds[CONTENT]
+
+    def losses_seed(self, link: str, direction: Direction) -> int:
+        """Return the seed of the losses of one direction."""
+        return self.seeds[seed_name(link, direction)]
+
     def settings_of(self, link: str) -> LinkSettings:
         """Of a link, as this repetition has it."""
         settings = self.links[link].settings
-        if settings.has_traces:
-            settings = settings.placed(self.seeds.traces.get(link, 0))
-        return settings.seeded(self.seeds.jitter[link]) if settings.has_jitter else settings
+        return settings.seeded({name: self.seeds[seed_name(link, name)] for name in settings.drawn})
 
     def document(self) -> dict[str, Any]:
         """What is kept of it with a trial: all but the seeds, which differ by repetition, and `capture`; and

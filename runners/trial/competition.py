@@ -22,21 +22,23 @@ def window_s(link: LinkSettings) -> float:
 
 
 class Filling:
-    """Watches the bytes that a link carries downwards until it is full.
+    """Watches the bytes that a link carries downwards until it is full, by the same rule as `lane_is_full` of
+    quic-impls/lane. A trace begins with the measured client: while a link fills, it has its constants.
 
     It knows no clock but the times that it is given.
     """
 
     def __init__(self, link: LinkSettings) -> None:
-        self._window_s = window_s(link)
-        self._rate = link.down.rate
-        self._readings: deque[tuple[float, int]] = deque()
+        self._window_ns = round(1e9 * window_s(link))
+        self._full_bytes_per_s = FULL_SHARE * link.down.rate_bps / 8
+        self._readings: deque[tuple[int, int]] = deque()
 
     def is_full(self, now: float, carried_bytes: int) -> bool:
         """Whether the link is full at `now`, in s, when it has carried so many bytes since it was made."""
-        self._readings.append((now, carried_bytes))
-        while len(self._readings) > 1 and self._readings[1][0] <= now - self._window_s:
+        now_ns = round(1e9 * now)
+        self._readings.append((now_ns, carried_bytes))
+        while len(self._readings) > 1 and self._readings[1][0] + self._window_ns <= now_ns:
             self._readings.popleft()
-        begun, carried_before = self._readings[0]
-        full_bytes = FULL_SHARE * self._rate.most_bytes(begun, now)
-        return now - begun >= self._window_s and carried_bytes - carried_before >= full_bytes
+        begun_ns, carried_before = self._readings[0]
+        full_bytes = self._full_bytes_per_s * ((now_ns - begun_ns) / 1e9)
+        return now_ns - begun_ns >= self._window_ns and carried_bytes - carried_before >= full_bytes

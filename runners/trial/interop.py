@@ -219,7 +219,7 @@ class Stage:
     def problem(self) -> str:
         """What is wrong with what the client received, or nothing."""
         assert self.downloads is not None
-        return self.downloads.problem(sha256(self._task.seeds.content, self._size_bytes), self._size_bytes)
+        return self.downloads.problem(sha256(self._task.content_seed, self._size_bytes), self._size_bytes)
 
     def close(self) -> None:
         """Remove the content, and what has been downloaded."""
@@ -234,7 +234,7 @@ class Stage:
         options = f"mode=755,size={self._size_bytes + (1 << 20)}"
         kernel.mount("tmpfs", folder, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, options)
         path = folder / NAME
-        path.write_bytes(content(self._task.seeds.content, self._size_bytes))
+        path.write_bytes(content(self._task.content_seed, self._size_bytes))
         path.chmod(0o644)
         (folder / str(self._size_bytes)).hardlink_to(path)  # as clients of our own contract ask for it
         kernel.make_read_only(folder)

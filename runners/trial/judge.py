@@ -139,7 +139,7 @@ def _checks(task: Task, outcome: Outcome) -> Checks:
     return Checks(
         verdicts={
             (link, direction): verdicts.compare(
-                outcome.droppers[link][direction], model, task.seeds.losses[link][direction]
+                outcome.droppers[link][direction], model, task.losses_seed(link, direction)
             )
             for link, asked in task.links.items()
             for direction, model in asked.models.items()

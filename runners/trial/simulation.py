@@ -13,26 +13,24 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeInt, ValidationError
 
-from fecbench.dropper.clocked import Slots, TimedGilbertElliott
 from fecbench.dropper.command import Counters
-from fecbench.dropper.draws import pack, threshold
-from fecbench.dropper.model import GilbertElliott, Pattern, Uniform, verdicts
-from fecbench.dropper.parameters import LossModel
+from fecbench.dropper.loss_model import LossModel
 from fecbench.runners.refusal import first_problem
 from fecbench.runners.tasks.outcome import Competition, DropperOutcome, EndpointOutcome, Outcome
 from fecbench.runners.tasks.requests import Dialogue, Instant, Said
-from fecbench.runners.tasks.task import ROLES, VIRTUAL, LinkTask, Task, endpoint_name
+from fecbench.runners.tasks.task import ROLES, VIRTUAL, Task, endpoint_name
 from fecbench.runners.trial import competition
 from fecbench.runners.trial.assignment import assignment
 from fecbench.runners.trial.endpoint import STDERR_TAIL_BYTES, MetricName
 from fecbench.runners.trial.plain_text import one_line, plain
 from fecbench.runners.workloads import asked_series
-from fecbench.topologies.jitter import Jitter
-from fecbench.topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkSettings
+from fecbench.topologies.link import DIRECTIONS, Direction
 from fecbench.topologies.link_report import DirectionReport, LinkReport
 from fecbench.topologies.topology import TOPOLOGIES
+from fecbench.topologies.written import written_whole
 
-VERSION = 1
+VERSION = 2
+"""Of the contract with simulators."""
 RECORDED = 1 << 20
 """Verdicts that a simulator records, as many as the dropper does."""
 
@@ -76,10 +74,7 @@ def line_of(task: Task, number: int, place: Place) -> bytes:
         "version": VERSION,
         "number": number,
         "pairs": [_pair(task, pair, place) for pair in range(len(task.pairs))],
-        "links": {
-            name: _link(link, task.settings_of(name), task.seeds.losses[name])
-            for name, link in task.links.items()
-        },
+        "links": {link: _link(task, link) for link in task.links},
         "completion": task.completion,
         "timeout_s": task.timeout_s,
         "seed": seed_of_endpoints(task),
@@ -92,7 +87,7 @@ def line_of(task: Task, number: int, place: Place) -> bytes:
 
 def seed_of_endpoints(task: Task) -> int:
     """The seed of all randomness of the endpoints: all variants of a repetition have the same."""
-    content = task.seeds.content.to_bytes(8, "little")
+    content = task.content_seed.to_bytes(8, "little")
     return int.from_bytes(hashlib.blake2b(content, digest_size=8, person=b"endpoints").digest(), "little")
 
 
@@ -104,7 +99,7 @@ def _pair(task: Task, number: int, place: Place) -> dict[str, Any]:
             role,
             pair.end(role),
             workload=pair.workload,
-            content_seed=task.seeds.content,
+            content_seed=task.content_seed,
             server_address=layout.addresses(hosts["server"])[0],
             local_addresses=layout.addresses(hosts[role]),
             certificates=place.certificates,
@@ -115,71 +110,19 @@ def _pair(task: Task, number: int, place: Place) -> dict[str, Any]:
     }
 
 
-def _link(link: LinkTask, of_link: LinkSettings, seeds: dict[Direction, int]) -> dict[str, Any]:
-    directions: dict[str, Any] = {}
-    for direction in DIRECTIONS:
-        settings, queue = of_link.of(direction), of_link.queue_limit(direction)
-        directions[direction] = {
-            "rate_bps": settings.rate_bps,
-            "delay_ns": settings.delay_ns,
-            "queue_bytes": queue.bytes,
-            "queue_packets": queue.packets,
-            **({"queue_ns": queue.time_ns} if queue.time_ns is not None else {}),
-            **({"schedule": _schedule(settings)} if settings.trace is not None else {}),
-            **({"jitter": _jitter(settings.jitter)} if settings.jitter is not None else {}),
-            **({"reorder": True} if settings.reorder else {}),
-            **({"queue": settings.queue} if settings.queue != "droptail" else {}),
-            **({"outage_ns": list(settings.outage_ns)} if settings.outage_ns is not None else {}),
-            "losses": losses(link.models[direction], seeds[direction]),
-        }
-    return directions
-
-
-def _schedule(settings: DirectionSettings) -> dict[str, Any]:
-    trace = settings.trace
-    assert trace is not None
-    steps = trace.steps(settings.rate_bps, settings.delay_ns).tolist()
-    return {"repeat": trace.repeat, "offset_ns": trace.offset_ns or 0, "steps": steps}
-
-
-def _jitter(jitter: Jitter) -> dict[str, Any]:
-    return {"law": jitter.law, "mean_ns": jitter.mean_ns, "seed": jitter.seed or 0}
-
-
-def losses(model: LossModel, seed: int) -> dict[str, Any]:
-    """A loss model as a simulator gets it: thresholds, so that no probability is rounded twice."""
-    by_time: dict[str, int] = {}
-    match model:
-        case Uniform(p):
-            good, bad, good_to_bad, bad_to_good = p, p, 0.0, 0.0
-        case GilbertElliott(p, r, k, h):
-            good, bad, good_to_bad, bad_to_good = 1 - k, 1 - h, p, r
-        case TimedGilbertElliott(k=k, h=h, means_us=(good_us, bad_us)):
-            good, bad, good_to_bad, bad_to_good = 1 - k, 1 - h, 0.0, 0.0
-            by_time = {"good_us": good_us, "bad_us": bad_us}
-        case Pattern():
-            return _pattern(model)
-        case Slots():
-            return {**_pattern(model.pattern), "slot_ns": model.slot_ns, "seed": seed}
+def _link(task: Task, link: str) -> dict[Direction, str]:
+    """The text of each direction, which lanes read."""
+    settings, models = task.settings_of(link), task.links[link].models
     return {
-        "seed": seed,
-        "loss_good": threshold(good),
-        "loss_bad": threshold(bad),
-        "good_to_bad": threshold(good_to_bad),
-        "bad_to_good": threshold(bad_to_good),
-        **by_time,
+        direction: written_whole(settings, direction)
+        + _of_losses(models[direction], task.losses_seed(link, direction))
+        for direction in DIRECTIONS
     }
 
 
 @lru_cache(maxsize=16)
-def _pattern(model: Pattern) -> dict[str, Any]:
-    once = Pattern(model.dropped, model.length)
-    bitmap = pack(verdicts(once, 0, model.packets))
-    return {
-        "pattern": base64.b64encode(bitmap).decode(),
-        "packets": model.packets,
-        "repeats": model.repeat,
-    }
+def _of_losses(model: LossModel, seed: int) -> str:
+    return model.written(seed)
 
 
 def _filling(task: Task) -> dict[str, float]:

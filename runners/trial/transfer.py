@@ -131,7 +131,7 @@ class _Run:
             role,
             end,
             workload=self._pair.workload,
-            content_seed=task.seeds.content,
+            content_seed=task.content_seed,
             server_address=self.hosts.server.address,
             local_addresses=host.addresses,
             certificates=certificates.of_kind(self._site.certificates, self._pair.certificates),

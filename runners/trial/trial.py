@@ -11,7 +11,6 @@ from contextlib import nullcontext
 import fecbench.topologies.network  # noqa: F401  Mininet: a process that runs many trials imports it once
 from fecbench.dropper import command as dropper_command
 from fecbench.dropper.command import Attachment, DropperError, Filter
-from fecbench.dropper.parameters import loss_model
 from fecbench.runners.sandbox import priority
 from fecbench.runners.sandbox.rights import OPEN_FILES
 from fecbench.runners.tasks.outcome import DropperOutcome, Outcome
@@ -77,8 +76,8 @@ def _attach_droppers(task: Task, topology: Topology) -> dict[tuple[str, Directio
     judged = Filter(family="ipv4", port=task.port)
     for (link, direction), place in topology.exits.items():
         where = Attachment(netns=place.netns_path, interface=place.interface, direction="ingress")
-        model = loss_model(task.links[link].losses[direction])
-        dropper_command.attach(where, model, task.seeds.losses[link][direction], judged)
+        model = task.links[link].models[direction]
+        dropper_command.attach(where, model, task.losses_seed(link, direction), judged)
         attachments[link, direction] = where
     return attachments
 

@@ -12,14 +12,14 @@ from fecbench.dropper.clocked import (
     Timed,
     TimedGilbertElliott,
     is_bad,
-    mean_loss_rate,
     stays_us,
     verdicts_at,
 )
 from fecbench.dropper.command import Filter, attach, log, show
 from fecbench.dropper.draws import SEEDS, LossModelError, draws, unpack
-from fecbench.dropper.parameters import FORMS, loss_model, parameters_of
-from fecbench.results.store.records import CLOCKED_MODELS, TrialKey, TrialRecord, VerdictLog
+from fecbench.dropper.parameters import MODELS, loss_model
+from fecbench.results.analysis import same_losses
+from fecbench.results.store.records import TrialKey, TrialRecord, VerdictLog, is_clocked
 
 QUIC = Filter("ipv4", "udp", 4433)
 RESTLESS = TimedGilbertElliott(1e-5, 1e-5, 0.9, 0.2)
@@ -106,14 +106,14 @@ def test_a_verdict_follows_from_number_and_time_of_its_packet_alone(seed, times_
 def test_packets_that_come_evenly_have_the_mean_loss_rate():
     for model in (TimedGilbertElliott(0.1, 0.02, 0.99, 0.1), Slots((0, 1, 4), 1.0, 10, repeat=True)):
         lost = verdicts_at(model, 3, np.arange(10**6) * 10**6)
-        assert lost.mean() == pytest.approx(mean_loss_rate(model), rel=0.03), model
+        assert lost.mean() == pytest.approx(model.mean_rate, rel=0.03), model
 
 
 def test_a_mean_loss_rate_gives_the_time_in_the_good_state():
     model = loss_model({"model": "ge-time", "rate": 0.02, "bad_s": 0.01, "h": 0.5})
-    assert mean_loss_rate(model) == pytest.approx(0.02)
-    assert model.bad_s == 0.01
-    assert loss_model(parameters_of(model)) == model
+    assert model.mean_rate == pytest.approx(0.02)
+    assert isinstance(model, TimedGilbertElliott) and model.bad_s == 0.01
+    assert loss_model(model.plain) == model
 
 
 @given(seeds, times, st.booleans())
@@ -207,24 +207,35 @@ def test_a_dropper_that_packets_clock_has_no_times_of_arrival(lone, run_program,
     assert log(lone.attachment("ingress")).arrivals_ns is None
 
 
-def test_the_results_know_which_models_are_clocked():
-    values = {"good_s": 1.0, "bad_s": 1.0, "drop": "1", "slot_ms": 1.0, "p": 0.1, "r": 0.1}
-    clocked = {
-        name
-        for name, (form, *_) in FORMS.items()
-        if isinstance(loss_model({"model": name, **{key: values[key] for key in form.needed}}), Timed)
-    }
-    assert clocked == CLOCKED_MODELS
+def test_the_results_know_which_models_are_clocked_by_the_times_among_their_parameters():
+    for model in MODELS.values():
+        for form in model.forms:
+            assert is_clocked(["model", *form.needed]) == model.is_clocked == issubclass(model, Timed)
+
+
+def test_a_report_says_of_a_design_that_time_decides_its_losses_wherever_these_stand():
+    for design, expected in (
+        ('[constants]\nloss.model = "ge-time"\nloss.bad_s = 0.1', True),
+        ('[constants.loss.up]\nmodel = "ge-time"\nbad_s = 0.1', True),
+        ("[factors]\ninternet.loss.slot_ms = { values = [1, 2] }", True),
+        ('[factors.a.linked]\n"x" = { owd_ms = 1, path1.loss.down.good_s = 1 }', True),
+        ('timeout_s = 5\n[constants]\nloss.model = "ge"\nloss.p = 0.1\njitter_ms = 5', False),
+    ):
+        assert is_clocked(same_losses.parameters(design)) == expected, design
 
 
 def test_runs_whose_losses_time_decides_need_not_lose_the_same_packets():
     """Those that the packets' numbers decide do."""
 
     def run(model, bitmap):
-        task = {"links": {"internet": {"losses": {"up": {"model": model}, "down": {"model": model}}}}}
+        task = {"links": {"internet": {"losses": {"up": model, "down": model}}}}
         log = VerdictLog("internet", "down", 8, 1, bitmap)
         return TrialRecord(TrialKey("a", "b", 0, 0), "ok", "", "", 1.0, task=task, verdicts=[log])
 
-    for model, expected in (("ge-time", True), ("slots", True), ("ge", False)):
+    for model, expected in (
+        ({"model": "ge-time", "good_s": 1, "bad_s": 1}, True),
+        ({"model": "slots", "drop": "1", "slot_ms": 1}, True),
+        ({"model": "ge", "p": 0.1, "r": 0.1}, False),
+    ):
         assert run(model, b"\1").met_the_losses_of(run(model, b"\2")) == expected
         assert run(model, b"\1").met_the_losses_of(run(model, b"\1"))

@@ -29,10 +29,10 @@ WRONG = [
         "--sead: no such option, or a value for one that takes none; see dropper help",
     ),
     (["show", *PLACE, "--seed", "1"], "--seed: only attach takes it"),
-    (ATTACH, "--model is missing: none, uniform, ge, markov, pattern, ge-time or slots"),
+    (ATTACH, "--model is missing: none, uniform, ge, markov, pattern, beginning, ge-time or slots"),
     (
         [*ATTACH, "--model", "gilbert"],
-        "--model gilbert: must be none, uniform, ge, markov, pattern, ge-time or slots",
+        "--model gilbert: must be none, uniform, ge, markov, pattern, beginning, ge-time or slots",
     ),
     ([*ATTACH, "--model", "ge-time", "--good-s", "1"], "--bad-s is missing: model ge-time needs it"),
     ([*ATTACH, "--model", "ge", "--good-s", "1"], "--good-s: model ge does not take it"),
@@ -47,7 +47,7 @@ WRONG = [
         [*ATTACH, "--model", "slots", "--slot-ms", "0.5", "--drop", "1"],
         "--slot-ms 0.5: must be a time from 1 to 1000",
     ),
-    ([*ATTACH, "--model", "slots", "--slot-ms", "1"], "model slots needs either --drop or --pattern-file"),
+    ([*ATTACH, "--model", "slots", "--slot-ms", "1"], "--drop is missing: model slots needs it"),
     ([*ATTACH, "--model", "uniform"], "--p is missing: model uniform needs it"),
     ([*ATTACH, "--model", "ge", "--p", ".1"], "--r is missing: model ge needs it"),
     (
@@ -71,8 +71,13 @@ WRONG = [
     ([*ATTACH, "--model", "none", "--family", "ip"], "--family ip: must be any, ipv4 or ipv6"),
     ([*ATTACH, "--model", "none", "--protocol", "quic"], "--protocol quic: must be any, udp or tcp"),
     ([*ATTACH, "--model", "none", "--record", "0"], "--record 0: must be an integer from 1 to 16777216"),
-    (PATTERN, "model pattern needs either --drop or --pattern-file"),
-    ([*PATTERN, "--drop", "1", "--pattern-file", "x"], "model pattern needs either --drop or --pattern-file"),
+    ([*ATTACH, "--model", "beginning", "--p", "1"], "--length is missing: model beginning needs it"),
+    (
+        [*ATTACH, "--model", "beginning", "--p", "1", "--length", "0"],
+        "--length 0: must be at least 1 for model beginning",
+    ),
+    (PATTERN, "--drop is missing: model pattern needs it"),
+    ([*PATTERN, "--drop", "1", "--pattern-file", "x"], "--pattern-file: --drop is given, too"),
     ([*PATTERN, "--drop", "3,x"], '--drop: "x" where a packet index was expected, as in 3,7-9'),
     ([*PATTERN, "--drop", "3;4"], '--drop: ";4" after an index: separate indices by commas, as in 3,7-9'),
     ([*PATTERN, "--drop", "9-7"], "--drop: 9-7: a range goes from the smaller index to the larger"),
@@ -89,12 +94,32 @@ WRONG = [
         [*PATTERN, "--pattern-file", str(COMMAND)],
         f"--pattern-file: {COMMAND} is not a text file: it should be a list as in 3,7-9",
     ),
+    ([*ATTACH, "--losses", "/nowhere"], "--losses: cannot read /nowhere: No such file or directory"),
+    ([*ATTACH, "--losses", "/dev/stdin", "--p", "1"], "--p: --losses has it"),
 ]
 
 
 def test_a_wrong_command_line_is_refused_in_one_line():
     for arguments, line in WRONG:
         ended = run(*arguments)
+        assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", f"dropper: {line}\n")
+
+
+WRONG_TEXTS = [
+    ("", "--losses: /dev/stdin is empty: it should be lines as in model ge"),
+    ("p 1", "--model is missing: none, uniform, ge, markov, pattern, beginning, ge-time or slots"),
+    ("model uniform\np 2\n", "--p 2: must be a probability, from 0 to 1"),
+    ("model uniform\np 1\np 1\n", "--p: given twice"),
+    ("model uniform\n\np 1\n", "--losses: a line: no parameter of losses has this name"),
+    ("model ge\ngood-s 1\n", "--losses: good-s: no parameter of losses has this name"),
+    ("model slots\nslot_ms 5\ndrop 1\nrepeat yes\n", "--repeat yes: must be true or false"),
+    ("model uniform\np \x1b[31m\n", "--p ?[31m: must be a probability, from 0 to 1"),
+]
+
+
+def test_a_wrong_text_of_losses_is_refused_in_one_line_that_names_it():
+    for text, line in WRONG_TEXTS:
+        ended = run(*ATTACH, "--losses", "/dev/stdin", input=text)
         assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", f"dropper: {line}\n")
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fecbench.dropper.command import Filter, attach, log, show
 from fecbench.dropper.draws import SEEDS, threshold, unpack
-from fecbench.dropper.model import GilbertElliott, Pattern, Uniform, markov, verdicts
+from fecbench.dropper.model import Beginning, GilbertElliott, Pattern, Uniform, markov, verdicts
 
 PACKETS = 10_000_000
 QUIC = Filter("ipv4", "udp", 4433)
@@ -33,11 +33,12 @@ def assert_as_predicted(attachment, model, seed, packets):
     [
         (Uniform(0.05), 0x0123456789ABCDEF),
         (GilbertElliott(0.01, 0.25, 0.98, 0.05), 42),
+        (Beginning(0.5, 700), 5),
         (markov(0.003, 0.4), 0),
         (Pattern(TRACE, length=1_000_003, repeat=True), 5),
         (Pattern(TRACE), 5),
     ],
-    ids=["uniform", "ge", "markov", "pattern-repeated", "pattern-once"],
+    ids=["uniform", "ge", "beginning", "markov", "pattern-repeated", "pattern-once"],
 )
 def test_ten_million_verdicts_equal_the_oracle_bit_for_bit(lone, run_program, quic_frame, model, seed):
     attachment = lone.attachment("ingress")

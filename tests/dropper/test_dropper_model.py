@@ -7,19 +7,20 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from fecbench.dropper import parameters as names
 from fecbench.dropper.draws import LONGEST, SEEDS, LossModelError, draws, pack, threshold, unpack
 from fecbench.dropper.model import (
+    Beginning,
     GilbertElliott,
     Pattern,
     Uniform,
     dropped_packets,
     gilbert_elliott_from,
     markov,
-    mean_burst_length,
-    stationary_loss_rate,
+    parse_drop_list,
     verdicts,
 )
-from fecbench.dropper.parameters import FORMS, loss_model, parameters_of, parse_drop_list
+from fecbench.dropper.parameters import loss_model
 
 probabilities = st.floats(0, 1)
 seeds = st.integers(0, SEEDS - 1)
@@ -27,7 +28,8 @@ drop_lists = st.lists(st.integers(0, 300), max_size=20, unique=True).map(tuple)
 uniforms = st.builds(Uniform, probabilities)
 chains = st.builds(GilbertElliott, probabilities, probabilities, probabilities, probabilities)
 patterns = st.builds(Pattern, drop_lists, st.none() | st.integers(301, 400), st.booleans())
-models = uniforms | chains | patterns
+beginnings = st.builds(Beginning, probabilities, st.integers(1, 400))
+models = uniforms | chains | patterns | beginnings
 
 
 # ---- The contract ----
@@ -50,6 +52,8 @@ def one_at_a_time(model, seed, packets):
         match model:
             case Uniform(p):
                 yield happens(p, n, 0)
+            case Beginning(p, length):
+                yield n < length and happens(p, n, 0)
             case Pattern(dropped, length, repeat):
                 end = length if length is not None else max(dropped, default=-1) + 1
                 yield (n % end if repeat and end else n) in dropped
@@ -159,37 +163,34 @@ def test_long_sequences_have_the_loss_rate_and_burst_length_of_the_closed_forms(
     for model in STATISTICS:
         rate, burst = observed(model)
         # 2 % is more than four standard deviations of the slowest of these chains over two million packets
-        assert rate == pytest.approx(stationary_loss_rate(model), rel=0.02), model
-        assert burst == pytest.approx(mean_burst_length(model), rel=0.02), model
+        assert rate == pytest.approx(model.mean_rate, rel=0.02), model
+        assert burst == pytest.approx(model.mean_burst, rel=0.02), model
 
 
 @given(st.floats(0.0001, 0.5), st.floats(1.0, 100.0))
 def test_a_model_made_from_a_rate_and_a_burst_length_has_them(rate, burst):
     model = gilbert_elliott_from(rate, burst)
-    assert stationary_loss_rate(model) == pytest.approx(rate)
-    assert mean_burst_length(model) == pytest.approx(burst)
+    assert model.mean_rate == pytest.approx(rate)
+    assert model.mean_burst == pytest.approx(burst)
 
 
 @given(st.floats(0.001, 1), st.floats(0.001, 1), st.floats(0.6, 0.99), st.floats(0.01, 0.4))
 def test_p_and_r_come_back_from_the_rate_and_burst_length_of_a_model(p, r, k, h):
     model = GilbertElliott(p, r, k, h)
-    again = gilbert_elliott_from(stationary_loss_rate(model), mean_burst_length(model), k, h)
+    again = gilbert_elliott_from(model.mean_rate, model.mean_burst, k, h)
     assert (again.p, again.r) == (pytest.approx(p, rel=1e-6), pytest.approx(r, rel=1e-6))
 
 
 def test_no_loss_has_no_bursts_and_total_loss_never_ends():
-    assert mean_burst_length(Uniform(0.0)) == 0
-    assert mean_burst_length(Uniform(1.0)) == math.inf
-    assert stationary_loss_rate(markov(0.1, 0.0)) == 1
-    assert stationary_loss_rate(gilbert_elliott_from(0.0, 3.0)) == 0
+    assert Uniform(0.0).mean_burst == 0
+    assert Uniform(1.0).mean_burst == math.inf
+    assert markov(0.1, 0.0).mean_rate == 1
+    assert gilbert_elliott_from(0.0, 3.0).mean_rate == 0
 
 
 @given(patterns.filter(lambda pattern: pattern.repeat and pattern.packets))
 def test_a_repeated_pattern_loses_its_share(pattern):
-    assert (
-        stationary_loss_rate(pattern)
-        == np.count_nonzero(verdicts(pattern, 0, pattern.packets)) / pattern.packets
-    )
+    assert pattern.mean_rate == np.count_nonzero(verdicts(pattern, 0, pattern.packets)) / pattern.packets
 
 
 # ---- Parameters ----
@@ -197,7 +198,7 @@ def test_a_repeated_pattern_loses_its_share(pattern):
 
 @given(models)
 def test_a_model_comes_back_from_its_parameters(model):
-    assert loss_model(parameters_of(model)) == model
+    assert loss_model(model.plain) == model
 
 
 MODELS = [
@@ -250,7 +251,7 @@ def test_wrong_parameters_are_refused_in_one_line_that_names_them():
 
 
 def test_every_model_is_refused_an_unknown_key():
-    for name in FORMS:
+    for name in names.MODELS:
         with pytest.raises(LossModelError, match="unknown key frequency"):
             loss_model({"model": name, "frequency": 1})
 
@@ -269,8 +270,8 @@ def test_what_is_not_a_drop_list_is_refused():
 
 @given(st.floats(0.001, 0.999), st.floats(0.001, 0.999))
 def test_a_markov_burst_lasts_one_over_r_and_a_uniform_one_is_geometric(p, r):
-    assert mean_burst_length(markov(p, r)) == pytest.approx(1 / r)
-    assert mean_burst_length(Uniform(p)) == pytest.approx(1 / (1 - p))
+    assert markov(p, r).mean_burst == pytest.approx(1 / r)
+    assert Uniform(p).mean_burst == pytest.approx(1 / (1 - p))
 
 
 def test_a_seed_or_a_number_of_packets_out_of_range_is_refused():

@@ -7,15 +7,14 @@ from typer.testing import CliRunner
 
 from fecbench.dropper.draws import LossModelError
 from fecbench.dropper.model import (
+    Beginning,
     GilbertElliott,
     Pattern,
     Uniform,
     gilbert_elliott_from,
     markov,
-    stationary_loss_rate,
     verdicts,
 )
-from fecbench.dropper.parameters import parameters_of
 from fecbench.runners.commands.losses import losses
 
 
@@ -31,6 +30,9 @@ def document(*arguments):
 
 MODELS = [
     (["uniform", "--p", "0.02"], Uniform(0.02)),
+    (["uniform", "--p", "0"], Uniform(0.0)),
+    (["markov", "--p", "0", "--r", "0"], markov(0.0, 0.0)),
+    (["beginning", "--p", "0.5", "--length", "9"], Beginning(0.5, 9)),
     (
         ["ge", "--p", "0.01", "--r", "0.25", "--k", "0.98", "--h", "0.05"],
         GilbertElliott(0.01, 0.25, 0.98, 0.05),
@@ -71,6 +73,6 @@ def test_the_document_has_the_model_and_the_losses_of_the_oracle():
         printed = document(*arguments, "--seed", "42", "--packets", "5000")
         assert printed["dropped"] == np.flatnonzero(verdicts(model, 42, 5000)).tolist()
         assert (printed["seed"], printed["packets"]) == (42, 5000)
-        assert printed["model"] == parameters_of(model)
-        assert printed["stationary_loss_rate"] == stationary_loss_rate(model)
+        assert printed["model"] == model.plain
+        assert printed["stationary_loss_rate"] == model.mean_rate
     assert document("uniform", "--p", "1", "--packets", "2")["mean_burst_length"] is None, "it never ends"

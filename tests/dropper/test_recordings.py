@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from fecbench.dropper.parameters import parse_drop_list
+from fecbench.dropper.model import parse_drop_list
 from fecbench.dropper.recordings import Sequence, drop_list, read
 from fecbench.errors import BadInput
 from fecbench.runners.commands.losses import losses

@@ -1,11 +1,13 @@
 """What is fuzzed: a function of bytes, and bytes that it takes to begin with."""
 
+import ctypes
 import io
 import json
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,6 +29,13 @@ from fecbench.runners.workloads.video import ladder, mpd
 from fecbench.topologies import link_traces
 from fecbench.topologies.trace import Trace
 from tests.support import captures, qlogs
+
+_LINK = ("direction", "written", "delay_line", "schedule", "jitter", "codel", "frame_pool")
+LANE_SOURCES = [
+    REPOSITORY / "quic-impls" / "lane" / "lane.c",
+    *(REPOSITORY / "topologies" / "wire" / f"{name}.c" for name in _LINK),
+    *(REPOSITORY / "dropper" / f"{name}.c" for name in ("written_losses", "drop_list")),
+]
 
 REFUSALS = (BadInput, Failed, SeriesError)
 """How bytes may be refused."""
@@ -135,6 +144,39 @@ def _list(path: Path) -> None:
     assert traffic.load(path) == made
 
 
+@cache
+def _lane() -> tuple[ctypes.CDLL, ctypes.c_void_p]:
+    """A lane and its functions, in which undefined behaviour ends the process."""
+    library = _FOLDER / "lane.so"
+    options = ["-shared", "-fPIC", "-std=gnu11", "-O1", "-g", "-fsanitize=undefined", "-fno-sanitize-recover"]
+    subprocess.run(["cc", *options, "-o", library, *LANE_SOURCES, "-lm"], check=True)
+    core = ctypes.CDLL(str(library))
+    core.lane_new.restype = ctypes.c_void_p
+    core.lane_begin.restype = ctypes.c_char_p
+    return core, ctypes.c_void_p(core.lane_new())
+
+
+def _begin(text: bytes) -> str | None:
+    core, lane = _lane()
+    refusal: bytes | None = core.lane_begin(lane, text)
+    return None if refusal is None else refusal.decode("ascii")
+
+
+def _link(data: bytes) -> None:
+    """The order of its lines changes nothing, and a lane that takes a text carries a datagram."""
+    lines = data.partition(b"\0")[0].split(b"\n")
+    if lines[-1] == b"":
+        del lines[-1]
+    refusal, backwards = (_begin(b"".join(line + b"\n" for line in some)) for some in (lines, lines[::-1]))
+    assert (refusal is None) == (backwards is None), (refusal, backwards)
+    if refusal is not None:
+        assert refusal.isprintable(), refusal
+        raise BadInput(refusal)
+    core, lane = _lane()
+    core.lane_start(lane, ctypes.c_uint64(5))
+    core.lane_send(lane, b"x", 1, ctypes.c_uint64(1), ctypes.c_uint64(7))
+
+
 _ENDED = subprocess.Popen(["true"])
 _ENDED.wait()
 
@@ -208,6 +250,7 @@ _LADDER = {
     "segment_s": 2.0,
     "levels": [{"kbps": 235.0, "width": 320, "height": 240, "fps": 24.0, "sizes": [74949, 81291]}],
 }
+_STEPS = "QEIPAAAAAABAQg8AAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 _MPD = """<MPD mediaPresentationDuration="PT4S"><Period><AdaptationSet contentType="video">
 <SegmentTemplate timescale="1" duration="2" media="$RepresentationID$-$Number$"/>
 <Representation id="1" bandwidth="1000" width="9" height="9"/></AdaptationSet></Period></MPD>"""
@@ -220,6 +263,16 @@ TARGETS = {
         _of_file("impl.toml", lambda path: implementation.read(path.parent)), _files("quic-impls/*/impl.toml")
     ),
     "trace": Target(_of_file("trace.csv", _trace), _texts("1\n2\n5\n", "us,kbps\n100,5\n")),
+    "link": Target(
+        _link,
+        _texts(
+            "rate_bps 1000000\ndelay_ns 5\nqueue_bytes 9000\nqueue codel\noutage_ns 1 5\nmodel ge\np 0.1\n"
+            "r 0.2\nk 1.0\nh 0.5\nseed 18446744073709551615\njitter pareto 5 7\nreorder true\n",
+            f"rate_bps 1000\ndelay_ns 5\nqueue_ns 9\nschedule loop 7\nsteps {_STEPS}\nmodel slots\n"
+            "slot_ms 5\ndrop 1,3-9\nlength 70\nrepeat true\n",
+            "rate_bps 1000\ndelay_ns 5\nqueue_packets 9\nmodel ge-time\ngood_s 1\nbad_s 1e-3\n",
+        ),
+    ),
     "trace-parquet": Target(_of_file("trace.parquet", _trace_of_parquet), _parquet),
     **{
         f"trace-{kind}": Target(_of_file(kind, _of_format(kind)), _texts(*_OF_OTHERS))

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal
 
 import pytest
 
-from fecbench.dropper.parameters import LossModel
+from fecbench.dropper.loss_model import LossModel
 from fecbench.runners.implementations import build
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.implementations.implementation import Implementation
@@ -180,7 +180,7 @@ class Exchanges:
             up=model or NOTHING,
             down=model or NOTHING,
             seeds=self.seeds,
-            queue={"queue_bytes": None, "queue_packets": 200},
+            queue={"queue_packets": 200},
             series=["messages"],
             **{**self._usual, **options},
         )

@@ -36,7 +36,7 @@ def play(endpoints_of: Callable[[str], Any], identity: dict[str, str], tmp_path:
 
     def play(name: str, options: dict[str, Any], lists: Sequence[Sequence[int]]) -> list[Metrics]:
         endpoints_of(name)
-        tasks, deep = Tasks(name, identity, tmp_path), {"queue_bytes": None, "queue_packets": 1000}
+        tasks, deep = Tasks(name, identity, tmp_path), {"queue_packets": 1000}
         with Simulator(name) as simulator:
             answers = [
                 simulator.answer(

@@ -9,7 +9,7 @@ import ctypes
 import resource
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,21 @@ from numpy.typing import NDArray
 
 from fecbench.checkout import REPOSITORY
 from fecbench.dropper.clocked import Slots, Timed, TimedGilbertElliott, verdicts_at
-from fecbench.dropper.draws import SEEDS, pack, threshold
-from fecbench.dropper.model import Counted, GilbertElliott, Pattern, Uniform, markov, verdicts
-from fecbench.dropper.parameters import LossModel
-from tests.topologies.law_of_jitter import UNIFORM, Jitter, noise_ns
+from fecbench.dropper.draws import SEEDS, pack
+from fecbench.dropper.loss_model import LossModel
+from fecbench.dropper.model import Beginning, Counted, GilbertElliott, Pattern, Uniform, markov, verdicts
+from fecbench.runners.trial import competition
+from fecbench.topologies.link import DirectionSettings, LinkSettings
+from fecbench.topologies.trace import Trace
+from fecbench.topologies.written import written_whole
+from tests.topologies.law_of_jitter import UNIFORM, drawn, noise_ns
 
 LANE = REPOSITORY / "quic-impls" / "lane" / "lane.c"
 WIRE = REPOSITORY / "topologies" / "wire"
+DROPPER = REPOSITORY / "dropper"
+OF_LINK = ("direction", "written", "delay_line", "schedule", "jitter", "codel", "frame_pool")
+OF_LOSSES = ("written_losses", "drop_list")
+SOURCES = (LANE, *(WIRE / f"{name}.c" for name in OF_LINK), *(DROPPER / f"{name}.c" for name in OF_LOSSES))
 NEVER = 2**64 - 1
 RECORDED = 2**20
 MS = 10**6
@@ -39,29 +47,10 @@ NO_LOSS = Uniform(0.0)
 u64 = ctypes.c_uint64
 
 
-class Schedule(ctypes.Structure):
-    _fields_ = (("steps", ctypes.c_void_p), ("count", u64), ("repeat", ctypes.c_int), ("offset_ns", u64))
-
-
-class Settings(ctypes.Structure):
-    _fields_ = (
-        *((name, u64) for name in ("rate_bps", "delay_ns", "queue_bytes", "queue_packets", "queue_ns")),
-        ("schedule", Schedule),
-        ("codel", ctypes.c_bool),
-        *((name, u64) for name in ("seed", "loss_good", "loss_bad", "good_to_bad", "bad_to_good")),
-        ("pattern", ctypes.c_char_p),
-        ("pattern_packets", u64),
-        ("pattern_repeats", ctypes.c_bool),
-        *((name, u64) for name in ("slot_ns", "good_us", "bad_us")),
-        ("jitter", Jitter),
-        ("reorder", ctypes.c_bool),
-    )
-
-
 class Report(ctypes.Structure):
     _fields_ = (
         *((name, u64) for name in ("frames_in", "bytes_in", "frames_out", "bytes_out")),
-        *((name, u64) for name in ("queue_dropped", "oversize_dropped", "in_flight")),
+        *((name, u64) for name in ("queue_dropped", "oversize_dropped", "in_flight", "outage_dropped")),
         *((name, u64) for name in ("max_queue_bytes", "max_queue_packets", "dropped")),
         ("conserved", ctypes.c_bool),
     )
@@ -89,17 +78,22 @@ class Lane:
         self._lane = ctypes.c_void_p(core.lane_new())
         self._payload = ctypes.create_string_buffer(LONGEST_FRAME - ETHERNET_IPV4_UDP)
 
-    def begin(self, chosen: Settings) -> bool:
-        return bool(self._core.lane_begin(self._lane, ctypes.byref(chosen)))
+    def begin(self, text: str) -> str | None:
+        """Why the text is refused, if it is."""
+        refusal: bytes | None = self._core.lane_begin(self._lane, text.encode())
+        return None if refusal is None else refusal.decode("ascii")
 
     def send(self, payload: bytes, tag: int, now_ns: int) -> bool:
         return bool(self._core.lane_send(self._lane, payload, len(payload), u64(tag), u64(now_ns)))
 
-    def start_outage(self, now_ns: int, from_ns: int, to_ns: int) -> None:
-        self._core.lane_start_outage(self._lane, *map(u64, (now_ns, from_ns, to_ns)))
+    def start(self, now_ns: int) -> None:
+        self._core.lane_start(self._lane, u64(now_ns))
 
-    def outage_dropped(self) -> int:
-        return int(self._core.lane_outage_dropped(self._lane))
+    def begin_filling(self, full_share: float, window_ns: int) -> None:
+        self._core.lane_begin_filling(self._lane, ctypes.c_double(full_share), u64(window_ns))
+
+    def is_full(self, now_ns: int) -> bool:
+        return bool(self._core.lane_is_full(self._lane, u64(now_ns)))
 
     def next_exit(self) -> int:
         return int(self._core.lane_next_exit(self._lane))
@@ -140,11 +134,11 @@ LaneMaker = Callable[[], Any]
 @pytest.fixture(scope="session")
 def new_lane(shared_library: Callable[..., ctypes.CDLL]) -> LaneMaker:
     """A context manager that makes a lane."""
-    link = ("direction", "delay_line", "schedule", "jitter", "codel", "frame_pool")
-    core = shared_library(LANE, *(WIRE / f"{name}.c" for name in link))
+    core = shared_library(*SOURCES)
     core.lane_new.restype = ctypes.c_void_p
-    core.lane_begin.restype = core.lane_send.restype = core.lane_receive.restype = ctypes.c_bool
-    core.lane_next_exit.restype = core.lane_outage_dropped.restype = core.lane_times.restype = u64
+    core.lane_begin.restype = ctypes.c_char_p
+    core.lane_send.restype = core.lane_receive.restype = core.lane_is_full.restype = ctypes.c_bool
+    core.lane_next_exit.restype = core.lane_times.restype = u64
     core.lane_report.restype = Report
     core.lane_verdicts.restype = core.lane_arrivals.restype = ctypes.c_void_p
 
@@ -172,25 +166,9 @@ class Link:
 WIDE = Link(10**10, queue_packets=10**6)
 
 
-def settings_of(link: Link, model: LossModel = NO_LOSS, seed: int = 0) -> Settings:
-    chosen = Settings(link.rate_bps, link.delay_ns, link.queue_bytes, link.queue_packets, seed=seed)
-    match model:
-        case Uniform(p):
-            chosen.loss_good = threshold(p)
-        case GilbertElliott(p, r, k, h):
-            chosen.good_to_bad, chosen.bad_to_good = threshold(p), threshold(r)
-            chosen.loss_good, chosen.loss_bad = threshold(1 - k), threshold(1 - h)
-        case Pattern(_, _, repeat):
-            once = Pattern(model.dropped, model.packets)
-            chosen.pattern = pack(verdicts(once, 0, model.packets))
-            chosen.pattern_packets, chosen.pattern_repeats = model.packets, repeat
-        case TimedGilbertElliott(k=k, h=h):
-            chosen.loss_good, chosen.loss_bad = threshold(1 - k), threshold(1 - h)
-            chosen.good_us, chosen.bad_us = model.means_us
-        case Slots(pattern=pattern):
-            chosen = settings_of(link, pattern, seed)
-            chosen.slot_ns = model.slot_ns
-    return chosen
+def text_of(link: Link, model: LossModel = NO_LOSS, seed: int = 0) -> str:
+    of_link = {name: value for name, value in asdict(link).items() if value or name.endswith("_ns")}
+    return "".join(f"{name} {value}\n" for name, value in of_link.items()) + model.written(seed)
 
 
 # ---- The law ----
@@ -286,6 +264,7 @@ counted_models = (
     | st.builds(GilbertElliott, *[probabilities] * 4)
     | st.builds(markov, probabilities, probabilities)
     | st.builds(Pattern, drop_lists, st.none() | st.integers(301, 400), st.booleans())
+    | st.builds(Beginning, probabilities, st.integers(1, 50))
 )
 models = (
     counted_models
@@ -320,7 +299,7 @@ def test_a_datagram_leaves_when_the_links_law_says_and_is_lost_when_the_oracle_s
     due_ns = np.array([exits[number] for number in due], dtype=np.int64)
     lost = lost_of(model, seed, due_ns)
     with new_lane() as lane:
-        assert lane.begin(settings_of(link, model, seed))
+        assert not lane.begin(text_of(link, model, seed))
         accepted, left = simulate(lane, sent, end_ns)
         assert accepted == [at_ns is not None for at_ns in exits]
         assert left == [
@@ -336,6 +315,7 @@ def test_a_datagram_leaves_when_the_links_law_says_and_is_lost_when_the_oracle_s
             "bytes_out": sum(sent[number][1] + ETHERNET_IPV4_UDP for number in due),
             "queue_dropped": law.queue_dropped,
             "oversize_dropped": law.oversize_dropped,
+            "outage_dropped": 0,
             "in_flight": len(law.leaves) - len(due),
             "max_queue_bytes": law.max_queue_bytes,
             "max_queue_packets": law.max_queue_packets,
@@ -354,7 +334,7 @@ def test_the_hash_of_times_is_that_of_the_instants_and_lengths_of_datagrams(
     end_ns = sum(gap_ns for gap_ns, _ in sent) + 1000 * MS
 
     def of(lane: Lane, sent: Sent, end_ns: int) -> int:
-        assert lane.begin(settings_of(link))
+        assert not lane.begin(text_of(link))
         simulate(lane, sent, end_ns)
         return lane.times()
 
@@ -373,7 +353,7 @@ def test_the_hash_of_times_has_exits_as_well_as_entries(new_lane: LaneMaker) -> 
     with new_lane() as lane:
         hashes = set()
         for delay_ns in (100, 101):
-            lane.begin(settings_of(Link(8 * 10**9, delay_ns=delay_ns, queue_packets=1)))
+            lane.begin(text_of(Link(8 * 10**9, delay_ns=delay_ns, queue_packets=1)))
             lane.send(b"", 1, 5)
             hashes.add(lane.times())
             assert list(drain(lane, 10**6))
@@ -385,13 +365,13 @@ def test_what_is_sent_while_a_lane_is_out_is_dropped_and_counted_until_the_next_
     new_lane: LaneMaker,
 ) -> None:
     """A datagram takes 42 ns of the link, 100 ns on its way: the one that was inside comes out."""
-    link = settings_of(Link(8 * 10**9, delay_ns=100, queue_packets=1))
+    link = text_of(Link(8 * 10**9, delay_ns=100, queue_packets=1))
     with new_lane() as lane:
-        lane.begin(link)
-        lane.start_outage(50, 100, 200)
+        lane.begin(f"{link}outage_ns 100 200\n")
+        lane.start(50)
         sent = [lane.send(b"", now_ns, now_ns) for now_ns in (149, 150, 200, 249, 250)]
         assert sent == [True, False, False, False, True]
-        assert lane.outage_dropped() == 3
+        assert lane.report()["outage_dropped"] == 3
         left = [datagram.tag for datagram in drain(lane, 10**6)]
         assert left == [149, 250]
         report = lane.report()
@@ -399,14 +379,14 @@ def test_what_is_sent_while_a_lane_is_out_is_dropped_and_counted_until_the_next_
         assert report["conserved"]
         lane.begin(link)
         assert lane.send(b"", 1, 150)
-        assert (lane.outage_dropped(), lane.report()["conserved"]) == (0, True)
+        assert (lane.report()["outage_dropped"], lane.report()["conserved"]) == (0, True)
 
 
 def test_the_longest_datagram_is_a_full_ethernet_frame_and_a_longer_one_is_dropped(
     new_lane: LaneMaker,
 ) -> None:
     with new_lane() as lane:
-        lane.begin(settings_of(Link(8 * 10**9, queue_packets=1)))  # a byte takes a nanosecond
+        lane.begin(text_of(Link(8 * 10**9, queue_packets=1)))  # a byte takes a nanosecond
         assert lane.send(bytes(1472), 0, 0)
         assert lane.next_exit() == 1514
         assert not lane.send(bytes(1473), 1, 10_000)
@@ -419,7 +399,7 @@ def test_the_longest_datagram_is_a_full_ethernet_frame_and_a_longer_one_is_dropp
 
 def test_a_datagram_that_is_asked_for_late_says_when_it_was_due(new_lane: LaneMaker) -> None:
     with new_lane() as lane:
-        lane.begin(settings_of(Link(8 * 10**9, delay_ns=100, queue_packets=2)))
+        lane.begin(text_of(Link(8 * 10**9, delay_ns=100, queue_packets=2)))
         for tag in (1, 2):
             lane.send(b"", tag, 0)
         due = ETHERNET_IPV4_UDP + 100
@@ -442,7 +422,7 @@ def judge(lane: Lane, packets: int) -> int:
 
 
 def assert_judges_as_the_oracle(lane: Lane, model: Counted, seed: int, packets: int) -> None:
-    assert lane.begin(settings_of(WIDE, model, seed))
+    assert not lane.begin(text_of(WIDE, model, seed))
     lost = judge(lane, packets)
     expected = verdicts(model, seed, packets)
     assert lane.report()["dropped"] == lost == np.count_nonzero(expected)
@@ -457,17 +437,48 @@ def assert_judges_as_the_oracle(lane: Lane, model: Counted, seed: int, packets: 
 @example(GilbertElliott(1.0, 0.0, 1.0, 0.0), 0, 100)  # stays in the bad state
 @example(Pattern((), 0, True), 0, 10)
 @example(Pattern((0, 8), 9, True), 0, 100)
+@example(Pattern(tuple(range(3, 260)), 300, True), 0, 700)
 @example(Pattern((7,), 8, False), 0, 100)
 def test_verdicts_are_the_oracles(new_lane: LaneMaker, model: Counted, seed: int, packets: int) -> None:
     with new_lane() as lane:
         assert_judges_as_the_oracle(lane, model, seed, packets)
 
 
+@settings(max_examples=50)
+@given(
+    links, sendings, models, seeds, st.sampled_from([0, 2**31, 2**32]) | st.integers(0, 2**32), st.booleans()
+)
+@example(Link(8 * 10**6, 7, queue_packets=5), [(0, 100)] * 3, NO_LOSS, 1, 2**32, False)
+def test_a_datagram_whose_draw_is_below_the_threshold_leaves_twice_at_its_time(
+    new_lane: LaneMaker, link: Link, sent: Sent, model: LossModel, seed: int, threshold: int, reorder: bool
+) -> None:
+    """A copy is a packet for the losses, and a frame more for the link; also where datagrams may overtake."""
+    law, now_ns, transmitted, due = Law(link), 0, 0, []
+    for number, (gap_ns, length) in enumerate(sent):
+        now_ns += gap_ns
+        at_ns = law.exit_of(length, now_ns)
+        if at_ns is not None:
+            due += [(at_ns, tag_of(number))] * (1 + (drawn(seed, transmitted) < threshold))
+            transmitted += 1
+    end_ns = now_ns + 10**12
+    lost = lost_of(model, 3, np.array([at_ns for at_ns, _ in due], dtype=np.int64))
+    noise = f"reorder {str(reorder).lower()}\nduplicate {threshold} {seed}\n"
+    with new_lane() as lane:
+        assert not lane.begin(text_of(link, model, 3) + noise)
+        accepted, left = simulate(lane, sent, end_ns)
+        assert [(datagram.at_ns, datagram.tag) for datagram in left] == due
+        assert [datagram.lost for datagram in left] == lost.tolist()
+        report = lane.report()
+        assert report["conserved"] and report["in_flight"] == 0
+        assert report["frames_out"] == len(due)
+        assert report["frames_in"] == len(sent) + len(due) - sum(accepted)
+
+
 def test_stays_that_have_all_been_drawn_come_again_in_a_lane(new_lane: LaneMaker) -> None:
     model = TimedGilbertElliott(1e-5, 1e-5)
     due_ns = np.arange(150_000) * 10**4  # some 1.3 s are all stays
     with new_lane() as lane:
-        assert lane.begin(settings_of(WIDE, model, 9))
+        assert not lane.begin(text_of(WIDE, model, 9))
         lost = []
         for now_ns in due_ns.tolist():
             lane.send(b"", 0, now_ns)
@@ -489,11 +500,10 @@ def test_where_datagrams_overtake_the_nth_that_leaves_has_the_nth_verdict(
     new_lane: LaneMaker, link: Link, sent: Sent, model: LossModel, seed: int, mean_ns: int, jitter_seed: int
 ) -> None:
     """As the dropper, which meets the packets in the order in which they leave the link."""
-    chosen = settings_of(link, model, seed)
-    chosen.jitter, chosen.reorder = Jitter(UNIFORM, mean_ns, jitter_seed), True
+    chosen = text_of(link, model, seed) + f"jitter uniform {mean_ns} {jitter_seed}\nreorder true\n"
     law, due = Law(link), []
     with new_lane() as lane:
-        assert lane.begin(chosen)
+        assert not lane.begin(chosen)
         accepted, left = simulate(lane, sent, NEVER - 1)
         now_ns = 0
         for number, (gap_ns, length) in enumerate(sent):
@@ -524,8 +534,8 @@ def test_a_datagram_that_waits_for_its_turn_overtakes_the_one_before_it(new_lane
     """0.1 ms each, and by the law noise of 0.78 and 0.03 ms. Nothing else that is sent wakes the lane."""
     noise = [noise_ns(UNIFORM, MS, 7, number) for number in range(2)]
     assert noise[0] > noise[1] + MS // 2
-    chosen = settings_of(Link(8 * MS, queue_packets=9))
-    chosen.jitter, chosen.reorder, chosen.codel = Jitter(UNIFORM, MS, 7), True, True
+    noisy = f"jitter uniform {MS} 7\nreorder true\nqueue codel\n"
+    chosen = text_of(Link(8 * MS, queue_packets=9)) + noisy
     with new_lane() as lane:
         lane.begin(chosen)
         for tag in range(2):
@@ -543,8 +553,8 @@ def test_codel_drops_the_same_though_the_emulator_looks_before_it_has_read_all(
 ) -> None:
     """What comes from now on leaves a delay later at the soonest, so it writes until then before it reads."""
     delay_ns, outcomes = 5 * MS, []
-    chosen = settings_of(Link(8 * MS, delay_ns, queue_packets=1000))
-    chosen.codel, chosen.reorder, chosen.jitter = True, reorder, Jitter(UNIFORM, MS, 7)
+    noisy = f"jitter uniform {MS} 7\nreorder {str(reorder).lower()}\nqueue codel\n"
+    chosen = text_of(Link(8 * MS, delay_ns, queue_packets=1000)) + noisy
     for looks_ahead in (False, True):
         with new_lane() as lane:
             lane.begin(chosen)
@@ -565,9 +575,9 @@ def test_codel_drops_the_same_though_the_emulator_looks_before_it_has_read_all(
 # ---- Trials one after another ----
 
 
-def trace(lane: Lane, chosen: Settings, sent: Sent, end_ns: int) -> object:
+def trace(lane: Lane, chosen: str, sent: Sent, end_ns: int) -> object:
     """All that can be seen of a trial."""
-    assert lane.begin(chosen)
+    assert not lane.begin(chosen)
     return simulate(lane, sent, end_ns), lane.report(), lane.verdicts()
 
 
@@ -587,9 +597,9 @@ def test_a_lane_that_was_used_is_as_good_as_a_new_one(
     sent: Sent,
     end_ns: int,
 ) -> None:
-    again = partial(trace, chosen=settings_of(link, model, seed), sent=sent, end_ns=NEVER - 1)
+    again = partial(trace, chosen=text_of(link, model, seed), sent=sent, end_ns=NEVER - 1)
     with new_lane() as used, new_lane() as new:
-        trace(used, settings_of(before, models_before, SEEDS - 1), sent_before, end_ns)
+        trace(used, text_of(before, models_before, SEEDS - 1), sent_before, end_ns)
         assert again(used) == again(new)
 
 
@@ -601,7 +611,7 @@ def test_a_lane_takes_no_more_memory_trial_after_trial(new_lane: LaneMaker) -> N
 
     with new_lane() as lane:
         for trial in range(1000):
-            lane.begin(settings_of(WIDE))
+            lane.begin(text_of(WIDE))
             for _ in range(100):
                 lane.send(b"", 0, 0)
             if trial == 0:
@@ -620,31 +630,75 @@ def test_settings_that_are_refused_change_nothing(
     second: Sent = [(5 * MS, 500)] * 5
 
     def halves(lane: Lane, between: Callable[[], object]) -> object:
-        lane.begin(settings_of(link, model, 3))
+        lane.begin(text_of(link, model, 3))
         seen = [simulate(lane, first, 5 * MS)]
         between()
         return [*seen, simulate(lane, second, NEVER - 1), lane.report(), lane.verdicts()]
 
     with new_lane() as disturbed, new_lane() as lane:
-        other = settings_of(refused, Pattern((0, 1, 2)), 4)
-        seen = halves(disturbed, lambda: pytest.fail("not refused") if disturbed.begin(other) else None)
+        other = text_of(refused, Pattern((0, 1, 2)), 4)
+        seen = halves(disturbed, lambda: disturbed.begin(other) or pytest.fail("not refused"))
         assert seen == halves(lane, lambda: None)
 
 
-def test_a_pattern_is_copied(new_lane: LaneMaker) -> None:
-    pattern = ctypes.create_string_buffer(b"\xff\xff")
-    chosen = settings_of(WIDE)
-    chosen.pattern = ctypes.cast(pattern, ctypes.c_char_p)
-    chosen.pattern_packets = 16
+def test_a_text_is_refused_by_the_link_by_the_losses_or_by_its_names(new_lane: LaneMaker) -> None:
+    link = "".join(text_of(WIDE).splitlines(keepends=True)[:3])
     with new_lane() as lane:
-        lane.begin(chosen)
-        pattern.raw = bytes(3)
-        assert judge(lane, 16) == 16
+        for text, why in (
+            ("rate_bps 5\n", "rate_bps is 5; it must be a whole number from 1000 to 100000000000"),
+            (link.replace("rate", "p 2\nrate"), "p 2: must be a probability, from 0 to 1"),
+            (
+                link + "p 0.5\n",
+                "model is missing: none, uniform, ge, markov, pattern, beginning, ge-time or slots",
+            ),
+            (link + "model ge\np 0.5\n", "r is missing: model ge needs it"),
+            (
+                link + "model pattern\ndrop 9\nlength 3\n",
+                "length 3: packet 9 is dropped, so the pattern is at",
+            ),
+        ):
+            refusal = lane.begin(text)
+            assert refusal and refusal.startswith(why), refusal
+        refusal = lane.begin(link + "speed 1\n")
+        assert refusal and refusal.startswith("speed is no name; it must be one of rate_bps, delay_ns, ")
+        assert refusal.endswith(
+            ", reorder, duplicate, model, seed, p, r, k, h, good_s, bad_s, slot_ms, drop, length, repeat"
+        )
+        assert lane.begin(link) is None
+
+
+@settings(max_examples=100)
+@given(
+    st.sampled_from([8 * 10**6, 10**6, 33_333_333]),
+    st.floats(0, 200),
+    st.lists(st.tuples(st.integers(1, 60), st.integers(0, 40)), min_size=1, max_size=120),
+)
+@example(8 * 10**6, 0.0, [(1, 0), (60, 0), *[(50, 40)] * 4])  # a reading just when the window begins
+def test_a_link_is_full_when_the_harness_says_so_of_the_same_readings(
+    new_lane: LaneMaker, rate_bps: int, owd_ms: float, steps: list[tuple[int, int]]
+) -> None:
+    """Readings some ms apart, with full datagrams before each; also over a trace, which has not begun."""
+    trace = Trace.of([10**6], [10**9])
+    plain = DirectionSettings(rate_bps / 1e6, owd_ms, queue_packets=10**5)
+    for direction in (plain, replace(plain, trace=trace)):
+        link = LinkSettings(up=plain, down=direction)
+        filling, now_ns, carried = competition.Filling(link), 0, 0
+        window_ns = round(1e9 * competition.window_s(link))
+        with new_lane() as lane:
+            assert lane.begin(written_whole(link, "down")) is None
+            lane.begin_filling(competition.FULL_SHARE, window_ns)
+            for apart_ms, datagrams in steps:
+                for _ in range(datagrams):
+                    lane.send(bytes(FULL), 0, now_ns)
+                now_ns += apart_ms * MS
+                while lane.receive(now_ns):
+                    carried += LONGEST_FRAME
+                assert lane.is_full(now_ns) == filling.is_full(now_ns / 1e9, carried)
 
 
 def test_an_empty_lane_has_nothing_to_receive(new_lane: LaneMaker) -> None:
     with new_lane() as lane:
-        lane.begin(settings_of(WIDE))
+        lane.begin(text_of(WIDE))
         assert lane.next_exit() == NEVER
         assert lane.receive(NEVER) is None
         assert lane.verdicts() == (0, b"")

@@ -24,8 +24,8 @@ from cryptography.x509.oid import NameOID
 from fecbench.dropper import model as dropper_model
 from fecbench.dropper import recordings
 from fecbench.dropper.draws import pack, unpack
+from fecbench.dropper.loss_model import LossModel
 from fecbench.dropper.model import GilbertElliott, Uniform
-from fecbench.dropper.parameters import LossModel
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.trial import certificates
 from fecbench.runners.trial.certificates import NOT_AFTER, NOT_BEFORE
@@ -64,7 +64,7 @@ def tasks(identity: dict[str, str], tmp_path: Path) -> Tasks:
 
 
 def competing(tasks: Tasks, size_bytes: int, background_bytes: int = 10**9, **chosen: Any) -> Task:
-    asked = tasks(download(size_bytes), queue={"queue_bytes": 75_000, "queue_packets": None}, **chosen)
+    asked = tasks(download(size_bytes), queue={"queue_bytes": 75_000}, **chosen)
     others = replace(tasks, logs=tasks.logs / "background")
     background = others.pair(download(background_bytes), address="10.0.4.2", series=chosen.get("series", ()))
     return {**asked, "pairs": [*asked["pairs"], background], "filling": FILLING}
@@ -391,7 +391,7 @@ def test_a_line_that_is_no_task_is_answered_and_harms_no_other(simulator: Simula
 
 
 WRONG_TASKS: list[tuple[dict[str, Any], str]] = [
-    ({"version": 2}, "version: 2"),
+    ({"version": 1, "links": 5}, "version: 1; this program knows version 2"),
     ({"pairs": []}, "pairs: 0"),
     ({"filling": FILLING}, "pairs: 1"),
     ({"links": {}}, "links: []"),
@@ -406,8 +406,8 @@ def test_a_task_that_is_wrong_is_refused_with_what_is_wrong(simulator: Simulator
     for changes, named in WRONG_TASKS:
         assert named in simulator.error({**tasks(), **changes})
     for changes, named in WRONG_LINKS:
-        task = tasks(queue={"queue_bytes": 75_000, "queue_packets": None})
-        task["links"]["internet"]["down"] |= changes
+        task = tasks(queue={"queue_bytes": 75_000})
+        task["links"]["internet"]["down"] += changes
         assert named in simulator.error(task)
     ends = tasks()["pairs"][0]
     swapped = [{"client": ends["server"], "server": ends["server"]}]
@@ -416,18 +416,15 @@ def test_a_task_that_is_wrong_is_refused_with_what_is_wrong(simulator: Simulator
     assert "10.0.2.2:4434" in simulator.error({**tasks(), "pairs": [ends]})
 
 
-WRONG_LINKS: list[tuple[dict[str, Any], str]] = [
-    ({"rate_bps": 0}, "links.internet.down: rate_bps: 0"),
-    ({"delay_ns": 2**63}, "links.internet.down: delay_ns"),
-    ({"queue_packets": 5}, "a queue has one limit"),
-    ({"queue_bytes": None}, "a queue has one limit"),
-    ({"queue": "red"}, "red"),
-    ({"losses": {"seed": 1}}, "loss_good"),
-    ({"losses": {"pattern": "AA==", "packets": 9, "repeats": False}}, "1 bytes are not those of 9"),
-    ({"losses": {"pattern": "?", "packets": 8, "repeats": False}}, "pattern"),
-    ({"outage_ns": [5, 5]}, "links.internet.down: outage_ns: [5, 5]"),
-    ({"outage_ns": [-1, 5]}, "-1"),
+WRONG_LINKS: list[tuple[str, str]] = [
+    ("rate_bps 5\n", "links.internet.down: rate_bps is given twice"),
+    ("queue_packets 5\n", "links.internet.down: two limits are given; a queue has one limit"),
+    ("queue red\n", "links.internet.down: queue is red; it must be droptail or codel"),
+    ("p 2\n", "links.internet.down: p: given twice"),
+    ("speed 9\n", "links.internet.down: speed is no name; it must be one of rate_bps, delay_ns"),
+    ("a\0b", "links.internet.down: a text has a zero in it"),
 ]
+"""All that is refused is in tests/topologies/test_written.py."""
 
 
 # ---- Several links ----
@@ -440,10 +437,10 @@ def client_addresses(count: int) -> list[str]:
     return [f"10.0.{number}.2" for number in range(1, count + 1)]
 
 
-def link(rate_mbps: float, owd_ms: float, number: int = 0, **models: LossModel) -> dict[str, Any]:
+def link(rate_mbps: float, owd_ms: float, number: int = 0, **models: LossModel) -> dict[str, str]:
     """Both directions of a link; each has a seed of its own."""
     queue_bytes = max(round(1.5 * rate_mbps * 1e6 / 8 * 2 * owd_ms / 1e3), 10 * 1514)
-    queue = {"queue_bytes": queue_bytes, "queue_packets": None}
+    queue = {"queue_bytes": queue_bytes}
     return {w: way(rate_mbps, owd_ms, models.get(w, NOTHING), seed_of(number, w), **queue) for w in WAYS}
 
 
@@ -451,7 +448,7 @@ def seed_of(number: int, way: str) -> int:
     return 2**64 - 1 - 2 * number - WAYS.index(way)
 
 
-def over(tasks: Tasks, links: list[dict[str, Any]], workload: Any = None, **options: Any) -> Task:
+def over(tasks: Tasks, links: list[dict[str, str]], workload: Any = None, **options: Any) -> Task:
     """A download over these links, with a path over each unless the options say otherwise."""
     task = told(tasks(workload), address=SERVER, options={"paths": len(links), **options})
     task["links"] = {f"path{number}": one for number, one in enumerate(links, 1)}
@@ -560,11 +557,11 @@ def test_while_one_link_is_out_it_alone_takes_nothing_and_counts_that(
     simulator: Simulator, tasks: Tasks
 ) -> None:
     links = [link(10, 20, 0), link(10, 20, 1)]
-    links[1]["down"]["outage_ns"] = [200_000_000, 400_000_000]
+    links[1]["down"] += "outage_ns 200000000 400000000\n"
     answer = checked(simulator.answer(over(tasks, links, download(2_000_000))))
     reports = {(name, w): one[w] for name, one in answer["links"].items() for w in WAYS}
     assert reports.pop(("path2", "down"))["outage_dropped"] > 0
-    assert not any("outage_dropped" in report for report in reports.values())
+    assert not any(report["outage_dropped"] for report in reports.values())
 
 
 def test_each_end_captures_what_comes_to_each_link(

@@ -65,8 +65,9 @@ def test_the_patch_is_a_part_of_the_sources(tmp_path: Path) -> None:
     shutil.copytree(FOLDER, copy, ignore=shutil.ignore_patterns("build"))
     for name in ("quic-impls/lane", "topologies/wire"):
         shutil.copytree(FOLDER.parents[1] / name, tmp_path / name, ignore=shutil.ignore_patterns("build"))
-    (tmp_path / "dropper").mkdir()
-    shutil.copy(FOLDER.parents[1] / "dropper" / "losses.h", tmp_path / "dropper")
+    shutil.copytree(
+        FOLDER.parents[1] / "dropper", tmp_path / "dropper", ignore=shutil.ignore_patterns("build")
+    )
 
     def sources() -> str:
         command = ["make", "--no-print-directory", "--eval", "told: ; @echo $(SOURCES)", "told"]

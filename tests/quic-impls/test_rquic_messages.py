@@ -8,9 +8,8 @@ from typing import Any, Literal
 
 import pytest
 
+from fecbench.dropper.loss_model import LossModel
 from fecbench.dropper.model import GilbertElliott, Uniform
-from fecbench.dropper.parameters import LossModel
-from fecbench.runners.trial.simulation import losses
 
 Rows = Callable[[Literal["client", "server"], str], list[dict[str, float]]]
 DELIVERIES = ["datagram", "deadline", "stream", "reliable"]
@@ -94,7 +93,8 @@ def test_streams_bring_every_byte_and_datagrams_one_copy_of_what_came(exchanges:
 
 def test_datagrams_of_which_none_is_lost_all_arrive_though_acknowledgements_are(exchanges: Any) -> None:
     task = exchanges.task(frames("datagram", "down"), scheme="none")
-    task["links"]["internet"]["up"]["losses"] = losses(GilbertElliott(0.05, 0.1, 1.0, 0.0), 1)
+    lossy = exchanges.task(frames("datagram", "down"), GilbertElliott(0.05, 0.1, 1.0, 0.0), number=99)
+    task["links"]["internet"]["up"] = lossy["links"]["internet"]["up"]
     exchanges.carry_out(task)
     assert len(exchanges.rows(task, "receiver")) == 30 * PARTS
 

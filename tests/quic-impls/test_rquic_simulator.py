@@ -127,7 +127,7 @@ def test_a_line_that_is_no_task_is_answered_and_the_next_carried_out(
 ) -> None:
     assert "not a task" in simulator.error(b'{"colour": 1}\n')
     task = tasks()
-    assert simulator.error({**task, "version": 2}) == "version: 2; this program knows version 1"
+    assert simulator.error({**task, "version": 1}) == "version: 1; this program knows version 2"
     assert simulator.answer(task)["number"] == task["number"]
 
 

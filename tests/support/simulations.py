@@ -11,11 +11,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
+from fecbench.dropper.loss_model import LossModel
 from fecbench.dropper.model import Uniform
-from fecbench.dropper.parameters import LossModel
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.implementations.implementation import Implementation
-from fecbench.runners.trial.simulation import losses
 
 NOTHING = Uniform(0.0)
 OVERHEAD_BYTES = 42
@@ -23,7 +22,7 @@ OVERHEAD_BYTES = 42
 SEEDS = {"up": 2**64 - 1, "down": 4}
 """Of the losses."""
 TIMEOUT_S = 60.0
-QUEUE = MappingProxyType({"queue_bytes": None, "queue_packets": 100})
+QUEUE: Mapping[str, object] = MappingProxyType({"queue_packets": 100})
 OF_SERVERS = ("certificate", "private_key")
 
 Task = dict[str, Any]
@@ -94,12 +93,10 @@ def told(task: Task, **changes: Any) -> Task:
     return {**task, "pairs": [{role: of(end) for role, end in pair.items()} for pair in task["pairs"]]}
 
 
-def way(
-    mbps: float, owd_ms: float, model: LossModel = NOTHING, seed: int = 0, **queue: int | None
-) -> dict[str, Any]:
-    """A direction of a link."""
-    rate = {"rate_bps": round(mbps * 1e6), "delay_ns": round(owd_ms * 1e6)}
-    return {**rate, **(queue or QUEUE), "losses": losses(model, seed)}
+def way(mbps: float, owd_ms: float, model: LossModel = NOTHING, seed: int = 0, **changes: object) -> str:
+    """The text of a direction of a link."""
+    lines = {"rate_bps": round(mbps * 1e6), "delay_ns": round(owd_ms * 1e6), **(changes or QUEUE)}
+    return "".join(f"{name} {value}\n" for name, value in lines.items()) + model.written(seed)
 
 
 @dataclass
@@ -124,7 +121,7 @@ class Tasks:
         up: LossModel = NOTHING,
         down: LossModel = NOTHING,
         seeds: Mapping[str, int] = SEEDS,
-        queue: Mapping[str, int | None] = QUEUE,
+        queue: Mapping[str, object] = QUEUE,
         seed: int = 1,
         timeout_s: float = TIMEOUT_S,
         series: Sequence[str] = (),
@@ -136,7 +133,7 @@ class Tasks:
         pair = self.pair(workload or download(50_000), timeout_s=timeout_s, series=series, **options)
         models = {"up": up, "down": down}
         return {
-            "version": 1,
+            "version": 2,
             "number": self.made,
             "pairs": [pair],
             "links": {"internet": {n: way(mbps, owd_ms, models[n], seeds[n], **queue) for n in models}},

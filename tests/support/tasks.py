@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fecbench.runners.tasks.task import EndpointTask, LinkTask, PairTask, Seeds, Task
+from fecbench.runners.tasks.task import EndpointTask, LinkTask, PairTask, Task
 from fecbench.runners.tasks.validity import Validity
 from fecbench.topologies.link import LinkSettings
 
@@ -29,6 +29,12 @@ def link(
     return LinkTask(settings=settings, late_bound_us=late_bound_us, losses=losses)
 
 
+def seeds(content: int, losses: Mapping[str, Mapping[Any, int]]) -> dict[str, int]:
+    """Those of a task, of its content and of the losses of each link."""
+    of_links = {f"{link}/{way}": seed for link, ways in losses.items() for way, seed in ways.items()}
+    return {"content": content, **of_links}
+
+
 def pair(implementation: str = "script", **fields: Any) -> PairTask:
     """A download of a kilobyte; both ends are the same."""
     end = EndpointTask(implementation=implementation, options={})
@@ -39,11 +45,11 @@ def pair(implementation: str = "script", **fields: Any) -> PairTask:
 def task(links: LinkTask | Mapping[str, LinkTask], *pairs: PairTask, **fields: Any) -> Task:
     """A task over one link, or over links by name; the losses of each direction have a seed of its own."""
     named = {"internet": links} if isinstance(links, LinkTask) else dict(links)
-    seeds = {name: {"up": 2 * n + 1, "down": 2 * n + 2} for n, name in enumerate(named)}
+    of_losses = {name: {"up": 2 * n + 1, "down": 2 * n + 2} for n, name in enumerate(named)}
     usual: dict[str, Any] = {
         "topology": "single-path",
         "backend": "wire",
-        "seeds": Seeds(content=3, losses=seeds),
+        "seeds": seeds(3, of_losses),
         "completion": "dct_s",
         "timeout_s": 20,
         "validity": ANY_MACHINE,

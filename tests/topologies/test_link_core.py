@@ -40,6 +40,8 @@ class Settings(ctypes.Structure):
         ("queue_ns", ctypes.c_uint64),
         ("jitter", Jitter),
         ("reorder", ctypes.c_bool),
+        ("duplicate_threshold", ctypes.c_uint64),
+        ("duplicate_seed", ctypes.c_uint64),
     )
 
 
@@ -104,6 +106,8 @@ class Lane:
     queue_ns: int = 0
     jitter: tuple[int, int, int] = (0, 0, 0)
     reorder: bool = False
+    duplicate_threshold: int = 0
+    duplicate_seed: int = 0
 
 
 START_NS = 2 * MS

@@ -1,6 +1,5 @@
 """LinkSettings: ranges, queue arithmetic, and the arguments that the wire is started with."""
 
-import itertools
 import math
 from dataclasses import replace
 from typing import Any
@@ -175,12 +174,9 @@ def test_the_wire_is_told_whole_bits_and_nanoseconds_outages_and_codel_of_each_d
     chosen = DirectionSettings(bandwidth_mbps, owd_ms, queue_packets=3, queue="codel", outage_s=(0.5, 2))
     end = LinkEnd("/proc/1/ns/net", "x")
     words = wire_arguments(end, end, LinkSettings(**{"up": GOOD, "down": GOOD, direction: chosen}), 1000)
-    assert [word for word in words if "codel" in word] == [f"--{direction}-codel"]
-    assert [word.split("-")[2] for word in words if "outage" in word] == [direction] * 2
-    values = dict(itertools.pairwise(words))
-    assert abs(int(values[f"--{direction}-rate-bps"]) - bandwidth_mbps * 1e6) <= 0.5
-    assert abs(int(values[f"--{direction}-delay-ns"]) - owd_ms * 1e6) <= 0.5
-    assert values[f"--{direction}-queue-packets"] == "3"
-    assert f"--{direction}-queue-bytes" not in values
-    outage = [values[f"--{direction}-outage-{end}-ns"] for end in ("from", "to")]
-    assert outage == ["500000000", "2000000000"]
+    texts = {name: words[words.index(f"--{name}") + 1] for name in DIRECTIONS}
+    assert [name for name, text in texts.items() if "codel" in text or "outage" in text] == [direction]
+    lines = dict(line.split(" ", 1) for line in texts[direction].splitlines())
+    assert abs(int(lines.pop("rate_bps")) - bandwidth_mbps * 1e6) <= 0.5
+    assert abs(int(lines.pop("delay_ns")) - owd_ms * 1e6) <= 0.5
+    assert lines == {"queue_packets": "3", "queue": "codel", "outage_ns": "500000000 2000000000"}

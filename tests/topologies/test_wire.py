@@ -303,6 +303,22 @@ def test_real_frames_have_the_noise_of_the_law_and_overtake_where_they_may(wire:
 
 
 @root
+def test_a_frame_that_is_duplicated_comes_twice_and_counts_as_two(wire: Any) -> None:
+    ends = wire(
+        LinkSettings(DirectionSettings(100, 1, duplicate=1.0, duplicate_seed=7), DirectionSettings(100, 1))
+    )
+    for _ in range(20):
+        ends.send(500)
+        ends.send(500, "down")
+    assert (len(ends.receive(40)), len(ends.receive(20, direction="down"))) == (40, 20)
+    report = ends.link.finish()
+    assert (report.directions["up"].frames_in, report.directions["up"].frames_out) == (40, 40)
+    assert report.conserved
+    assert report.configuration.up.duplicate == (2**32, 7)
+    assert report.configuration.down.duplicate is None
+
+
+@root
 def test_finish_stops_every_frame_and_leaves_the_interfaces(wire: Any) -> None:
     ends = wire(LinkSettings.symmetric(100, 1000))
     for _ in range(5):
@@ -474,15 +490,17 @@ def test_the_report_says_what_ran_and_how(wire: Any) -> None:
     assert version.split() == ["wire", report.version]
 
 
+TEXT = "rate_bps 1000000\ndelay_ns 0\nqueue_packets 10\n"
+
+
 def arguments(near: str, far: str, **changes: str) -> list[str]:
     options = {
         "near-netns": near,
         "near-interface": "near",
         "far-netns": far,
         "far-interface": "far",
-        **dict.fromkeys(("up-rate-bps", "down-rate-bps"), "1000000"),
-        **dict.fromkeys(("up-delay-ns", "down-delay-ns"), "0"),
-        **dict.fromkeys(("up-queue-packets", "down-queue-packets"), "10"),
+        "up": TEXT,
+        "down": TEXT,
     } | {name.replace("_", "-"): value for name, value in changes.items()}
     return [str(WIRE), *(word for name, value in options.items() for word in (f"--{name}", value))]
 
@@ -552,27 +570,11 @@ def test_a_wire_that_was_killed_is_an_error_of_finish(wire: Any) -> None:
 
 
 REFUSED: list[tuple[dict[str, str], str]] = [
-    ({"up_rate_bps": "fast"}, "--up-rate-bps is fast; it must be a whole number from 1000 to 100000000000"),
-    ({"up_rate_bps": "999"}, "--up-rate-bps is 999; it must be"),
-    ({"down_rate_bps": "-5"}, "--down-rate-bps is -5; it must be"),
-    ({"up_rate_bps": "99999999999999999999999"}, "--up-rate-bps is 99999999999999999999999; it must be"),
-    ({"up_delay_ns": "1.5"}, "--up-delay-ns is 1.5; it must be"),
-    ({"down_delay_ns": "-1"}, "--down-delay-ns is -1; it must be"),
-    ({"up_queue_packets": "0"}, "--up-queue-packets is 0; it must be"),
-    ({"down_queue_packets": "x"}, "--down-queue-packets is x; it must be"),
-    ({"up_queue_bytes": "0"}, "--up-queue-bytes is 0; it must be"),
-    ({"down_queue_bytes": "0"}, "--down-queue-bytes is 0; it must be"),
-    *(
-        (
-            {f"{way}_queue_bytes": "1514"},
-            f"one of --{way}-queue-bytes and --{way}-queue-packets must be given",
-        )
-        for way in DIRECTIONS
-    ),
-    ({"up_jitter_law": "gauss"}, "--up-jitter-law is gauss; it must be uniform, normal or pareto"),
-    ({"down_jitter_mean_ns": "10000000001"}, "--down-jitter-mean-ns is 10000000001; it must be"),
-    ({"down_jitter_seed": "-1"}, "--down-jitter-seed is -1; it must be"),
-    ({"up_jitter_law": "normal"}, "--up-jitter-law and --up-jitter-mean-ns must be given together"),
+    ({"up": TEXT.replace("1000000", "fast")}, "--up: rate_bps is fast; it must be a whole number from 1000"),
+    ({"down": TEXT + "speed 5"}, "--down: speed is no name; it must be one of rate_bps, delay_ns"),
+    ({"down": ""}, "--down: rate_bps is missing; it must be"),
+    ({"up_steps_fd": "x"}, "--up-steps-fd is x; it must be a whole number"),
+    ({"down_steps_fd": "1000"}, "--down-steps-fd is 1000; it must be an open file of steps of 32 bytes"),
     ({"rate_bps": "1000000"}, "--rate-bps is not an option"),
     ({"client": "server"}, "--client is server; it must be an IPv4 address"),
     ({"origin_fd": "-1"}, "--origin-fd is -1; it must be"),
@@ -582,10 +584,7 @@ REFUSED: list[tuple[dict[str, str], str]] = [
 ]
 
 
-NEEDED = [
-    *("near-netns", "far-interface"),
-    *(f"{way}-{name}" for way in DIRECTIONS for name in ("rate-bps", "delay-ns", "queue-packets")),
-]
+NEEDED = ["near-netns", "far-interface", "up", "down"]
 
 
 def test_bad_input_is_refused_in_one_line() -> None:

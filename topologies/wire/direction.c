@@ -102,6 +102,9 @@ static void transmit(struct direction *direction, struct frame *frame, uint64_t 
                                ? serialize_scheduled(direction, frame->length, now_ns, &delay_ns)
                                : serialize(direction, frame->length, now_ns);
     frame->number = direction->sent++;
+    frame->is_duplicated = direction->settings.duplicate_threshold &&
+                           jitter_draw(direction->settings.duplicate_seed, frame->number) <
+                               direction->settings.duplicate_threshold;
     delay_ns += jitter_ns(&direction->settings.jitter, frame->number);
     frame->exit_ns = frame->serialized_ns == NEVER ? NEVER : frame->serialized_ns + delay_ns;
     if (frame->exit_ns < direction->last_exit_ns && !direction->settings.reorder)
@@ -214,7 +217,13 @@ struct frame *direction_exit(struct direction *direction, uint64_t now_ns) {
     // With a short delay, it may leave before the next arrival serves the queue. While frames wait, another
     // one is in the transmitter: with that one's exit, the next turn has come.
     serve_queue(direction, frame->serialized_ns);
-    delay_line_take(&direction->line);
+    frame->leaves_again = frame->is_duplicated;
+    if (frame->is_duplicated) {
+        frame->is_duplicated = false;
+        direction->frames_in++;
+        direction->bytes_in += frame->length;
+    } else
+        delay_line_take(&direction->line);
     direction->frames_out++;
     direction->bytes_out += frame->length;
     return frame;

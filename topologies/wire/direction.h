@@ -12,6 +12,8 @@
 // that one that the queue drops has none. No frame overtakes another, unless the direction reorders: then
 // each leaves when its own delay says.
 //
+// A frame that is duplicated leaves twice, at the same time. The link counts the copy as one more frame in.
+//
 // Times are integer nanoseconds of one monotonic clock and travel with the frame: when a frame leaves depends
 // on when it arrived and on the frames before it, never on when these functions are called to hand it out.
 #pragma once
@@ -43,6 +45,8 @@ struct direction_settings {
     uint64_t queue_ns; // what the present rate sends meanwhile, but never less than LEAST_QUEUE_BYTES
     struct jitter jitter;
     bool reorder;
+    // A frame leaves twice if its draw of 32 bits is below the threshold.
+    uint64_t duplicate_threshold, duplicate_seed;
 };
 
 #define LEAST_QUEUE_BYTES 15140 // ten full frames
@@ -91,7 +95,7 @@ enum fate direction_arrive(struct direction *direction, struct frame *frame, uin
 // exits then.
 uint64_t direction_next_exit(const struct direction *direction);
 
-// The next frame that is due at now_ns, or NULL. It belongs to the caller from then on.
+// The next frame that is due at now_ns, or NULL. It belongs to the caller until frame_pool_return().
 struct frame *direction_exit(struct direction *direction, uint64_t now_ns);
 
 // The next frame that CoDel has dropped, or NULL; to be asked for after each arrival and exit. It belongs to

@@ -65,6 +65,10 @@ struct frame *frame_pool_take(struct frame_pool *pool) {
 }
 
 void frame_pool_return(struct frame_pool *pool, struct frame *frame) {
+    if (frame->leaves_again) {
+        frame->leaves_again = false;
+        return;
+    }
     frame->next = pool->free;
     pool->free = frame;
 }

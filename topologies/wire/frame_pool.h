@@ -15,6 +15,8 @@ struct frame {
     uint64_t serialized_ns;       // when its last bit has left the transmitter
     uint64_t exit_ns;             // when it reaches the far end
     uint32_t length;              // bytes, Ethernet header included
+    bool is_duplicated;           // a copy leaves before it
+    bool leaves_again;            // what left is its copy, so that it is not returned yet
     uint8_t bytes[];
 };
 
@@ -44,6 +46,7 @@ bool frame_pool_grow(struct frame_pool *pool);
 // NULL when the pool is empty and the memory exhausted.
 struct frame *frame_pool_take(struct frame_pool *pool);
 
+// One that leaves again stays where it is.
 void frame_pool_return(struct frame_pool *pool, struct frame *frame);
 
 void frame_pool_free(struct frame_pool *pool);

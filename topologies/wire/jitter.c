@@ -38,7 +38,7 @@ static const uint32_t HALF_NORMAL[CELLS + 1] = {
 };
 
 // The output function of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) at place n of its sequence.
-static uint64_t draw(uint64_t seed, uint64_t n) {
+uint64_t jitter_draw(uint64_t seed, uint64_t n) {
     uint64_t z = seed + (n + 1) * 0x9E3779B97F4A7C15;
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
@@ -89,11 +89,11 @@ bool jitter_is_right(const struct jitter *jitter) {
 uint64_t jitter_ns(const struct jitter *jitter, uint64_t n) {
     switch (jitter->law) {
     case JITTER_UNIFORM:
-        return uniform(jitter->mean_ns, draw(jitter->seed, n));
+        return uniform(jitter->mean_ns, jitter_draw(jitter->seed, n));
     case JITTER_NORMAL:
-        return normal(jitter->mean_ns, draw(jitter->seed, n));
+        return normal(jitter->mean_ns, jitter_draw(jitter->seed, n));
     case JITTER_PARETO:
-        return pareto(jitter->mean_ns, draw(jitter->seed, n));
+        return pareto(jitter->mean_ns, jitter_draw(jitter->seed, n));
     case JITTER_NONE:
         break;
     }

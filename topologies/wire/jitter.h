@@ -24,5 +24,8 @@ struct jitter {
 // Whether there is such a law, and its mean is not too large.
 bool jitter_is_right(const struct jitter *jitter);
 
+// 32 bits that decide about frame n.
+uint64_t jitter_draw(uint64_t seed, uint64_t n);
+
 // The noise of frame n.
 uint64_t jitter_ns(const struct jitter *jitter, uint64_t n);

@@ -5,6 +5,7 @@
 
 #include "system.h"
 #include "version.h"
+#include "written.h"
 
 static const char *json_bool(bool value) {
     return value ? "true" : "false";
@@ -43,16 +44,16 @@ static void print_settings(const char *direction, const struct direction_setting
         printf(",\"queue_packets\":%" PRIu64, settings->queue_packets);
     else
         printf(",\"queue_ns\":%" PRIu64, settings->queue_ns);
-    static const char *const REPEATS[] = {
-        [SCHEDULE_LOOPS] = "loop", [SCHEDULE_HOLDS] = "hold", [SCHEDULE_ENDS] = "end"};
     if (settings->schedule.count)
         printf(",\"schedule\":{\"steps\":%" PRIu64 ",\"repeat\":\"%s\",\"offset_ns\":%" PRIu64 "}",
-               settings->schedule.count, REPEATS[settings->schedule.repeat], settings->schedule.offset_ns);
-    static const char *const LAWS[] = {
-        [JITTER_UNIFORM] = "uniform", [JITTER_NORMAL] = "normal", [JITTER_PARETO] = "pareto"};
+               settings->schedule.count, WRITTEN_REPEATS[settings->schedule.repeat],
+               settings->schedule.offset_ns);
     if (settings->jitter.law)
         printf(",\"jitter\":{\"law\":\"%s\",\"mean_ns\":%" PRIu64 ",\"seed\":%" PRIu64 "}",
-               LAWS[settings->jitter.law], settings->jitter.mean_ns, settings->jitter.seed);
+               WRITTEN_LAWS[settings->jitter.law], settings->jitter.mean_ns, settings->jitter.seed);
+    if (settings->duplicate_threshold)
+        printf(",\"duplicate\":[%" PRIu64 ",%" PRIu64 "]", settings->duplicate_threshold,
+               settings->duplicate_seed);
     if (settings->reorder)
         printf(",\"reorder\":true");
     printf(",\"queue\":\"%s\"", settings->codel ? "codel" : "droptail");

@@ -6,22 +6,20 @@
 #define NEVER UINT64_MAX
 
 enum { MOST_BURST_BYTES = 1 << 26 };
-#define MOST_RATE_BPS 100000000000ull
-#define MOST_DELAY_NS 1000000000000ull
-#define MOST_NS (1ull << 62)
 
 bool schedule_is_right(const struct schedule *schedule) {
     uint64_t end_ns = 0;
     bool carries = schedule->repeat != SCHEDULE_LOOPS;
     for (uint64_t i = 0; i < schedule->count; i++) {
         const struct schedule_step *step = &schedule->steps[i];
-        if (step->end_ns <= end_ns || step->end_ns > MOST_NS || step->rate_bps > MOST_RATE_BPS ||
-            step->delay_ns > MOST_DELAY_NS || step->burst_bytes > MOST_BURST_BYTES)
+        if (step->end_ns <= end_ns || step->end_ns > SCHEDULE_MOST_NS ||
+            step->rate_bps > SCHEDULE_MOST_RATE_BPS || step->delay_ns > SCHEDULE_MOST_DELAY_NS ||
+            step->burst_bytes > MOST_BURST_BYTES)
             return false;
         carries |= step->rate_bps || step->burst_bytes;
         end_ns = step->end_ns;
     }
-    return carries && schedule->count && schedule->offset_ns <= MOST_NS;
+    return carries && schedule->count && schedule->offset_ns <= SCHEDULE_MOST_NS;
 }
 
 uint64_t schedule_least_delay(const struct schedule *schedule, uint64_t delay_ns) {

@@ -8,6 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+// The largest rate, delay and time of a link, whether it changes or not.
+#define SCHEDULE_MOST_RATE_BPS 100000000000ull
+#define SCHEDULE_MOST_DELAY_NS 1000000000000ull
+#define SCHEDULE_MOST_NS (1ull << 62)
+
 struct schedule_step {
     uint64_t end_ns;
     uint64_t rate_bps;

@@ -1,7 +1,8 @@
 //! One direction of the emulated link in virtual time, with the losses behind it: `quic-impls/lane`, which is written in C and
 //! shared by all simulators.
 
-use std::ptr::{self, NonNull};
+use std::ffi::{CStr, CString, c_char};
+use std::ptr::NonNull;
 use std::slice;
 
 /// The largest payload of a datagram over a link with an MTU of 1500 bytes.
@@ -15,128 +16,6 @@ const RECORDED: u64 = 1 << 20;
 
 const NEVER: u64 = u64::MAX;
 
-/// What a direction of the link is.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
-    pub rate_bps: u64,
-    pub delay_ns: u64,
-    pub queue: Queue,
-    /// Frames that have waited too long are dropped besides (RFC 8289).
-    pub codel: bool,
-    pub losses: Losses,
-    /// How rate and delay change once the lane has been started.
-    pub schedule: Option<Schedule>,
-    /// What each datagram is delayed besides.
-    pub jitter: Option<Jitter>,
-    /// A datagram that is delayed by less may overtake.
-    pub reorder: bool,
-}
-
-/// Noise of the delay: its law, its mean, and the seed that decides it for each datagram by its number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Jitter {
-    pub law: JitterLaw,
-    pub mean_ns: u64,
-    pub seed: u64,
-}
-
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum JitterLaw {
-    Uniform = 1,
-    Normal,
-    Pareto,
-}
-
-/// Steps, which a lane follows from a place in them on.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Schedule {
-    pub steps: Vec<Step>,
-    pub repeat: Repeat,
-    pub offset_ns: u64,
-}
-
-/// Until when a step lasts, its rate and delay, and what may leave at its end besides.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
-pub struct Step(pub u64, pub u64, pub u64, pub u64);
-
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Repeat {
-    Loop,
-    Hold,
-    End,
-}
-
-/// The queue's limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Queue {
-    Bytes(u64),
-    Packets(u64),
-    /// What the present rate sends in so many ns; with a schedule.
-    Time(u64),
-}
-
-/// From the one time until the other, since the first client's start, a link takes nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Outage {
-    pub from_ns: u64,
-    pub to_ns: u64,
-}
-
-/// What is lost behind the link.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Losses {
-    Model(Thresholds),
-    Pattern(Pattern),
-}
-
-impl Losses {
-    pub const NONE: Self = Self::Model(Thresholds {
-        seed: 0,
-        loss_good: 0,
-        loss_bad: 0,
-        good_to_bad: 0,
-        bad_to_good: 0,
-        good_us: 0,
-        bad_us: 0,
-    });
-}
-
-/// A Gilbert-Elliott chain that begins in the good state: an event happens iff a draw of 32 bits is below its threshold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Thresholds {
-    pub seed: u64,
-    pub loss_good: u64,
-    pub loss_bad: u64,
-    pub good_to_bad: u64,
-    pub bad_to_good: u64,
-    /// The mean time in each state, if the clock ends it; both are 0 if packets do.
-    #[serde(default)]
-    pub good_us: u64,
-    #[serde(default)]
-    pub bad_us: u64,
-}
-
-/// Verdicts one by one: bit n % 8 of byte n / 8 is set when packet n is lost.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pattern {
-    pub bits: Vec<u8>,
-    pub packets: u64,
-    /// Begins again at its end; otherwise all pass from there on.
-    pub repeats: bool,
-    /// The verdicts are those of slots of time that last so long; 0: of packets.
-    pub slot_ns: u64,
-    /// Draws the first slot of those that begin again.
-    pub seed: u64,
-}
-
 /// What a direction has done.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,6 +27,8 @@ pub struct Report {
     pub queue_dropped: u64,
     pub oversize_dropped: u64,
     pub in_flight: u64,
+    /// Sent while it was out.
+    pub outage_dropped: u64,
     pub max_queue_bytes: u64,
     pub max_queue_packets: u64,
     /// Lost behind the link, of `frames_out`.
@@ -188,78 +69,16 @@ impl Drop for Lane {
 }
 
 impl Lane {
-    /// Begins a trial: what was in the lane, counted or recorded is gone.
+    /// Begins a trial over the link and with the losses that a text describes: what was in the lane, counted or recorded is gone.
     ///
     /// # Errors
-    /// In one line, when there is no link like that.
-    pub fn begin(&mut self, settings: &Settings) -> Result<(), String> {
-        settings.check()?;
-        let (queue_bytes, queue_packets, queue_ns) = match settings.queue {
-            Queue::Bytes(bytes) => (bytes, 0, 0),
-            Queue::Packets(packets) => (0, packets, 0),
-            Queue::Time(time_ns) => (0, 0, time_ns),
-        };
-        let schedule = match &settings.schedule {
-            Some(Schedule { steps, repeat, offset_ns }) => RawSchedule {
-                steps: steps.as_ptr(),
-                count: steps.len() as u64,
-                repeat: *repeat as u32,
-                offset_ns: *offset_ns,
-            },
-            None => RawSchedule { steps: ptr::null(), count: 0, repeat: 0, offset_ns: 0 },
-        };
-        let mut raw = RawSettings {
-            rate_bps: settings.rate_bps,
-            delay_ns: settings.delay_ns,
-            queue_bytes,
-            queue_packets,
-            queue_ns,
-            schedule,
-            codel: settings.codel,
-            seed: 0,
-            loss_good: 0,
-            loss_bad: 0,
-            good_to_bad: 0,
-            bad_to_good: 0,
-            pattern: ptr::null(),
-            pattern_packets: 0,
-            pattern_repeats: false,
-            slot_ns: 0,
-            good_us: 0,
-            bad_us: 0,
-            jitter: settings.jitter.map_or(RawJitter { law: 0, mean_ns: 0, seed: 0 }, |jitter| RawJitter {
-                law: jitter.law as u32,
-                mean_ns: jitter.mean_ns,
-                seed: jitter.seed,
-            }),
-            reorder: settings.reorder,
-        };
-        match &settings.losses {
-            Losses::Model(model) => {
-                raw.seed = model.seed;
-                raw.loss_good = model.loss_good;
-                raw.loss_bad = model.loss_bad;
-                raw.good_to_bad = model.good_to_bad;
-                raw.bad_to_good = model.bad_to_good;
-                raw.good_us = model.good_us;
-                raw.bad_us = model.bad_us;
-            }
-            Losses::Pattern(pattern) => {
-                raw.pattern = pattern.bits.as_ptr();
-                raw.pattern_packets = pattern.packets;
-                raw.pattern_repeats = pattern.repeats;
-                raw.slot_ns = pattern.slot_ns;
-                raw.seed = pattern.seed;
-            }
-        }
-        // SAFETY: the lane is ours, a pattern has the bits of all its packets, which was checked, and what is pointed at is
-        // copied.
-        match unsafe { lane_begin(self.raw.as_ptr(), &raw) } {
-            true => Ok(()),
-            false if settings.schedule.is_some() => {
-                Err("schedule: its steps must end one after another, and carry something".into())
-            }
-            false => Err(format!("the lane takes no {settings:?}")),
+    /// In one line, why the text is refused.
+    pub fn begin(&mut self, text: &str) -> Result<(), String> {
+        let text = CString::new(text).map_err(|_| "a text has a zero in it".to_owned())?;
+        // SAFETY: the lane is ours, the text ends with a zero, and so does the refusal, which is copied.
+        unsafe {
+            let refusal = lane_begin(self.raw.as_ptr(), text.as_ptr());
+            if refusal.is_null() { Ok(()) } else { Err(CStr::from_ptr(refusal).to_string_lossy().into_owned()) }
         }
     }
 
@@ -287,23 +106,22 @@ impl Lane {
         left.then(|| Exit { tag: exit.tag, payload: &self.payload[..exit.length as usize], lost: exit.lost })
     }
 
-    /// The first client starts at a time, since when a schedule counts.
+    /// The first client starts at a time, since when a schedule and an outage count.
     pub fn start(&mut self, now_ns: u64) {
         // SAFETY: the lane is ours.
         unsafe { lane_start(self.raw.as_ptr(), now_ns) }
     }
 
-    /// The first client starts at a time, since when the lane is out from the one time until the other. Until the next
-    /// trial begins.
-    pub fn start_outage(&mut self, now_ns: u64, Outage { from_ns, to_ns }: Outage) {
+    /// From now on, the lane is asked whether a transfer has filled it.
+    pub fn begin_filling(&mut self, full_share: f64, window_ns: u64) {
         // SAFETY: the lane is ours.
-        unsafe { lane_start_outage(self.raw.as_ptr(), now_ns, from_ns, to_ns) }
+        unsafe { lane_begin_filling(self.raw.as_ptr(), full_share, window_ns) }
     }
 
-    /// Datagrams that were sent while it was out.
-    pub fn outage_dropped(&self) -> u64 {
+    /// Whether it has carried its full share for the window, at a time that never decreases.
+    pub fn is_full(&mut self, now_ns: u64) -> bool {
         // SAFETY: the lane is ours.
-        unsafe { lane_outage_dropped(self.raw.as_ptr()) }
+        unsafe { lane_is_full(self.raw.as_ptr(), now_ns) }
     }
 
     /// A hash of when each datagram was sent and when it left, and of its length.
@@ -339,108 +157,12 @@ impl Lane {
     }
 }
 
-impl Outage {
-    pub fn check(self) -> Result<(), String> {
-        let Self { from_ns, to_ns } = self;
-        within("outage_ns", to_ns, 1, 1_000_000_000_000_000)?;
-        match from_ns < to_ns {
-            true => Ok(()),
-            false => Err(format!("outage_ns: [{from_ns}, {to_ns}]; the first is the smaller")),
-        }
-    }
-}
-
-impl Settings {
-    /// Times and rates are bounded so that no sum of them overflows.
-    pub fn check(&self) -> Result<(), String> {
-        within("rate_bps", self.rate_bps, 1, 1_000_000_000_000)?;
-        within("delay_ns", self.delay_ns, 0, 1_000_000_000_000_000)?;
-        match self.queue {
-            Queue::Bytes(bytes) => within("queue_bytes", bytes, 1, 1 << 40)?,
-            Queue::Packets(packets) => within("queue_packets", packets, 1, 1 << 40)?,
-            Queue::Time(_) if self.schedule.is_none() => return Err("queue_ns: is for a link with a schedule".into()),
-            Queue::Time(time_ns) => within("queue_ns", time_ns, 1, 1_000_000_000_000)?,
-        }
-        self.jitter.map_or(Ok(()), |jitter| within("jitter.mean_ns", jitter.mean_ns, 1, 10_000_000_000))?;
-        match &self.losses {
-            Losses::Model(model) => {
-                let thresholds = [
-                    ("loss_good", model.loss_good),
-                    ("loss_bad", model.loss_bad),
-                    ("good_to_bad", model.good_to_bad),
-                    ("bad_to_good", model.bad_to_good),
-                ];
-                thresholds.into_iter().try_for_each(|(name, threshold)| within(name, threshold, 0, 1 << 32))?;
-                match (model.good_us, model.bad_us) {
-                    (0, 0) => Ok(()),
-                    (good_us, bad_us) => {
-                        within("good_us", good_us, 1, u32::MAX.into())?;
-                        within("bad_us", bad_us, 1, u32::MAX.into())
-                    }
-                }
-            }
-            Losses::Pattern(pattern) => match pattern.packets.div_ceil(8) == pattern.bits.len() as u64 {
-                true => Ok(()),
-                false => {
-                    Err(format!("pattern: {} bytes are not those of {} packets", pattern.bits.len(), pattern.packets))
-                }
-            },
-        }
-    }
-}
-
-fn within(name: &str, value: u64, least: u64, most: u64) -> Result<(), String> {
-    match (least..=most).contains(&value) {
-        true => Ok(()),
-        false => Err(format!("{name}: {value} is not in {least} to {most}")),
-    }
-}
-
 // quic-impls/lane/lane.h
 
 #[repr(C)]
 #[derive(Debug)]
 struct RawLane {
     _opaque: [u8; 0],
-}
-
-#[repr(C)]
-struct RawSettings {
-    rate_bps: u64,
-    delay_ns: u64,
-    queue_bytes: u64,
-    queue_packets: u64,
-    queue_ns: u64,
-    schedule: RawSchedule,
-    codel: bool,
-    seed: u64,
-    loss_good: u64,
-    loss_bad: u64,
-    good_to_bad: u64,
-    bad_to_good: u64,
-    pattern: *const u8,
-    pattern_packets: u64,
-    pattern_repeats: bool,
-    slot_ns: u64,
-    good_us: u64,
-    bad_us: u64,
-    jitter: RawJitter,
-    reorder: bool,
-}
-
-#[repr(C)]
-struct RawJitter {
-    law: u32,
-    mean_ns: u64,
-    seed: u64,
-}
-
-#[repr(C)]
-struct RawSchedule {
-    steps: *const Step,
-    count: u64,
-    repeat: u32,
-    offset_ns: u64,
 }
 
 #[repr(C)]
@@ -454,14 +176,14 @@ struct RawExit {
 unsafe extern "C" {
     fn lane_new() -> *mut RawLane;
     fn lane_free(lane: *mut RawLane);
-    fn lane_begin(lane: *mut RawLane, settings: *const RawSettings) -> bool;
+    fn lane_begin(lane: *mut RawLane, text: *const c_char) -> *const c_char;
     fn lane_send(lane: *mut RawLane, payload: *const u8, length: u32, tag: u64, now_ns: u64) -> bool;
     fn lane_next_exit(lane: *const RawLane) -> u64;
     fn lane_receive(lane: *mut RawLane, now_ns: u64, payload: *mut u8, exit: *mut RawExit) -> bool;
     fn lane_start(lane: *mut RawLane, now_ns: u64);
-    fn lane_start_outage(lane: *mut RawLane, now_ns: u64, from_ns: u64, to_ns: u64);
+    fn lane_begin_filling(lane: *mut RawLane, full_share: f64, window_ns: u64);
+    fn lane_is_full(lane: *mut RawLane, now_ns: u64) -> bool;
     fn lane_times(lane: *const RawLane) -> u64;
-    fn lane_outage_dropped(lane: *const RawLane) -> u64;
     fn lane_report(lane: *const RawLane) -> Report;
     fn lane_arrivals(lane: *const RawLane) -> *const u64;
     fn lane_verdicts(lane: *const RawLane, packets: *mut u64) -> *const u8;
@@ -471,24 +193,18 @@ unsafe extern "C" {
 mod tests {
     use super::*;
 
-    fn settings() -> Settings {
-        Settings {
-            rate_bps: 8_000_000,
-            delay_ns: 1_000,
-            queue: Queue::Packets(2),
-            codel: false,
-            losses: Losses::NONE,
-            schedule: None,
-            jitter: None,
-            reorder: false,
-        }
+    const LINK: &str = "rate_bps 8000000\ndelay_ns 1000\n";
+
+    /// A queue for two.
+    fn small() -> String {
+        format!("{LINK}queue_packets 2\n")
     }
 
     /// 58 + 42 bytes at 1 byte a µs.
     #[test]
     fn a_datagram_leaves_after_its_bytes_on_the_link_and_the_delay() {
         let mut lane = Lane::default();
-        lane.begin(&settings()).unwrap();
+        lane.begin(&small()).unwrap();
         assert!(lane.send(&[7; 58], 5, 10));
         assert_eq!(lane.next_exit(), Some(10 + 100_000 + 1_000));
         assert_eq!(lane.receive(101_009), None);
@@ -500,15 +216,15 @@ mod tests {
     #[test]
     fn noise_is_that_of_the_law_and_lets_datagrams_overtake_where_they_may() {
         let laws = [
-            (JitterLaw::Uniform, [779_659, 33_576, 1_801_521]),
-            (JitterLaw::Normal, [431_826, 979_911, 1_593_858]),
-            (JitterLaw::Pareto, [756_844, 5_821_326, 72_790]),
+            ("uniform", [779_659, 33_576, 1_801_521]),
+            ("normal", [431_826, 979_911, 1_593_858]),
+            ("pareto", [756_844, 5_821_326, 72_790]),
         ];
         for (law, noise) in laws {
             for reorder in [false, true] {
-                let jitter = Some(Jitter { law, mean_ns: 1_000_000, seed: 7 });
                 let mut lane = Lane::default();
-                lane.begin(&Settings { jitter, reorder, queue: Queue::Packets(9), ..settings() }).unwrap();
+                let text = format!("{LINK}queue_packets 9\njitter {law} 1000000 7\nreorder {reorder}\n");
+                lane.begin(&text).unwrap();
                 (0..3).for_each(|tag| assert!(lane.send(&[0; 58], tag, 0)));
                 let mut due: Vec<_> = (0..3).map(|n| ((n + 1) * 100_000 + 1_000 + noise[n as usize], n)).collect();
                 if reorder {
@@ -527,56 +243,29 @@ mod tests {
     #[test]
     fn a_trial_begins_with_nothing_of_the_one_before() {
         let mut lane = Lane::default();
-        let pattern = Pattern { bits: vec![0b101], packets: 3, repeats: true, slot_ns: 0, seed: 0 };
-        for losses in [Losses::Pattern(pattern), Losses::NONE] {
-            lane.begin(&Settings { losses: losses.clone(), ..settings() }).unwrap();
+        for (losses, lost, verdicts) in [("model pattern\ndrop 0,2\nrepeat true\n", 3, 0b1101), ("", 0, 0)] {
+            lane.begin(&(small() + losses)).unwrap();
             for n in 0..5 {
                 lane.send(&[0; 58], n, 1_000_000 * n);
             }
             // Frames that leave in one call, and one that stays.
             while lane.receive(4_000_000).is_some() {}
             let report = lane.report();
-            let lost = if losses == Losses::NONE { 0 } else { 3 };
             assert_eq!((report.frames_in, report.frames_out, report.dropped, report.in_flight), (5, 4, lost, 1));
-            assert_eq!(lane.verdicts(), [if losses == Losses::NONE { 0 } else { 0b1101 }]);
+            assert_eq!(lane.verdicts(), [verdicts]);
         }
     }
 
+    /// All that is refused is in tests/topologies/test_written.py.
     #[test]
-    fn settings_that_are_no_link_are_refused_by_name() {
-        let cases = [
-            (Settings { rate_bps: 0, ..settings() }, "rate_bps: 0"),
-            (Settings { delay_ns: u64::MAX, ..settings() }, "delay_ns: 18446744073709551615"),
-            (Settings { queue: Queue::Bytes(0), ..settings() }, "queue_bytes: 0"),
-            (
-                Settings { jitter: Some(Jitter { law: JitterLaw::Normal, mean_ns: 0, seed: 0 }), ..settings() },
-                "jitter.mean_ns: 0",
-            ),
-            (
-                Settings {
-                    losses: Losses::Model(Thresholds {
-                        seed: 0,
-                        loss_good: (1 << 32) + 1,
-                        loss_bad: 0,
-                        good_to_bad: 0,
-                        bad_to_good: 0,
-                        good_us: 0,
-                        bad_us: 0,
-                    }),
-                    ..settings()
-                },
-                "loss_good: 4294967297",
-            ),
-            (
-                Settings {
-                    losses: Losses::Pattern(Pattern { bits: vec![0], packets: 9, repeats: false, slot_ns: 0, seed: 0 }),
-                    ..settings()
-                },
-                "pattern: 1 bytes",
-            ),
-        ];
-        for (settings, why) in cases {
-            assert!(Lane::default().begin(&settings).unwrap_err().starts_with(why), "{why}");
+    fn a_text_that_is_no_link_is_refused_in_a_line() {
+        for (text, why) in [
+            ("rate_bps 0\n", "rate_bps is 0; it must be a whole number from 1000 to 100000000000"),
+            (LINK, "no limit is given; a queue has one limit: queue_bytes, queue_packets or queue_ns"),
+            ("model ge\np 2\n", "p 2: must be a probability, from 0 to 1"),
+            ("a\0b", "a text has a zero in it"),
+        ] {
+            assert_eq!(Lane::default().begin(text), Err(why.into()));
         }
     }
 }

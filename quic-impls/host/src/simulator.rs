@@ -196,7 +196,6 @@ mod tests {
     use super::*;
     use crate::contract::{self, Assignment, Values};
     use crate::implementation::{Endpoint, Host, Turn};
-    use crate::lane::{Losses, Queue, Settings};
 
     /// An implementation whose endpoints do nothing.
     struct Idle;
@@ -251,20 +250,10 @@ mod tests {
 
     #[test]
     fn a_panic_is_an_error_in_one_line_and_leaves_nothing_behind() {
-        let settings = Settings {
-            rate_bps: 1,
-            delay_ns: 0,
-            queue: Queue::Packets(1),
-            codel: false,
-            losses: Losses::NONE,
-            schedule: None,
-            jitter: None,
-            reorder: false,
-        };
         let mut simulator = Simulator::<Idle>::default();
         let error = simulator.survive(|simulator| -> Result<(), String> {
             simulator.lanes.push(Lanes::default());
-            simulator.lanes[0].up.begin(&settings)?;
+            simulator.lanes[0].up.begin("rate_bps 1000\ndelay_ns 0\nqueue_packets 1\n")?;
             simulator.lanes[0].up.send(&[0; 100], 0, 0);
             panic!("{} is wrong", 7)
         });

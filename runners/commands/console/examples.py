@@ -13,6 +13,7 @@ EXAMPLES = {
     "losses uniform": "fecbench losses uniform --p 0.02 --seed 7 --packets 100",
     "losses ge": "fecbench losses ge --p 0.01 --r 0.3 --k 1 --h 0 --seed 7",
     "losses markov": "fecbench losses markov --p 0.01 --r 0.3 --seed 7",
+    "losses beginning": "fecbench losses beginning --p 0.2 --length 20 --seed 7",
     "losses pattern": "fecbench losses pattern --drop 3,7-9",
     "losses ge-time": "fecbench losses ge-time --bad-s 0.02 --good-s 1 --seed 7",
     "losses slots": "fecbench losses slots --drop 3,7-9 --slot-ms 10",

@@ -114,6 +114,9 @@ def doubts_of_configuration(report: LinkReport, link: LinkSettings, direction: D
         if jitter is None
         else JitterConfiguration(law=jitter.law, mean_ns=jitter.mean_ns, seed=jitter.seed or 0),
         "reorder": settings.reorder or None,
+        "duplicate": (settings.duplicate_threshold, settings.duplicate_seed or 0)
+        if settings.duplicate
+        else None,
     }
     for name, value in asked.items():
         if getattr(told, name) != value:

@@ -92,7 +92,8 @@ def problems_between_ends(task: Task, outcome: Outcome) -> Iterator[str]:
     metrics = {name: endpoint.metrics or {} for name, endpoint in outcome.endpoints.items()}
     for name, counted in metrics.items():
         yield from problems_of_counters(name, counted)
-    for way in _ways(task, metrics):
+    copied = any(link.settings.has_duplicates for link in task.links.values())
+    for way in _ways(task, metrics) if not copied else ():  # a copy was not sent
         yield from problems_of_peers(task.validity.closing_packets, way)
     for number, pair in enumerate(task.pairs):
         yield from problems_of_fec(pair, number, metrics, task.validity.short_packets)

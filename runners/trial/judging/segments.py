@@ -32,7 +32,8 @@ def problems(task: Task, outcome: Outcome, metrics: Mapping[str, Metrics]) -> It
         if sent > frames:
             said = f"{SENT} = {sent:g}: but {frames} frames came to the links {_DIRECTIONS[role]}"
             yield f"{' and '.join(names)}: {said}: segments travelled as one"
-        if len(task.pairs) == 1 and SENT in metrics.get(role, {}):
+        copied = any(link.settings.has_duplicates for link in task.links.values())
+        if len(task.pairs) == 1 and not copied and SENT in metrics.get(role, {}):
             yield from _untold(task, outcome, metrics, role, frames)
 
 

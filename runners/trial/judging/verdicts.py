@@ -7,11 +7,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from fecbench.dropper import model as counted
 from fecbench.dropper.clocked import Timed, verdicts_at
 from fecbench.dropper.draws import unpack
-from fecbench.dropper.model import Counted
-from fecbench.dropper.parameters import LossModel
+from fecbench.dropper.loss_model import LossModel
+from fecbench.dropper.model import Counted, dropped_packets, verdicts
 from fecbench.runners.tasks.outcome import DropperOutcome
 
 _LEAST_KEPT, _MOST_KEPT = 256, 1 << 16
@@ -40,12 +39,14 @@ def compare(recorded: DropperOutcome, model: LossModel, seed: int) -> VerdictChe
         arrivals = np.frombuffer(recorded.arrivals or b"", "<u8")[:held].astype(np.int64)
         held, predicted = len(arrivals), verdicts_at(model, seed, arrivals)
     else:
+        assert isinstance(model, Counted)
         predicted = _predicted(model, seed, held)
     is_whole = held == recorded.packets
     if is_whole or isinstance(model, Timed):
         dropped = int(predicted.sum())
     else:
-        dropped = counted.dropped_packets(model, seed, recorded.packets)
+        assert isinstance(model, Counted)
+        dropped = dropped_packets(model, seed, recorded.packets)
     differing = np.flatnonzero(unpack(recorded.bitmap, held) != predicted)
     return VerdictCheck(
         packets=recorded.packets,
@@ -60,13 +61,13 @@ def _predicted(model: Counted, seed: int, packets: int) -> NDArray[np.bool_]:
     """The oracle's verdicts. Those of a short sequence begin those of a longer one: the variants of a group
     share them."""
     if packets > _MOST_KEPT:
-        return counted.verdicts(model, seed, packets)
+        return verdicts(model, seed, packets)
     return _kept(model, seed, max(_LEAST_KEPT, 1 << packets.bit_length()))[:packets]
 
 
 @lru_cache(maxsize=64)
 def _kept(model: Counted, seed: int, packets: int) -> NDArray[np.bool_]:
-    return counted.verdicts(model, seed, packets)
+    return verdicts(model, seed, packets)
 
 
 def doubts(recorded: DropperOutcome, check: VerdictCheck) -> Iterator[str]:

@@ -112,8 +112,12 @@ def test_an_estimate_without_an_interval_is_the_ratio_alone() -> None:
 
 
 def test_losses_that_are_clocked_by_time_are_told_apart(filled: Filled) -> None:
-    for model, is_told in (("ge-time", True), ("slots", True), ("ge", False)):
+    for model, parameter, is_told in (
+        ("ge-time", "bad_s = 1", True),
+        ("slots", "slot_ms = 5", True),
+        ("ge", "p = 0.1", False),
+    ):
         database, campaign = filled({TrialKey(OFF, "download-2000", 0, 0): ("ok", 1.0)}, points=POINTS)
-        text = f'{campaign.design_text}\n[constants]\nloss.model = "{model}"\n'
+        text = f'{campaign.design_text}\n[constants]\nloss.model = "{model}"\nloss.{parameter}\n'
         document = collect(database, replace(campaign, design_text=text))
         assert any(each.about == "losses" for each in document.trust) == is_told, model

@@ -8,7 +8,6 @@ import pytest
 
 from fecbench.results.store.database import Database
 from fecbench.runners.campaign import by_hand
-from fecbench.runners.campaign.record import seeds_of
 from fecbench.runners.campaign.request import Request
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.tasks.task import Task
@@ -24,8 +23,7 @@ def task(run: Run, little: Request, tmp_path: Path) -> Task:
     with Database.open(str(tmp_path / "x.sqlite")) as database:
         (campaign,) = database.campaigns()
         (trial,) = database.trials(campaign.id)
-    seeds = seeds_of(trial.record, trial.record.task)
-    return Task.model_validate({**trial.record.task, "seeds": seeds})
+    return Task.model_validate({**trial.record.task, "seeds": trial.record.seeds})
 
 
 def test_the_command_that_it_says_repeats_the_transfer_over_loopback(task: Task, tmp_path: Path) -> None:
@@ -47,6 +45,6 @@ def test_each_end_has_what_the_trial_told_it(task: Task, tmp_path: Path) -> None
     for role in ("client", "server"):
         told = json.loads((tmp_path / "by-hand" / f"{role}.json").read_text())
         end = task.pairs[0].client if role == "client" else task.pairs[0].server
-        assert (told["options"], told["content_seed"]) == (end.options, task.seeds.content)
+        assert (told["options"], told["content_seed"]) == (end.options, task.content_seed)
         assert ("private_key" in told) == (role == "server")
         assert all(Path(told[key]).is_file() for key in ("authority", "certificate") if key in told)

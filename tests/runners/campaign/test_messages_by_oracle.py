@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from fecbench import results
+from fecbench.dropper.loss_model import LossModel
 from fecbench.dropper.model import GilbertElliott, Pattern, Uniform, verdicts
-from fecbench.dropper.parameters import LossModel
 
 MESSAGES, PACKETS, RATE_HZ = 150, 8, 30
 # Where it is not the little design.

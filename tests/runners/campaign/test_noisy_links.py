@@ -1,5 +1,5 @@
-"""Designs whose links have noise of the delay, and let frames overtake: what they say, what is refused, and
-that virtual time carries it out."""
+"""Designs whose links have noise of the delay, let frames overtake, and duplicate some: what they say, what
+is refused, and that virtual time carries it out."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,6 @@ from fecbench.results.store.database import Database
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign import links
 from fecbench.runners.campaign.experiment import Experiment
-from fecbench.runners.campaign.record import seeds_of
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.tasks.task import VIRTUAL, LinkTask, Task
 from fecbench.topologies.jitter import Jitter
@@ -37,6 +36,7 @@ owd_ms = 20
 queue_packets = 100
 jitter.law = "pareto"
 reorder = true
+duplicate = 0.05
 loss.model = "uniform"
 loss.p = 0.02
 [[workloads]]
@@ -89,6 +89,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     ({"jitter.law": "normal"}, "jitter.law: there is no jitter_ms"),
     ({"reorder": 1}, "reorder is 1; it must be true or false"),
+    ({"duplicate": 1.5}, "duplicate is 1.5; it must be a number from 0 to 1"),
+    ({"down.duplicate": True}, "down.duplicate is True; it must be a number from 0 to 1"),
 ]
 
 
@@ -98,7 +100,7 @@ def test_noise_that_cannot_be_is_refused_in_one_line() -> None:
 
 
 def test_only_wire_and_simulators_have_noise_and_let_frames_overtake() -> None:
-    for name, value in (("jitter_ms", 5), ("reorder", True)):
+    for name, value in (("jitter_ms", 5), ("reorder", True), ("duplicate", 0.1)):
         link = one(**{f"down.{name}": value})
         for backend in ("wire", "virtual"):
             check_backend(backend, "internet", link)
@@ -128,7 +130,7 @@ def test_all_variants_of_a_repetition_meet_the_same_noise_and_each_direction_has
 def test_a_link_without_noise_is_asked_for_as_before_there_was_any(tmp_path: Path) -> None:
     """At a point whose noise is 0, too."""
     task = task_of(written(tmp_path), "off", 0, 0)
-    assert "jitter" not in str(task.document()) and "jitter" not in task.seeds.model_dump_json()
+    assert "jitter" not in str(task.document()) and "jitter" not in str(task.seeds)
     document = LinkTask(settings=one(jitter_ms=0), late_bound_us=1, losses={}).model_dump_json()
     assert "jitter" not in document and "reorder" not in document
 
@@ -150,6 +152,6 @@ def test_trials_in_virtual_time_meet_noise_that_is_recorded_and_replayed(
     assert set(frame["state"]) == {"ok"}
     noisy = next(trial for trial in trials if trial.record.key.point == 1)
     asked = task_of(path, noisy.record.key.variant, 1, noisy.record.key.repetition)
-    assert seeds_of(noisy.record, {"links": ["internet"]}) == asked.seeds
+    assert noisy.record.seeds == asked.seeds
     replayed = fecbench_here("replay", noisy.id, "--db", database, "--output", tmp_path / "replay")
     assert replayed.returncode == 0, replayed.stdout

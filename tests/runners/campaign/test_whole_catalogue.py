@@ -33,7 +33,21 @@ def meaning(experiment: Experiment) -> Iterator[Any]:
     yield experiment.points
     yield [[key.variant, key.workload, key.point, key.repetition] for key in keys]
     for key in keys[:: -(-len(keys) // TASKS)]:
-        yield experiment.seeds(key).model_dump(), experiment.task(key, VIRTUAL).document()
+        yield by_kind(experiment.seeds(key)), experiment.task(key, VIRTUAL).document()
+
+
+def by_kind(seeds: dict[str, int]) -> dict[str, Any]:
+    """Seeds in the form of the digests, which are older than their names."""
+    kinds: dict[str, Any] = {"content": seeds["content"], "losses": {}}
+    for name, seed in seeds.items():
+        match name.split("/"):
+            case [link, "trace"]:
+                kinds.setdefault("traces", {})[link] = seed
+            case [link, direction]:
+                kinds["losses"].setdefault(link, {})[direction] = seed
+            case [link, direction, kind]:
+                kinds.setdefault(kind, {}).setdefault(link, {})[direction] = seed
+    return kinds
 
 
 def digest(experiment: Experiment) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from fecbench import designs
 from fecbench.dropper.draws import LossModelError
-from fecbench.dropper.parameters import FORMS, loss_model
+from fecbench.dropper.parameters import MODELS, loss_model
 from fecbench.runners.workloads import WORKLOADS
 from fecbench.topologies.topology import TOPOLOGIES
 
@@ -69,7 +69,7 @@ def test_every_form_of_a_loss_model_that_is_listed_is_one_and_its_parameters_are
     listed: Any,
 ) -> None:
     models = listed("losses")
-    assert models.keys() == FORMS.keys()
+    assert models.keys() == MODELS.keys()
     for name, model in models.items():
         of_forms = set()
         for form in model["forms"]:

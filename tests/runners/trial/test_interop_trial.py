@@ -16,7 +16,7 @@ from fecbench.runners.engines.engine import Finished
 from fecbench.runners.engines.namespaces import NamespaceEngine
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.implementations.implementation import Implementation, load
-from fecbench.runners.tasks.task import EndpointTask, InteropTask, Seeds, Task
+from fecbench.runners.tasks.task import EndpointTask, InteropTask, Task
 from fecbench.runners.trial.judge import Judgement, judge
 from fecbench.topologies.link import LinkSettings
 from fecbench.topologies.netem_link import netem_is_available
@@ -92,7 +92,7 @@ def task(client: EndpointTask, server: EndpointTask, timeout_s: float = 30, loss
     return tasks.task(
         tasks.link(settings, loss_model, late_bound_us=10_000_000),
         tasks.pair(client=client, server=server, workload=workload),
-        seeds=Seeds(content=2**63 + 5, losses={"internet": {"up": 1, "down": 2}}),
+        seeds={"content": 2**63 + 5, "internet/up": 1, "internet/down": 2},
         timeout_s=timeout_s,
     )
 

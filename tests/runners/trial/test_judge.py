@@ -10,11 +10,11 @@ import pytest
 
 from fecbench.dropper.command import Counters
 from fecbench.dropper.draws import pack
+from fecbench.dropper.loss_model import LossModel
 from fecbench.dropper.model import GilbertElliott, Pattern, Uniform, dropped_packets, verdicts
-from fecbench.dropper.parameters import LossModel
 from fecbench.runners.tasks.demand import Demand
 from fecbench.runners.tasks.outcome import Competition, DropperOutcome, EndpointOutcome, Outcome
-from fecbench.runners.tasks.task import InteropTask, Seeds, Task
+from fecbench.runners.tasks.task import InteropTask, Task
 from fecbench.runners.tasks.validity import Validity
 from fecbench.runners.trial import judging
 from fecbench.runners.trial.judge import judge
@@ -38,7 +38,7 @@ def task() -> Task:
     loss = {"model": "uniform", "p": 0.05}
     link = tasks.link(LinkSettings.symmetric(10, 10), loss, loss, late_bound_us=1000)
     workload, demand = {"name": "download", "size_bytes": SIZE_BYTES}, Demand(0, SIZE_BYTES, 1)
-    pair, seeds = tasks.pair(workload=workload, demand=demand), Seeds(content=1, losses={"internet": SEEDS})
+    pair, seeds = tasks.pair(workload=workload, demand=demand), tasks.seeds(1, {"internet": SEEDS})
     return tasks.task(link, pair, seeds=seeds, timeout_s=10, validity=Validity())
 
 
@@ -266,7 +266,8 @@ def over(settings: LinkSettings) -> Task:
     """The task over another link."""
     usual = task()
     link = usual.links["internet"].model_copy(update={"settings": settings})
-    return usual.model_copy(update={"links": {"internet": link}})
+    drawn = {f"internet/{name}": 5 for name in settings.drawn}
+    return usual.model_copy(update={"links": {"internet": link}, "seeds": {**usual.seeds, **drawn}})
 
 
 def downwards(**changes: Any) -> LinkSettings:
@@ -292,9 +293,8 @@ def test_a_queue_in_time_or_of_packets_holds_its_limit_and_no_more() -> None:
 
 def test_transfers_that_compete_may_bring_what_the_delay_had_held_back() -> None:
     """Up to 120 ms of the rate in one second."""
-    seeds = Seeds(content=1, losses={"internet": SEEDS}, jitter={"internet": SEEDS})
     for jitter, state in ((None, "invalid"), (Jitter(60, seed=1), "ok")):
-        asked = over(downwards(jitter=jitter)).model_copy(update={"seeds": seeds})
+        asked = over(downwards(jitter=jitter))
         assert judge(asked, changed(compete(1, 5, 6), UNCONFIGURED)).state == state
 
 

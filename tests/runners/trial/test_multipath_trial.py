@@ -10,7 +10,7 @@ import pytest
 from fecbench.dropper import model as dropper_model
 from fecbench.runners.campaign.record import record_of
 from fecbench.runners.engines.engine import Finished
-from fecbench.runners.tasks.task import EndpointTask, Seeds, Task
+from fecbench.runners.tasks.task import EndpointTask, Task
 from fecbench.runners.trial.judge import Judgement, judge
 from fecbench.topologies.link import DIRECTIONS, LinkSettings
 from tests.support import needs, tasks
@@ -66,7 +66,7 @@ def task(capture: bool = False, **of_path2: Any) -> Task:
         "path2": LinkSettings.symmetric(5, 10, **of_path2),
     }
     links = {name: tasks.link(settings[name], {"model": "uniform", "p": p}) for name, p in P.items()}
-    seeds, pair = Seeds(content=3, losses=SEEDS), tasks.pair(client=END, server=END)
+    seeds, pair = tasks.seeds(3, SEEDS), tasks.pair(client=END, server=END)
     return tasks.task(links, pair, topology="multipath", seeds=seeds, capture=capture)
 
 

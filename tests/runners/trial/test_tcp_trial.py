@@ -9,7 +9,7 @@ import pytest
 from fecbench.runners.engines.engine import Finished
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.tasks.demand import Demand
-from fecbench.runners.tasks.task import ROLES, EndpointTask, PairTask, Seeds, Task
+from fecbench.runners.tasks.task import ROLES, EndpointTask, PairTask, Task
 from fecbench.runners.tasks.validity import Validity
 from fecbench.runners.trial.site import Commands
 from fecbench.topologies import tcp
@@ -44,7 +44,7 @@ def task(topology: str, pairs: list[PairTask], p: float = 0.0, owd_ms: float = 5
     names = {"multipath": ["path1", "path2"]}.get(topology, ["internet"])
     losses = {"model": "uniform", "p": p}
     link = tasks.link(LinkSettings.symmetric(10, owd_ms), losses, losses)
-    seeds = Seeds(content=3, losses={name: {"up": n, "down": n + 10} for n, name in enumerate(names)})
+    seeds = tasks.seeds(3, {name: {"up": n, "down": n + 10} for n, name in enumerate(names)})
     usual = {"topology": topology, "seeds": seeds, "timeout_s": 30, "validity": tasks.SLOW_MACHINE}
     return tasks.task(dict.fromkeys(names, link), *pairs, **usual)
 

@@ -14,7 +14,7 @@ from fecbench.dropper.draws import pack
 from fecbench.dropper.model import verdicts
 from fecbench.dropper.parameters import loss_model
 from fecbench.runners.tasks.outcome import DropperOutcome, EndpointOutcome, Outcome
-from fecbench.runners.tasks.task import EndpointTask, Seeds, Task
+from fecbench.runners.tasks.task import EndpointTask, Task
 from fecbench.runners.tasks.validity import Validity
 from fecbench.runners.workloads.messages import form as messages
 from fecbench.runners.workloads.messages import traffic
@@ -108,7 +108,7 @@ class Radio:
             tasks.link(settings, self.loss, self.loss, late_bound_us=1000),
             pair,
             backend="virtual",
-            seeds=Seeds(content=1, losses={"internet": {"up": self.seed, "down": self.seed}}),
+            seeds={"content": 1, "internet/up": self.seed, "internet/down": self.seed},
             timeout_s=60,
             validity=Validity(),
         )

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fecbench.dropper.loss_model import LossModel
 from fecbench.dropper.model import GilbertElliott, Pattern, Uniform, verdicts
-from fecbench.dropper.parameters import LossModel
 from fecbench.runners.trial.judge import judge
 from fecbench.runners.workloads.messages import noted as messages
 from fecbench.runners.workloads.messages import traffic

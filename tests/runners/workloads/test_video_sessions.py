@@ -12,7 +12,7 @@ from fecbench.runners.campaign.programs import engine_for
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.tasks.outcome import Outcome
 from fecbench.runners.tasks.requests import Object, Progress
-from fecbench.runners.tasks.task import VIRTUAL, Seeds, Task
+from fecbench.runners.tasks.task import VIRTUAL, Task
 from fecbench.runners.tasks.validity import Validity
 from fecbench.runners.trial import ends
 from fecbench.runners.trial.judge import Judgement, judge
@@ -53,7 +53,7 @@ def task(
         tasks.link(settings, losses, losses, late_bound_us=1250),
         tasks.pair(client=end, server=end, workload=asked.workload, demand=asked.demand, session=session),
         backend=VIRTUAL,
-        seeds=Seeds(content=seed, losses={"internet": {"up": seed, "down": seed + 1}}),
+        seeds={"content": seed, "internet/up": seed, "internet/down": seed + 1},
         timeout_s=300.0,
         validity=Validity(),
     )

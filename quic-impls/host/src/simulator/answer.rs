@@ -7,7 +7,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde::{Serialize, Serializer};
 
 use crate::contract::Metrics;
-use crate::lane::{Lane, Outage};
+use crate::lane::Lane;
 
 #[derive(Serialize)]
 pub struct Answer {
@@ -69,9 +69,7 @@ pub struct DirectionReport {
     max_queue_bytes: u64,
     max_queue_packets: u64,
     dropped: u64,
-    /// There for a direction that has an outage.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    outage_dropped: Option<u64>,
+    outage_dropped: u64,
     conserved: bool,
     /// That were judged: all that left.
     packets: u64,
@@ -85,7 +83,7 @@ pub struct DirectionReport {
 }
 
 impl DirectionReport {
-    pub fn of(lane: &Lane, outage: Option<Outage>) -> Self {
+    pub fn of(lane: &Lane) -> Self {
         let report = lane.report();
         Self {
             frames_in: report.frames_in,
@@ -98,7 +96,7 @@ impl DirectionReport {
             max_queue_bytes: report.max_queue_bytes,
             max_queue_packets: report.max_queue_packets,
             dropped: report.dropped,
-            outage_dropped: outage.map(|_| lane.outage_dropped()),
+            outage_dropped: report.outage_dropped,
             conserved: report.conserved,
             packets: report.frames_out,
             bitmap: BASE64_STANDARD.encode(lane.verdicts()),

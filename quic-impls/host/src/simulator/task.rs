@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
-use serde::{Deserialize, de};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::filling::Filling;
 use super::processor::Costs;
 use crate::contract::{self, Assignment, Refused, Role};
 use crate::implementation::Implementation;
-use crate::lane::{Jitter, Losses, Outage, Pattern, Queue, Schedule, Settings};
 
 /// Their names are in order as long as they have one digit.
 const MOST_LINKS: usize = 9;
+
+/// Of the contract with simulators.
+const VERSION: u64 = 2;
 
 /// A task that can be carried out.
 pub struct Task<I: Implementation> {
@@ -36,13 +36,15 @@ pub struct Task<I: Implementation> {
 
 pub struct Link {
     pub name: String,
-    pub up: Direction,
-    pub down: Direction,
+    pub directions: Directions,
 }
 
-pub struct Direction {
-    pub settings: Settings,
-    pub outage: Option<Outage>,
+/// What [`crate::lane::Lane::begin`] takes for each.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Directions {
+    pub up: String,
+    pub down: String,
 }
 
 /// What the ends of a pair are told; one that refuses it ends with that.
@@ -54,10 +56,11 @@ pub struct Pair<I: Implementation> {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
-    version: u64,
+    #[serde(rename = "version")]
+    _version: u64,
     number: u64,
     pairs: Vec<PairDocument>,
-    links: BTreeMap<String, LinkDocument>,
+    links: BTreeMap<String, Directions>,
     /// The end of our clients is their report, whichever of its metrics is asked for.
     #[serde(rename = "completion")]
     _completion: String,
@@ -76,73 +79,10 @@ struct PairDocument {
     server: Value,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LinkDocument {
-    up: DirectionDocument,
-    down: DirectionDocument,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct DirectionDocument {
-    rate_bps: u64,
-    delay_ns: u64,
-    queue_bytes: Option<u64>,
-    queue_packets: Option<u64>,
-    queue_ns: Option<u64>,
-    schedule: Option<Schedule>,
-    jitter: Option<Jitter>,
-    #[serde(default)]
-    reorder: bool,
-    #[serde(default)]
-    queue: QueueKind,
-    outage_ns: Option<[u64; 2]>,
-    losses: LossesDocument,
-}
-
-/// How a queue drops.
-#[derive(Deserialize, Default, PartialEq)]
-#[serde(rename_all = "lowercase")]
-enum QueueKind {
-    #[default]
-    Droptail,
-    Codel,
-}
-
-struct LossesDocument(Losses);
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PatternDocument {
-    pattern: String,
-    packets: u64,
-    repeats: bool,
-    #[serde(default)]
-    slot_ns: u64,
-    #[serde(default)]
-    seed: u64,
-}
-
-impl<'de> Deserialize<'de> for LossesDocument {
-    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Value::deserialize(deserializer)?;
-        if value.get("pattern").is_none() {
-            return serde_json::from_value(value).map(|model| Self(Losses::Model(model))).map_err(de::Error::custom);
-        }
-        let document: PatternDocument = serde_json::from_value(value).map_err(de::Error::custom)?;
-        let PatternDocument { pattern, packets, repeats, slot_ns, seed } = document;
-        let bits = BASE64_STANDARD.decode(pattern).map_err(|error| de::Error::custom(format!("pattern: {error}")))?;
-        Ok(Self(Losses::Pattern(Pattern { bits, packets, repeats, slot_ns, seed })))
-    }
-}
-
 impl<I: Implementation> Task<I> {
     pub fn parse(line: &[u8]) -> Result<Self, String> {
+        check_version(line)?;
         let document: Document = serde_json::from_slice(line).map_err(|error| format!("no task: {error}"))?;
-        if document.version != 1 {
-            return Err(format!("version: {}; this program knows version 1", document.version));
-        }
         if !(document.timeout_s > 0.0 && document.timeout_s <= 1e6) {
             return Err(format!("timeout_s: {} is not above 0 and up to 1000000", document.timeout_s));
         }
@@ -158,7 +98,7 @@ impl<I: Implementation> Task<I> {
         Ok(Self {
             number: document.number,
             pairs,
-            links: document.links.into_iter().map(LinkDocument::link).collect::<Result<_, _>>()?,
+            links: document.links.into_iter().map(|(name, directions)| Link { name, directions }).collect(),
             timeout: Duration::from_secs_f64(document.timeout_s),
             seed: document.seed,
             filling: document.filling,
@@ -168,8 +108,22 @@ impl<I: Implementation> Task<I> {
     }
 }
 
+/// A task of another version has other fields, too: what is wrong with it is its version.
+fn check_version(line: &[u8]) -> Result<(), String> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        version: u64,
+    }
+    match serde_json::from_slice(line) {
+        Ok(Versioned { version }) if version != VERSION => {
+            Err(format!("version: {version}; this program knows version {VERSION}"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Refuses names and numbers of links that no topology has.
-fn check_links(links: &BTreeMap<String, LinkDocument>, pairs: usize) -> Result<(), String> {
+fn check_links(links: &BTreeMap<String, Directions>, pairs: usize) -> Result<(), String> {
     let names: Vec<_> = links.keys().map(String::as_str).collect();
     let are_paths = !names.is_empty()
         && names.len() <= MOST_LINKS
@@ -199,14 +153,6 @@ fn check_addresses<I: Implementation>(pairs: &[Pair<I>], links: usize) -> Result
     Ok(())
 }
 
-impl LinkDocument {
-    fn link((name, Self { up, down }): (String, Self)) -> Result<Link, String> {
-        let up = up.direction().map_err(|why| format!("links.{name}.up: {why}"))?;
-        let down = down.direction().map_err(|why| format!("links.{name}.down: {why}"))?;
-        Ok(Link { name, up, down })
-    }
-}
-
 impl PairDocument {
     fn pair<I: Implementation>(self) -> Result<Pair<I>, String> {
         let pair =
@@ -230,30 +176,5 @@ impl PairDocument {
             }
         }
         Ok(pair)
-    }
-}
-
-impl DirectionDocument {
-    fn direction(self) -> Result<Direction, String> {
-        let queue = match (self.queue_bytes, self.queue_packets, self.queue_ns) {
-            (Some(bytes), None, None) => Queue::Bytes(bytes),
-            (None, Some(packets), None) => Queue::Packets(packets),
-            (None, None, Some(time_ns)) => Queue::Time(time_ns),
-            given => return Err(format!("queue_bytes, queue_packets and queue_ns: {given:?}; a queue has one limit")),
-        };
-        let settings = Settings {
-            rate_bps: self.rate_bps,
-            delay_ns: self.delay_ns,
-            queue,
-            codel: self.queue == QueueKind::Codel,
-            losses: self.losses.0,
-            schedule: self.schedule,
-            jitter: self.jitter,
-            reorder: self.reorder,
-        };
-        settings.check()?;
-        let outage = self.outage_ns.map(|[from_ns, to_ns]| Outage { from_ns, to_ns });
-        outage.map_or(Ok(()), Outage::check)?;
-        Ok(Direction { settings, outage })
     }
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::answer::{Answer, Competition, DirectionReport, LinkReport};
-use super::filling::{Filling, Readings};
+use super::filling::Filling;
 use super::guest::{Clock, Guest, Location};
 use super::task::{Link, Task};
 use super::{Lanes, VIRTUAL_TIME_BEGINS};
@@ -37,7 +37,7 @@ pub struct Trial<'a, I: Implementation> {
     lanes: &'a mut [Lanes],
     clock: Clock,
     timeout: Duration,
-    filling: Option<(Filling, u64)>,
+    filling: Option<Filling>,
     /// Client and server of each pair.
     guests: Vec<Guest<I>>,
     /// What each of these is told, until it is started.
@@ -78,9 +78,9 @@ impl<'a, I: Implementation> Trial<'a, I> {
     ) -> Result<Self, String> {
         lanes.resize_with(lanes.len().max(task.links.len()), Lanes::default);
         let lanes = &mut lanes[..task.links.len()];
-        for (Link { up, down, .. }, lanes) in task.links.iter().zip(&mut *lanes) {
-            lanes.up.begin(&up.settings)?;
-            lanes.down.begin(&down.settings)?;
+        for (Link { name, directions }, lanes) in task.links.iter().zip(&mut *lanes) {
+            lanes.up.begin(&directions.up).map_err(|why| format!("links.{name}.up: {why}"))?;
+            lanes.down.begin(&directions.down).map_err(|why| format!("links.{name}.down: {why}"))?;
         }
         let (mut guests, mut told) = (Vec::new(), Vec::new());
         for (number, pair) in task.pairs.into_iter().enumerate() {
@@ -103,7 +103,7 @@ impl<'a, I: Implementation> Trial<'a, I> {
         }
         Ok(Self {
             number: task.number,
-            filling: task.filling.map(|filling| (filling, task.links[0].down.settings.rate_bps)),
+            filling: task.filling,
             links: task.links,
             lanes,
             clock: Clock { zero, now_ns: 0 },
@@ -132,8 +132,7 @@ impl<'a, I: Implementation> Trial<'a, I> {
         let ended = self.guests.into_iter().enumerate().filter(|(_, guest)| guest.has_ended());
         let endpoints = ended.map(|(place, guest)| Ok((name(place), guest.into_report()?)));
         let links = self.links.into_iter().zip(self.lanes).map(|(link, lanes)| {
-            let up = DirectionReport::of(&lanes.up, link.up.outage);
-            (link.name, LinkReport { up, down: DirectionReport::of(&lanes.down, link.down.outage) })
+            (link.name, LinkReport { up: DirectionReport::of(&lanes.up), down: DirectionReport::of(&lanes.down) })
         });
         Ok(Answer {
             number: self.number,
@@ -149,10 +148,10 @@ impl<'a, I: Implementation> Trial<'a, I> {
 
     /// The measured transfer, beside that of the second pair if there is one.
     fn transfer(&mut self, seen: &mut Seen) {
-        if let Some((filling, rate_bps)) = self.filling {
+        if let Some(filling) = self.filling {
             let begun_ns = self.clock.now_ns;
             self.start(BACKGROUND_CLIENT);
-            if !self.fill(filling, rate_bps) {
+            if !self.fill(filling) {
                 seen.background_lasted = !self.guests[BACKGROUND_CLIENT].has_ended();
                 seen.timed_out = self.has_timed_out(BACKGROUND_CLIENT);
                 return;
@@ -161,7 +160,7 @@ impl<'a, I: Implementation> Trial<'a, I> {
             seen.competition = Some(Competition { filling_s, foreground_mbps: None, background_mbps: None });
         }
         let (begun_ns, before) = (self.clock.now_ns, self.arrived());
-        self.start_outages();
+        self.start_links();
         self.start(CLIENT);
         self.go_on(self.deadline_ns(), |trial| trial.guests[CLIENT].has_ended());
         let lasted_s = seconds(self.clock.now_ns - begun_ns);
@@ -179,26 +178,20 @@ impl<'a, I: Implementation> Trial<'a, I> {
     }
 
     /// The measured client starts now.
-    fn start_outages(&mut self) {
-        for (link, lanes) in self.links.iter().zip(&mut *self.lanes) {
-            for (direction, lane) in [(&link.up, &mut lanes.up), (&link.down, &mut lanes.down)] {
-                if direction.settings.schedule.is_some() {
-                    lane.start(self.clock.now_ns);
-                }
-                if let Some(outage) = direction.outage {
-                    lane.start_outage(self.clock.now_ns, outage);
-                }
-            }
+    fn start_links(&mut self) {
+        for lanes in &mut *self.lanes {
+            lanes.up.start(self.clock.now_ns);
+            lanes.down.start(self.clock.now_ns);
         }
     }
 
     /// Whether the link is full downwards before the background has ended or the deadline has passed.
-    fn fill(&mut self, filling: Filling, rate_bps: u64) -> bool {
-        let mut readings = Readings::new(filling, rate_bps);
+    fn fill(&mut self, filling: Filling) -> bool {
+        self.lanes[0].down.begin_filling(filling.full_share, filling.window_ns());
         while !self
             .go_on(self.clock.now_ns + filling.interval_ns(), |trial| trial.guests[BACKGROUND_CLIENT].has_ended())
         {
-            if readings.is_full(self.clock.now_ns, self.lanes[0].down.report().bytes_out) {
+            if self.lanes[0].down.is_full(self.clock.now_ns) {
                 return true;
             }
             if self.clock.now_ns > self.deadline_ns() {

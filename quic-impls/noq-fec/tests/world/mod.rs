@@ -19,7 +19,7 @@ use fec::Code;
 use host::coding::{Coding, Flush, Redundancy};
 use host::content;
 use host::contract::{Direction, Role, Transfer, Workload};
-use host::lane::{self, Lane, Losses, Outage, Pattern, Queue, Thresholds};
+use host::lane::Lane;
 use host::records::Records;
 use host::surroundings::Seed;
 use noq_fec::ends::MessageEnds;
@@ -58,46 +58,19 @@ pub enum Loss {
 }
 
 impl Loss {
-    fn losses(&self) -> Losses {
-        let threshold = |probability: f64| (probability * CERTAIN as f64).round_ties_even() as u64;
+    /// The lines of a lane's text.
+    fn lines(&self) -> String {
         match self {
-            Self::Nothing => Losses::NONE,
+            Self::Nothing => String::new(),
             Self::These(these) => {
-                let packets = these.iter().max().map_or(0, |last| last + 1);
-                let mut bits = vec![0; packets.div_ceil(8) as usize];
-                for n in these {
-                    bits[(n / 8) as usize] |= 1 << (n % 8);
-                }
-                Losses::Pattern(Pattern { bits, packets, repeats: false, slot_ns: 0, seed: 0 })
+                let list: Vec<_> = these.iter().map(u64::to_string).collect();
+                format!("model pattern\ndrop {}\n", list.join(","))
             }
-            Self::Uniform { rate, seed } => {
-                let loss = threshold(*rate);
-                let (seed, good_to_bad, bad_to_good) = (*seed, 0, 0);
-                Losses::Model(Thresholds {
-                    seed,
-                    loss_good: loss,
-                    loss_bad: loss,
-                    good_to_bad,
-                    bad_to_good,
-                    good_us: 0,
-                    bad_us: 0,
-                })
-            }
-            Self::Bursts { p, r, seed } => Losses::Model(Thresholds {
-                seed: *seed,
-                loss_good: 0,
-                loss_bad: CERTAIN,
-                good_to_bad: threshold(*p),
-                bad_to_good: threshold(*r),
-                good_us: 0,
-                bad_us: 0,
-            }),
+            Self::Uniform { rate, seed } => format!("model uniform\np {rate}\nseed {seed}\n"),
+            Self::Bursts { p, r, seed } => format!("model markov\np {p}\nr {r}\nseed {seed}\n"),
         }
     }
 }
-
-/// The threshold of what is certain.
-const CERTAIN: u64 = 1 << 32;
 
 const PACKET_SIZE: u64 = 1252;
 
@@ -121,10 +94,8 @@ struct Way {
 impl Way {
     fn new(link: &Link, loss: &Loss, outage: Option<[Duration; 2]>, late: Option<(u64, Duration)>, seed: u64) -> Self {
         let mut lane = Lane::default();
-        lane.begin(&link.settings(loss)).unwrap();
-        if let Some([from, to]) = outage.map(|outage| outage.map(|time| time.as_nanos() as u64)) {
-            lane.start_outage(0, Outage { from_ns: from, to_ns: to });
-        }
+        lane.begin(&link.text(loss, outage)).unwrap();
+        lane.start(0);
         Self { lane, late, jitter: link.jitter, seed, left: 0 }
     }
 
@@ -145,7 +116,7 @@ impl Way {
     /// Datagrams that were sent and have not left the link alive.
     fn missing(&self) -> u64 {
         let report = self.lane.report();
-        self.lane.outage_dropped() + report.queue_dropped + report.oversize_dropped + report.in_flight + report.dropped
+        report.outage_dropped + report.queue_dropped + report.oversize_dropped + report.in_flight + report.dropped
     }
 }
 
@@ -180,18 +151,14 @@ impl Link {
         }
     }
 
-    fn settings(&self, loss: &Loss) -> lane::Settings {
+    /// A direction of it, as a lane reads it.
+    fn text(&self, loss: &Loss, outage: Option<[Duration; 2]>) -> String {
         let round_trip_bytes = self.bandwidth_mbps * 1e6 / 8.0 * 2.0 * self.owd.as_secs_f64();
-        lane::Settings {
-            rate_bps: (self.bandwidth_mbps * 1e6).round() as u64,
-            delay_ns: self.owd.as_nanos() as u64,
-            queue: Queue::Bytes(((self.queue_bdp * round_trip_bytes).round() as u64).max(SMALLEST_QUEUE)),
-            codel: false,
-            losses: loss.losses(),
-            schedule: None,
-            jitter: None,
-            reorder: false,
-        }
+        let queue_bytes = ((self.queue_bdp * round_trip_bytes).round() as u64).max(SMALLEST_QUEUE);
+        let (rate_bps, delay_ns) = ((self.bandwidth_mbps * 1e6).round(), self.owd.as_nanos());
+        let outage =
+            outage.map(|[from, to]| format!("outage_ns {} {}\n", from.as_nanos(), to.as_nanos())).unwrap_or_default();
+        format!("rate_bps {rate_bps}\ndelay_ns {delay_ns}\nqueue_bytes {queue_bytes}\n{outage}{}", loss.lines())
     }
 }
 

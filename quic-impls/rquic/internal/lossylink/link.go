@@ -9,6 +9,7 @@ package lossylink
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"testing/synctest"
 	"time"
@@ -35,8 +36,6 @@ type direction struct {
 	lane   *lane.Lane
 	loses  func(n uint64, datagram []byte) bool
 	judged uint64
-	// carried is how many bytes have left the lane.
-	carried uint64
 }
 
 // New returns a link that begins now. The lanes may have been used before.
@@ -45,10 +44,13 @@ func New(up, down Settings, upLane, downLane *lane.Lane) (*Link, error) {
 		begun: time.Now(), changed: make(chan struct{}, 1),
 		up: &direction{lane: upLane, loses: up.Loses}, down: &direction{lane: downLane, loses: down.Loses},
 	}
-	if err := upLane.Begin(up.Settings); err != nil {
-		return nil, err
+	if err := upLane.Begin(up.Text); err != nil {
+		return nil, fmt.Errorf("up: %w", err)
 	}
-	return l, downLane.Begin(down.Settings)
+	if err := downLane.Begin(down.Text); err != nil {
+		return nil, fmt.Errorf("down: %w", err)
+	}
+	return l, nil
 }
 
 // Connect adds a client and its server. What is written to one, whatever the address, comes out of the other, once it
@@ -70,8 +72,13 @@ func (l *Link) Start() {
 	l.starts = &now
 }
 
-// CarriedDown is how many bytes have left the link downwards, lost ones included.
-func (l *Link) CarriedDown() uint64 { return l.down.carried }
+// BeginFilling is called before IsFull is asked at intervals whether the link is full downwards.
+func (l *Link) BeginFilling(fullShare float64, window time.Duration) {
+	l.down.lane.BeginFilling(fullShare, window)
+}
+
+// IsFull reports whether the link has carried its full share downwards for the window.
+func (l *Link) IsFull(now time.Duration) bool { return l.down.lane.IsFull(now) }
 
 // Wake has AtRest called at this instant.
 func (l *Link) Wake() {
@@ -138,7 +145,6 @@ func (l *Link) receive(d *direction, now time.Duration) bool {
 	}
 	n, datagram := d.judged, l.buffer[:exit.Length]
 	d.judged++
-	d.carried += uint64(exit.Length) + lane.Overhead
 	if lost := exit.Lost || d.loses != nil && d.loses(n, datagram); !lost {
 		l.ends[exit.Tag].peer.arrive(now, datagram)
 	}

@@ -33,7 +33,7 @@ func settings(k int) Settings {
 // pair returns two wrapped ends of a fast link without delay. It carries datagrams in a bubble, until the test ends.
 func pair(t *testing.T, k int, loses func(n uint64, datagram []byte) bool) (sending, receiving *Conn, from *lossylink.End) {
 	t.Helper()
-	fast := lossylink.Rate(1e6, 0, 1<<30, lossylink.Those(loses))
+	fast := lossylink.Rate(1e5, 0, 1<<30, lossylink.Those(loses))
 	link, err := lossylink.New(fast, fast, lane.New(), lane.New())
 	if err != nil {
 		t.Fatal(err)

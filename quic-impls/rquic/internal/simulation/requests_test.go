@@ -52,7 +52,7 @@ func TestAClientAsksForWhatItIsToldWhenItIsTold(t *testing.T) {
 	task := aSession(t)
 	replies := []string{
 		reads(`[0, "{\"get\": 20000}"]`, `[9000000000, null]`),
-		`{"version": 1, "number": 8}`, // a task that came before the reply
+		`{"version": 2, "number": 8}`, // a task that came before the reply
 		reads(`[2000000000, "{\"get\": 5000}"]`, `[9000000000, null]`),
 		reads(`[2500000000, null]`),
 	}

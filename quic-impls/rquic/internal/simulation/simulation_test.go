@@ -69,8 +69,8 @@ func aTask(t *testing.T, change object) object {
 	}
 	path, key := certificate(t, folder, private, public)
 	task := object{
-		"version": 1, "number": 7, "pairs": []object{aPair(path, key, 20_000)},
-		"links":      object{"internet": object{"up": aDirection(), "down": aDirection()}},
+		"version": 2, "number": 7, "pairs": []object{aPair(path, key, 20_000)},
+		"links":      object{"internet": object{"up": aDirection, "down": aDirection}},
 		"completion": "dct_s", "timeout_s": 30, "seed": 1, "filling": nil, "processor": object{"handshake_ns": 0, "datagram_ns": 0},
 		"capture": nil,
 	}
@@ -89,18 +89,9 @@ func aPair(path, key string, size int) object {
 	return object{"client": client, "server": server}
 }
 
-func aDirection() object {
-	return object{
-		"rate_bps": 10_000_000, "delay_ns": 50_000_000, "queue_bytes": nil, "queue_packets": 100,
-		"losses": object{"seed": 1, "loss_good": 0, "loss_bad": 0, "good_to_bad": 0, "bad_to_good": 0},
-	}
-}
+const aDirection = "rate_bps 10000000\ndelay_ns 50000000\nqueue_packets 100\n"
 
-func everythingLost() object {
-	direction := aDirection()
-	direction["losses"] = object{"pattern": []byte{1}, "packets": 1, "repeats": true}
-	return direction
-}
+const everythingLost = aDirection + "model uniform\np 1\n"
 
 func ask(t *testing.T, task object) (answer Answer, refusal string) {
 	t.Helper()
@@ -152,7 +143,7 @@ func TestADownloadTakesWhatTheLinkNeeds(t *testing.T) {
 }
 
 func TestATransferThatCannotEndEndsAtItsDeadline(t *testing.T) {
-	links := object{"internet": object{"up": aDirection(), "down": everythingLost()}}
+	links := object{"internet": object{"up": aDirection, "down": everythingLost}}
 	answer := carriedOut(t, aTask(t, object{"links": links}))
 	client := answer.Endpoints["client"]
 	right := "rquic: client: handshake with 10.0.2.2:4433: not done within the deadline of 30 s\n"
@@ -165,7 +156,7 @@ func TestATransferThatCannotEndEndsAtItsDeadline(t *testing.T) {
 }
 
 func TestATrialEndsWhenTheTimeIsOverWhateverTheClientWas(t *testing.T) {
-	links := object{"internet": object{"up": aDirection(), "down": everythingLost()}}
+	links := object{"internet": object{"up": aDirection, "down": everythingLost}}
 	answer := carriedOut(t, aTask(t, object{"links": links, "timeout_s": 2}))
 	right := "rquic: client: handshake with 10.0.2.2:4433: not done within the deadline of 2 s\n"
 	if !answer.TimedOut || *answer.ClientS != 2 || answer.Endpoints["client"].Stderr != right {
@@ -181,15 +172,14 @@ func TestWhatIsLeftInTheLinkIsInFlight(t *testing.T) {
 }
 
 func TestWhatIsSentDuringAnOutageIsDroppedAndCounted(t *testing.T) {
-	out := aDirection()
-	out["outage_ns"] = []int{150_000_000, 400_000_000} // after the handshake
-	answer := carriedOut(t, aTask(t, object{"links": object{"internet": object{"up": aDirection(), "down": out}}}))
+	out := aDirection + "outage_ns 150000000 400000000\n" // after the handshake
+	answer := carriedOut(t, aTask(t, object{"links": object{"internet": object{"up": aDirection, "down": out}}}))
 	link := answer.Links["internet"]
-	if link.Up.OutageDropped != nil || link.Down.OutageDropped == nil {
+	if link.Up.OutageDropped != 0 {
 		t.Fatalf("only downwards there is an outage: %+v", link)
 	}
-	if *link.Down.OutageDropped == 0 || !link.Down.Conserved || *answer.ClientS < 0.4 {
-		t.Fatalf("%d datagrams dropped in %v s: %+v", *link.Down.OutageDropped, *answer.ClientS, link.Down)
+	if link.Down.OutageDropped == 0 || !link.Down.Conserved || *answer.ClientS < 0.4 {
+		t.Fatalf("%d datagrams dropped in %v s: %+v", link.Down.OutageDropped, *answer.ClientS, link.Down)
 	}
 }
 
@@ -268,19 +258,6 @@ func TestABackgroundThatDoesNotFillTheLinkInTimeIsATimeOut(t *testing.T) {
 	}
 }
 
-func TestALinkIsFullWhenItHasCarriedItsShareForTheWindow(t *testing.T) {
-	f := newFilling(Filling{FullShare: 0.5, WindowS: 1, IntervalS: 0.02}, 8000) // 500 bytes a second
-	for _, step := range []struct {
-		at      time.Duration
-		carried uint64
-		full    bool
-	}{{0, 0, false}, {500, 1000, false}, {1000, 1000, true}, {1500, 1499, false}, {2000, 1500, true}, {2600, 1501, false}} {
-		if full := f.isFull(step.at*time.Millisecond, step.carried); full != step.full {
-			t.Errorf("after %v ms and %v bytes: full %v", step.at, step.carried, full)
-		}
-	}
-}
-
 func TestAProcessorMakesTheHandshakeAndEachDatagramLonger(t *testing.T) {
 	task := aTask(t, nil)
 	dct := func(processor object) (handshake, dct float64) {
@@ -299,30 +276,21 @@ func TestAProcessorMakesTheHandshakeAndEachDatagramLonger(t *testing.T) {
 }
 
 func TestWhatCannotBeCarriedOutIsRefusedInALine(t *testing.T) {
-	noQueue := aDirection()
-	noQueue["queue_packets"] = 0
-	redQueue := aDirection()
-	redQueue["queue"] = "red"
+	redQueue := aDirection + "queue red\n"
 	for name, c := range map[string]struct {
 		change  object
 		refusal string
 	}{
 		"no seed":       {object{"seed": nil}, "seed: missing"},
-		"version":       {object{"version": 2}, "version: 2; this program knows version 1"},
+		"version":       {object{"version": 1, "links": 5}, "version: 1; this program knows version 2"},
 		"three pairs":   {object{"pairs": []object{{}, {}, {}}}, "pairs: 3 of them"},
 		"another link":  {object{"links": object{"lan": object{}}}, "links: one link is simulated"},
-		"another queue": {object{"links": object{"internet": object{"up": aDirection(), "down": redQueue}}}, `links.internet.down.queue: "red" is neither "droptail" nor "codel"`},
-		"no queue":      {object{"links": object{"internet": object{"up": aDirection(), "down": noQueue}}}, "links.internet.down: one of queue_bytes and queue_packets"},
+		"another queue": {object{"links": object{"internet": object{"up": aDirection, "down": redQueue}}}, "links.internet.down: queue is red; it must be droptail or codel"},
 		"no time":       {object{"timeout_s": 0}, "timeout_s: 0 is not above 0"},
 		"filling":       {object{"filling": object{"full_share": 0.95, "window_s": 1, "interval_s": 0.02}}, "filling: it is for two pairs"},
 		"processor":     {object{"processor": object{"handshake_ns": -1, "datagram_ns": 0}}, "processor:"},
 		"unknown key":   {object{"colour": 1}, `unknown field "colour"`},
-		"pattern": {object{"links": object{"internet": object{"up": aDirection(), "down": func() object {
-			direction := aDirection()
-			direction["losses"] = object{"pattern": []byte{}, "packets": 9, "repeats": false}
-			return direction
-		}()}}}, "a pattern of 9 packets has 0 bytes"},
-		"capture": {object{"capture": "/proc/nowhere"}, "capture: mkdir /proc/nowhere"},
+		"capture":       {object{"capture": "/proc/nowhere"}, "capture: mkdir /proc/nowhere"},
 	} {
 		if _, refusal := ask(t, aTask(t, c.change)); !strings.Contains(refusal, c.refusal) || strings.Contains(refusal, "\n") {
 			t.Errorf("%s: %q", name, refusal)

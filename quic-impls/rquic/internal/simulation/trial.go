@@ -116,9 +116,9 @@ func (x *trial) shareClock() {
 // connect makes the link and the ends of all pairs.
 func (x *trial) connect(s *Simulator) (err error) {
 	link := x.task.Links[linkName]
-	x.link, err = lossylink.New(link.Up.settings(), link.Down.settings(), s.up, s.down)
+	x.link, err = lossylink.New(lossylink.Settings{Text: link.Up}, lossylink.Settings{Text: link.Down}, s.up, s.down)
 	if err != nil {
-		return fmt.Errorf("links.%s: %w", linkName, err)
+		return fmt.Errorf("links.%s.%w", linkName, err)
 	}
 	x.link.AtRest = func(carried uint64) {
 		s.memory.atRest(carried)
@@ -212,14 +212,14 @@ func (x *trial) transfer() {
 // fill starts the background's client, and reports whether it has filled the link before it ended or the deadline passed.
 func (x *trial) fill(deadline time.Time) bool {
 	begun, client := time.Now(), x.background.client
-	watch := newFilling(*x.task.Filling, x.task.Links[linkName].Down.RateBPS)
+	x.link.BeginFilling(x.task.Filling.FullShare, seconds(x.task.Filling.WindowS))
 	x.start(client)
 	for step := 1; ; step++ {
 		look := begun.Add(time.Duration(step) * seconds(x.task.Filling.IntervalS))
 		if within(look, client.ended) || look.After(deadline) {
 			break
 		}
-		if watch.isFull(look.Sub(begun), x.link.CarriedDown()) {
+		if x.link.IsFull(look.Sub(begun)) {
 			x.answer.Competition = &Competition{FillingS: look.Sub(begun).Seconds()}
 			return true
 		}

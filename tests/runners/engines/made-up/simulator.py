@@ -26,24 +26,44 @@ def draw(seed: int, n: int, j: int) -> int:
     return (z ^ (z >> 31)) >> 32
 
 
-def verdicts(losses: dict[str, Any], packets: int) -> bytearray:
-    bitmap, bad = bytearray((packets + 7) // 8), False
-    if "pattern" in losses:
-        pattern, length = base64.b64decode(losses["pattern"]), losses["packets"]
+def lines_of(text: str) -> dict[str, str]:
+    return dict(line.split(" ", 1) for line in text.splitlines())
+
+
+def listed(drop: str) -> set[int]:
+    ranges = [part.split("-") for part in drop.split(",") if part]
+    return {n for ends in ranges for n in range(int(ends[0]), int(ends[-1]) + 1)}
+
+
+def threshold(probability: float) -> int:
+    return round(probability * 2**32)
+
+
+def verdicts(losses: dict[str, str], packets: int) -> bytearray:
+    bitmap, bad, seed = bytearray((packets + 7) // 8), False, int(losses["seed"])
+    if losses["model"] == "pattern":
+        dropped, length = listed(losses["drop"]), int(losses["length"])
         for n in range(packets):
-            place = n % length if losses["repeats"] and length else n
-            if place < length and pattern[place // 8] >> place % 8 & 1:
+            if (n % length if losses["repeat"] == "true" and length else n) in dropped:
                 bitmap[n // 8] |= 1 << n % 8
         return bitmap
+    p, r, k, h = (float(losses.get(name, absent)) for name, absent in zip("prkh", "0010", strict=True))
+    good, bad_loss, leave_good, leave_bad = map(threshold, (1 - k, 1 - h, p, r))
+    if losses["model"] == "uniform":
+        good, leave_good = threshold(p), 0
     for n in range(packets):
-        if draw(losses["seed"], n, 0) < losses["loss_bad" if bad else "loss_good"]:
+        if draw(seed, n, 0) < (bad_loss if bad else good):
             bitmap[n // 8] |= 1 << n % 8
-        bad = bad != (draw(losses["seed"], n, 1) < losses["bad_to_good" if bad else "good_to_bad"])
+        bad = bad != (draw(seed, n, 1) < (leave_bad if bad else leave_good))
     return bitmap
 
 
-def report(direction: dict[str, Any], packets: int) -> dict[str, Any]:
-    bitmap = verdicts(direction["losses"], packets)
+def directions_of(task: dict[str, Any]) -> dict[str, dict[str, str]]:
+    return {name: lines_of(text) for name, text in task["links"]["internet"].items()}
+
+
+def report(direction: dict[str, str], packets: int) -> dict[str, Any]:
+    bitmap = verdicts(direction, packets)
     size = packets * (PAYLOAD + OVERHEAD)
     return {
         "frames_in": packets,
@@ -63,15 +83,17 @@ def report(direction: dict[str, Any], packets: int) -> dict[str, Any]:
 
 
 def answer(task: dict[str, Any]) -> dict[str, Any]:
-    link, client = task["links"]["internet"], task["pairs"][0]["client"]
+    link, client = directions_of(task), task["pairs"][0]["client"]
     if client["workload"]["name"] == "messages":
         return answer_messages(task)
     size = client["workload"]["size_bytes"]
     down_packets = math.ceil(size / PAYLOAD) + 3
     up, down = report(link["up"], down_packets // 2 + 2), report(link["down"], down_packets)
-    rtt_s = (link["up"]["delay_ns"] + link["down"]["delay_ns"]) / 1e9
+    rtt_s = (int(link["up"]["delay_ns"]) + int(link["down"]["delay_ns"])) / 1e9
     jitter_s = task["seed"] % 1000 / 1e6
-    dct_s = (2 + down["dropped"] / 4) * rtt_s + 8 * down["bytes_out"] / link["down"]["rate_bps"] + jitter_s
+    dct_s = (
+        (2 + down["dropped"] / 4) * rtt_s + 8 * down["bytes_out"] / int(link["down"]["rate_bps"]) + jitter_s
+    )
     metrics = {
         "dct_s": dct_s,
         "handshake_s": rtt_s,
@@ -108,24 +130,24 @@ def answer(task: dict[str, Any]) -> dict[str, Any]:
 
 def answer_messages(task: dict[str, Any]) -> dict[str, Any]:
     """Each part of a message in a datagram of its own, without anything else."""
-    pair, link = task["pairs"][0], task["links"]["internet"]
+    pair, link = task["pairs"][0], directions_of(task)
     workload = pair["client"]["workload"]
     down = workload["direction"] == "down"
     way, sender, receiver = ("down", "server", "client") if down else ("up", "client", "server")
-    rtt_s = (link["up"]["delay_ns"] + link["down"]["delay_ns"]) / 1e9
+    rtt_s = (int(link["up"]["delay_ns"]) + int(link["down"]["delay_ns"])) / 1e9
     sent, arrived, packets, free_s, began_s = [], [], 0, 0.0, 0.5
     parts = [
         (message, part, due_us / 1e6, min(workload["part_bytes"], size - part * workload["part_bytes"]))
         for message, (due_us, size) in enumerate(workload["timetable"])
         for part in range(-(-size // workload["part_bytes"]))
     ]
-    bitmap = verdicts(link[way]["losses"], len(parts))
+    bitmap = verdicts(link[way], len(parts))
     for message, part, due_s, size in parts:
-        free_s = max(free_s, due_s) + 8 * (PAYLOAD + OVERHEAD) / link[way]["rate_bps"]
+        free_s = max(free_s, due_s) + 8 * (PAYLOAD + OVERHEAD) / int(link[way]["rate_bps"])
         due = f"{began_s + due_s:.9f}"
         sent.append(f"{due_s:.6f},0,{message},{part},{due},{due},{size}")
         if not bitmap[packets // 8] >> packets % 8 & 1:
-            at_s = free_s + link[way]["delay_ns"] / 1e9
+            at_s = free_s + int(link[way]["delay_ns"]) / 1e9
             arrived.append(f"{at_s:.6f},0,{message},{part},{began_s + at_s:.9f},{size}")
         packets += 1
     for role, columns, rows in (

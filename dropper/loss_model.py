@@ -1,0 +1,99 @@
+"""What a loss model is: its name and its parameters, which packets it loses, and how it is written.
+
+A model is a class of `model.py` or `clocked.py`, which `parameters.MODELS` lists. Whatever else names models,
+such as `fecbench losses`, is made of these classes.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fecbench.dropper.draws import LossModelError
+
+
+@dataclass(frozen=True)
+class Form:
+    """One way to give a model its parameters: those that it needs, and those that it may have."""
+
+    needed: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+
+    @property
+    def keys(self) -> set[str]:
+        return {*self.needed, *self.optional}
+
+    def __str__(self) -> str:
+        return ", ".join([*self.needed, *(f"[{key}]" for key in self.optional)]) or "nothing"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter in designs and of commands. One that is a time ends in _s or _ms, and only models that time
+    clocks have such ones: whoever reads results knows these models by that."""
+
+    meaning: str
+    kind: type = float
+    """float, int, bool, or str for a list of indices and ranges."""
+
+
+class LossModel(ABC):
+    """Decides which packets are lost, by a seed."""
+
+    name: ClassVar[str]
+    """In designs, commands and texts."""
+    meaning: ClassVar[str]
+    forms: ClassVar[tuple[Form, ...]]
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
+    is_clocked: ClassVar[bool] = False
+    """Whether losses follow from when a packet arrives, and not from its number."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, given: Mapping[str, object]) -> "LossModel":
+        """Return the model with these parameters, whose names fit a form. Raises LossModelError."""
+
+    @property
+    @abstractmethod
+    def plain(self) -> dict[str, object]:
+        """Its parameters, fit for JSON: `of` undoes it."""
+
+    @property
+    @abstractmethod
+    def mean_rate(self) -> float:
+        """The share of packets lost in the long run; where time decides, of packets that come evenly."""
+
+    @property
+    def mean_burst(self) -> float | None:
+        """The mean length of an unbroken run of losses in the long run, in packets; None: nothing says it."""
+        return None
+
+    @property
+    @abstractmethod
+    def lines(self) -> Mapping[str, object]:
+        """Values by name, as `written_losses.c` reads them."""
+
+    def written(self, seed: int) -> str:
+        """Return the text of the model with this seed: lines "name value"."""
+        lines = {"model": self.name, **self.lines, "seed": seed}
+        return "".join(f"{name} {value}\n" for name, value in lines.items())
+
+
+def number(given: Mapping[str, object], key: str) -> float:
+    """Return a parameter that is a number. Raises LossModelError for any other value."""
+    value = given[key]
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise LossModelError(f"{key} = {value!r}: must be a number")
+    return float(value)
+
+
+def numbers(given: Mapping[str, object], *keys: str) -> dict[str, float]:
+    """Return those of the parameters that are given."""
+    return {key: number(given, key) for key in keys if key in given}
+
+
+def exactly(value: float) -> str:
+    """Return a number in the letters that give it back to the bit."""
+    return repr(float(value))

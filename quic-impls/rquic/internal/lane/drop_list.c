@@ -1,0 +1,1 @@
+../../../../dropper/drop_list.c

@@ -1,0 +1,1 @@
+../../../../dropper/written_losses.c

@@ -1,0 +1,216 @@
+"""A direction as text: C reads what Python means, in any order of lines, and refuses all else in a line."""
+
+import ctypes
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fecbench.topologies.jitter import LAWS, Jitter
+from fecbench.topologies.link import DIRECTIONS, DirectionSettings, LinkSettings
+from fecbench.topologies.trace import REPEATS, STEP, Trace
+from fecbench.topologies.written import written_whole
+from tests.topologies.test_link_core import WIRE, Settings
+
+REFUSAL_BYTES = 400
+
+
+class Written(ctypes.Structure):
+    _fields_ = (
+        ("settings", Settings),
+        ("steps", ctypes.c_void_p),
+        ("given", ctypes.c_uint32),
+        ("refusal", ctypes.c_char * REFUSAL_BYTES),
+    )
+
+
+Read = Callable[[str | bytes], Written | str]
+
+
+@pytest.fixture(scope="session")
+def read(shared_library: Callable[..., ctypes.CDLL]) -> Read:
+    """read(text): what C has read, or why it refuses."""
+    library = shared_library(*(WIRE / f"{name}.c" for name in ("written", "schedule", "jitter")))
+    library.written_read.restype = ctypes.c_bool
+
+    def read(text: str | bytes) -> Written | str:
+        found = Written()
+        library.written_begin(ctypes.byref(found))
+        buffer = ctypes.create_string_buffer(text.encode() if isinstance(text, str) else text)
+        if library.written_read(ctypes.byref(found), buffer):
+            return found
+        return str(found.refusal.decode("ascii"))
+
+    return read
+
+
+whole_ms = st.integers(0, 10_000_000).map(lambda us: us / 1000)
+jitters = st.builds(
+    Jitter, st.integers(1, 10**7).map(lambda us: us / 1000), st.sampled_from(LAWS), st.integers(0, 2**64 - 1)
+)
+traces = st.builds(
+    Trace.of,
+    st.lists(st.integers(1, 10**6), min_size=3, max_size=3),
+    st.lists(st.integers(1, 10**10), min_size=3, max_size=3),
+    st.none() | st.lists(st.integers(0, 10**6), min_size=3, max_size=3),
+    st.none() | st.lists(st.integers(0, 10**5), min_size=3, max_size=3),
+    st.sampled_from(REPEATS),
+    st.none() | st.integers(0, 2**62),
+)
+limits = (
+    st.integers(1514, 10**10).map(lambda limit: {"queue_bytes": limit})
+    | st.integers(1, 10**7).map(lambda limit: {"queue_packets": limit})
+    | st.just({"queue_ms": 250})
+)
+directions = st.builds(
+    lambda limit, **others: DirectionSettings(**limit, **others),
+    limits,
+    bandwidth_mbps=st.integers(100, 10**7).map(lambda kbps: kbps / 1000),
+    owd_ms=whole_ms,
+    queue=st.sampled_from(["droptail", "codel"]),
+    outage_s=st.none()
+    | st.tuples(st.integers(0, 10**6 - 2), st.just(10**6 - 1)).filter(lambda o: o[0] < o[1]),
+    trace=st.none() | traces,
+    jitter=st.none() | jitters,
+    reorder=st.booleans(),
+    duplicate=st.just(0.0) | st.floats(0.001, 1),
+    duplicate_seed=st.integers(0, 2**64 - 1),
+)
+
+
+@settings(max_examples=200)
+@given(directions, directions, st.integers(0, 2**32))
+def test_c_reads_each_direction_as_python_has_it_in_any_order_of_lines(
+    read: Read, up: DirectionSettings, down: DirectionSettings, order: int
+) -> None:
+    link = LinkSettings(up, down)
+    for direction in DIRECTIONS:
+        own, limit = link.of(direction), link.queue_limit(direction)
+        lines = written_whole(link, direction).splitlines(keepends=True)
+        random.Random(order).shuffle(lines)
+        found = read("".join(lines))
+        assert isinstance(found, Written), found
+        c = found.settings
+        assert (c.rate_bps, c.delay_ns) == (own.rate_bps, own.delay_ns)
+        held = (limit.bytes or 0, limit.packets or 0, limit.time_ns or 0)
+        assert (c.queue_bytes, c.queue_packets, c.queue_ns) == held
+        copies = (own.duplicate_threshold, own.duplicate_seed) if own.duplicate else (0, 0)
+        assert (c.duplicate_threshold, c.duplicate_seed) == copies
+        assert (c.codel, c.reorder) == (own.queue == "codel", own.reorder)
+        assert (c.outage_from_ns, c.outage_to_ns) == (own.outage_ns or (0, 0))
+        noise = own.jitter
+        law = 0 if noise is None else 1 + LAWS.index(noise.law)
+        of_noise = (0, 0) if noise is None else (noise.mean_ns, noise.seed)
+        assert (c.jitter.law, c.jitter.mean_ns, c.jitter.seed) == (law, *of_noise)
+        if own.trace is None:
+            assert (c.count, c.steps, found.steps) == (0, None, None)
+        else:
+            expected = own.trace.steps(own.rate_bps, own.delay_ns)
+            assert (c.count, c.steps) == (len(expected), found.steps)
+            assert bytes((ctypes.c_char * expected.nbytes).from_address(c.steps)) == expected.tobytes()
+            assert (c.repeat, c.offset_ns) == (REPEATS.index(own.trace.repeat), own.trace.offset_ns or 0)
+
+
+GOOD = {"rate_bps": "1000000", "delay_ns": "0", "queue_packets": "10"}
+STEPS = "QEIPAAAAAABAQg8AAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+"""One step of a millisecond at 1 Mbit/s."""
+NUMBERS = {
+    "rate_bps": (1000, 10**11),
+    "delay_ns": (0, 10**12),
+    "queue_bytes": (1, 10**12),
+    "queue_packets": (1, 10**9),
+    "queue_ns": (1, 10**12),
+}
+REFUSED: list[tuple[dict[str, str | None], str]] = [
+    ({"rate_bps": None}, "rate_bps is missing; it must be a whole number from 1000 to 100000000000"),
+    ({"delay_ns": None}, "delay_ns is missing; it must be a whole number from 0 to 1000000000000"),
+    ({"queue_packets": None}, "no limit is given; a queue has one limit: queue_bytes, queue_packets or"),
+    ({"queue_bytes": "1514"}, "two limits are given; a queue has one limit"),
+    ({"queue_packets": None, "queue_ns": "1"}, "queue_ns needs a schedule; without one, give queue_bytes or"),
+    ({"queue": "red"}, "queue is red; it must be droptail or codel"),
+    ({"duplicate": "4294967297 1"}, "duplicate is 4294967297 1; it must be a threshold from 0 to 4294967296"),
+    ({"duplicate": "0.5 1"}, "duplicate is 0.5 1; it must be"),
+    ({"duplicate": "5"}, "duplicate is 5; it must be"),
+    ({"reorder": ""}, "reorder is ; it must be true or false"),
+    ({"reorder": "1"}, "reorder is 1; it must be true or false"),
+    ({"outage_ns": "5"}, "outage_ns is 5; it must be FROM TO, from 0 to 1000000000000000"),
+    ({"outage_ns": "5 5"}, "outage_ns is 5 5; it must be"),
+    ({"outage_ns": "5 6 7"}, "outage_ns is 5 6 7; it must be"),
+    ({"outage_ns": "0 1000000000000001"}, "outage_ns is 0 1000000000000001; it must be"),
+    ({"jitter": "gauss 1 1"}, "jitter is gauss 1 1; it must be uniform, normal or pareto, the mean from 1"),
+    ({"jitter": "normal"}, "jitter is normal; it must be"),
+    ({"jitter": "normal 0 1"}, "jitter is normal 0 1; it must be"),
+    ({"jitter": "pareto 10000000001 1"}, "jitter is pareto 10000000001 1; it must be"),
+    ({"jitter": "pareto 1 18446744073709551616"}, "jitter is pareto 1 18446744073709551616; it must be"),
+    ({"jitter": "pareto 1  7"}, "jitter is pareto 1  7; it must be"),
+    ({"schedule": "loop 0"}, "schedule and steps must be given together"),
+    ({"steps": STEPS}, "schedule and steps must be given together"),
+    ({"schedule": "twice 0", "steps": STEPS}, "schedule is twice 0; it must be loop, hold or end, then the"),
+    ({"schedule": "loop -1", "steps": STEPS}, "schedule is loop -1; it must be"),
+    ({"steps": ""}, "steps is ; it must be steps of 32 bytes, in Base64"),
+    ({"steps": STEPS[:-4]}, f"steps is {STEPS[:40]}; it must be"),
+    ({"steps": STEPS[:-1]}, f"steps is {STEPS[:40]}; it must be"),
+    ({"steps": "=" + STEPS[1:]}, "steps is =EIPAAA"),
+    ({"steps": "-" + STEPS[1:]}, "steps is -EIPAAA"),
+    ({"schedule": "loop 0", "steps": "A" * 43 + "="}, "steps: each must end after the one before, within"),
+    ({"bogus": "1"}, "bogus is no name; it must be one of rate_bps, delay_ns, queue_bytes, queue_packets,"),
+    ({"": "1"}, "an empty line is no name; it must be one of rate_bps"),
+    ({"Rate_bps": "1"}, "Rate_bps is no name; it must be one of rate_bps"),
+    ({"\x1b[31m\r\x00": "1"}, "?[31m? is no name; it must be"),
+    ({"ä" * 200: "1"}, "?" * 20 + " is no name; it must be one of rate_bps"),
+]
+
+
+def text(values: dict[str, Any]) -> str:
+    return "".join(f"{name} {value}\n" for name, value in values.items() if value is not None)
+
+
+def test_what_is_no_link_is_refused_in_a_line_that_names_it_and_what_would_be_right(read: Read) -> None:
+    assert isinstance(read(text(GOOD)), Written)
+    for changes, complaint in REFUSED:
+        refusal = read(text({**GOOD, **changes}))
+        assert isinstance(refusal, str), changes
+        assert refusal.startswith(complaint), refusal
+        assert refusal.isprintable()
+    assert read(text(GOOD) + "delay_ns 5\n") == "delay_ns is given twice; each name has one line"
+    assert read("") == "rate_bps is missing; it must be a whole number from 1000 to 100000000000"
+    assert read(text(GOOD) + "\n") == read(text(GOOD) + "\nreorder true\n")
+
+
+def test_a_number_is_taken_within_its_bounds_and_refused_beyond(read: Read) -> None:
+    """A limit of the queue takes the place of the other, and one in time needs steps."""
+    for name, (least, most) in NUMBERS.items():
+        others = {**GOOD, "schedule": "hold 0", "steps": STEPS}
+        if name.startswith("queue"):
+            del others["queue_packets"]
+        for value in (least, most):
+            found = read(text({**others, name: value}))
+            assert isinstance(found, Written), found
+            assert getattr(found.settings, name) == value
+        for wrong in (least - 1, most + 1, "", "x", "1.5", "+1", "0x10", " 5", "5 ", "5\t", 2**64, "9" * 30):
+            right = f"it must be a whole number from {least} to {most}"
+            shown = str(wrong).replace("\t", "?")
+            assert read(text({**others, name: wrong})) == f"{name} is {shown}; {right}"
+
+
+def test_a_text_needs_no_end_of_its_last_line(read: Read) -> None:
+    assert isinstance(read(text(GOOD).rstrip("\n")), Written)
+
+
+@settings(max_examples=300)
+@given(st.binary(max_size=400), st.integers(0, 300), st.integers(0, 300))
+def test_bytes_that_were_changed_anywhere_are_read_or_refused_in_one_printable_line(
+    read: Read, other: bytes, first: int, length: int
+) -> None:
+    whole = text({**GOOD, "schedule": "loop 5", "steps": STEPS, "jitter": "pareto 5 7", "outage_ns": "1 2"})
+    changed = whole.encode()[:first] + other + whole.encode()[first + length :]
+    found = read(changed)
+    assert isinstance(found, Written) or (found and found.isprintable() and len(found) < REFUSAL_BYTES)
+
+
+def test_a_step_in_the_text_has_the_layout_of_python() -> None:
+    assert np.zeros(1, STEP).nbytes == 32

@@ -1,0 +1,39 @@
+"""The text of one direction of a link: lines "name value", which `wire/written.c` reads for all that carry
+packets. Its names, their bounds and what each needs stand there."""
+
+import base64
+
+from fecbench.topologies.link import Direction, LinkSettings
+from fecbench.topologies.trace import STEP
+
+_LITTLE_ENDIAN = STEP.newbyteorder("<")
+
+
+def written(link: LinkSettings, direction: Direction) -> str:
+    """Return the text of a direction, without the steps of its trace."""
+    settings, limit = link.of(direction), link.queue_limit(direction)
+    lines: dict[str, object] = {"rate_bps": settings.rate_bps, "delay_ns": settings.delay_ns}
+    limits = {"queue_bytes": limit.bytes, "queue_packets": limit.packets, "queue_ns": limit.time_ns}
+    lines |= {name: value for name, value in limits.items() if value is not None}
+    if settings.queue != "droptail":
+        lines["queue"] = settings.queue
+    if settings.outage_ns is not None:
+        lines["outage_ns"] = "{} {}".format(*settings.outage_ns)
+    if (trace := settings.trace) is not None:
+        lines["schedule"] = f"{trace.repeat} {trace.offset_ns or 0}"
+    if (jitter := settings.jitter) is not None:
+        lines["jitter"] = f"{jitter.law} {jitter.mean_ns} {jitter.seed or 0}"
+    if settings.reorder:
+        lines["reorder"] = "true"
+    if settings.duplicate:
+        lines["duplicate"] = f"{settings.duplicate_threshold} {settings.duplicate_seed or 0}"
+    return "".join(f"{name} {value}\n" for name, value in lines.items())
+
+
+def written_whole(link: LinkSettings, direction: Direction) -> str:
+    """Return the text of a direction with the steps of its trace, where it has one."""
+    settings = link.of(direction)
+    if settings.trace is None:
+        return written(link, direction)
+    steps = settings.trace.steps(settings.rate_bps, settings.delay_ns).astype(_LITTLE_ENDIAN, copy=False)
+    return f"{written(link, direction)}steps {base64.b64encode(steps.tobytes()).decode()}\n"
