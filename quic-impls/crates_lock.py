@@ -9,7 +9,6 @@ each machine's cargo, and is asked of it. A Cargo.lock that says the same alread
 Runs on the system's Python, without packages.
 """
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -37,9 +36,11 @@ def main() -> None:
     if not read.is_file():
         sys.exit(_refused(f"{read}: no such file"))
     if command == "save":
-        write(stripped, without_sources(full.read_text()))
-    elif not full.is_file() or without_sources(full.read_text()) != stripped.read_text():
-        write(full, with_sources(stripped.read_text()))
+        write(stripped, without_sources(full.read_text(encoding="utf-8")))
+    elif not full.is_file() or without_sources(full.read_text(encoding="utf-8")) != stripped.read_text(
+        encoding="utf-8"
+    ):
+        write(full, with_sources(stripped.read_text(encoding="utf-8")))
 
 
 def _refused(message: str) -> int:
@@ -67,21 +68,25 @@ def registry_source(name: str, version: str) -> str:
     """The line by which this machine's cargo tells where it fetches a crate."""
     with tempfile.TemporaryDirectory(prefix="crates-lock-") as scratch:
         folder = Path(scratch)
-        (folder / "Cargo.toml").write_text(THROW_AWAY.format(name=name, version=version))
+        (folder / "Cargo.toml").write_text(THROW_AWAY.format(name=name, version=version), encoding="utf-8")
         (folder / "lib.rs").touch()
         generate = ["cargo", "generate-lockfile", "--quiet"]
         ran = subprocess.run(generate, cwd=folder, stderr=subprocess.PIPE, text=True)
         if ran.returncode != 0:
             sys.exit(f"crates_lock: cargo knows no {name} {version}: {' '.join(ran.stderr.split())}")
-        lines = (folder / "Cargo.lock").read_text().splitlines(keepends=True)
+        lines = (folder / "Cargo.lock").read_text(encoding="utf-8").splitlines(keepends=True)
     return next(line for line in lines if line.startswith("source = "))
 
 
 def write(path: Path, text: str) -> None:
     """Put the file in place at once, so that nobody reads half of it."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}")
-    partial.write_text(text)
-    partial.replace(path)
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", dir=path.parent, prefix=f"{path.name}.", delete=False
+    ) as partial:
+        partial.write(text)
+    Path(partial.name).chmod(mode)
+    Path(partial.name).replace(path)
 
 
 if __name__ == "__main__":

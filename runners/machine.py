@@ -277,7 +277,7 @@ def _limits_of_endpoints() -> Iterator[Need]:
         yield Need(f"limit of {counts}", controller in counted, found, CGROUP_MENDS, required=False)
     for name in ("rmem_max", "wmem_max"):
         limit = Path("/proc/sys/net/core", name)
-        value = int(limit.read_text()) if limit.is_file() else 0
+        value = int(limit.read_text(encoding="utf-8")) if limit.is_file() else 0
         mend = f"sysctl -w net.core.{name}={SOCKET_BUFFER_BYTES}, and a line of it in /etc/sysctl.d"
         good, found = value >= SOCKET_BUFFER_AT_LEAST_BYTES, f"net.core.{name} is {value}"
         yield Need(f"socket buffers ({name})", good, found, mend, required=False)

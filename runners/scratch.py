@@ -1,7 +1,9 @@
 """The temporary folder of a running harness. Its lock tells the living from the dead: the next harness, and
-`clean`, remove what a killed one left, and nothing else.
+`clean`, remove what a killed one left, and nothing else. The number of a process would not tell: one in
+another PID namespace is not seen, and another process may have the number by now.
 
-A harness can be killed before it has the lock. Its folder is then empty, and the name says who made it.
+A harness can be killed before it has the lock. Its folder is then empty. An empty folder is removed by
+whoever meets it, and a harness that was about to lock it makes another one.
 """
 
 import contextlib
@@ -18,7 +20,7 @@ from typing import TextIO
 
 PREFIX = "fecbench-"
 LOCK = "in-use"
-OF_PROCESS = re.compile(rf"{PREFIX}(?P<process>[0-9]+)-[a-z0-9_]{{8}}")
+OF_PROCESS = re.compile(rf"{PREFIX}[0-9]+-[a-z0-9_]{{8}}")
 
 
 @contextmanager
@@ -41,7 +43,8 @@ def _made(within: Path | None) -> tuple[Path, TextIO]:
     while True:
         path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=within))
         try:
-            lock = (path / LOCK).open("w")
+            path.chmod(0o700)  # a umask may have taken from it that we can go there
+            lock = (path / LOCK).open("w", encoding="ascii")
         except FileNotFoundError:  # another harness took it for abandoned
             continue
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -54,7 +57,12 @@ def abandoned(within: Path | None = None) -> list[Path]:
     """Folders of ours whose harness has ended without removing them."""
     named = (path for path in (within or Path(tempfile.gettempdir())).iterdir() if is_named(path))
     ours = filter(_is_ours, sorted(named))
-    return [path for path in ours if _is_unlocked(path) or _never_got_its_lock(path)]
+    return [path for path in ours if _is_unlocked(path) or _is_empty(path)]
+
+
+def is_in_use(path: Path) -> bool:
+    """Whether a harness that lives has this folder."""
+    return (path / LOCK).is_file() and not _is_unlocked(path)
 
 
 def is_named(path: Path) -> bool:
@@ -86,7 +94,7 @@ def _taken(path: Path) -> TextIO | None:
     if not (path / LOCK).is_file():
         return None
     try:
-        lock = (path / LOCK).open()
+        lock = (path / LOCK).open(encoding="ascii")
     except FileNotFoundError:  # removed meanwhile
         return None
     try:
@@ -97,14 +105,11 @@ def _taken(path: Path) -> TextIO | None:
     return lock
 
 
-def _never_got_its_lock(path: Path) -> bool:
-    made = OF_PROCESS.fullmatch(path.name)
+def _is_empty(path: Path) -> bool:
     try:
-        if made is None or any(path.iterdir()):
-            return False
+        return not any(path.iterdir())
     except FileNotFoundError:  # removed meanwhile
         return False
-    return not Path(f"/proc/{made['process']}").exists()
 
 
 def remove_abandoned(within: Path | None = None, *, ignore_errors: bool = False) -> list[Path]:
@@ -135,4 +140,5 @@ def _remove_tree(path: Path, ignore_errors: bool) -> None:
                 shutil.rmtree(inner, ignore_errors=ignore_errors)
             elif inner.name != LOCK:
                 inner.unlink()
-    shutil.rmtree(path, ignore_errors=ignore_errors)
+    with contextlib.suppress(FileNotFoundError):  # another harness met it when it was empty
+        shutil.rmtree(path, ignore_errors=ignore_errors)

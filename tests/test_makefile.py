@@ -81,3 +81,30 @@ def test_the_workflow_of_recordings_watches_files_that_exist_and_runs_tests_that
     (tests,) = re.findall(r'make test-slow TESTS="(.*)"$', command)
     for path in tests.split():
         assert (REPOSITORY / path).exists(), path
+
+
+@pytest.mark.parametrize("character", [*"&'\"$:;()[]{}*?#`\\|<>"])
+def test_a_path_that_nothing_can_be_built_in_is_refused_at_once(tmp_path: Path, character: str) -> None:
+    place = tmp_path / f"a{character}b"
+    place.mkdir()
+    shutil.copy(REPOSITORY / "Makefile", place)
+    for target in ("build", "demo", "test"):
+        ran = subprocess.run(["make", target], cwd=place, capture_output=True, text=True, timeout=10)
+        assert ran.returncode == 2
+        assert f"in a path with {character}: move the checkout, to {tmp_path}/a-b for example" in ran.stderr
+        assert not (place / ".venv").exists()
+
+
+@pytest.mark.parametrize("name", ["with space", "Ünicode", "tilde~", "a+b=c,d@e%f"])
+def test_any_other_path_is_taken(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    shutil.copy(REPOSITORY / "Makefile", tmp_path / name)
+    subprocess.run(["make", "path"], cwd=tmp_path / name, check=True, timeout=10)
+
+
+@pytest.mark.parametrize("mask", [0o027, 0o077, 0o177])
+def test_what_make_makes_is_for_every_user_whatever_the_umask(checkout: Path, mask: int) -> None:
+    asked = ["make", "--no-print-directory", "--eval", "made: ; @mkdir made && touch made/file", "made"]
+    subprocess.run(asked, cwd=checkout, check=True, umask=mask)
+    assert (checkout / "made").stat().st_mode & 0o777 == 0o755
+    assert (checkout / "made" / "file").stat().st_mode & 0o777 == 0o644

@@ -61,6 +61,7 @@ ROOMS = {
         "results.analysis.course",  # what a replay recorded, to be drawn
         *("runners.refusal", "runners.probe", "runners.implementations", "runners.workloads"),
         *("runners.sandbox", "runners.tasks", "runners.trial", "runners.calibration", "runners.engines"),
+        "runners.scratch",  # whose lock says that a claimant lives
     },
     "runners.cluster": {
         *("designs", "dropper", "results.store", "topologies"),

@@ -1,6 +1,7 @@
 """A file that a command writes is whole or absent, whatever ends the command."""
 
 import errno
+import io
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from fecbench.results.figures.saving import save
-from fecbench.whole_files import replacing, write_text
+from fecbench.whole_files import filling, replacing, write_text
 
 KILLED = """
 import os, signal, sys
@@ -70,11 +71,70 @@ def test_a_figure_that_cannot_be_finished_leaves_the_one_of_before(
     file = tmp_path / f"figure{suffix}"
     file.write_bytes(b"before")
 
-    def fill_the_disk(_: Figure, path: Path, **__: object) -> None:
-        path.write_bytes(b"half of")
+    def end_halfway(_: Figure, drawn: io.BytesIO, **__: object) -> None:
+        drawn.write(b"half of")
         raise OSError("no room")
 
-    monkeypatch.setattr(Figure, "savefig", fill_the_disk)
+    monkeypatch.setattr(Figure, "savefig", end_halfway)
     with pytest.raises(OSError, match="no room"):
         save(Figure(), file)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {file.name: b"before"}
+
+
+@pytest.mark.parametrize("before", [{}, {"kept": "before", "page": "before"}])
+def test_a_folder_gets_all_that_was_written_beside_what_it_had(
+    tmp_path: Path, before: dict[str, str]
+) -> None:
+    folder = tmp_path / "above" / "report"
+    for name, text in before.items():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    with filling(folder) as unfinished:
+        (unfinished / "page").write_text("after")
+        (unfinished / "figure").write_text("after")
+    assert {path.name: path.read_text() for path in folder.iterdir()} == (
+        before | {"page": "after", "figure": "after"}
+    )
+    assert list(folder.parent.iterdir()) == [folder]
+
+
+@pytest.mark.parametrize("error", [OSError("no room"), KeyboardInterrupt()])
+@pytest.mark.parametrize("before", [{}, {"kept": "before", "page": "before"}])
+def test_an_error_leaves_the_folder_of_before_and_an_absent_one_absent(
+    tmp_path: Path, before: dict[str, str], error: BaseException
+) -> None:
+    folder = tmp_path / "above" / "report"
+    for name, text in before.items():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    with pytest.raises(type(error)), filling(folder) as unfinished:
+        (unfinished / "page").write_text("half of")
+        raise error
+    if before:
+        assert {path.name: path.read_text() for path in folder.iterdir()} == before
+    else:
+        assert list(tmp_path.iterdir()) == []
+
+
+KILLED_WHILE_IT_FILLS = """
+import os, signal, sys
+from pathlib import Path
+from fecbench.whole_files import filling
+with filling(Path(sys.argv[1])) as unfinished:
+    (unfinished / "page").write_text("half of")
+    (unfinished / "another").write_text("half of")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_what_a_killed_command_left_of_a_folder_is_gone_with_the_next(tmp_path: Path, is_there: bool) -> None:
+    folder = tmp_path / "report"
+    if is_there:
+        folder.mkdir()
+    killed = subprocess.run([sys.executable, "-c", KILLED_WHILE_IT_FILLS, folder])
+    assert killed.returncode == -signal.SIGKILL
+    assert not (folder / "page").exists()
+    with filling(folder) as unfinished:
+        (unfinished / "page").write_text("after")
+    assert list(tmp_path.rglob("*")) == [folder, folder / "page"]

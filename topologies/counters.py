@@ -70,13 +70,13 @@ def backlog_drops() -> int:
 
     Of which namespace they were, it does not tell; but the interface that they came to counts them, too.
     """
-    lines = SOFTNET.read_text().splitlines()
+    lines = SOFTNET.read_text(encoding="utf-8").splitlines()
     return sum(int(line.split()[1], 16) for line in lines)
 
 
 def _interfaces(process: int) -> dict[str, dict[str, int]]:
     """The counters of each interface, by name: "receive drop"."""
-    _, heading, *lines = Path(f"/proc/{process}/net/dev").read_text().splitlines()
+    _, heading, *lines = Path(f"/proc/{process}/net/dev").read_text(encoding="utf-8").splitlines()
     _, received, sent = heading.split("|")
     names = [f"receive {name}" for name in received.split()] + [f"transmit {name}" for name in sent.split()]
     interfaces = {}
@@ -88,7 +88,9 @@ def _interfaces(process: int) -> dict[str, dict[str, int]]:
 
 def _table(process: int, file: str, protocol: str) -> dict[str, int]:
     """The counters of a protocol, by the kernel's names: a line of names, and one of values."""
-    rows = [line.split() for line in Path(f"/proc/{process}/net/{file}").read_text().splitlines()]
+    rows = [
+        line.split() for line in Path(f"/proc/{process}/net/{file}").read_text(encoding="utf-8").splitlines()
+    ]
     names, values = (row[1:] for row in rows if row[0] == f"{protocol}:")
     return dict(zip(names, map(int, values), strict=True))
 
@@ -96,7 +98,7 @@ def _table(process: int, file: str, protocol: str) -> dict[str, int]:
 def _udp6(process: int) -> dict[str, int]:
     """As of IPv4; nothing where the kernel has no IPv6."""
     path = Path(f"/proc/{process}/net/snmp6")
-    return dict(_entries(path.read_text(), "Udp6")) if path.exists() else {}
+    return dict(_entries(path.read_text(encoding="utf-8"), "Udp6")) if path.exists() else {}
 
 
 def _entries(text: str, prefix: str) -> Iterator[tuple[str, int]]:

@@ -38,7 +38,7 @@ def run_inside_each(works: Iterable[tuple[str, Callable[[], Result]]]) -> list[R
 
 def enter(netns_path: str) -> None:
     """Move the calling thread there. Raises OSError."""
-    with Path(netns_path).open() as netns:
+    with Path(netns_path).open("rb") as netns:
         _check(_libc.setns(netns.fileno(), _CLONE_NEWNET), f"setns {netns_path}")
 
 

@@ -26,7 +26,7 @@ def write_sysctls(values: Mapping[str, str]) -> None:
     for name, value in values.items():
         path = Path("/proc/sys") / name
         if path.exists():  # a kernel without IPv6 has nothing to switch off
-            path.write_text(value)
+            path.write_text(value, encoding="ascii")
 
 
 def _load_ipv6() -> None:

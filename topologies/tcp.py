@@ -24,7 +24,7 @@ _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 def controllers() -> list[str]:
     """The congestion controllers that this kernel has."""
-    return _AVAILABLE.read_text().split()
+    return _AVAILABLE.read_text(encoding="utf-8").split()
 
 
 def controlled(routes: Iterable[str], controller: str) -> list[str]:

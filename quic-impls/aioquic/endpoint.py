@@ -314,7 +314,7 @@ class Side:
         if self._qlog is not None and self._qlog_folder is not None:
             self._qlog_folder.mkdir(parents=True, exist_ok=True)
             path = self._qlog_folder / f"{self.assignment.role}.qlog"
-            path.write_text(json.dumps(self._qlog.to_dict()))
+            path.write_text(json.dumps(self._qlog.to_dict()), encoding="utf-8")
 
     def metrics(self) -> dict[str, float]:
         """Those of the contract that both roles have."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain, count
@@ -25,8 +26,13 @@ _DATES_AND_PROGRAMS = {
 
 def save(figure: Figure, path: Path) -> None:
     """Write a PNG, SVG or PDF file, by the suffix, without a date or a program's version in it."""
-    with style(), replacing(path) as unfinished:
-        figure.savefig(unfinished, metadata=dict.fromkeys(_DATES_AND_PROGRAMS[path.suffix]))
+    drawn = io.BytesIO()  # on a full disk, Matplotlib's PDF ends by an error of its own
+    with style():
+        figure.savefig(
+            drawn, format=path.suffix[1:], metadata=dict.fromkeys(_DATES_AND_PROGRAMS[path.suffix])
+        )
+    with replacing(path) as unfinished:
+        unfinished.write_bytes(drawn.getbuffer())
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,8 @@ class Folder:
         path.mkdir(parents=True, exist_ok=True)
         self.path = path
         self.files: list[Path] = []
+        self.undrawn: list[str] = []
+        """The names of files of which there is nothing to draw."""
 
     def draw(self, name: str, caption: str, draw: Callable[[], Figure]) -> Drawing:
         """Save a figure under this name, with a number behind it where labels have the same letters."""
@@ -58,6 +66,7 @@ class Folder:
         except NothingToDraw as nothing:
             for stale in files:  # of an earlier time into the same folder
                 stale.unlink(missing_ok=True)
+                self.undrawn.append(stale.name)
             return Drawing(sentence=str(nothing))
         for file in files:
             save(figure, file)

@@ -166,7 +166,7 @@ def pages() -> dict[Path, Callable[[], str]]:
 
 def main() -> None:
     for page, text in pages().items():
-        page.write_text(with_findings(page.read_text(), text()))
+        page.write_text(with_findings(page.read_text(encoding="utf-8"), text()))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The report of a campaign: its figures as PNG, SVG and PDF, and one HTML page that needs nothing else.
 
 The same database gives the same files, byte for byte. A campaign that lacks what a figure needs gets a
-sentence in its place. A folder that cannot be written is refused.
+sentence in its place. A folder that cannot be written is refused, and none is written in part.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from fecbench.results.report.exploring import explorer
 from fecbench.results.report.page import page
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
-from fecbench.whole_files import write_text
+from fecbench.whole_files import filling, write_text
+
+PAGE = "report.html"
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,17 @@ def report(
     read, and BadInput when the folder cannot be written.
     """
     try:
-        saved = Folder(Path(folder))
-        evidence = gather(database, campaign, metric, first_attempts, gate)
-        document = document_of(evidence)
-        html = saved.path / "report.html"
-        write_text(html, page(document, draw(saved, evidence), explorer(evidence)))
+        with filling(Path(folder)) as unfinished:
+            saved = Folder(unfinished)
+            evidence = gather(database, campaign, metric, first_attempts, gate)
+            document = document_of(evidence)
+            html = page(document, draw(saved, evidence), explorer(evidence))
+            write_text(unfinished / PAGE, html)
+        for name in saved.undrawn:  # of an earlier report
+            (Path(folder) / name).unlink(missing_ok=True)
     except OSError as error:
         raise BadInput(f"{folder}: the report cannot be written here: {error.strerror}") from error
-    pngs, svgs, pdfs = (saved.with_suffix(suffix) for suffix in SUFFIXES)
-    return ReportPaths(html, pngs, svgs, pdfs, document)
+    pngs, svgs, pdfs = (
+        [Path(folder) / file.name for file in saved.with_suffix(suffix)] for suffix in SUFFIXES
+    )
+    return ReportPaths(Path(folder) / PAGE, pngs, svgs, pdfs, document)

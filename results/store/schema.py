@@ -150,8 +150,10 @@ starts = sa.Table(
         "holder",
         sa.JSON,
         doc=(
-            "Which process it is: the machine's `boot`, its namespace of `processes`, the `process` and "
-            "`since` when it runs (clock ticks after boot); null where it is not known."
+            "Which process it is: the machine's `boot`, the `process` by its own namespace, and the `lock` "
+            "that it holds: its `path`, and device and inode of the `file` and of the folder that it is "
+            "`within`. Of an earlier fecbench, `processes`, its namespace, and `since` when it runs (clock "
+            "ticks after boot) in the place of the lock. null where it is not known."
         ),
     ),
     sa.Column(

@@ -1,6 +1,7 @@
 """A folder from which both programs of a trial can be started by hand: over loopback, as whoever
 starts them, with the options and the content of the trial."""
 
+import os
 import shlex
 from pathlib import Path
 
@@ -48,8 +49,9 @@ def _leave_end(role: Role, task: Task, implementations: Implementations, folder:
     recorded = {"QLOGDIR": str(log_folder), "SSLKEYLOGFILE": str(log_folder / "keys.log")}
     variables = [f"{name}={value}" for name, value in {**environment(log_folder), **recorded}.items()]
     words = ["exec", "env", "-i", *variables, *program, str(at / f"{role}.json")]
-    (folder / f"{role}.sh").write_text(
+    script = (
         f"# The {role} as the trial started it, but over loopback.\n"
         f"cd {shlex.quote(str(log_folder))} || exit\n"
         f"{shlex.join(words)}\n"
     )
+    (folder / f"{role}.sh").write_bytes(os.fsencode(script))

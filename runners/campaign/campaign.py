@@ -21,7 +21,7 @@ from fecbench.results.store.records import (
 from fecbench.runners.calibration import experiments as calibration
 from fecbench.runners.campaign import baselines, provenance, self_check
 from fecbench.runners.campaign.arms import Activity
-from fecbench.runners.campaign.claims import Watch, free_of_dead, this_process
+from fecbench.runners.campaign.claims import Holder, Watch, free_of_dead, present
 from fecbench.runners.campaign.differences import check_same
 from fecbench.runners.campaign.request import Request
 from fecbench.runners.campaign.rounds import Due, Rounds
@@ -66,12 +66,13 @@ def run(
         watcher.begun(stored.name, rounds.planned, rounds.planned)
         return database.campaign(stored.name) or stored  # the last look may have been missing alone
     now["calibration"] = [_calibration(request, trials)]
-    campaign, start = _started(request, database, stored, now)
-    watcher.begun(campaign.name, rounds.planned, rounds.planned - len(trials))
-    if request.keep is not None:
-        request.keep.folder.mkdir(parents=True, exist_ok=True)
-    share = Share(request, engine, database, start, watcher, rounds.goes_on)
-    share.run(trials, lambda: after(rounds, campaign, watcher))
+    with present() as holder:
+        campaign, start = _started(request, database, stored, now, holder)
+        watcher.begun(campaign.name, rounds.planned, rounds.planned - len(trials))
+        if request.keep is not None:
+            request.keep.folder.mkdir(parents=True, exist_ok=True)
+        share = Share(request, engine, database, start, watcher, rounds.goes_on)
+        share.run(trials, lambda: after(rounds, campaign, watcher))
     return database.campaign_of(start)
 
 
@@ -94,16 +95,18 @@ def begun(request: Request, database: Database) -> CampaignInfo:
     return stored
 
 
-def started(request: Request, database: Database, stored: CampaignInfo, samples: Iterable[TrialKey]) -> Start:
-    """Another start of a campaign that is there. Its machine, and with `samples` its simulators, are tried
-    first.
+def started(
+    request: Request, database: Database, stored: CampaignInfo, samples: Iterable[TrialKey], holder: Holder
+) -> Start:
+    """Another start of a campaign that is there, by a process that is `present`. Its machine is tried first,
+    and so are its simulators, with `samples`.
 
     Raises Refusal when it cannot be gone on with here.
     """
     now = _provenance_of(request)
     check_same(database, stored, request.experiment, now)
     now["calibration"] = [_calibration(request, samples)]
-    return _started(request, database, stored, now)[1]
+    return _started(request, database, stored, now, holder)[1]
 
 
 def _calibration(request: Request, trials: Iterable[TrialKey]) -> dict[str, Any]:
@@ -134,10 +137,14 @@ def _provenance_of(request: Request) -> dict[str, Any]:
 
 
 def _started(
-    request: Request, database: Database, stored: CampaignInfo | None, now: Mapping[str, Any]
+    request: Request,
+    database: Database,
+    stored: CampaignInfo | None,
+    now: Mapping[str, Any],
+    holder: Holder,
 ) -> tuple[CampaignInfo, Start]:
     """The campaign, and this start of it, which is its first when it is not stored yet."""
-    host, holder = provenance.host(), this_process()
+    host = provenance.host()
     if stored is None:
         new = NewStart(host=host, provenance=dict(now), holder=holder)
         if start := database.begin(_new_campaign(request, now), new):

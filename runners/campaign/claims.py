@@ -1,20 +1,23 @@
 """Claims on groups: several harnesses share a campaign, and each group is run by one of them.
 
 Whoever claims a group shows that it goes on by a beat, a number that goes up. Others watch the beat by their
-own clock, so that clocks need not agree. On the claimant's own machine, a look at its process is enough.
+own clock, so that clocks need not agree. On the claimant's own machine, a look at its lock is enough, where
+its folder for temporary files is seen. The number of its process says nothing: containers have their own.
 """
 
 import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from fecbench.results.store.database import Database, DatabaseError
 from fecbench.results.store.records import Claimant, Group, Start
+from fecbench.runners import scratch
 
 _log = logging.getLogger(__name__)
 
@@ -25,28 +28,34 @@ DEAD_AFTER_S = 60.0
 Holder = dict[str, Any]
 
 
-def this_process() -> Holder:
-    """What tells this process from all others, on whichever machine: as a start keeps it."""
-    return {**_machine(), "process": os.getpid(), "since": _began(os.getpid())}
+@contextmanager
+def present() -> Iterator[Holder]:
+    """Give what tells this process from all others, on whichever machine, as a start keeps it.
+
+    The process holds a lock meanwhile, which ends with it, however it ends.
+    """
+    with scratch.folder() as folder:
+        lock = folder / scratch.LOCK
+        yield {
+            "boot": _boot(),
+            "process": os.getpid(),
+            "lock": {"path": str(lock), "file": _identity(lock), "within": _identity(folder.parent)},
+        }
 
 
-def _machine() -> Holder:
-    """The running system, and which of its namespaces a number of a process is of."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return {"boot": boot, "processes": Path("/proc/self/ns/pid").stat().st_ino}
-    except OSError:
-        return {"boot": None, "processes": None}
+def _boot() -> str | None:
+    """The running system."""
+    with suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+    return None
 
 
-def _began(process: int) -> int | None:
-    """When the process began, in clock ticks after the boot; None when it has ended."""
-    try:
-        stat = Path(f"/proc/{process}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    state, *numbers = stat.rpartition(")")[2].split()
-    return None if state in "ZX" else int(numbers[18])
+def _identity(path: Path) -> list[int] | None:
+    """Return the device and the inode of a path; None where there is nothing."""
+    with suppress(OSError):
+        found = path.stat()
+        return [found.st_dev, found.st_ino]
+    return None
 
 
 class Watch:
@@ -54,7 +63,7 @@ class Watch:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._machine = _machine()
+        self._boot = _boot()
         self._seen: dict[int, tuple[int, float]] = {}
         """Of each start: its beat, and since when it has been that."""
 
@@ -68,13 +77,14 @@ class Watch:
         return self._is_gone(claimant.holder) or now - since >= DEAD_AFTER_S
 
     def _is_gone(self, holder: Holder | None) -> bool:
-        """Whether it was a process of this machine that is there no more."""
-        if holder is None or self._machine["boot"] is None:
+        """Whether its lock was in a folder that is seen here, and nobody holds it any more."""
+        lock = None if holder is None else holder.get("lock")
+        if holder is None or lock is None or self._boot is None or holder.get("boot") != self._boot:
             return False
-        if any(holder.get(name) != value for name, value in self._machine.items()):
+        path = Path(lock["path"])
+        if _identity(path.parent.parent) != lock["within"]:  # of another mount namespace
             return False
-        began: int | None = holder["since"]
-        return _began(holder["process"]) != began
+        return _identity(path) != lock["file"] or not scratch.is_in_use(path.parent)
 
 
 def free_of_dead(database: Database, campaign_id: int, watch: Watch, own: int | None = None) -> list[Group]:

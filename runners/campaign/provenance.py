@@ -161,7 +161,7 @@ def collect(
         "command": [without_secrets(argument) for argument in sys.argv],
         "kernel": platform.release(),
         "machine": platform.machine(),
-        "cpu": cpu_model(cpuinfo.read_text()) if cpuinfo.is_file() else None,
+        "cpu": cpu_model(cpuinfo.read_text(encoding="utf-8")) if cpuinfo.is_file() else None,
         "cores": len(os.sched_getaffinity(0)),
         "python": platform.python_version(),
         "libraries": libraries(),

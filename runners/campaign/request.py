@@ -59,6 +59,8 @@ class Request:
     retry: frozenset[State] = frozenset()
     """Besides what is missing, trials in these states are run again."""
     calibrate: bool = True
+    stop_when_alike: bool = False
+    """Whether it ends when the endpoints of its first trials all fail for one reason."""
     keep: Keep | None = None
     crosscheck: Sample | None = None
     """What of another campaign it emulates."""
@@ -91,6 +93,7 @@ def request(
     resume: bool = False,
     retry: Collection[State] = (),
     calibrate: bool = True,
+    stop_when_alike: bool = False,
     keep: Keep | None = None,
     beside_virtual: bool = False,
 ) -> Request:
@@ -116,5 +119,6 @@ def request(
         resume=resume,
         retry=frozenset(retry),
         calibrate=calibrate,
+        stop_when_alike=stop_when_alike,
         keep=keep,
     )

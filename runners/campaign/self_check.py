@@ -25,7 +25,7 @@ KIND = "virtual"
 def of_campaign(experiment: Experiment, due: Iterable[TrialKey]) -> dict[str, Any]:
     """What a campaign keeps of this, of trials that are due.
 
-    Raises Refusal for a simulator whose answers differ, and for one that answers nothing.
+    Raises Refusal for a simulator whose answers differ, that answers nothing, or that cannot be started.
     """
     checked = {name: _check(experiment, name, keys) for name, keys in _chosen(experiment, due).items()}
     return {
@@ -67,7 +67,8 @@ def _check(experiment: Experiment, name: str, keys: list[TrialKey]) -> dict[str,
     for finished in play(tasks, experiment.implementations):
         record = judged(finished)[1]
         digests[finished.key].append((digest.of_trial(record), digest.of_metrics(record)))
-        unanswered += [finished.outcome.no_answer] if finished.outcome.no_answer else []
+        outcome = finished.outcome
+        unanswered += [problem] if (problem := outcome.failure or outcome.no_answer) else []
     if len(unanswered) == sum(map(len, digests.values())):
         raise Refusal(f"{unanswered[0]} ({keys[0]}); --no-calibrate begins all the same")
     for key, told in digests.items():

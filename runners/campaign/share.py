@@ -18,6 +18,7 @@ from typing import Protocol
 from fecbench.results.store.database import Database, HasResult, UnfitRecord
 from fecbench.results.store.records import BY_ENDS, Group, Start, StoredTrial, TrialKey, TrialRecord
 from fecbench.runners.campaign.claims import Claims
+from fecbench.runners.campaign.first_trials import AllAlike, FirstTrials
 from fecbench.runners.campaign.record import judged, unfit
 from fecbench.runners.campaign.request import Keep, Request
 from fecbench.runners.campaign.rounds import Due, States
@@ -90,6 +91,7 @@ class Share:
         together = engine.deterministic
         self._batch_trials, self._lot_groups = (BATCH_TRIALS, LOT_GROUPS) if together else (1, 1)
         self._retries = 0 if together else RETRIES
+        self._first = FirstTrials(request.name, of_endpoints=request.stop_when_alike)
         self._judged: list[_Judged] = []
         """Not stored yet."""
         self._judged_since = 0.0
@@ -120,12 +122,12 @@ class Share:
 
     @contextlib.contextmanager
     def _settling(self, claims: Claims) -> Iterator[None]:
-        """Keeps what has ended when it is told to end, or when the engine cannot go on."""
+        """Keeps what has ended when it is told to end, or when nothing is to go on."""
         try:
             yield
         except BaseException as error:
             is_told_to_end = not isinstance(error, Exception)
-            if is_told_to_end or isinstance(error, EngineError):
+            if is_told_to_end or isinstance(error, EngineError | AllAlike):
                 self._settle(claims)
             raise
 
@@ -191,6 +193,7 @@ class Share:
         if not self._judged:
             self._judged_since = now
         self._judged.append(_Judged(finished, *judged(finished)))
+        self._first.add(self._judged[-1].judgement, finished.outcome)
         if len(self._judged) >= self._batch_trials or now - self._judged_since >= BATCH_S:
             self._settle(claims)
 

@@ -74,7 +74,7 @@ def read(folder: Path) -> Papers:
     texts = []
     for name in (AUTHORITY, CERTIFICATE, KEY):
         try:
-            texts.append((folder / name).read_text())
+            texts.append((folder / name).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
             why = (error.strerror if isinstance(error, OSError) else "") or "is no text"
             raise Refusal(

@@ -101,6 +101,7 @@ class Proposer:
             campaign=request.name,
             retry=sorted(request.retry),
             calibrate=request.calibrate,
+            stop_when_alike=request.stop_when_alike,
         )
         self._leave = Leave(database=db, campaign=request.name)
         self._most_groups = LOT_GROUPS if request.engine == "virtual" else 1

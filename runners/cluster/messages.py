@@ -25,6 +25,7 @@ class Join(Message):
     campaign: str
     retry: list[State]
     calibrate: bool
+    stop_when_alike: bool = False
 
 
 class GroupTrials(Message):

@@ -25,7 +25,7 @@ from fecbench.checkout import REPOSITORY
 from fecbench.runners import scratch
 from fecbench.runners.cluster import settings
 from fecbench.runners.cluster.address import Papers, Place
-from fecbench.runners.sandbox import fence, kernel, rights, view
+from fecbench.runners.sandbox import fence, handed_over, kernel, rights, view
 from fecbench.runners.sandbox.isolation import die_with_parent
 
 LINE_BYTES = 4 << 20
@@ -81,7 +81,7 @@ class Quarters:
 
     def __enter__(self) -> Self:
         self._folder = self._resources.enter_context(scratch.folder(of_others=True)) / "messenger"
-        self._folder.mkdir(mode=0o700)
+        handed_over.make_own_folder(self._folder)
         self._user = rights.own_user(os.getpid())
         if self._user is not None:
             self._folder.parent.chmod(0o711)

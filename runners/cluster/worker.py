@@ -15,10 +15,11 @@ from fecbench.dropper.command import DropperError
 from fecbench.dropper.draws import LossModelError
 from fecbench.results.store.database import Database, DatabaseError
 from fecbench.results.store.postgresql_url import shown
-from fecbench.results.store.records import CampaignInfo, TrialKey
-from fecbench.runners.campaign import campaign, programs, provenance
+from fecbench.results.store.records import CampaignInfo, Start, TrialKey
+from fecbench.runners.campaign import campaign, claims, programs, provenance
 from fecbench.runners.campaign.checks import check
 from fecbench.runners.campaign.experiment import Experiment, documents_in
+from fecbench.runners.campaign.first_trials import AllAlike
 from fecbench.runners.campaign.request import Request, engine_of
 from fecbench.runners.cluster.address import Place
 from fecbench.runners.cluster.inbox import Asked, Inbox
@@ -39,7 +40,7 @@ GROUPS_PER_CORE = 2
 """Emulated groups at a time with --jobs auto, which has up to TRIALS_PER_CORE trials on each core."""
 UNFIT = (
     *(Refusal, DesignError, LossModelError, TopologyError),
-    *(DropperError, EngineError, IsolationError, LinkError, OSError),
+    *(AllAlike, DropperError, EngineError, IsolationError, LinkError, OSError),
 )
 """Whoever meets one of these takes no group, or none any more."""
 
@@ -104,22 +105,36 @@ class Worker:
         if stored is None:
             raise Refusal(f"{database.address}: has no campaign {join.campaign!r}")
         request = self._request(join, stored)
-        start = campaign.started(request, database, stored, _samples(request.experiment))
+        with claims.present() as holder:
+            start = campaign.started(request, database, stored, _samples(request.experiment), holder)
+            self._serve(inbox, asked, join, database, request, start)
+
+    def _serve(
+        self,
+        inbox: Inbox,
+        asked: Asked,
+        join: Join,
+        database: Database,
+        request: Request,
+        start: Start,
+    ) -> None:
+        """Run what is proposed of a campaign that this host takes part in."""
+        name = request.name
         answer = Answer(host=self._host, joined=True, room=self._room(request))
 
         share = ProposedShare(request, self._engine(request), database, start, inbox, answer, join)
-        self._tell(f"campaign {stored.name}: takes part as start {start.id}")
+        self._tell(f"campaign {name}: takes part as start {start.id}")
         inbox.answer(asked, answer)
         try:
             share.serve()
         except DatabaseError as error:
-            self._tell(f"campaign {stored.name}: left: {error}")
+            self._tell(f"campaign {name}: left: {error}")
             share.give_back()
         except UNFIT as error:
-            self._tell(f"campaign {stored.name}: takes no group any more: {error}")
+            self._tell(f"campaign {name}: takes no group any more: {error}")
             share.give_back(refused=str(error))
         else:
-            self._tell(f"campaign {stored.name}: left")
+            self._tell(f"campaign {name}: left")
             share.give_back()
 
     def _request(self, join: Join, stored: CampaignInfo) -> Request:
@@ -139,6 +154,7 @@ class Worker:
             resume=True,
             retry=frozenset(join.retry),
             calibrate=join.calibrate,
+            stop_when_alike=join.stop_when_alike,
         )
 
     def _engine(self, request: Request) -> Engine:

@@ -95,6 +95,7 @@ class Manner:
             jobs=jobs,
             resume=resume,
             calibrate=self.calibrate,
+            stop_when_alike=True,
         )
         isolation.require("fecbench aa")
         return wanted

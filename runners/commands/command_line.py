@@ -210,6 +210,7 @@ def _interrupt(number: int, _frame: FrameType | None) -> None:
 
 def main() -> NoReturn:
     """The entry point: 0 for success, 1 when something was not ok, 2 for bad input."""
+    terminal.open_streams()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     time_left.begin()

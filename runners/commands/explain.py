@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
@@ -23,6 +24,7 @@ from fecbench.runners.commands.console.destination import check_folder
 from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.refusal import Refusal
+from fecbench.whole_files import filling
 
 
 def explain(
@@ -58,10 +60,9 @@ def explain(
         reasons = "; ".join(f"{comparison.arms}: {comparison.result}" for comparison in comparisons)
         raise Refusal(f"{address}: {reasons}")
     steps = _steps(info)
-    folder = None if output is None else Folder(output)
+    drawn = _drawn(comparisons, output)
     documents = []
-    for comparison in comparisons:
-        paths = [] if folder is None else _draw(comparison, folder)
+    for comparison, paths in zip(comparisons, drawn, strict=True):
         effects = _effects(comparison, steps)
         document = _document(comparison, paths)
         documents.append({**document, "screening": None if effects is None else _rows(effects)})
@@ -93,8 +94,20 @@ def _rows(effects: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): None if value != value else value for name, value in row.items()} for row in rows]
 
 
+def _drawn(comparisons: Sequence[Comparison], output: Path | None) -> list[list[str]]:
+    """The paths of the figures of each comparison: all are drawn, or none. Raises OSError."""
+    if output is None:
+        return [[] for _ in comparisons]
+    with filling(output) as unfinished:
+        folder = Folder(unfinished)
+        names = [_draw(comparison, folder) for comparison in comparisons]
+    for name in folder.undrawn:  # of an earlier time
+        (output / name).unlink(missing_ok=True)
+    return [[str(output / name) for name in of_one] for of_one in names]
+
+
 def _draw(comparison: Comparison, folder: Folder) -> list[str]:
-    """The figures that there is enough for: their paths. The explanation's sentence says what is not."""
+    """The figures that there is enough for: their names. The explanation's sentence says what is not."""
     if isinstance(comparison.result, str):
         return []
     drawings = [
@@ -105,7 +118,7 @@ def _draw(comparison: Comparison, folder: Folder) -> list[str]:
         )
         for name, draw in (("map", figures.benefit_map), ("effects", figures.effects))
     ]
-    return [str(file) for drawing in drawings for file in drawing.files]
+    return [file.name for drawing in drawings for file in drawing.files]
 
 
 def _lines(comparison: Comparison, paths: Sequence[str]) -> list[str]:

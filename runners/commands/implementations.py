@@ -25,6 +25,7 @@ from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.implementations.implementation import EngineName, Implementation
 from fecbench.runners.options import Option
 from fecbench.runners.refusal import Refusal
+from fecbench.runners.sandbox import handed_over
 
 REFERENCES = ("noq-fec", "rquic")
 REPORT = "check.json"
@@ -70,7 +71,7 @@ def implementations(
         raise Refusal(f"fecbench implementations {name} --check {check}: name one implementation")
     with scratch.folder(of_others=True) as folder:
         files = folder / "files"
-        files.mkdir()
+        handed_over.make_own_folder(files)
         parts = _check(known, check, files, keeps=keep is not None)
         if keep is not None:
             try:

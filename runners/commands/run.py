@@ -24,8 +24,8 @@ from fecbench.runners.sandbox import isolation
 from fecbench.runners.tasks.task import VIRTUAL, Carrier
 from fecbench.topologies.backend import Backend
 
-RETRIED: tuple[State, ...] = ("failed", "timeout", "unsupported")
-"""States that are run again only when it is asked for: `invalid` always is, and `ok` never."""
+RETRIED: tuple[State, ...] = ("failed", "timeout", "unsupported", "invalid")
+"""States that are run again when it is asked for; `ok` never is."""
 
 
 def run(
@@ -43,9 +43,9 @@ def run(
     retry: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="failed|timeout|unsupported",
+            metavar="failed|timeout|unsupported|invalid",
             help="Go on with a campaign, and run its trials in this state again; repeatable. What they came"
-            " to before is kept as an earlier attempt.",
+            " to before is kept as an earlier attempt. Emulated trials that are invalid always are.",
         ),
     ] = None,
     jobs: Annotated[
@@ -76,6 +76,14 @@ def run(
         ),
     ] = None,
     no_calibrate: arguments.NoCalibrate = False,
+    keep_going: Annotated[
+        bool,
+        typer.Option(
+            "--keep-going",
+            help="Go on where the first ten trials all fail for one reason. Without it the campaign ends"
+            " there, and names the reason.",
+        ),
+    ] = False,
     keep: Annotated[
         tuple[str, Path] | None,
         typer.Option(
@@ -115,6 +123,7 @@ def run(
         retry=again,
         filters=filters or [],
         calibrate=not no_calibrate,
+        stop_when_alike=not keep_going,
         keep=None if keep is None else _keep(*keep),
     )
     runner = _runner(wanted, db, cluster, certificates, insecure)

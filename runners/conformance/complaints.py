@@ -1,7 +1,11 @@
 """What is wrong with how an endpoint started, reported and ended, in words."""
 
+import json
 import signal
+from collections.abc import Mapping, Sequence
 
+from fecbench.runners.conformance.part import Part
+from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.tasks.task import Role
 from fecbench.runners.trial.endpoint import Endpoint
 
@@ -47,3 +51,27 @@ def how_ended(endpoint: Endpoint) -> str:
 def lines_of(endpoint: Endpoint) -> list[str]:
     """What it wrote on standard error, without empty lines."""
     return [line for line in endpoint.stderr.splitlines() if line.strip()]
+
+
+NO_REPAIR = "no repair symbol was sent"
+
+
+def hint_of_repair(problem: str, implementation: Implementation, chosen: Mapping[str, object]) -> str:
+    """Return what impl.toml has to say where no repair symbol was sent, if that is how the code works; "" for
+    other problems."""
+    fec = implementation.declaration.fec
+    if NO_REPAIR not in problem or fec is None:
+        return ""
+    options = implementation.with_defaults(dict(chosen))
+    table = ", ".join(f"{name} = {json.dumps(options[name])}" for name in fec.off)
+    return (
+        "; if the code waits for a full block or for the end with these options, say so in [fec] of"
+        f" impl.toml: repair_may_lack = [{{ {table} }}]"
+    )
+
+
+def seen_repair(part: str, sent: Sequence[float]) -> Part:
+    """Whether any transfer with FEC on had a repair symbol: else nothing was tried of the FEC."""
+    if not sum(sent):
+        return Part(part, True, f"never saw one, in {len(sent)} transfers with FEC on", tried=False)
+    return Part(part, True, f"{sum(sent):g} repair packets were sent in {len(sent)} transfers with FEC on")

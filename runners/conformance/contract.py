@@ -70,11 +70,11 @@ def check(
     certificates.write(folder, SERVER_NAME, implementation.declaration.certificates)
     if os.geteuid() != 0:
         return _examine(Loopback(implementation, folder, _free_port(), None, keeps=keeps), reference)
-    name = f"{folder.name}-{os.getpid()}"  # others may check at the same time
-    cgroups, user = cgroup.make(f"{name}.check"), rights.first_user(os.getpid())
+    name, user = cgroup.new_name(), rights.first_user(os.getpid())
+    cgroup.usable()  # known before there are namespaces
 
     def answer() -> bytes:
-        cgroup.join(cgroups)
+        cgroup.enter(f"{name}.check")
         run_tool(["ip", "link", "set", "lo", "up"])
         _allow_congestion_control(implementation)
         parts = _examine(Loopback(implementation, folder, PORT, user, keeps=keeps), reference)

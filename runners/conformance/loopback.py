@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from fecbench.runners.implementations.implementation import Implementation, environment
+from fecbench.runners.sandbox import handed_over
 from fecbench.runners.tasks.requests import Dialogue
 from fecbench.runners.tasks.task import ROLES, EndpointTask, Role
 from fecbench.runners.trial import ends, logs
@@ -115,7 +116,9 @@ class Loopback:
         arguments = self.implementation.command(role)
         variables = recorded(log_folder) if self._keeps else {}
         if self._first_user is None:
-            log_folder.mkdir(parents=True)
+            for folder in (log_folder.parent, log_folder):
+                if not folder.is_dir():
+                    handed_over.make_own_folder(folder)
             started = command(arguments, document, log_folder.parent)
             given = {**environment(log_folder), **variables}
             return _popen(started, cwd=log_folder, env=given, **pipes(reads=reads))
@@ -149,7 +152,7 @@ class Loopback:
         for role, endpoint, log_folder in self._unkept:
             if self._first_user is not None:
                 logs.keep(log_folder)
-            (log_folder.parent / f"{role}.stderr").write_text(endpoint.stderr)
+            (log_folder.parent / f"{role}.stderr").write_text(endpoint.stderr, encoding="utf-8")
         self._unkept.clear()
 
 

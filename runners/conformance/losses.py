@@ -2,13 +2,16 @@
 with FEC off and on. What both ends count stands beside the frames that the link and the loss model counted.
 
 A stack that counts a packet twice, such as a repair packet in `packets_sent`, too, or that never notices a
-loss is found here alone: over loopback its two ends agree.
+loss is found here alone: over loopback its two ends agree. So is a code that waits for a full block or for
+the end, and has sent no repair symbol when a short download is over.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign.programs import engine_for
+from fecbench.runners.conformance import complaints
 from fecbench.runners.conformance.emulated import LINK, download
 from fecbench.runners.conformance.part import Part
 from fecbench.runners.engines.engine import EngineError, Finished
@@ -19,10 +22,16 @@ from fecbench.runners.tasks.outcome import Outcome
 from fecbench.runners.tasks.task import ROLES, Role
 from fecbench.runners.trial import ends
 from fecbench.runners.trial.judge import judge
+from fecbench.runners.trial.judging import plausibility
+from fecbench.runners.trial.judging.plausibility import Packets
 from fecbench.topologies.link import Direction
 
 PART = "counters under losses"
+SHORT_PART = "{0} bytes under losses, FEC on"
+REPAIR_PART = "repair symbols under losses"
 SIZE_BYTES = 1_000_000
+SHORT_BYTES = (15_000, 30_000, 50_000)
+"""More than the ten packets of which it is enough that one of the ends has sent a repair symbol."""
 _LOSSES: dict[Direction, dict[str, object]] = {
     "up": {"model": "uniform", "p": 0.03},
     "down": {"model": "uniform", "p": 0.03},
@@ -30,6 +39,7 @@ _LOSSES: dict[Direction, dict[str, object]] = {
 SLACK = 20
 """So many packets may share a frame with another, as those of handshakes do, or close a connection after the
 end that counts has reported."""
+_IN_BOTH = " (are repair packets in both? those that carry data, too, are repair_shared_sent and _received)"
 ATTEMPTS = 3
 WAYS: tuple[tuple[Direction, Role, Role], ...] = (("up", "client", "server"), ("down", "server", "client"))
 
@@ -46,32 +56,55 @@ def check(implementation: Implementation) -> Iterator[Part]:
         yield Part(PART, True, f"emulated losses: {refusal}", tried=False)
         return
     switch, on = declared.fec, implementation.options_with_fec()
-    tries = {PART: {} if switch is None else dict(switch.off)}
-    if on is not None:
-        tries[f"{PART}, FEC on"] = on
-    for number, (part, chosen) in enumerate(tries.items()):
-        yield _part(implementation, part, chosen, number)
+    off = {} if switch is None else dict(switch.off)
+    yield _part(implementation, Try(PART, off, SIZE_BYTES, 0), [])
+    if on is None:
+        return
+    repair: list[float] = []
+    yield _part(implementation, Try(f"{PART}, FEC on", on, SIZE_BYTES, 1), repair)
+    for number, size_bytes in enumerate(SHORT_BYTES, 2):
+        yield _part(implementation, Try(SHORT_PART.format(size_bytes), on, size_bytes, number), repair)
+    yield complaints.seen_repair(REPAIR_PART, repair)
 
 
-def _part(implementation: Implementation, part: str, chosen: Mapping[str, object], number: int) -> Part:
-    options = implementation.options(chosen, implementation.declaration.name)
+@dataclass(frozen=True)
+class Try:
+    """A download that tells something of a part."""
+
+    part: str
+    chosen: Mapping[str, object]
+    """Its options, where they are not the defaults."""
+    size_bytes: int
+    number: int
+
+
+def _part(implementation: Implementation, tried: Try, repair: list[float]) -> Part:
+    """What came of it; `repair` gets how many repair packets were sent, where both ends have told it."""
+    part = tried.part
+    options = implementation.options(tried.chosen, implementation.declaration.name)
     client, server = ends.pair_of((implementation, options), (implementation, options))
-    task = download(client, server, SIZE_BYTES, {way: dict(model) for way, model in _LOSSES.items()})
+    task = download(client, server, tried.size_bytes, {way: dict(model) for way, model in _LOSSES.items()})
     why = ""
     for _ in range(ATTEMPTS):
         try:
             with engine_for("local", {implementation.declaration.name: implementation}) as engine:
-                (finished,) = engine.run([(TrialKey("check", part, number, 0), task)])
+                (finished,) = engine.run([(TrialKey("check", part, tried.number, 0), task)])
                 judgement = judge(finished.task, finished.outcome)
                 engine.judged(finished, valid=True)
         except EngineError as error:
             return Part(part, True, str(error), tried=False)
+        repair.append(_repair_sent(finished.outcome))
         if judgement.state == "ok":
             return _part_of(part, finished)
         why = f"{judgement.state}: {judgement.reason}"
+        why += complaints.hint_of_repair(judgement.reason, implementation, tried.chosen)
         if judgement.state != "invalid":
             return Part(part, False, "; ".join(_problems_of_ended(finished.outcome)) or why)
     return Part(part, True, why, tried=False)
+
+
+def _repair_sent(outcome: Outcome) -> float:
+    return sum((end.metrics or {}).get("repair_sent", 0) for end in outcome.endpoints.values())
 
 
 def _part_of(part: str, finished: Finished) -> Part:
@@ -94,25 +127,18 @@ def problems_of_counters(outcome: Outcome) -> Iterator[str]:
         sent = outcome.endpoints[sender].metrics or {}
         got = outcome.endpoints[receiver].metrics or {}
         if "packets_sent" in sent:
-            repair = sent.get("repair_sent", 0)
-            told = f"{sender}: packets_sent + repair_sent = {sent['packets_sent']:g} + {repair:g}"
-            yield from _apart(told, sent["packets_sent"] + repair, came, "came to the link", repair)
+            yield from _apart(sender, plausibility.packets_sent(sent), came, "came to the link")
         if "packets_received" in got:
-            repair, rebuilt = got.get("repair_received", 0), got.get("packets_recovered", 0)
-            told = (
-                f"{receiver}: packets_received - packets_recovered + repair_received ="
-                f" {got['packets_received']:g} - {rebuilt:g} + {repair:g}"
-            )
-            counted = got["packets_received"] - rebuilt + repair
-            yield from _apart(told, counted, came - lost, "arrived", repair)
+            yield from _apart(receiver, plausibility.packets_received(got), came - lost, "arrived")
     yield from _unnoticed(outcome)
 
 
-def _apart(told: str, counted: float, frames: int, deed: str, repair: float) -> Iterator[str]:
-    if counted > frames + SLACK:
-        hint = " (are repair packets in both?)" if repair and counted - repair <= frames + SLACK else ""
-        yield f"{told}: but {frames} frames {deed}{hint}"
-    elif counted < frames - SLACK:
+def _apart(end: str, packets: Packets, frames: int, deed: str) -> Iterator[str]:
+    told = f"{end}: {packets.names} = {packets.values}"
+    if packets.total > frames + SLACK:
+        in_both = packets.repair and packets.total - packets.repair <= frames + SLACK
+        yield f"{told}: but {frames} frames {deed}{_IN_BOTH if in_both else ''}"
+    elif packets.total < frames - SLACK:
         yield f"{told}: but {frames} frames {deed}, each with a packet at least"
 
 

@@ -14,10 +14,12 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fecbench.runners.conformance.complaints import (
+    hint_of_repair,
     how_ended,
     problem_of_done,
     problem_of_start,
     problem_of_success,
+    seen_repair,
 )
 from fecbench.runners.conformance.loopback import Loopback
 from fecbench.runners.conformance.part import Finding
@@ -136,16 +138,26 @@ def fec(loopback: Loopback, samples: Sequence[Mapping[str, Any]]) -> Iterator[Fi
     on = loopback.implementation.options_with_fec()
     if on is None:
         yield Finding("FEC on", "", "no single option turns FEC on", tried=False)
+    repair: list[float] = []
     for sample in samples:
         if on is not None:
             chosen = ", ".join(f"{name} = {value!r}" for name, value in on.items()) or "the defaults"
-            yield _fec_finding(loopback, sample, "on", on, f"repair symbols were sent with {chosen}")
-        yield _fec_finding(loopback, sample, "off", switch.off, "no repair symbol was sent")
+            yield _fec_finding(loopback, sample, "on", on, f"repair symbols were sent with {chosen}", repair)
+        yield _fec_finding(loopback, sample, "off", switch.off, "no repair symbol was sent", [])
+    if on is not None:
+        seen = seen_repair("repair symbols", repair)
+        yield Finding(seen.part, "", seen.detail, seen.tried)
 
 
 def _fec_finding(
-    loopback: Loopback, sample: Mapping[str, Any], turned: str, chosen: Mapping[str, object], good: str
+    loopback: Loopback,
+    sample: Mapping[str, Any],
+    turned: str,
+    chosen: Mapping[str, object],
+    good: str,
+    counted: list[float],
 ) -> Finding:
+    """`counted` gets how many repair packets were sent."""
     part = f"{sample['name']}: FEC {turned}"
     workload = dict(sample)
     if sample["name"] in DIRECTIONS:
@@ -155,9 +167,15 @@ def _fec_finding(
     pair = PairTask(client=end, server=end, workload=workload, demand=demand)
     problems = list(problems_of_fec(pair, 0, ends.metrics, USUAL.short_packets))
     repair = sum(metrics.get("repair_sent", 0) for metrics in ends.metrics.values())
+    counted.append(repair)
     is_owed = demand.up_bytes or demand.down_bytes or turned == "off"
+    if not (end.owes_repair or repair or turned == "off"):
+        why = "none was sent, and repair_may_lack of impl.toml says that it may be so with these options"
+        return Finding(part, ends.problem or "; ".join(problems), why, tried=bool(ends.problem or problems))
     if ends.problem or problems or is_owed or repair:
-        return Finding(part, ends.problem or "; ".join(problems), good)
+        problem = "; ".join(problems)
+        problem += hint_of_repair(problem, loopback.implementation, chosen)
+        return Finding(part, ends.problem or problem, good)
     return Finding(part, "", "so small a transfer of it owes no repair symbol, and had none", tried=False)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from fecbench.runners.conformance.loopback import Loopback
 from fecbench.runners.conformance.part import Finding
 from fecbench.runners.conformance.transfers import transfer
+from fecbench.runners.sandbox import handed_over
 from fecbench.runners.tasks.task import Role
 from fecbench.runners.trial import certificates
 from fecbench.runners.trial.assignment import SERVER_NAME
@@ -28,7 +29,7 @@ def findings(loopback: Loopback, workload: Mapping[str, Any], folder: Path) -> I
     kind = loopback.implementation.declaration.certificates
     stranger, other = folder / "of-another-authority", folder / "of-another-name"
     for place, name in ((stranger, SERVER_NAME), (other, OTHER_NAME)):
-        place.mkdir()
+        handed_over.make_own_folder(place)
         certificates.write(place, name, kind)
     wrong: dict[str, dict[Role, Path]] = {
         "that another authority signed": {"server": stranger},
@@ -49,8 +50,8 @@ def findings(loopback: Loopback, workload: Mapping[str, Any], folder: Path) -> I
 
 def _works_without(loopback: Loopback, workload: Mapping[str, Any], place: Path) -> bool:
     """Whether a transfer succeeds where no file holds a certificate or a key."""
-    place.mkdir()
+    handed_over.make_own_folder(place)
     for name in _PAPERS:
-        (place / name).write_text("no certificate\n")
+        (place / name).write_text("no certificate\n", encoding="ascii")
     papers: dict[Role, Path] = {"server": place, "client": place}
     return not transfer(loopback, loopback, workload, REFUSE_S, papers=papers).problem

@@ -163,7 +163,7 @@ def expected_cores(task: Task) -> float:
 
 def processor_time() -> ProcessorTime:
     """What /proc/stat says now. Time that a hypervisor took away is not idle."""
-    fields = Path("/proc/stat").read_text().splitlines()[0].split()[1:9]
+    fields = Path("/proc/stat").read_text(encoding="utf-8").splitlines()[0].split()[1:9]
     user, nice, system, idle, iowait, interrupt, softirq, steal = map(int, fields)
     waiting = idle + iowait
     return ProcessorTime(waiting, waiting + user + nice + system + interrupt + softirq + steal)

@@ -296,7 +296,7 @@ def _finished(done: Return) -> Finished:
 def _cpu_s_of_children(process: int) -> float:
     """The CPU time of the descendants of a process that it and they have awaited; 0 when it has ended."""
     try:
-        stat = Path(f"/proc/{process}/stat").read_text()
+        stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
     except (FileNotFoundError, ProcessLookupError):
         return 0.0
     user, system = stat.rpartition(")")[2].split()[13:15]

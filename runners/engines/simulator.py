@@ -28,6 +28,10 @@ class SimulatorEnded(Exception):
     """Says in one line how it ended."""
 
 
+class NotStarted(SimulatorEnded):
+    """The harness could not start it: nothing is known of the simulator itself."""
+
+
 class Simulator:
     """One process. Its selector tells when `step` has something to do; closed, it does not run any more."""
 
@@ -38,14 +42,19 @@ class Simulator:
         folder: Path,
         cgroup: str,
         selector: selectors.BaseSelector,
+        papers: Sequence[Path] = (),
     ) -> None:
-        """`folder` is the one that it can write to; the name of its cgroup begins with `cgroup`."""
+        """`folder` is the one that it can write to, and `papers` are files that it is to read. The name of
+        its cgroup begins with `cgroup`."""
+        reading, writing = os.pipe()
         order = Order(
             command=list(command),
             implementation=implementation,
             folder=folder,
             cgroup=cgroup,
+            papers=list(papers),
             harness=os.getpid(),
+            complaint=writing,
         )
         self._process = subprocess.Popen(
             [sys.executable, "-m", "fecbench.runners.engines.launcher", order.model_dump_json()],
@@ -53,8 +62,12 @@ class Simulator:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            pass_fds=[writing],
             start_new_session=True,  # a Ctrl-C is for the harness alone
         )
+        os.close(writing)
+        os.set_blocking(reading, False)
+        self._complaint = os.fdopen(reading, "rb")
         self.folder = folder
         self.user = rights.own_user(self._process.pid)
         """As whom it runs; None: as the harness."""
@@ -90,7 +103,9 @@ class Simulator:
         except BlockingIOError:
             return []
         if not data:
-            raise SimulatorEnded(self._end())
+            how = self._end()
+            why = (self._complaint.read() or b"").decode(errors="replace")
+            raise NotStarted(plain(why)) if why else SimulatorEnded(how)
         *lines, rest = data.split(b"\n")
         if lines:
             lines[0] = bytes(self._unread + lines[0])
@@ -106,7 +121,7 @@ class Simulator:
         for descriptor in (self._input, self._output, self._errors):
             if descriptor in self._selector.get_map():
                 self._selector.unregister(descriptor)
-        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr, self._complaint):
             assert stream
             with contextlib.suppress(BrokenPipeError):
                 stream.close()

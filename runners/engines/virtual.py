@@ -23,7 +23,8 @@ from fecbench.results.store.records import TrialKey
 from fecbench.runners import scratch, workloads
 from fecbench.runners.engines.admission import Jobs
 from fecbench.runners.engines.engine import EngineError, Finished
-from fecbench.runners.engines.simulator import Simulator, SimulatorEnded
+from fecbench.runners.engines.simulator import NotStarted, Simulator, SimulatorEnded
+from fecbench.runners.sandbox import handed_over
 from fecbench.runners.tasks import series
 from fecbench.runners.tasks.outcome import Outcome
 from fecbench.runners.tasks.requests import Dialogue
@@ -165,7 +166,7 @@ class VirtualEngine:
         """A new simulator, with a folder and certificates of its own."""
         folder = self._folder / f"simulator-{self._started}"
         self._started += 1
-        folder.mkdir()
+        handed_over.make_folder(folder)
         certificates.write(folder, SERVER_NAME)
         simulator = Simulator(
             self._commands[implementation],
@@ -173,6 +174,7 @@ class VirtualEngine:
             folder,
             self._folder.name,
             self._selector,
+            [folder / name for name in certificates.FOR_ALL],
         )
         if simulator.user is not None:
             key = folder / "server.key"
@@ -190,7 +192,7 @@ class VirtualEngine:
             for folder in (place.of_pair(pair), *(place.log_folder(pair, role) for role in ROLES))
         ]
         for folder in folders:
-            folder.mkdir()
+            handed_over.make_own_folder(folder)
         if simulator.user is not None:
             # From the inside out: into a folder of its own it may lay a link to something of ours.
             for folder in reversed(folders):
@@ -229,7 +231,7 @@ class VirtualEngine:
                 yield self._finished(seat, outcome, at_once)
         except (AnswerError, SimulatorEnded) as problem:
             if seat.errands and at_work:
-                yield self._failed(seat, str(problem), at_once)
+                yield self._failed(seat, str(problem), at_once, by_harness=isinstance(problem, NotStarted))
             else:
                 self._drop(seat, implementation, str(problem))
 
@@ -255,10 +257,13 @@ class VirtualEngine:
             folder=folder,
         )
 
-    def _failed(self, seat: Seat, why: str, at_once: int) -> Finished:
-        """The first errand of a seat has no answer; the others are handed out again."""
+    def _failed(self, seat: Seat, why: str, at_once: int, *, by_harness: bool = False) -> Finished:
+        """The first errand of a seat has no answer, perhaps `by_harness`; the others are handed out again."""
         implementation = seat.implementation
-        outcome = Outcome(backend=VIRTUAL, no_answer=f"the simulator of {implementation} {why}")
+        said = f"the simulator of {implementation} {why}"
+        outcome = (
+            Outcome(backend=VIRTUAL, failure=said) if by_harness else Outcome(backend=VIRTUAL, no_answer=said)
+        )
         finished = self._finished(seat, outcome, at_once)
         for errand in reversed(seat.errands):
             self._next.appendleft((errand.key, errand.task))

@@ -54,7 +54,7 @@ def main() -> None:
     harness, name = sys.argv[1:]
     isolation.die_with_parent(int(harness))
     # Who ends a worker kills it, and removes its cgroups then.
-    cgroup.join(cgroup.make(f"{name}.{os.getpid()}"))
+    cgroup.enter(f"{name}.{os.getpid()}")
     for line in sys.stdin:
         print(answer(line).model_dump_json(), flush=True)
 

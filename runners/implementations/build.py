@@ -21,6 +21,8 @@ from fecbench.runners.refusal import Refusal
 
 ALL = "--all"
 """Those that are built on demand as well."""
+_MASK = 0o022
+"""What is built is for every user: endpoints have one of their own."""
 AT_ONCE = 2
 """Builds that run beside each other, since each often waits for what one core compiles."""
 
@@ -43,7 +45,9 @@ def build(implementation: Implementation, output: TextIO | None = None) -> None:
     words = " ".join(implementation.declaration.build or NO_BUILD)
     environment = {**os.environ, "CGO_ENABLED": "0"}
     try:
-        ended = subprocess.run(command, cwd=implementation.folder, env=environment, stdout=output)
+        ended = subprocess.run(
+            command, cwd=implementation.folder, env=environment, stdout=output, umask=_MASK
+        )
     except OSError as error:
         raise Refusal(f"{name}: {words} cannot be started: {error.strerror}") from error
     if ended.returncode != 0:

@@ -344,7 +344,7 @@ def read(folder: Path) -> Implementation:
     """The implementation in `folder`, whatever that is called. Raises Refusal as `load` does."""
     path = folder / DECLARATION
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
         written = tomllib.loads(text)
     except (OSError, ValueError) as error:  # no UTF-8, no TOML, and integers too long to be converted
         raise Refusal(f"{path}: {error}") from error

@@ -160,7 +160,7 @@ def load_bundle(folder: Path) -> Bundle:
     """The bundle in `folder`. Raises Refusal that names the file and what is wrong with it."""
     path = folder / _CONFIG
     try:
-        configuration = _Configuration.model_validate(json.loads(path.read_text()))
+        configuration = _Configuration.model_validate(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:
         problem = first_problem(error) if isinstance(error, ValidationError) else str(error)
         raise Refusal(f"{path}: {problem}; a bundle is what `umoci unpack` makes") from error

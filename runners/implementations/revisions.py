@@ -18,6 +18,7 @@ from fecbench.runners import scratch
 from fecbench.runners.implementations.build import build
 from fecbench.runners.implementations.implementation import DECLARATION, Implementation, read
 from fecbench.runners.refusal import Refusal
+from fecbench.runners.sandbox import handed_over
 
 BUILDS = "FECBENCH_BUILDS"
 """The environment variable that names the folder for builds."""
@@ -97,7 +98,7 @@ def _folder_for_builds() -> Path:
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
     """Waits until no other fecbench makes this build."""
-    with path.open("w") as lock:
+    with path.open("w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -106,7 +107,7 @@ def _check_out(tree: Path, commit: str, target: Path) -> None:
     """All files of a commit, as `target`: there whole, or not at all."""
     with scratch.folder(target.parent) as folder:
         files = folder / "files"
-        files.mkdir()
+        handed_over.make_folder(files)
         archive = str(folder / "archive.tar")
         pack = ["git", "-C", str(tree), "archive", "--format=tar", f"--output={archive}", commit]
         for command in (pack, ["tar", "--extract", f"--file={archive}", f"--directory={files}"]):

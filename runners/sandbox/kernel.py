@@ -91,7 +91,7 @@ def adopt_orphans() -> None:
 def become(user: int) -> None:
     """Go on as this user and the group of the same number, with no other group and without any capability,
     now and in every program that is started."""
-    for capability in range(int(Path("/proc/sys/kernel/cap_last_cap").read_text()) + 1):
+    for capability in range(int(Path("/proc/sys/kernel/cap_last_cap").read_text(encoding="utf-8")) + 1):
         _prctl("PR_CAPBSET_DROP", _PR_CAPBSET_DROP, capability)
     os.setgroups([])
     os.setresgid(user, user, user)
@@ -163,7 +163,7 @@ def filter_calls(program: bytes) -> None:
 
 def may_administer() -> bool:
     """Whether this process can make namespaces and become another user: a container's root may not."""
-    status = Path("/proc/self/status").read_text()
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
     effective = next(line for line in status.splitlines() if line.startswith("CapEff:"))
     return bool(int(effective.split()[1], 16) >> _CAP_SYS_ADMIN & 1)
 
@@ -172,7 +172,7 @@ def has_user(user: int) -> bool:
     """Whether a process may become this user and the group of the same number: a user namespace, such as a
     container without privileges, has few. A kernel without user namespaces, which has no maps, has all."""
     maps = [path for kind in ("uid", "gid") if (path := _SELF / f"{kind}_map").exists()]
-    return all(_is_mapped(user, path.read_text()) for path in maps)
+    return all(_is_mapped(user, path.read_text(encoding="utf-8")) for path in maps)
 
 
 def _is_mapped(number: int, id_map: str) -> bool:

@@ -117,7 +117,7 @@ def _children() -> Iterator[int]:
     """Not of /proc/self/task/N/children, which not every kernel has."""
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
-            _, _, fields = path.read_text(errors="replace").rpartition(")")
+            _, _, fields = path.read_text(encoding="utf-8", errors="replace").rpartition(")")
         except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
             continue
         if int(fields.split()[1]) == os.getpid():

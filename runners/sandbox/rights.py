@@ -55,7 +55,7 @@ def keep_as_same_user(limits: Mapping[int, int], readable: Iterable[Path], writa
 
 def offer_to_be_killed() -> None:
     """When memory is used up, this process is killed before anything of ours."""
-    Path("/proc/self/oom_score_adj").write_text("1000")
+    Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
 
 
 def prefixes(program: Path) -> list[Path]:

@@ -19,10 +19,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from fecbench.runners.sandbox import handed_over
 from fecbench.whole_files import naming
 
 # Go's virtual time begins at the first of these.
 NOT_BEFORE, NOT_AFTER = datetime(2000, 1, 1, tzinfo=UTC), datetime(2099, 12, 31, tzinfo=UTC)
+FOR_ALL = ("authority.pem", "server.pem", "interop.pem")
+"""What each of two ends may read."""
 INTEROP_NAMES = ("server4", "server", "server6", "server46")
 """Of servers by the interop runner's contract."""
 SERIAL_BITS = 159
@@ -75,7 +78,7 @@ def _pem(certificate: x509.Certificate) -> bytes:
 def write_each(folder: Path, server_name: str) -> None:
     """Write certificates of each kind, as `write` does, into a folder of its own: `of_kind`."""
     for kind in KINDS:
-        of_kind(folder, kind).mkdir()
+        handed_over.make_folder(of_kind(folder, kind))
         write(of_kind(folder, kind), server_name, kind)
 
 
@@ -85,13 +88,13 @@ def of_kind(folder: Path, kind: Kind) -> Path:
 
 
 def write(folder: Path, server_name: str, kind: Kind = "ed25519") -> None:
-    """Write authority.pem, server.pem and server.key (readable by us alone) into `folder`; and for servers of
-    the interop contract, which have more names, interop.pem and interop.key."""
+    """Write authority.pem, server.pem and server.key into `folder`; and for servers of the interop contract,
+    which have more names, interop.pem and interop.key. Keys are for us alone, all else is for everybody."""
     authority_key = _new_key(kind)
     authority = _builder("fecbench authority", "fecbench authority", authority_key).add_extension(
         x509.BasicConstraints(ca=True, path_length=0), critical=True
     )
-    _write(folder / "authority.pem", _pem(_signed(authority, authority_key)))
+    handed_over.write_file(folder / "authority.pem", _pem(_signed(authority, authority_key)))
     _write_server(folder, "server", [server_name], authority_key, kind)
     _write_server(folder, "interop", [*INTEROP_NAMES, server_name], authority_key, kind)
 
@@ -103,15 +106,11 @@ def _write_server(folder: Path, file: str, names: Sequence[str], authority_key: 
         .add_extension(x509.SubjectAlternativeName(list(map(x509.DNSName, names))), critical=False)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
     )
-    _write(folder / f"{file}.pem", _pem(_signed(server, authority_key)))
+    handed_over.write_file(folder / f"{file}.pem", _pem(_signed(server, authority_key)))
     key = folder / f"{file}.key"
     key.touch(mode=0o600)
     pem = server_key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    _write(key, pem)
-
-
-def _write(path: Path, content: bytes) -> None:
-    with naming(path):
-        path.write_bytes(content)
+    with naming(key):
+        key.write_bytes(pem)

@@ -7,17 +7,23 @@ when memory is short, since endpoints offer themselves (`confinement`).
 The cgroups are below those of the harness, so that limits of the harness hold, too. Where memory and
 processes are counted is the machine's choice: both in one tree (version 2), or each in its own (version 1).
 In a container it may be that no cgroup can be made: then there are the limits of single processes alone.
+
+Nobody can remove a cgroup that has processes, and that alone says that it is used. The number of a process
+says nothing: whoever made the cgroup may be in another PID namespace, or the number be another's by now. An
+empty cgroup is removed by whoever meets it, and whoever is about to enter it makes it again.
 """
 
 import contextlib
+import errno
 import os
 import re
 import secrets
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 Controller = Literal["memory", "pids"]
@@ -34,7 +40,7 @@ OF_SWAP = ("memory.memsw.limit_in_bytes", "memory.swap.max")
 REMOVE_LIMIT_S = 5.0
 LEAVE_LIMIT_S = 0.2
 """For the processes of a killed harness, which end when it does, to leave their cgroups."""
-# After the harness's folder, whose name says which process made it.
+# After the harness's folder, whose name says which process made it: it is not asked whether that lives.
 OURS = re.compile(r"fecbench-(?P<process>[0-9]+)-[a-z0-9_]{8}\.[a-z0-9-]+")
 
 
@@ -121,7 +127,7 @@ def _delegating(folder: Path, top: Path) -> Iterator[tuple[Path, tuple[Controlle
         if not candidate.is_relative_to(top):
             return
         passed_on = candidate / "cgroup.subtree_control"
-        words = passed_on.read_text().split() if passed_on.is_file() else []
+        words = passed_on.read_text(encoding="utf-8").split() if passed_on.is_file() else []
         controllers = tuple(controller for controller in CONTROLLERS if controller in words)
         if controllers:
             yield candidate, controllers
@@ -132,28 +138,31 @@ def _delegating(folder: Path, top: Path) -> Iterator[tuple[Path, tuple[Controlle
 def usable() -> tuple[Place, ...]:
     """The places of this machine where a cgroup can be made: it is tried."""
     proc = Path("/proc/self")
-    found = places((proc / "mountinfo").read_text(), (proc / "cgroup").read_text())
+    mountinfo, own = (os.fsdecode((proc / name).read_bytes()) for name in ("mountinfo", "cgroup"))
+    found = places(mountinfo, own)
     return tuple(place for place in found if _can_make(place))
 
 
 def _can_make(place: Place) -> bool:
-    name = f"fecbench-{os.getpid()}-{secrets.token_hex(4)}.try"
+    folder = place.folder / f"{new_name()}.try"
     try:
-        _remove(_make(place, name))
+        _make(place, folder)
+        _remove(folder)
     except OSError:
         return False
     return True
 
 
-def make(name: str) -> list[Path]:
-    """A cgroup of this name in each usable place."""
-    return [_make(place, name) for place in usable()]
+def new_name() -> str:
+    """What the names of a harness's cgroups may begin with, where it has no folder."""
+    return f"fecbench-{os.getpid()}-{secrets.token_hex(4)}"
 
 
-def join(folders: Iterable[Path]) -> None:
-    """This process, and whatever it starts, counts in these cgroups from now on."""
-    for folder in folders:
-        (folder / "cgroup.procs").write_text("0")  # whoever writes this
+def enter(name: str) -> None:
+    """Make a cgroup of this name in each usable place. This process counts there from now on, and whatever
+    it starts."""
+    for place in usable():
+        _make(place, place.folder / name, {"cgroup.procs": 0})  # whoever writes this
 
 
 def counts_memory() -> bool:
@@ -161,25 +170,31 @@ def counts_memory() -> bool:
     return any("memory" in place.controllers for place in usable())
 
 
-def _make(place: Place, name: str) -> Path:
-    folder = place.folder / name
-    folder.mkdir()
-    try:
-        for file, value in place.limits().items():
-            if (folder / file).exists() or file not in OF_SWAP:
-                (folder / file).write_text(str(value))
-    except OSError:
-        folder.rmdir()
-        raise
-    return folder
+def _make(place: Place, folder: Path, then: Mapping[str, int] = MappingProxyType({})) -> None:
+    """Make a cgroup with its limits, and write `then` there."""
+    while True:
+        folder.mkdir(exist_ok=True)
+        try:
+            for file, value in {**place.limits(), **then}.items():
+                if (folder / file).exists() or file not in OF_SWAP:
+                    (folder / file).write_text(str(value), encoding="ascii")
+            return
+        except OSError as error:
+            # It is gone where another harness met it while it was empty.
+            if error.errno not in (errno.ENOENT, errno.ENODEV) or folder.exists():
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+                raise
 
 
 def _remove(folder: Path, limit_s: float = REMOVE_LIMIT_S) -> None:
-    """The kernel may need a moment after the last process has ended."""
+    """The kernel may need a moment after the last process has ended; another harness may have been faster."""
     deadline = time.monotonic() + limit_s
     while True:
         try:
             folder.rmdir()
+            return
+        except FileNotFoundError:
             return
         except OSError:
             if time.monotonic() > deadline:
@@ -195,13 +210,14 @@ def remove(name: str) -> None:
 
 
 def remove_abandoned() -> list[Path]:
-    """Remove the empty cgroups of harnesses that were killed, and say which."""
+    """Remove the empty cgroups of harnesses, and say which they were."""
     removed = []
     for place in usable():
         for folder in sorted(place.folder.glob("fecbench-*/")):
-            made = OURS.fullmatch(folder.name)
-            if made and not Path(f"/proc/{made['process']}").exists():
-                with contextlib.suppress(OSError):  # somebody is in there after all
-                    _remove(folder, LEAVE_LIMIT_S)
+            if made := OURS.fullmatch(folder.name):
+                # One whose maker is not seen may have been killed just now: then it is worth a moment.
+                is_seen = Path(f"/proc/{made['process']}").exists()
+                with contextlib.suppress(OSError):  # somebody is in there
+                    _remove(folder, 0.0 if is_seen else LEAVE_LIMIT_S)
                     removed.append(folder)
     return removed

@@ -5,6 +5,7 @@ to its log folder alone (`view`), and limits of its own and together with those 
 It is in the network and PID namespaces of its trial as all of it is (`isolation`).
 """
 
+import errno
 import os
 import resource
 import subprocess
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 from fecbench.runners.implementations.implementation import environment
-from fecbench.runners.sandbox import fence, kernel, rights
+from fecbench.runners.sandbox import fence, handed_over, kernel, rights
 from fecbench.runners.sandbox.isolation import die_with_parent, go_on_in_pid_namespace, mount_own_proc
 from fecbench.runners.sandbox.view import View
 from fecbench.runners.trial import cgroup, logs
@@ -130,6 +131,9 @@ class Cell:
         except OSError as error:
             if error.filename is None:  # no process could be made
                 raise
+            if error.errno == errno.EACCES:  # everybody may execute it: that was found out before
+                reason = f"{error.filename}: {error.strerror}"
+                raise ConfinementError(f"the {self.endpoint} may not execute {reason}") from error
             raise StartError(self.endpoint, error.filename, str(error.strerror)) from error
         finally:
             os.close(reading)
@@ -147,9 +151,15 @@ class Cell:
 
 
 def become_simulator(
-    command: Sequence[str], folder: Path, cgroup_name: str, implementation: Path, harness: int
+    command: Sequence[str],
+    folder: Path,
+    cgroup_name: str,
+    implementation: Path,
+    papers: Sequence[Path],
+    harness: int,
 ) -> NoReturn:
-    """Go on as a simulator, which can write to `folder` alone, and ends with the process `harness`.
+    """Go on as a simulator, which can write to `folder` alone, reads `papers`, and ends with the process
+    `harness`.
 
     It has a user of its own (`rights.own_user`) and a cgroup, and whatever it starts ends with it. Where
     there is no right to give away, it stays who it is, gains nothing, and is fenced in if the kernel can do
@@ -166,7 +176,7 @@ def become_simulator(
         variables["TMPDIR"] = str(folder)
         die_with_parent(harness)
     else:
-        cgroup.join(cgroup.make(f"{cgroup_name}.{os.getpid()}"))
+        cgroup.enter(f"{cgroup_name}.{os.getpid()}")
         rights.limit({resource.RLIMIT_CORE: 0})
         go_on_in_pid_namespace(harness)
         rights.offer_to_be_killed()
@@ -179,6 +189,7 @@ def become_simulator(
         rights.limit(LIMITS | LIMIT_OF_MEMORY)
         kernel.become(user)
         die_with_parent(0)  # seen from inside the namespace; a change of user forgets it
+    handed_over.require_readable(papers)
     os.execve(command[0], list(command), variables)
 
 

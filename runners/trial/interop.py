@@ -79,7 +79,7 @@ class InteropEndpoint(Endpoint):
 def is_bound(process: int, port: int) -> bool:
     """Whether a UDP socket in the network of a process has this port: no packet is spent on it."""
     return any(
-        port in bound_ports(path.read_text())
+        port in bound_ports(path.read_text(encoding="utf-8"))
         for path in (Path(f"/proc/{process}/net/{name}") for name in ("udp", "udp6"))
         if path.exists()
     )

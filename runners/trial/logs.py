@@ -8,7 +8,7 @@ import os
 import stat
 from pathlib import Path
 
-from fecbench.runners.sandbox import kernel
+from fecbench.runners.sandbox import handed_over, kernel
 from fecbench.runners.sandbox.view import INODES
 from fecbench.whole_files import naming
 
@@ -37,7 +37,7 @@ def keep(folder: Path) -> None:
 
 def copy(source: Path, target: Path) -> None:
     """Copy what somebody else may still write to into a new folder of our own."""
-    target.mkdir()
+    handed_over.make_own_folder(target)
     opened = os.open(source, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         _Copy().copy(opened, target, DEPTH)
@@ -70,7 +70,7 @@ class _Copy:
     def _copy_open(self, source: int, target: Path, depth: int) -> None:
         found = os.fstat(source)
         if stat.S_ISDIR(found.st_mode) and depth > 1:
-            target.mkdir()
+            handed_over.make_own_folder(target)
             self.copy(source, target, depth - 1)
         elif stat.S_ISREG(found.st_mode) and found.st_nlink <= 1 and found.st_size <= self._left_bytes:
             self._copy_file(source, target, found.st_size)

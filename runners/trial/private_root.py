@@ -102,7 +102,7 @@ class PrivateRoot:
 
     def _write_files(self) -> None:
         for path, text in self.texts.items():
-            path.write_text(text)
+            path.write_text(text, encoding="utf-8")
             path.chmod(0o755 if text.startswith("#!") else 0o644)
         for path, content in self.papers.items():
             path.write_bytes(content)

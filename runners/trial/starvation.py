@@ -36,7 +36,7 @@ def is_known() -> bool:
 
 def stolen_s() -> dict[str, float]:
     """How long a hypervisor has kept each CPU from running so far, by the CPU's name."""
-    lines = [line.split() for line in STAT.read_text().splitlines()]
+    lines = [line.split() for line in STAT.read_text(encoding="utf-8").splitlines()]
     ticks = {line[0]: int(line[_STEAL]) for line in lines if line[0].startswith("cpu") and line[0] != "cpu"}
     return {cpu: count / os.sysconf("SC_CLK_TCK") for cpu, count in ticks.items()}
 

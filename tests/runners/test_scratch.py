@@ -21,14 +21,6 @@ def own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
-@pytest.fixture(scope="module")
-def gone() -> int:
-    """The id of a process that has ended."""
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    return process.pid
-
-
 NAME = f"{scratch.PREFIX}1-abcdefgh"
 
 
@@ -157,7 +149,7 @@ def test_a_harness_that_is_killed_while_it_removes_its_folder_leaves_one_that_is
 KILLED_BEFORE_ITS_LOCK = """
 import os, signal
 from fecbench.runners import scratch
-scratch.Path.open = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+scratch.Path.open = lambda *_, **more: os.kill(os.getpid(), signal.SIGKILL)
 with scratch.folder():
     pass
 """
@@ -174,15 +166,15 @@ def test_the_folder_of_a_harness_that_was_killed_before_it_had_the_lock_is_remov
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_without_a_lock_is_kept_unless_it_is_an_empty_one_of_ours_and_its_maker_is_gone(
-    tmp_path: Path, gone: int
-) -> None:
-    alive = tmp_path / f"{scratch.PREFIX}{os.getpid()}-abcdefgh"
-    full = tmp_path / f"{scratch.PREFIX}{gone}-abcdefgh"
-    of_another_name = tmp_path / f"{scratch.PREFIX}{gone}"
-    of_another_user = tmp_path / f"{scratch.PREFIX}{gone}-12345678"
-    folders = {alive, full, of_another_name, of_another_user}
-    for path in folders:
+def test_a_folder_without_a_lock_is_kept_unless_it_is_an_empty_one_of_ours(tmp_path: Path) -> None:
+    """Whoever has the number of its maker: another process may have it by now."""
+    empty = [
+        tmp_path / f"{scratch.PREFIX}{process}-abcdefgh" for process in sorted((os.getpid(), 1), key=str)
+    ]
+    full = tmp_path / f"{scratch.PREFIX}2-abcdefgh"
+    of_another_name = tmp_path / f"{scratch.PREFIX}2"
+    of_another_user = tmp_path / f"{scratch.PREFIX}2-12345678"
+    for path in (*empty, full, of_another_name, of_another_user):
         path.mkdir()
     (full / "note").touch()
     if os.geteuid() == 0:
@@ -190,8 +182,40 @@ def test_a_folder_without_a_lock_is_kept_unless_it_is_an_empty_one_of_ours_and_i
     else:
         of_another_user.rmdir()
     before = set(tmp_path.iterdir())
-    assert scratch.remove_abandoned() == []
-    assert set(tmp_path.iterdir()) == before
+    assert scratch.remove_abandoned() == empty
+    assert set(tmp_path.iterdir()) == before - set(empty)
+
+
+MAKES = """
+from fecbench.runners import scratch
+for _ in range(200):
+    with scratch.folder() as folder:
+        (folder / "file").touch()
+"""
+REMOVES = """
+import time
+from fecbench.runners import scratch
+print("begins", flush=True)
+ends_at = time.monotonic() + 60  # whatever becomes of the test
+while time.monotonic() < ends_at:
+    scratch.remove_abandoned(ignore_errors=True)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces")
+def test_a_harness_keeps_its_folder_whatever_one_in_another_pid_namespace_takes_for_left_over(
+    tmp_path: Path,
+) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    elsewhere = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable, "-c", REMOVES]
+    with subprocess.Popen(elsewhere, env=environment, stdout=subprocess.PIPE) as remover:
+        assert remover.stdout
+        assert remover.stdout.readline()
+        makers = [subprocess.Popen([sys.executable, "-c", MAKES], env=environment) for _ in range(2)]
+        statuses = [maker.wait() for maker in makers]
+        remover.kill()
+    assert statuses == [0, 0]
+    assert scratch.remove_abandoned() == list(tmp_path.iterdir()) == []
 
 
 def test_a_link_to_a_folder_is_left_alone_and_keeps_nothing_from_being_removed(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def _write_report(report: Path, document: Mapping[str, object], names: Sequence[
 def _artefacts(report: Path) -> list[str]:
     """The names in a report that an earlier run left, if there is one. Raises Refusal for another file."""
     try:
-        names = json.loads(report.read_text())["artefacts"]
+        names = json.loads(report.read_text(encoding="utf-8"))["artefacts"]
     except FileNotFoundError:
         return []
     except (ValueError, KeyError, TypeError):

@@ -46,7 +46,9 @@ def _secret(arguments: Iterable[str]) -> list[str]:
 def _overwrite(secret: Iterable[bytes]) -> bool:
     """Whether asterisks are in the place of each of these arguments now."""
     try:
-        address = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[_ADDRESS])
+        address = int(
+            Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[_ADDRESS]
+        )
         arguments = b"\0" + Path("/proc/self/cmdline").read_bytes()
     except (OSError, ValueError, IndexError):
         return False

@@ -2,8 +2,13 @@
 
 Reasons, labels and what programs wrote on standard error come from outside, and an escape sequence among them
 could clear the screen or rename the window of whoever reads it.
+
+A terminal may lack a character, and a stream may be closed, as a service manager leaves it: neither is a
+reason to end a campaign whose trials are done.
 """
 
+import io
+import os
 import sys
 import traceback
 import warnings
@@ -32,6 +37,21 @@ def one_line(text: str) -> str:
 def say(text: str) -> None:
     """Print text on standard output."""
     print(printable(text))
+
+
+def open_streams() -> None:
+    """Have standard streams take all text: what their encoding lacks is replaced, what goes to a closed one
+    is lost. Otherwise the next file that is opened, such as a database, would be that stream."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            stream = io.FileIO(descriptor, "r" if name == "stdin" else "w", closefd=False)
+            buffer = io.BufferedReader(stream) if name == "stdin" else io.BufferedWriter(stream)
+            setattr(sys, name, io.TextIOWrapper(buffer, encoding="utf-8", errors="replace"))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
 
 
 def tame() -> None:

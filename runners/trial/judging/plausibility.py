@@ -16,8 +16,9 @@ Each law here holds of any implementation, whether it speaks QUIC or not:
 - With FEC on, there are source and repair symbols. With FEC off, there is no repair symbol.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from fecbench.runners.tasks.outcome import Outcome
 from fecbench.runners.tasks.packets import DATAGRAM_BYTES, HEADER_BYTES
@@ -37,6 +38,11 @@ COUNTERS = (
     *("packets_recovered", "repair_useless", "recovered_late", "recovered_in_time", "losses_declared"),
     "recovered_spurious",
 )
+OF_SOME_CODES = (
+    *("repair_shared_sent", "repair_shared_received"),
+    *("source_symbols_sent", "source_symbols_received", "repair_symbols_sent", "repair_symbols_received"),
+)
+"""Counters of codes whose repair symbols travel with data, or whose symbols are smaller than packets."""
 # What one end has received or recovered, and what the other one must have sent for it.
 OF_PEER = (
     ("packets_received", "packets_sent"),
@@ -52,7 +58,20 @@ OF_ITSELF = (
     ("repair_useless", "repair_received"),
     ("packets_recovered", "repair_received"),
     ("source_sent", "packets_sent"),
+    # Packets that carry repair symbols and data.
+    ("repair_shared_sent", "repair_sent"),
+    ("repair_shared_received", "repair_received"),
+    ("repair_shared_sent", "packets_sent"),
+    # Of symbols that are smaller than packets, a packet has one at least.
+    ("source_sent", "source_symbols_sent"),
+    ("source_received", "source_symbols_received"),
+    ("repair_sent", "repair_symbols_sent"),
+    ("repair_received", "repair_symbols_received"),
+    ("packets_recovered", "repair_symbols_received"),
 )
+OF_WHOLE_SYMBOLS = ("repair_received", "packets_recovered")
+"""Where symbols are smaller than packets, one repair packet may rebuild several packets, and several may be
+needed for one: what is said of these two together does not hold there."""
 # Sums that are equal, of an end that counts all that stands in them: each repair packet has a count, and each
 # packet that was rebuilt.
 SUMS = (
@@ -159,14 +178,20 @@ def _too_soon(task: Task, completion_s: float) -> Iterator[str]:
 
 def problems_of_counters(name: str, counted: Metrics) -> Iterator[str]:
     """What is impossible of the counters of one end."""
-    for counter in COUNTERS:
+    for counter in (*COUNTERS, *OF_SOME_CODES):
         if counted.get(counter, 0) < 0:
             yield f"{name}: {counter} = {counted[counter]:g}: must be at least 0"
+    in_parts = "repair_symbols_received" in counted
     for part, whole in OF_ITSELF:
+        if in_parts and {part, whole} == {*OF_WHOLE_SYMBOLS}:
+            continue
         if part in counted and whole in counted and counted[part] > counted[whole]:
             yield f"{name}: {part} = {counted[part]:g}: must be at most {counted[whole]:g}, its {whole}"
     for sums in SUMS:
-        if all(counter in counted for side in sums for counter in side):
+        named = [counter for side in sums for counter in side]
+        if in_parts and {*OF_WHOLE_SYMBOLS} <= {*named}:
+            continue
+        if all(counter in counted for counter in named):
             left, right = (sum(counted[counter] for counter in side) for side in sums)
             if left != right:
                 told, wanted = (" + ".join(side) for side in sums)
@@ -225,17 +250,16 @@ def _not_framed(validity: Validity, outcome: Outcome, way: Way) -> Iterator[str]
     """Packets that were sent, or came, in no frame. Several of a handshake may share one."""
     reports = [report.directions[way.direction] for report in outcome.links.values()]
     came, left = sum(report.frames_in for report in reports), sum(report.frames_out for report in reports)
-    sent = way.sent.get("packets_sent", 0) + way.sent.get("repair_sent", 0)
-    if sent > came + validity.coalesced_packets:
+    sent = packets_sent(way.sent)
+    if sent.total > came + validity.coalesced_packets:
         yield (
-            f"{way.sender}: packets_sent + repair_sent = {sent:g}:"
+            f"{way.sender}: {sent.names} = {sent.total:g}:"
             f" but {came} frames came to the links {way.direction}"
         )
-    recovered, repair = way.received.get("packets_recovered", 0), way.received.get("repair_received", 0)
-    received = way.received.get("packets_received", recovered) - recovered + repair
-    if received > left + validity.coalesced_packets:
+    received = packets_received(way.received)
+    if received.total > left + validity.coalesced_packets:
         yield (
-            f"{way.receiver}: packets_received - packets_recovered + repair_received = {received:g}:"
+            f"{way.receiver}: {received.names} = {received.total:g}:"
             f" but {left} frames left the links {way.direction}"
         )
     lost = sum(report.frames_in - report.frames_out for report in reports)
@@ -246,6 +270,42 @@ def _not_framed(validity: Validity, outcome: Outcome, way: Way) -> Iterator[str]
             f"{way.receiver}: source_received = 0: but source_sent of {way.sender} is {protected:g},"
             f" and {lost} packets were lost {way.direction}"
         )
+
+
+class Packets(NamedTuple):
+    """Packets that an end counted, those with repair symbols, too, each once."""
+
+    names: str
+    """The counters that are added up."""
+    values: str
+    total: float
+    repair: float
+    """Of them, those with repair symbols alone."""
+
+
+def packets_sent(counted: Metrics) -> Packets:
+    """All packets that an end says it sent."""
+    return _packets(counted, ("packets_sent",), "sent")
+
+
+def packets_received(counted: Metrics) -> Packets:
+    """All packets that an end says came to it: none that it has rebuilt."""
+    return _packets(counted, ("packets_received", "packets_recovered"), "received")
+
+
+def _packets(counted: Metrics, of_data: Sequence[str], deed: str) -> Packets:
+    shared = f"repair_shared_{deed}"
+    terms = [("", of_data[0]), *(("- ", name) for name in of_data[1:]), ("+ ", f"repair_{deed}")]
+    terms += [("- ", shared)] if shared in counted else []
+    default = {of_data[0]: sum(counted.get(name, 0) for name in of_data[1:])}
+    values = [(sign, name, counted.get(name, default.get(name, 0))) for sign, name in terms]
+    repair = counted.get(f"repair_{deed}", 0) - counted.get(shared, 0)
+    return Packets(
+        names=" ".join(f"{sign}{name}" for sign, name, _ in values),
+        values=" ".join(f"{sign}{value:g}" for sign, _, value in values),
+        total=sum(-value if sign == "- " else value for sign, _, value in values),
+        repair=repair,
+    )
 
 
 def _not_lost(task: Task, outcome: Outcome, way: Way) -> Iterator[str]:

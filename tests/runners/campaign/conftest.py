@@ -1,6 +1,9 @@
 """Campaigns without trials: an engine whose trials end at once, as a test says, and a judge that agrees."""
 
 import dataclasses
+import os
+import shutil
+import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -22,6 +25,7 @@ from fecbench.runners.implementations.finding import ours
 from fecbench.runners.tasks.outcome import Outcome
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.trial.judge import Judgement
+from tests import ordinary
 
 
 @dataclass
@@ -124,3 +128,12 @@ def run(believed: None, tmp_path: Path, little: Request) -> Run:  # noqa: ARG001
             return campaign.run(wanted, engine or Pretence(), opened, watcher or Told())
 
     return run
+
+
+@pytest.fixture
+def of_nobody() -> Iterator[Path]:
+    """A folder of a user without rights, whom pytest's own folders do not let in."""
+    folder = Path(tempfile.mkdtemp(prefix="of-nobody-"))
+    os.chown(folder, ordinary.USER, ordinary.USER)
+    yield folder
+    shutil.rmtree(folder)

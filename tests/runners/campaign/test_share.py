@@ -2,11 +2,15 @@
 
 import dataclasses
 import json
+import os
+import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +18,9 @@ import pytest
 
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import Claimant, Group, TrialKey, TrialRecord
+from fecbench.runners import scratch
 from fecbench.runners.campaign import claims, share
-from fecbench.runners.campaign.claims import DEAD_AFTER_S, Watch, this_process
+from fecbench.runners.campaign.claims import DEAD_AFTER_S, Watch, present
 from fecbench.runners.campaign.request import Request
 from fecbench.runners.tasks.outcome import EndpointOutcome, Outcome
 from tests.results.conftest import postgresql, postgresql_folder  # noqa: F401 - fixtures
@@ -94,13 +99,45 @@ def claimed_by(run: Run, address: str, holder: dict[str, Any]) -> Callable[[], N
     return beat
 
 
+@pytest.fixture
+def this_process() -> Iterator[dict[str, Any]]:
+    """As a start keeps the process that runs the tests."""
+    with present() as holder:
+        yield holder
+
+
+STAYS = """
+import json, sys
+from fecbench.runners.campaign import claims
+with claims.present() as holder:
+    print(json.dumps(holder), flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def another(*within: str, **environment: str) -> Iterator[tuple["subprocess.Popen[str]", dict[str, Any]]]:
+    """Another process that could hold claims, run by a command such as `unshare`, and its holder."""
+    command = [*within, sys.executable, "-c", STAYS]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(
+        command, env={**os.environ, **environment}, start_new_session=True, **pipes
+    ) as process:
+        assert process.stdin and process.stdout
+        yield process, json.loads(process.stdout.readline())
+        with suppress(BrokenPipeError):
+            process.stdin.close()
+
+
+def killed(process: "subprocess.Popen[str]") -> None:
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
 def a_dead_process() -> dict[str, Any]:
-    """As a harness was on this machine that has ended."""
-    told = (
-        "import json; from fecbench.runners.campaign import claims; print(json.dumps(claims.this_process()))"
-    )
-    ended = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
-    holder: dict[str, Any] = json.loads(ended.stdout)
+    """As a harness was on this machine that has been killed."""
+    with another() as (process, holder):
+        killed(process)
     return holder
 
 
@@ -114,13 +151,13 @@ def test_what_a_dead_process_of_this_machine_had_claimed_is_run_at_once(run: Run
 
 @pytest.mark.parametrize("left", [0, 1])
 def test_what_a_dead_process_had_claimed_and_finished_is_free_when_the_campaign_is_gone_on_with(
-    run: Run, address: str, little: Request, left: int
+    run: Run, address: str, little: Request, left: int, this_process: dict[str, Any]
 ) -> None:
     run(database=address, keys=little.keys[: len(little.keys) - left])
     with Database.open(address) as database:
         (campaign,) = database.campaigns()
         dead, alive = (
-            database.start(campaign.id, "ada", {}, holder) for holder in (a_dead_process(), this_process())
+            database.start(campaign.id, "ada", {}, holder) for holder in (a_dead_process(), this_process)
         )
         first, second, *_ = dict.fromkeys(key.group for key in little.keys)
         database.claim(campaign.id, dead.id, first)
@@ -132,9 +169,9 @@ def test_what_a_dead_process_had_claimed_and_finished_is_free_when_the_campaign_
 
 @pytest.mark.usefixtures("looking", "impatient")
 def test_what_a_holder_on_another_machine_has_claimed_is_run_when_it_stands_still(
-    run: Run, address: str
+    run: Run, address: str, this_process: dict[str, Any]
 ) -> None:
-    claimed_by(run, address, {**this_process(), "boot": "another"})
+    claimed_by(run, address, {**this_process, "boot": "another"})
     told = Told()
     run(database=address, watcher=told)
     assert told.waited
@@ -143,9 +180,9 @@ def test_what_a_holder_on_another_machine_has_claimed_is_run_when_it_stands_stil
 
 @pytest.mark.usefixtures("looking")
 def test_the_trials_of_a_holder_that_goes_on_are_waited_for_and_not_run(
-    run: Run, address: str, little: Request
+    run: Run, address: str, little: Request, this_process: dict[str, Any]
 ) -> None:
-    beat = claimed_by(run, address, {**this_process(), "boot": "another"})
+    beat = claimed_by(run, address, {**this_process, "boot": "another"})
     pause = threading.Event()
 
     def go_on() -> None:
@@ -253,42 +290,72 @@ def test_a_filter_runs_a_part_of_a_group_and_the_rest_is_run_later(
 # Whether a holder lives
 
 
-def claimant(beat: int = 0, **holder: Any) -> Claimant:
-    return Claimant(1, "ada", {**this_process(), **holder}, beat)
+def claimant(holder: dict[str, Any] | None, beat: int = 0) -> Claimant:
+    return Claimant(1, "ada", holder, beat)
 
 
-def test_a_process_that_runs_is_not_dead_and_one_that_took_its_number_is_not_it() -> None:
+def test_a_process_that_runs_is_not_dead_and_one_that_took_its_number_is_not_it(
+    this_process: dict[str, Any],
+) -> None:
     watch = Watch()
-    assert not watch.is_dead(claimant())
-    assert watch.is_dead(claimant(since=1))
-    assert not watch.is_dead(claimant(since=1, processes=1))  # a number of another namespace
-    assert not watch.is_dead(claimant(since=1, boot="another"))
+    assert not watch.is_dead(claimant(this_process))
+    dead = a_dead_process() | {"process": os.getpid()}
+    assert watch.is_dead(claimant(dead))
+    assert not watch.is_dead(claimant(dead | {"boot": "another"}))
+    of_an_older_fecbench = {"boot": this_process["boot"], "process": 1, "processes": 1, "since": 1}
+    assert not watch.is_dead(claimant(of_an_older_fecbench))
+    assert not watch.is_dead(claimant(None))
 
 
-def test_a_process_that_ended_and_is_not_awaited_is_dead() -> None:
-    child = subprocess.Popen(["sleep", "100"])
+@pytest.mark.parametrize("is_cleaned", [False, True])
+def test_a_process_that_was_killed_and_is_not_awaited_is_dead(is_cleaned: bool) -> None:
     watch = Watch()
-    holder = {"process": child.pid, "since": claims._began(child.pid)}
-    assert not watch.is_dead(claimant(**holder))
-    child.kill()
-    wait_until(lambda: claims._began(child.pid) is None, "its end")
-    assert watch.is_dead(claimant(**holder))
-    child.wait()
+    with another() as (process, holder):
+        assert not watch.is_dead(claimant(holder))
+        os.killpg(process.pid, signal.SIGKILL)
+        wait_until(lambda: watch.is_dead(claimant(holder)), "its end")
+        if is_cleaned:
+            assert Path(holder["lock"]["path"]).parent in scratch.remove_abandoned()
+            assert watch.is_dead(claimant(holder))
 
 
-def test_a_holder_is_dead_when_its_beat_has_stood_still_by_the_clock_of_who_watches() -> None:
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces")
+@pytest.mark.parametrize("within", [("--mount-proc",), ()], ids=["with its own /proc", "with ours"])
+def test_a_process_in_another_pid_namespace_is_alive_until_it_is_killed(within: tuple[str, ...]) -> None:
+    with another("unshare", "--pid", "--fork", "--kill-child", *within) as (process, holder):
+        assert holder["process"] < 10
+        assert not Watch().is_dead(claimant(holder))
+        killed(process)
+        wait_until(lambda: Watch().is_dead(claimant(holder)), "its end")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces")
+def test_of_a_process_with_another_folder_for_temporary_files_only_the_beat_tells() -> None:
+    """Its path leads to something else here."""
+    covered = 'mount -t tmpfs none "$TMPDIR" && exec "$@"'
+    with tempfile.TemporaryDirectory() as folder:
+        within = ("unshare", "--mount", "sh", "-c", covered, "sh")
+        with another(*within, TMPDIR=folder) as (process, holder):
+            assert not Watch().is_dead(claimant(holder))
+            killed(process)
+            assert not Watch().is_dead(claimant(holder))
+
+
+def test_a_holder_is_dead_when_its_beat_has_stood_still_by_the_clock_of_who_watches(
+    this_process: dict[str, Any],
+) -> None:
     now = 1000.0
     watch = Watch(lambda: now)
-    far = {"boot": "another"}
-    assert not watch.is_dead(claimant(**far))
+    far = this_process | {"boot": "another"}
+    assert not watch.is_dead(claimant(far))
     now += DEAD_AFTER_S - 1
-    assert not watch.is_dead(claimant(**far))
-    assert not watch.is_dead(claimant(beat=1, **far))
+    assert not watch.is_dead(claimant(far))
+    assert not watch.is_dead(claimant(far, beat=1))
     now += DEAD_AFTER_S - 1
-    assert not watch.is_dead(claimant(beat=1, **far))
+    assert not watch.is_dead(claimant(far, beat=1))
     now += 1
-    assert watch.is_dead(claimant(beat=1, **far))
-    assert not watch.is_dead(dataclasses.replace(claimant(beat=1, **far), start_id=2))
+    assert watch.is_dead(claimant(far, beat=1))
+    assert not watch.is_dead(dataclasses.replace(claimant(far, beat=1), start_id=2))
 
 
 def a_record(key: TrialKey) -> TrialRecord:

@@ -9,10 +9,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -428,15 +427,6 @@ def test_a_metric_that_is_new_moves_no_digest_of_the_wire(
 # Without rights
 
 
-@pytest.fixture
-def of_nobody() -> Iterator[Path]:
-    """A folder of a user without rights, whom pytest's own folders do not let in."""
-    folder = Path(tempfile.mkdtemp(prefix="of-nobody-"))
-    os.chown(folder, ordinary.USER, ordinary.USER)
-    yield folder
-    shutil.rmtree(folder)
-
-
 # A container without privileges has a root who can become nobody else.
 NAMESPACE = ("unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork")
 
@@ -475,3 +465,37 @@ def test_a_user_without_rights_runs_and_replays_a_campaign(
     fecbench = str(Path(sys.executable).parent / "fecbench")
     words = ("replay", 1, "--db", theirs, "--output", of_nobody / "replayed", *FOLDER)
     assert "as recorded" in as_nobody(fecbench, *map(str, words))
+
+
+def test_a_simulator_that_records_nothing_answers_and_is_replayed_all_the_same(
+    made_up: WriteDesign, fecbench_here: Callable[..., Any], tmp_path: Path
+) -> None:
+    folder = tmp_path / "others" / "made-up"
+    shutil.copytree(HERE / "made-up", folder)
+    program = folder / "simulator.py"
+    text = program.read_text()
+    assert text.count('if task["capture"]:') == 1
+    program.write_text(text.replace('if task["capture"]:', "if False:"))
+    where = ("--db", tmp_path / "x.sqlite", "--implementations", folder.parent)
+    assert fecbench_here("run", made_up(), "--engine", "virtual", *where).returncode == 0
+    replayed = fecbench_here("replay", 1, *where, "--output", tmp_path / "replayed")
+    assert (replayed.returncode, replayed.stderr) == (0, "")
+    assert "as recorded" in replayed.stdout
+    assert list((tmp_path / "replayed").glob("*.pcapng")) == []
+
+
+def test_invalid_trials_are_run_again_when_it_is_asked_for(
+    made_up: WriteDesign, fecbench_here: Callable[..., Any], tmp_path: Path
+) -> None:
+    words = ("run", made_up("disturbs"), "--engine", "virtual", "--db", tmp_path / "x.sqlite", *FOLDER)
+    fecbench_here(*words, "--no-calibrate")
+
+    def attempts() -> Counter[tuple[str, int]]:
+        shown = json.loads(fecbench_here("show", "--db", tmp_path / "x.sqlite", "--json").stdout)
+        return Counter((trial["state"], len(trial["attempts"])) for trial in shown["trials"])
+
+    assert attempts() == {("ok", 1): 6, ("invalid", 1): 6}
+    fecbench_here(*words, "--no-calibrate", "--resume")
+    assert attempts() == {("ok", 1): 6, ("invalid", 1): 6}
+    fecbench_here(*words, "--no-calibrate", "--retry", "invalid")
+    assert attempts() == {("ok", 1): 6, ("invalid", 2): 6}

@@ -42,7 +42,7 @@ def serve(
 
     def serve(engine: Pretence) -> None:
         wanted = dataclasses.replace(little, resume=True)
-        start = campaign.started(wanted, database, stored, [])
+        start = campaign.started(wanted, database, stored, [], {})
         joined = Answer(host="ada", joined=True, room=2)
         own = join_to("postgresql://ada/x")
         served = ProposedShare(

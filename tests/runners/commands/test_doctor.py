@@ -57,7 +57,7 @@ def test_small_socket_buffers_are_told_with_the_line_that_raises_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(cgroup, "usable", lambda: ())
-    monkeypatch.setattr(Path, "read_text", lambda *_: "212992\n")
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: "212992\n")
     need = {need.name: need for need in machine._limits_of_endpoints()}["socket buffers (rmem_max)"]
     assert (need.good, need.found) == (False, "net.core.rmem_max is 212992")
     assert need.mend.startswith("sysctl -w net.core.rmem_max=7340032")

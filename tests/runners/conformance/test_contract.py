@@ -160,6 +160,7 @@ def test_a_sound_implementation_keeps_every_part(folder: Path) -> None:
         "download: optional counters",
         "download: FEC on",
         "download: FEC off",
+        "repair symbols",
         "certificates",
         "deadline_s",
         "content of the seed",

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Timer
 
@@ -10,6 +11,7 @@ import pytest
 
 from fecbench.runners.trial import cgroup
 from fecbench.runners.trial.cgroup import MEMORY_BYTES, PROCESSES, Place, places
+from tests.waiting import wait_until
 
 # As Debian 10 has them; the last is of systemd alone.
 VERSION_1 = """\
@@ -74,20 +76,23 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_only_cgroups_of_harnesses_that_are_gone_are_abandoned(place: Path) -> None:
+def test_only_empty_cgroups_of_harnesses_are_removed_whoever_has_the_number_of_their_maker(
+    place: Path,
+) -> None:
+    """The number of a process may be another's by now, or of another PID namespace."""
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    abandoned = place / f"fecbench-{ended.pid}-abcd1234.77"
-    kept = [
-        place / f"fecbench-{os.getpid()}-abcd1234.77",
-        place / f"fecbench-{ended.pid}-of-somebody-else",
-        place / f"fecbench-{ended.pid}-12345678.78",
+    abandoned = [
+        place / f"fecbench-{process}-abcd1234.77" for process in sorted((os.getpid(), ended.pid), key=str)
     ]
-    for folder in (abandoned, *kept):
+    used = [place / f"fecbench-{process}-12345678.78" for process in (os.getpid(), ended.pid)]
+    of_others = place / f"fecbench-{ended.pid}-of-somebody-else"
+    for folder in (*abandoned, *used, of_others):
         folder.mkdir()
-    (kept[-1] / "somebody").touch()  # it is not empty
-    assert cgroup.remove_abandoned() == [abandoned]
-    assert sorted(place.iterdir()) == sorted(kept)
+    for folder in used:
+        (folder / "somebody").touch()  # it is not empty
+    assert cgroup.remove_abandoned() == abandoned
+    assert sorted(place.iterdir()) == sorted([*used, of_others])
 
 
 def test_one_whose_processes_are_still_leaving_is_removed(place: Path) -> None:
@@ -112,3 +117,73 @@ def test_of_a_harness_only_its_own_are_removed(place: Path) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes cgroups")
 def test_where_none_can_be_made_there_is_none(tmp_path: Path) -> None:
     assert not cgroup._can_make(Place(1, tmp_path / "no-such-folder", ("pids",)))
+
+
+real = pytest.mark.skipif(
+    os.geteuid() != 0 or not cgroup.usable(), reason="needs root, and where it may make cgroups"
+)
+ELSEWHERE = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
+"""Begins a command in PID and mount namespaces of its own, as a container has them; the cgroups are ours."""
+STAYS = """
+import sys
+from fecbench.runners.trial import cgroup
+cgroup.enter(sys.argv[1])
+print("is there", flush=True)
+sys.stdin.read()
+"""
+
+
+def begun(command: Sequence[str], *more: str) -> "subprocess.Popen[str]":
+    """A program of ours that has said that it is there."""
+    process = subprocess.Popen(
+        [*command, sys.executable, "-c", *more], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    assert process.stdout.readline()
+    return process
+
+
+@real
+@pytest.mark.parametrize("command", [(), ELSEWHERE], ids=["here", "another PID namespace"])
+def test_a_cgroup_that_somebody_is_in_is_kept_and_removed_when_he_was_killed(
+    command: tuple[str, ...],
+) -> None:
+    name = f"{cgroup.new_name()}.stays"
+    folders = [place.folder / name for place in cgroup.usable()]
+    with begun(command, STAYS, name) as process:
+        assert not set(folders) & set(cgroup.remove_abandoned())
+        assert all(folder.is_dir() for folder in folders)
+        process.kill()
+    wait_until(
+        lambda: cgroup.remove_abandoned() is not None and not any(map(Path.exists, folders)), "its end"
+    )
+
+
+ENTERS = """
+import os, subprocess, sys
+from pathlib import Path
+from fecbench.runners.trial import cgroup
+limits, removed = cgroup.Place.limits, []
+def removed_before(place):
+    if len(removed) < 3 * len(cgroup.usable()):
+        removed.append(subprocess.check_output([*sys.argv[2:], sys.executable, "-c", '''
+from fecbench.runners.trial import cgroup
+print(cgroup.remove_abandoned())
+'''], text=True))
+    return limits(place)
+cgroup.usable()
+cgroup.Place.limits = removed_before
+cgroup.enter(sys.argv[1])
+print(sum(sys.argv[1] in each for each in removed), Path("/proc/self/cgroup").read_text().count(sys.argv[1]))
+"""
+
+
+@real
+@pytest.mark.parametrize("command", [(), ELSEWHERE], ids=["here", "another PID namespace"])
+def test_whoever_enters_a_cgroup_is_in_it_whoever_took_it_for_left_over_while_it_was_empty(
+    command: tuple[str, ...],
+) -> None:
+    name = f"{cgroup.new_name()}.enters"
+    entered = subprocess.run([sys.executable, "-c", ENTERS, name, *command], capture_output=True, text=True)
+    places = len(cgroup.usable())
+    assert (entered.stdout, entered.stderr) == (f"{3 * places} {places}\n", "")

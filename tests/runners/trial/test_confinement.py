@@ -297,6 +297,17 @@ def test_a_program_that_cannot_be_executed_is_a_failure_with_its_name(tmp_path: 
     assert judgement.reason == f"server ended with 126: {program} cannot be started: Exec format error"
 
 
+def test_a_program_that_its_user_may_not_execute_is_the_harness_s_fault(tmp_path: Path) -> None:
+    """It was found out before that everybody may: whatever took the right is not the stack."""
+    tmp_path.chmod(0o755)
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o700)
+    finished, judgement = run([str(program)], [str(program)], hostile=tmp_path)
+    assert judgement.state == "invalid"
+    assert f"the server may not execute {program}: Permission denied" in finished.outcome.failure
+
+
 def test_cgroups_end_with_the_harness() -> None:
     commands: Any = {"hostile": {"client": [PYTHON, "-c", "pass"], "server": [PYTHON, "-c", "pass"]}}
     with NamespaceEngine(1, commands) as engine:

@@ -576,6 +576,28 @@ LAWS: list[tuple[str, float, float, str, dict[str, float]]] = [
         "packets_received - packets_recovered + repair_received = 1103: but 1002 frames left",
         RECOVERED,
     ),
+    # Packets that carry repair symbols and data.
+    (
+        *("server__repair_shared_sent", 50, 49),
+        "packets_sent + repair_sent - repair_shared_sent = 1103: but 1002 frames came to the links down",
+        {"server__packets_sent": 1002, "server__repair_sent": 150},
+    ),
+    (
+        *("client__repair_shared_received", 5, 4),
+        "packets_received - packets_recovered + repair_received - repair_shared_received = 1103: but 1002",
+        {**RECOVERED, "client__repair_received": 15, "client__packets_received": 1102},
+    ),
+    ("server__repair_shared_sent", 3, 4, "must be at most 3, its repair_sent", {"server__repair_sent": 3}),
+    # Symbols that are smaller than packets: one repair packet may rebuild several packets.
+    (
+        *("client__packets_recovered", 12, 13, "must be at most 12, its repair_symbols_received"),
+        {"client__repair_received": 4, "client__repair_symbols_received": 12, "client__repair_useless": 0},
+    ),
+    (
+        *("server__source_symbols_sent", 9, 8),
+        "source_sent = 9: must be at most 8, its source_symbols_sent",
+        {"server__source_sent": 9, "server__packets_sent": 9},
+    ),
 ]
 
 
@@ -586,7 +608,7 @@ def test_a_number_that_is_impossible_is_a_failure_with_the_number() -> None:
         judgement = judge(task(), changed(say(**beside, **{place: impossible})))
         assert judgement.state == "failed"
         end, _, number = place.partition("__")
-        named = "" if said.startswith("packets_") else f"{number} = {impossible}: "
+        named = "" if said.startswith(("packets_", "source_sent")) else f"{number} = {impossible}: "
         assert f"{end}: {named}{said}" in judgement.reason
 
 
