@@ -121,7 +121,7 @@ class Experiment:
             kind = ("direction",) if parts[0] in DIRECTIONS else ()
             return designs.seed(root, *path, "link", drawn_as[link], *kind, *parts)
 
-        names = [(link, direction) for link in self.links for direction in DIRECTIONS]
+        names: list[tuple[str, str]] = [(link, direction) for link in self.links for direction in DIRECTIONS]
         names += [
             (link, what) for link, task in self.link_tasks[key.point].items() for what in task.settings.drawn
         ]
