@@ -47,6 +47,7 @@ PARTS = {
     "dropper": Part(["make", "-C", "dropper"]),
     "topologies/wire": Part(["make", "-C", "topologies/wire"]),
     "quic-impls/fec": Part(NOQ, ["make", "-C", "quic-impls/fec", "test"], "test_noq*.py"),
+    "quic-impls/noq-fec": Part(NOQ, ["make", "-C", "quic-impls/noq-fec", "test"], "test_noq*.py"),
     "quic-impls/host": Part(NOQ, ["make", "-C", "quic-impls/host", "test"], "test_[ln]*.py"),
 }
 
@@ -143,7 +144,10 @@ def copy_checkout() -> None:
 def texts_of(checkout: Path) -> dict[str, str]:
     """What may be broken, and the tests, by its path."""
     listed = subprocess.run(
-        ["git", "ls-files", "*.py", "*.[ch]", "*.rs"], cwd=checkout, check=True, capture_output=True
+        ["git", "ls-files", "*.py", "*.[ch]", "*.rs", "quic-impls/*.patch"],
+        cwd=checkout,
+        check=True,
+        capture_output=True,
     )
     paths = listed.stdout.decode().splitlines()
     return {path: (checkout / path).read_text() for path in paths if (checkout / path).is_file()}

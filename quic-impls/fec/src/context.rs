@@ -32,8 +32,14 @@ pub struct Context {
     pub in_flight: u64,
     /// The smoothed round-trip time.
     pub smoothed_rtt: Duration,
+    /// The last round-trip time that was measured, or the smoothed one if that is longer.
+    pub recent_rtt: Duration,
     /// The least round-trip time that was measured.
     pub min_rtt: Duration,
+    /// Bytes per second that the path delivers, if congestion control has measured that.
+    pub delivers: Option<u64>,
+    /// Source symbols take nothing from packets, and repair symbols nothing from data.
+    pub is_free: bool,
     /// Bytes per second that the path delivers, as congestion control estimates it.
     pub rate: u64,
     /// Bytes of a packet with a repair symbol.
@@ -66,7 +72,10 @@ impl Context {
         window: 0,
         in_flight: 0,
         smoothed_rtt: Duration::ZERO,
+        recent_rtt: Duration::ZERO,
         min_rtt: Duration::ZERO,
+        delivers: None,
+        is_free: false,
         rate: 0,
         packet_size: 0,
         symbol_size: 0,

@@ -254,6 +254,7 @@ impl Transfer {
                     now: Duration::from_millis(100 * self.sent.len() as u64),
                     in_flight: 1000 * self.travelling.len() as u64,
                     smoothed_rtt,
+                    recent_rtt: smoothed_rtt,
                     min_rtt,
                     rate: 1_000_000,
                     symbol_size: 1000,

@@ -444,6 +444,13 @@ impl Side {
             metrics.insert("recovered_late", counters.recovered_late as f64);
             metrics.insert("recovered_in_time", (counters.recovered - counters.recovered_late) as f64);
         }
+        if self.assignment.options.schemes.as_ref().is_some_and(|schemes| schemes.names_packets) {
+            metrics.insert("sent_beyond_window", counters.sent_beyond_window as f64);
+            // A receiver knows only of source symbols that repair symbols name, and none may have come.
+            if counters.source_received == 0 {
+                metrics.remove("source_received");
+            }
+        }
         let paths = self.assignment.options.paths;
         if paths > 1 {
             for (names, path) in PATH_METRICS.iter().zip(&counters.paths).take(paths) {

@@ -123,6 +123,7 @@ impl Options {
                 tells_losses_at_once,
                 repeats_until_acknowledged,
                 repair_path,
+                names_packets: redundancy == Redundancy::Safe,
                 look_back,
                 complaints: Complaints::default(),
             }),

@@ -44,11 +44,11 @@ impl PathCounters {
 
     fn of(stats: &PathStats) -> Self {
         Self {
-            packets_sent: stats.sent_packets - stats.frame_tx.repair,
+            packets_sent: stats.sent_packets - stats.repair_sent,
             packets_lost: stats.lost_packets - stats.repair_lost - stats.recovered_lost,
             bytes_sent: stats.udp_tx.bytes,
-            source_sent: stats.frame_tx.source_symbol,
-            repair_sent: stats.frame_tx.repair,
+            source_sent: stats.source_sent,
+            repair_sent: stats.repair_sent,
             recovered: stats.recovered_by_peer,
             window_reductions: stats.window_reductions,
             window_restorations: stats.window_restorations,

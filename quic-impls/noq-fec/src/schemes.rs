@@ -28,6 +28,8 @@ pub struct Schemes {
     pub repeats_until_acknowledged: bool,
     /// On which of several paths repair symbols are sent.
     pub repair_path: RepairPath,
+    /// Whether repair symbols name packets, and packets don't name source symbols, if the peer's do, too.
+    pub names_packets: bool,
     /// Over how many source symbols the decoder looks back, if that is not twice the window; what comes later is complained of.
     pub look_back: Option<usize>,
     /// Why nothing could be protected for a peer, or recovered.
@@ -56,6 +58,9 @@ const NUMBERS: [(u32, Code); 4] = [(1, Code::Xor), (2, Code::ReedSolomon), (3, C
 /// a packet is no longer, and what is recovered neither.
 pub const LARGEST_PAYLOAD: u16 = 1500 - 28;
 
+/// How many of the newest packets with data of each path are kept, in case repair symbols name them: more than a window has.
+const KEPT_PACKETS: u32 = 256;
+
 impl Schemes {
     /// What protects for a peer; nothing if its code is unknown.
     ///
@@ -82,7 +87,11 @@ impl Schemes {
 impl Factory for Schemes {
     fn decodes(&self) -> Option<Announcement> {
         let (number, _) = NUMBERS.iter().find(|(_, code)| *code == self.coding.code)?;
-        Some(Announcement { scheme: VarInt::from_u32(*number), window: VarInt::from_u32(self.coding.span() as u32) })
+        Some(Announcement {
+            scheme: VarInt::from_u32(*number),
+            window: VarInt::from_u32(self.coding.span() as u32),
+            kept_packets: VarInt::from_u32(if self.names_packets { KEPT_PACKETS } else { 0 }),
+        })
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
@@ -111,6 +120,10 @@ impl Factory for Schemes {
 
     fn masks_losses(&self) -> bool {
         self.masks_losses
+    }
+
+    fn names_packets(&self) -> bool {
+        self.names_packets
     }
 
     fn repair_path(&self) -> RepairPath {
@@ -161,7 +174,10 @@ impl Encoding {
             window: opportunity.window,
             in_flight: opportunity.in_flight,
             smoothed_rtt: opportunity.smoothed_rtt,
+            recent_rtt: opportunity.recent_rtt,
             min_rtt: opportunity.min_rtt,
+            delivers: opportunity.delivers,
+            is_free: opportunity.is_free,
             rate: opportunity.rate,
             packet_size: opportunity.packet_size,
             symbol_size: opportunity.symbol_size,
@@ -316,13 +332,18 @@ mod tests {
             tells_losses_at_once: false,
             repeats_until_acknowledged: false,
             repair_path: RepairPath::Any,
+            names_packets: false,
             look_back: None,
             complaints: Complaints::default(),
         }
     }
 
     fn peer(scheme: u32) -> Announcement {
-        Announcement { scheme: VarInt::from_u32(scheme), window: VarInt::from_u32(40) }
+        Announcement {
+            scheme: VarInt::from_u32(scheme),
+            window: VarInt::from_u32(40),
+            kept_packets: VarInt::from_u32(0),
+        }
     }
 
     #[test]

@@ -142,6 +142,8 @@ pub struct Counters {
     pub recovered_unpaid: u64,
     pub recovered_by_peer: u64,
     pub useless_retransmissions: u64,
+    /// Packets sent while repair symbols that take nothing from data were in their place in the congestion window.
+    pub sent_beyond_window: u64,
     /// DATAGRAM frames sent.
     pub datagrams_sent: u64,
     /// QUIC's estimate at the end of the newest connection, of its first path.
@@ -170,6 +172,7 @@ impl Counters {
         self.recovered_unpaid += stats.fec.recovered_unpaid;
         self.recovered_by_peer += stats.fec.recovered_by_peer;
         self.useless_retransmissions += stats.fec.useless_retransmissions;
+        self.sent_beyond_window += stats.fec.sent_beyond_window;
         self.datagrams_sent += stats.frame_tx.datagram;
         for (sum, path) in self.paths.iter_mut().zip(paths.counters(connection)) {
             sum.add(&path);

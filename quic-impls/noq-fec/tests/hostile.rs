@@ -10,8 +10,9 @@ use fec::Code;
 use host::content;
 use host::contract::{Direction, Role};
 use noq_fec::options::CongestionControl;
+use noq_fec::schemes::Schemes;
 use world::budget::within_budget;
-use world::decrypted::{self, REPAIR, SOURCE_SYMBOL};
+use world::decrypted::{self, PACKET_REPAIR, REPAIR, SOURCE_SYMBOL};
 use world::{DEEP_QUEUE, Link, Outcome, Setting, schemes};
 
 /// A transfer whose victim receives these frames in place of its third 1-RTT packet.
@@ -80,6 +81,70 @@ fn frames_that_break_a_rule_end_the_connection_with_the_error_that_names_it() {
     }
 }
 
+/// The same with repair symbols that name packets.
+fn naming() -> Setting {
+    Setting::download(60_000, Some(Schemes { names_packets: true, ..schemes(Code::RLC, 3, 2) }))
+}
+
+#[test]
+fn repair_symbols_that_name_packets_wrongly_end_the_connection() {
+    // The frame's number, and then the length of the symbol, an offset, and the part's length.
+    let frame = |numbers: &[u8], part: &[u8]| [&PACKET_REPAIR[..], &[0], numbers, part].concat();
+    let cases: [(&str, Vec<u8>); 6] = [
+        ("an empty part", frame(&[9, 0, 0], &[])),
+        ("a part beyond the end", frame(&[9, 8, 2], &[0; 2])),
+        ("a symbol that is too long", frame(&[0x50, 1, 0, 2], &[0; 2])),
+        ("nothing named", frame(&[3, 0, 3], &[0, 0, 7])),
+        ("too many named", packet_repair(0, &[&[0, 1, 0, 0, 0x41, 0][..], &[7]].concat())),
+        (
+            "a packet that is two source symbols",
+            [packet_repair(0, &twice()), packet_repair(1, &[&[90], &twice()[1..]].concat())].concat(),
+        ),
+    ];
+    for (case, frames) in cases {
+        both(|victim| {
+            let why = receiving(&frames, victim, &naming()).unwrap_err();
+            assert!(why.contains("malformed PACKET_REPAIR"), "{case}, {victim}: {why}");
+        });
+    }
+    both(|victim| {
+        let why = receiving(&packet_repair(0, &twice()), victim, &setting()).unwrap_err();
+        assert!(why.contains("was not announced"), "{victim}: {why}");
+        let both_forms = [&SOURCE_SYMBOL[..], &[60], &PING].concat();
+        let both_forms = [packet_repair(0, &far()), both_forms].concat();
+        let why = receiving(&both_forms, victim, &naming()).unwrap_err();
+        assert!(why.contains("two forms"), "{victim}: {why}");
+    });
+}
+
+/// A repair symbol over packet 100 of the first path as source symbol 70.
+fn twice() -> Vec<u8> {
+    [&two(70)[..], &[1, 0], &two(100), &[1], &two(70), &[1, 1, 0, 0, 15, 7]].concat()
+}
+
+/// A repair symbol over packets that are far ahead.
+fn far() -> Vec<u8> {
+    [&two(5000)[..], &[1, 0], &two(9000), &two(100), &two(5000), &[100, 1, 0, 0, 15, 7]].concat()
+}
+
+#[test]
+fn repair_symbols_that_name_what_there_is_not_change_nothing() {
+    let part = |number: u8| [&PACKET_REPAIR[..], &[number, 9, 0, 1, 7]].concat();
+    let cases = [
+        ("packets far ahead", packet_repair(0, &far())),
+        (
+            "a path that there is not",
+            packet_repair(0, &[&two(5000)[..], &[1, 9, 0, 2], &two(5000), &[2, 1, 0, 0, 15, 7]].concat()),
+        ),
+        ("parts of many symbols", (0..60).flat_map(part).collect()),
+    ];
+    for (case, frames) in cases {
+        both(|victim| {
+            receiving_besides(&frames, victim, &naming()).unwrap_or_else(|why| panic!("{case}, {victim}: {why}"))
+        });
+    }
+}
+
 #[test]
 fn frames_that_break_no_rule_change_nothing() {
     let cases = [
@@ -118,7 +183,7 @@ fn a_repair_symbol_over_more_than_the_window_is_ignored() {
 #[test]
 fn fec_frames_without_fec_end_the_connection() {
     let plain = Setting::download(60_000, None);
-    for frame in [&REPAIR[..], &SOURCE_SYMBOL, &SYMBOL_ACK, &FEC_WINDOW] {
+    for frame in [&REPAIR[..], &SOURCE_SYMBOL, &SYMBOL_ACK, &FEC_WINDOW, &PACKET_REPAIR] {
         both(|victim| {
             let why = receiving(&[frame, &[0, 0, 0, 0]].concat(), victim, &plain).unwrap_err();
             assert!(why.contains("FEC was not announced"), "{why}");
@@ -140,7 +205,10 @@ fn any_frames(seed: u64, payload: &mut BytesMut) {
         *byte &= 0x3f;
     }
     let rest = payload.split();
-    match draw(0, 9) {
+    match draw(0, 11) {
+        9 => payload.extend_from_slice(&packet_repair(draw(2, 3), &bytes)),
+        10 => payload
+            .extend_from_slice(&packet_repair(draw(2, 3), &[&names(draw(3, 60), draw(4, 60)), &bytes[..]].concat())),
         0 => payload.extend_from_slice(&[&REPAIR[..], &bytes].concat()),
         1 => payload.extend_from_slice(&[&SOURCE_SYMBOL[..], &bytes].concat()),
         2 => payload.extend_from_slice(&[&SYMBOL_ACK[..], &bytes].concat()),
@@ -161,6 +229,17 @@ fn any_frames(seed: u64, payload: &mut BytesMut) {
     if payload.is_empty() {
         payload.extend_from_slice(&PING);
     }
+}
+
+/// A repair symbol that names packets, whole.
+fn packet_repair(number: u64, symbol: &[u8]) -> Vec<u8> {
+    let length = two(symbol.len() as u64);
+    [&PACKET_REPAIR[..], &two(number), &length, &[0], &length, symbol].concat()
+}
+
+/// The names of packets of the first path, and of source symbols, both from a number on.
+fn names(sid: u64, number: u64) -> Vec<u8> {
+    [&two(sid)[..], &[1, 0], &two(number), &[20]].concat()
 }
 
 /// As many frames as a packet holds, of one kind, or that packet as a symbol with this number, whole or recovered.
@@ -240,7 +319,8 @@ fn whatever_a_peer_sends_over_two_paths_the_connection_ends_or_goes_on() {
     let mut ended = 0;
     for seed in 0..cases {
         let links = [Link::new(10.0, 25), Link::new(10.0, 10)];
-        let schemes = (seed % 3 != 0).then(|| schemes(Code::RLC, 3, 2));
+        let names_packets = seed % 3 == 1;
+        let schemes = (seed % 3 != 0).then(|| Schemes { names_packets, ..schemes(Code::RLC, 3, 2) });
         let direction = if seed % 4 < 2 { Direction::Download } else { Direction::Upload };
         let setting = Setting { seed, direction, ..Setting::over(&links, 60_000, schemes) };
         let change = move |n, payload: &mut BytesMut| match content::word(seed, 100 + n) % 16 {
@@ -263,7 +343,8 @@ fn whatever_a_peer_sends_the_connection_ends_or_goes_on() {
     for seed in 0..cases {
         let codes = [Code::Xor, Code::ReedSolomon, Code::RLC, Code::Vandermonde];
         let code = codes[seed as usize % codes.len()];
-        let setting = Setting { seed, ..Setting::download(20_000, Some(schemes(code, 3, 2))) };
+        let schemes = Schemes { names_packets: seed % 3 == 1, ..schemes(code, 3, 2) };
+        let setting = Setting { seed, ..Setting::download(20_000, Some(schemes)) };
         let change = move |n, payload: &mut BytesMut| {
             if content::word(seed, 100 + n).is_multiple_of(4) {
                 any_frames(content::word(seed, n), payload);

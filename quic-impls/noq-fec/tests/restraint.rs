@@ -13,7 +13,7 @@ use host::contract::{Direction, Role};
 use noq_fec::schemes::Schemes;
 use noq_fec::stack::Application;
 use noq_proto::{Connection, Dir, Event, VarInt};
-use world::decrypted::{self, REPAIR, SOURCE_SYMBOL};
+use world::decrypted::{self, PACKET_REPAIR, REPAIR, SOURCE_SYMBOL};
 use world::{DEEP_QUEUE, Loss, Outcome, Setting, World, all_schemes, coded, schemes};
 
 /// In bytes: that of [`Setting::download`].
@@ -47,7 +47,11 @@ fn loss_probes_carry_data_and_no_symbols() {
 }
 
 fn has_symbol(payload: &[u8]) -> bool {
-    payload.starts_with(&REPAIR) || payload.windows(SOURCE_SYMBOL.len()).any(|window| window == SOURCE_SYMBOL)
+    is_repair(payload) || payload.windows(SOURCE_SYMBOL.len()).any(|window| window == SOURCE_SYMBOL)
+}
+
+fn is_repair(payload: &[u8]) -> bool {
+    payload.starts_with(&REPAIR) || payload.starts_with(&PACKET_REPAIR)
 }
 
 /// Sends as soon as it has keys, and notes what was sent when the handshake was complete.
@@ -100,7 +104,7 @@ fn sizes(setting: &Setting, receiver: Role) -> (Outcome, Vec<usize>) {
     let sizes = Arc::new(Mutex::new(Vec::new()));
     let seen = sizes.clone();
     let record = move |_, payload: &mut BytesMut| {
-        if !payload.starts_with(&REPAIR) {
+        if !is_repair(payload) {
             seen.lock().unwrap().push(payload.len());
         }
     };

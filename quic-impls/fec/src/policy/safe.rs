@@ -2,25 +2,48 @@
 
 use crate::context::{Context, Slot};
 use crate::policy::Policy;
-use crate::policy::aim::{Aim, is_queue_short};
+use crate::policy::aim::Aim;
 use crate::window::Flight;
 
 /// Repair symbols over what is in flight when no data waits: so many that, with those on their way, all but 2 % of the
 /// flights can be repaired, if losses come as they came so far.
 ///
-/// - There are none where a queue has begun to grow, or where nothing was lost for long.
+/// - There are none where a queue has begun to grow, behind a wide first flight, or where nothing was lost for long.
 /// - They take no more than half a round-trip time.
-/// - Only the end of data is protected. Elsewhere a retransmission is in time, and source symbols cost some bytes.
+/// - Only the end of data is protected. Elsewhere a retransmission is in time.
 #[derive(Debug, Default)]
 pub struct Safe;
 
 const AIM: Aim = Aim { failures: 0.02, per: 2, clean: 100 };
-/// A queue has begun to grow where the smoothed round-trip time is more than so many times the least one.
-const QUEUEING: f64 = 1.3;
+/// A queue has begun to grow where the last round-trip time is more than so many times the least one: with 1.3, short queues
+/// overflow before.
+const QUEUEING: f64 = 1.15;
+/// It may be one that start-up has made, which at most doubles the round-trip time, and that is gone since, where congestion control
+/// measures what the path delivers: no more is in flight than it delivers in the least round-trip time. Where 1.5 times as much is,
+/// short queues overflow.
+const OWN_QUEUEING: f64 = 2.0;
+/// Nothing is known of a path until the fates of so many packets are.
+const TELLING: u64 = 3;
+/// Then repair symbols follow no more packets than this.
+const MOST_BLIND: u64 = 12;
 /// Repair symbols take at most this share of a round-trip time.
 const MOST_TIME: f64 = 0.5;
 /// Only the last bytes of data are protected: so many.
 pub(super) const END_BYTES: u64 = 70_000;
+
+/// Whether a repair symbol finds no queue.
+fn finds_no_queue(context: &Context) -> bool {
+    let (recent, least) = (context.recent_rtt.as_secs_f64(), context.min_rtt.as_secs_f64());
+    let with_it = context.in_flight + context.packet_size;
+    let is_gone = |delivers| with_it as f64 <= delivers as f64 * least;
+    recent <= QUEUEING * least || recent <= OWN_QUEUEING * least && context.delivers.is_some_and(is_gone)
+}
+
+/// Whether more packets are on their way than a queue is sure to take, and nothing is known of any.
+fn is_blind(context: &Context) -> bool {
+    let told = context.losses.arrived + context.losses.lost;
+    told < TELLING && context.in_flight > MOST_BLIND * context.packet_size
+}
 
 /// How many packets leave in the time that repair symbols may take.
 fn affordable(context: &Context) -> usize {
@@ -31,11 +54,13 @@ fn affordable(context: &Context) -> usize {
 impl Policy for Safe {
     fn protects(&self, context: &Context) -> bool {
         let most = (END_BYTES / context.packet_size.max(1)) as usize;
-        context.unsent <= END_BYTES && is_queue_short(context, QUEUEING) && AIM.needed(most, &context.losses) > 0
+        context.unsent <= END_BYTES
+            && (context.is_free || finds_no_queue(context))
+            && AIM.needed(most, &context.losses) > 0
     }
 
     fn due(&self, context: &Context, flight: &Flight) -> usize {
-        if context.slot != Slot::Idle || context.has_acks || !is_queue_short(context, QUEUEING) {
+        if context.slot != Slot::Idle || context.has_acks || !finds_no_queue(context) || is_blind(context) {
             return 0;
         }
         AIM.lacking(context, flight).min(affordable(context).saturating_sub(flight.repairs().len()))

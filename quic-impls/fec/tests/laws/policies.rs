@@ -11,12 +11,19 @@ use proptest::prelude::*;
 /// A link of 10 Mbps with a round-trip time of 100 ms and no queue.
 const IDLE: Context = Context {
     smoothed_rtt: Duration::from_millis(100),
+    recent_rtt: Duration::from_millis(100),
     min_rtt: Duration::from_millis(100),
     rate: 1_250_000,
     packet_size: 1250,
     losses: Losses { arrived: 90, lost: 10, runs: 10 },
     ..Context::END_OF_DATA
 };
+
+/// The round-trip time with a queue.
+const QUEUE: Duration = Duration::from_millis(116);
+
+/// What congestion control has measured of it.
+const OWN: Option<u64> = Some(1_250_000);
 
 fn window(policy: impl Policy + 'static, symbols: u64) -> SlidingWindow {
     let mut window = SlidingWindow::new(Code::RLC, 128, Box::new(policy)).unwrap();
@@ -54,6 +61,11 @@ fn safe_protects_the_end_of_data_where_losses_are_known_or_nothing_is() {
     assert!(is_protected(IDLE.losses, 70_000) && !is_protected(IDLE.losses, 70_001));
     assert!(is_protected(Losses::default(), 0), "nothing is known yet");
     assert!(!is_protected(Losses { arrived: 100, ..Losses::default() }, 0), "nothing was lost");
+    let behind_a_queue = Context { recent_rtt: QUEUE, slot: Slot::Data, ..IDLE };
+    assert!(
+        !window(Safe, 0).protects(&behind_a_queue)
+            && window(Safe, 0).protects(&Context { is_free: true, ..behind_a_queue })
+    );
 }
 
 #[test]
@@ -63,7 +75,25 @@ fn safe_sends_no_repair_that_would_delay_anything() {
         ("data waits", Context { slot: Slot::Data, ..IDLE }, false),
         ("a loss probe is data", Context { slot: Slot::Probe, ..IDLE }, false),
         ("an ACK waits", Context { has_acks: true, ..IDLE }, false),
-        ("a queue grows", Context { smoothed_rtt: Duration::from_millis(131), ..IDLE }, false),
+        ("a queue grows", Context { recent_rtt: QUEUE, ..IDLE }, false),
+        ("it was one of its own", Context { recent_rtt: QUEUE, delivers: OWN, ..IDLE }, true),
+        ("it is gone", Context { recent_rtt: QUEUE, in_flight: 123_750, delivers: OWN, ..IDLE }, true),
+        (
+            "none makes it that long itself",
+            Context { recent_rtt: Duration::from_millis(201), delivers: OWN, ..IDLE },
+            false,
+        ),
+        ("it is there still", Context { recent_rtt: QUEUE, in_flight: 123_751, delivers: OWN, ..IDLE }, false),
+        (
+            "nothing is known of much",
+            Context { in_flight: 15_001, losses: Losses { arrived: 2, ..Losses::default() }, ..IDLE },
+            false,
+        ),
+        (
+            "nothing is known of little",
+            Context { in_flight: 15_000, losses: Losses { arrived: 2, ..Losses::default() }, ..IDLE },
+            true,
+        ),
         ("the link is slow", Context { rate: 10_000, ..IDLE }, false),
         ("nothing was lost", Context { losses: Losses { arrived: 100, ..Losses::default() }, ..IDLE }, false),
     ];

@@ -18,6 +18,7 @@ use super::{Outcome, Setting, World};
 /// Frame types, as they are encoded.
 pub const REPAIR: [u8; 4] = [0xb2, 0xa8, 0x0f, 0xec];
 pub const SOURCE_SYMBOL: [u8; 8] = [0xc0, 0, 0, 0x32, 0xa8, 0x0f, 0xec, 0x55];
+pub const PACKET_REPAIR: [u8; 2] = [0x4f, 0xec];
 
 /// Sees, and may change, the frames of the n-th 1-RTT packet that an end receives.
 pub type Change = Arc<Mutex<dyn FnMut(u64, &mut BytesMut) + Send>>;

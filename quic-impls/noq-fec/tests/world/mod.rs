@@ -354,9 +354,16 @@ pub fn schemes(code: Code, n: usize, k: usize) -> Schemes {
         tells_losses_at_once: false,
         repeats_until_acknowledged: false,
         repair_path: RepairPath::Any,
+        names_packets: false,
         look_back: None,
         complaints: Complaints::default(),
     }
+}
+
+/// What `safe` does: its repair symbols name packets.
+pub fn safe() -> Schemes {
+    let schemes = coded(schemes(Code::RLC, 3, 2), |coding| coding.redundancy = Redundancy::Safe);
+    Schemes { names_packets: true, ..schemes }
 }
 
 /// The same with other parameters of its code.
@@ -378,6 +385,8 @@ pub fn all_schemes() -> Vec<Schemes> {
         Schemes { tells_losses_at_once: true, ..schemes(Code::RLC, 3, 2) },
         Schemes { tells_losses_at_once: true, repeats_until_acknowledged: true, ..schemes(Code::RLC, 3, 2) },
         coded(schemes(Code::RLC, 3, 2), |coding| coding.window_trim = false),
+        Schemes { names_packets: true, ..schemes(Code::RLC, 3, 2) },
+        Schemes { names_packets: true, ..coded(schemes(Code::Xor, 3, 2), |coding| coding.interleave = 2) },
     ]
 }
 
