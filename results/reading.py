@@ -6,7 +6,7 @@
     db.campaigns()                              # what is in it
     demo = db["demo"]
     demo.trials(["client.dct_s"])               # a row a trial
-    demo.paired("rQUIC, FEC off", "rQUIC, XOR 4/5").ratios
+    demo.paired("Cubic, no FEC", "Cubic, safe").ratios
 
 Units stand in the names of columns: `_s`, `_ms`, `_bytes`, `_mbps`; probabilities are 0 to 1. Nothing is
 written.

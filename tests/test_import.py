@@ -31,7 +31,7 @@ def test_fecbench_opens_a_database_and_tells_its_version(tmp_path: Path) -> None
     file = tmp_path / "demo.sqlite"
     file.write_bytes(lzma.decompress((REPOSITORY / "notebooks/samples/demo.sqlite.xz").read_bytes()))
     with fecbench.open(str(file)) as database:
-        assert len(database["demo"].trials(["client.dct_s"])) == 4800
+        assert len(database["demo"].trials(["client.dct_s"])) == 14400
     assert fecbench.__version__[0].isdigit()
     with pytest.raises(AttributeError, match="opne"):
         _ = fecbench.opne  # type: ignore[attr-defined]

@@ -32,6 +32,6 @@ def report(
         }
         print_document(files | paths.document.as_json())
         return
-    say(f"report {paths.html}")
-    for path in [*paths.pngs, *paths.svgs, *paths.pdfs]:
-        say(f"figure {path}")
+    for answer in paths.document.answers:
+        say(answer.sentence)
+    say(f"report {paths.html} (and {len(paths.pngs)} figures beside it, as PNG, SVG and PDF)")

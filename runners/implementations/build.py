@@ -1,7 +1,8 @@
 """Builds implementations as their impl.toml says: those of quic-impls/, or those of other folders.
 
-    python -m fecbench.runners.implementations.build [--all] [DIR …]
+    python -m fecbench.runners.implementations.build [--all] [NAME …] [DIR …]
 
+A NAME is one of our implementations, which alone is built then.
 Those that impl.toml says are built on demand are left out, unless all are asked for.
 One that cannot be built does not keep others from it; then the last lines say which ones and why. The exit
 status is 1 when one of them is in a folder that was named, or is of this project.
@@ -84,13 +85,22 @@ def _problem(implementation: Implementation | Refusal) -> str | None:
 
 
 def main() -> None:
-    on_demand = ALL in sys.argv[1:]
-    folders = [Path(word) for word in sys.argv[1:] if word != ALL]
+    words = [word for word in sys.argv[1:] if word != ALL]
+    on_demand = len(words) < len(sys.argv) - 1
+    names, folders = (
+        [word for word in words if word in OWN],
+        [Path(word) for word in words if word not in OWN],
+    )
+    problems = {}
     try:
-        known = Implementations(checked("build", folders)) if folders else ours()
+        for name in names:
+            if problem := _problem(ours().find(name, "build")):
+                problems[name] = problem
+        if folders or not names:
+            known = Implementations(checked("build", folders)) if folders else ours()
+            problems |= build_all(known, on_demand=on_demand)
     except Refusal as refusal:
         sys.exit(str(refusal))
-    problems = build_all(known, on_demand=on_demand)
     for problem in problems.values():
         print(f"not built: {problem}", file=sys.stderr)
     if any(folders or on_demand or name in OWN for name in problems):

@@ -52,7 +52,7 @@ def test_a_sample_tells_no_folder_of_the_machine(tmp_path: Path) -> None:
         ("noq-fec", "networking2019-virtual", "networking2019-uniform", ("point=16", "repetition=0")),
         ("noq-fec", "networking2019-virtual", "networking2019-ge", ("point=100", "repetition=0")),
         ("rquic", "rquic2021-virtual", "rquic2021-page", ("point=3", "repetition=1")),
-        ("rquic", "demo", "demo", ("point=20", "repetition=7")),
+        ("noq-fec", "demo", "demo", ("point=20", "repetition=7")),
     ],
 )
 def test_trials_have_the_digests_that_were_recorded(
