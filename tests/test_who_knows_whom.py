@@ -63,6 +63,11 @@ ROOMS = {
         *("runners.sandbox", "runners.tasks", "runners.trial", "runners.calibration", "runners.engines"),
         "runners.scratch",  # whose lock says that a claimant lives
     },
+    "runners.hunt": {
+        *("designs", "results.store", "results.metrics", "results.analysis", "topologies"),
+        *("runners.refusal", "runners.implementations", "runners.tasks", "runners.engines"),
+        "runners.campaign",
+    },
     "runners.cluster": {
         *("designs", "dropper", "results.store", "topologies"),
         *("runners.refusal", "runners.sandbox", "runners.scratch", "runners.implementations"),

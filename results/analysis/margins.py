@@ -10,6 +10,10 @@ Virtual time is true within a tolerance only (`docs/virtual-time.md`). No margin
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -19,6 +23,8 @@ from fecbench.results.analysis import tolerances
 from fecbench.results.store.records import CampaignInfo, Workload
 
 Floats = NDArray[np.float64]
+_WORKLOAD = "workload."
+"""What stands before the name of a parameter of workloads at a point."""
 
 
 def margins_of(campaign: CampaignInfo) -> dict[str, float]:
@@ -31,12 +37,12 @@ def margins_of(campaign: CampaignInfo) -> dict[str, float]:
 
 
 def of_points(ratios: pd.DataFrame, campaign: CampaignInfo) -> Floats:
-    """The margin of each row of `Pairing.ratios`. What is vouched for of shares is their difference: as a
-    ratio, it is that divided by the baseline's share, and more where few messages are on time."""
-    margins = margins_of(campaign)
-    of_rows: Floats = np.array([margins[label] for label in ratios["workload"]], dtype=np.float64)
+    """The margin of each row of `Pairing.ratios`, where points differ in the size of a transfer by that size.
+    What is vouched for of shares is their difference: as a ratio, it is that divided by the baseline's share,
+    and more where few messages are on time."""
     if campaign.engine != "virtual":
-        return of_rows
+        return np.full(len(ratios), campaign.margin)
+    of_rows: Floats = np.array(_of_rows(ratios, campaign), dtype=np.float64)
     is_share = ratios["metric"].map(lambda name: metrics.of(name).is_share).to_numpy(np.bool_)
     with np.errstate(divide="ignore"):
         vouched = tolerances.SHARE.above / ratios["baseline"].to_numpy(np.float64)
@@ -44,15 +50,37 @@ def of_points(ratios: pd.DataFrame, campaign: CampaignInfo) -> Floats:
     return raised
 
 
-def _vouched(campaign: CampaignInfo, workload: Workload) -> float:
+def _of_rows(ratios: pd.DataFrame, campaign: CampaignInfo) -> list[float]:
+    of_points = [_of_workloads(point) for point in campaign.points]
+    if not any(of_points):
+        margins = margins_of(campaign)
+        return [margins[label] for label in ratios["workload"]]
+    workloads = {workload["label"]: workload for workload in campaign.workloads}
+    return [
+        max(campaign.margin, _vouched(campaign, workloads[label], of_points[point]))
+        for label, point in zip(ratios["workload"], ratios["point"], strict=True)
+    ]
+
+
+def _vouched(
+    campaign: CampaignInfo, workload: Workload, of_point: Mapping[str, Any] = MappingProxyType({})
+) -> float:
+    """Below which difference a ratio says nothing, where a point has these parameters of workloads."""
     if campaign.engine != "virtual":
         return 0.0
     is_share = metrics.of(metrics.compared(workload)).is_share
     return tolerances.vouched(
         is_share=is_share,
-        short=tolerances.is_short(workload["parameters"]),
+        short=tolerances.is_short({**of_point, **workload["parameters"]}),
         of_mean=campaign.statistic == "mean",
     )
+
+
+def _of_workloads(point: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of workloads that a point has; those that a workload sets itself go before them."""
+    return {
+        name.removeprefix(_WORKLOAD): value for name, value in point.items() if name.startswith(_WORKLOAD)
+    }
 
 
 def margins_text(campaign: CampaignInfo) -> str:

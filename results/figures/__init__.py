@@ -27,12 +27,14 @@ if TYPE_CHECKING:
     )
     from fecbench.results.figures.explanation import benefit_map, effects
     from fecbench.results.figures.gains import gains_map
+    from fecbench.results.figures.hunted import hunted_space
     from fecbench.results.figures.kept import kept_map
     from fecbench.results.figures.nothing import NothingToDraw
     from fecbench.results.figures.over_time import trial_over_time
     from fecbench.results.figures.playout import latency_ecdf, on_time
     from fecbench.results.figures.ratios import bars, heat_map, over_factors, pairs, table
     from fecbench.results.figures.saving import Folder, save
+    from fecbench.results.figures.two_courses import both_over_time
     from fecbench.results.figures.video import pictures, scores, session_over_time, sessions
 
 __all__ = [
@@ -40,6 +42,7 @@ __all__ = [
     "NothingToDraw",
     "bars",
     "benefit_map",
+    "both_over_time",
     "boxes",
     "choice_map",
     "course_over_time",
@@ -48,6 +51,7 @@ __all__ = [
     "effects",
     "gains_map",
     "heat_map",
+    "hunted_space",
     "kept_map",
     "latency_ecdf",
     "on_time",
@@ -73,12 +77,14 @@ __getattr__ = names_of(
         "distributions": ("boxes", "dct", "ecdf_panels", "points", "ratio_ecdf", "workload_names"),
         "explanation": ("benefit_map", "effects"),
         "gains": ("gains_map",),
+        "hunted": ("hunted_space",),
         "kept": ("kept_map",),
         "nothing": ("NothingToDraw",),
         "over_time": ("trial_over_time",),
         "playout": ("latency_ecdf", "on_time"),
         "ratios": ("bars", "heat_map", "over_factors", "pairs", "table"),
         "saving": ("Folder", "save"),
+        "two_courses": ("both_over_time",),
         "video": ("pictures", "scores", "session_over_time", "sessions"),
     },
 )

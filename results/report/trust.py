@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
@@ -9,6 +10,7 @@ import pandas as pd
 from fecbench.results.analysis import same_losses
 from fecbench.results.analysis.intervals import LEVEL
 from fecbench.results.analysis.margins import margins_of, percent
+from fecbench.results.analysis.pairing import baselines_of
 from fecbench.results.report.answers import counted, margin_text
 from fecbench.results.report.evidence import Evidence
 from fecbench.results.report.sections.answers import Trust
@@ -64,6 +66,16 @@ def trust(
             f" chance ({percent(LEVEL)})."
         )
         yield Trust(about="chance", text=text, warns=False)
+    yield from _between(campaign)
+
+
+def _between(campaign: CampaignInfo) -> Iterator[Trust]:
+    """Whether something lies between the points of the design, where no trial was run."""
+    compared = baselines_of(campaign)
+    if compared and campaign.scales:
+        command = shlex.join(["fecbench", "hunt", campaign.design_name, "--arm", next(iter(compared))])
+        text = f"Not looked for between the points: {command} searches there for networks that say otherwise."
+        yield Trust(about="between", text=text, warns=False)
 
 
 def _clocked(campaign: CampaignInfo) -> Iterator[Trust]:

@@ -96,11 +96,13 @@ def request(
     stop_when_alike: bool = False,
     keep: Keep | None = None,
     beside_virtual: bool = False,
+    part_of_checked: bool = False,
 ) -> Request:
     """Everything about a campaign that can be known before a database is opened; raises on any bad input.
 
     Without a name, the campaign has the design's. What is emulated beside a campaign in virtual time may have
-    a design that says what endpoints take of a processor there.
+    a design that says what endpoints take of a processor there. `part_of_checked`: the design has a few
+    points of one that was checked, and what reached somebody there may reach nobody at these.
     """
     if not name.isprintable():
         raise Refusal(f"--campaign {name!r}: must be one line of printable text")
@@ -108,7 +110,13 @@ def request(
     check_filters(design, filters)
     keys = filtered(trial_keys(design, len(experiment.points)), filters)
     carrier: Carrier = VIRTUAL if backend == VIRTUAL else resolve_backend(backend)
-    check(experiment, engine_of(backend), carrier, beside_virtual=beside_virtual)
+    check(
+        experiment,
+        engine_of(backend),
+        carrier,
+        beside_virtual=beside_virtual,
+        part_of_checked=part_of_checked,
+    )
     return Request(
         experiment=experiment,
         keys=keys,

@@ -24,6 +24,7 @@ GROUPS = {
         "plan": "Show the points of a design, and how well they fill its space.",
         "run": "Run the trials of a design into a results database.",
         "watch": "Show how a campaign goes on, and what it says so far.",
+        "hunt": "Search a design's space for networks in which a variant does harm.",
         "crosscheck": "Emulate a sample of a campaign in virtual time, and compare.",
         "worker": "Run trials of campaigns of a cluster on this host.",
         "cluster": "Make a cluster's certificates, and run its scheduler.",
@@ -66,7 +67,7 @@ MODULES = {"list": "listing"}
 
 NEED_PROGRAMS = frozenset(
     {
-        *("doctor", "calibrate", "run", "worker", "crosscheck", "compare", "interop"),
+        *("doctor", "calibrate", "run", "worker", "hunt", "crosscheck", "compare", "interop"),
         *("aa", "replay", "topo", "clean"),
     }
 )

@@ -2,8 +2,7 @@
 
 import json
 import shlex
-import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,15 +18,25 @@ from fecbench.results.report.report import report
 from fecbench.results.store.postgresql_url import without_secrets
 from fecbench.runners.campaign.limited_rounds import LimitedRounds
 from fecbench.runners.campaign.request import Request, request
-from fecbench.runners.campaign.two_builds import TwoBuilds, campaign_name, engine_of_both, two_builds
+from fecbench.runners.campaign.two_builds import (
+    NEW,
+    OLD,
+    TwoBuilds,
+    campaign_name,
+    engine_of_both,
+    two_builds,
+)
 from fecbench.runners.commands.console import arguments
-from fecbench.runners.commands.console.choice import design_of, open_database
+from fecbench.runners.commands.console.choice import design_of, open_database, options_of_builds
 from fecbench.runners.commands.console.destination import check_folder, writing
 from fecbench.runners.commands.console.document import print_document
+from fecbench.runners.commands.console.hunting import SPACE, Hunter
 from fecbench.runners.commands.console.running import run_here
 from fecbench.runners.commands.console.terminal import note, say
 from fecbench.runners.commands.console.time_left import TimeLeft
 from fecbench.runners.engines.admission import parse_jobs
+from fecbench.runners.hunt import answer as answers
+from fecbench.runners.hunt.question import question
 from fecbench.runners.implementations.base import swapped, told, words
 from fecbench.runners.implementations.implementation import EngineName
 from fecbench.runners.implementations.revisions import build_of
@@ -39,6 +48,8 @@ from fecbench.whole_files import write_text
 RECOVERY = Path("recovery")
 STATUS = {"fails": 1, "slower": 1, "undecided": 3}
 """The exit status of a verdict; of any other 0."""
+HUNTED = {"nothing": 0, "found": 1, "no answer": 3}
+"""Likewise of a hunt, where the verdict alone would be 0."""
 FILES = ("summary.md", "junit.xml", "compare.json")
 
 
@@ -72,6 +83,13 @@ def compare(
         typer.Option("--option", metavar="NAME=VALUE", help="An option of both builds; repeatable."),
     ] = None,
     margin: arguments.Margin = None,
+    hunt: Annotated[
+        bool,
+        typer.Option(
+            help="Then search for as long again between the networks, in the space of the design hunt-fec,"
+            " for one in which NEW is slower. In virtual time alone."
+        ),
+    ] = False,
     engine: Annotated[
         Literal["auto", "virtual", "local"],
         typer.Option(help="auto: virtual where both builds have a simulator, else local."),
@@ -93,7 +111,7 @@ def compare(
     time_left = TimeLeft(60 * minutes)
     if output is not None:
         check_folder("--output", output)
-    chosen = _options(option or [])
+    chosen = options_of_builds(option or [])
     base = design_of(design)
     with time_left.stopped():
         first, second = (
@@ -110,6 +128,8 @@ def compare(
         calibrate=not no_calibrate,
     )
     _check_times(wanted)
+    if hunt and name == "local":
+        raise Refusal("--hunt: searches in virtual time alone, and a build has no simulator: leave it out")
     if name == "local":
         isolation.require("fecbench compare")
     note(told("old", first))
@@ -129,25 +149,24 @@ def compare(
         if output is not None:
             _write(found, commands, document, output)
             report(database, info, output, gate=found)
+        hunted = None
+        if hunt:
+            both = two_builds(design_of(SPACE), first, second, chosen, margin)
+            asked = question(both.design, NEW, OLD, "harm")
+            hunter = Hunter(asked, both.implementations, wanted.jobs, calibrate=not no_calibrate)
+            hunted = hunter.for_so_long(database, 60 * minutes)
+    where = ["--db", without_secrets(db), *builds.arguments()]
+    if hunted is not None:
+        document["hunt"] = answers.document(hunted, where)
+        if output is not None:
+            _write(found, commands, document, output)
     if as_json:
         print_document(document)
     else:
-        say("\n".join(_lines(found, commands, plan)))
-    return STATUS.get(found.verdict, 0)
-
-
-def _options(given: Sequence[str]) -> dict[str, Any]:
-    """Options of both builds; a value that is no TOML is a text. Raises Refusal for another form."""
-    options = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not (name and equals):
-            raise Refusal(f"--option {text}: must be NAME=VALUE, such as scheme=none")
-        try:
-            options[name] = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
-            options[name] = value
-    return options
+        lines = answers.lines(hunted, where) if hunted is not None else ()
+        say("\n".join([*_lines(found, commands, plan), *lines]))
+    status = STATUS.get(found.verdict, 0)
+    return HUNTED[hunted.verdict] if hunted is not None and not status else status
 
 
 def _check_times(wanted: Request) -> None:

@@ -1,14 +1,16 @@
 """`fecbench replay`: the same trial again, same seeds, with packet captures, qlog, TLS secrets and series."""
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from fecbench.runners import scratch
 from fecbench.runners.campaign import by_hand
 from fecbench.runners.campaign.course import course_of
 from fecbench.runners.campaign.replay import Replay
 from fecbench.runners.campaign.replay import replay as run_again
-from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console import arguments, completion
 from fecbench.runners.commands.console.choice import implementations_in, one_trial, open_database
 from fecbench.runners.commands.console.destination import (
     check_own_folder,
@@ -34,6 +36,15 @@ def replay(
     trial: arguments.Trial,
     output: arguments.OptionalOutputFolder = None,
     plot: arguments.TrialPlot = None,
+    beside: Annotated[
+        int | None,
+        typer.Option(
+            metavar="TRIAL",
+            help="Run this trial again, too, and draw both in the figure of --plot, with the first packet at"
+            " which they part.",
+            autocompletion=completion.trials,
+        ),
+    ] = None,
     db: arguments.Database = arguments.DATABASE,
     campaign: arguments.Campaign = "",
     implementations: arguments.ImplementationFolders = None,
@@ -55,7 +66,9 @@ def replay(
         check_own_folder("--output", output, REPORT)
     if plot is not None:
         plot = checked_plot(plot, trial)
-    known = implementations_in(implementations)
+    elif beside is not None:
+        raise Refusal(f"--beside {beside}: is drawn: give --plot FILE, too")
+    known, sentence = implementations_in(implementations), ""
     with open_database(db) as database:
         info, stored = one_trial(database, campaign, trial)
         if info.provenance.get("engine", "local") == "local":
@@ -74,8 +87,11 @@ def replay(
                 "recorded": trial_document(info, result.recorded),
                 "replayed": trial_document(info, result.replayed),
             }
-            if plot is not None:
+            if plot is not None and beside is None:
                 _draw(result, left, plot)
+            elif plot is not None and beside is not None:
+                other = run_again(*one_trial(database, campaign, beside), known, folder / "beside")
+                sentence = _draw_both(other, folder / "beside", result, left, plot)
             programs = None if output is None else _keep(result, known, left, output, document)
     for difference in result.differences:
         note(difference)
@@ -85,7 +101,7 @@ def replay(
         _print_comparison(document["recorded"], document["replayed"])
         say(comparison(result) + (f"; artefacts in {output}" if output is not None else ""))
         if plot is not None:
-            say(f"figure {plot}")
+            say(f"{sentence}\nfigure {plot}" if sentence else f"figure {plot}")
         if programs is not None:
             say(f"its programs by hand, over loopback: {programs}")
     return 0 if result.same else 1
@@ -117,6 +133,25 @@ def _draw(result: Replay, left: Path, plot: Path) -> None:
         save(figure, plot)
     for line in course.notes:
         note(line)
+
+
+def _draw_both(one: Replay, left: Path, other: Replay, other_left: Path, plot: Path) -> str:
+    """Draw two trials over time; return where they part, in a sentence."""
+    from fecbench.results.analysis.parting import partings
+    from fecbench.results.figures import NothingToDraw, both_over_time, save
+
+    courses = course_of(one, left), course_of(other, other_left)
+    labels = one.recorded.record.key.variant, other.recorded.record.key.variant
+    try:
+        figure = both_over_time(*courses, labels)
+    except NothingToDraw as nothing:
+        raise Refusal(f"--plot {plot}: {nothing}") from None
+    with writing("--plot", plot):
+        save(figure, plot)
+    for line in dict.fromkeys(line for course in courses for line in course.notes):
+        note(line)
+    apart = [part.sentence(labels) for part in partings(*courses)]
+    return " ".join(apart or ["They never part."])
 
 
 def comparison(result: Replay) -> str:

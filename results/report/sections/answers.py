@@ -36,7 +36,16 @@ class Trust(Section):
     """A reason to trust the answer, or not to."""
 
     about: Literal[
-        "trials", "missing", "invalid", "engine", "cross-check", "link", "losses", "margin", "chance"
+        "trials",
+        "missing",
+        "invalid",
+        "engine",
+        "cross-check",
+        "link",
+        "losses",
+        "margin",
+        "chance",
+        "between",
     ]
     text: str
     """In a sentence or two."""

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fecbench.hints import nearest
 from fecbench.results.metrics import choose
@@ -131,3 +132,17 @@ def design_of(named: Path) -> Design:
         raise Refusal(f"{named}: cannot be read: no such file, nor a design of the catalogue; {hint}")
     _log.info("read the design %s of the catalogue", known[str(named)])
     return designs.load(known[str(named)])
+
+
+def options_of_builds(given: Sequence[str]) -> dict[str, Any]:
+    """Options of both builds; a value that is no TOML is a text. Raises Refusal for another form."""
+    options = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not (name and equals):
+            raise Refusal(f"--option {text}: must be NAME=VALUE, such as scheme=none")
+        try:
+            options[name] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            options[name] = value
+    return options

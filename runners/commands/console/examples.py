@@ -32,6 +32,7 @@ EXAMPLES = {
     "link import": "fecbench link import mahimahi downlink.trace --output link.csv",
     "link show": "fecbench link show link.csv",
     "run": "fecbench run smoke --engine virtual --db results.sqlite",
+    "hunt": "fecbench hunt hunt-fec --arm safe --trials 20000 --db hunt.sqlite",
     "worker": "fecbench worker tls://scheduler:8786 --certificates cluster",
     "cluster certificates": "fecbench cluster certificates cluster",
     "cluster scheduler": "fecbench cluster scheduler tls://0.0.0.0:8786 --certificates cluster",

@@ -63,3 +63,18 @@ def test_a_greater_margin_of_the_design_stands(campaign: CampaignInfo) -> None:
 def test_emulated_campaigns_have_the_margin_of_their_design(campaign: CampaignInfo) -> None:
     emulated = replace(campaign, provenance={"engine": "local"}, margin=0.001)
     assert margin(emulated, 10_001) == 0.001
+
+
+def test_where_points_differ_in_size_each_has_the_margin_of_its_own(campaign: CampaignInfo) -> None:
+    """A size that the workload sets itself goes before that of a point."""
+    (workload,) = campaign.workloads
+    without = {**workload, "parameters": {}, "metric": "client.dct_s"}
+    points = [{"workload.size_bytes": 10_000}, {"workload.size_bytes": 10_001}]
+    of_rows = {"workload": workload["label"], "metric": "client.dct_s", "baseline": 1.0}
+    rows = pd.DataFrame({**of_rows, "point": [1, 0]})
+    of_sizes = replace(campaign, points=points, workloads=[without], statistic="mean")  # type: ignore[list-item]
+    assert list(of_points(rows, of_sizes)) == [pytest.approx(0.06), pytest.approx(0.03)]
+    itself = {**without, "parameters": {"size_bytes": 1_000}}
+    of_short = replace(of_sizes, workloads=[itself])  # type: ignore[list-item]
+    assert list(of_points(rows, of_short)) == [pytest.approx(0.03)] * 2
+    assert list(of_points(rows, replace(of_sizes, provenance={}, margin=0.02))) == [0.02, 0.02]

@@ -121,3 +121,17 @@ def test_losses_that_are_clocked_by_time_are_told_apart(filled: Filled) -> None:
         text = f'{campaign.design_text}\n[constants]\nloss.model = "{model}"\nloss.{parameter}\n'
         document = collect(database, replace(campaign, design_text=text))
         assert any(each.about == "losses" for each in document.trust) == is_told, model
+
+
+def test_a_campaign_whose_factors_have_ranges_says_that_nobody_looked_between_its_points(
+    filled: Filled,
+) -> None:
+    database, campaign = filled({TrialKey(OFF, "download-2000", 0, 0): ("ok", 1.0)}, points=POINTS)
+    ranges = "\n[factors]\nowd_ms = { min = 0, max = 7 }\n"
+    for more, is_told in ((ranges, True), ("\n[factors]\nowd_ms = { choices = [0, 7] }\n", False)):
+        name = "" if "name =" in campaign.design_text else 'name = "mine"\n'
+        text = f"{name}{campaign.design_text}{more}"
+        trust = collect(database, replace(campaign, design_text=text)).trust
+        between = [each.text for each in trust if each.about == "between"]
+        assert bool(between) == is_told
+        assert all(f"--arm {XOR} searches there" in line for line in between)

@@ -287,3 +287,21 @@ def test_bad_input_is_one_line(fecbench_here: Run, build: Builds, tmp_path: Path
         words = [word.format(**places) for word in arguments.split()]
         assert problem in fecbench_here("compare", *words, "--db", tmp_path / "x.sqlite").refusal()
         assert not (tmp_path / "x.sqlite").exists()
+
+
+def test_a_hunt_finds_what_lies_between_the_networks_of_the_design(
+    compare: Compare, build: Builds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No network of the design has a size above 50 kB, and the space that is searched has."""
+    space = tmp_path / "space.toml"
+    sizes = "workload.size_bytes = { min = 1_000, max = 100_000, scale = 'log', integer = true }"
+    text = DESIGN.replace("[factors]", f"[factors]\n{sizes}").replace("size_bytes = [10_000, 50_000]\n", "")
+    space.write_text(text.replace("\nsize_bytes = 10_000", ""))
+    monkeypatch.setattr("fecbench.runners.commands.compare.SPACE", space)
+    slower = build("(1.3 if size > 60_000 else 1)")
+    assert "hunt" not in compare(build("1.0"), slower, status=0)
+    document = compare(build("1.0"), slower, "--hunt", "--minutes", 2, status=1)
+    assert document["verdict"] != "slower"
+    assert document["hunt"]["found"]
+    for found in document["hunt"]["found"]:
+        assert found["network"]["workload.size_bytes"] > 60_000

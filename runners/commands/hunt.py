@@ -1,0 +1,202 @@
+"""`fecbench hunt`: in which networks does a variant do worse than another? A search over a design's space."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fecbench.results.store.postgresql_url import without_secrets
+from fecbench.runners.campaign.two_builds import NEW, OLD, two_builds
+from fecbench.runners.commands.console import arguments, completion
+from fecbench.runners.commands.console.choice import (
+    design_of,
+    implementations_in,
+    open_database,
+    options_of_builds,
+)
+from fecbench.runners.commands.console.destination import check_folder, writing
+from fecbench.runners.commands.console.document import print_document
+from fecbench.runners.commands.console.hunting import SPACE, Hunter
+from fecbench.runners.commands.console.terminal import note, say
+from fecbench.runners.commands.console.time_left import TimeLeft
+from fecbench.runners.engines.admission import parse_jobs
+from fecbench.runners.hunt import answer as answers
+from fecbench.runners.hunt.budget import budget
+from fecbench.runners.hunt.hunt import Answer
+from fecbench.runners.hunt.question import Question, Sought, question
+from fecbench.runners.hunt.shrinking import effect_of
+from fecbench.runners.implementations.finding import Implementations
+from fecbench.runners.implementations.revisions import build_of
+from fecbench.runners.refusal import Refusal
+from fecbench.whole_files import write_text
+
+STATUS = {"nothing": 0, "found": 1, "no answer": 3}
+FOUND = "found.toml"
+SPACE_FIGURE = "space.png"
+TRIALS = 20_000
+
+
+def hunt(
+    design: Annotated[
+        Path,
+        typer.Argument(
+            metavar="[DESIGN]",
+            help="The design whose factors and workloads are the space.",
+            autocompletion=completion.designs,
+        ),
+    ] = SPACE,
+    arm: Annotated[
+        str,
+        typer.Option(help="The label of the variant that may do worse.", autocompletion=completion.variants),
+    ] = "",
+    against: Annotated[
+        str,
+        typer.Option(
+            help="The label of the variant that it is compared with; by default what the design says.",
+            autocompletion=completion.variants,
+        ),
+    ] = "",
+    builds: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="OLD NEW",
+            help="Compare two builds, as fecbench compare does, in place of variants: each a FOLDER or"
+            " FOLDER@REVISION.",
+        ),
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", metavar="NAME=VALUE", help="An option of both builds; repeatable."),
+    ] = None,
+    sought: Annotated[
+        Sought, typer.Option("--for", help="Look for networks in which it does worse, or better.")
+    ] = "harm",
+    trials: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help=f"Run so many trials at most; by default {TRIALS}.")
+    ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            min=0.01, help="Take no longer, in place of --trials. How far it comes, the machine decides."
+        ),
+    ] = None,
+    db: arguments.Database = arguments.DATABASE,
+    output: arguments.OptionalOutputFolder = None,
+    jobs: arguments.Jobs = "auto",
+    no_calibrate: arguments.NoCalibrate = False,
+    implementations: arguments.ImplementationFolders = None,
+    as_json: arguments.Json = False,
+) -> int:
+    """Search a design's space for networks in which a variant does worse than another: 1 when there are some.
+
+    0 when none was found, 3 when nothing can be said. The design's factors and workloads are the space, its
+    statistic and margin decide. What looks bad is measured again with fresh seeds, confirmed, and made as
+    plain as it can be. The same command goes on after an interruption. With --output, the folder has
+    found.toml, a design of what was found, hunt.json, and space.png: where it looked.
+    """
+    time_left = None if minutes is None else TimeLeft(60 * minutes)
+    if trials is not None and minutes is not None:
+        raise Refusal("--trials and --minutes are given together: must be one of them")
+    asked, known, folders = _asked(design, arm, against, sought, builds, option or [], implementations or [])
+    allowed = budget(trials or TRIALS, asked.repetitions)
+    if output is not None:
+        check_folder("--output", output)
+    hunter = Hunter(asked, known, parse_jobs("--jobs", jobs), calibrate=not no_calibrate)
+    where = ["--db", without_secrets(db), *folders]
+    with open_database(db, create=True) as database:
+        if time_left is None:
+            answer, _ = hunter.within(database, allowed)
+        else:
+            answer = hunter.for_so_long(database, time_left.before_answer())
+    document = answers.document(answer, where)
+    if output is not None:
+        _write(answer, document, output)
+    if as_json:
+        print_document(document)
+    else:
+        say("\n".join(answers.lines(answer, where)))
+        if output is not None and answer.findings:
+            say(f"kept in {output / FOUND}: fecbench run {output / FOUND} --engine virtual asks again")
+    return STATUS[answer.verdict]
+
+
+def _asked(
+    design: Path,
+    arm: str,
+    against: str,
+    sought: Sought,
+    builds: tuple[str, str] | None,
+    options: Sequence[str],
+    folders: Sequence[Path],
+) -> tuple[Question, Implementations, list[str]]:
+    """The question, the implementations, and the options by which any command finds them.
+
+    Raises Refusal where it is not clear what is to be compared.
+    """
+    given = design_of(design)
+    if builds is None:
+        if not arm:
+            labels = ", ".join(repr(variant.label) for variant in given.variants)
+            raise Refusal(f"--arm is missing: must be the label of a variant of {given.path}: {labels}")
+        if options:
+            raise Refusal(
+                f"--option {options[0]}: is of builds: give --builds OLD NEW, or write it in the design"
+            )
+        words = [word for folder in folders for word in ("--implementations", str(folder))]
+        return question(given, arm, against, sought), implementations_in(folders), words
+    for name, value in (("--arm", arm), ("--against", against), ("--implementations", folders)):
+        if value:
+            raise Refusal(f"{name}: is of variants, and --builds compares two builds: leave out one of them")
+    old, new = (
+        build_of(f"--builds {which}", word) for which, word in zip(("OLD", "NEW"), builds, strict=True)
+    )
+    both = two_builds(given, old, new, options_of_builds(options))
+    return question(both.design, NEW, OLD, sought), both.implementations, both.arguments()
+
+
+def _write(answer: Answer, document: dict[str, object], output: Path) -> None:
+    output.mkdir(parents=True, exist_ok=True)
+    found = answers.design_of_found(answer)
+    with writing("--output", output):
+        write_text(output / "hunt.json", json.dumps(document, indent=1) + "\n")
+        if found is None:
+            (output / FOUND).unlink(missing_ok=True)
+        else:
+            write_text(output / FOUND, found.text)
+        _draw(answer, output / SPACE_FIGURE)
+
+
+def _draw(answer: Answer, path: Path) -> None:
+    """Draw the space: where it looked, and what it found."""
+    # Imported here: it takes longer to load than a short hunt takes to be read.
+    import pandas as pd
+
+    from fecbench.results.figures import NothingToDraw, hunted_space, save
+
+    asked = answer.question
+    rows = [{**network.document(), "effect": effect} for network, effect in answer.looked_at]
+    found = [
+        {**finding.network.document(), "effect": math.exp(effect_of(finding.ratio))}
+        for finding in answer.findings
+    ]
+    columns = ["workload", *asked.design.factors, "effect"]
+    effect = f"{'worse' if asked.sought == 'harm' else 'better'} by a factor of"
+    margin = asked.design.margin if answer.share is None else answer.share.margin
+    try:
+        figure = hunted_space(
+            pd.DataFrame(rows, columns=columns),
+            pd.DataFrame(found, columns=columns),
+            asked.space.scales,
+            margin,
+            asked.design.title,
+            effect,
+        )
+    except NothingToDraw as nothing:
+        note(str(nothing))
+        return
+    save(figure, path)

@@ -1,0 +1,130 @@
+"""The answer of a hunt: as a document, in words, and as a design that keeps what was found."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fecbench.designs import Design
+from fecbench.results.analysis.margins import percent
+from fecbench.runners.hunt.finding import Finding
+from fecbench.runners.hunt.hunt import Answer
+from fecbench.runners.hunt.laboratory import of_networks
+
+SUFFIX = "-found"
+"""Of the name of the design that keeps what was found."""
+MOST_TOLD = 4
+"""Findings that are told with all that is known of them."""
+
+
+def document(answer: Answer, where: Sequence[str]) -> dict[str, Any]:
+    """What `--json` prints; scripts rely on it. `where`: the options by which commands find the trials."""
+    share = answer.share
+    has_compared = share is not None and share.networks > 0
+    return {
+        "looked": answer.looked,
+        "share": {
+            "harmed": share.harmed / share.networks if share and has_compared else None,
+            "interval": list(share.interval) if share and has_compared else None,
+            "margin": answer.question.design.margin if share is None else share.margin,
+        },
+        "found": [_found(finding, where) for finding in answer.findings],
+    }
+
+
+def _found(finding: Finding, where: Sequence[str]) -> dict[str, Any]:
+    box = finding.box
+    return {
+        "network": finding.network.document(),
+        "ratio": finite(finding.ratio),
+        "interval": [finite(end) for end in finding.interval],
+        "repetitions": finding.repetitions,
+        "shrunk_from": finding.shrunk_from.document(),
+        "region": None
+        if box is None
+        else {"box": {name: list(ends) for name, ends in box.ends.items()}, "harmed": box.harmed},
+        "replay": replays(finding, where),
+    }
+
+
+def finite(ratio: float) -> float | None:
+    """The ratio, or None for one that is infinite, which JSON does not know: one arm alone fails there."""
+    return ratio if math.isfinite(ratio) else None
+
+
+def replays(finding: Finding, where: Sequence[str]) -> list[str]:
+    """The commands that run the pair of a finding again and keep all that is recorded; the second draws both
+    over time."""
+    first, second = finding.pair
+    figure = ("--beside", str(first), "--plot", f"trials-{first}-{second}.png")
+    return [
+        shlex.join(["fecbench", "replay", str(trial), *where, "--output", f"trial-{trial}", *drawn])
+        for trial, drawn in ((first, ()), (second, figure))
+    ]
+
+
+def lines(answer: Answer, where: Sequence[str]) -> Iterator[str]:
+    """The answer in words, the most important line first."""
+    question, share = answer.question, answer.share
+    verb = "does worse than" if question.sought == "harm" else "does better than"
+    arms = f"“{question.arm}” {verb} “{question.against}”"
+    if share is None or not share.networks:
+        yield f"no answer: no network was compared in {answer.looked} trials"
+        return
+    count = len(answer.findings)
+    if count:
+        yield f"found: {count} kind{'s' * (count != 1)} of network in which {arms}"
+    elif answer.is_whole:
+        yield f"nothing found: no network in which {arms} surely"
+    else:
+        yield f"no answer: the time was over before any network could be confirmed in which {arms}"
+    low, high = share.interval
+    yield f"looked at {answer.looked} trials; margin {percent(share.margin)} at most"
+    yield (
+        f"of {share.networks} networks spread over the space it is surely so in {share.harmed}, and may be in"
+        f" {share.open} more: in {percent(low)} to {percent(high)} of the space"
+    )
+    told = answer.findings[:MOST_TOLD]
+    for finding in told:
+        yield ""
+        yield from _lines(finding, where)
+    if more := answer.findings[MOST_TOLD:]:
+        yield ""
+        yield "confirmed as well:"
+        yield from (f"  {_effect(finding)}: {finding.network}" for finding in more)
+
+
+def _lines(finding: Finding, where: Sequence[str]) -> Iterator[str]:
+    yield f"{_effect(finding)}: {finding.network}"
+    if finding.shrunk_from != finding.network:
+        yield f"  shrunk from: {finding.shrunk_from}"
+    if finding.box is not None:
+        ends = ", ".join(f"{name} {low:.4g} to {high:.4g}" for name, (low, high) in finding.box.ends.items())
+        yield f"  around it, {percent(finding.box.harmed)} of {finding.box.networks} networks are so: {ends}"
+    yield from (f"  {command}" for command in replays(finding, where))
+
+
+def _effect(finding: Finding) -> str:
+    if finding.by_failures:
+        return f"one alone fails or times out ({finding.repetitions} repetitions)"
+    low, high = finding.interval
+    return f"{finding.ratio:.3f} times ({low:.3f} to {high:.3f}, {finding.repetitions} repetitions)"
+
+
+def design_of_found(answer: Answer) -> Design | None:
+    """A design whose points are the findings, for a campaign that asks again; None for none."""
+    if not answer.findings:
+        return None
+    question = answer.question
+    networks = [finding.network for finding in answer.findings]
+    labels = [label for label in question.space.workloads if any(each.workload == label for each in networks)]
+    return of_networks(
+        question.design,
+        networks,
+        labels,
+        name=question.design.name + SUFFIX,
+        repetitions=question.repetitions,
+        seed=question.seed("found"),
+    )

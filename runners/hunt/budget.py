@@ -1,0 +1,75 @@
+"""How a hunt shares its trials out among its parts.
+
+Most go into looking once at many networks: what lies in one in ten thousand is found by nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from fecbench.runners.refusal import Refusal
+
+ARMS = 2
+START_REPETITIONS = 6
+"""The fewest that an interval is of (`intervals.FEWEST`)."""
+START, SCAN, CONFIRM = 0.1, 0.4, 0.1
+"""Of all pairs."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """A round of the search."""
+
+    repetitions: int
+    share: float
+    """Of all pairs."""
+    new: float
+    """Of its networks: neighbours of the most promising ones."""
+
+
+ROUNDS = (Round(2, 0.1, 0.2), Round(4, 0.08, 0.35), Round(8, 0.08, 0.5))
+"""What is left shrinks what was confirmed, confirms it again and looks around it."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """So many pairs of trials, with so many repetitions of each confirmation."""
+
+    pairs: int
+    repetitions: int
+
+    @property
+    def trials(self) -> int:
+        return ARMS * self.pairs
+
+    @property
+    def start_networks(self) -> int:
+        return int(START * self.pairs) // START_REPETITIONS
+
+    @property
+    def scan_networks(self) -> int:
+        return int(SCAN * self.pairs)
+
+    def round_networks(self, of: Round) -> int:
+        """How many networks a round of the search has."""
+        return int(of.share * self.pairs) // of.repetitions
+
+    @property
+    def confirmed_networks(self) -> int:
+        return max(1, int(CONFIRM * self.pairs) // self.repetitions)
+
+
+def fewest_trials(repetitions: int) -> int:
+    """Of a hunt that can confirm one network."""
+    return math.ceil(ARMS * repetitions / CONFIRM)
+
+
+def budget(trials: int, repetitions: int) -> Budget:
+    """Raises Refusal for too few trials to confirm anything."""
+    if trials < (fewest := fewest_trials(repetitions)):
+        raise Refusal(
+            f"--trials {trials}: is too few to confirm one network, which takes {repetitions} repetitions of"
+            f" both arms in a tenth of the trials: must be {fewest} or more"
+        )
+    return Budget(trials // ARMS, repetitions)

@@ -1,0 +1,162 @@
+"""The course of a hunt: from the first look at the space to the findings that are shown."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from fecbench.results.analysis.intervals import LEVEL
+from fecbench.runners.hunt import region, search
+from fecbench.runners.hunt.budget import Budget
+from fecbench.runners.hunt.estimates import Estimates
+from fecbench.runners.hunt.finding import Finding, confirmed
+from fecbench.runners.hunt.lookout import Laboratory, Lookout, TimeIsOver
+from fecbench.runners.hunt.question import Question
+from fecbench.runners.hunt.search import Share
+from fecbench.runners.hunt.shrinking import shrink
+from fecbench.runners.hunt.space import Network, Space
+
+ONE_KIND = 0.15
+"""Findings with the same choices that are nearer than this are of one kind."""
+OPEN = 4
+"""Networks that are measured more often where no candidate was confirmed, the most promising ones."""
+FOR_OPEN = 0.7
+"""Of the pairs that are left, for these."""
+OF_ONE_KIND = 200
+"""Pairs, about, by which one is shrunk."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of a hunt."""
+
+    question: Question
+    looked: int
+    """Trials."""
+    share: Share | None
+    """None where the time was over before."""
+    is_whole: bool
+    """Whether it came as far as its first confirmation."""
+    confirmed: int
+    """Networks in which what is sought was surely there; of those that are alike, one is a finding."""
+    findings: list[Finding]
+    """The one with the greatest sure effect first."""
+    looked_at: list[tuple[Network, float]]
+    """Each network of the search, and by which factor there is what is sought, by all looks that chose."""
+
+    @property
+    def verdict(self) -> Literal["found", "nothing", "no answer"]:
+        if self.findings:
+            return "found"
+        has_compared = self.share is not None and self.share.networks > 0
+        return "nothing" if self.is_whole and has_compared else "no answer"
+
+
+def hunt(
+    question: Question, budget: Budget, laboratory: Laboratory, tell: Callable[[str], None] = lambda _: None
+) -> Answer:
+    """Carry the hunt out. The same question, budget and laboratory give the same answer."""
+    course = _Course(question, budget, Lookout(laboratory, budget, tell))
+    with suppress(TimeIsOver):
+        course.run()
+    return course.answer()
+
+
+class _Course:
+    """A hunt under way, with what is known so far."""
+
+    def __init__(self, question: Question, budget: Budget, lookout: Lookout) -> None:
+        self._question = question
+        self._budget = budget
+        self._lookout = lookout
+        self._share: Share | None = None
+        self._sure: list[Finding] = []
+        self._findings: list[Finding] = []
+        self._is_whole = False
+        self._estimates = Estimates(question.space)
+
+    def answer(self) -> Answer:
+        looked = self._lookout.trials
+        sure = len(self._sure)
+        effects = self._estimates.effects()
+        return Answer(self._question, looked, self._share, self._is_whole, sure, self._findings, effects)
+
+    def run(self) -> None:
+        """Look until the budget is used. Raises TimeIsOver."""
+        question, budget, lookout = self._question, self._budget, self._lookout
+        estimates = self._estimates
+        self._share = search.start(question, lookout, budget, estimates)
+        search.scan(question, lookout, budget, estimates)
+        search.rounds(question, lookout, budget, estimates)
+        candidates = search.promising(question, estimates, budget.confirmed_networks, ONE_KIND, together=1)
+        if candidates:
+            spreads = self._confirm(candidates)
+            self._shrink([spreads[finding.network] for finding in self._findings])
+        self._is_whole = True
+
+    def _confirm(self, candidates: list[Network]) -> dict[Network, float]:
+        """Confirm some of the candidates; where none is, the best of them over more repetitions. Return the
+        spread of one pair of each."""
+        budget, lookout = self._budget, self._lookout
+        of = len(candidates) + OPEN
+        measured = lookout.look("confirm", candidates, budget.repetitions)
+        self._sure = confirmed(candidates, candidates, measured, of)
+        log, spread, _ = measured.estimates()
+        spreads = dict(zip(candidates, spread.tolist(), strict=True))
+        is_open = measured.judged(LEVEL / of).is_open
+        order = [place for place in np.argsort(-np.nan_to_num(log), kind="stable") if is_open[place]]
+        best = [candidates[place] for place in order[:OPEN]]
+        repetitions = int(FOR_OPEN * lookout.left) // max(len(best), 1)
+        if not self._sure and best and repetitions > budget.repetitions:
+            measured = lookout.look("confirm-open", best, repetitions)
+            self._sure = confirmed(best, best, measured, of)
+        self._findings = _kinds(self._question.space, self._sure)
+        return spreads
+
+    def _shrink(self, spreads: Sequence[float]) -> None:
+        """Make findings plainer, confirm them again and look around them: those with the greatest effect, as
+        many as there is room for. The others are shown as they were confirmed."""
+        space, budget, lookout = self._question.space, self._budget, self._lookout
+        each = budget.repetitions + region.PAIRS + OF_ONE_KIND
+        count = min(len(self._findings), max(1, lookout.left // each))
+        first, rest = self._findings[:count], self._findings[count:]
+        has_room = lookout.left >= count * each
+        reserve = count * (budget.repetitions + region.PAIRS * has_room)
+        shrunk = shrink(space, lookout, first, spreads[:count], reserve)
+        first = _kinds(space, _confirmed_again(lookout, budget, first, shrunk))
+        self._findings = _kinds(space, [*first, *rest])
+        random = np.random.default_rng(self._question.seed("region"))
+        boxes = region.boxes(space, lookout, [finding.network for finding in first], random)
+        around = {finding.network: box for finding, box in zip(first, boxes, strict=True)}
+        self._findings = [
+            dataclasses.replace(finding, box=around.get(finding.network)) for finding in self._findings
+        ]
+
+
+def _confirmed_again(
+    lookout: Lookout, budget: Budget, findings: Sequence[Finding], shrunk: Sequence[Network]
+) -> list[Finding]:
+    """Each finding as it was shrunk where that is confirmed, else as it was."""
+    origins = dict(zip(shrunk, findings, strict=True))
+    changed = [network for network, finding in origins.items() if network != finding.network]
+    if not changed or lookout.left < len(changed) * budget.repetitions:
+        return list(findings)
+    measured = lookout.look("confirm-shrunk", changed, budget.repetitions)
+    shrunk_from = [origins[network].shrunk_from for network in changed]
+    sure = confirmed(changed, shrunk_from, measured, len(changed))
+    plainer = {finding.network: finding for finding in sure}
+    return [plainer.get(network, finding) for network, finding in zip(shrunk, findings, strict=True)]
+
+
+def _kinds(space: Space, findings: Sequence[Finding]) -> list[Finding]:
+    """One finding of each kind, the one with the greatest sure effect first."""
+    ranked = sorted(findings, key=lambda finding: -finding.sure_effect)
+    if not ranked:
+        return []
+    apart = space.apart([finding.network for finding in ranked], ONE_KIND)
+    return [ranked[index] for index in apart]

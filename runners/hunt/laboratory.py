@@ -1,0 +1,119 @@
+"""The laboratory of campaigns: each look is a campaign of its own for each workload.
+
+Its design is the hunt's with these networks as its list of points, so that anybody can run it again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fecbench import designs
+from fecbench.designs import Design
+from fecbench.results import metrics
+from fecbench.results.analysis import frames
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo
+from fecbench.runners.campaign.campaign import Plan
+from fecbench.runners.campaign.request import Request, request
+from fecbench.runners.campaign.rounds import Rounds
+from fecbench.runners.engines.admission import Jobs
+from fecbench.runners.hunt.lookout import Look, TimeIsOver
+from fecbench.runners.hunt.measured import Measured, Part
+from fecbench.runners.hunt.question import Question
+from fecbench.runners.hunt.space import Network
+from fecbench.runners.implementations.finding import Implementations
+from fecbench.runners.tasks.task import VIRTUAL
+
+
+class Campaigns:
+    """Runs looks as campaigns in virtual time (`lookout.Laboratory`)."""
+
+    def __init__(
+        self,
+        question: Question,
+        name: str,
+        database: Database,
+        implementations: Implementations,
+        run: Callable[[Request, Plan], CampaignInfo],
+        jobs: Jobs = "auto",
+        *,
+        calibrate: bool = True,
+        goes_on: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """`run`: runs what a plan says of a campaign into the database; `goes_on`: whether another trial may
+        begin."""
+        self._question = question
+        self._name = name
+        self._database = database
+        self._implementations = implementations
+        self._run = run
+        self._jobs = jobs
+        self._calibrate = calibrate
+        self._goes_on = goes_on
+        self.ran_s = 0.0
+        """For how long trials ran on this machine, now or before, as many at a time as there are jobs."""
+        self._at_once = len(os.sched_getaffinity(0)) if jobs == "auto" else jobs
+
+    def __call__(self, look: Look) -> Measured:
+        parts = []
+        for workload in self._question.space.workloads:
+            places = [place for place, network in enumerate(look.networks) if network.workload == workload]
+            if places:
+                networks = [look.networks[place] for place in places]
+                parts.append(self._part(look, workload, networks, places))
+        return Measured(self._question, len(look.networks), parts)
+
+    def _part(self, look: Look, workload: str, networks: Sequence[Network], places: Sequence[int]) -> Part:
+        seed = self._question.seed("look", look.number, look.name, workload)
+        wanted = request(
+            of_networks(self._question.design, networks, [workload], seed=seed, repetitions=look.repetitions),
+            self._implementations,
+            name=f"{self._name}-{look.number:02}-{look.name}-{workload}",
+            backend=VIRTUAL,
+            jobs=self._jobs,
+            calibrate=self._calibrate and look.number == 0,
+            part_of_checked=True,
+        )
+        if not self._goes_on():
+            raise TimeIsOver
+        campaign = self._run(wanted, _Until(wanted, self._database, self._goes_on))
+        trials = frames.trials(self._database, campaign, set(metrics.of_workloads(campaign).values()))
+        if len(trials) < len(wanted.keys):
+            raise TimeIsOver
+        self.ran_s += float(trials["duration_s"].sum()) / self._at_once
+        return Part(campaign, trials, places)
+
+
+class _Until(Rounds):
+    """All that is missing, while it goes on."""
+
+    def __init__(self, wanted: Request, database: Database, goes_on: Callable[[], bool]) -> None:
+        super().__init__(wanted, database)
+        self._goes_on = goes_on
+
+    def goes_on(self) -> bool:
+        return self._goes_on()
+
+
+def of_networks(
+    design: Design, networks: Sequence[Network], workloads: Sequence[str], **tables: Any
+) -> Design:
+    """The design with these networks as its points and these of its workloads, by label."""
+    points = list(dict.fromkeys(network.values for network in networks))
+    return designs.rewritten(
+        design,
+        plan={"method": "list", "points": [dict(values) for values in points]},
+        workloads=[_table(design, label) for label in workloads],
+        **tables,
+    )
+
+
+def _table(design: Design, label: str) -> dict[str, Any]:
+    workload = next(workload for workload in design.workloads if workload.label == label)
+    parameters = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in workload.parameters.items()
+    }
+    return {"name": workload.name, **parameters}

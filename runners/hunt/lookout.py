@@ -1,0 +1,63 @@
+"""The looks of a hunt, one after another: each is numbered, has seeds of its own, and is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fecbench.runners.hunt.budget import ARMS, Budget
+from fecbench.runners.hunt.measured import Measured
+from fecbench.runners.hunt.space import Network
+
+
+@dataclass(frozen=True)
+class Look:
+    """Networks that are to be measured together."""
+
+    number: int
+    """Of the hunt, from 0: it decides the seeds of the trials."""
+    name: str
+    networks: Sequence[Network]
+    """Each of them once."""
+    repetitions: int
+
+
+class TimeIsOver(Exception):
+    """Raised by a laboratory that may not measure a look to its end."""
+
+
+Laboratory = Callable[[Look], Measured]
+"""Whatever carries the trials of a look out."""
+
+
+class Lookout:
+    """Hands looks to a laboratory, and counts what is left of the budget."""
+
+    def __init__(
+        self, laboratory: Laboratory, budget: Budget, tell: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self._laboratory = laboratory
+        self._budget = budget
+        self._tell = tell
+        self._looks = 0
+        self._pairs = 0
+
+    @property
+    def trials(self) -> int:
+        """How many were looked at."""
+        return ARMS * self._pairs
+
+    @property
+    def left(self) -> int:
+        """How many pairs may still be run."""
+        return self._budget.pairs - self._pairs
+
+    def look(self, name: str, networks: Sequence[Network], repetitions: int) -> Measured:
+        """Measure these networks, each of them once, over so many repetitions that no look had before."""
+        count = len(networks)
+        many = f"{count} network{'s' * (count != 1)}, {repetitions} repetition{'s' * (repetitions != 1)}"
+        self._tell(f"{name}: {many}")
+        measured = self._laboratory(Look(self._looks, name, networks, repetitions))
+        self._looks += 1
+        self._pairs += count * repetitions
+        return measured

@@ -1,0 +1,98 @@
+"""The search itself: a look at many networks over the whole space, then rounds that go where it looks worst.
+
+Each round measures the most promising networks again, fewer of them with more repetitions and fresh seeds,
+and neighbours of the best: successive halving (Jamieson and Talwalkar, AISTATS 2016) whose candidates have
+children.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fecbench.results.analysis.distributions import share_interval
+from fecbench.results.analysis.intervals import LEVEL
+from fecbench.runners.hunt.budget import ROUNDS, START_REPETITIONS, Budget
+from fecbench.runners.hunt.estimates import Estimates
+from fecbench.runners.hunt.lookout import Lookout
+from fecbench.runners.hunt.question import Question
+from fecbench.runners.hunt.space import Network
+
+ALIKE = 0.1
+"""Networks nearer than this are looked at a few at a time."""
+TOGETHER = 3
+MOST = 20
+"""Times as many as are wanted: so many of the best are looked through."""
+PARENTS = 24
+"""Networks whose neighbours are looked at."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """In how much of the space there is what is sought, by the space-filling start alone."""
+
+    networks: int
+    harmed: int
+    """In which it is surely there, by more than the margin."""
+    open: int
+    """In which it may be."""
+    margin: float
+    """The greatest of any network."""
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """From as if no open network had it to as if all had it, each end with its own uncertainty."""
+        low = share_interval(self.harmed, self.networks, LEVEL)[0]
+        return low, share_interval(self.harmed + self.open, self.networks, LEVEL)[1]
+
+
+def start(question: Question, lookout: Lookout, budget: Budget, estimates: Estimates) -> Share:
+    """Look at networks that fill the space evenly, often enough for an interval of each."""
+    networks = question.space.spread(budget.start_networks, 0, question.seed("networks"))
+    measured = lookout.look("start", networks, START_REPETITIONS)
+    estimates.add(networks, measured)
+    judged = measured.judged(LEVEL)
+    known = ~np.isnan(judged.ratio)
+    return Share(
+        int(known.sum()),
+        int(judged.is_sure.sum()),
+        int((judged.is_open & known).sum()),
+        float(np.nanmax(judged.margin, initial=question.design.margin)),
+    )
+
+
+def scan(question: Question, lookout: Lookout, budget: Budget, estimates: Estimates) -> None:
+    """Look once at many more networks of the same sequence."""
+    networks = question.space.spread(budget.scan_networks, budget.start_networks, question.seed("networks"))
+    fresh = [network for network in networks if network not in estimates]
+    estimates.add(fresh, lookout.look("scan", fresh, 1))
+
+
+def rounds(question: Question, lookout: Lookout, budget: Budget, estimates: Estimates) -> None:
+    """Look again at the most promising networks, and around them."""
+    space, random = question.space, np.random.default_rng(question.seed("neighbours"))
+    for number, of_round in enumerate(ROUNDS, start=1):
+        count = budget.round_networks(of_round)
+        again = promising(question, estimates, round(count * (1 - of_round.new)))
+        if again:
+            room = count - len(again)
+            twins = space.plain_twins(again[:PARENTS], estimates)[: room // 2]
+            known = {*again, *twins}
+            near = [
+                network
+                for network in space.neighbours(again[:PARENTS], room - len(twins), estimates, random)
+                if network not in known
+            ]
+            networks = [*again, *twins, *near]
+            estimates.add(networks, lookout.look(f"search-{number}", networks, of_round.repetitions))
+
+
+def promising(
+    question: Question, estimates: Estimates, count: int, alike: float = ALIKE, together: int = TOGETHER
+) -> list[Network]:
+    """The best networks in which there is some of what is sought, by the estimates: of those that are nearer
+    to each other than `alike`, at most `together`."""
+    best = [network for network in estimates.best() if estimates[network] > 0][: MOST * count]
+    apart = question.space.apart(best, alike, together) if best else iter(())
+    return [best[index] for index, _ in zip(apart, range(count), strict=False)]

@@ -1,0 +1,292 @@
+"""`fecbench hunt` with a simulator that is made up, in which a test plants harm."""
+
+import json
+import re
+import shlex
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fecbench import designs
+from tests.runners.conftest import MADE_UP, Done
+
+DESIGN = """
+name = "space"
+title = "A space"
+seed = 5
+topology = "single-path"
+repetitions = 20
+statistic = "mean"
+[plan]
+method = "sobol"
+points = 4
+[factors]
+owd_ms = { min = 5, max = 100, scale = "log" }
+bandwidth_mbps = { min = 1, max = 50, scale = "log" }
+workload.size_bytes = { min = 1000, max = 100_000, scale = "log", integer = true }
+[factors.losses.linked]
+"none" = { loss.p = 0 }
+"5 %" = { loss.p = 0.05 }
+[constants]
+loss.model = "uniform"
+[[workloads]]
+name = "download"
+[[variants]]
+label = "old"
+implementation = "made-up"
+baseline = true
+[[variants]]
+label = "new"
+implementation = "newer"
+[[variants]]
+label = "twin"
+implementation = "made-up"
+"""
+PLANTED = "1.4 if 9_000 <= size <= 12_000 and rtt_s > 0.05 else 1"
+TRIALS = 800
+Run = Callable[..., Done]
+
+
+def with_harm(folder: Path, times: str = PLANTED) -> Path:
+    """The simulator whose transfers take so many times as long."""
+    shutil.copytree(MADE_UP, folder)
+    program = folder / "simulator.py"
+    text = program.read_text()
+    written = text.replace("+ jitter_s\n", f"+ jitter_s\n    dct_s *= {times}\n")
+    assert written != text
+    program.write_text(written)
+    return folder
+
+
+@pytest.fixture
+def design(tmp_path: Path) -> Path:
+    path = tmp_path / "space.toml"
+    path.write_text(DESIGN)
+    return path
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> list[object]:
+    newer = with_harm(tmp_path / "newer")
+    folders = [f"made-up={MADE_UP}", f"newer={newer}"]
+    return ["--no-calibrate", *(word for folder in folders for word in ("--implementations", folder))]
+
+
+@pytest.fixture
+def hunt(fecbench_here: Run, design: Path, options: list[object], tmp_path: Path) -> Callable[..., Done]:
+    def hunt(*arguments: object, db: Path = tmp_path / "x.sqlite", trials: int = TRIALS) -> Done:
+        return fecbench_here("hunt", design, *arguments, "--db", db, "--trials", trials, *options)
+
+    return hunt
+
+
+def documents(done: Done) -> Any:
+    return json.loads(done.stdout)
+
+
+def test_planted_harm_is_found_and_told_in_the_form_that_scripts_rely_on(
+    hunt: Callable[..., Done], tmp_path: Path
+) -> None:
+    done = hunt("--arm", "new", "--json", "--output", tmp_path / "out", trials=4000)
+    assert done.returncode == 1, done
+    document = documents(done)
+    assert document.keys() == {"looked", "share", "found"}
+    assert document["share"].keys() == {"harmed", "interval", "margin"}
+    assert 0 < document["looked"] <= 4000
+    low, high = document["share"]["interval"]
+    assert low <= document["share"]["harmed"] <= high
+    assert document["found"]
+    for found in document["found"]:
+        assert list(found) == [
+            *("network", "ratio", "interval", "repetitions", "shrunk_from", "region", "replay"),
+        ]
+        assert found["network"].keys() == found["shrunk_from"].keys() >= {"workload", "owd_ms", "losses"}
+        for network in (found["network"], found["shrunk_from"]):
+            assert 9_000 <= network["workload.size_bytes"] <= 12_000 and network["owd_ms"] > 25
+        assert found["ratio"] == pytest.approx(1.4, rel=0.05)
+        assert found["interval"][0] - 1e-9 <= found["ratio"] <= found["interval"][1] + 1e-9
+        assert found["repetitions"] == 20
+        assert len(found["replay"]) == 2
+    first = document["found"][0]  # for further ones there may be no room to look around
+    box = first["region"]["box"]
+    assert box.keys() == {"owd_ms", "bandwidth_mbps", "workload.size_bytes"}
+    assert all(low <= first["network"][name] <= high for name, (low, high) in box.items())
+    assert 0 <= first["region"]["harmed"] <= 1
+    assert first["network"]["losses"] == "none"
+    assert json.loads((tmp_path / "out" / "hunt.json").read_text()) == document
+
+
+def test_both_trials_of_a_finding_replay_and_differ_as_it_says(
+    hunt: Callable[..., Done], fecbench_here: Run, options: list[object], tmp_path: Path
+) -> None:
+    (finding, *_) = documents(hunt("--arm", "new", "--json"))["found"]
+    times = []
+    for command in finding["replay"]:
+        words = shlex.split(command)
+        assert words[:2] == ["fecbench", "replay"]
+        folder = tmp_path / words[words.index("--output") + 1]
+        words = [*words[1:3], "--db", words[words.index("--db") + 1], "--output", str(folder), "--json"]
+        done = fecbench_here(*words, *options[1:])
+        assert done.returncode == 0, done
+        times.append(json.loads(done.stdout)["replayed"]["metrics"]["client"]["dct_s"])
+    assert times[1] / times[0] == pytest.approx(1.4, rel=0.01)
+
+
+def test_what_was_found_is_a_design_that_a_campaign_takes(
+    hunt: Callable[..., Done], fecbench_here: Run, options: list[object], tmp_path: Path
+) -> None:
+    assert hunt("--arm", "new", "--output", tmp_path / "out").returncode == 1
+    found = tmp_path / "out" / "found.toml"
+    design = designs.load(found)
+    assert design.name == "space-found" and design.plan_settings.method == "list"  # type: ignore[attr-defined]
+    db = tmp_path / "again.sqlite"
+    ran = fecbench_here("run", found, "--engine", "virtual", "--db", db, "--json", *options)
+    assert ran.returncode == 0, ran
+    shown = fecbench_here("show", "--db", db, "--json")
+    (compared,) = json.loads(shown.stdout)["campaigns"][0]["comparisons"]
+    assert compared["harms"] == compared["points"] > 0, compared
+
+
+@pytest.mark.parametrize("arms", [("twin", "old"), ("old", "twin")])
+def test_the_same_arm_under_two_labels_is_no_finding(
+    hunt: Callable[..., Done], arms: tuple[str, str]
+) -> None:
+    done = hunt("--arm", arms[0], "--against", arms[1])
+    assert done.returncode == 0, done
+    assert done.stdout.startswith("nothing found: no network in which “")
+
+
+def test_it_is_a_gain_the_other_way_round(hunt: Callable[..., Done]) -> None:
+    done = hunt("--arm", "old", "--against", "new", "--for", "gain", "--json")
+    assert done.returncode == 1, done
+    assert documents(done)["found"][0]["ratio"] == pytest.approx(1 / 1.4, rel=0.01)
+
+
+def test_the_same_hunt_twice_is_the_same_and_runs_nothing_again(
+    hunt: Callable[..., Done], tmp_path: Path
+) -> None:
+    first = hunt("--arm", "new", "--json")
+    again = hunt("--arm", "new", "--json")
+    elsewhere = hunt("--arm", "new", "--json", db=tmp_path / "y.sqlite")
+    assert first.stdout == again.stdout
+    assert without_replays(first.stdout) == without_replays(elsewhere.stdout)
+    assert runs(tmp_path / "x.sqlite") == documents(first)["looked"]
+
+
+def runs(db: Path) -> int:
+    with closing(sqlite3.connect(db)) as connection:
+        return int(connection.execute("SELECT count(*) FROM trials").fetchone()[0])
+
+
+def test_no_two_looks_share_a_seed(hunt: Callable[..., Done], tmp_path: Path) -> None:
+    """Whatever chose a network has no part in what it is judged by. Both arms of a pair share theirs."""
+    hunt("--arm", "new")
+    with closing(sqlite3.connect(tmp_path / "x.sqlite")) as connection:
+        seeds = [json.loads(row)["content"] for (row,) in connection.execute("SELECT seeds FROM trials")]
+    assert set(Counter(seeds).values()) == {2}
+
+
+def test_it_goes_on_after_a_kill_and_two_share_one_hunt(
+    hunt: Callable[..., Done], design: Path, options: list[object], tmp_path: Path
+) -> None:
+    whole = hunt("--arm", "new", "--json", db=tmp_path / "whole.sqlite").stdout
+    db = tmp_path / "killed.sqlite"
+    program = [str(Path(sys.executable).parent / "fecbench"), "hunt", str(design), "--arm", "new"]
+    words = [*program, "--db", str(db), "--trials", str(TRIALS), "--json", "--jobs", "1", *map(str, options)]
+    killed = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert killed.stderr is not None
+    for line in killed.stderr:
+        if "scan" in line and "trials to run" in line:
+            break
+    killed.kill()
+    killed.communicate()
+    assert 0 < runs(db) < json.loads(whole)["looked"]
+    answers: list[str] = []
+
+    def go_on() -> None:
+        answers.append(subprocess.run(words, capture_output=True, text=True, check=False).stdout)
+
+    threads = [threading.Thread(target=go_on) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(answers) == 2
+    for answer in answers:
+        assert without_replays(answer) == without_replays(whole)
+    assert runs(db) == json.loads(whole)["looked"]
+
+
+def without_replays(answer: str) -> Any:
+    """Which of two simulators ends first decides the numbers of trials."""
+    document = json.loads(answer)
+    return {**document, "found": [{**found, "replay": None} for found in document["found"]]}
+
+
+def test_a_build_that_is_slower_at_some_sizes_alone_is_found_in_minutes(
+    fecbench_here: Run, design: Path, tmp_path: Path
+) -> None:
+    old, new = MADE_UP, with_harm(tmp_path / "slower", "1.3 if size > 90_000 else 1")
+    words = ("hunt", "--builds", old, new, design, "--db", tmp_path / "x.sqlite", "--no-calibrate", "--json")
+    done = fecbench_here(*words, "--minutes", 2)
+    assert done.returncode == 1, done
+    for found in documents(done)["found"]:
+        assert found["network"]["workload.size_bytes"] > 90_000
+        assert found["ratio"] == pytest.approx(1.3, rel=0.01)
+        assert all(f"--implementations made-up.new={new}" in command for command in found["replay"])
+
+
+def test_a_hunt_whose_time_is_over_before_it_could_say_anything_says_so(
+    fecbench_here: Run, design: Path, options: list[object], tmp_path: Path
+) -> None:
+    words = ("hunt", design, "--arm", "new", "--db", tmp_path / "x.sqlite", "--minutes", 0.01, *options)
+    done = fecbench_here(*words)
+    assert done.returncode == 3, done
+    assert done.stdout.startswith("no answer: ")
+    document = documents(fecbench_here(*words, "--json"))
+    assert document["found"] == []
+
+
+REFUSED = [
+    ((), {}, r"--arm is missing: must be the label of a variant of .*: 'old', 'new', 'twin'"),
+    (("--arm", "new", "--option", "manner=good"), {}, r"--option manner=good: is of builds"),
+    (("--arm", "new", "--minutes", 1), {}, r"--trials and --minutes"),
+    (("--arm", "new", "--builds", MADE_UP, MADE_UP), {}, r"--arm: is of variants"),
+    (("--arm", "newest"), {}, r"--arm newest: has no such variant"),
+    (("--arm", "old"), {}, r"--arm and --against are both 'old'"),
+    (("--arm", "new", "--for", "fun"), {}, r"--for"),
+    (("--arm", "new"), {"trials": 398}, r"--trials 398: .* must be 400 or more"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "more", "line"), REFUSED)
+def test_what_cannot_be_hunted_is_refused_in_one_line(
+    hunt: Callable[..., Done], arguments: tuple[str, ...], more: dict[str, int], line: str, tmp_path: Path
+) -> None:
+    assert re.search(line, hunt(*arguments, **more).refusal())
+    assert not (tmp_path / "x.sqlite").exists()
+
+
+REFUSED_DESIGNS = [
+    ("[constants]", "[constants]\ninternet.owd_ms = 5", "factors.owd_ms: reaches nobody"),
+    ('loss.model = "uniform"', 'loss.model = "uniform"\nworkload.dwell = 3', "workload.dwell"),
+    ('label = "twin"', 'label = "twin"\nserver = "old"', "'twin': its servers are another variant's"),
+    ('statistic = "mean"', 'statistic = "p95"', "statistic = 'p95': a hunt"),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "line"), REFUSED_DESIGNS)
+def test_a_design_that_cannot_be_searched_is_refused_in_one_line(
+    hunt: Callable[..., Done], design: Path, before: str, after: str, line: str
+) -> None:
+    design.write_text(DESIGN.replace(before, after))
+    assert line in hunt("--arm", "twin", "--against", "old").refusal()

@@ -1,0 +1,84 @@
+"""Harms of six kinds, each of any width: the share of the space that it has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from fecbench.runners.hunt.space import Network, Space
+from tests.runners.hunt.planted import Effect, design
+
+HARM = 1.25
+SPACE = Space(design(1))
+AXES = {name: index for index, name in enumerate([*SPACE.factors, "workload"])}
+Places = dict[str, float]
+
+
+def _of(is_harmed: Callable[[Places], bool], harm: float = HARM) -> Effect:
+    def effect(network: Network) -> float:
+        place = SPACE.place(network)
+        return harm if is_harmed({name: float(place[index]) for name, index in AXES.items()}) else 1.0
+
+    return effect
+
+
+def box(width: float) -> Effect:
+    """In the middle of three ranges."""
+    half = width ** (1 / 3) / 2
+    names = ("bandwidth_mbps", "owd_ms", "workload.size_bytes")
+    return _of(lambda at: all(abs(at[name] - 0.4) <= half for name in names))
+
+
+def size(width: float) -> Effect:
+    """At some bytes alone, as of a window's edge: 1 % of the axis is 9 % of a size."""
+    return _of(lambda at: abs(at["workload.size_bytes"] - 0.27) <= width / 2)
+
+
+def jitter(width: float) -> Effect:
+    """Beyond an amount of jitter, in most networks."""
+    return _of(lambda at: at["jitter_ms"] >= 1 - width)
+
+
+def small_queue(width: float) -> Effect:
+    """In small queues beside one of the congestion controllers."""
+    return _of(lambda at: at["queue_bdp"] <= 2 * width and at["option.congestion_control"] > 0.5)
+
+
+def ridge(width: float) -> Effect:
+    """Where the size is about what the link holds: rate × delay, over their whole ranges."""
+    return _of(
+        lambda at: (
+            abs((at["bandwidth_mbps"] + at["owd_ms"]) / 2 - at["workload.size_bytes"]) <= width / 2 / 1.3
+        )
+    )
+
+
+def under_losses(width: float) -> Effect:
+    """Where a quarter of networks have bursts: a box of two ranges, half as much again."""
+    half = math.sqrt(4 * width) / 2
+    return _of(
+        lambda at: (
+            at["losses"] > 0.75
+            and abs(at["owd_ms"] - 0.5) <= half
+            and abs(at["workload.size_bytes"] - 0.5) <= half
+        ),
+        1.5,
+    )
+
+
+KINDS: dict[str, Callable[[float], Effect]] = {
+    "box": box,
+    "size": size,
+    "jitter": jitter,
+    "small queue": small_queue,
+    "ridge": ridge,
+    "under losses": under_losses,
+}
+
+
+def share(effect: Effect, networks: int = 100_000, seed: int = 1) -> float:
+    """In which share of the space there is harm, by so many random networks."""
+    random = np.random.default_rng(seed)
+    return float(np.mean([effect(SPACE.at(place)) > 1 for place in random.random((networks, SPACE.axes))]))

@@ -1,0 +1,147 @@
+"""A laboratory whose truth is known: no trial is run, and harm is where a test plants it.
+
+Where nothing is lost, both arms take the same time but for a hair. Under losses, either takes longer now and
+then, as often and as much; so a single pair says little there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from fecbench import designs
+from fecbench.designs import Design
+from fecbench.runners.hunt.lookout import Look
+from fecbench.runners.hunt.measured import Measured, Part
+from fecbench.runners.hunt.question import Question, Sought, question
+from fecbench.runners.hunt.space import Network
+from tests.support.campaigns import campaign_info, variants, workload
+
+ARM, AGAINST = "new", "old"
+DESIGN = """
+name = "planted"
+title = "Planted"
+seed = {seed}
+topology = "single-path"
+repetitions = 40
+statistic = "mean"
+margin = 0.02
+
+[plan]
+method = "sobol"
+points = 8
+
+[factors]
+bandwidth_mbps = {{ min = 0.3, max = 100, scale = "log" }}
+owd_ms = {{ min = 5, max = 400, scale = "log" }}
+queue_bdp = {{ min = 0.25, max = 4, scale = "log" }}
+jitter_ms = {{ min = 0, max = 30 }}
+workload.size_bytes = {{ min = 1_000, max = 5_000_000, scale = "log", integer = true }}
+option.initial_window = {{ choices = [10, 32] }}
+option.congestion_control = {{ choices = ["cubic", "bbr3"] }}
+
+[factors.losses.linked]
+"none" = {{ loss.rate = 0, loss.burst = 1 }}
+"single, 1 %" = {{ loss.rate = 0.01, loss.burst = 1 }}
+"single, 10 %" = {{ loss.rate = 0.1, loss.burst = 1 }}
+"bursts of 3, 5 %" = {{ loss.rate = 0.05, loss.burst = 3 }}
+
+[constants]
+loss.model = "markov"
+
+[[workloads]]
+name = "download"
+
+[[workloads]]
+name = "upload"
+
+[[variants]]
+label = "old"
+implementation = "made-up"
+baseline = true
+
+[[variants]]
+label = "new"
+implementation = "made-up"
+"""
+LOSSY = {"none": 0.0, "single, 1 %": 0.05, "single, 10 %": 0.5, "bursts of 3, 5 %": 0.3}
+"""By the losses, the chance that something of a transfer is lost that costs time."""
+COSTS = 0.5
+"""The mean of the logarithm by which such a transfer takes longer."""
+A_HAIR = 1e-4
+
+Effect = Callable[[Network], float]
+"""By which factor the arm takes longer in a network."""
+
+
+def design(seed: int) -> Design:
+    return designs.parse(DESIGN.format(seed=seed), "planted.toml")
+
+
+def asked(seed: int, sought: Sought = "harm") -> Question:
+    return question(design(seed), ARM, "", sought)
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A laboratory in which the arm takes longer by this effect."""
+
+    question: Question
+    effect: Effect
+
+    def __call__(self, look: Look) -> Measured:
+        parts, before = [], 0
+        for label in self.question.space.workloads:
+            places = [place for place, network in enumerate(look.networks) if network.workload == label]
+            if places:
+                parts.append(self._part(look, label, places, before))
+                before += len(parts[-1].trials)
+        return Measured(self.question, len(look.networks), parts)
+
+    def _part(self, look: Look, label: str, places: list[int], before: int) -> Part:
+        networks = [look.networks[place] for place in places]
+        times = self.times(networks, look.repetitions, self.question.seed("look", look.number, label))
+        points, repetitions = (index.ravel() for index in np.indices((len(networks), look.repetitions)))
+        trials = pd.concat(
+            [
+                pd.DataFrame(
+                    {
+                        "workload": label,
+                        "point": points,
+                        "repetition": repetitions,
+                        "variant": arm,
+                        "state": "ok",
+                        "client.dct_s": of_arm.ravel(),
+                    }
+                )
+                for arm, of_arm in times.items()
+            ],
+            ignore_index=True,
+        )
+        campaign = campaign_info(
+            repetitions=look.repetitions,
+            statistic="mean",
+            margin=0.02,
+            provenance={"engine": "virtual"},
+            points=[network.point for network in networks],
+            variants=variants(AGAINST, ARM),
+            workloads=[{**workload(label, label), "metric": "client.dct_s"}],
+        )
+        return Part(campaign, trials.assign(id=np.arange(len(trials)) + before + 1, attempt=1), places)
+
+    def times(self, networks: list[Network], repetitions: int, seed: int) -> dict[str, np.ndarray]:
+        """Of each arm, the times of networks × repetitions."""
+        random = np.random.default_rng(seed)
+        shape = (len(networks), repetitions)
+        chance = np.array([LOSSY[str(network.point["losses"])] for network in networks])[:, np.newaxis]
+        effect = np.array([self.effect(network) for network in networks])[:, np.newaxis]
+
+        def delays() -> np.ndarray:
+            return np.asarray((random.random(shape) < chance) * random.exponential(COSTS, shape))
+
+        both = delays()
+        hair = random.normal(0, A_HAIR, shape)
+        return {AGAINST: np.exp(both + delays()), ARM: effect * np.exp(both + delays() + hair)}

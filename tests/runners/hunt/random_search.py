@@ -1,0 +1,29 @@
+"""Random search, which a hunt is held beside: networks by chance, as many pairs of each as an interval needs.
+Those that look surely harmed are confirmed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fecbench.results.analysis.intervals import LEVEL
+from fecbench.runners.hunt.budget import START_REPETITIONS, Budget
+from fecbench.runners.hunt.finding import Finding, confirmed
+from fecbench.runners.hunt.lookout import Laboratory, Lookout
+from fecbench.runners.hunt.question import Question
+
+CONFIRMED = 0.1
+"""Of all pairs; a hunt has as many for it."""
+
+
+def random_search(question: Question, budget: Budget, laboratory: Laboratory) -> list[Finding]:
+    """What the same number of trials finds."""
+    lookout, random = Lookout(laboratory, budget), np.random.default_rng(question.seed("random search"))
+    count = int((1 - CONFIRMED) * budget.pairs) // START_REPETITIONS
+    space = question.space
+    networks = list(dict.fromkeys(map(space.at, random.random((count, space.axes)))))
+    judged = lookout.look("random", networks, START_REPETITIONS).judged(LEVEL)
+    worst = [networks[place] for place in np.argsort(-judged.low) if judged.is_sure[place]]
+    worst = worst[: budget.confirmed_networks]
+    if not worst:
+        return []
+    return confirmed(worst, worst, lookout.look("confirm", worst, budget.repetitions), len(worst))

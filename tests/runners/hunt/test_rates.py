@@ -1,0 +1,60 @@
+"""How often a hunt finds planted harm, how often what is not there, and what its intervals are worth."""
+
+import pytest
+
+from fecbench.runners.hunt.budget import budget
+from fecbench.runners.hunt.finding import Finding
+from fecbench.runners.hunt.hunt import hunt
+from fecbench.runners.hunt.space import Network
+from tests.runners.hunt import harms
+from tests.runners.hunt.planted import Effect, Planted, asked
+from tests.runners.hunt.random_search import random_search
+
+SMALL, LARGE = 2_000, 20_000
+"""Trials."""
+
+
+def found(effect: Effect, seed: int, trials: int) -> list[Finding]:
+    asking = asked(seed)
+    return hunt(asking, budget(trials, asking.repetitions), Planted(asking, effect)).findings
+
+
+def found_by_chance(effect: Effect, seed: int, trials: int) -> list[Finding]:
+    asking = asked(seed)
+    return random_search(asking, budget(trials, asking.repetitions), Planted(asking, effect))
+
+
+def nothing(_: Network) -> float:
+    return 1.0
+
+
+@pytest.mark.slow
+def test_nothing_is_found_where_nothing_is_planted_in_19_of_20_seeds() -> None:
+    assert sum(bool(found(nothing, seed, SMALL)) for seed in range(20)) <= 1
+
+
+@pytest.mark.slow
+def test_harm_in_a_thousandth_of_the_space_is_found_in_8_of_10_hunts() -> None:
+    """Of six kinds. Random search with as many trials finds less than half as often."""
+    hits, by_chance, seeds = 0, 0, range(5)
+    for kind, planted in harms.KINDS.items():
+        effect = planted(0.001)
+        of_kind = sum(any(effect(each.network) > 1 for each in found(effect, seed, LARGE)) for seed in seeds)
+        chance = sum(bool(found_by_chance(effect, seed, LARGE)) for seed in seeds)
+        print(f"{kind}: found in {of_kind} of {len(seeds)} seeds, by random search in {chance}")
+        hits, by_chance = hits + of_kind, by_chance + chance
+    assert hits >= 0.8 * len(seeds) * len(harms.KINDS)
+    assert by_chance < hits / 2
+
+
+@pytest.mark.slow
+def test_95_of_100_intervals_hold_the_truth() -> None:
+    """Of networks under losses, too, though they were chosen for looking bad."""
+    effect = harms.under_losses(0.05)
+    held = [
+        finding.interval[0] <= effect(finding.network) <= finding.interval[1]
+        for seed in range(60)
+        for finding in found(effect, seed, SMALL)
+    ]
+    assert len(held) >= 40
+    assert sum(held) >= 0.95 * len(held)
