@@ -52,7 +52,7 @@ C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h'
 PROCESSES := $(shell cores=$$(nproc); echo $$((cores < 3 ? cores + 1 : 4)))
 NOT_OTHERS := $(OTHERS:%=--extend-exclude %)
 
-.PHONY: demo test test-slow test-netem test-virtual fresh build build-all bench breaks fuzz findings lint path packages environment development go tools parts wheel site lab lock changes clean
+.PHONY: demo test test-slow test-netem test-virtual fresh build build-all bench breaks fuzz findings lint path packages environment development go tools parts wheel site lab lab-environment lock changes clean
 
 # What another fecbench has run stays, under another name.
 # Status 1 says that some trials are not ok, or that virtual and emulated ones differ: the report tells which, so it is
@@ -140,13 +140,22 @@ SEES_ALL = echo "import site; site.addsitedir('$$(echo $(CURDIR)/$(VENV)/lib/pyt
 
 # JupyterLab is large, and only this needs it: it has an environment of its own, which sees all of the other.
 LAB := .build/lab
+# Its address is known before it is installed. Root has no browser, and is let in.
+LAB_ADDRESS = $(VENV)/bin/python -c 'import secrets, socket; s = socket.socket(); \
+	    free = s.connect_ex(("127.0.0.1", 8888)); t = socket.socket(); t.bind(("127.0.0.1", 0)); \
+	    print(8888 if free else t.getsockname()[1], secrets.token_hex(16))'
 lab: environment
-	@[ -e $(LAB)/complete ] || { $(VENV)/bin/python -m venv $(LAB) && \
-	    $(LAB)/bin/pip install --quiet --disable-pip-version-check 'jupyterlab>=4.4' && $(call SEES_ALL,$(LAB)); }
+	@set -- $$($(LAB_ADDRESS)) && port=$$1 token=$$2 && echo "JupyterLab  http://localhost:$$port/lab?token=$$token" && \
+	$(MAKE) --no-print-directory lab-environment && \
+	JUPYTER_TOKEN=$$token exec $(LAB)/bin/jupyter lab --ServerApp.port=$$port --ServerApp.port_retries=0 \
+	    $$([ $$(id -u) != 0 ] || echo --allow-root --no-browser) $(JUPYTER) notebooks
+
+lab-environment: environment
+	@[ -e $(LAB)/complete ] || { echo "installing JupyterLab, once: about a minute" && $(VENV)/bin/python -m venv $(LAB) && \
+	    $(LAB)/bin/pip install --quiet --disable-pip-version-check 'altair>=6' 'jupyterlab>=4.4' && $(call SEES_ALL,$(LAB)); }
 	@mkdir -p $(OUT)
 	@for sample in notebooks/samples/*.sqlite.xz; do database=$(OUT)/$$(basename $$sample .xz); \
 	    [ -e $$database ] || xz --decompress --stdout $$sample >$$database || exit 1; done
-	@$(LAB)/bin/jupyter lab $(JUPYTER) notebooks
 
 changes: development
 	@$(VENV)/bin/towncrier build --draft --version next 2>/dev/null

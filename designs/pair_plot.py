@@ -7,10 +7,11 @@ choices stand in equal steps; the ticks show the values.
 from pathlib import Path
 
 import matplotlib as mpl
-from matplotlib.axes import Axes
+import pandas as pd
+import seaborn as sns
+from matplotlib import pyplot as plt
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from fecbench.designs.design import Design
@@ -22,54 +23,50 @@ CELL_INCHES = 2.0
 BINS = 10
 MARGIN = 0.05
 MOST_VECTORS = 2000  # marks: as vectors, more make a file that no program opens with ease
-COLOUR = "#0072b2"  # blue of the Okabe-Ito palette, made for colour-blind readers
+COLOUR = "#1c3f66"  # blue of the figures of results, told apart by colour-blind readers
 
 
 # A "$" in the name of a choice is one, not the beginning of a formula.
-@mpl.rc_context({"text.parse_math": False})
+@mpl.rc_context({"text.parse_math": False, "pdf.fonttype": 42, "svg.fonttype": "none"})
 def draw_pair_plot(design: Design, plan: Plan, path: Path) -> None:
     """Draws the points into `path`, an image of the format that its suffix names.
 
     Raises OSError for a file that cannot be written, ValueError for a suffix that is no format.
     """
-    factors = list(design.factors.items())
-    columns = [[factor.place(point[name]) for point in plan.points] for name, factor in factors]
-    size = max(CELL_INCHES * len(factors), 5.0)
-    figure = Figure(figsize=(size, size), layout="constrained")
-    FigureCanvasAgg(figure)
-    figure.suptitle(f"{design.name}: how do its {len(plan.points)} points fill the space of the factors?")
-    last = len(factors) - 1
-    pixels = len(plan.points) * len(factors) * last / 2 > MOST_VECTORS
-    for row, (below, vertical) in enumerate(factors):
-        for column, (left, horizontal) in enumerate(factors[: row + 1]):
-            axes: Axes = figure.add_subplot(len(factors), len(factors), row * len(factors) + column + 1)
-            _set_ticks(axes.xaxis, horizontal, left if row == last else "")
-            axes.set_xlim(-MARGIN, 1 + MARGIN)
-            if row == column:
-                _draw_distribution(axes, horizontal, columns[column])
-            else:
-                _set_ticks(axes.yaxis, vertical, below if column == 0 else "")
-                axes.set_ylim(-MARGIN, 1 + MARGIN)
-                axes.scatter(
-                    columns[column], columns[row], s=10, color=COLOUR, linewidths=0, rasterized=pixels
-                )
+    factors = dict(design.factors.items())
+    places = pd.DataFrame(
+        {name: [factor.place(point[name]) for point in plan.points] for name, factor in factors.items()}
+    )
+    size = max(CELL_INCHES, 5.0 / len(factors))
+    grid = sns.PairGrid(places, corner=True, diag_sharey=False, despine=False, height=size)
+    plt.close(grid.figure)  # nobody is to be shown it: it is a file
+    FigureCanvasAgg(grid.figure)
+    grid.figure.set_layout_engine("constrained")
+    pixels = len(places) * len(factors) * (len(factors) - 1) / 2 > MOST_VECTORS
+    grid.map_lower(sns.scatterplot, s=10, color=COLOUR, linewidth=0, rasterized=pixels)
+    grid.map_diag(sns.histplot, bins=BINS, binrange=(0, 1), color=COLOUR, alpha=0.6)
+    for axes in grid.diag_axes:
+        axes.set_axis_on()
+        axes.yaxis.set_major_locator(MaxNLocator(3, integer=True))
+        axes.set_ylabel("points")
+    for row in grid.axes:  # a row and a column have their ticks together
+        for axes in filter(None, row):
+            axes.set(xlim=(-MARGIN, 1 + MARGIN), ylim=(-MARGIN, 1 + MARGIN))
+            axes.tick_params(labelleft=axes in grid.axes[1:, 0], labelbottom=axes in grid.axes[-1])
+    for axes, (name, factor) in zip(grid.axes[-1], factors.items(), strict=True):
+        _set_ticks(axes.xaxis, factor, name)
+    for axes, (name, factor) in list(zip(grid.axes[:, 0], factors.items(), strict=True))[1:]:
+        _set_ticks(axes.yaxis, factor, name)
+    grid.figure.suptitle(
+        f"{design.name}: how do its {len(plan.points)} points fill the space of the factors?"
+    )
     with replacing(path) as unfinished:
-        figure.savefig(unfinished, dpi=150)
-
-
-def _draw_distribution(axes: Axes, factor: AnyFactor, places: list[float]) -> None:
-    bins = len(factor.steps) if isinstance(factor, SteppedFactor) else BINS
-    axes.hist(places, bins=bins, range=(0, 1), color=COLOUR, alpha=0.6)
-    axes.yaxis.set_major_locator(MaxNLocator(3, integer=True))
-    axes.yaxis.tick_right()
-    axes.yaxis.set_label_position("right")
-    axes.set_ylabel("points")
+        grid.figure.savefig(unfinished, dpi=150)
 
 
 def _set_ticks(axis: Axis, factor: AnyFactor, name: str) -> None:
-    """Ticks at some values of `factor`; only an outer axis, which has a `name`, shows them as text."""
+    """The name of a factor, and ticks at some of its values."""
     places = factor.levels() if isinstance(factor, SteppedFactor) else [0.0, 0.5, 1.0]
     values = [factor.value(place) for place in places]
-    labels = [f"{value:.3g}" if isinstance(value, float) else str(value) for value in values]
-    axis.set_ticks(places, labels if name else [""] * len(places))
+    axis.set_ticks(places, [f"{value:.3g}" if isinstance(value, float) else str(value) for value in values])
     axis.set_label_text(name)

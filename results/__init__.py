@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ if TYPE_CHECKING:
     from fecbench.results.reading import Results
 
 
-def open(path_or_url: str) -> Results:
+def open(path_or_url: str | PathLike[str]) -> Results:
     """Open the SQLite file or PostgreSQL URL of a results database, for reading in a notebook or a script.
 
     Raises fecbench.results.store.database.DatabaseError, which says in one line why it cannot be read.

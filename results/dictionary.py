@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import sqlalchemy as sa
 
 from fecbench.results import metrics
-from fecbench.results.metrics import ALL, SERIES, Metric
+from fecbench.results.metrics import ALL, SERIES, Column, Metric
 from fecbench.results.store import schema
 
 _TYPES: dict[type[object], str] = {
@@ -28,7 +28,11 @@ def page() -> str:
         _HEAD,
         *_tables(),
         _FRAMES,
-        _trial_columns(),
+        _columns_of(metrics.COLUMNS),
+        _FACTORS,
+        _columns_of(metrics.FACTORS),
+        _RATIOS,
+        _columns_of(metrics.RATIOS),
         _METRICS,
         *_metric_tables(),
         _SERIES,
@@ -53,6 +57,12 @@ _FRAMES = """## Columns of frames and exports
 A frame of trials has one row a trial. Besides these columns and the metrics below, it has one for each
 factor of the design (`bandwidth_mbps`, `loss.p`, …) and one for each parameter of a workload (`size_bytes`,
 …). LINK and DIRECTION are a link of the topology, and `up` or `down`."""
+
+_FACTORS = """These are the factors and parameters that designs vary most. The name of a link or a direction
+stands before that of its parameter: `path1.owd_ms`. `rtt_ms` is computed in frames, where the delays of both
+directions are known."""
+
+_RATIOS = """A frame of ratios has the variant, the workload, the point and its factors, and these columns:"""
 
 _METRICS = """## Metrics
 
@@ -81,8 +91,8 @@ def _type_of(column: sa.Column[object]) -> str:
     return f"{name}, or null" if column.nullable else name
 
 
-def _trial_columns() -> str:
-    rows = [(f"`{column.name}`", column.unit, column.meaning) for column in metrics.COLUMNS]
+def _columns_of(columns: Iterable[Column]) -> str:
+    rows = [(f"`{column.name}`", column.unit, column.meaning) for column in columns]
     return _markdown(("column", "unit", "meaning"), rows)
 
 

@@ -15,35 +15,62 @@ written.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from os import PathLike, fspath
 from types import TracebackType
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import pandas as pd
 
 from fecbench.hints import nearest
-from fecbench.results.analysis import attempts, frames, intervals
+from fecbench.results.analysis import attempts, cards, frames, intervals, paper_table, tidy
 from fecbench.results.analysis.pairing import Pairing, comparisons, paired
-from fecbench.results.metrics import choose, of_workloads
+from fecbench.results.metrics import RATIOS, choose, of_workloads
 from fecbench.results.store.database import Database, DatabaseError
 from fecbench.results.store.records import CampaignInfo
 
-Table = Literal["trials", "points", "ratios", "metrics", "series"]
-"""A row a trial, a row a point, a row a ratio of a variant to its baseline at a point, a row a metric of a
-trial, or a row of a series of a trial."""
+if TYPE_CHECKING:
+    from fecbench.results.plotting import Plots
+
+Table = Literal["trials", "points", "ratios", "summary", "metrics", "series"]
+"""A row a trial, a row a point, a row a ratio of a variant to its baseline at a point, a row a (variant,
+workload) with what its ratios come to, a row a metric of a trial, or a row of a series of a trial."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Campaign:
     """One campaign of an open database; `info` is the design as it was run."""
 
     database: Database
     info: CampaignInfo
 
-    def points(self) -> pd.DataFrame:
-        """One row a point: `point`, and a column for each factor (`bandwidth_mbps`, `loss.p`, …)."""
-        return frames.points(self.info)
+    @property
+    def columns(self) -> pd.DataFrame:
+        """A dictionary of the columns of its frames, a row each: `unit`, `meaning`, `better` ("less", "more"
+        or ""), `plain`, the name that `query` takes, and the `tables` that have it."""
+        points = [str(name) for name in self.points()]
+        of_trials = [*map(str, self.trials([], harness=True)), *self.database.metric_names(self.info.id)]
+        of_ratios = [column.name for column in RATIOS]
+        parts = [
+            tidy.dictionary(points, "points, trials, ratios"),
+            tidy.dictionary(of_trials, "trials"),
+            tidy.dictionary(of_ratios, "ratios"),
+        ]
+        return pd.concat(parts, ignore_index=True).drop_duplicates("column").set_index("column")
+
+    @property
+    def plot(self) -> Plots:
+        """Its figures, each also into axes of the reader's: `campaign.plot.ratio(ax=axes)`."""
+        from fecbench.results.plotting import Plots
+
+        return Plots(self)
+
+    def points(self, *, plain: bool = False) -> pd.DataFrame:
+        """One row a point: `point`, and a column for each factor (`bandwidth_mbps`, `loss.p`, …), with
+        `rtt_ms` where delays are known. With `plain`, names are such that `query` takes them (`loss_p`).
+        Units stand in `attrs["units"]`, as in all frames."""
+        return tidy.finished(tidy.with_round_trips(frames.points(self.info), self.info), plain=plain)
 
     def trials(
         self,
@@ -51,12 +78,14 @@ class Campaign:
         harness: bool | None = None,
         *,
         first_attempts: bool = False,
+        plain: bool = False,
     ) -> pd.DataFrame:
-        """One row a trial, as `frames.trials`: its key, state and duration, its factors and the parameters of
-        its workload, and the metrics named ("client.dct_s"), NaN where a trial has none; all for None. With
-        `harness`, also what the harness itself measured: `started_at`, `internet.down.lost`, `seed.content`,
-        and so on (`results.analysis.harness`); None adds it when all metrics are read. `first_attempts`
-        leaves out the groups in which any trial was run again, or is invalid (`results.analysis.attempts`).
+        """One row a trial, as `frames.trials`: its key, state and duration, its factors (with `rtt_ms`) and
+        the parameters of its workload, and the metrics named ("client.dct_s"), NaN where a trial has none;
+        all for None. With `harness`, also what the harness itself measured: `started_at`,
+        `internet.down.lost`, `seed.content`, and so on (`results.analysis.harness`); None adds it when all
+        metrics are read. `first_attempts` leaves out the groups in which any trial was run again, or is
+        invalid (`results.analysis.attempts`). `plain` as in `points`.
 
         Raises DatabaseError for a metric that no trial of the campaign measured, if any measured one.
         """
@@ -73,7 +102,8 @@ class Campaign:
             )
             _known(name, names, f"campaign {self.info.name!r}: metric")
         chosen = attempts.first_attempts(frame) if first_attempts else frame
-        return chosen.assign(**dict.fromkeys(absent, math.nan))
+        whole = chosen.assign(**dict.fromkeys(absent, math.nan))
+        return tidy.finished(tidy.with_round_trips(whole, self.info), plain=plain)
 
     def attempts(self) -> pd.DataFrame:
         """How often the trials of each variant were run, and to which state, as `attempts.by_variant`."""
@@ -102,19 +132,20 @@ class Campaign:
         """One of the tables that `results.store.export` writes; `series` names the one of that kind."""
         if kind == "series":
             return self.series(series)
-        tables = {
+        tables: dict[str, Callable[[], pd.DataFrame]] = {
             "trials": self.trials,
             "points": self.points,
             "ratios": self.ratios,
+            "summary": self.summary,
             "metrics": self.metrics,
         }
         return tables[kind]()
 
-    def ratios(self, metric: str = "") -> pd.DataFrame:
+    def ratios(self, metric: str = "", *, plain: bool = False) -> pd.DataFrame:
         """One row a (variant, workload, point) that has a ratio to the variant's baseline, by a metric, by
-        default that of each workload: `variant`, `workload`, `point`, the factors, `compared_with` (the
-        baseline's label), `metric`, `pairs`, `baseline_value` and `variant_value` (in the metric's unit),
-        `ratio`, its interval `low` to `high`, `margin`, `verdict` and `discovery`
+        default that of each workload: `variant`, `workload`, `size_bytes`, `point`, the factors,
+        `compared_with` (the baseline's label), `metric`, `pairs`, `baseline_value` and `variant_value` (in
+        the metric's unit), `ratio`, its interval `low` to `high`, `margin`, `verdict` and `discovery`
         (`intervals.ratio_intervals`)."""
         info = choose(self.info, metric)
         trials = self.trials(list(dict.fromkeys(of_workloads(info).values())))
@@ -128,9 +159,19 @@ class Campaign:
             for variant, pairing in comparisons(trials, info).items()
         ]
         found = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
-        whole = found[columns].merge(self.points(), on="point", how="left", validate="many_to_one")
-        factors = [name for name in self.points() if name != "point"]
-        return whole[[*key, *factors, *columns[len(key) :]]]
+        points = self.points()
+        whole = found[columns].merge(points, on="point", how="left", validate="many_to_one")
+        factors = [name for name in points if name != "point"]
+        in_order = whole[[*key, *factors, *columns[len(key) :]]]
+        return tidy.finished(tidy.with_sizes(in_order, self.info), plain=plain)
+
+    def summary(self, metric: str = "") -> pd.DataFrame:
+        """One row a (variant with a baseline, workload): at how many points it `helps`, `harms`, is
+        `equivalent` or `undecided`, the `median_ratio` with its interval `low` to `high`, and more, as
+        `paper_table.summary_table`; by a metric, by default that of each workload."""
+        info = choose(self.info, metric)
+        trials = self.trials(list(dict.fromkeys(of_workloads(info).values())))
+        return paper_table.summary_table(trials, info)
 
     def paired(
         self, baseline: str, variant: str, metric: str = "", *, first_attempts: bool = False
@@ -159,12 +200,24 @@ class Campaign:
         what the engine is vouched for; here it is what is asked."""
         return intervals.counts(self.intervals(baseline, variant, metric), margin)
 
+    def __repr__(self) -> str:
+        return cards.campaign_in_a_line(self.database, self.info)
+
+    def _repr_html_(self) -> str:
+        return cards.of_campaign(self.database, self.info)
+
 
 class Results:
     """An open results database, for reading. Close it, or use it in a `with` block."""
 
-    def __init__(self, path_or_url: str) -> None:
-        self.database = Database.open(path_or_url)
+    def __init__(self, path_or_url: str | PathLike[str]) -> None:
+        self.database = Database.open(fspath(path_or_url))
+
+    def __repr__(self) -> str:
+        return cards.database_in_a_line(self.database)
+
+    def _repr_html_(self) -> str:
+        return cards.of_database(self.database, self.campaigns())
 
     def campaigns(self) -> pd.DataFrame:
         """One row a campaign, oldest first: `campaign`, `title`, `created_at` (UTC), `points`, `variants`,

@@ -40,7 +40,7 @@ _TIMEOUTS = ["baseline_timeouts", "variant_timeouts", "both_timeouts"]
 _TABLES = ("ratios", "unpaired", "matched", "decided", "timeouts")  # of a pairing
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Pairing:
     """A variant compared with a baseline that met the same losses."""
 
@@ -67,6 +67,15 @@ class Pairing:
     """One row a (workload, point) with a timeout, whether it has a ratio or not: `baseline_timeouts` and
     `variant_timeouts` count the repetitions in which that arm alone failed or timed out, `both_timeouts` the
     others."""
+
+    def __repr__(self) -> str:
+        arms = f"{self.variant_label} / {self.baseline_label}"
+        return f"<{arms}: {len(self.ratios)} ratios of {len(self.matched)} pairs>"
+
+    def _repr_html_(self) -> str:
+        from fecbench.results.analysis.cards import of_pairing  # loaded where a notebook shows it
+
+        return of_pairing(self)
 
 
 def paired(

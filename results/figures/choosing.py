@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import cycle, islice
 from typing import Any
 
+import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
+import seaborn as sns
+from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.patches import Patch
 
 from fecbench.results.analysis.margins import percent
 from fecbench.results.analysis.units import axis_label, quantity
-from fecbench.results.figures.style import FONT, PALETTE, WIDTH, grid, heading, legend_below, style
+from fecbench.results.figures.sheet import Given, sheet
+from fecbench.results.figures.style import Color, look, wide
+from fecbench.results.figures.style import across as panels_across
 
-_ACROSS = 2  # panels in a row
+_PANEL = 4.6  # inches wide
 _CELL = 0.6  # inches high
-_COLORS = 0.55  # their opacity: numbers are read on each of them
+_COLORS = 0.55  # their share of a mixture with white: numbers are read on each of them
 
 
 def choice_map(
-    table: pd.DataFrame, variants: Sequence[str], across: str, up: str, question: str, detail: str
+    table: pd.DataFrame,
+    variants: Sequence[str],
+    across: str,
+    up: str,
+    question: str,
+    detail: str,
+    *,
+    ax: Given = None,
 ) -> Figure:
     """A panel for each value of the column `panel`, and in it a cell for each row: those of
     `analysis.choosing.choices`, where `across` and `up` are factors cut into intervals (`pandas.cut`).
@@ -34,45 +44,60 @@ def choice_map(
     number that is not of the colour's variant alone, since the halves of the repetitions choose differently;
     "!" for a cell in which others failed or timed out, and were not chosen for that.
     """
-    palette = islice(cycle(PALETTE), len(variants) - 1)
-    colors = dict(zip(variants, [(1.0, 1.0, 1.0), *palette], strict=True))
+    colors = {label: _light(look(place).color) for place, label in enumerate(variants)}
+    colors[variants[0]] = (1.0, 1.0, 1.0)
+    shades, places = ListedColormap(list(colors.values())), list(colors)
     panels = list(table.groupby("panel", observed=True, sort=False))
     columns, rows = (sorted(set(table[factor])) for factor in (across, up))
-    with style():
-        figure = Figure(figsize=(WIDTH, 1.5 + -(-len(panels) // _ACROSS) * (0.8 + _CELL * len(rows))))
-        for axes, (name, cells) in zip(grid(figure, len(panels), _ACROSS), panels, strict=True):
-            for cell in cells.to_dict("records"):
-                place = (columns.index(cell[across]), rows.index(cell[up]))
-                _draw_cell(axes, place, colors[cell["variant"]], _text(cell, variants[0]))
-            axes.grid(False)
-            axes.set(xlim=(0, len(columns)), ylim=(0, len(rows)), xlabel=axis_label(across))
-            axes.set_xticks(range(len(columns) + 1), _edges(across, columns))
-            axes.set_yticks(range(len(rows) + 1), _edges(up, rows))
-            axes.set_title(str(name), fontsize=FONT)
-        figure.supylabel(axis_label(up), fontsize=FONT)
+    in_row = panels_across(_PANEL)
+    size = (wide(), 1.5 + -(-len(panels) // in_row) * (0.8 + _CELL * len(rows)))
+    with sheet(len(panels), size, ax, columns=in_row, what="leave one panel in the table") as page:
+        for axes, (name, cells) in zip(page.panels, panels, strict=True):
+            grid = cells.assign(
+                place=cells["variant"].map(places.index).astype(float),
+                words=[_text(cell, variants[0]) for cell in cells.to_dict("records")],
+                column=cells[across].map(columns.index).astype(int),
+                row=cells[up].map(rows.index).astype(int),
+            )
+            shown, in_words = (
+                grid.pivot(index="row", columns="column", values=name)
+                .reindex(range(len(rows)))
+                .reindex(columns=range(len(columns)))
+                for name in ("place", "words")
+            )
+            sns.heatmap(
+                shown.astype(np.float64),
+                annot=in_words.astype(object).fillna(""),
+                fmt="",
+                annot_kws={"fontsize": "x-small", "color": "black"},
+                cmap=shades,
+                norm=BoundaryNorm(np.arange(len(places) + 1) - 0.5, len(places)),
+                cbar=False,
+                linewidths=0.5,
+                linecolor="0.6",
+                ax=axes,
+            )
+            axes.invert_yaxis()
+            axes.set(xlabel=axis_label(across), ylabel="")
+            axes.set_xticks(range(len(columns) + 1), _edges(across, columns), rotation=0)
+            axes.set_yticks(range(len(rows) + 1), _edges(up, rows), rotation=0)
+            axes.set_title(str(name), fontsize="medium")
+        page.label_up(axis_label(up))
         taken = set(table["variant"])
-        legend_below(
-            figure,
+        page.legend(
             [
-                Patch(facecolor=(*color, _COLORS), edgecolor="black", label=label)
+                Patch(facecolor=color, edgecolor="black", label=label)
                 for label, color in colors.items()
                 if label in taken
-            ],
+            ]
         )
-        heading(figure, question, " · ".join([detail, *_remarks(table, variants[0])]))
-    return figure
+        page.heading(question, " · ".join([detail, *_remarks(table, variants[0])]))
+    return page.figure
 
 
-def _draw_cell(
-    axes: Axes,
-    place: tuple[int, int],
-    color: tuple[float, float, float],
-    text: str,
-) -> None:
-    axes.add_patch(Rectangle(place, 1, 1, facecolor=(*color, _COLORS), edgecolor="0.6"))
-    if text:
-        middle = (place[0] + 0.5, place[1] + 0.5)
-        axes.annotate(text, middle, ha="center", va="center", fontsize="x-small")
+def _light(color: Color) -> Color:
+    red, green, blue = (1 - _COLORS * (1 - part) for part in color)
+    return red, green, blue
 
 
 def _text(cell: Mapping[Any, Any], baseline: str) -> str:

@@ -27,20 +27,13 @@ from fecbench.results.analysis.course import (
 )
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.over_time import series_panels
-from fecbench.results.figures.style import (
-    PALETTE,
-    WIDTH,
-    as_pixels,
-    heading,
-    legend_below,
-    plain_ticks,
-    style,
-    wrapped,
-)
+from fecbench.results.figures.sheet import heading, legend_below
+from fecbench.results.figures.style import Color, as_pixels, look, new_figure, style, wide, wrapped
+from fecbench.results.figures.ticks import plain_ticks
 from fecbench.results.store.records import VerdictLog
 
-Color = tuple[float, float, float]
 _DARK: Color = (0.2, 0.2, 0.2)
+_GREY: Color = (0.58, 0.58, 0.58)
 _TALL, _LOW, _ROW = 2.6, 1.7, 0.28  # inches: of a panel that matters most, of another, of a row of events
 _KB = 1000
 _FATES = {LOST: ("lost", "x"), DROPPED: ("dropped by the link", "v"), MISSING: ("missing", "x")}
@@ -76,7 +69,7 @@ def course_over_time(course: Course, series: Mapping[str, pd.DataFrame] | None =
     if not panels:
         raise NothingToDraw("Nothing was recorded of the trial over time, and no losses.")
     with style():
-        figure = Figure(figsize=(WIDTH, 1.7 + sum(panel.height for panel in panels)))
+        figure = new_figure(wide(), 1.7 + sum(panel.height for panel in panels))
         heights = {"height_ratios": [panel.height for panel in panels]}
         drawn = list(figure.subplots(len(panels), 1, squeeze=False, gridspec_kw=heights)[:, 0])
         legend: dict[str, Artist] = {}
@@ -109,7 +102,7 @@ def _panels(course: Course) -> Iterator[Panel]:
 
 def _colors(names: Sequence[str]) -> dict[str, Color]:
     """A colour for each path, in their order."""
-    return {name: PALETTE[place % len(PALETTE)] for place, name in enumerate(dict.fromkeys(names))}
+    return {name: look(place).color for place, name in enumerate(dict.fromkeys(names))}
 
 
 def _draw_bytes(axes: Axes, course: Course, crossings: Sequence[Crossing]) -> list[Artist]:
@@ -212,7 +205,7 @@ def _draw_events(axes: Axes, rows: Sequence[_Events]) -> list[Artist]:
 
 
 def _draw_window(axes: Axes, congestion: Sequence[Congestion]) -> list[Artist]:
-    window, flight = PALETTE[3], PALETTE[7]
+    window, flight = look(3).color, _GREY
     pixels = as_pixels(sum(rows.t_s.size for rows in congestion))
     for rows in congestion:
         for values, color, width in ((rows.in_flight_bytes, flight, 1.0), (rows.window_bytes, window, 1.8)):
@@ -237,7 +230,7 @@ def _draw_rtt(axes: Axes, congestion: Sequence[Congestion]) -> list[Artist]:
         axes.plot(
             rows.t_s,
             rows.smoothed_rtt_ms,
-            color=PALETTE[4],
+            color=look(1).color,
             linewidth=1.5,
             drawstyle="steps-post",
             rasterized=as_pixels(rows.t_s.size),

@@ -8,48 +8,53 @@ sentence that says what.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Literal
 
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
+import seaborn as sns
+from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
 
 from fecbench.results import metrics
 from fecbench.results.analysis import outcomes
-from fecbench.results.analysis.intervals import LEVEL, ecdf
+from fecbench.results.analysis.intervals import EFFECTS, LEVEL
+from fecbench.results.analysis.margins import margins_text
 from fecbench.results.analysis.pairing import Pairing, baselines_of, comparisons, only_compared
-from fecbench.results.analysis.ratios import why_none
+from fecbench.results.analysis.ratios import ratio_table, why_none
 from fecbench.results.analysis.summary import median_column, of_many_networks, summary, whole_groups
 from fecbench.results.analysis.units import axis_label
 from fecbench.results.analysis.workload_names import workload_axis, workload_names
+from fecbench.results.figures.box_plots import boxes_of
+from fecbench.results.figures.curves import band, behind, curve
 from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.figures.sheet import Given, heading, sheet
 from fecbench.results.figures.style import (
-    FONT,
-    WIDTH,
     as_pixels,
-    box,
+    em,
     greatest_log,
-    heading,
-    is_log,
-    legend_below,
+    line,
     looks,
-    plain_ticks,
-    ratio_ticks,
-    round_ticks,
+    mark,
+    page,
     style,
+    wide,
     wrapped,
 )
+from fecbench.results.figures.ticks import is_log, plain_ticks, ratio_ticks, round_ticks
 from fecbench.results.metrics import Metric, choose, of_workloads
 from fecbench.results.store.records import CampaignInfo
 
-_MOST_STEPS = 2000  # of a curve that is drawn with every step
-# Of the greatest panel at the resolution of a PNG.
-_PIXELS_ACROSS, _PIXELS_UP = 1500, 500
+_LINES: tuple[Literal["-", "--", "-.", ":"], ...] = ("-", "--", "-.", ":")
+_CURVE = 2.4  # inches, the least width of a panel of a curve
 
 
-def boxes(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") -> Figure:
+def boxes(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "", *, ax: Given = None) -> Figure:
     """The metric by workload and variant: boxes, and dots while they can be told apart.
 
     Of the ok trials of whole groups (`summary.whole_groups`), so that all variants' are of the same networks;
@@ -69,39 +74,27 @@ def boxes(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") -> Figu
     found = summary(trials, campaign).set_index(["workload", "variant"])
     lines, are_paired = found[median_column(campaign)], found["median_ratio"].notna().any()
     of_lines = " · lines: medians as the pairs have them" if of_many_networks(campaign) and are_paired else ""
-    step = 0.8 / len(look_of)
-    with style():
-        figure = Figure(figsize=(workloads_width(names), 5.5))
-        axes = figure.subplots()
-        for i, workload in enumerate(names):
-            for j, (variant, look) in enumerate(look_of.items()):
-                chosen = (ok["workload"] == workload) & (ok["variant"] == variant)
-                values = ok.loc[chosen, compared.name].to_numpy()
-                box(
-                    axes,
-                    i + (j - (len(look_of) - 1) / 2) * step,
-                    0.8 * step,
-                    values,
-                    look,
-                    lines[workload, variant],
-                )
+    with sheet(1, (workloads_width(names), 5.5), ax) as drawn:
+        (axes,) = drawn.panels
+        boxes_of(axes, ok, "workload", compared.name, list(names), look_of, dict(lines))
         across_workloads(axes, campaign)
-        axes.set_ylabel(wrapped(compared.title, figure.get_figheight() - 1.5))
+        axes.set_ylabel(wrapped(compared.title, 4))
         if (ok[compared.name] > 0).all():
             axes.set_yscale("log")
             round_ticks(axes.yaxis)
         else:
             plain_ticks(axes.yaxis)
-        handles = [
-            Patch(facecolor=look.color, alpha=0.6, edgecolor="black", hatch=look.hatch, label=label)
-            for label, look in look_of.items()
-        ]
-        legend_below(figure, handles)
+        drawn.legend(
+            [
+                Patch(facecolor=(*look.color, 0.6), edgecolor="black", hatch=look.hatch, label=label)
+                for label, look in look_of.items()
+            ]
+        )
         missing = outcomes.lacking(trials)
         of_missing = f" · in no box, and may decide: {missing}" if missing else ""
         detail = f"{campaign.heading} · {len(ok)} ok trials of {len(trials)}{of_lines}{of_missing}"
-        heading(figure, compared.question, detail)
-    return figure
+        drawn.heading(compared.question, detail)
+    return drawn.figure
 
 
 # The name by which notebooks know it.
@@ -122,7 +115,7 @@ def _only_metric_of(campaign: CampaignInfo) -> Metric:
 
 def workloads_width(names: Mapping[str, str]) -> float:
     """Of a figure with so many workloads side by side, in inches."""
-    return max(WIDTH, 1 + 1.2 * len(names))
+    return wide() if page().is_fixed else max(wide(), 1 + 1.2 * len(names))
 
 
 def across_workloads(axes: Axes, campaign: CampaignInfo) -> None:
@@ -143,28 +136,52 @@ def compared_with_baseline(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[
     return compared
 
 
-def ratio_ecdf(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") -> Figure:
+def ratio_ecdf(
+    frame: pd.DataFrame,
+    campaign: CampaignInfo,
+    metric: str = "",
+    *,
+    ratios: pd.DataFrame | None = None,
+    ax: Given = None,
+) -> Figure:
     """The ECDF over the points of the ratio of each variant to its baseline: `ecdf_panels`, a row a variant.
 
-    `metric`: by default the one that the workloads compare.
+    `metric`: by default the one that the workloads compare. `ratios`: their `ratios.ratio_table`, where it
+    was made before. A panel says in how many points the variant surely is better or worse: by the verdicts
+    of its intervals, as tables do.
     """
-    compared = compared_with_baseline(frame, choose(campaign, metric))
+    campaign = choose(campaign, metric)
+    if ratios is None or ratios.empty:
+        ratios = ratio_table(compared_with_baseline(frame, campaign), campaign)
     names = workload_names(campaign)
-    curves = {}
-    for variant, pairing in compared.items():
-        by_workload = dict(list(pairing.ratios.groupby("workload", observed=True)["ratio"]))
-        curves[variant] = {name: by_workload[label] for label, name in names.items() if label in by_workload}
-    measured = pd.concat([pairing.ratios for pairing in compared.values()])
-    helps = f"“{next(iter(compared))}”" if len(compared) == 1 else "an arm"
+    order = [variant["label"] for variant in campaign.variants]
+    of_variants = {label: ratios[ratios["variant"] == label] for label in order}
+    parts = {
+        variant: {name: rows[rows["workload"] == label] for label, name in names.items()}
+        for variant, rows in of_variants.items()
+        if len(rows)
+    }
+    helps = f"“{next(iter(parts))}”" if len(parts) == 1 else "an arm"
     return ecdf_panels(
-        curves,
+        {
+            variant: {name: rows["ratio"] for name, rows in of_variant.items() if len(rows)}
+            for variant, of_variant in parts.items()
+        },
         baselines_of(campaign),
         campaign,
         f"At how many points does {helps} help?",
-        f"{campaign.heading} · {measured['point'].nunique()} points of {len(campaign.points)}"
-        f" · {_pairs(measured)}",
+        f"{campaign.heading} · {ratios['point'].nunique()} points of {len(campaign.points)}"
+        f" · {_pairs(ratios)} · counted where the whole interval is beyond {margins_text(campaign)}",
         "points",
         metric,
+        verdicts={
+            variant: {
+                name: rows["verdict"].astype(object).where(rows["low"].notna())
+                for name, rows in of_variant.items()
+            }
+            for variant, of_variant in parts.items()
+        },
+        ax=ax,
     )
 
 
@@ -202,128 +219,170 @@ def ecdf_panels(
     detail: str,
     units: str,
     metric: str = "",
+    *,
+    verdicts: Curves | None = None,
+    ax: Given = None,
 ) -> Figure:
     """The ECDF of ratios of a metric with its band, a row a variant and a panel a workload.
 
     The curves of Networking 2019, Fig. 5 to 10, each in a panel of its own, since bands on top of each other
     cannot be told apart; a variant's other curves are behind it in grey. `baseline`: what all variants are
     compared with, or each by its label. `units` says what a ratio is of. A ratio of 0 is at the left end of
-    the axis, and one of ∞ is not reached at the right.
+    the axis, and one of ∞ is not reached at the right. `verdicts`: those of the ratios, which are counted
+    above a panel; NaN where a ratio has no interval.
+
+    In one `ax`, all curves are in one panel: the colour is of the variant, the line of the workload.
     """
     baselines = {label: baseline if isinstance(baseline, str) else baseline[label] for label in curves}
     rows_of = names_of_ratios(baselines)
     ratios = [ratio for of_variant in curves.values() for ratio in of_variant.values()]
     reach = 1.1 * max(np.log(1.2), *map(greatest_log, ratios))
+    # What no axis has is a little beyond its ends.
+    ends = float(np.exp(-1.1 * reach)), float(np.exp(1.1 * reach))
     compared = _only_metric_of(choose(campaign, metric))
     below, above = compared.sides
-    across = max(len(of_variant) for of_variant in curves.values())
-    with style():
-        figure = Figure(figsize=(max(WIDTH, 2.4 * across), 1.6 + 2.8 * len(curves)))
-        rows = figure.subplots(len(curves), across, squeeze=False, sharex=True, sharey=True)
-        for row, (variant, of_variant) in zip(rows, curves.items(), strict=True):
-            row[0].set_ylabel(wrapped(rows_of[variant], 2.4))
-            drawn = {
-                name: _thinned(_to_the_ends(ecdf(ratio), reach), reach) for name, ratio in of_variant.items()
-            }
-            for axes, (name, ratio) in zip(row, of_variant.items(), strict=False):
-                better = ratio > 1 if compared.more_is_better else ratio < 1
-                share = f"{compared.comparative.gain} at {100 * better.mean():.0f} % of {len(ratio)}"
-                axes.set_title(f"{wrapped(name, WIDTH / across - 0.7)}\n{share}", fontsize=FONT)
-                _ecdf_before_others(axes, drawn, name, looks(campaign)[variant].color)
-            for unused in row[len(of_variant) :]:
-                unused.set_visible(False)
-        for axes in rows.flat:
+    most = max(len(of_variant) for of_variant in curves.values())
+    panels = [(variant, name) for variant, of_variant in curves.items() for name in of_variant]
+    in_one = ax is not None and (isinstance(ax, Axes) or len(list(ax)) == 1) and len(panels) > 1
+    columns = min(most, max(1, int(wide() / _CURVE))) if page().is_fixed else most
+    is_grid = columns == most and all(len(of_variant) == most for of_variant in curves.values())
+    down = -(-len(panels) // columns)
+    look_of = looks(campaign)
+    with sheet(
+        1 if in_one else len(panels),
+        (max(wide(), _CURVE * columns), 1.6 + 2.8 * down),
+        ax,
+        columns=columns,
+        sharex=True,
+    ) as drawn:
+        for number, (variant, name) in enumerate(panels):
+            axes = drawn.panels[0 if in_one else number]
+            color, values = look_of[variant].color, curves[variant][name]
+            if not in_one or number == 0:
+                axes.axvline(1, color="black", linewidth=line(2 / 3))
+            if in_one:
+                style_of = _LINES[list(curves[variant]).index(name) % len(_LINES)]
+                curve(axes, values, ends, color=color, linestyle=style_of)
+                continue
+            for other in curves[variant]:
+                if other != name:
+                    behind(axes, curves[variant][other], ends)
+            band(axes, values, ends, color, 0.25)
+            curve(axes, values, ends, color=color, linewidth=line(5 / 3))
+            if drawn.own:
+                who = [] if is_grid or len(curves) == 1 else [rows_of[variant]]
+                counts = [] if verdicts is None else [_in_words(verdicts[variant][name], compared)]
+                lines = [wrapped(text, drawn.width) for text in (*who, name, *counts)]
+                axes.set_title("\n".join(lines), fontsize="medium")
+                if is_grid and number % columns == 0:
+                    axes.set_ylabel(wrapped(rows_of[variant], 2.4))
+        for axes in drawn.panels:
             axes.set(xscale="log", xlim=(np.exp(-reach), np.exp(reach)), ylim=(-0.02, 1.02))
             ratio_ticks(axes.xaxis, reach)
             axes.yaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
-        label = f"◀ {below}   {compared.ratio_to(divisor(baselines))}   {above} ▶"
-        figure.supxlabel(wrapped(label, WIDTH - 1), fontsize=FONT)
-        figure.supylabel(wrapped(f"share of {units} with at most this ratio", 3), fontsize=FONT)
-        band = f"band: holds the whole curve with {100 * (1 - LEVEL):g} % confidence, over {units} (DKW)"
-        others = " · grey: the other panels of the row" if across > 1 else ""
-        heading(figure, question, f"{detail} · {band}{others}")
-    return figure
+        for axes in drawn.last_row if drawn.own else ():
+            axes.tick_params(labelbottom=True)
+        drawn.label_across(f"◀ {below}   {compared.ratio_to(divisor(baselines))}   {above} ▶")
+        share = f"share of {units} with at most this ratio"
+        if drawn.own and is_grid:
+            drawn.figure.supylabel(wrapped(share, 3), fontsize="medium")
+        else:
+            drawn.label_up(share)
+        if in_one:
+            drawn.legend(_of_curves(curves, rows_of, campaign))
+        of_band = f"band: holds the whole curve with {100 * (1 - LEVEL):g} % confidence, over {units} (DKW)"
+        others = " · grey: the other panels of the row" if most > 1 else ""
+        drawn.heading(question, f"{detail} · {of_band}{others}")
+    return drawn.figure
 
 
-def _to_the_ends(curve: pd.DataFrame, reach: float) -> pd.DataFrame:
-    """An `ecdf` from one end of an axis to the other; all its values lie between, but 0 and ∞."""
-    curve = curve[curve["value"] < np.inf]
-    value = curve["value"].clip(lower=np.exp(-reach))
-    return pd.concat([curve.assign(value=value), curve.iloc[[-1]].assign(value=np.exp(reach))])
+def _in_words(verdicts: pd.Series, metric: Metric) -> str:
+    """In how many points a variant surely is better, and in how many worse; a point without an interval has
+    no verdict."""
+    if verdicts.isna().all():
+        return "too few repetitions to decide"
+    gains, harms = ((verdicts == verdict).sum() for verdict in EFFECTS)
+    gain, harm = metric.comparative
+    return f"{gain} in {gains}, {harm} in {harms} of {len(verdicts)}"
 
 
-def _thinned(curve: pd.DataFrame, reach: float) -> pd.DataFrame:
-    """Of the rows of `_to_the_ends`, no more than can be told apart: the last one within each pixel."""
-    if len(curve) <= _MOST_STEPS:
-        return curve
-    across = np.floor((np.log(curve["value"]) / reach + 1) / 2 * _PIXELS_ACROSS)
-    up = np.floor(curve["share"] * _PIXELS_UP)
-    is_last = (across != across.shift(-1)) | (up != up.shift(-1))
-    is_last.iloc[0] = True
-    thinned: pd.DataFrame = curve[is_last]
-    return thinned
-
-
-def _ecdf_before_others(
-    axes: Axes, curves: Mapping[str, pd.DataFrame], name: str, color: tuple[float, float, float]
-) -> None:
-    """One of the curves with its band."""
-    axes.axvline(1, color="black", linewidth=1)
-    for other in curves:
-        if other != name:
-            axes.step(curves[other]["value"], curves[other]["share"], where="post", color="0.7", linewidth=1)
-    value, share, low, high = (curves[name][column] for column in ("value", "share", "low", "high"))
-    axes.fill_between(value, low, high, step="post", color=color, alpha=0.25, linewidth=0)
-    axes.step(value, share, where="post", color=color, linewidth=2.5)
+def _of_curves(curves: Curves, names: Mapping[str, str], campaign: CampaignInfo) -> list[Line2D]:
+    """The legend of curves in one panel."""
+    several = max(len(of_variant) for of_variant in curves.values()) > 1
+    is_named = len(curves) > 1 or not several
+    return [
+        Line2D(
+            [],
+            [],
+            color=looks(campaign)[variant].color,
+            linestyle=_LINES[place % len(_LINES)],
+            label=" · ".join([names[variant]] * is_named + [name] * several),
+        )
+        for variant, of_variant in curves.items()
+        for place, name in enumerate(of_variant)
+    ]
 
 
 def points(campaign: CampaignInfo) -> Figure:
     """Where the points of the design lie, in each pair of its factors."""
     with style():
-        figure, grid = pair_plot(campaign)
-        for axes, across, up in grid:
-            marks = len(grid) * len(campaign.points)
-            axes.scatter(across, up, s=20, color="0.25", rasterized=as_pixels(marks))
+        grid = pair_grid(campaign)
+        marks = len(panels_of(grid)) * len(campaign.points)
+        grid.map(sns.scatterplot, s=mark(0.75), color="0.25", linewidth=0, rasterized=as_pixels(marks))
+        label_pairs(grid, campaign)
+        figure: Figure = grid.figure
         heading(figure, "Which networks were tried?", f"{campaign.heading} · {len(campaign.points)} points")
     return figure
 
 
-def pair_plot(campaign: CampaignInfo) -> tuple[Figure, list[tuple[Axes, pd.Series, pd.Series]]]:
-    """A figure with an empty panel for each pair of factors, the first at the top left.
-
-    With each panel, the values of its two factors at each point of the design. Raises NothingToDraw.
-    """
+def pair_grid(campaign: CampaignInfo) -> sns.PairGrid:
+    """A panel for each pair of factors, the first at the top left, with the points of the design as data; to
+    be finished by `label_pairs`. Raises NothingToDraw."""
     factors = pd.DataFrame(campaign.points)
     if not len(factors.columns):
         raise NothingToDraw("This design varies no factor, so there are no points to draw.")
     if len(factors.columns) == 1:
         factors.insert(0, "index of the point", factors.index)
     across, down = list(factors.columns[:-1]), list(factors.columns[1:])
-    high = max(1.6, 4.5 / len(down))
-    figure = Figure(figsize=(WIDTH, 1.5 + high * len(down)))
-    grid = figure.subplots(len(down), len(across), squeeze=False, sharex="col", sharey="row")
-    panels = []
-    for row, vertical in enumerate(down):
-        for column, horizontal in enumerate(across):
-            axes = grid[row][column]
-            if column > row:
-                axes.remove()
-                continue
-            if row == len(down) - 1:
-                axes.set_xlabel(wrapped(axis_label(horizontal), (WIDTH - 1.5) / len(across) - 0.3))
-            if column == 0:
-                axes.set_ylabel(wrapped(axis_label(vertical), high - 0.1))
-            for axis, factor in ((axes.xaxis, horizontal), (axes.yaxis, vertical)):
-                if pd.api.types.is_numeric_dtype(factors[factor]):
-                    if is_log(factors[factor], campaign.scales):
-                        axes.set(**{f"{axis.axis_name}scale": "log"})
-                        round_ticks(axis)
-                    else:
-                        plain_ticks(axis)
-                elif axis is axes.xaxis:
-                    axis.set_tick_params(rotation=90)  # names have no room beside each other
-            panels.append((axes, factors[horizontal], factors[vertical]))
-    return figure, panels
+    # seaborn lays out by itself, and leaves its figure to pyplot, which would show it a second time.
+    with mpl.rc_context({"figure.constrained_layout.use": False}):
+        grid = sns.PairGrid(factors, x_vars=across, y_vars=down, corner=True, dropna=False, despine=False)
+    plt.close(grid.figure)
+    grid.figure.set_layout_engine("constrained")
+    grid.figure.set_size_inches(em() * wide(), em() * (1.5 + _high(grid) * len(down)))
+    return grid
+
+
+def _high(grid: sns.PairGrid) -> float:
+    """A panel, in inches."""
+    return max(1.6, 4.5 / len(grid.y_vars))
+
+
+def panels_of(grid: sns.PairGrid) -> list[tuple[Axes, str, str]]:
+    """The panels with the factors that they have across and up."""
+    return [
+        (axes, grid.x_vars[column], grid.y_vars[row])
+        for row, of_row in enumerate(grid.axes)
+        for column, axes in enumerate(of_row)
+        if axes is not None
+    ]
+
+
+def label_pairs(grid: sns.PairGrid, campaign: CampaignInfo) -> None:
+    """Scales, ticks and labels of the outer panels."""
+    room = (wide() - 1.5) / len(grid.x_vars) - 0.3
+    for axes, horizontal, vertical in panels_of(grid):
+        axes.set_xlabel(wrapped(axis_label(horizontal), room))
+        axes.set_ylabel(wrapped(axis_label(vertical), _high(grid) - 0.1))
+        for axis, factor in ((axes.xaxis, horizontal), (axes.yaxis, vertical)):
+            if pd.api.types.is_numeric_dtype(grid.data[factor]):
+                if is_log(grid.data[factor], campaign.scales):
+                    axes.set(**{f"{axis.axis_name}scale": "log"})
+                    round_ticks(axis)
+                else:
+                    plain_ticks(axis)
+            elif axis is axes.xaxis:
+                axis.set_tick_params(rotation=90)  # names have no room beside each other
 
 
 def _measured(ok: pd.DataFrame, metric: Metric) -> pd.DataFrame:

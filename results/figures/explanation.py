@@ -5,54 +5,53 @@ Drawn in the style of `distributions`. An explanation that lacks what a figure n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Literal
 
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
+from fecbench.hints import nearest
 from fecbench.results import metrics
 from fecbench.results.analysis.intervals import VERDICTS
 from fecbench.results.analysis.rules import Explanation
 from fecbench.results.analysis.units import axis_label, quantity
 from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.figures.sheet import Given, sheet
 from fecbench.results.figures.style import (
-    ACROSS,
-    FONT,
-    RATIO_COLORS,
-    WIDTH,
+    across,
     around_one,
     as_pixels,
-    few_ticks,
     greatest_log,
-    grid,
-    heading,
-    is_log,
-    plain_ticks,
-    ratio_colorbar,
-    ratio_ticks,
-    round_ticks,
-    style,
+    line,
+    mark,
+    ratio_colors,
     to_ends,
+    wide,
     wrapped,
 )
+from fecbench.results.figures.ticks import few_ticks, is_log, plain_ticks, ratio_ticks, round_ticks
 
 _DOWN, _UP = "v", "^"
 _FEW = 5
-_MAPS_ACROSS = 2
+_MAP = 4.6  # inches, the least width of a map
 
 
-def benefit_map(explanation: Explanation, variant: str, baseline: str, metric: str = "") -> Figure:
+def benefit_map(
+    explanation: Explanation, variant: str, baseline: str, metric: str = "", *, ax: Given = None
+) -> Figure:
     """The ratio over the two strongest factors of the points: as the forest predicts it, and at each point as
     it was. A map a workload.
 
     `metric`: by default the one that was explained.
     """
     compared = metrics.of(metric or explanation.metric)
-    below, above = compared.sides
     lower, higher = ("harm", "gain") if compared.more_is_better else ("gain", "harm")
     markers = {lower: _DOWN, higher: _UP, "equivalent": "s", "undecided": "o"}
     if not explanation.surfaces:
@@ -61,62 +60,63 @@ def benefit_map(explanation: Explanation, variant: str, baseline: str, metric: s
         workload: _dots(explanation.table[explanation.table["workload"] == workload], surface)
         for workload, surface in explanation.surfaces.items()
     }
-    with style():
-        figure = Figure(figsize=(WIDTH, 2 + 4 * -(-len(maps) // _MAPS_ACROSS)))
-        panels = grid(figure, len(maps), _MAPS_ACROSS)
-        norm = around_one(pd.concat([dots["ratio"] for dots in maps.values()]))
-        for axes, (workload, dots) in zip(panels, maps.items(), strict=True):
+    columns, colors = across(_MAP), ratio_colors(compared)
+    norm = around_one(pd.concat([dots["ratio"] for dots in maps.values()]))
+    size = (wide(), 2 + 4 * -(-len(maps) // columns))
+    with sheet(len(maps), size, ax, columns=columns) as page:
+        for axes, (workload, dots) in zip(page.panels, maps.items(), strict=True):
             surface = explanation.surfaces[workload]
-            across, up = str(surface.index.name), str(surface.columns.name)
-            mesh = axes.pcolormesh(
+            horizontal, up = str(surface.index.name), str(surface.columns.name)
+            axes.pcolormesh(
                 surface.index,
                 surface.columns,
                 np.log2(surface.to_numpy()).T,
                 norm=norm,
-                cmap=RATIO_COLORS,
+                cmap=colors,
                 alpha=0.6,
                 shading="nearest",
                 rasterized=True,
             )
-            shades, counts = np.log2(to_ends(dots["ratio"])), []
-            for verdict in VERDICTS:
-                some = dots[dots["verdict"] == verdict]
-                counts.append(f"{verdict} {len(some)}")
-                axes.scatter(
-                    some[across],
-                    some[up],
-                    c=shades[some.index],
-                    norm=norm,
-                    cmap=RATIO_COLORS,
-                    s=45,
-                    marker=markers[verdict],
-                    edgecolor="black",
-                    linewidth=0.7,
-                    clip_on=False,  # points at the ends of a range stand on the edge
-                    zorder=3,
-                    label=verdict,
-                    rasterized=as_pixels(len(dots)),
-                )
-            _scale(axes, "x", explanation.table[across], explanation.scales)
+            sns.scatterplot(
+                dots,
+                x=horizontal,
+                y=up,
+                hue=np.log2(to_ends(dots["ratio"])),
+                hue_norm=norm,
+                palette=colors,
+                style="verdict",
+                markers=markers,
+                s=mark(1.1),
+                edgecolor="black",
+                linewidth=0.7,
+                clip_on=False,  # points at the ends of a range stand on the edge
+                zorder=3,
+                legend=False,
+                rasterized=as_pixels(len(dots)),
+                ax=axes,
+            )
+            _scale(axes, "x", explanation.table[horizontal], explanation.scales)
             _scale(axes, "y", explanation.table[up], explanation.scales)
-            axes.set_title(f"{workload}\n{', '.join(counts)}")
-            axes.set_xlabel(axis_label(across))
-        for axes in panels[::_MAPS_ACROSS]:
-            axes.set_ylabel(axis_label(up))
-        ratio_colorbar(figure, panels, mesh, compared.ratio_to(baseline))
-        figure.legend(
-            handles=panels[0].get_legend_handles_labels()[0],
-            loc="outside lower center",
-            ncols=len(VERDICTS),
-            frameon=False,
+            counts = [f"{verdict} {np.count_nonzero(dots['verdict'] == verdict)}" for verdict in VERDICTS]
+            title = [wrapped(text, page.width - 0.3) for text in (workload, ", ".join(counts))]
+            axes.set_title("\n".join(title))
+            axes.set(xlabel=axis_label(horizontal), ylabel="")
+        for axes in page.first_column:
+            axes.set_ylabel(axis_label(str(next(iter(explanation.surfaces.values())).columns.name)))
+        page.colorbar(ScalarMappable(norm, colors), compared.ratio_to(baseline))
+        page.legend(
+            [
+                Line2D([], [], linestyle="", marker=markers[verdict], color="0.7", mec="black", label=verdict)
+                for verdict in VERDICTS
+            ]
         )
-        heading(
-            figure,
+        gain, harm = compared.comparative
+        page.heading(
             f"Where does “{variant}” help?",
-            f"{explanation.campaign} · {explanation.everywhere.points} points; purple: {below},"
-            f" orange: {above}",
+            f"{explanation.campaign} · {explanation.everywhere.points} points; purple: {gain},"
+            f" orange: {harm}",
         )
-    return figure
+    return page.figure
 
 
 def _dots(rows: pd.DataFrame, surface: pd.DataFrame) -> pd.DataFrame:
@@ -125,38 +125,54 @@ def _dots(rows: pd.DataFrame, surface: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(ratio=rows["ratio"].astype(np.float64))[columns].dropna().astype({"verdict": str})
 
 
-def effects(explanation: Explanation, variant: str, baseline: str, metric: str = "") -> Figure:
-    """The ratio over each factor, the strongest first: the forest's mean prediction, and every ratio."""
+def effects(
+    explanation: Explanation,
+    variant: str,
+    baseline: str,
+    metric: str = "",
+    *,
+    factors: Sequence[str] = (),
+    ax: Given = None,
+) -> Figure:
+    """The ratio over each factor, or over those named, the strongest first: the forest's mean prediction, and
+    every ratio."""
     if not explanation.effects:
         raise NothingToDraw("The effects of the factors need more points.")
-    names = list(explanation.importances["factor"])
-    reach, ratios = greatest_log(explanation.table["ratio"]), to_ends(explanation.table["ratio"])
-    pixels = as_pixels(len(names) * len(ratios))
-    with style():
-        figure = Figure(figsize=(WIDTH, 1.5 + 2.6 * -(-len(names) // ACROSS)))
-        panels = grid(figure, len(names), ACROSS)
-        for axes, name in zip(panels, names, strict=True):
-            axes.axhline(1, color="black", linewidth=1)
-            axes.scatter(explanation.table[name], ratios, s=10, color="0.6", rasterized=pixels)
-            axes.plot(
-                explanation.effects[name]["value"],
-                explanation.effects[name]["ratio"],
-                color="black",
-                linewidth=2.5,
+    varied = list(explanation.importances["factor"])
+    for factor in factors:
+        if factor not in varied:
+            raise NothingToDraw(f"This design does not vary {factor!r}; {nearest(factor, varied)}.")
+    names = [name for name in varied if name in factors or not factors]
+    reach, columns = greatest_log(explanation.table["ratio"]), across()
+    dots = explanation.table.assign(drawn=to_ends(explanation.table["ratio"]))
+    pixels = as_pixels(len(names) * len(dots))
+    size = (wide(), 1.5 + 2.6 * -(-len(names) // columns))
+    with sheet(len(names), size, ax, columns=columns, what="choose some of factors=") as page:
+        for axes, name in zip(page.panels, names, strict=True):
+            axes.axhline(1, color="black", linewidth=line(2 / 3))
+            sns.scatterplot(
+                dots, x=name, y="drawn", s=mark(0.5), color="0.6", linewidth=0, rasterized=pixels, ax=axes
             )
-            axes.set_xlabel(axis_label(name))
+            sns.lineplot(
+                explanation.effects[name],
+                x="value",
+                y="ratio",
+                estimator=None,
+                color="black",
+                linewidth=line(5 / 3),
+                ax=axes,
+            )
+            axes.set(xlabel=axis_label(name), ylabel="")
             _scale(axes, "x", explanation.table[name], explanation.scales)
             axes.set_yscale("log")
             ratio_ticks(axes.yaxis, reach)
-        label = metrics.of(metric or explanation.metric).ratio_to(baseline)
-        figure.supylabel(wrapped(label, figure.get_figheight() - 1), fontsize=FONT)
-        heading(
-            figure,
+        page.label_up(metrics.of(metric or explanation.metric).ratio_to(baseline))
+        page.heading(
             f"What drives the ratio of {variant}?",
             f"{explanation.campaign} · {explanation.everywhere.points} points; line: mean prediction of a"
             " random forest",
         )
-    return figure
+    return page.figure
 
 
 def _scale(axes: Axes, which: Literal["x", "y"], values: pd.Series, scales: Mapping[str, str]) -> None:

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
+import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
@@ -15,26 +15,17 @@ from fecbench.results.analysis import frames
 from fecbench.results.analysis.keeping import LEAST, LOSSES, kept, losses
 from fecbench.results.analysis.units import axis_label
 from fecbench.results.figures.nothing import NothingToDraw
-from fecbench.results.figures.style import (
-    FONT,
-    WIDTH,
-    heading,
-    is_wide,
-    legend_below,
-    looks,
-    round_ticks,
-    style,
-    wrapped,
-)
+from fecbench.results.figures.sheet import Given, sheet
+from fecbench.results.figures.style import across, line, looks, mark, wide, wrapped
+from fecbench.results.figures.ticks import is_wide, round_ticks
 from fecbench.results.metrics import compared, playout
 from fecbench.results.store.records import CampaignInfo
 
-_ACROSS = 3  # panels in a row
 _PANEL = 2.2  # inches high
 _DELAY = re.compile(r"(\w+\.)*owd_ms")
 
 
-def kept_map(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> Figure:
+def kept_map(frame: pd.DataFrame, campaign: CampaignInfo, workload: str, *, ax: Given = None) -> Figure:
     """A panel a variant, and in it a mark a point, at the share of packets that were lost there and its
     delay: full where `analysis.keeping.LEAST` of the messages were whole in time, by the playout delay that
     the workload compares.
@@ -50,46 +41,50 @@ def kept_map(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> Figu
         raise NothingToDraw(f"There are no shares on time of {workload} over delays to draw.")
     table = kept(rows, campaign, metric).merge(points, on="point")
     table = table.merge(losses(rows, campaign).drop(columns="workload"), on="point")
+    if not table[LOSSES].notna().any():
+        raise NothingToDraw(f"No trial of {workload} counted the packets that its link lost.")
     variants = [label for label in looks(campaign) if (table["variant"] == label).any()]
-    columns = min(_ACROSS, len(variants))
     least = table.loc[table[LOSSES] > 0, LOSSES].min()
-    wide = is_wide(table[LOSSES].clip(lower=least))
-    table[LOSSES] = table[LOSSES].clip(lower=least / 2) if wide else table[LOSSES]  # 0 stands at the left end
-    down = -(-len(variants) // columns)
-    with style():
-        figure = Figure(figsize=(WIDTH, 1.6 + (_PANEL + 0.5) * down))
-        places = list(figure.subplots(down, columns, squeeze=False, sharex=True, sharey=True).flat)
-        for axes, label in zip(places, variants, strict=False):
-            _draw(axes, table[table["variant"] == label], delays[0], label, WIDTH / columns - 0.7)
-            if wide:
+    wide_range = is_wide(table[LOSSES].clip(lower=least))
+    # 0 stands at the left end
+    table[LOSSES] = table[LOSSES].clip(lower=least / 2) if wide_range else table[LOSSES]
+    columns = min(across(), len(variants))
+    size = (wide(), 1.6 + (_PANEL + 0.5) * -(-len(variants) // columns))
+    with sheet(len(variants), size, ax, columns=columns, sharex=True, what="choose fewer variants") as page:
+        for axes, label in zip(page.panels, variants, strict=True):
+            rows = table[table["variant"] == label]
+            sns.scatterplot(
+                rows,
+                x=LOSSES,
+                y=delays[0],
+                hue="kept",
+                palette={True: "black", False: "white"},
+                s=mark(0.6),
+                edgecolor="black",
+                linewidth=line(2 / 3),
+                legend=False,
+                rasterized=True,
+                ax=axes,
+            )
+            title = f"{label}: {int(np.sum(rows['kept']))} of {len(rows)}"
+            axes.set(xlabel="", ylabel="")
+            axes.set_title(wrapped(title, page.width), fontsize="medium")
+            if wide_range:
                 axes.set_xscale("log")
                 round_ticks(axes.xaxis)
             axes.xaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g} %"))
-        for unused in places[len(variants) :]:
-            unused.set_visible(False)
-        for axes in places[max(0, len(variants) - columns) : len(variants)]:
-            axes.set_xlabel("packets lost", fontsize=FONT)
+        for axes in page.last_row:
+            axes.set_xlabel("packets lost", fontsize="medium")
             axes.tick_params(labelbottom=True)
-        figure.supylabel(axis_label(delays[0]), fontsize=FONT)
-        marks = {"kept": "black", "not kept": "none"}
-        legend_below(
-            figure,
+        page.label_up(axis_label(delays[0]))
+        page.legend(
             [
                 Line2D([], [], color="black", marker="o", ls="", mfc=face, label=name)
-                for name, face in marks.items()
-            ],
+                for name, face in {"kept": "black", "not kept": "white"}.items()
+            ]
         )
-        heading(
-            figure,
+        page.heading(
             f"Where are {100 * LEAST:g} % of {workload} whole within {within_ms:g} ms?",
             f"{campaign.heading} · {table['point'].nunique()} points of {len(campaign.points)}",
         )
-    return figure
-
-
-def _draw(axes: Axes, table: pd.DataFrame, delay: str, label: str, width: float) -> None:
-    for is_kept, face in ((True, "black"), (False, "none")):
-        marks = table[table["kept"] == is_kept]
-        axes.scatter(marks[LOSSES], marks[delay], s=14, facecolor=face, edgecolor="black", rasterized=True)
-    title = f"{label}: {int(np.sum(table['kept']))} of {len(table)}"
-    axes.set_title(wrapped(title, width), fontsize=FONT)
+    return page.figure

@@ -6,7 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from fecbench.results.figures.style import WIDTH, heading, style
+from fecbench.results.figures.sheet import heading
+from fecbench.results.figures.style import new_figure, style, wide
 
 
 def trace(
@@ -29,7 +30,7 @@ def trace(
     if "owd_us" in columns:
         panels.append(("one-way delay (ms)", np.array(columns["owd_us"]) / 1e3, edges_s))
     with style():
-        figure = Figure(figsize=(WIDTH, 1 + 2.2 * len(panels)))
+        figure = new_figure(wide(), 1 + 2.2 * len(panels))
         for axes, (label, values, at_s) in zip(
             figure.subplots(len(panels), sharex=True, squeeze=False).flat, panels, strict=True
         ):

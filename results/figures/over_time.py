@@ -17,19 +17,11 @@ from matplotlib.lines import Line2D
 
 from fecbench.results.analysis.units import unit_of
 from fecbench.results.figures.nothing import NothingToDraw
-from fecbench.results.figures.style import (
-    MARKERS,
-    PALETTE,
-    WIDTH,
-    heading,
-    legend_below,
-    plain_ticks,
-    style,
-    wrapped,
-)
+from fecbench.results.figures.sheet import heading, legend_below
+from fecbench.results.figures.style import Color, line, look, new_figure, style, wide, wrapped
+from fecbench.results.figures.ticks import plain_ticks
 from fecbench.results.metrics import ENDPOINTS, column_of, of
 
-Color = tuple[float, float, float]
 _KEY = ["id", "variant", "workload", "point", "repetition"]
 _NO_PANEL = {*_KEY, "endpoint", "connection", "t_s"}
 _PANEL = 1.9  # inches
@@ -69,7 +61,7 @@ def trial_over_time(series: Mapping[str, pd.DataFrame], trial: int | None = None
         raise NothingToDraw(f"These series are of {len(keys)} trials: choose one by its id.")
     looks = _looks(panels)
     with style():
-        figure = Figure(figsize=(WIDTH, 1.6 + _PANEL * len(panels)))
+        figure = new_figure(wide(), 1.6 + _PANEL * len(panels))
         drawn = figure.subplots(len(panels), 1, squeeze=False, sharex=True)[:, 0]
         for axes, panel in zip(drawn, panels, strict=True):
             _draw_panel(axes, panel, looks)
@@ -113,7 +105,7 @@ def _looks(panels: Sequence[_Panel]) -> dict[str, tuple[Color, str]]:
         for endpoint in ENDPOINTS
         if any((panel.rows["endpoint"] == endpoint).any() for panel in panels)
     ]
-    return dict(zip(endpoints, zip(PALETTE, MARKERS, strict=False), strict=False))
+    return {endpoint: (look(place).color, look(place).marker) for place, endpoint in enumerate(endpoints)}
 
 
 def _legend(looks: Mapping[str, tuple[Color, str]]) -> list[Artist]:
@@ -146,7 +138,7 @@ def _draw_endpoint(axes: Axes, panel: _Panel, endpoint: str, color: Color, marke
             of_connection["t_s"],
             of_connection[panel.column],
             color=color,
-            linewidth=1.2,
+            linewidth=line(0.8),
             drawstyle="steps-post",
             marker=marker,
             markevery=_marked(of_connection["t_s"]),

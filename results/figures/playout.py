@@ -7,30 +7,23 @@ A playout delay makes no other trial: each is read from the same ones. Drawn in 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
+import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
 from fecbench.results.analysis import outcomes
-from fecbench.results.analysis.intervals import LEVEL, ecdf, median_interval
+from fecbench.results.analysis.intervals import LEVEL, median_interval
 from fecbench.results.analysis.point_statistic import by_group
+from fecbench.results.figures.curves import curve
 from fecbench.results.figures.nothing import NothingToDraw
-from fecbench.results.figures.style import (
-    ACROSS,
-    FONT,
-    WIDTH,
-    Look,
-    heading,
-    legend_below,
-    looks,
-    plain_ticks,
-    style,
-    wrapped,
-)
+from fecbench.results.figures.sheet import Given, Sheet, sheet
+from fecbench.results.figures.style import Look, across, looks, order_of, wide, wrapped
+from fecbench.results.figures.ticks import plain_ticks
 from fecbench.results.metrics import of, playout
 from fecbench.results.store.records import CampaignInfo
 
@@ -44,7 +37,7 @@ def playouts(frame: pd.DataFrame) -> dict[float, str]:
     return dict(sorted((delay, column) for delay, column in found if delay is not None))
 
 
-def on_time(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
+def on_time(frame: pd.DataFrame, campaign: CampaignInfo, *, ax: Given = None) -> Figure:
     """The share of messages that are whole in time over the playout delay, a panel a workload and a line a
     variant.
 
@@ -71,27 +64,48 @@ def on_time(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
     drawn = [
         label for label in (w["label"] for w in campaign.workloads) if (shares["workload"] == label).any()
     ]
-    with style():
-        figure, panels = _panels(drawn)
-        for axes, workload in zip(panels, drawn, strict=True):
-            of_workload = shares[shares["workload"] == workload]
-            for number, (variant, look) in enumerate(looks(campaign).items()):
-                of_variant = of_workload[of_workload["variant"] == variant]
-                if len(of_variant):
-                    _draw_shares(axes, of_variant, columns, look, number)
+    delay_of = {column: delay for delay, column in columns.items()}
+    long = shares.melt(place, list(columns.values()), "column", "share").dropna(subset="share")
+    long = long.assign(delay=long["column"].map(delay_of), variant=long["variant"].astype(str))
+    order = order_of([variant["label"] for variant in campaign.variants], long["variant"])
+    look_of = {label: looks(campaign)[label] for label in order}
+    with _panels(drawn, ax) as page:
+        for axes, workload in zip(page.panels, drawn, strict=True):
+            axes.set_title(wrapped(workload, page.width), fontsize="medium")
+            sns.lineplot(
+                long[long["workload"] == workload],
+                x="delay",
+                y="share",
+                hue="variant",
+                hue_order=order,
+                style="variant",
+                style_order=order,
+                palette={label: look.color for label, look in look_of.items()},
+                markers=[look.marker for look in look_of.values()],
+                dashes=False,
+                markevery=max(1, len(columns) // _MARKS),
+                estimator="median",
+                errorbar=_interval,
+                legend=False,
+                ax=axes,
+            )
             axes.set_ylim(-0.02, 1.02)
             axes.yaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
             plain_ticks(axes.xaxis)
-        _label(panels, "playout delay (ms)", "share of messages that are whole in time")
-        _legend(figure, campaign, shares["variant"])
+        _label(page, "playout delay (ms)", "share of messages that are whole in time")
+        _legend(page, look_of)
         points = shares["point"].nunique()
-        heading(
-            figure,
+        page.heading(
             "How many messages are whole when they are played?",
             f"{campaign.heading} · {points} points of {len(campaign.points)} · {len(drawn_trials)} trials"
             f"{_of_worst(drawn_trials)} · band: {100 * (1 - LEVEL):g} % interval of the median over points",
         )
-    return figure
+    return page.figure
+
+
+def _interval(values: pd.Series) -> tuple[float, float]:
+    """Of the median over points, of each of which there is one value."""
+    return median_interval(values, range(len(values)))
 
 
 def _of_worst(trials: pd.DataFrame) -> str:
@@ -100,7 +114,9 @@ def _of_worst(trials: pd.DataFrame) -> str:
     return f" · no message in time, for the trial {lacking}" if lacking else ""
 
 
-def latency_ecdf(series: pd.DataFrame, campaign: CampaignInfo, frame: pd.DataFrame) -> Figure:
+def latency_ecdf(
+    series: pd.DataFrame, campaign: CampaignInfo, frame: pd.DataFrame, *, ax: Given = None
+) -> Figure:
     """The distribution of the latency of messages, a panel a workload and a line a variant.
 
     `series` is that of messages, as `frames.series` gives it, and `frame` has the trials. A message that
@@ -119,93 +135,62 @@ def latency_ecdf(series: pd.DataFrame, campaign: CampaignInfo, frame: pd.DataFra
     counted = frame[has_series]
     worst = counted[outcomes.is_worst(counted)].groupby(place, observed=True).size()
     drawn = [label for label in (w["label"] for w in campaign.workloads) if (left["workload"] == label).any()]
-    with style():
-        figure, panels = _panels(drawn)
-        for axes, workload in zip(panels, drawn, strict=True):
+    known = left.loc[np.isfinite(left["latency_ms"]), "latency_ms"]
+    longest = float(known.max()) if len(known) else 0.0
+    ends = (-0.1 * (longest or 1.0), 1.1 * (longest or 1.0))
+    there = order_of([variant["label"] for variant in campaign.variants], left["variant"])
+    look_of = {label: looks(campaign)[label] for label in there}
+    with _panels(drawn, ax) as page:
+        for axes, workload in zip(page.panels, drawn, strict=True):
+            axes.set_title(wrapped(workload, page.width), fontsize="medium")
             of_workload = left[left["workload"] == workload]
-            for number, (variant, look) in enumerate(looks(campaign).items()):
+            for number, (variant, look) in enumerate(look_of.items()):
                 of_variant = of_workload[of_workload["variant"] == variant]
-                curve = ecdf(of_variant["latency_ms"])
-                curve = curve[np.isfinite(curve["value"])]
-                trials = of_variant["id"].nunique()
-                curve["share"] *= trials / max(1, trials + worst.get((workload, variant), 0))
-                if len(curve):
-                    axes.step(
-                        curve["value"],
-                        curve["share"],
-                        where="post",
-                        color=look.color,
-                        marker=look.marker,
-                        markevery=(number / 20, 0.2),
-                        rasterized=True,
-                    )
-            axes.set_ylim(-0.02, 1.02)
+                trials = max(1, of_variant["id"].nunique())
+                lacking = worst.get((workload, variant), 0) * len(of_variant) / trials
+                curve(
+                    axes,
+                    of_variant["latency_ms"].replace(np.inf, ends[1]),
+                    ends,
+                    worst=lacking,
+                    color=look.color,
+                    marker=look.marker,
+                    markevery=(number / 20, 0.2),
+                )
+            axes.set(xlim=(ends[0] / 2, longest * 1.05 or 1.0), ylim=(-0.02, 1.02))
             axes.yaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
             plain_ticks(axes.xaxis)
-        _label(panels, "latency since a message was due (ms)", "share of all messages")
-        _legend(figure, campaign, left["variant"])
-        heading(
-            figure,
+        _label(page, "latency since a message was due (ms)", "share of all messages")
+        _legend(page, look_of)
+        page.heading(
             "How late are messages whole?",
             f"{campaign.heading} · {len(left)} messages of {left['id'].nunique()} trials{_of_worst(counted)}",
         )
-    return figure
+    return page.figure
 
 
-def _panels(workloads: list[str]) -> tuple[Figure, list[Axes]]:
+def _panels(workloads: list[str], ax: Given) -> AbstractContextManager[Sheet]:
     """A panel for each of these workloads."""
-    across = min(ACROSS, len(workloads))
-    down = -(-len(workloads) // across)
-    figure = Figure(figsize=(WIDTH, 1.6 + _PANEL * down))
-    panels = list(figure.subplots(down, across, squeeze=False, sharex=True, sharey=True).flat)
-    for axes, workload in zip(panels, workloads, strict=False):
-        axes.set_title(wrapped(workload, WIDTH / across - 0.7), fontsize=FONT)
-    for unused in panels[len(workloads) :]:
-        unused.set_visible(False)
-    return figure, panels[: len(workloads)]
+    columns = min(across(), len(workloads))
+    size = (wide(), 1.6 + _PANEL * -(-len(workloads) // columns))
+    return sheet(len(workloads), size, ax, columns=columns, sharex=True, what="choose one workload")
 
 
-def _draw_shares(
-    axes: Axes, shares: pd.DataFrame, columns: Mapping[float, str], look: Look, number: int
-) -> None:
-    values = [shares[column].dropna() for column in columns.values()]
-    bands = [median_interval(value, shares.loc[value.index, "point"]) for value in values]
-    at = list(columns)
-    if np.isfinite(bands).any():
-        axes.fill_between(
-            at,
-            [low for low, _ in bands],
-            [high for _, high in bands],
-            color=look.color,
-            alpha=0.2,
-            linewidth=0,
-        )
-    axes.plot(
-        at,
-        [value.median() for value in values],
-        color=look.color,
-        marker=look.marker,
-        markevery=(number % 2, max(1, len(at) // _MARKS)) if len(at) > _MARKS else None,
-    )
-
-
-def _label(panels: list[Axes], across: str, up: str) -> None:
+def _label(page: Sheet, horizontal: str, up: str) -> None:
     """The axes' labels: below the last panel of each column, and beside the first of each row."""
-    for number, axes in enumerate(panels):
-        if number + ACROSS >= len(panels):
-            axes.set_xlabel(wrapped(across, WIDTH / ACROSS - 0.7))
-            axes.tick_params(labelbottom=True)
-        if number % ACROSS == 0:
-            axes.set_ylabel(wrapped(up, _PANEL - 0.6))
+    for axes in page.panels:
+        axes.set(xlabel="", ylabel="")
+    for axes in page.last_row:
+        axes.set_xlabel(wrapped(horizontal, page.width))
+        axes.tick_params(labelbottom=True)
+    for axes in page.first_column:
+        axes.set_ylabel(wrapped(up, _PANEL - 0.6))
 
 
-def _legend(figure: Figure, campaign: CampaignInfo, drawn: pd.Series) -> None:
-    there = set(drawn)
-    legend_below(
-        figure,
+def _legend(page: Sheet, look_of: Mapping[str, Look]) -> None:
+    page.legend(
         [
             Line2D([], [], color=look.color, marker=look.marker, label=variant)
-            for variant, look in looks(campaign).items()
-            if variant in there
-        ],
+            for variant, look in look_of.items()
+        ]
     )

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
+import seaborn as sns
+from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
+from fecbench.hints import nearest
 from fecbench.results.analysis import frames
 from fecbench.results.analysis.intervals import EFFECTS, FEWEST, median_ratio_interval
 from fecbench.results.analysis.margins import margins_of, percent
@@ -27,37 +29,35 @@ from fecbench.results.figures.distributions import (
     across_workloads,
     compared_with_baseline,
     divisor,
+    label_pairs,
     names_of_ratios,
     only_metric,
-    pair_plot,
+    pair_grid,
+    panels_of,
     workloads_width,
 )
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.segments import scale_at_once
+from fecbench.results.figures.sheet import Given, Sheet, heading, ratio_colorbar, sheet
 from fecbench.results.figures.style import (
-    ACROSS,
-    FONT,
-    RATIO_COLORS,
-    WIDTH,
+    Color,
     Look,
+    across,
     around_one,
     as_pixels,
     greatest_log,
-    grid,
-    heading,
+    height_of,
     inches,
-    is_log,
-    label_ratios,
-    legend_below,
+    line,
     looks,
-    plain_ticks,
-    ratio_colorbar,
-    ratio_ticks,
-    round_ticks,
+    mark,
+    ratio_colors,
     style,
     to_ends,
+    wide,
     wrapped,
 )
+from fecbench.results.figures.ticks import is_log, plain_ticks, ratio_ticks, round_ticks
 from fecbench.results.metrics import Metric, choose
 from fecbench.results.store.records import CampaignInfo
 
@@ -77,126 +77,137 @@ def table(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") -> pd.D
     return ratio_table(compared_with_baseline(frame, choose(campaign, metric)), campaign)
 
 
-def bars(ratios: pd.DataFrame, campaign: CampaignInfo) -> Figure:
+def bars(ratios: pd.DataFrame, campaign: CampaignInfo, *, ax: Given = None) -> Figure:
     """The median ratio over points of each workload and variant, with its bootstrap interval over points; at
     the end of the axis for 0 and ∞."""
     metric, names, look_of = only_metric(ratios["metric"]), workload_names(campaign), _drawn(ratios, campaign)
     baselines = _baselines(look_of, campaign)
-    step = 0.8 / len(look_of)
     estimates = pd.DataFrame(
         {
             (workload, variant): median_ratio_interval(rows, rows["point"])
             for (workload, variant), rows in ratios.groupby(["workload", "variant"], observed=True)
         },
         index=["median", "low", "high"],
-    ).T
+    ).T.rename_axis(["workload", "variant"])
     reach, sure = greatest_log(pd.Series(estimates.to_numpy().ravel())), estimates["low"].notna()
-    drawn = estimates.apply(to_ends, reach=1.1 * max(reach, float(np.log(1.02))))
-    ends = {(workload, variant): row for workload, variant, *row in drawn.reset_index().to_numpy()}
-    with style():
-        figure = Figure(figsize=(workloads_width(names), 5.5))
-        axes = figure.subplots()
-        axes.axhline(1, color="black", linewidth=1)
-        axes.set_yscale("log")
-        for i, workload in enumerate(names):
-            for j, (variant, look) in enumerate(look_of.items()):
-                if (workload, variant) not in ends:
-                    continue
-                position = i + (j - (len(look_of) - 1) / 2) * step
-                median, low, high = ends[workload, variant]
-                axes.bar(
-                    position,
-                    median - 1,
-                    0.8 * step,
-                    bottom=1,
-                    facecolor=(*look.color, 0.6),
-                    edgecolor="black",
-                    hatch=look.hatch,
-                )
-                axes.vlines(position, low, high, color="black", linewidth=2.5)  # NaN draws nothing
-        _ratio_axis(figure, axes, reach, metric, baselines)
+    drawn = estimates.apply(to_ends, reach=1.1 * max(reach, float(np.log(1.02)))).reset_index()
+    labels, places = list(look_of), list(names)
+    with sheet(1, (workloads_width(names), 5.5), ax) as page:
+        (axes,) = page.panels
+        axes.axhline(1, color="black", linewidth=line(2 / 3))
+        sns.barplot(
+            drawn.assign(height=drawn["median"] - 1),
+            x="workload",
+            y="height",
+            order=places,
+            hue="variant",
+            hue_order=labels,
+            palette={label: look.color for label, look in look_of.items()},
+            bottom=1,
+            gap=0.2,
+            errorbar=None,
+            saturation=1,
+            legend=False,
+            ax=axes,
+        )
+        for label, container in zip(labels, axes.containers, strict=True):
+            for bar in container:
+                look = look_of[label]
+                bar.set(facecolor=(*look.color, 0.6), edgecolor="black", hatch=look.hatch)
+        step = 0.8 / len(labels)
+        at = drawn["workload"].map(places.index) + step * (
+            drawn["variant"].map(labels.index) - (len(labels) - 1) / 2
+        )
+        axes.vlines(at, drawn["low"], drawn["high"], color="black", linewidth=line(5 / 3))  # NaN draws none
+        axes.set(yscale="log", ylabel="")
+        _ratio_axis(page, reach, metric, baselines)
         across_workloads(axes, campaign)
-        legend_below(
-            figure,
+        page.legend(
             [
                 Patch(facecolor=(*look.color, 0.6), edgecolor="black", hatch=look.hatch, label=name)
                 for name, look in zip(names_of_ratios(baselines).values(), look_of.values(), strict=True)
             ],
         )
-        line = "line: its 95 % interval" if sure.any() else ""
+        of_line = "line: its 95 % interval" if sure.any() else ""
         none = "" if sure.all() else f"no interval of fewer than {FEWEST} points"
-        heading(
-            figure,
+        page.heading(
             f"By how much does {metric.noun} change?",
             f"{campaign.heading} · {ratios['point'].nunique()} points of {len(campaign.points)} · "
-            + "; ".join(filter(None, ["bar: median over points", line, none])),
+            + "; ".join(filter(None, ["bar: median over points", of_line, none])),
         )
-    return figure
+    return page.figure
 
 
-def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) -> Figure:
-    """The ratio of one workload at every point, over each factor: a panel a factor. Ratios of 0 and ∞, of
-    timeouts, are hollow, at the ends of the axis."""
-    factors = _factors(campaign)
+def over_factors(
+    ratios: pd.DataFrame,
+    campaign: CampaignInfo,
+    workload: str,
+    *,
+    factors: Sequence[str] = (),
+    ax: Given = None,
+) -> Figure:
+    """The ratio of one workload at every point, over each factor: a panel a factor, of `factors` or of all.
+    Ratios of 0 and ∞, of timeouts, are hollow, at the ends of the axis."""
+    varied = _factors(campaign)
+    for factor in factors:
+        if factor not in varied:
+            raise NothingToDraw(f"This design does not vary {factor!r}; {nearest(factor, varied)}.")
+    chosen = list(factors) or varied
     some = ratios[ratios["workload"] == workload]
     name = workload_names(campaign)[workload]
     if some.empty:
         raise NothingToDraw(f"No ratio was measured for {name}.")
     metric, look_of, reach = only_metric(some["metric"]), _drawn(some, campaign), greatest_log(some["ratio"])
     baselines = _baselines(look_of, campaign)
-    drawn, pixels = to_ends(some["ratio"]), as_pixels(len(some) * len(factors))
-    with style():
-        figure = Figure(figsize=(WIDTH, 2 + 2.6 * -(-len(factors) // ACROSS)))
-        panels = grid(figure, len(factors), ACROSS)
-        for axes, factor in zip(panels, factors, strict=True):
-            axes.axhline(1, color="black", linewidth=1)
-            axes.set_yscale("log")
-            intervals = []
-            for variant, look in look_of.items():
-                rows = some[some["variant"] == variant]
-                lines = axes.vlines(
+    kinds, palette = _kinds(some, look_of)
+    marks = some.assign(drawn=to_ends(some["ratio"]), kind=kinds, variant=some["variant"].astype(str))
+    pixels, columns = as_pixels(len(some) * len(chosen)), across()
+    size = (wide(), 2 + 2.6 * -(-len(chosen) // columns))
+    with sheet(len(chosen), size, ax, columns=columns, what="choose some of factors=") as page:
+        for axes, factor in zip(page.panels, chosen, strict=True):
+            axes.axhline(1, color="black", linewidth=line(2 / 3))
+            intervals = [
+                axes.vlines(
                     rows[factor],
                     rows["low"],
                     rows["high"],
-                    color=look.color,
-                    linewidth=1,
+                    color=look_of[str(variant)].color,
+                    linewidth=line(2 / 3),
                     alpha=0.6,
                     rasterized=pixels,
                 )
-                intervals.append(lines)
-                undecided = rows["low"].notna() & ~rows["verdict"].isin(EFFECTS)
-                for chosen, color in (
-                    (~rows["censored"] & ~undecided, look.color),
-                    (~rows["censored"] & undecided, _pale(look.color)),
-                    (rows["censored"], "white"),
-                ):
-                    alike = rows[chosen]
-                    if alike.empty:
-                        continue
-                    axes.scatter(
-                        alike[factor],
-                        drawn[alike.index],
-                        s=30,
-                        marker=look.marker,
-                        color=color,
-                        edgecolor="black",
-                        linewidth=0.5,
-                        zorder=3,
-                        rasterized=pixels,
-                    )
+                for variant, rows in some.groupby("variant", observed=True)
+            ]
+            sns.scatterplot(
+                marks,
+                x=factor,
+                y="drawn",
+                hue="kind",
+                palette=palette,
+                style="variant",
+                markers={label: look.marker for label, look in look_of.items()},
+                s=mark(0.9),
+                edgecolor="black",
+                linewidth=0.5,
+                zorder=3,
+                legend=False,
+                rasterized=pixels,
+                ax=axes,
+            )
             axes.set_xlabel(axis_label(factor))
+            axes.set_ylabel("")
+            axes.set_yscale("log")
             if is_log(some[factor], campaign.scales):
                 axes.set_xscale("log")
                 round_ticks(axes.xaxis)
             elif pd.api.types.is_numeric_dtype(some[factor]):
                 plain_ticks(axes.xaxis)
-            elif sum(inches(f"{value} ") for value in some[factor].unique()) > (WIDTH - 1) / ACROSS:
+            elif sum(inches(f"{value} ") for value in some[factor].unique()) > page.width:
                 axes.tick_params(axis="x", labelrotation=90)
             for lines in intervals:
                 scale_at_once(axes, lines)
-        _ratio_axis(figure, panels[0], reach, metric, baselines)
-        legend_below(
-            figure,
+        _ratio_axis(page, reach, metric, baselines)
+        page.legend(
             [
                 Line2D([], [], linestyle="", marker=look.marker, color=look.color, mec="black", label=name)
                 for name, look in zip(names_of_ratios(baselines).values(), look_of.values(), strict=True)
@@ -206,22 +217,37 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
         known = some["low"].notna().any()
         told = f" · line: 95 % interval over repetitions, {pale}" if known else ""
         hollow = " · hollow: failed or timed out, beyond the axis" if some["censored"].any() else ""
-        heading(
-            figure,
+        page.heading(
             f"Where does {metric.noun} change, for {name}?",
             f"{campaign.heading} · {some['point'].nunique()} points of {len(campaign.points)}{told}{hollow}",
         )
-    return figure
+    return page.figure
 
 
-def _pale(color: tuple[float, float, float]) -> tuple[float, float, float]:
+def _kinds(ratios: pd.DataFrame, look_of: Mapping[str, Look]) -> tuple[pd.Series, dict[str, Color]]:
+    """How the mark of each ratio is filled, by a name, and the colours of these: that of the variant, pale
+    where nothing is decided, and white where a trial failed or timed out."""
+    undecided = ratios["low"].notna() & ~ratios["verdict"].isin(EFFECTS)
+    ending = np.select([ratios["censored"], undecided], [" white", " pale"], "")
+    palette: dict[str, Color] = {}
+    for label, look in look_of.items():
+        palette |= {label: look.color, f"{label} pale": _pale(look.color), f"{label} white": (1.0, 1.0, 1.0)}
+    return ratios["variant"].astype(str) + ending, palette
+
+
+def _pale(color: Color) -> Color:
     """The colour of a point without an effect."""
     red, green, blue = (1 - _PALE * (1 - part) for part in color)
     return red, green, blue
 
 
 def heat_map(
-    ratios: pd.DataFrame, campaign: CampaignInfo, variant: str, factors: tuple[str, str] | None = None
+    ratios: pd.DataFrame,
+    campaign: CampaignInfo,
+    variant: str,
+    factors: tuple[str, str] | None = None,
+    *,
+    ax: Given = None,
 ) -> Figure:
     """The median ratio in cells of two factors, a panel a workload; with the number of points in each cell.
 
@@ -231,7 +257,7 @@ def heat_map(
     varied = _factors(campaign)
     if len(varied) < 2:
         raise NothingToDraw("This design varies one factor only, so there is no map over two.")
-    across, up = factors or (varied[0], varied[1])
+    horizontal, up = factors or (varied[0], varied[1])
     names = {
         label: name for label, name in workload_names(campaign).items() if label in set(some["workload"])
     }
@@ -239,49 +265,59 @@ def heat_map(
         raise NothingToDraw(f"No ratio of {variant} was measured.")
     metric = only_metric(some["metric"])
     points = frames.points(campaign)
-    columns, rows = (_cells(points[factor], campaign.scales) for factor in (across, up))
+    columns, rows = (_cells(points[factor], campaign.scales) for factor in (horizontal, up))
     cells = pd.DataFrame({"point": points["point"], "column": columns.of_point, "row": rows.of_point})
-    with style():
-        cell = max(_CELL, *(inches(f"{label} ") for label in columns.labels))
-        across_page = max(1, int((WIDTH - 2) / (cell * (len(columns) + 1))))
-        high = 1.2 + 0.7 * len(rows)
-        figure = Figure(figsize=(WIDTH, 1 + high * -(-len(names) // across_page)))
-        panels = grid(figure, len(names), across_page)
-        in_cells, cell_of = some.merge(cells, on="point"), ["workload", "row", "column"]
-        medians = median_ratios(in_cells, cell_of)
-        sizes = in_cells.groupby(cell_of, observed=True).size()
-        shades = np.log2(to_ends(medians))
-        norm = around_one(medians)
-        for axes, (workload, name) in zip(panels, names.items(), strict=True):
-            in_grid = (
-                shades[workload].unstack().reindex(range(len(rows))).reindex(columns=range(len(columns)))
+    cell = max(_CELL, *(inches(f"{label} ") for label in columns.labels))
+    across_page = max(1, int((wide() - 2) / (cell * (len(columns) + 1))))
+    size = (wide(), 1 + (1.2 + 0.7 * len(rows)) * -(-len(names) // across_page))
+    in_cells, cell_of = some.merge(cells, on="point"), ["workload", "row", "column"]
+    medians = median_ratios(in_cells, cell_of)
+    sizes = in_cells.groupby(cell_of, observed=True).size()
+    shades, norm, colors = np.log2(to_ends(medians)), around_one(medians), ratio_colors(metric)
+    counted = sizes.reindex(medians.index)
+    texts = pd.Series(
+        [
+            f"{'?' if np.isnan(median) else number(median)}\n({count})"
+            for median, count in zip(medians, counted, strict=True)
+        ],
+        index=medians.index,
+    )
+    with sheet(len(names), size, ax, columns=across_page, what="leave ratios of one workload") as page:
+        for axes, (workload, name) in zip(page.panels, names.items(), strict=True):
+            in_grid, in_words = (
+                _in_grid(of.xs(workload, level="workload"), len(rows), len(columns)) for of in (shades, texts)
             )
-            drawn = axes.pcolormesh(in_grid, norm=norm, cmap=RATIO_COLORS)
-            for (row, column), median in medians[workload].items():
-                dark = abs(norm(shades[workload, row, column]) - 0.5) > 0.35
-                axes.text(
-                    column + 0.5,
-                    row + 0.5,
-                    f"{'?' if np.isnan(median) else number(median)}\n({sizes[workload, row, column]})",
-                    ha="center",
-                    va="center",
-                    fontsize="small",
-                    color="white" if dark else "black",
-                )
-            axes.grid(False)
-            axes.set_xticks(columns.ticks, columns.labels)
-            axes.set_yticks(rows.ticks, rows.labels)
-            axes.set_xlabel(axis_label(across))
+            sns.heatmap(
+                in_grid,
+                annot=in_words.astype(object).fillna(""),
+                fmt="",
+                annot_kws={"fontsize": "small"},
+                norm=norm,
+                cmap=colors,
+                cbar=False,
+                ax=axes,
+            )
+            for place, text in in_words[in_grid.isna()].stack().dropna().items():
+                row, column = place  # seaborn writes nothing into a cell without a value
+                axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize="small")
+            axes.invert_yaxis()
+            axes.set_xticks(columns.ticks, columns.labels, rotation=0)
+            axes.set_yticks(rows.ticks, rows.labels, rotation=0)
+            axes.set(xlabel=axis_label(horizontal), ylabel="")
             axes.set_title(wrapped(name, cell * len(columns)))
-        figure.supylabel(axis_label(up), fontsize=FONT)
-        ratio_colorbar(figure, panels, drawn, metric.ratio_to(baselines_of(campaign)[variant]))
-        heading(
-            figure,
+        page.label_up(axis_label(up))
+        page.colorbar(ScalarMappable(norm, colors), metric.ratio_to(baselines_of(campaign)[variant]))
+        page.heading(
             f"Where does “{variant}” help?",
             f"{campaign.heading} · median ratio (number of points) · {some['point'].nunique()} points of"
             f" {len(campaign.points)}",
         )
-    return figure
+    return page.figure
+
+
+def _in_grid(of_cells: pd.Series, rows: int, columns: int) -> pd.DataFrame:
+    """The values of cells by their row and column; NaN where there is none."""
+    return of_cells.unstack().reindex(range(rows)).reindex(columns=range(columns))
 
 
 def pairs(ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Figure:
@@ -290,31 +326,41 @@ def pairs(ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Figure:
     if some.empty:
         raise NothingToDraw(f"No ratio of {variant} was measured.")
     metric, of_point = only_metric(some["metric"]), median_ratios(some, ["point"]).dropna()
+    norm, colors = around_one(of_point), ratio_colors(metric)
     with style():
-        figure, panels = pair_plot(campaign)
+        grid = pair_grid(campaign)
+        panels = panels_of(grid)
         pixels = as_pixels(len(panels) * len(campaign.points))
-        for axes, across, up in panels:
-            # A point without a ratio stays grey.
-            axes.scatter(across, up, s=10, color="0.7", rasterized=pixels)
-            drawn = axes.scatter(
-                across[of_point.index],
-                up[of_point.index],
-                c=np.log2(to_ends(of_point)),
-                norm=around_one(of_point),
-                cmap=RATIO_COLORS,
-                s=45,
+        # A point without a ratio stays grey.
+        grid.map(sns.scatterplot, s=mark(0.5), color="0.7", linewidth=0, rasterized=pixels)
+        for axes, horizontal, vertical in panels:
+            sns.scatterplot(
+                grid.data.loc[of_point.index],
+                x=horizontal,
+                y=vertical,
+                hue=np.log2(to_ends(of_point)),
+                hue_norm=norm,
+                palette=colors,
+                s=mark(1.1),
                 edgecolor="black",
                 linewidth=0.5,
+                legend=False,
                 rasterized=pixels,
+                ax=axes,
             )
+        label_pairs(grid, campaign)
         ratio_colorbar(
-            figure, [axes for axes, _, _ in panels], drawn, metric.ratio_to(baselines_of(campaign)[variant])
+            [axes for axes, _, _ in panels],
+            ScalarMappable(norm, colors),
+            metric.ratio_to(baselines_of(campaign)[variant]),
+            height_of(grid.figure) - 0.8,
         )
         heading(
-            figure,
+            grid.figure,
             f"In which networks does “{variant}” help?",
             f"{campaign.heading} · {len(of_point)} points of {len(campaign.points)}",
         )
+        figure: Figure = grid.figure
     return figure
 
 
@@ -357,15 +403,14 @@ def _baselines(labels: Iterable[str], campaign: CampaignInfo) -> dict[str, str]:
     return {label: of_all[label] for label in labels}
 
 
-def _ratio_axis(
-    figure: Figure, axes: Axes, reach: float, metric: Metric, baselines: Mapping[str, str]
-) -> None:
-    """The figure's vertical axis of ratios, which contains 1 and at least 2 % on either side."""
+def _ratio_axis(page: Sheet, reach: float, metric: Metric, baselines: Mapping[str, str]) -> None:
+    """The vertical axis of ratios, which contains 1 and at least 2 % on either side."""
     reach = 1.1 * max(reach, float(np.log(1.02)))
-    low, high = axes.get_ylim()
-    axes.set_ylim(min(low, float(np.exp(-reach / 4))), max(high, float(np.exp(reach / 4))))
-    ratio_ticks(axes.yaxis, reach)
-    label_ratios(figure, metric, divisor(baselines))
+    for axes in page.panels:
+        low, high = axes.get_ylim()
+        axes.set_ylim(min(low, float(np.exp(-reach / 4))), max(high, float(np.exp(reach / 4))))
+        ratio_ticks(axes.yaxis, reach)
+    page.label_ratios(metric, divisor(baselines))
 
 
 def _factors(campaign: CampaignInfo) -> list[str]:

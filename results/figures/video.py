@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -16,16 +17,11 @@ from matplotlib.ticker import PercentFormatter
 
 from fecbench.results import metrics
 from fecbench.results.analysis import outcomes
+from fecbench.results.figures.curves import curve
 from fecbench.results.figures.nothing import NothingToDraw
-from fecbench.results.figures.style import (
-    WIDTH,
-    heading,
-    legend_below,
-    looks,
-    plain_ticks,
-    style,
-    wrapped,
-)
+from fecbench.results.figures.sheet import Given, heading, legend_below, sheet
+from fecbench.results.figures.style import line, looks, new_figure, style, wide, wrapped
+from fecbench.results.figures.ticks import plain_ticks
 from fecbench.results.store.records import CampaignInfo
 
 if TYPE_CHECKING:
@@ -43,7 +39,7 @@ def segments(levels: Sequence[Mapping[str, Any]], segment_s: float) -> Figure:
     `levels`: `kbps`, `width`, `height` and `sizes` (bytes) of each, as in the ladder's file.
     """
     with style():
-        figure = Figure(figsize=(WIDTH, 5.5))
+        figure = new_figure(wide(), 5.5)
         axes = figure.subplots()
         for level in reversed(levels):
             rates = 8e-6 * np.array(level["sizes"]) / segment_s
@@ -58,64 +54,68 @@ def segments(levels: Sequence[Mapping[str, Any]], segment_s: float) -> Figure:
         return figure
 
 
-def sessions(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
+def sessions(frame: pd.DataFrame, campaign: CampaignInfo, *, ax: Given = None) -> Figure:
     """The distribution of what sessions were worth, and of how long their picture stood still: a row a
     workload, a line a variant. A session that failed or timed out is worse than any.
 
     Raises NothingToDraw where no session is ok.
     """
     labels = _labels(frame, campaign)
-    with style():
-        figure = Figure(figsize=(WIDTH, 1.6 + _PANEL * len(labels)))
-        rows = figure.subplots(len(labels), 2, squeeze=False, sharey=True)
-        for row, (label, live) in zip(rows, labels.items(), strict=True):
-            trials = frame[frame["workload"] == label]
-            for axes, name in zip(row, _LIVE if live else _CURVES, strict=True):
-                metric = metrics.of(name)
-                values = outcomes.values(trials, metric)
-                for variant, look in looks(campaign).items():
-                    of_variant = values[(trials["variant"] == variant) & values.notna()].sort_values()
-                    shares = np.arange(1, len(of_variant) + 1) / max(1, len(of_variant))
-                    axes.step(of_variant, shares, where="post", color=look.color, linewidth=1.5)
-                axes.set_xlabel(wrapped(metric.title, WIDTH / 2 - 1))
-                if metric.is_share:
-                    axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
-                axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
-            row[0].set_ylabel("share of sessions")
-            row[0].set_title(label, loc="left")
-        legend_below(figure, _lines(campaign))
-        heading(
-            figure,
+    panels = [(label, name) for label, live in labels.items() for name in (_LIVE if live else _CURVES)]
+    size = (wide(), 1.6 + _PANEL * len(labels))
+    with sheet(len(panels), size, ax, columns=2, what="choose one workload") as page:
+        for number, (axes, (label, name)) in enumerate(zip(page.panels, panels, strict=True)):
+            metric, trials = metrics.of(name), frame[frame["workload"] == label]
+            _curves(axes, outcomes.values(trials, metric), trials, campaign)
+            axes.set_xlabel(wrapped(metric.title, page.width))
+            if metric.is_share:
+                axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
+            if number % 2 == 0:
+                axes.set_ylabel("share of sessions")
+                axes.set_title(label, loc="left")
+        page.legend(_lines(campaign))
+        page.heading(
             "What were sessions worth, and for how long did the picture stand still?",
             campaign.heading,
         )
-    return figure
+    return page.figure
 
 
-def scores(by_trial: Mapping[int, float], frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
+def scores(
+    by_trial: Mapping[int, float], frame: pd.DataFrame, campaign: CampaignInfo, *, ax: Given = None
+) -> Figure:
     """The distribution of the scores of P.1203, by trial: a panel a workload, a line a variant. A session
     that failed or timed out has none."""
     labels = _labels(frame, campaign)
     values = frame["id"].map(dict(by_trial))
-    with style():
-        figure = Figure(figsize=(WIDTH, 1.6 + _PANEL * len(labels)))
-        panels = figure.subplots(len(labels), 1, squeeze=False, sharex=True)[:, 0]
-        for axes, label in zip(panels, labels, strict=True):
-            for variant, look in looks(campaign).items():
-                chosen = (frame["workload"] == label) & (frame["variant"] == variant) & values.notna()
-                of_variant = values[chosen].sort_values()
-                shares = np.arange(1, len(of_variant) + 1) / max(1, len(of_variant))
-                axes.step(of_variant, shares, where="post", color=look.color, linewidth=1.5)
+    size = (wide(), 1.6 + _PANEL * len(labels))
+    with sheet(len(labels), size, ax, sharex=True, what="choose one workload") as page:
+        for axes, label in zip(page.panels, labels, strict=True):
+            trials = frame[frame["workload"] == label]
+            _curves(axes, values[trials.index], trials, campaign)
             axes.set_title(label, loc="left")
             axes.set_ylabel("share of sessions")
-            axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
-        panels[-1].set_xlabel("score of ITU-T P.1203, from 1 to 5")
-        legend_below(figure, _lines(campaign))
-        heading(figure, "How would viewers rate the sessions?", campaign.heading)
-    return figure
+        page.panels[-1].set_xlabel("score of ITU-T P.1203, from 1 to 5")
+        page.legend(_lines(campaign))
+        page.heading("How would viewers rate the sessions?", campaign.heading)
+    return page.figure
 
 
-def pictures(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
+def _curves(axes: Axes, values: pd.Series, trials: pd.DataFrame, campaign: CampaignInfo) -> None:
+    """The ECDF of the sessions of each variant; what is worse than any value is beyond the axis."""
+    known = values[np.isfinite(values)]
+    if known.empty:
+        return
+    margin = 0.05 * float(known.max() - known.min()) or 0.05
+    ends = float(known.min()) - 2 * margin, float(known.max()) + 2 * margin
+    for variant, look in looks(campaign).items():
+        of_variant = values[(trials["variant"] == variant) & values.notna()]
+        curve(axes, of_variant, ends, color=look.color)
+    axes.set_xlim(ends[0] + margin, ends[1] - margin)
+    axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
+
+
+def pictures(frame: pd.DataFrame, campaign: CampaignInfo, *, ax: Given = None) -> Figure:
     """Which share of all segments had which size of the picture: a panel a workload, a bar a variant.
 
     Raises NothingToDraw where no session is ok.
@@ -123,31 +123,56 @@ def pictures(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
     labels, variants = _labels(frame, campaign), list(looks(campaign))
     sizes = sizes_of(frame)
     shades = shades_of(sizes)
-    with style():
-        figure = Figure(figsize=(WIDTH, 1.8 + (0.5 + 0.35 * len(variants)) * len(labels)))
-        panels = figure.subplots(len(labels), 1, squeeze=False, sharex=True)[:, 0]
-        for axes, label in zip(panels, labels, strict=True):
+    size = (wide(), 1.8 + (0.5 + 0.35 * len(variants)) * len(labels))
+    with sheet(len(labels), size, ax, sharex=True, sharey=False, what="choose one workload") as page:
+        for axes, label in zip(page.panels, labels, strict=True):
             ok = frame[(frame["workload"] == label) & (frame["state"] == "ok")]
-            for place, variant in enumerate(variants):
-                before = 0.0
-                for size in sizes:
-                    share = float(ok.loc[ok["variant"] == variant, SHARE + size].mean())
-                    axes.barh(place, share, left=before, color=shades[size], edgecolor="black", linewidth=0.3)
-                    before += 0.0 if math.isnan(share) else share
-            axes.set_yticks(range(len(variants)), variants)
-            axes.invert_yaxis()
+            shares_of_sizes(axes, ok, "variant", variants, shades, across=False)
             axes.set_title(label, loc="left")
+            axes.set(xlabel="", ylabel="")
             axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
-        panels[-1].set_xlabel("share of segments")
-        legend_below(
-            figure,
+        page.panels[-1].set_xlabel("share of segments")
+        page.legend(
             [
                 Patch(facecolor=shades[size], edgecolor="black", label=size.replace("x", "×"))
                 for size in sizes
             ],
         )
-        heading(figure, "Which pictures did viewers see?", campaign.heading)
-    return figure
+        page.heading("Which pictures did viewers see?", campaign.heading)
+    return page.figure
+
+
+def shares_of_sizes(
+    axes: Axes,
+    ok: pd.DataFrame,
+    by: str,
+    order: Sequence[Any],
+    shades: Mapping[str, str],
+    *,
+    across: bool,
+) -> None:
+    """The mean share of segments of each size of the picture, stacked: a bar for each value of a column."""
+    means = ok.groupby(by, observed=True)[[SHARE + size for size in shades]].mean().reindex(list(order))
+    long = means.rename(columns=lambda name: name.removeprefix(SHARE)).melt(
+        ignore_index=False, var_name="size", value_name="share"
+    )
+    long = long.dropna().reset_index().assign(**{by: lambda rows: pd.Categorical(rows[by], list(order))})
+    sns.histplot(
+        long,
+        **{"x" if across else "y": by},
+        weights="share",
+        hue="size",
+        hue_order=list(reversed(list(shades))),  # seaborn stacks the last one first
+        palette=dict(shades),
+        multiple="stack",
+        discrete=True,
+        shrink=0.8,
+        alpha=1,
+        edgecolor="black",
+        linewidth=0.3,
+        legend=False,
+        ax=axes,
+    )
 
 
 def session_over_time(
@@ -158,14 +183,14 @@ def session_over_time(
     `arrived` and `stalls`: the series `segments` and `stalls` of the trial.
     """
     with style():
-        figure = Figure(figsize=(WIDTH, 1.6 + 2 * _PANEL))
+        figure = new_figure(wide(), 1.6 + 2 * _PANEL)
         above, below = figure.subplots(2, 1, sharex=True)
-        above.plot(*_buffer(arrived, stalls), color="black", linewidth=1.2)
+        above.plot(*_buffer(arrived, stalls), color="black", linewidth=line(0.8))
         above.set_ylabel("buffer (s)")
         above.set_ylim(bottom=0)
         rates = [levels[int(level)]["kbps"] / 1e3 for level in arrived["level"]]
-        below.step(arrived["requested_s"], rates, where="post", color="black", linewidth=1.2)
-        below.plot(arrived["done_s"], arrived["estimate_kbps"] / 1e3, color="0.6", linewidth=1)
+        below.step(arrived["requested_s"], rates, where="post", color="black", linewidth=line(0.8))
+        below.plot(arrived["done_s"], arrived["estimate_kbps"] / 1e3, color="0.6", linewidth=line(2 / 3))
         below.set_yscale("log")
         plain_ticks(below.yaxis)
         below.set_ylabel("rate (Mbit/s)")

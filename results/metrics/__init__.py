@@ -40,12 +40,23 @@ ALL = read_metrics()
 COLUMNS = read_columns()
 """What a frame of trials has besides metrics, factors and parameters of workloads."""
 
+FACTORS = read_columns(table="factors")
+"""Parameters of networks and workloads that designs vary, of one link."""
+
+RATIOS = read_columns(table="ratios")
+"""What a frame of ratios has besides a trial's key and factors."""
+
 SERIES = read_series()
 """Every series that is registered."""
 
 # In names of the tables, these stand for a path, a link with its direction, a playout delay, a resolution.
 _PATH, _PLACE, _PLAYOUT, _RESOLUTION = "PATH", "LINK.DIRECTION", "PLAYOUT", "RESOLUTION"
 
+_COLUMNS = {column.name: column for column in (*FACTORS, *COLUMNS, *RATIOS)}
+_FACTORS = {column.name for column in FACTORS}
+_OF_A_LINK = re.compile(r"\w+\.(?:(?:up|down)\.)?|(?:up|down)\.")
+_OF_A_DIRECTION = re.compile(r"loss\.(?:up|down)\.")
+_SEED = re.compile(r"seed\.\w+\.(up|down)")
 _BY_NAME = {metric.name: metric for metric in ALL}
 _AT_PLAYOUT = re.compile(r"(messages\.on_time_ratio_)([0-9.e+]+)(ms)")
 _A_PATH = re.compile(r"path[1-9]\d*")
@@ -67,6 +78,19 @@ def of(name: str) -> Metric:
         share = _BY_NAME[f"video.share_{_RESOLUTION}"]
         entry = replace(share, words=share.words.replace(_RESOLUTION, size[1]))
     return replace(entry, name=name) if entry else Metric(name, unit_of(name), "", None, None)
+
+
+def column(name: str) -> Column | None:
+    """What a column of a frame is that is no metric: a factor, also of one link or direction
+    (`path1.owd_ms`, `loss.down.p`), or a part of a trial or ratio; None for any other."""
+    known = _COLUMNS.get("seed.LINK.DIRECTION" if _SEED.fullmatch(name) else name)
+    if known is None:
+        of_link = _OF_A_LINK.sub("", _OF_A_DIRECTION.sub("loss.", name), count=1)
+        known = next(
+            (_COLUMNS[each] for each in (_OF_A_DIRECTION.sub("loss.", name), of_link) if each in _FACTORS),
+            None,
+        )
+    return known and replace(known, name=name)
 
 
 def playout(name: str) -> float | None:

@@ -64,9 +64,9 @@ def _metrics(file: Path) -> list[Metric]:
     return metrics
 
 
-def read_columns(folder: Path = FOLDER) -> tuple[Column, ...]:
-    """The columns of frames."""
-    file = folder / "columns.toml"
+def read_columns(folder: Path = FOLDER, table: str = "columns") -> tuple[Column, ...]:
+    """The columns of frames: of one of the tables `columns`, `factors` and `ratios`."""
+    file = folder / f"{table}.toml"
     return _columns(file.name, _read(file))
 
 

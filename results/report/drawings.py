@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -15,7 +16,7 @@ from fecbench.results.analysis.pairing import to_baseline
 from fecbench.results.analysis.rules import Explanation
 from fecbench.results.analysis.summary import of_many_networks
 from fecbench.results.figures.nothing import NothingToDraw
-from fecbench.results.figures.saving import Drawing, Folder, stem
+from fecbench.results.figures.saving import Drawing, stem
 from fecbench.results.report.evidence import Evidence, Explained, Part
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
@@ -35,8 +36,42 @@ class Drawings:
     """One for each of `Document.reproduced`."""
 
 
-def draw(folder: Folder, evidence: Evidence) -> Drawings:
-    """Save the figures of a campaign that was read."""
+class Drawer(Protocol):
+    """What takes the figures of a campaign, each with its name and caption."""
+
+    def draw(self, name: str, caption: str, draw: Callable[[], Figure]) -> Drawing: ...
+
+
+@dataclass(frozen=True)
+class Named:
+    """A figure that can be drawn."""
+
+    name: str
+    caption: str
+    draw: Callable[[], Figure]
+    """Raises NothingToDraw."""
+
+
+class _List:
+    """Keeps figures, and draws none."""
+
+    def __init__(self) -> None:
+        self.figures: dict[str, Named] = {}
+
+    def draw(self, name: str, caption: str, draw: Callable[[], Figure]) -> Drawing:
+        self.figures.setdefault(name, Named(name, caption, draw))
+        return Drawing()
+
+
+def named(evidence: Evidence) -> dict[str, Named]:
+    """The figures of a campaign that was read, by their names; none is drawn yet."""
+    kept = _List()
+    draw(kept, evidence)
+    return kept.figures
+
+
+def draw(folder: Drawer, evidence: Evidence) -> Drawings:
+    """Give all figures of a campaign that was read to a folder, which saves them."""
     campaign, frame, parts = evidence.campaign, evidence.frame, evidence.parts
     return Drawings(
         points=folder.draw(
@@ -72,7 +107,7 @@ def _messages(database: Database, campaign: CampaignInfo) -> pd.DataFrame | None
     return frames.series(database, campaign, "messages", ["t_s", "whole_s"])
 
 
-def _of_all_workloads(folder: Folder, frame: pd.DataFrame, part: Part) -> Iterator[Drawing]:
+def _of_all_workloads(folder: Drawer, frame: pd.DataFrame, part: Part) -> Iterator[Drawing]:
     """The distributions of the ratio and of the metric, and how great the ratio is."""
     metric, campaign = part.metric, part.campaign
     better = metric.comparative.gain
@@ -80,12 +115,13 @@ def _of_all_workloads(folder: Folder, frame: pd.DataFrame, part: Part) -> Iterat
     yield folder.draw(
         _file(part, "ratio"),
         f"ECDF of the {metric.ratio} {to_baseline(campaign)}, in the form of Networking 2019, Fig. 6: where a"
-        f" curve is {side} the line at 1, the variant is {better}. Each ratio compares the"
+        f" curve is {side} the line at 1, the variant is {better}. Above a panel stand the points at which an"
+        " interval says so. Each ratio compares the"
         f" {metric.statistic(campaign.statistic)} over those repetitions of a point in which each variant is"
         " ok, failed or timed out; the latter two count as worse than any value. Where that of one variant is"
         " such, the ratio is 0 or ∞, beyond the axis; a point at which both are is in no curve. The band is"
         " of independent points, and rather too wide for those of a space-filling design.",
-        lambda: figures.ratio_ecdf(frame, campaign),
+        lambda: figures.ratio_ecdf(frame, campaign, ratios=part.ratios),
     )
     if not part.ratios.empty:
         yield folder.draw(
@@ -112,7 +148,7 @@ def _of_all_workloads(folder: Folder, frame: pd.DataFrame, part: Part) -> Iterat
 
 
 def _of_messages(
-    folder: Folder, frame: pd.DataFrame, campaign: CampaignInfo, series: pd.DataFrame | None
+    folder: Drawer, frame: pd.DataFrame, campaign: CampaignInfo, series: pd.DataFrame | None
 ) -> Iterator[Drawing]:
     """How many messages were whole by when they were played, of a campaign that sent some; and how late each
     was, of trials that left their `series` (None: none did)."""
@@ -143,7 +179,7 @@ def _of_messages(
 
 
 def _of_video(
-    folder: Folder, frame: pd.DataFrame, campaign: CampaignInfo, scores: Callable[[], dict[int, float]]
+    folder: Drawer, frame: pd.DataFrame, campaign: CampaignInfo, scores: Callable[[], dict[int, float]]
 ) -> Iterator[Drawing]:
     """What sessions of video were worth, of a campaign that played some."""
     if all(workload["name"] != "video" for workload in campaign.workloads):
@@ -174,7 +210,7 @@ def _scores(frame: pd.DataFrame, campaign: CampaignInfo, scores: Callable[[], di
         raise NothingToDraw(str(lacking)) from None
 
 
-def _by_workload(folder: Folder, part: Part) -> Iterator[tuple[str, Drawing]]:
+def _by_workload(folder: Drawer, part: Part) -> Iterator[tuple[str, Drawing]]:
     """The name of each workload, and its ratio over each factor."""
     if part.ratios.empty:
         return
@@ -190,7 +226,7 @@ def _by_workload(folder: Folder, part: Part) -> Iterator[tuple[str, Drawing]]:
         )
 
 
-def _where_it_helps(folder: Folder, explained: Explained) -> list[Drawing]:
+def _where_it_helps(folder: Drawer, explained: Explained) -> list[Drawing]:
     part, variant, baseline = explained.part, explained.variant, explained.baseline
     campaign, metric, explanation = part.campaign, part.metric, explained.explanation
     if explanation is None:
@@ -232,7 +268,7 @@ def _two_strongest(explanation: Explanation, campaign: CampaignInfo) -> tuple[st
     return (of_points[0], of_points[1]) if len(of_points) >= 2 else None
 
 
-def _reproduced(folder: Folder, frame: pd.DataFrame, campaign: CampaignInfo) -> list[Drawing]:
+def _reproduced(folder: Drawer, frame: pd.DataFrame, campaign: CampaignInfo) -> list[Drawing]:
     """The figures of the paper whose design the campaign ran."""
     return [
         folder.draw(figure.name, figure.caption, partial(figure.draw, frame, campaign))

@@ -9,6 +9,7 @@ import pandas as pd
 
 from fecbench.results import metrics
 from fecbench.results.analysis import attempts, frames
+from fecbench.results.analysis.arms import chosen
 from fecbench.results.analysis.pairing import Pairing, comparisons
 from fecbench.results.analysis.ratios import ratio_table, why_none
 from fecbench.results.analysis.rules import Explanation, NothingToExplain, explain
@@ -79,22 +80,29 @@ def gather(
     metric: str = "",
     first_attempts: bool = False,
     gate: Answer | None = None,
+    *,
+    arms: Sequence[str] = (),
+    workloads: Sequence[str] = (),
+    explained: bool = True,
 ) -> Evidence:
-    """Read a campaign, and explain its ratios.
+    """Read a campaign, and explain its ratios (`explained`).
 
     `metric`: what is compared, by default what each workload does. `first_attempts` compares without the
     groups that needed a second try (`analysis.attempts`). `gate`: the answer of a campaign of two builds,
-    where it is known already. Raises DatabaseError when it cannot be read.
+    where it is known already. `arms` and `workloads`: only those of these labels (`analysis.arms`). Raises
+    DatabaseError when it cannot be read, and BadInput for an unknown label.
     """
     campaign = metrics.choose(campaign, metric)
     run = frames.trials(database, campaign)
+    if arms or workloads:
+        run, campaign = chosen(run, campaign, arms, workloads)
     frame = attempts.first_attempts(run) if first_attempts else run
     parts = parts_of(frame, campaign)
     pairings = parts[0].pairings if len(parts) == 1 else comparisons(frame, campaign)
-    explained = [variant for part in parts for variant in _explained(part)]
+    where = [variant for part in parts for variant in _explained(part)] if explained else []
     if gate is None and is_of_two_builds(campaign):
         gate = answer(database, campaign)
-    return Evidence(database, campaign, run, frame, first_attempts, parts, pairings, explained, gate)
+    return Evidence(database, campaign, run, frame, first_attempts, parts, pairings, where, gate)
 
 
 def parts_of(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Part]:

@@ -77,7 +77,7 @@ def _library() -> str:
 
 def _factors(campaign: CampaignInfo) -> Iterator[dict[str, Any]]:
     """Those that have more than one value."""
-    from fecbench.results.figures.style import is_log
+    from fecbench.results.figures.ticks import is_log
 
     for name in campaign.points[0] if campaign.points else ():
         values = [point[name] for point in campaign.points]

@@ -154,6 +154,13 @@ class CampaignInfo(NewCampaign):
     """Whether a place is run until its results decide, `repetitions` at most."""
     stops: dict[Place, Stop] = field(default_factory=dict)
     """Of such a campaign: the places that have been run far enough."""
+    labels_of_design: tuple[str, ...] = ()
+    """Where `variants` are some of those of the design (`analysis.arms`): the labels of all."""
+
+    @property
+    def all_labels(self) -> tuple[str, ...]:
+        """The labels of the variants of its design, in their order."""
+        return self.labels_of_design or tuple(variant["label"] for variant in self.variants)
 
     @property
     def looks(self) -> tuple[int, ...]:
@@ -227,11 +234,24 @@ class CampaignInfo(NewCampaign):
         return dict(_scales(self._design.get("factors", {})))
 
     @property
+    def constants(self) -> dict[str, Any]:
+        """What its design holds constant, by dotted names."""
+        return dict(_leaves(self._design.get("constants", {})))
+
+    @property
     def _design(self) -> dict[str, Any]:
         try:
             return tomllib.loads(self.design_text)
         except tomllib.TOMLDecodeError as error:
             raise DatabaseError(f"campaign {self.name!r}: its design cannot be read: {error}") from error
+
+
+def _leaves(table: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{path}{name}.")
+        else:
+            yield f"{path}{name}", value
 
 
 def _scales(table: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:

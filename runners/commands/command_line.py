@@ -1,5 +1,6 @@
 """The `fecbench` command. Bad input ends it with one line and status 2; no result is lost by an interrupt."""
 
+import os
 import re
 import signal
 import sys
@@ -32,6 +33,7 @@ GROUPS = {
     "Read the results": {
         "show": "Show what a results database holds.",
         "report": "Draw the figures of a campaign, and write its page.",
+        "figure": "Draw one figure of a campaign, as a paper wants it.",
         "explain": "Say in which networks a variant helps.",
         "export": "Write a table of a campaign to a file.",
         "replay": "Run a trial again as it was, and record everything.",
@@ -214,6 +216,7 @@ def main() -> NoReturn:
     terminal.open_streams()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
+    os.environ.setdefault("MPLBACKEND", "agg")  # figures are files: no window is opened for any
     time_left.begin()
     steps.tell(False)
     terminal.tame()

@@ -14,7 +14,6 @@ from fecbench.results.gate import answer as gate
 from fecbench.results.gate import for_ci
 from fecbench.results.gate.measuring import settled
 from fecbench.results.gate.verdict import shown
-from fecbench.results.report.report import report
 from fecbench.results.store.postgresql_url import without_secrets
 from fecbench.runners.campaign.limited_rounds import LimitedRounds
 from fecbench.runners.campaign.request import Request, request
@@ -148,6 +147,8 @@ def compare(
         document = {**for_ci.document(found, commands), "ended": _ended(found, plan)}
         if output is not None:
             _write(found, commands, document, output)
+            from fecbench.results.report.report import report
+
             report(database, info, output, gate=found)
         hunted = None
         if hunt:

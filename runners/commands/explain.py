@@ -1,10 +1,12 @@
 """`fecbench explain`: in which networks a variant helps, as rules and as a map."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pandas as pd
 import typer
@@ -15,8 +17,6 @@ from fecbench.results.analysis import screening
 from fecbench.results.analysis.comparing import Comparison, arms_of, compare
 from fecbench.results.analysis.margins import percent
 from fecbench.results.analysis.rules import Rule
-from fecbench.results.figures import explanation as figures
-from fecbench.results.figures.saving import Folder, stem
 from fecbench.results.store.records import CampaignInfo
 from fecbench.runners.commands.console import arguments, completion
 from fecbench.runners.commands.console.choice import comparing, one_campaign, open_database
@@ -25,6 +25,9 @@ from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.refusal import Refusal
 from fecbench.whole_files import filling
+
+if TYPE_CHECKING:
+    from fecbench.results.figures.saving import Folder
 
 
 def explain(
@@ -98,6 +101,8 @@ def _drawn(comparisons: Sequence[Comparison], output: Path | None) -> list[list[
     """The paths of the figures of each comparison: all are drawn, or none. Raises OSError."""
     if output is None:
         return [[] for _ in comparisons]
+    from fecbench.results.figures.saving import Folder
+
     with filling(output) as unfinished:
         folder = Folder(unfinished)
         names = [_draw(comparison, folder) for comparison in comparisons]
@@ -110,13 +115,16 @@ def _draw(comparison: Comparison, folder: Folder) -> list[str]:
     """The figures that there is enough for: their names. The explanation's sentence says what is not."""
     if isinstance(comparison.result, str):
         return []
+    from fecbench.results.figures import benefit_map, effects
+    from fecbench.results.figures.saving import stem
+
     drawings = [
         folder.draw(
             f"{name}-{stem(comparison.variant)}",
             "",
             partial(draw, comparison.result, comparison.variant, comparison.baseline, comparison.metric),
         )
-        for name, draw in (("map", figures.benefit_map), ("effects", figures.effects))
+        for name, draw in (("map", benefit_map), ("effects", effects))
     ]
     return [file.name for drawing in drawings for file in drawing.files]
 

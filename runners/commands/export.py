@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from fecbench.results.analysis import paper_table
 from fecbench.results.reading import Campaign, Table
 from fecbench.results.store.export import SUFFIXES, write
 from fecbench.runners.commands.console import arguments, completion
@@ -12,6 +13,10 @@ from fecbench.runners.commands.console.choice import one_campaign, open_database
 from fecbench.runners.commands.console.destination import check_file, writing
 from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.refusal import Refusal
+from fecbench.whole_files import write_text
+
+_WRITERS = {".tex": paper_table.as_latex, ".md": paper_table.as_markdown}
+"""Of the summary alone."""
 
 
 def export(
@@ -25,7 +30,8 @@ def export(
         Table,
         typer.Option(
             help="A row a trial, a row a point, a row a ratio to the baseline at a point (with its interval"
-            " and verdict), a row a metric of a trial, or a row of a series of a trial."
+            " and verdict), a row a variant and workload (summary: helps, harms, ratio), a row a metric of a"
+            " trial, or a row of a series of a trial."
         ),
     ] = "trials",
     metrics: Annotated[
@@ -51,20 +57,22 @@ def export(
         ),
     ] = None,
 ) -> None:
-    """Write a table of a campaign to a file: CSV or Parquet, as its name ends."""
+    """Write a table of a campaign to a file: CSV or Parquet, as its name ends; the summary as LaTeX
+    (booktabs) or Markdown, too."""
     if (output is None) == (p1203 is None):
         raise Refusal("export: give --output FILE for a table, or --p1203 DIR for sessions of video")
     if p1203 is not None:
         _write_sessions(db, campaign, p1203)
         return
     assert output is not None
-    check_file("--output", output, SUFFIXES)  # before minutes of reading
+    suffixes = [*SUFFIXES, *_WRITERS] if table == "summary" else SUFFIXES
+    check_file("--output", output, suffixes)  # before minutes of reading
     if bool(series) != (table == "series"):
         raise Refusal(f"--series {series}: --table series and --series NAME need each other")
-    if metrics and table not in ("trials", "metrics", "ratios"):
+    if metrics and table not in ("trials", "metrics", "ratios", "summary"):
         raise Refusal(f"--metric {metrics[0]}: a table of {table} has no metrics: leave it out")
-    if metrics and table == "ratios" and len(metrics) > 1:
-        raise Refusal(f"--metric {metrics[1]}: ratios are of one metric: leave it out")
+    if metrics and table in ("ratios", "summary") and len(metrics) > 1:
+        raise Refusal(f"--metric {metrics[1]}: {table}: of one metric at a time: leave it out")
     with open_database(db) as database:
         chosen = Campaign(database, one_campaign(database, campaign))
         match table:
@@ -74,9 +82,16 @@ def export(
                 frame = chosen.metrics(metrics)
             case "ratios":
                 frame = chosen.ratios(*(metrics or []))
+            case "summary":
+                frame = chosen.summary(*(metrics or []))
             case _:
                 frame = chosen.table(table, series)
-    write(frame, output)
+        if output.suffix.lower() in _WRITERS:
+            words = paper_table.in_words(frame, chosen.info)
+            with writing("--output", output):
+                write_text(output, _WRITERS[output.suffix.lower()](words))
+        else:
+            write(frame, output)
     say(f"{table} {output}: {len(frame)} rows, {len(frame.columns)} columns")
 
 

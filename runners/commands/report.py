@@ -1,6 +1,5 @@
 """`fecbench report`: figures and one HTML page from a campaign."""
 
-from fecbench.results.report.report import report as write
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.choice import comparing, one_campaign, open_database
 from fecbench.runners.commands.console.destination import check_folder
@@ -20,6 +19,8 @@ def report(
 ) -> None:
     """Draw the figures of a campaign (PNG, SVG and PDF) and write its page (HTML)."""
     check_folder("--output", output)  # before minutes of computing
+    from fecbench.results.report.report import report as write
+
     with open_database(db) as database:
         info = comparing(database, one_campaign(database, campaign), metric, margin, statistic)
         paths = write(database, info, output, first_attempts=first_attempts)

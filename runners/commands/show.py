@@ -3,12 +3,20 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, cast
 
 import pandas as pd
 import typer
 
-from fecbench.results.analysis import agreement, agreement_in_words, course, frames, starts
+from fecbench.results.analysis import (
+    agreement,
+    agreement_in_words,
+    attempts,
+    course,
+    frames,
+    paper_table,
+    starts,
+)
 from fecbench.results.analysis import hosts as of_hosts
 from fecbench.results.metrics import DEFAULT, of_workloads
 from fecbench.results.store.database import PAGE_TRIALS, Database
@@ -63,6 +71,13 @@ def show(
         ),
     ] = False,
     plot: arguments.TrialPlot = None,
+    form: Annotated[
+        Literal["text", "md", "csv", "latex", "json"],
+        typer.Option(
+            "--format",
+            help="The table of ratios in Markdown, CSV or LaTeX (booktabs), or as --json does.",
+        ),
+    ] = "text",
     as_json: arguments.Json = False,
 ) -> None:
     """Show what a results database holds, or everything of one trial.
@@ -86,6 +101,9 @@ def show(
         raise Refusal("--digest is of all trials of a campaign: leave out what asks for something else")
     if hosts and (trial is not None or trials or overhead or metric or first_attempts or digest):
         raise Refusal("--hosts is of whole campaigns: leave out what asks for something else")
+    as_json = as_json or form == "json"
+    if form in paper_table.FORMS and (trial is not None or trials or overhead or hosts or digest or as_json):
+        raise Refusal(f"--format {form}: is of the table of ratios: leave out what asks for something else")
     with open_database(db) as database:
         if hosts:
             _show_hosts(database, campaigns_of(database, campaign), as_json)
@@ -98,6 +116,8 @@ def show(
             chosen = [comparing(database, info, metric, margin, statistic) for info in campaigns]
             if as_json:
                 print_document(database_document(database, campaigns, chosen))
+            elif form in paper_table.FORMS:
+                print(_table(database, chosen, cast(paper_table.Form, form), first_attempts), end="")
             else:
                 _print_campaigns(database, chosen, trials, overhead, first_attempts)
             return
@@ -110,6 +130,21 @@ def show(
             from fecbench.runners.commands.console.one_trial import print_trial
 
             print_trial(database, info, stored)
+
+
+def _table(
+    database: Database, campaigns: Sequence[CampaignInfo], form: paper_table.Form, first_attempts: bool
+) -> str:
+    """The summary of each campaign, for other programs and for papers."""
+    tables = []
+    for info in campaigns:
+        run = frames.trials(database, info, set(of_workloads(info).values()))
+        some = attempts.first_attempts(run) if first_attempts else run
+        tables.append((paper_table.summary_table(some, info), info))
+    if all(table.empty for table, _ in tables):
+        names = ", ".join(info.name for info in campaigns)
+        raise Refusal(f"--format {form}: campaign {names}: no variant is compared with another")
+    return paper_table.texts(tables, form)
 
 
 def _show_digest(database: Database, info: CampaignInfo, as_json: bool) -> None:

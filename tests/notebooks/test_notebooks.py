@@ -71,6 +71,7 @@ RECORDED = {
     "how-much-fec.ipynb": {},
     "which-fec.ipynb": {},
     "which-plan.ipynb": {},
+    "your-own-analysis.ipynb": {"demo": {"demo"}},
 }
 # How a notebook calls what shows the figures of a database.
 SHOW = {"": "show", "-virtual": "show_virtual", "-recovery2020": "show_2020"}
@@ -152,8 +153,9 @@ def figures_of_papers(database: Path, campaigns: set[str]) -> list[str]:
 
 
 def figures_asked_for(source: str, of_papers: dict[str, list[str]]) -> int:
-    """How many images a cell draws: one for each call of a figure, or for each campaign with the paper's."""
-    drawn = len(re.findall(r"^figures\.|^axes = sns\.", source, re.MULTILINE))
+    """How many images a cell draws: one for each call of a figure, or for each campaign with the paper's, and
+    for each figure of a reader's."""
+    drawn = len(re.findall(r"^(?:figures\.|axes = sns\.| *plt\.show\(\))", source, re.MULTILINE))
     shown = re.findall(r"^(show\w*)\(\"(.+)\"\)", source, re.MULTILINE)
     return drawn + sum(number.endswith(each) for show, each in shown for number in of_papers[show])
 

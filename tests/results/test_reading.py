@@ -50,10 +50,12 @@ def test_campaigns_are_listed_with_what_was_planned_and_what_was_run(read: Resul
 def test_a_campaign_gives_the_frames_of_its_points_trials_and_metrics(read: Results) -> None:
     campaign = read["campaign-0"]
     assert campaign.points().to_dict("records") == [
-        {"point": i, **factors} for i, factors in enumerate(campaign.info.points)
+        {"point": i, **factors, "rtt_ms": 2 * float(factors["owd_ms"])}
+        for i, factors in enumerate(campaign.info.points)
     ]
     trials = campaign.trials()
-    pd.testing.assert_frame_equal(trials, frames.trials(campaign.database, campaign.info))
+    expected = frames.trials(campaign.database, campaign.info)
+    pd.testing.assert_frame_equal(trials[list(expected)], expected)
     metrics = campaign.metrics()
     assert len(metrics) == 2 * len(OUTCOMES)
     dct = metrics[metrics["metric"] == "client.dct_s"].set_index("id")["value"]
@@ -276,6 +278,7 @@ def test_every_table_can_be_written_and_holds_what_the_notebook_reads(
         "trials": with_series.trials(),
         "points": with_series.points(),
         "ratios": with_series.ratios(),
+        "summary": with_series.summary(),
         "metrics": with_series.metrics(),
         "series": with_series.series("cwnd"),
     }

@@ -9,7 +9,8 @@ from matplotlib.lines import Line2D
 
 from fecbench.results.analysis.pairing import with_fec
 from fecbench.results.analysis.units import size
-from fecbench.results.figures.style import heading, legend_below, looks, style, title
+from fecbench.results.figures.sheet import heading, legend_below, title
+from fecbench.results.figures.style import looks, new_figure, style
 from fecbench.results.papers.claims import shown
 from fecbench.results.papers.moskvitin.slides import LOSSES, SIZES, TABLE, Direction, Ways, ratios
 from fecbench.results.store.records import CampaignInfo
@@ -22,7 +23,7 @@ def table(frame: pd.DataFrame, campaign: CampaignInfo, direction: Direction, way
     measured = ratios(frame, campaign, direction, ways)
     variants = list(with_fec(campaign))
     with style():
-        figure = Figure(figsize=(15, 6))
+        figure = new_figure(15, 6)
         panels = figure.subplots(1, len(LOSSES), sharey=True)
         for axes, loss in zip(panels, LOSSES, strict=True):
             of_loss = measured[measured["loss"] == loss]

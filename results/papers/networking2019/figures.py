@@ -11,9 +11,11 @@ from matplotlib.figure import Figure
 
 from fecbench.results.analysis import outcomes
 from fecbench.results.analysis.units import size
+from fecbench.results.figures.box_plots import boxes_of
 from fecbench.results.figures.distributions import ecdf_panels
 from fecbench.results.figures.nothing import NothingToDraw
-from fecbench.results.figures.style import box, looks, style, title
+from fecbench.results.figures.sheet import sheet, title
+from fecbench.results.figures.style import looks
 from fecbench.results.papers.networking2019.comparisons import (
     DCT,
     Unit,
@@ -69,12 +71,10 @@ def fig9_fairness(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
         for where, of_point in by_point(trials, campaign)
         if (missing := outcomes.lacking(of_point))
     }
-    with style():
-        figure = Figure(figsize=(1 + 1.9 * len(look_of) * len(panels), 5.4))
-        drawn = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
-        for axes, (where, of_point) in zip(drawn, panels, strict=True):
-            for i, (label, look) in enumerate(look_of.items()):
-                box(axes, i, 0.6, of_point.loc[of_point["variant"] == label, DCT].to_numpy(), look)
+    size = (1 + 1.9 * len(look_of) * len(panels), 5.4)
+    with sheet(len(panels), size, columns=len(panels)) as page:
+        for axes, (where, of_point) in zip(page.panels, panels, strict=True):
+            boxes_of(axes, of_point, "variant", DCT, list(look_of), look_of)
             names = [
                 f"{fill(label, 20)}\n{_median_share(of_point[of_point['variant'] == label])}"
                 for label in look_of
@@ -86,10 +86,9 @@ def fig9_fairness(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
                 "background transfer, and the median share\nof the link that the download got beside it"
             )
             title(axes, where or campaign.heading, f"{len(of_point)} ok trials{lacking.get(where, '')}")
-        drawn[0].set_ylabel("download completion time (s)")
-        question = "How long does a download without FEC take beside another transfer?"
-        figure.suptitle(question, fontweight="bold", x=0.01, ha="left")
-    return figure
+        page.panels[0].set_ylabel("download completion time (s)")
+        page.question("How long does a download without FEC take beside another transfer?")
+    return page.figure
 
 
 def _median_share(trials: pd.DataFrame) -> str:

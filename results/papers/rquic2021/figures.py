@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,10 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter
 
 from fecbench.results.analysis import outcomes
+from fecbench.results.figures.box_plots import boxes_of
 from fecbench.results.figures.nothing import NothingToDraw
-from fecbench.results.figures.style import box, legend_below, looks, style, title
+from fecbench.results.figures.sheet import legend_below, question, title
+from fecbench.results.figures.style import looks, new_figure, style
 from fecbench.results.papers.rquic2021.rates import (
     BOUNDED_FROM_LOSS,
     BTO,
@@ -46,19 +48,11 @@ def boxes(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> Figure:
     networks, losses, look_of = networks_of(campaign), loss_rates(campaign), looks(campaign)
     ok = ok_trials(frame, campaign, workload)
     with style():
-        figure = Figure(figsize=(1 + 4.5 * len(networks), 8.5))
+        figure = new_figure(1 + 4.5 * len(networks), 8.5)
         above, below = figure.subplots(2, len(networks), squeeze=False, height_ratios=(3, 2))
         for axes, bars, network in zip(above, below, networks, strict=True):
             trials = ok[ok["network"] == network]
-            for i, j, variant in _places(losses, look_of):
-                values = trials.loc[(trials[LOSS] == losses[i]) & (trials["variant"] == variant), DCT]
-                box(
-                    axes,
-                    _position(i, j, len(look_of)),
-                    0.7 / len(look_of),
-                    values.to_numpy(),
-                    look_of[variant],
-                )
+            boxes_of(axes, trials, LOSS, DCT, losses, look_of)
             axes.set_ylim(bottom=0)
             _label_losses(axes, losses)
             title(axes, network, f"{len(trials)} ok trials{_of_missing(frame, campaign, workload, network)}")
@@ -79,7 +73,7 @@ def boxes(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> Figure:
         if workload == "download":
             handles.append(Patch(facecolor="0.8", label="judged as the paper's overhead"))
         legend_below(figure, handles)
-        _question(figure, f"{_SUBJECTS[workload]}: how long does it take, and how much is coded for it?")
+        question(figure, f"{_SUBJECTS[workload]}: how long does it take, and how much is coded for it?")
     return figure
 
 
@@ -88,17 +82,6 @@ def _of_missing(frame: pd.DataFrame, campaign: CampaignInfo, workload: str, netw
     labels = labels_of(campaign, workload)
     missing = outcomes.lacking(frame[frame["workload"].isin(labels) & (frame["network"] == network)])
     return f"; beyond the boxes, {missing}" if missing else ""
-
-
-def _question(figure: Figure, text: str) -> None:
-    figure.suptitle(text, fontweight="bold", x=0.01, ha="left")
-
-
-def _places(losses: Sequence[float], variants: Iterable[str]) -> Iterator[tuple[int, int, str]]:
-    """Of each loss rate and variant, its indices and the variant."""
-    for i in range(len(losses)):
-        for j, variant in enumerate(variants):
-            yield i, j, variant
 
 
 def _position(i: int, j: int, boxes: int) -> float:
@@ -154,7 +137,7 @@ def rates_by_loss(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
             _label_losses(axes, losses)
             axes.set_xlabel("loss rate")
         _legend_of_variants(figure, campaign)
-        _question(figure, f"{_SUBJECTS[workload]}: how much faster is it with FEC?")
+        question(figure, f"{_SUBJECTS[workload]}: how much faster is it with FEC?")
     return figure
 
 
@@ -183,7 +166,7 @@ def rates_by_timeout(frame: pd.DataFrame, campaign: CampaignInfo, workload: str)
             axes.set_xlabel("buffer timeout (ms)")
         marks = [Line2D([], [], label="RTT", **_RTT), Line2D([], [], label="the paper's best", **_BEST)]
         _legend_of_variants(figure, campaign, marks)
-        _question(figure, f"{_SUBJECTS[workload]}: how long should the receiver wait for coded packets?")
+        question(figure, f"{_SUBJECTS[workload]}: how long should the receiver wait for coded packets?")
     return figure
 
 
@@ -207,7 +190,7 @@ def _regression(timeout_ms: pd.Series, rate: pd.Series) -> tuple[Any, Any] | Non
 def _panels(campaign: CampaignInfo, rates: pd.DataFrame) -> tuple[Figure, list[Axes]]:
     """Panels for ξ, one a network."""
     networks = networks_of(campaign)
-    figure = Figure(figsize=(1 + 4.5 * len(networks), 5))
+    figure = new_figure(1 + 4.5 * len(networks), 5)
     panels = list(figure.subplots(1, len(networks), squeeze=False, sharey=True)[0])
     for axes, (network, of_network) in zip(panels, by_network(rates, campaign), strict=True):
         axes.axhline(1, color="black", linewidth=1)

@@ -23,7 +23,8 @@ from matplotlib.ticker import PercentFormatter
 from fecbench.results.analysis.intervals import FEWEST, LEVEL
 from fecbench.results.analysis.pairing import with_fec
 from fecbench.results.figures.nothing import NothingToDraw
-from fecbench.results.figures.style import legend_below, looks, style, title
+from fecbench.results.figures.sheet import legend_below, question, title
+from fecbench.results.figures.style import line, looks, new_figure, style
 from fecbench.results.figures.video import SHARE, shades_of, sizes_of
 from fecbench.results.papers.claims import Claim, Estimate, all_hold
 from fecbench.results.papers.forms import ours
@@ -56,7 +57,7 @@ def fig10_scores(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
         looks(campaign),
     )
     with style():
-        figure = Figure(figsize=(1 + 4.5 * len(networks), 5))
+        figure = new_figure(1 + 4.5 * len(networks), 5)
         panels = figure.subplots(1, len(networks), squeeze=False, sharey=True)[0]
         for axes, network in zip(panels, networks, strict=True):
             for place, (variant, look) in enumerate(look_of.items()):
@@ -73,7 +74,7 @@ def fig10_scores(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
                     color=look.color,
                     marker=look.marker,
                     capsize=3,
-                    linewidth=1.2,
+                    linewidth=line(0.8),
                 )
             axes.set_xticks(range(len(losses)), [f"{100 * loss:g} %" for loss in losses])
             axes.set_xlabel("loss rate")
@@ -86,7 +87,7 @@ def fig10_scores(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
                 for label, look in look_of.items()
             ],
         )
-        figure.suptitle("What is a session of video worth to a viewer?", fontweight="bold", x=0.01, ha="left")
+        question(figure, "What is a session of video worth to a viewer?")
     return figure
 
 
@@ -101,7 +102,7 @@ def fig11_resolutions(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
     sizes = sizes_of(ok)
     shades = shades_of(sizes)
     with style():
-        figure = Figure(figsize=(1 + 4.5 * len(networks), 5.5))
+        figure = new_figure(1 + 4.5 * len(networks), 5.5)
         panels = figure.subplots(1, len(networks), squeeze=False, sharey=True)[0]
         for axes, network in zip(panels, networks, strict=True):
             for number, loss in enumerate(losses):
@@ -129,7 +130,7 @@ def fig11_resolutions(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
             for place, label in enumerate(look_of)
         ]
         legend_below(figure, [*pictures, *arms])
-        figure.suptitle("Which pictures does a viewer see?", fontweight="bold", x=0.01, ha="left")
+        question(figure, "Which pictures does a viewer see?")
     return figure
 
 

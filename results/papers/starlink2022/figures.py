@@ -7,7 +7,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from fecbench.results.analysis.pairing import with_fec
-from fecbench.results.figures.style import heading, legend_below, looks, style, title
+from fecbench.results.figures.sheet import heading, legend_below, title
+from fecbench.results.figures.style import looks, new_figure, style
 from fecbench.results.papers.starlink2022.slides import STATISTICS, STRATA, TABLE
 from fecbench.results.papers.starlink2022.strata import bursts, ratios
 from fecbench.results.store.records import CampaignInfo
@@ -21,7 +22,7 @@ def table(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
     lengths = list(bursts(campaign).values())
     variants = list(with_fec(campaign))
     with style():
-        figure = Figure(figsize=(15, 9))
+        figure = new_figure(15, 9)
         panels = figure.subplots(len(STATISTICS), len(STRATA), sharey="row", squeeze=False)
         for row, statistic in zip(panels, STATISTICS, strict=True):
             for axes, stratum in zip(row, STRATA, strict=True):

@@ -7,16 +7,18 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
 from fecbench.results import metrics
-from fecbench.results.analysis.intervals import LEVEL, ecdf
+from fecbench.results.analysis.intervals import LEVEL
 from fecbench.results.analysis.pairing import in_order
+from fecbench.results.figures.curves import band, curve
 from fecbench.results.figures.nothing import NothingToDraw
-from fecbench.results.figures.style import WIDTH, Look, heading, legend_below, looks, plain_ticks, style
+from fecbench.results.figures.sheet import heading, legend_below
+from fecbench.results.figures.style import Look, line, looks, new_figure, style, wide
+from fecbench.results.figures.ticks import plain_ticks
 from fecbench.results.papers.thesis2018.arms import (
     OVERHEAD,
     REBUFFERING,
@@ -71,7 +73,7 @@ def over_the_delay(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
     table = at_points(frame, campaign, REBUFFERING, arms).sort_values("owd_ms")
     ends = _ends_of(pd.concat([table[arm.name] for arm in arms]).dropna())
     with style():
-        figure = Figure(figsize=(WIDTH, 5.2))
+        figure = new_figure(wide(), 5.2)
         axes = figure.subplots()
         for number, (arm, look) in enumerate(_looks_of(campaign, arms).items()):
             drawn = table[arm.name] if ends is None else table[arm.name].clip(upper=ends[1])
@@ -120,12 +122,17 @@ def _ecdfs(
     measured = pd.concat(list(curves.values()))
     ends = _ends_of(measured)
     with style():
-        figure = Figure(figsize=(WIDTH, 5.2))
+        figure = new_figure(wide(), 5.2)
         axes = figure.subplots()
         if at is not None:
             axes.axvline(at, color="black", linewidth=1)
+        low, high = ends or (float(measured.min()), float(measured.max()))
+        span = (low - (high - low), high + (high - low)) if ends else (low, high)
         for number, (arm, look) in enumerate(_looks_of(campaign, list(curves)).items()):
-            _draw(axes, _to_the_ends(ecdf(curves[arm]), ends), look, _LINES[number])
+            band(axes, curves[arm], span, look.color, 0.12)
+            curve(axes, curves[arm], span, color=look.color, linewidth=line(1.5), linestyle=_LINES[number])
+        if ends:
+            axes.set_xlim(*ends)
         axes.set_xlabel(across)
         axes.set_ylabel("share of points with at most this")
         axes.set_ylim(-0.02, 1.02)
@@ -155,29 +162,11 @@ def _ends_of(values: pd.Series) -> tuple[float, float] | None:
     return float(known.min()) - margin, float(known.max()) + margin
 
 
-def _to_the_ends(curve: pd.DataFrame, ends: tuple[float, float] | None) -> pd.DataFrame:
-    """An `ecdf` from one of these ends of the axis to the other: timeouts lie beyond them. Without any, from
-    its least value to its greatest."""
-    if ends is None:
-        return curve.assign(value=curve["value"].replace(-np.inf, curve["value"].iloc[1]))
-    inside = curve[curve["value"] < np.inf]
-    inside = inside.assign(value=inside["value"].replace(-np.inf, ends[0]))
-    return pd.concat([inside, inside.iloc[[-1]].assign(value=ends[1])])
-
-
-def _draw(axes: Axes, curve: pd.DataFrame, look: Look, line: _Line) -> None:
-    value = curve["value"]
-    axes.fill_between(
-        value, curve["low"], curve["high"], step="post", color=look.color, alpha=0.12, linewidth=0
-    )
-    axes.step(value, curve["share"], where="post", color=look.color, linewidth=2.2, linestyle=line)
-
-
 def _legend(figure: Figure, campaign: CampaignInfo, arms: Sequence[Arm]) -> None:
     legend_below(
         figure,
         [
-            Line2D([], [], color=look.color, linestyle=_LINES[number], linewidth=2.2, label=arm.name)
+            Line2D([], [], color=look.color, linestyle=_LINES[number], linewidth=line(1.5), label=arm.name)
             for number, (arm, look) in enumerate(_looks_of(campaign, arms).items())
         ],
     )

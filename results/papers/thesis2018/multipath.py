@@ -14,7 +14,9 @@ from matplotlib.figure import Figure
 
 from fecbench.results import metrics
 from fecbench.results.figures.nothing import NothingToDraw
-from fecbench.results.figures.style import WIDTH, heading, looks, plain_ticks, style, to_ends
+from fecbench.results.figures.sheet import heading
+from fecbench.results.figures.style import looks, new_figure, style, to_ends, wide
+from fecbench.results.figures.ticks import plain_ticks
 from fecbench.results.papers.claims import Claim, Estimate, Share
 from fecbench.results.papers.forms import claim_of_none, ours
 from fecbench.results.papers.thesis2018.arms import (
@@ -215,7 +217,7 @@ def over_the_delay(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
         raise NothingToDraw("At no point are both schedulers ok.")
     look = looks(campaign)[variant_of(campaign, HIGHRB)]
     with style():
-        figure = Figure(figsize=(WIDTH, 5.2))
+        figure = new_figure(wide(), 5.2)
         axes = figure.subplots()
         for chosen, inside in ((~rows["censored"], look.color), (rows["censored"], "white")):
             shown = chosen & ratio.notna() & (ratio != 1)

@@ -5,6 +5,7 @@ const found = JSON.parse(document.getElementById("explore-data").textContent);
 const MOST_DRAWN = 3000; // marks of a chart: of more cases, evenly many are drawn, and all are counted
 const MOST_IN_SVG = 1200;
 const VERDICTS = { g: "helps", h: "harms", e: "no difference", u: "undecided" };
+const VERDICT_COLORS = { g: "--helps", h: "--harms", e: "--equal", u: "--open" }; // of the page's style
 const ROUND = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.25, 1.5, 2, 3, 5, 10, 20, 50, 100];
 const part = document.getElementById("explore");
 const counts = document.getElementById("explore-counts");
@@ -149,11 +150,12 @@ function writeControls() {
   controls.append(element("fieldset", {}, element("legend", {}, "metric"), choice));
   const arms = found.arms.map((arm) => arm.variant);
   const names = arms.map((variant) => found.variants[variant]);
-  controls.append(boxes("arms", arms, names, state.variants, found.arms.map((arm) => arm.color)));
+  controls.append(boxes("arms", arms, names, state.variants, found.arms.map((arm) => seen(arm.color))));
   if (found.workloads.length > 1) {
     controls.append(boxes("workloads", [...found.workloads.keys()], found.workloads, state.workloads));
   }
-  controls.append(boxes("verdicts", Object.keys(VERDICTS), Object.values(VERDICTS), state.verdicts));
+  const colors = Object.values(VERDICT_COLORS).map((name) => `var(${name})`);
+  controls.append(boxes("verdicts", Object.keys(VERDICTS), Object.values(VERDICTS), state.verdicts, colors));
   found.factors.forEach((factor, n) => {
     if (!factor.words) {
       controls.append(rangeInputs(factor, n));
@@ -246,7 +248,6 @@ function mark(row, end) {
   row.y_low ??= clamp(row.low, end);
   row.y_high ??= clamp(row.high, end);
   row.arm ??= found.variants[row.variant];
-  row.sure ??= row.verdict === "g" || row.verdict === "h" ? "effect" : "none";
   row.network ??= networkText(row.point);
   row.told ??= ratioText(row);
   row.size ??= found.workloads[row.workload];
@@ -269,9 +270,19 @@ function ticks(end) {
   return shown;
 }
 
+// The colour of an arm, half white on a dark page: some arms are nearly black.
+function seen(color) {
+  if (!matchMedia("(prefers-color-scheme: dark)").matches) return color;
+  const parts = [1, 3, 5].map((at) => Math.round((255 + parseInt(color.slice(at, at + 2), 16)) / 2));
+  return `rgb(${parts.join(", ")})`;
+}
+
+function css(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
 function config() {
-  const style = getComputedStyle(document.documentElement);
-  const [ink, line] = ["--ink", "--line"].map((name) => style.getPropertyValue(name).trim());
+  const [ink, line] = ["--ink", "--line"].map(css);
   return {
     background: null,
     font: "system-ui, sans-serif",
@@ -304,7 +315,7 @@ function spec(x, end, width, height, { brush = false } = {}) {
   const color = {
     field: "arm",
     type: "nominal",
-    scale: { domain: found.arms.map((arm) => found.variants[arm.variant]), range: found.arms.map((arm) => arm.color) },
+    scale: { domain: found.arms.map((arm) => found.variants[arm.variant]), range: found.arms.map((arm) => seen(arm.color)) },
   };
   const tooltip = [
     ["network", "where"],
@@ -313,16 +324,20 @@ function spec(x, end, width, height, { brush = false } = {}) {
     ["told", "ratio [95 %]"],
     ["says", "verdict"],
   ].map(([field, title]) => ({ field, title, type: "nominal" }));
-  const ink = getComputedStyle(document.documentElement).getPropertyValue("--ink").trim();
+  const ink = css("--ink");
+  // Colour and shape say what an arm does; the edge says which of several it is.
+  const verdicts = Object.keys(VERDICTS);
+  const fill = { field: "verdict", type: "nominal", scale: { domain: verdicts, range: verdicts.map((verdict) => css(VERDICT_COLORS[verdict])) } };
+  const [better, worse] = metric.more ? ["triangle-up", "triangle-down"] : ["triangle-down", "triangle-up"];
   const points = {
-    mark: { type: "point", size: rows.length > MOST_IN_SVG ? 16 : 45, strokeWidth: 1.4, opacity: 0.9 },
+    mark: { type: "point", size: rows.length > MOST_IN_SVG ? 20 : 75, strokeWidth: 1, opacity: 0.9 },
     encoding: {
       x,
       y,
-      color,
+      color: found.arms.length > 1 ? color : { value: ink },
       tooltip,
-      shape: { field: "sure", type: "nominal", scale: { domain: ["effect", "none"], range: ["circle", "cross"] } },
-      fill: { condition: { test: "datum.sure === 'effect'", field: "arm", type: "nominal", scale: color.scale }, value: "transparent" },
+      shape: { field: "verdict", type: "nominal", scale: { domain: verdicts, range: [better, worse, "square", "circle"] } },
+      fill,
     },
   };
   if (brush) {

@@ -48,6 +48,7 @@ EXAMPLES = {
     "aa former": "fecbench aa smoke --variant rQUIC",
     "replay": "fecbench replay 7 --db results.sqlite --plot trial-7.png",
     "report": "fecbench report --db results.sqlite --output report",
+    "figure": "fecbench figure ratio --db results.sqlite --width 3.33in --no-title -o ratio.pdf",
     "explain": "fecbench explain --db results.sqlite",
     "advise": "fecbench advise --rtt-ms 80 --bandwidth-mbps 20 --loss 0.02 --size-bytes 50000",
     "export": "fecbench export --db results.sqlite --output trials.csv",

@@ -83,8 +83,10 @@ def test_the_map_has_a_mark_a_point_and_counts_those_that_keep_it(
     figure = figures.kept_map(trials, campaign, WORKLOAD)
     first = figure.axes[0]
     assert first.get_title(loc="left").endswith("1 of 3")
-    full, hollow = (marks.get_offsets().tolist() for marks in first.collections)
-    assert (full, hollow) == ([[0, 10]], [[0.01, 20], [0.02, 30]])
+    (marks,) = first.collections
+    full = [tuple(color[:3]) == (0, 0, 0) for color in marks.get_facecolor()]
+    assert marks.get_offsets().tolist() == [[0, 10], [0.01, 20], [0.02, 30]]
+    assert full == [True, False, False]
 
 
 def test_a_network_in_which_every_trial_ran_into_its_time_limit_is_not_left_out(

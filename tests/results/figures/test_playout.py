@@ -7,7 +7,9 @@ from collections.abc import Callable
 
 import pandas as pd
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.path import Path
 
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.playout import latency_ecdf, on_time
@@ -49,8 +51,13 @@ def trials(campaign: CampaignInfo, state: str = "ok") -> pd.DataFrame:
 
 
 def lines_of(figure: Figure) -> list[list[tuple[float, float]]]:
+    """The points of each line that are within what its panel shows."""
     return [
-        list(zip(map(float, line.get_xdata()), map(float, line.get_ydata()), strict=True))
+        [
+            (float(x), float(y))
+            for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)
+            if axes.get_xlim()[0] <= x <= axes.get_xlim()[1]
+        ]
         for axes in figure.axes
         for line in axes.lines
     ]
@@ -68,11 +75,15 @@ def test_a_line_has_the_median_over_points_at_each_delay_in_order(campaign: Camp
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["messages-datagram", "messages-reliable"]
 
 
+def bands_of(axes: Axes) -> list[Path]:
+    return [path for band in axes.collections for path in band.get_paths() if len(path.vertices)]
+
+
 def test_a_band_is_drawn_where_points_are_enough_for_an_interval(campaign: CampaignInfo) -> None:
     frame = trials(campaign)
-    assert all(axes.collections for axes in on_time(frame, campaign).axes)
+    assert all(bands_of(axes) for axes in on_time(frame, campaign).axes)
     few = frame[frame["point"] < 3]
-    assert not any(axes.collections for axes in on_time(few, campaign).axes)
+    assert not any(bands_of(axes) for axes in on_time(few, campaign).axes)
 
 
 def test_without_messages_or_without_a_trial_that_is_ok_there_is_nothing_to_draw(
@@ -97,8 +108,7 @@ def test_the_curve_of_latencies_ends_at_the_share_of_messages_that_were_whole(ca
     )
     frame = trials(campaign)
     (line,) = lines_of(latency_ecdf(series, campaign, frame))
-    steps = [step for step in line if math.isfinite(step[0])]
-    assert steps == [(pytest.approx(20), 0.25), (pytest.approx(30), 0.5), (pytest.approx(40), 0.75)]
+    assert line == [(pytest.approx(20), 0.25), (pytest.approx(30), 0.5), (pytest.approx(40), 0.75)]
     with pytest.raises(NothingToDraw, match="left the series messages"):
         latency_ecdf(series.iloc[:0], campaign, frame)
 

@@ -25,9 +25,9 @@ def test_bars_of_pictures_hold_all_segments() -> None:
     (axes,) = pictures(frame, campaign).axes  # type: ignore[arg-type]
     assert [label.get_text() for label in axes.get_yticklabels()] == [OFF, XOR]
     bars = [each for each in axes.patches if isinstance(each, Rectangle)]
-    widths = [bar.get_width() for bar in bars]
-    assert widths == pytest.approx([0.9, 0.1, 0.2, 0.8])
-    assert bars[1].get_x() == pytest.approx(0.9)
+    in_order = sorted(bars, key=lambda bar: (round(bar.get_y()), bar.get_x()))
+    assert [bar.get_width() for bar in in_order] == pytest.approx([0.9, 0.1, 0.2, 0.8])
+    assert in_order[1].get_x() == pytest.approx(0.9)
 
 
 def test_curves_of_sessions_count_those_that_timed_out_as_worst() -> None:
@@ -35,7 +35,8 @@ def test_curves_of_sessions_count_those_that_timed_out_as_worst() -> None:
     frame.loc[(frame["variant"] == XOR) & (frame["repetition"] < 4), ["state"]] = "timeout"
     quality, _ = sessions(frame, campaign).axes  # type: ignore[arg-type]
     _, with_timeouts = quality.get_lines()
-    values = [value for value in with_timeouts.get_xdata() if value > -1e300]  # type: ignore[union-attr]
+    low, high = quality.get_xlim()
+    values = [value for value in with_timeouts.get_xdata() if low < value < high]  # type: ignore[union-attr]
     assert len(values) == (frame["variant"] == XOR).sum() / 2
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from itertools import product
 
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,7 +20,8 @@ from fecbench.results.analysis.intervals import FEWEST, median_interval
 from fecbench.results.figures import ratios as ratio_figures
 from fecbench.results.figures.distributions import ecdf_panels
 from fecbench.results.figures.nothing import NothingToDraw
-from fecbench.results.figures.style import looks, ratio_ticks
+from fecbench.results.figures.style import looks
+from fecbench.results.figures.ticks import ratio_ticks
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, TrialKey, Variant
 from tests.results.conftest import create_campaign, make_record
@@ -66,9 +68,14 @@ def test_a_bar_ends_at_the_median_over_points_and_its_line_is_the_interval(
 ) -> None:
     ratios, campaign = measured
     axes = ratio_figures.bars(ratios, campaign).axes[0]
+    (lines,) = axes.collections
+    by_place = {round(float(segment[0, 0]), 6): segment[:, 1] for segment in lines.get_segments()}  # type: ignore[attr-defined]
     drawn = sorted(
-        (bar.get_y() + bar.get_height(), *line.get_segments()[0][:, 1])  # type: ignore[attr-defined]
-        for bar, line in zip(axes.patches, axes.collections, strict=True)
+        (
+            bar.get_y() + bar.get_height(),  # type: ignore[attr-defined]
+            *by_place[round(bar.get_x() + bar.get_width() / 2, 6)],  # type: ignore[attr-defined]
+        )
+        for bar in axes.patches
     )
     expected = sorted(
         (some["ratio"].median(), *median_interval(some["ratio"], some["point"]))
@@ -151,6 +158,22 @@ def test_the_cells_of_a_map_hold_every_point_once(measured: tuple[pd.DataFrame, 
             assert len(said) > 3, (factors, workload)
 
 
+def test_a_cell_of_unknown_median_has_a_question_mark_and_its_points(
+    measured: tuple[pd.DataFrame, CampaignInfo],
+) -> None:
+    ratios, campaign = measured
+    some = ratios[(ratios["variant"] == RLC) & (ratios["workload"] == SMALL)]
+    unknown = some.assign(ratio=np.where(np.arange(len(some)) % 2, 0.0, math.inf), censored=True)
+    axes, _ = ratio_figures.heat_map(unknown, campaign, RLC, ("bandwidth_mbps", "loss.p")).axes
+    told = {text.get_text().partition("\n")[0]: text.get_text().partition("\n")[2] for text in axes.texts}
+    assert set(told) <= {"?", "∞", "0.00"}
+    assert "?" in told
+    assert (
+        sum(int(text.get_text().partition("\n")[2].strip("()")) for text in axes.texts if text.get_text())
+        == POINTS
+    )
+
+
 def test_a_cell_between_two_ticks_holds_the_points_between_these_values() -> None:
     values = pd.Series(np.geomspace(1, 1000, 100), name="owd_ms")
     cells = ratio_figures._cells(values, {})
@@ -169,7 +192,10 @@ def test_a_point_without_a_ratio_stays_grey_in_a_pair_plot(
     grey, coloured, *_ = dots(ratio_figures.pairs(ratios, campaign, XOR))
     assert len(grey.get_offsets()) == POINTS
     of_point = ratios[ratios["variant"] == XOR].groupby("point")["ratio"].median()
-    np.testing.assert_allclose(coloured.get_array(), np.log2(of_point))
+    reach = np.quantile(np.abs(np.log2(of_point)), 0.98)
+    shades = 0.5 + 0.5 * np.log2(of_point) / reach
+    expected = mpl.colormaps["PuOr_r"](shades.to_numpy())
+    np.testing.assert_allclose(coloured.get_facecolor(), expected, atol=0.02)
 
 
 def test_a_variant_has_its_colour_and_mark_in_bars_and_over_factors(

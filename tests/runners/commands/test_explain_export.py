@@ -171,6 +171,8 @@ def test_export_writes_a_series(fecbench_here: Any, planted: Path, tmp_path: Pat
 
 REFUSED: list[tuple[list[str], str]] = [
     (["--output", "x.xlsx"], "must end with .csv or .parquet"),
+    (["--output", "x.tex", "--table", "ratios"], "must end with .csv or .parquet"),
+    (["--output", "x.xlsx", "--table", "summary"], "must end with .csv, .parquet, .tex or .md"),
     (["--output", "no/such/x.csv"], "its folder does not exist"),
     (["--output", "x.csv", "--table", "trails"], "'trails'"),
     (["--output", "x.csv", "--table", "series"], "--table series and --series NAME need each other"),
@@ -179,7 +181,7 @@ REFUSED: list[tuple[list[str], str]] = [
     (["--output", "x.csv", "--table", "points", "--metric", "client.dct_s"], "has no metrics: leave it out"),
     (
         ["--output", "x.csv", "--table", "ratios", "--metric", "client.dct_s", "--metric", "x"],
-        "--metric x: ratios are of one metric",
+        "--metric x: ratios: of one metric at a time",
     ),
     (["--output", "x.csv", "--campaign", "plant"], "did you mean 'planted'"),
 ]

@@ -5,9 +5,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from fecbench.checkout import REPOSITORY
 from fecbench.results.analysis.rules import FEWEST_POINTS
 from fecbench.runners.commands.command_line import COMMANDS, MODULES
+
+DRAWING = {"seaborn", "matplotlib"}
 
 
 def module_of(command: str) -> str:
@@ -49,5 +53,29 @@ def test_the_report_of_a_few_points_loads_nothing_that_only_rules_need(
 ) -> None:
     few = plant(tmp_path / "few.sqlite", points=FEWEST_POINTS - 1)
     loaded = loaded_by("report", "--db", str(few), "--output", str(tmp_path / "report"))
-    assert "matplotlib" in loaded
-    assert not {"scipy.stats", "sklearn"} & loaded
+    assert "seaborn" in loaded
+    assert "sklearn" not in loaded
+
+
+def test_no_command_loads_what_draws_before_it_draws() -> None:
+    script = f"import sys, {', '.join(map(module_of, COMMANDS))}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert not DRAWING & set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(["show", "--db", "DB"], ["show", "--db", "DB", "--format", "latex"], ["plan", "smoke"]),
+        *(["export", "--db", "DB", "--output", "OUT.csv"], ["explain", "--db", "DB", "--json"]),
+    ],
+    ids=lambda words: " ".join(words),
+)
+def test_what_draws_nothing_loads_neither_seaborn_nor_matplotlib(
+    arguments: list[str], plant: Callable[..., Path], tmp_path: Path
+) -> None:
+    database = plant(tmp_path / "few.sqlite", points=FEWEST_POINTS)
+    files = {"DB": str(database), "OUT.csv": str(tmp_path / "out.csv")}
+    loaded = loaded_by(*(files.get(word, word) for word in arguments))
+    assert not DRAWING & loaded
