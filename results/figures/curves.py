@@ -42,7 +42,7 @@ def curve(
 
 def behind(axes: Axes, values: Sequence[float] | pd.Series, ends: tuple[float, float]) -> None:
     """A thin grey curve behind others. seaborn looks at all ticks for each: of thousands, for minutes."""
-    known = ecdf(np.clip(np.asarray(values, dtype=np.float64), *ends))
+    known = ecdf(pd.Series(np.clip(np.asarray(values, dtype=np.float64), *ends)))
     axes.step(
         [ends[0], *known["value"].iloc[1:], ends[1]],
         [0, *known["share"].iloc[1:], 1],

@@ -12,18 +12,17 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.figures.sheet import heading, legend_below
 from fecbench.results.figures.style import (
-    ACROSS,
     PALETTE,
-    WIDTH,
+    across,
     as_pixels,
-    heading,
-    legend_below,
-    plain_ticks,
-    round_ticks,
+    new_figure,
     style,
+    wide,
     wrapped,
 )
+from fecbench.results.figures.ticks import plain_ticks, round_ticks
 
 _HIGH = 2.6  # inches, of a row of panels
 _GREY = (0.55, 0.55, 0.55)
@@ -49,17 +48,17 @@ def hunted_space(
     factors = [name for name in known.columns if name != "effect" and known[name].nunique() > 1]
     if not factors:
         raise NothingToDraw("No two networks that were looked at have a ratio.")
-    across = min(ACROSS, len(factors))
-    rows = math.ceil(len(factors) / across)
+    columns = min(across(), len(factors))
+    rows = math.ceil(len(factors) / columns)
     with style():
-        figure = Figure(figsize=(WIDTH, 1.4 + _HIGH * rows))
-        panels = figure.subplots(rows, across, squeeze=False, sharey=True).ravel()
+        figure = new_figure(wide(), 1.4 + _HIGH * rows)
+        panels = figure.subplots(rows, columns, squeeze=False, sharey=True).ravel()
         for axes, name in zip(panels, factors, strict=False):
             _draw(axes, name, known, found, scales.get(name))
             axes.axhspan(1 / (1 + margin), 1 + margin, color=_GREY, alpha=0.25, linewidth=0)
         for axes in panels[len(factors) :]:
             axes.set_axis_off()
-        for axes in panels[::across]:
+        for axes in panels[::columns]:
             axes.set_ylabel(wrapped(effect, _HIGH))
         legend_below(
             figure,

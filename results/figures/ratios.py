@@ -297,8 +297,9 @@ def heat_map(
                 cbar=False,
                 ax=axes,
             )
-            for place, text in in_words[in_grid.isna()].stack().dropna().items():
-                row, column = place  # seaborn writes nothing into a cell without a value
+            # seaborn writes nothing into a cell without a value.
+            unknown = in_words[in_grid.isna()].stack().dropna().reset_index()
+            for row, column, text in unknown.itertuples(index=False, name=None):
                 axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize="small")
             axes.invert_yaxis()
             axes.set_xticks(columns.ticks, columns.labels, rotation=0)

@@ -15,16 +15,9 @@ from matplotlib.lines import Line2D
 from fecbench.results.analysis.course import DROPPED, LOST, MISSING, Congestion, Course, Numbers
 from fecbench.results.analysis.parting import partings
 from fecbench.results.figures.nothing import NothingToDraw
-from fecbench.results.figures.style import (
-    PALETTE,
-    WIDTH,
-    as_pixels,
-    heading,
-    legend_below,
-    plain_ticks,
-    style,
-    wrapped,
-)
+from fecbench.results.figures.sheet import heading, legend_below
+from fecbench.results.figures.style import PALETTE, as_pixels, new_figure, style, wide, wrapped
+from fecbench.results.figures.ticks import plain_ticks
 
 _KB = 1000
 _DARK = (0.2, 0.2, 0.2)
@@ -46,7 +39,7 @@ def both_over_time(one: Course, other: Course, labels: tuple[str, str]) -> Figur
     has_window = all(_congestion(course) for course in courses)
     heights = [_TALL, 0.35 + _ROW * len(rows), *([_LOW] if has_window else [])]
     with style():
-        figure = Figure(figsize=(WIDTH, 1.9 + sum(heights)))
+        figure = new_figure(wide(), 1.9 + sum(heights))
         panels = list(
             figure.subplots(
                 len(heights), 1, squeeze=False, sharex=True, gridspec_kw={"height_ratios": heights}

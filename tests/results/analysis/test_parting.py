@@ -49,7 +49,8 @@ def test_they_part_where_one_has_no_packet_left() -> None:
     shorter = Crossing(
         "internet",
         "down",
-        *(getattr(DOWN, name)[:4] for name in ("sent_s", "arrived_s")),
+        DOWN.sent_s[:4],
+        DOWN.arrived_s[:4],
         DOWN.payload_bytes[:4],
         DOWN.fates[:4],
     )
