@@ -18,8 +18,7 @@ func eventsOfLateness(t *testing.T, recovery string) (events []qlogwriter.Event)
 	t.Helper()
 	options := withScheme(fecOptions, "hold")
 	options.BTO, options.Recovery = 0, recovery
-	down := wifi(lossylink.Nothing)
-	down.QueueBytes = 1 << 20 // never full: nothing is lost
+	down := lossylink.Rate(20, wifiDelay, 1<<20, lossylink.Nothing) // never full: nothing is lost
 	transfer{
 		workload: download(1_000_000), options: options, up: wifi(lossylink.Nothing),
 		hostile: comesLate(func(n int) bool { return n%100 == 0 }, 10*time.Millisecond, &down), down: down,
