@@ -538,8 +538,8 @@ func TestAnAdaptiveRateSendsMoreCodedPacketsTheMoreAreLost(t *testing.T) {
 		rate.Preset = preset
 		before := 0.0
 		for _, loss := range []float64{0, 0.02, 0.08} {
-			down := link(20, wifiDelay, lossylink.Uniform(3, loss))
-			down.QueueBytes = 1 << 20 // never full: nothing else is lost
+			// Never full: nothing else is lost.
+			down := lossylink.Rate(20, wifiDelay, 1<<20, lossylink.Uniform(3, loss))
 			o := transfer{
 				workload: download(5_000_000), options: withRate("xor", rate), up: wifi(lossylink.Nothing), down: down,
 			}.succeed(t)
