@@ -604,8 +604,7 @@ func comesLate(isLate func(n int) bool, lateness time.Duration, down *lossylink.
 // Over a link that loses nothing, there is nothing to recover: a packet that was rebuilt because it was late counts apart.
 func TestAPacketThatWasMerelyLateIsNotRecovered(t *testing.T) {
 	for _, lateness := range []time.Duration{60 * time.Millisecond, 100 * time.Millisecond, 130 * time.Millisecond} {
-		down := wifi(lossylink.Nothing) // 1.7 packets a ms
-		down.QueueBytes = 1 << 20
+		down := lossylink.Rate(20, wifiDelay, 1<<20, lossylink.Nothing) // 1.7 packets a ms
 		o := transfer{
 			workload: download(500_000), options: fecOptions, up: wifi(lossylink.Nothing),
 			hostile: comesLate(func(n int) bool { return n == 100 }, lateness, &down), down: down,
