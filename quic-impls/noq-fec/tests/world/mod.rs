@@ -106,7 +106,7 @@ impl Way {
             let n = self.left;
             self.left += 1;
             if !exit.lost {
-                let share = (content::word(self.seed, n) >> 32) as f64 / CERTAIN as f64;
+                let share = (content::word(self.seed, n) >> 32) as f64 / (1u64 << 32) as f64;
                 let own = self.late.filter(|(late, _)| *late == n).map_or(Duration::ZERO, |(_, lateness)| lateness);
                 return Some((exit.payload.to_vec(), self.jitter.mul_f64(share) + own));
             }
