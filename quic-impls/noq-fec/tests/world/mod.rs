@@ -94,7 +94,7 @@ struct Way {
 impl Way {
     fn new(link: &Link, loss: &Loss, outage: Option<[Duration; 2]>, late: Option<(u64, Duration)>, seed: u64) -> Self {
         let mut lane = Lane::default();
-        lane.begin(&link.text(loss, outage)).unwrap();
+        lane.begin(&link.text(loss, outage.filter(|[from, to]| from < to))).unwrap();
         lane.start(0);
         Self { lane, late, jitter: link.jitter, seed, left: 0 }
     }
