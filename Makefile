@@ -76,7 +76,7 @@ demo: path packages environment tools
 	@echo "figure    $(OUT)/demo/bars.png"
 
 test: build development
-	@$(MAKE) --no-print-directory packages PACKAGES="chromium nodejs ngtcp2-client ngtcp2-server postgresql qemu-user $(SKELETON_PACKAGES)"
+	@$(MAKE) --no-print-directory packages PACKAGES="chromium nodejs ngtcp2-client ngtcp2-server pkgconf postgresql qemu-user $(SKELETON_PACKAGES)"
 	@$(MAKE) --no-print-directory -C quic-impls/quic-go
 	@$(RUN) pytest --numprocesses $(PROCESSES) --dist worksteal
 	@for folder in $(GO_FOLDERS); do echo "go test $$folder"; (cd $$folder && go test ./...); done

@@ -3,8 +3,8 @@
 # make lint      the checks of form
 #
 # A folder sets what differs, and includes this: PROGRAM, its name in build/, and BINARY, that of cargo's; PROFILE,
-# --release unless it is a library alone; FIRST, the targets that
-# have to be there before cargo; WHOLE, --all for a workspace of several crates; FEATURES, those of ours that it has.
+# --release unless it is a library alone; FIRST, the targets that have to be there before cargo; THEN, those that follow
+# our tests; WHOLE, --all for a workspace of several crates; FEATURES, those of ours that it has.
 
 PROFILE ?= --release
 FIRST ?= Cargo.lock
@@ -23,6 +23,9 @@ Cargo.lock: crates.lock
 
 test: $(FIRST)
 	@cargo test --quiet $(PROFILE) --locked $(FEATURES)
+ifdef THEN
+	@$(MAKE) --no-print-directory $(THEN)
+endif
 
 lint: $(FIRST)
 	@cargo fmt $(WHOLE) --check
