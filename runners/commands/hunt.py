@@ -21,18 +21,21 @@ from fecbench.runners.commands.console.choice import (
 )
 from fecbench.runners.commands.console.destination import check_folder, writing
 from fecbench.runners.commands.console.document import print_document
-from fecbench.runners.commands.console.hunting import SPACE, Hunter
+from fecbench.runners.commands.console.hunting import SPACE, EngineHunter, Hunter
 from fecbench.runners.commands.console.terminal import note, say
 from fecbench.runners.commands.console.time_left import TimeLeft
-from fecbench.runners.engines.admission import parse_jobs
+from fecbench.runners.engines.admission import Jobs, parse_jobs
 from fecbench.runners.hunt import answer as answers
+from fecbench.runners.hunt import engine_hunt
 from fecbench.runners.hunt.budget import budget
+from fecbench.runners.hunt.engine_question import engine_question
 from fecbench.runners.hunt.hunt import Answer
 from fecbench.runners.hunt.question import Question, Sought, question
 from fecbench.runners.hunt.shrinking import effect_of
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.implementations.revisions import build_of
 from fecbench.runners.refusal import Refusal
+from fecbench.runners.tasks.task import Carrier
 from fecbench.whole_files import write_text
 
 STATUS = {"nothing": 0, "found": 1, "no answer": 3}
@@ -73,11 +76,25 @@ def hunt(
         list[str] | None,
         typer.Option("--option", metavar="NAME=VALUE", help="An option of both builds; repeatable."),
     ] = None,
+    engines: Annotated[
+        bool,
+        typer.Option(
+            "--engines",
+            help="Look for networks in which emulation and virtual time disagree, for all variants or for"
+            " --arm.",
+        ),
+    ] = False,
     sought: Annotated[
         Sought, typer.Option("--for", help="Look for networks in which it does worse, or better.")
     ] = "harm",
     trials: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help=f"Run so many trials at most; by default {TRIALS}.")
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help=f"Run so many trials at most; by default {TRIALS}. With --engines, emulate so many; by"
+            f" default {engine_hunt.TRIALS}.",
+        ),
     ] = None,
     minutes: Annotated[
         float | None,
@@ -88,6 +105,7 @@ def hunt(
     db: arguments.Database = arguments.DATABASE,
     output: arguments.OptionalOutputFolder = None,
     jobs: arguments.Jobs = "auto",
+    link: arguments.Link = "auto",
     no_calibrate: arguments.NoCalibrate = False,
     implementations: arguments.ImplementationFolders = None,
     as_json: arguments.Json = False,
@@ -102,6 +120,14 @@ def hunt(
     time_left = None if minutes is None else TimeLeft(60 * minutes)
     if trials is not None and minutes is not None:
         raise Refusal("--trials and --minutes are given together: must be one of them")
+    if engines:
+        answer, where = _of_engines(
+            *(design, arm, against, sought, builds, option or [], trials, time_left, db, output),
+            *(parse_jobs("--jobs", jobs), link, not no_calibrate, implementations or []),
+        )
+        return _told(answer, where, output, as_json=as_json, engines=True)
+    if link != "auto":
+        raise Refusal(f"--link {link}: is of emulated trials: give --engines, too")
     asked, known, folders = _asked(design, arm, against, sought, builds, option or [], implementations or [])
     allowed = budget(trials or TRIALS, asked.repetitions)
     if output is not None:
@@ -113,6 +139,13 @@ def hunt(
             answer, _ = hunter.within(database, allowed)
         else:
             answer = hunter.for_so_long(database, time_left.before_answer())
+    return _told(answer, where, output, as_json=as_json)
+
+
+def _told(
+    answer: Answer, where: Sequence[str], output: Path | None, *, as_json: bool, engines: bool = False
+) -> int:
+    """Say and write the answer; return the status."""
     document = answers.document(answer, where)
     if output is not None:
         _write(answer, document, output)
@@ -121,8 +154,55 @@ def hunt(
     else:
         say("\n".join(answers.lines(answer, where)))
         if output is not None and answer.findings:
-            say(f"kept in {output / FOUND}: fecbench run {output / FOUND} --engine virtual asks again")
+            check = f", then fecbench crosscheck {output / FOUND}," if engines else ""
+            say(f"kept in {output / FOUND}: fecbench run {output / FOUND} --engine virtual{check} asks again")
     return STATUS[answer.verdict]
+
+
+def _of_engines(
+    design: Path,
+    arm: str,
+    against: str,
+    sought: Sought,
+    builds: tuple[str, str] | None,
+    options: Sequence[str],
+    trials: int | None,
+    time_left: TimeLeft | None,
+    db: str,
+    output: Path | None,
+    jobs: Jobs,
+    link: Carrier,
+    calibrate: bool,
+    folders: Sequence[Path],
+) -> tuple[Answer, list[str]]:
+    """The answer about both engines, and the options by which any command finds its trials.
+
+    Raises Refusal for an option that has nothing to do with it.
+    """
+    for name, is_given in (
+        ("--against", against),
+        ("--builds", builds),
+        ("--option", options),
+        ("--for", sought != "harm"),
+    ):
+        if is_given:
+            raise Refusal(
+                f"{name}: is not of --engines, which compares emulation with virtual time: leave it out"
+            )
+    engine_hunt.check_trials(trials := trials or engine_hunt.TRIALS)
+    hunter = EngineHunter(
+        engine_question(design_of(design), arm), implementations_in(folders), link, jobs, calibrate
+    )
+    if output is not None:
+        check_folder("--output", output)
+    hunter.check()
+    words = [word for folder in folders for word in ("--implementations", str(folder))]
+    with open_database(db, create=True) as database:
+        if time_left is None:
+            answer = hunter.within(database, trials)
+        else:
+            answer = hunter.for_so_long(database, time_left.before_answer())
+    return answer, ["--db", without_secrets(db), *words]
 
 
 def _asked(
@@ -185,7 +265,6 @@ def _draw(answer: Answer, path: Path) -> None:
         for finding in answer.findings
     ]
     columns = ["workload", *asked.design.factors, "effect"]
-    effect = f"{'worse' if asked.sought == 'harm' else 'better'} by a factor of"
     margin = asked.design.margin if answer.share is None else answer.share.margin
     try:
         figure = hunted_space(
@@ -194,7 +273,7 @@ def _draw(answer: Answer, path: Path) -> None:
             asked.space.scales,
             margin,
             asked.design.title,
-            effect,
+            asked.effect,
         )
     except NothingToDraw as nothing:
         note(str(nothing))

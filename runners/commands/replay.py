@@ -141,7 +141,7 @@ def _draw_both(one: Replay, left: Path, other: Replay, other_left: Path, plot: P
     from fecbench.results.figures import NothingToDraw, both_over_time, save
 
     courses = course_of(one, left), course_of(other, other_left)
-    labels = one.recorded.record.key.variant, other.recorded.record.key.variant
+    labels = _labels(one, other)
     try:
         figure = both_over_time(*courses, labels)
     except NothingToDraw as nothing:
@@ -152,6 +152,15 @@ def _draw_both(one: Replay, left: Path, other: Replay, other_left: Path, plot: P
         note(line)
     apart = [part.sentence(labels) for part in partings(*courses)]
     return " ".join(apart or ["They never part."])
+
+
+def _labels(one: Replay, other: Replay) -> tuple[str, str]:
+    """The variants of two trials, with the engines where these tell them apart."""
+    variants = one.recorded.record.key.variant, other.recorded.record.key.variant
+    if variants[0] != variants[1] or one.is_virtual == other.is_virtual:
+        return variants
+    engines = ("virtual" if each.is_virtual else "emulated" for each in (one, other))
+    return f"{variants[0]}, {next(engines)}", f"{variants[1]}, {next(engines)}"
 
 
 def comparison(result: Replay) -> str:

@@ -68,8 +68,7 @@ def replays(finding: Finding, where: Sequence[str]) -> list[str]:
 def lines(answer: Answer, where: Sequence[str]) -> Iterator[str]:
     """The answer in words, the most important line first."""
     question, share = answer.question, answer.share
-    verb = "does worse than" if question.sought == "harm" else "does better than"
-    arms = f"“{question.arm}” {verb} “{question.against}”"
+    arms = question.claim
     if share is None or not share.networks:
         yield f"no answer: no network was compared in {answer.looked} trials"
         return
@@ -86,6 +85,7 @@ def lines(answer: Answer, where: Sequence[str]) -> Iterator[str]:
         f"of {share.networks} networks spread over the space it is surely so in {share.harmed}, and may be in"
         f" {share.open} more: in {percent(low)} to {percent(high)} of the space"
     )
+    yield from answer.remarks
     told = answer.findings[:MOST_TOLD]
     for finding in told:
         yield ""

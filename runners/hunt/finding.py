@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fecbench.results.analysis.intervals import LEVEL
-from fecbench.runners.hunt.measured import Measured
+from fecbench.runners.hunt.measured import Judging
 from fecbench.runners.hunt.space import Network
 
 
@@ -51,7 +51,7 @@ class Finding:
         return not 0 < self.ratio < math.inf
 
 
-def confirmed(networks: list[Network], origins: list[Network], measured: Measured, of: int) -> list[Finding]:
+def confirmed(networks: list[Network], origins: list[Network], measured: Judging, of: int) -> list[Finding]:
     """The networks of a look in which what is sought is surely there: the level is shared among the `of`
     networks that are confirmed at all.
 

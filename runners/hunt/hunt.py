@@ -13,9 +13,11 @@ import numpy as np
 from fecbench.results.analysis.intervals import LEVEL
 from fecbench.runners.hunt import region, search
 from fecbench.runners.hunt.budget import Budget
+from fecbench.runners.hunt.engine_question import EngineQuestion
 from fecbench.runners.hunt.estimates import Estimates
 from fecbench.runners.hunt.finding import Finding, confirmed
 from fecbench.runners.hunt.lookout import Laboratory, Lookout, TimeIsOver
+from fecbench.runners.hunt.measured import Judging, Measured
 from fecbench.runners.hunt.question import Question
 from fecbench.runners.hunt.search import Share
 from fecbench.runners.hunt.shrinking import shrink
@@ -35,9 +37,9 @@ OF_ONE_KIND = 200
 class Answer:
     """What came of a hunt."""
 
-    question: Question
+    question: Question | EngineQuestion
     looked: int
-    """Trials."""
+    """Trials; of two engines the emulated ones."""
     share: Share | None
     """None where the time was over before."""
     is_whole: bool
@@ -48,6 +50,8 @@ class Answer:
     """The one with the greatest sure effect first."""
     looked_at: list[tuple[Network, float]]
     """Each network of the search, and by which factor there is what is sought, by all looks that chose."""
+    remarks: tuple[str, ...] = ()
+    """About what it could not do."""
 
     @property
     def verdict(self) -> Literal["found", "nothing", "no answer"]:
@@ -58,7 +62,10 @@ class Answer:
 
 
 def hunt(
-    question: Question, budget: Budget, laboratory: Laboratory, tell: Callable[[str], None] = lambda _: None
+    question: Question,
+    budget: Budget,
+    laboratory: Laboratory[Measured],
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Answer:
     """Carry the hunt out. The same question, budget and laboratory give the same answer."""
     course = _Course(question, budget, Lookout(laboratory, budget, tell))
@@ -70,7 +77,7 @@ def hunt(
 class _Course:
     """A hunt under way, with what is known so far."""
 
-    def __init__(self, question: Question, budget: Budget, lookout: Lookout) -> None:
+    def __init__(self, question: Question, budget: Budget, lookout: Lookout[Measured]) -> None:
         self._question = question
         self._budget = budget
         self._lookout = lookout
@@ -115,7 +122,7 @@ class _Course:
         if not self._sure and best and repetitions > budget.repetitions:
             measured = lookout.look("confirm-open", best, repetitions)
             self._sure = confirmed(best, best, measured, of)
-        self._findings = _kinds(self._question.space, self._sure)
+        self._findings = kinds(self._question.space, self._sure)
         return spreads
 
     def _shrink(self, spreads: Sequence[float]) -> None:
@@ -128,8 +135,8 @@ class _Course:
         has_room = lookout.left >= count * each
         reserve = count * (budget.repetitions + region.PAIRS * has_room)
         shrunk = shrink(space, lookout, first, spreads[:count], reserve)
-        first = _kinds(space, _confirmed_again(lookout, budget, first, shrunk))
-        self._findings = _kinds(space, [*first, *rest])
+        first = kinds(space, confirmed_again(lookout, budget.repetitions, first, shrunk))
+        self._findings = kinds(space, [*first, *rest])
         random = np.random.default_rng(self._question.seed("region"))
         boxes = region.boxes(space, lookout, [finding.network for finding in first], random)
         around = {finding.network: box for finding, box in zip(first, boxes, strict=True)}
@@ -138,22 +145,22 @@ class _Course:
         ]
 
 
-def _confirmed_again(
-    lookout: Lookout, budget: Budget, findings: Sequence[Finding], shrunk: Sequence[Network]
+def confirmed_again(
+    lookout: Lookout[Judging], repetitions: int, findings: Sequence[Finding], shrunk: Sequence[Network]
 ) -> list[Finding]:
     """Each finding as it was shrunk where that is confirmed, else as it was."""
     origins = dict(zip(shrunk, findings, strict=True))
     changed = [network for network, finding in origins.items() if network != finding.network]
-    if not changed or lookout.left < len(changed) * budget.repetitions:
+    if not changed or lookout.left < len(changed) * repetitions:
         return list(findings)
-    measured = lookout.look("confirm-shrunk", changed, budget.repetitions)
+    measured = lookout.look("confirm-shrunk", changed, repetitions)
     shrunk_from = [origins[network].shrunk_from for network in changed]
     sure = confirmed(changed, shrunk_from, measured, len(changed))
     plainer = {finding.network: finding for finding in sure}
     return [plainer.get(network, finding) for network, finding in zip(shrunk, findings, strict=True)]
 
 
-def _kinds(space: Space, findings: Sequence[Finding]) -> list[Finding]:
+def kinds(space: Space, findings: Sequence[Finding]) -> list[Finding]:
     """One finding of each kind, the one with the greatest sure effect first."""
     ranked = sorted(findings, key=lambda finding: -finding.sure_effect)
     if not ranked:

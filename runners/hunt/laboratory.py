@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fecbench import designs
-from fecbench.designs import Design
+from fecbench.designs import Design, Value
 from fecbench.results import metrics
 from fecbench.results.analysis import frames
 from fecbench.results.store.database import Database
@@ -101,13 +101,23 @@ def of_networks(
     design: Design, networks: Sequence[Network], workloads: Sequence[str], **tables: Any
 ) -> Design:
     """The design with these networks as its points and these of its workloads, by label."""
-    points = list(dict.fromkeys(network.values for network in networks))
     return designs.rewritten(
         design,
-        plan={"method": "list", "points": [dict(values) for values in points]},
+        plan={"method": "list", "points": points_of(design, networks)},
         workloads=[_table(design, label) for label in workloads],
         **tables,
     )
+
+
+def points_of(design: Design, networks: Sequence[Network]) -> list[dict[str, Value]]:
+    """The different points that networks lie at, by the design's factors, in their order."""
+    of_networks = (point_of(design, network) for network in networks)
+    return [dict(point) for point in dict.fromkeys(tuple(point.items()) for point in of_networks)]
+
+
+def point_of(design: Design, network: Network) -> dict[str, Value]:
+    """The values of the design's factors: a space may have more axes than these."""
+    return {name: value for name, value in network.values if name in design.factors}
 
 
 def _table(design: Design, label: str) -> dict[str, Any]:

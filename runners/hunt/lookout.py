@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from fecbench.runners.hunt.budget import ARMS, Budget
-from fecbench.runners.hunt.measured import Measured
+from fecbench.runners.hunt.measured import Judging
 from fecbench.runners.hunt.space import Network
 
 
@@ -26,15 +27,16 @@ class TimeIsOver(Exception):
     """Raised by a laboratory that may not measure a look to its end."""
 
 
-Laboratory = Callable[[Look], Measured]
+Outcome = TypeVar("Outcome", bound=Judging, covariant=True)
+Laboratory = Callable[[Look], Outcome]
 """Whatever carries the trials of a look out."""
 
 
-class Lookout:
+class Lookout(Generic[Outcome]):
     """Hands looks to a laboratory, and counts what is left of the budget."""
 
     def __init__(
-        self, laboratory: Laboratory, budget: Budget, tell: Callable[[str], None] = lambda _: None
+        self, laboratory: Laboratory[Outcome], budget: Budget, tell: Callable[[str], None] = lambda _: None
     ) -> None:
         self._laboratory = laboratory
         self._budget = budget
@@ -52,7 +54,7 @@ class Lookout:
         """How many pairs may still be run."""
         return self._budget.pairs - self._pairs
 
-    def look(self, name: str, networks: Sequence[Network], repetitions: int) -> Measured:
+    def look(self, name: str, networks: Sequence[Network], repetitions: int) -> Outcome:
         """Measure these networks, each of them once, over so many repetitions that no look had before."""
         count = len(networks)
         many = f"{count} network{'s' * (count != 1)}, {repetitions} repetition{'s' * (repetitions != 1)}"

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -54,6 +55,14 @@ class Judged:
     is_open: NDArray[np.bool_]
     """Whether it may be there: neither sure, nor surely not."""
     pairs: NDArray[np.int64]
+
+
+class Judging(Protocol):
+    """Whatever a look came to, of which networks can be judged."""
+
+    def judged(self, level: float) -> Judged: ...
+
+    def pair(self, place: int, ratio: float) -> tuple[int, int]: ...
 
 
 class Measured:

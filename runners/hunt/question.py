@@ -31,6 +31,17 @@ class Question:
     sought: Sought
 
     @property
+    def claim(self) -> str:
+        """The claim that holds in a network that is sought, in words."""
+        verb = "does worse than" if self.sought == "harm" else "does better than"
+        return f"“{self.arm}” {verb} “{self.against}”"
+
+    @property
+    def effect(self) -> str:
+        """A label for the factor by which there is what is sought."""
+        return f"{'worse' if self.sought == 'harm' else 'better'} by a factor of"
+
+    @property
     def space(self) -> Space:
         return Space(self.design)
 

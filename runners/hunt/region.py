@@ -11,6 +11,7 @@ from fecbench.results.analysis.intervals import LEVEL
 from fecbench.runners.hunt.budget import START_REPETITIONS
 from fecbench.runners.hunt.finding import Box
 from fecbench.runners.hunt.lookout import Lookout
+from fecbench.runners.hunt.measured import Judging
 from fecbench.runners.hunt.space import Network, Space
 
 WIDTHS = (0.2, 0.05, 0.01)
@@ -23,7 +24,7 @@ PAIRS = len(WIDTHS) * NETWORKS * START_REPETITIONS
 
 
 def boxes(
-    space: Space, lookout: Lookout, networks: Sequence[Network], random: np.random.Generator
+    space: Space, lookout: Lookout[Judging], networks: Sequence[Network], random: np.random.Generator
 ) -> list[Box | None]:
     """The box of each network; None where there is too little left to look."""
     count = min(len(networks), lookout.left // PAIRS)

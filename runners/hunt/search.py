@@ -16,6 +16,7 @@ from fecbench.results.analysis.intervals import LEVEL
 from fecbench.runners.hunt.budget import ROUNDS, START_REPETITIONS, Budget
 from fecbench.runners.hunt.estimates import Estimates
 from fecbench.runners.hunt.lookout import Lookout
+from fecbench.runners.hunt.measured import Measured
 from fecbench.runners.hunt.question import Question
 from fecbench.runners.hunt.space import Network
 
@@ -47,7 +48,7 @@ class Share:
         return low, share_interval(self.harmed + self.open, self.networks, LEVEL)[1]
 
 
-def start(question: Question, lookout: Lookout, budget: Budget, estimates: Estimates) -> Share:
+def start(question: Question, lookout: Lookout[Measured], budget: Budget, estimates: Estimates) -> Share:
     """Look at networks that fill the space evenly, often enough for an interval of each."""
     networks = question.space.spread(budget.start_networks, 0, question.seed("networks"))
     measured = lookout.look("start", networks, START_REPETITIONS)
@@ -62,14 +63,14 @@ def start(question: Question, lookout: Lookout, budget: Budget, estimates: Estim
     )
 
 
-def scan(question: Question, lookout: Lookout, budget: Budget, estimates: Estimates) -> None:
+def scan(question: Question, lookout: Lookout[Measured], budget: Budget, estimates: Estimates) -> None:
     """Look once at many more networks of the same sequence."""
     networks = question.space.spread(budget.scan_networks, budget.start_networks, question.seed("networks"))
     fresh = [network for network in networks if network not in estimates]
     estimates.add(fresh, lookout.look("scan", fresh, 1))
 
 
-def rounds(question: Question, lookout: Lookout, budget: Budget, estimates: Estimates) -> None:
+def rounds(question: Question, lookout: Lookout[Measured], budget: Budget, estimates: Estimates) -> None:
     """Look again at the most promising networks, and around them."""
     space, random = question.space, np.random.default_rng(question.seed("neighbours"))
     for number, of_round in enumerate(ROUNDS, start=1):

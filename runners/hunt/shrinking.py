@@ -17,7 +17,7 @@ from fecbench.runners.hunt import plainer
 from fecbench.runners.hunt.budget import START_REPETITIONS
 from fecbench.runners.hunt.finding import Finding
 from fecbench.runners.hunt.lookout import Lookout
-from fecbench.runners.hunt.measured import MOST
+from fecbench.runners.hunt.measured import MOST, Judging
 from fecbench.runners.hunt.space import Network, Space
 
 MOST_REPETITIONS = 24
@@ -40,13 +40,13 @@ class _Shrinking:
     """The logarithm of the ratio, without its sign, that a plainer one has to have."""
     tried: set[Network] = field(default_factory=set)
 
-    def singles(self, space: Space) -> list[Network]:
-        """The plainest network of each thing that was not tried yet."""
+    def singles(self, space: Space, count: int) -> list[Network]:
+        """The plainest network of each thing that was not tried yet, of so many things."""
         first: dict[str, Network] = {}
         for what, network in plainer.steps(space, self.network):
             if network not in self.tried:
                 first.setdefault(what, network)
-        chosen = list(dict.fromkeys(first.values()))[:AT_A_TIME]
+        chosen = list(dict.fromkeys(first.values()))[:count]
         self.tried.update(chosen)
         return chosen
 
@@ -60,7 +60,12 @@ class _Shrinking:
 
 
 def shrink(
-    space: Space, lookout: Lookout, findings: Sequence[Finding], spreads: Sequence[float], reserve: int
+    space: Space,
+    lookout: Lookout[Judging],
+    findings: Sequence[Finding],
+    spreads: Sequence[float],
+    reserve: int,
+    at_a_time: int = AT_A_TIME,
 ) -> list[Network]:
     """Of each finding, the plainest network that was arrived at while more than `reserve` pairs were left.
 
@@ -69,7 +74,7 @@ def shrink(
     repetitions = max(map(_repetitions, findings, spreads), default=START_REPETITIONS)
     under_way = [_Shrinking(each.network, KEPT * effect_of(each.ratio)) for each in findings]
     number = 0
-    while candidates := [each.singles(space) for each in under_way]:
+    while candidates := [each.singles(space, at_a_time) for each in under_way]:
         number += 1
         kept = _kept(lookout, f"shrink-{number}", under_way, candidates, repetitions, reserve)
         together = [each.together(own) for each, own in zip(under_way, kept, strict=True)]
@@ -82,7 +87,7 @@ def shrink(
 
 
 def _kept(
-    lookout: Lookout,
+    lookout: Lookout[Judging],
     name: str,
     under_way: Sequence[_Shrinking],
     candidates: Sequence[Sequence[Network]],

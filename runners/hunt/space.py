@@ -6,9 +6,10 @@ factor in the order of the design, and the last one for the workload.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,14 +59,15 @@ class Network:
 class Space:
     """All networks of a design's ranges and choices."""
 
-    def __init__(self, design: Design) -> None:
-        """Raises Refusal for a design in which nothing lies between the points."""
+    def __init__(self, design: Design, more: Mapping[str, AnyFactor] = MappingProxyType({})) -> None:
+        """`more`: choices besides the design's factors. Raises Refusal for a design in which nothing lies
+        between the points."""
         if not any(isinstance(factor, RangeFactor) for factor in design.factors.values()):
             raise Refusal(
                 f"{design.path}: factors: none has a range, so nothing lies between its points: give one"
                 " min and max, such as bandwidth_mbps = { min = 1, max = 100, scale = 'log' }"
             )
-        self.factors: dict[str, AnyFactor] = dict(design.factors)
+        self.factors: dict[str, AnyFactor] = {**design.factors, **more}
         self.workloads = [workload.label for workload in design.workloads]
 
     @property

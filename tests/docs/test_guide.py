@@ -45,7 +45,15 @@ PAGES = ["README.md", *sorted(str(page.relative_to(REPOSITORY)) for page in GUID
 SLOW_PAGES = {
     f"docs/{name}.md"
     for name in (
-        *("add-an-implementation", "real-time", "reproduce-a-paper", "tcp", "troubleshooting", "two-paths"),
+        *(
+            "add-an-implementation",
+            "hunt",
+            "real-time",
+            "reproduce-a-paper",
+            "tcp",
+            "troubleshooting",
+            "two-paths",
+        ),
         *("virtual-time", "write-a-design"),
     )
 }

@@ -9,13 +9,14 @@ from fecbench.results.analysis.intervals import LEVEL
 from fecbench.runners.hunt.budget import START_REPETITIONS, Budget
 from fecbench.runners.hunt.finding import Finding, confirmed
 from fecbench.runners.hunt.lookout import Laboratory, Lookout
+from fecbench.runners.hunt.measured import Measured
 from fecbench.runners.hunt.question import Question
 
 CONFIRMED = 0.1
 """Of all pairs; a hunt has as many for it."""
 
 
-def random_search(question: Question, budget: Budget, laboratory: Laboratory) -> list[Finding]:
+def random_search(question: Question, budget: Budget, laboratory: Laboratory[Measured]) -> list[Finding]:
     """What the same number of trials finds."""
     lookout, random = Lookout(laboratory, budget), np.random.default_rng(question.seed("random search"))
     count = int((1 - CONFIRMED) * budget.pairs) // START_REPETITIONS

@@ -1,0 +1,71 @@
+"""`fecbench hunt --builds` finds a new build that is slower in a few networks alone."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.runners.commands.test_hunt import with_harm
+from tests.runners.conftest import MADE_UP, Done
+
+Network = dict[str, Any]
+DESIGN = """
+name = "space"
+title = "A space"
+seed = 5
+topology = "single-path"
+repetitions = 20
+statistic = "mean"
+[plan]
+method = "sobol"
+points = 4
+[factors]
+bandwidth_mbps = { min = 1, max = 50, scale = "log" }
+owd_ms = { min = 5, max = 100, scale = "log" }
+queue_bdp = { min = 0.25, max = 4, scale = "log" }
+jitter_ms = { min = 0.1, max = 20, scale = "log" }
+workload.size_bytes = { min = 1000, max = 100_000, scale = "log", integer = true }
+[constants]
+loss.model = "none"
+[[workloads]]
+name = "download"
+[[variants]]
+label = "any"
+implementation = "made-up"
+baseline = true
+"""
+ROUND_TRIP = "(int(link['up']['delay_ns']) + int(link['down']['delay_ns']))"
+IN_FLIGHT = f"{ROUND_TRIP} * int(link['down']['rate_bps']) / 8e9"
+REGRESSIONS: dict[str, tuple[str, Callable[[Network], bool]]] = {
+    "within 60 bytes of size": (
+        "10_700 <= size < 10_760",
+        lambda network: 10_700 <= network["workload.size_bytes"] < 10_760,
+    ),
+    "beyond 30 % of jitter": (
+        "int(link['down']['jitter'].split()[1]) > 0.3 * int(link['down']['delay_ns'])",
+        lambda network: network["jitter_ms"] > 0.299 * network["owd_ms"],
+    ),
+    "in a queue below 0.4 BDP": (
+        f"int(link['down']['queue_bytes']) < 0.4 * {IN_FLIGHT}",
+        lambda network: network["queue_bdp"] < 0.401,
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REGRESSIONS)
+def test_a_regression_in_a_few_networks_is_found_in_ten_minutes(
+    fecbench_here: Callable[..., Done], tmp_path: Path, name: str
+) -> None:
+    condition, is_slower = REGRESSIONS[name]
+    design, db = tmp_path / "space.toml", tmp_path / "x.sqlite"
+    design.write_text(DESIGN)
+    slower = with_harm(tmp_path / "slower", f"1.3 if {condition} else 1")
+    words = ("--builds", MADE_UP, slower, design, "--db", db, "--no-calibrate", "--json", "--minutes", 10)
+    done = fecbench_here("hunt", *words)
+    assert done.returncode == 1, done
+    for found in json.loads(done.stdout)["found"]:
+        assert is_slower(found["network"]), found
+        assert found["ratio"] == pytest.approx(1.3, rel=0.02)
