@@ -219,7 +219,7 @@ def test_parameters_give_their_model():
 
 
 WRONG = [
-    ({}, "model = None: must be one of none, uniform, ge, markov, pattern, ge-time"),
+    ({}, "model = None: must be one of none, uniform, ge, markov, pattern, beginning, ge-time"),
     ({"model": "gilbert"}, "model = 'gilbert': must be one of"),
     ({"model": "none", "p": 0.1}, "unknown key p: model none takes nothing"),
     ({"model": "uniform"}, "model uniform takes p (given: nothing)"),

@@ -93,6 +93,8 @@ class Endpoints:
         self._implementation = implementation
         name = implementation.declaration.name
         self._counters = COUNTERS | (set() if name in UNACKNOWLEDGED else OF_ACKNOWLEDGEMENTS)
+        if name == "noq-fec":  # with safe, it knows of source symbols that repair named, and tells no 0
+            self._counters -= {"source_received"}
         if name == "tcp":
             self._counters = OF_TCP
 

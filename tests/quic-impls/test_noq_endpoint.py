@@ -46,9 +46,10 @@ def test_no_datagram_exceeds_the_packet_size(endpoints: Any, assignment: dict[st
 def test_a_server_counts_the_source_packets_of_all_its_clients(
     endpoints: Any, assignment: dict[str, Any]
 ) -> None:
-    with endpoints.serving(assignment) as server:
+    protected = {**assignment, "options": {"controller": "tail"}}
+    with endpoints.serving(protected) as server:
         for _ in range(2):
-            endpoints.start("client", assignment).metrics()
+            endpoints.start("client", protected).metrics()
         server.process.send_signal(signal.SIGTERM)
         assert server.metrics()["source_received"] >= 2  # a request of each
 
@@ -67,8 +68,10 @@ def test_a_server_counts_what_arrived_before_the_signal(endpoints: Any, assignme
 
 def test_qlog_shows_repair_frames(endpoints: Any, assignment: dict[str, Any], tmp_path: Path) -> None:
     workload = {"name": "download", "size_bytes": 100_000}
-    endpoints.transfer({**assignment, "workload": workload}, QLOGDIR=str(tmp_path / "logs"))
-    traces = [path.read_text() for path in (tmp_path / "logs").iterdir()]
-    assert len(traces) == 2
-    for trace in traces:
-        assert f'"frame_type_bytes":{0x32A80FEC}' in trace  # qlog has no name for REPAIR
+    for controller, frame_type in (("tail", 0x32A80FEC), ("safe", 0x0FEC)):
+        folder, options = tmp_path / controller, {"controller": controller}
+        endpoints.transfer({**assignment, "workload": workload, "options": options}, QLOGDIR=str(folder))
+        traces = [path.read_text() for path in folder.iterdir()]
+        assert len(traces) == 2
+        for trace in traces:
+            assert f'"frame_type_bytes":{frame_type}' in trace  # qlog has no name for repair

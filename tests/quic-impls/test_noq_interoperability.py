@@ -23,5 +23,5 @@ def test_a_peer_without_fec_is_served_plain_quic(
             serving.process.send_signal(signal.SIGTERM)
             ends[server] = serving.metrics()
         sent = ("source_sent", "repair_sent", "source_received", "repair_received", "packets_recovered")
-        assert [ends["noq-fec"][counter] for counter in sent] == [0] * len(sent), options
+        assert [ends["noq-fec"].get(counter, 0) for counter in sent] == [0] * len(sent), options
         assert ends["noq-fec"]["packets_received"] > 0

@@ -165,8 +165,8 @@ def test_each_scheme_protects_and_recovers(simulator: Simulator, tasks: Tasks) -
 def test_the_metrics_are_those_of_the_real_endpoint(
     simulator: Simulator, tasks: Tasks, endpoints_of: Callable[[str], Any], assignment: dict[str, Any]
 ) -> None:
-    client, server = endpoints_of("noq-fec").transfer(assignment)
-    answer = simulator.answer(tasks())
+    client, server = endpoints_of("noq-fec").transfer({**assignment, "options": {"controller": "tail"}})
+    answer = simulator.answer(tasks(controller="tail"))
     assert list(metrics(answer)) == list(client)
     assert list(metrics(answer, "server")) == list(server)
 
@@ -329,7 +329,7 @@ def test_the_losses_of_a_trial_can_be_imported_from_what_it_records(
 ) -> None:
     """The captures of both sides tell what the loss model dropped; so does the sender's qlog but for the
     handshake, which loses nothing here."""
-    asked = tasks(download(300_000), down=GilbertElliott(0.02, 0.3), capture=True)
+    asked = tasks(download(300_000), down=GilbertElliott(0.02, 0.3), capture=True, controller="tail")
     report = simulator.answer(told(asked, log_folder=str(tmp_path)))["links"]["internet"]["down"]
     assert report["queue_dropped"] == 0
     dropped = unpack(base64.b64decode(report["bitmap"]), report["packets"])

@@ -69,7 +69,7 @@ def test_what_is_everywhere_is_shrunk_to_the_plainest_network() -> None:
     """The region around it is all harmed, and so is the whole space."""
     answer = answer_of(lambda _: 1.3)
     share = answer.share
-    assert share.interval[1] == 1 and share.harmed > 0.5 * share.networks
+    assert share.interval[1] > 0.999 and share.harmed > 0.5 * share.networks
     plainest = answer.findings[0].network
     assert plainest.workload == "download"
     assert plainest.point["losses"] == "none"
