@@ -173,6 +173,6 @@ def test_a_wheel_reads_a_database_and_writes_its_report_and_its_tables(
     assert "demo" in printed(environment, tmp_path, "show", "--db", database)
     assert printed(environment, tmp_path, "explain", "--db", database)
     printed(environment, tmp_path, "export", "--db", database, "--output", "trials.parquet")
-    assert len(pd.read_parquet(tmp_path / "trials.parquet")) == 4800
+    assert len(pd.read_parquet(tmp_path / "trials.parquet")) == 14400
     printed(environment, tmp_path, "report", "--db", database, "--output", "report")
     assert (tmp_path / "report" / "report.html").stat().st_size > 100_000

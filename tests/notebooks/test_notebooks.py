@@ -155,7 +155,9 @@ def figures_of_papers(database: Path, campaigns: set[str]) -> list[str]:
 def figures_asked_for(source: str, of_papers: dict[str, list[str]]) -> int:
     """How many images a cell draws: one for each call of a figure, or for each campaign with the paper's, and
     for each figure of a reader's."""
-    drawn = len(re.findall(r"^(?:figures\.|axes = sns\.| *plt\.show\(\))", source, re.MULTILINE))
+    shows = len(re.findall(r"^ *plt\.show\(\)", source, re.MULTILINE))
+    own = shows or len(re.findall(r"^axes = sns\.", source, re.MULTILINE))  # shown at the end of the cell
+    drawn = len(re.findall(r"^figures\.", source, re.MULTILINE)) + own
     shown = re.findall(r"^(show\w*)\(\"(.+)\"\)", source, re.MULTILINE)
     return drawn + sum(number.endswith(each) for show, each in shown for number in of_papers[show])
 
