@@ -347,7 +347,7 @@ def test_a_trial_in_which_a_full_backlog_dropped_frames_is_invalid_and_says_wher
 
     softnet = iter(["00000010 00000004 00000000\n", "00000020 00000007 00000000\n"])
     monkeypatch.setattr(counters, "_interfaces", read_three_drops_more_each_time)
-    monkeypatch.setattr(counters, "SOFTNET", SimpleNamespace(read_text=lambda: next(softnet)))
+    monkeypatch.setattr(counters, "SOFTNET", SimpleNamespace(read_text=lambda **_: next(softnet)))
     with engine() as running:
         order = running._order(TASK).model_dump_json()
         judgement = judge(TASK, worker.answer(order))  # by a worker that has these counters
