@@ -115,7 +115,8 @@ class EndpointLog:
         declared = np.isin(sent, np.array(sorted(lost), dtype=np.uint64))
         spurious = declared & (acknowledged | np.isin(sent, np.array(sorted(self.spurious), dtype=np.uint64)))
         probes = np.isin(sent, np.array(sorted(self.probes), dtype=np.uint64))
-        notes += _notes(spurious, probes)
+        unknown = ~acknowledged & ~declared & ~probes if acknowledged.any() else np.zeros_like(declared)
+        notes += _notes(spurious, probes, unknown)
         return Recording((declared & ~spurious)[~probes], source, direction, tuple(notes))
 
     def _require_readable(self) -> None:
@@ -153,7 +154,9 @@ def _within(sent: NDArray[np.uint64], ranges: Iterable[Range], not_meant: int) -
     return within
 
 
-def _notes(spurious: Verdicts, probes: Verdicts) -> Iterable[str]:
+def _notes(spurious: Verdicts, probes: Verdicts, unknown: Verdicts) -> Iterable[str]:
+    if count := int(unknown.sum()):
+        yield f"{count} packets were neither acknowledged nor declared lost: they count as received."
     if count := int(spurious.sum()):
         yield f"{count} packets were declared lost and came all the same: they do not count as losses."
     if count := int(probes.sum()):

@@ -62,8 +62,8 @@ def of_pairings(
       average, if no difference were greater than the margin;
     - `median_ratio` over points, with its interval `low` to `high`, NaN for too few points; of a design with
       one point the ratio there, with its interval over repetitions;
-    - `mean_ratio`, the geometric mean over points, with its interval `mean_low` to `mean_high` for all
-      networks of the design's ranges (`intervals.mean_ratio_interval`);
+    - `mean_ratio`, the geometric mean over points, with its interval `mean_low` to `mean_high`
+      (`intervals.mean_ratio_interval`);
     - `tail_ratio`: 95 % of the points have a ratio that is as good, or better; NaN for fewer than 20 points;
     - `p95_ratio`: the median over points of the ratio of the p95 of the repetitions; NaN for fewer than 20.
     """

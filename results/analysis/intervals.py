@@ -314,6 +314,8 @@ def median_ratio_interval(
 def mean_ratio_interval(rows: pd.DataFrame, level: float = LEVEL) -> tuple[float, float, float]:
     """Return the geometric mean of the ratios of points, and its interval by Student's t over the logarithms.
 
+    The interval is for other networks that the same plan could have drawn. For a plan without chance, such as
+    a grid, it only says how much its points differ.
     NaN where a ratio is 0, infinite or censored, for it has no mean; the interval alone below FEWEST points.
     """
     values = rows["ratio"].to_numpy(np.float64)
@@ -323,9 +325,7 @@ def mean_ratio_interval(rows: pd.DataFrame, level: float = LEVEL) -> tuple[float
     mean = float(logs.mean())
     if len(logs) < FEWEST:
         return math.exp(mean), math.nan, math.nan
-    half = float(
-        scipy.special.stdtrit(len(logs) - 1, 1 - level / 2) * logs.std(ddof=1) / math.sqrt(len(logs))
-    )
+    half = t_quantile(1 - level / 2, len(logs) - 1) * float(logs.std(ddof=1)) / math.sqrt(len(logs))
     return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
 
 

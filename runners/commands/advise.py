@@ -11,6 +11,7 @@ from fecbench.results.advice import Advice, Candidate, CongestionControl, Networ
 from fecbench.results.advice import advise as advice_for
 from fecbench.results.advice.prediction import HELD
 from fecbench.results.advice.ranges import FAR
+from fecbench.results.advice.record import OLDER
 from fecbench.results.analysis.margins import percent
 from fecbench.results.analysis.units import size as size_of
 from fecbench.results.store.export import SUFFIXES, write
@@ -130,6 +131,11 @@ def _prospects(candidate: Candidate, networks: int) -> Iterator[str]:
         f" {candidate.harmed} of {candidate.decided} that are decided, {candidate.undecided} open;"
         f" surely shorter in {candidate.helped}."
     )
+    if candidate.controller in OLDER:
+        yield (
+            f"    These are numbers of {candidate.controller} as it was before its repair symbols named"
+            " packets: docs/which-fec.md, “Since these numbers”."
+        )
 
 
 def _range(low: float, high: float) -> str:

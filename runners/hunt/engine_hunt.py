@@ -204,7 +204,7 @@ class _Course:
         if not len(short):
             raise TimeIsOver
         networks = [self.screen.networks[place] for place in short]
-        judged = self._look("start", networks, START_REPETITIONS).judged(LEVEL)
+        judged = self._look("start", networks, START_REPETITIONS).judged(LEVEL / len(networks))
         # Those before the last of them in the sequence that were not emulated may be anything.
         count = int(short[-1]) + 1
         self.share = Share(

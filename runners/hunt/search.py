@@ -53,7 +53,8 @@ def start(question: Question, lookout: Lookout[Measured], budget: Budget, estima
     networks = question.space.spread(budget.start_networks, 0, question.seed("networks"))
     measured = lookout.look("start", networks, START_REPETITIONS)
     estimates.add(networks, measured)
-    judged = measured.judged(LEVEL)
+    # The level is shared: one network that is wrongly excluded would make the share's upper end too low.
+    judged = measured.judged(LEVEL / max(len(networks), 1))
     known = ~np.isnan(judged.ratio)
     return Share(
         int(known.sum()),

@@ -93,13 +93,13 @@ class Endpoints:
         self._implementation = implementation
         name = implementation.declaration.name
         self._counters = COUNTERS | (set() if name in UNACKNOWLEDGED else OF_ACKNOWLEDGEMENTS)
-        if name == "noq-fec":  # with safe, it knows of source symbols that repair named, and tells no 0
-            self._counters -= {"source_received"}
         if name == "tcp":
             self._counters = OF_TCP
 
-    def _start(self, command: list[str], environment: dict[str, str]) -> Endpoint:
-        return Endpoint(command, environment, self._counters)
+    def _start(
+        self, command: list[str], environment: dict[str, str], without: frozenset[str] = frozenset()
+    ) -> Endpoint:
+        return Endpoint(command, environment, self._counters - without)
 
     def call(self, *arguments: object) -> Endpoint:
         """An endpoint with any arguments."""
@@ -114,14 +114,14 @@ class Endpoints:
         """
         log_folder = Path(assignment["log_folder"]) / role
         log_folder.mkdir(exist_ok=True)
-        own = {
-            "role": role,
-            "options": self._with_defaults(assignment["options"]),
-            "log_folder": str(log_folder),
-        }
+        options = self._with_defaults(assignment["options"])
+        own = {"role": role, "options": options, "log_folder": str(log_folder)}
+        # noq-fec's safe knows of those source symbols that repair named, and tells no 0.
+        names_packets = options.get("controller") == "safe" and options.get("scheme") != "none"
+        without = frozenset({"source_received"} if names_packets else ())
         path = log_folder.with_suffix(".json")
         path.write_text(json.dumps(told(role, {**assignment, **own})))
-        return self._start([*self._implementation.command(role), str(path)], environment)
+        return self._start([*self._implementation.command(role), str(path)], environment, without)
 
     def _with_defaults(self, options: dict[str, Any]) -> dict[str, Any]:
         return {**self._implementation.options({}, "defaults"), **options}

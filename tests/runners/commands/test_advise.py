@@ -131,3 +131,9 @@ def test_where_networks_alike_gain_and_lose_the_first_sentence_has_both_ends(adv
 def test_a_burst_without_losses_is_refused(advised: Any) -> None:
     with pytest.raises(BadInput, match="burst = 8: must be 1 where loss = 0"):
         advised(loss="0", burst="8")
+
+
+def test_it_says_which_controllers_were_recorded_in_another_form(advised: Any) -> None:
+    assert "numbers of safe as it was" in advised()[1]
+    assert "numbers of tail as it was" not in advised()[1]
+    assert json.loads(advised("--json")[1])["older"] == ["safe"]

@@ -6,10 +6,12 @@ import math
 import pytest
 
 from fecbench.runners.hunt.budget import budget
+from fecbench.runners.hunt.estimates import Estimates
 from fecbench.runners.hunt.hunt import Answer, hunt
-from fecbench.runners.hunt.lookout import Look, TimeIsOver
+from fecbench.runners.hunt.lookout import Look, Lookout, TimeIsOver
 from fecbench.runners.hunt.measured import Measured
 from fecbench.runners.hunt.question import question
+from fecbench.runners.hunt.search import Share, start
 from fecbench.runners.hunt.space import Network
 from fecbench.runners.refusal import Refusal
 from tests.runners.hunt import harms
@@ -68,8 +70,6 @@ def test_a_difference_within_the_margin_is_no_finding() -> None:
 def test_what_is_everywhere_is_shrunk_to_the_plainest_network() -> None:
     """The region around it is all harmed, and so is the whole space."""
     answer = answer_of(lambda _: 1.3)
-    share = answer.share
-    assert share.interval[1] > 0.999 and share.harmed > 0.5 * share.networks
     plainest = answer.findings[0].network
     assert plainest.workload == "download"
     assert plainest.point["losses"] == "none"
@@ -77,6 +77,22 @@ def test_what_is_everywhere_is_shrunk_to_the_plainest_network() -> None:
     assert plainest.point["queue_bdp"] == 1.5
     box = answer.findings[0].box
     assert box is not None and box.harmed > 0.5
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_share_of_the_space_holds_the_truth(seed: int) -> None:
+    """One network that is wrongly excluded would be enough to miss the whole space."""
+    asking = asked(seed)
+    spent = budget(TRIALS, asking.repetitions)
+
+    def share_of(effect: Effect) -> Share:
+        lookout = Lookout(Planted(asking, effect), spent)
+        return start(asking, lookout, spent, Estimates(asking.space))
+
+    everywhere = share_of(lambda _: 1.3)
+    assert everywhere.interval[0] > 0.2 and everywhere.interval[1] == 1
+    none = share_of(nowhere)
+    assert none.harmed == 0 and none.interval[0] == 0
 
 
 def test_the_same_hunt_twice_is_the_same_to_the_digit() -> None:
