@@ -27,7 +27,7 @@ class Step:
     """Index of the point before the step."""
     end: int
     change: float
-    """Of the factor's place on its axis, which is 1 long; never 0."""
+    """Change of the factor's place on its axis, which is 1 long; never 0."""
 
 
 class MorrisSettings(PlanSettings):
@@ -36,7 +36,7 @@ class MorrisSettings(PlanSettings):
     method: Literal["morris"]
     trajectories: Annotated[int, Field(ge=2, le=MOST_POINTS)]
     levels: Annotated[int, Field(ge=2, le=1000)] = 4
-    """Of the lattice, on each axis. A step is half of them, and a bit more."""
+    """Levels of the lattice on each axis. A step is half of them, and a bit more."""
 
     @field_validator("levels")
     @classmethod

@@ -25,7 +25,7 @@ _WORD = re.compile("[+-]?[A-Za-z]+")
 
 
 class TextbookSettings(PlanSettings):
-    """What these plans share: codes from -1 to 1, which become places on the factors' axes."""
+    """Base of these plans: codes from -1 to 1, which become places on the factors' axes."""
 
     method: str
 

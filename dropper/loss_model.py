@@ -1,4 +1,4 @@
-"""What a loss model is: its name and its parameters, which packets it loses, and how it is written.
+"""A loss model: its name and parameters, the packets that it loses, and its written form.
 
 A model is a class of `model.py` or `clocked.py`, which `parameters.MODELS` lists. Whatever else names models,
 such as `fecbench losses`, is made of these classes.
@@ -16,7 +16,7 @@ from fecbench.dropper.draws import LossModelError
 
 @dataclass(frozen=True)
 class Form:
-    """One way to give a model its parameters: those that it needs, and those that it may have."""
+    """A way to give a model its parameters: those that it needs, and those that it may have."""
 
     needed: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()

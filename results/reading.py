@@ -67,9 +67,9 @@ class Campaign:
         return Plots(self)
 
     def points(self, *, plain: bool = False) -> pd.DataFrame:
-        """One row a point: `point`, and a column for each factor (`bandwidth_mbps`, `loss.p`, …), with
-        `rtt_ms` where delays are known. With `plain`, names are such that `query` takes them (`loss_p`).
-        Units stand in `attrs["units"]`, as in all frames."""
+        """Return a row for each point: `point`, and a column for each factor (`loss.p`, …), with `rtt_ms`
+        where delays are known. With `plain`, names are such that `query` takes them (`loss_p`). Units stand
+        in `attrs["units"]`, as in all frames."""
         return tidy.finished(tidy.with_round_trips(frames.points(self.info), self.info), plain=plain)
 
     def trials(
@@ -80,12 +80,14 @@ class Campaign:
         first_attempts: bool = False,
         plain: bool = False,
     ) -> pd.DataFrame:
-        """One row a trial, as `frames.trials`: its key, state and duration, its factors (with `rtt_ms`) and
-        the parameters of its workload, and the metrics named ("client.dct_s"), NaN where a trial has none;
-        all for None. With `harness`, also what the harness itself measured: `started_at`,
-        `internet.down.lost`, `seed.content`, and so on (`results.analysis.harness`); None adds it when all
-        metrics are read. `first_attempts` leaves out the groups in which any trial was run again, or is
-        invalid (`results.analysis.attempts`). `plain` as in `points`.
+        """Return a row for each trial, as `frames.trials`.
+
+        It has its key, state and duration, its factors (with `rtt_ms`) and the parameters of its workload,
+        and the metrics named ("client.dct_s"), NaN where a trial has none; all for None. With `harness`, also
+        what the harness itself measured: `started_at`, `internet.down.lost`, `seed.content`, and so on
+        (`results.analysis.harness`); None adds it when all metrics are read. `first_attempts` leaves out the
+        groups in which any trial was run again, or is invalid (`results.analysis.attempts`). `plain` as in
+        `points`.
 
         Raises DatabaseError for a metric that no trial of the campaign measured, if any measured one.
         """
@@ -166,9 +168,11 @@ class Campaign:
         return tidy.finished(tidy.with_sizes(in_order, self.info), plain=plain)
 
     def summary(self, metric: str = "") -> pd.DataFrame:
-        """One row a (variant with a baseline, workload): at how many points it `helps`, `harms`, is
-        `equivalent` or `undecided`, the `median_ratio` with its interval `low` to `high`, and more, as
-        `paper_table.summary_table`; by a metric, by default that of each workload."""
+        """Return a row for each variant with a baseline and workload.
+
+        It says at how many points the variant `helps`, `harms`, is `equivalent` or `undecided`, the
+        `median_ratio` with its interval `low` to `high`, and more, as `paper_table.summary_table`; by a
+        metric, by default that of each workload."""
         info = choose(self.info, metric)
         trials = self.trials(list(dict.fromkeys(of_workloads(info).values())))
         return paper_table.summary_table(trials, info)

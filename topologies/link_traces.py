@@ -24,7 +24,7 @@ from fecbench.unpacking import content_of
 SUFFIXES = (".csv", ".parquet")
 MOST_FILE_BYTES = 1 << 28
 MOST_JSON_BYTES = 1 << 30
-"""Of irtt, which writes a page for each packet."""
+"""Largest file of irtt, which writes a page for each packet."""
 _BLOCK_BYTES = 1 << 22
 """Of a file that is read: by measurement, the quickest."""
 STEP_US = 100_000

@@ -22,7 +22,7 @@ class Windows:
     """Mean rates over windows. The last one ends with the trace, up to half a window later or sooner."""
 
     edges_s: NDArray[np.float64]
-    """One more than rates."""
+    """Edges of the windows, one more than rates."""
     rates_mbps: NDArray[np.float64]
     window_s: float
 

@@ -34,7 +34,7 @@ class Packet:
     """Address and port, as are those of `destination`: of IPv4, `0a000102:443`."""
     destination: str
     header: bytes
-    """Of UDP or TCP, without the checksum, which many hosts leave to their network card."""
+    """Header of UDP or TCP without the checksum, which many hosts leave to their network card."""
     payload: bytes
     length: int = 0
     """Bytes of the payload by the headers: more than `payload` has if the frame was cut."""

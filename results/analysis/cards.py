@@ -1,4 +1,4 @@
-"""What a notebook shows of a database, a campaign, or a comparison that stands last in a cell."""
+"""Cards: a database, a campaign or a comparison as a notebook shows it at the end of a cell."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fecbench.results.analysis.pairing import Pairing
 
 VERDICT_COLORS = {"gain": "#6a4a9c", "harm": "#e08214", "equivalent": "#9aa3ab", "undecided": "#dfe3e6"}
-"""What helps is purple and what harms is orange: on the page, in every figure, and here. No variant has a
+"""Purple helps and orange harms: on the page, in every figure, and here. No variant has a
 colour near these."""
 _MOST_TRIALS = 50_000  # of a campaign whose answer a card has: of more, reading takes long
 _MOST_ROWS = 12

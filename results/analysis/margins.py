@@ -24,7 +24,7 @@ from fecbench.results.store.records import CampaignInfo, Workload
 
 Floats = NDArray[np.float64]
 _WORKLOAD = "workload."
-"""What stands before the name of a parameter of workloads at a point."""
+"""Prefix of a workload's parameter at a point."""
 
 
 def margins_of(campaign: CampaignInfo) -> dict[str, float]:

@@ -20,7 +20,7 @@ _NUMBERS = range(2, 7)  # the places of those columns that stand right
 
 
 def summary_table(trials: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
-    """One row a (variant with a baseline, workload), with the columns of `comparison.COLUMNS`: the counts of
+    """Return a row for each variant with a baseline and workload, with `comparison.COLUMNS`: the counts of
     verdicts over points, the median ratio with its interval, the tail. Variants are in the order of the
     design."""
     table = comparison.of_frame(trials, campaign)

@@ -28,7 +28,7 @@ class Parting:
     at_s: tuple[float | None, float | None]
     """When each of the two sent it; None: it had none left to send."""
     why: str
-    """What differs, in words: "size", "moment", "fate" or "number of packets"."""
+    """The difference in words: "size", "moment", "fate" or "number of packets"."""
 
     @property
     def first_s(self) -> float:
@@ -84,7 +84,7 @@ def _cut(values: Numbers, count: int) -> Numbers:
 
 
 def _fate(crossing: Crossing) -> Numbers:
-    """What became of each packet; one under way when its trial ended came, as far as anybody knows."""
+    """Fate of each packet; one under way when its trial ended counts as arrived."""
     came: Numbers = np.where(crossing.fates == UNDER_WAY, 0, crossing.fates)
     return came
 

@@ -61,7 +61,7 @@ def with_known_letters(page: Page) -> tuple[Page, str]:
 
 
 def caption_of(page: Page, caption: str) -> str:
-    """What stands below the figure that was drawn last for this page."""
+    """Return the caption of the figure that was drawn last for this page."""
     return " ".join(f"{page.question} {caption} {page.detail and f'({page.detail})'}".split())
 
 

@@ -104,7 +104,7 @@ def on_time(frame: pd.DataFrame, campaign: CampaignInfo, *, ax: Given = None) ->
 
 
 def _interval(values: pd.Series) -> tuple[float, float]:
-    """Of the median over points, of each of which there is one value."""
+    """Return the interval of the median over points, each of which has one value."""
     return median_interval(values, range(len(values)))
 
 

@@ -180,7 +180,7 @@ def question(figure: Figure, text: str) -> None:
 
 
 def title(axes: Axes, question: str, detail: str) -> None:
-    """Of a panel: the question in bold, and below it what was compared; as wide as the panel may be."""
+    """Title of a panel: the question in bold, and below it what was compared; as wide as the panel may be."""
     spec = axes.get_subplotspec()
     assert spec is not None and axes.figure is not None
     width = width_of(axes.figure.get_figure(root=True)) / spec.get_gridspec().ncols - 0.8

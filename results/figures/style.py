@@ -87,7 +87,7 @@ class Page:
     settings: dict[str, Any] = field(default_factory=dict)
     """Matplotlib's, before ours and the reader's."""
     question: str = ""
-    """Of the figure that was drawn last; `detail`: what was compared in it."""
+    """Question of the figure that was drawn last; `detail`: what was compared in it."""
     detail: str = ""
 
 
@@ -137,7 +137,7 @@ def settings_of(file: Path) -> dict[str, Any]:
 
 
 def _of_the_reader() -> dict[str, Any]:
-    """What was changed of Matplotlib's defaults, in a notebook or a matplotlibrc."""
+    """Return the settings that a notebook or a matplotlibrc changed from Matplotlib's defaults."""
     # Of a dict: asking Matplotlib for its backend would choose one.
     default = dict(dict.items(mpl.rcParamsDefault))
     return {
@@ -230,6 +230,6 @@ def to_ends(ratios: pd.Series, reach: float | None = None) -> pd.Series:
 
 
 def order_of(labels: Sequence[str], drawn: pd.Series) -> list[str]:
-    """Those of the labels that are drawn, in their order."""
+    """Return the labels that are drawn, in their order."""
     there = set(drawn)
     return [label for label in labels if label in there]

@@ -59,7 +59,7 @@ def ratio_ticks(axis: Axis, reach: float) -> None:
     thinned = [near[one % step :: step] for step in range(1, len(near))]
 
     def choices(low: float, high: float) -> Iterable[Sequence[float]]:
-        """What is seen may be more than `reach`: a decade each way where all ratios are 1."""
+        """The visible range may be more than `reach`: a decade each way where all ratios are 1."""
         return _round_numbers(low, high) if max(1 / low, high) >= 4 else thinned
 
     _sparse_ticks(axis, choices)
@@ -85,7 +85,7 @@ def _sparse_ticks(axis: Axis, choices: Choices, label: Label = _number) -> None:
 
 
 class _Sparse(Locator):
-    """Of several choices of ticks, most ticks first, the first whose labels don't touch."""
+    """Use the first of several choices of ticks whose labels don't touch, most ticks first."""
 
     def __init__(self, axis: Axis, choices: Choices, label: Label) -> None:
         self.of_axis, self.choices, self.label = axis, choices, label

@@ -24,7 +24,7 @@ _DARK = (0.2, 0.2, 0.2)
 _TALL, _LOW, _ROW = 2.8, 1.7, 0.32  # inches: of the bytes, of the window, of a row of events
 _LINES: tuple[Literal["-", "--"], ...] = ("-", "--")
 _Row = tuple[str, Numbers, int]
-"""Of events: its name, their times, and the place of the trial."""
+"""A row of events: its name, their times, and the place of the trial."""
 
 
 def both_over_time(one: Course, other: Course, labels: tuple[str, str]) -> Figure:
@@ -75,7 +75,7 @@ def both_over_time(one: Course, other: Course, labels: tuple[str, str]) -> Figur
 
 
 def _draw_bytes(axes: Axes, courses: Sequence[Course], labels: Sequence[str]) -> list[Artist]:
-    """What the sender of the data had sent, and what had come, of both."""
+    """Draw the bytes that the sender of the data had sent, and those that had come, in both trials."""
     explained: list[Artist] = []
     for place, course in enumerate(courses):
         color, line = PALETTE[place], _LINES[place]

@@ -44,7 +44,7 @@ FACTORS = read_columns(table="factors")
 """Parameters of networks and workloads that designs vary, of one link."""
 
 RATIOS = read_columns(table="ratios")
-"""What a frame of ratios has besides a trial's key and factors."""
+"""Columns of a frame of ratios besides a trial's key and factors."""
 
 SERIES = read_series()
 """Every series that is registered."""

@@ -37,7 +37,7 @@ class Drawings:
 
 
 class Drawer(Protocol):
-    """What takes the figures of a campaign, each with its name and caption."""
+    """Receiver of a campaign's figures, each with its name and caption."""
 
     def draw(self, name: str, caption: str, draw: Callable[[], Figure]) -> Drawing: ...
 

@@ -235,7 +235,7 @@ class CampaignInfo(NewCampaign):
 
     @property
     def constants(self) -> dict[str, Any]:
-        """What its design holds constant, by dotted names."""
+        """Return the constants of its design, by dotted names."""
         return dict(_leaves(self._design.get("constants", {})))
 
     @property

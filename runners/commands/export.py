@@ -16,7 +16,7 @@ from fecbench.runners.refusal import Refusal
 from fecbench.whole_files import write_text
 
 _WRITERS = {".tex": paper_table.as_latex, ".md": paper_table.as_markdown}
-"""Of the summary alone."""
+"""Writers of the endings that only the summary may have."""
 
 
 def export(

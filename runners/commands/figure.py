@@ -103,7 +103,7 @@ def figure(
 
 @dataclass(frozen=True)
 class _Source:
-    """What the figures are of."""
+    """The campaign and the trials of the figures."""
 
     database: Database
     campaign: CampaignInfo

@@ -79,7 +79,7 @@ class Try:
 
 
 def _part(implementation: Implementation, tried: Try, repair: list[float]) -> Part:
-    """What came of it; `repair` gets how many repair packets were sent, where both ends have told it."""
+    """Return the outcome; `repair` gets how many repair packets were sent, where both ends have told it."""
     part = tried.part
     options = implementation.options(tried.chosen, implementation.declaration.name)
     client, server = ends.pair_of((implementation, options), (implementation, options))

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from fecbench.runners.trial import confinement
 
 _OF_THE_PROGRAM = (errno.ENOENT, errno.ENOEXEC)
-"""What keeps a program from being executed that was built wrongly, wherever it is started."""
+"""Errors of starting a program that was built wrongly, wherever it is started."""
 
 
 class Order(BaseModel):

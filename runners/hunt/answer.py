@@ -14,13 +14,16 @@ from fecbench.runners.hunt.hunt import Answer
 from fecbench.runners.hunt.laboratory import of_networks
 
 SUFFIX = "-found"
-"""Of the name of the design that keeps what was found."""
+"""Suffix of the name of the design that keeps the findings."""
 MOST_TOLD = 4
 """Findings that are told with all that is known of them."""
 
 
 def document(answer: Answer, where: Sequence[str]) -> dict[str, Any]:
-    """What `--json` prints; scripts rely on it. `where`: the options by which commands find the trials."""
+    """Return the document of `--json`; scripts rely on it.
+
+    `where`: the options by which commands find the trials.
+    """
     share = answer.share
     has_compared = share is not None and share.networks > 0
     return {

@@ -40,10 +40,10 @@ Dose = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Screened:
-    """One trial of each network in virtual time; arrays by its place, NaN for a trial without a result."""
+    """A trial of each network in virtual time; arrays by its place, NaN for a trial without a result."""
 
     values: Floats
-    """Of the metric of its workload, infinite for a timeout."""
+    """Metric of its workload, infinite for a timeout."""
     lasted_s: Floats
     round_trips_s: Floats
 

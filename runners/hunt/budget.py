@@ -14,7 +14,7 @@ ARMS = 2
 START_REPETITIONS = 6
 """The fewest that an interval is of (`intervals.FEWEST`)."""
 START, SCAN, CONFIRM = 0.1, 0.4, 0.1
-"""Of all pairs."""
+"""Share of all pairs."""
 
 
 @dataclass(frozen=True)
@@ -23,13 +23,13 @@ class Round:
 
     repetitions: int
     share: float
-    """Of all pairs."""
+    """Share of all pairs."""
     new: float
-    """Of its networks: neighbours of the most promising ones."""
+    """Share of its networks that are neighbours of the most promising ones."""
 
 
 ROUNDS = (Round(2, 0.1, 0.2), Round(4, 0.08, 0.35), Round(8, 0.08, 0.5))
-"""What is left shrinks what was confirmed, confirms it again and looks around it."""
+"""The other pairs shrink the confirmed networks, confirm them again and look around them."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Budget:
 
 
 def fewest_trials(repetitions: int) -> int:
-    """Of a hunt that can confirm one network."""
+    """Return the least budget of a hunt that can confirm one network."""
     return math.ceil(ARMS * repetitions / CONFIRM)
 
 

@@ -35,7 +35,7 @@ class Disagreements:
     """The pairs of a look."""
 
     count: int
-    """Of its networks."""
+    """The look's networks."""
     pairs: pd.DataFrame
     """A row a pair that can be compared: the `place` of its network, the `log` of its ratio (infinite where
     one engine alone came to no end), its tolerance from `low` to `high`, and the trials `virtual` and
@@ -74,7 +74,7 @@ class Disagreements:
         return int(row["virtual"]), int(row["emulated"])
 
     def beyond(self) -> list[list[float]]:
-        """Of each network, by how much each of its pairs is beyond its tolerance: a logarithm, 0 within."""
+        """Return by how much each pair of each network is beyond its tolerance: a logarithm, 0 within."""
         log, low, high = (self.pairs[name].to_numpy(np.float64) for name in ("log", "low", "high"))
         past = np.clip(log - np.clip(log, low, high), -MOST, MOST)
         of_places = self.pairs["place"].to_numpy(np.int64)

@@ -36,11 +36,11 @@ from fecbench.runners.refusal import Refusal
 TRIALS = 240
 """Emulated ones: some minutes."""
 START, SCAN, CONFIRM = 0.2, 0.3, 0.15
-"""Of all emulated trials; what is left shrinks what was confirmed."""
+"""Share of all emulated trials; the rest shrinks what was confirmed."""
 SEARCH = ((1, 0.12, 0.2), (3, 0.08, 0.3))
 """Rounds: repetitions, the share of all trials, and that of neighbours among their networks."""
 SENSITIVE = 0.6
-"""Of the networks of the scan; the others are spread evenly."""
+"""Share of the scan's networks that are the most sensitive; the others are spread evenly."""
 FEWEST_SCREENED, MOST_SCREENED = 32, 512
 """Networks that are run in virtual time, each once for every dose: about twice as many as trials emulated."""
 LOOKS = 2
@@ -52,7 +52,7 @@ FEWEST_AT_A_TIME = 2
 
 
 class Laboratory(Protocol):
-    """Whatever carries trials of both engines out."""
+    """A laboratory that runs trials of both engines."""
 
     def screen(self, number: int, networks: Sequence[Network], dose: Dose) -> Screened: ...
 
@@ -60,7 +60,7 @@ class Laboratory(Protocol):
 
 
 def fewest_trials() -> int:
-    """Of a hunt that can confirm one network."""
+    """Return the least trials of a hunt that can confirm one network."""
     return math.ceil(REPETITIONS / CONFIRM)
 
 

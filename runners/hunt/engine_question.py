@@ -15,7 +15,7 @@ from fecbench.runners.hunt.space import Network, Space
 from fecbench.runners.refusal import Refusal
 
 REPETITIONS = 12
-"""Of each network that is confirmed, so that one pair of it may be far off by chance."""
+"""Repetitions of each confirmed network: one pair of it may be far off by chance."""
 LONGEST_S = 5.0
 """Networks in which a trial takes longer are not emulated: one would take the time of ten others."""
 TIMEOUT_S = 60.0
@@ -48,7 +48,7 @@ class EngineQuestion:
 
     @property
     def space(self) -> Space:
-        """Of the design's factors, its workloads, and its variants where there are several."""
+        """Space of the design's factors, its workloads, and its variants where there are several."""
         variants = self.variants
         more = {VARIANT: ChoiceFactor(choices=list(variants))} if len(variants) > 1 else {}
         return Space(self.design, more)
@@ -62,7 +62,7 @@ class EngineQuestion:
         return designs.seed(self.design.seed, "hunt", "engines", *path)
 
     def name(self, trials: int, *programs: str) -> str:
-        """What the names of its campaigns begin with: the same for the same question, budget and programs."""
+        """Return the prefix of its campaigns' names: the same for the same question, budget and programs."""
         text = json.dumps([self.design.text, "engines", trials, *programs])
         return f"hunt-{self.design.name}-engines-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 

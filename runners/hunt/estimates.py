@@ -18,7 +18,7 @@ from fecbench.runners.hunt.space import Network, Space
 PRIOR = 0.1
 """The standard deviation of log ratios over networks, about."""
 LEAST_SPREAD = 0.002
-"""Of one pair: a difference of that much is no sign of anything."""
+"""Least deviation of a pair: a difference of that much is no sign of anything."""
 ENOUGH = 4
 """Pairs that tell a spread to others."""
 FEWEST_TO_LEARN = 8

@@ -17,7 +17,7 @@ class Box:
     """A neighbourhood of a network, and how much of it is like it."""
 
     ends: dict[str, tuple[float, float]]
-    """Of each factor with a range."""
+    """The ends of each factor with a range."""
     harmed: float
     """The share of the networks that were looked at in it in which what is sought is surely there."""
     networks: int
@@ -30,7 +30,7 @@ class Finding:
     network: Network
     ratio: float
     interval: tuple[float, float]
-    """Of the confidence that is left when the error is shared among all that were confirmed at a time."""
+    """Interval; all networks that were confirmed at a time share the error."""
     margin: float
     repetitions: int
     pair: tuple[int, int]

@@ -28,14 +28,14 @@ ONE_KIND = 0.15
 OPEN = 4
 """Networks that are measured more often where no candidate was confirmed, the most promising ones."""
 FOR_OPEN = 0.7
-"""Of the pairs that are left, for these."""
+"""Share of the pairs that are left, for these."""
 OF_ONE_KIND = 200
 """Pairs, about, by which one is shrunk."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of a hunt."""
+    """The outcome of a hunt."""
 
     question: Question | EngineQuestion
     looked: int
@@ -161,7 +161,7 @@ def confirmed_again(
 
 
 def kinds(space: Space, findings: Sequence[Finding]) -> list[Finding]:
-    """One finding of each kind, the one with the greatest sure effect first."""
+    """Return findings, one of each kind, the greatest sure effect first."""
     ranked = sorted(findings, key=lambda finding: -finding.sure_effect)
     if not ranked:
         return []

@@ -16,7 +16,7 @@ class Look:
     """Networks that are to be measured together."""
 
     number: int
-    """Of the hunt, from 0: it decides the seeds of the trials."""
+    """Number within the hunt, from 0: it decides the seeds of the trials."""
     name: str
     networks: Sequence[Network]
     """Each of them once."""
@@ -29,7 +29,7 @@ class TimeIsOver(Exception):
 
 Outcome = TypeVar("Outcome", bound=Judging, covariant=True)
 Laboratory = Callable[[Look], Outcome]
-"""Whatever carries the trials of a look out."""
+"""A function that runs the trials of a look."""
 
 
 class Lookout(Generic[Outcome]):

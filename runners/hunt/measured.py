@@ -38,7 +38,7 @@ class Part:
     trials: pd.DataFrame
     """As `frames.trials` has them."""
     places: Sequence[int]
-    """Of each point of the campaign, the place of its network in the look."""
+    """Place in the look of the network of each point of the campaign."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Judged:
 
 
 class Judging(Protocol):
-    """Whatever a look came to, of which networks can be judged."""
+    """The outcome of a look, by which networks can be judged."""
 
     def judged(self, level: float) -> Judged: ...
 
@@ -91,8 +91,8 @@ class Measured:
         ]
 
     def estimates(self) -> tuple[Floats, Floats, Floats]:
-        """Of each network: the logarithm of the ratio, positive where it is what is sought, the standard
-        deviation of that of one pair, and the number of pairs. NaN where it is not known."""
+        """Return for each network the logarithm of the ratio, the standard deviation of that of one pair, and
+        the number of pairs. The logarithm is positive where it is what is sought; NaN: not known."""
         log, deviation = np.full(self._count, math.nan), np.full(self._count, math.nan)
         pairs = np.zeros(self._count)
         for part, pairing in zip(self._parts, self._pairings, strict=True):
@@ -106,7 +106,7 @@ class Measured:
         return np.clip(log, -MOST, MOST), deviation, pairs
 
     def judged(self, level: float) -> Judged:
-        """What is sure of each network, with intervals of confidence 1 - `level`."""
+        """Return the verdict of each network, by intervals of confidence 1 - `level`."""
         columns = {name: np.full(self._count, math.nan) for name in ("ratio", "low", "high", "margin")}
         pairs = np.zeros(self._count, np.int64)
         verdict = np.full(self._count, "", dtype=object)
@@ -173,7 +173,7 @@ class Measured:
 
 
 def _deviations(pairing: Pairing, statistic: str) -> dict[int, float]:
-    """Of each point with two pairs or more, the standard deviation of what one pair says of the log ratio."""
+    """Return the standard deviation of one pair's log ratio, for each point with two pairs or more."""
     matched = pairing.matched
     groups = matched.groupby("point", observed=True)
     with np.errstate(divide="ignore", invalid="ignore"):

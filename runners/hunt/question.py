@@ -17,7 +17,7 @@ from fecbench.runners.refusal import Refusal
 Sought = Literal["harm", "gain"]
 
 FEWEST_REPETITIONS = 20
-"""Of a confirmation: an interval of fewer holds the truth too seldom."""
+"""Least repetitions of a confirmation: an interval of fewer holds the truth too seldom."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Question:
     """A checked question."""
 
     design: Design
-    """Of the two variants alone; the second is the baseline."""
+    """A design of the two variants alone; the second is the baseline."""
     arm: str
     against: str
     sought: Sought
@@ -47,7 +47,7 @@ class Question:
 
     @property
     def repetitions(self) -> int:
-        """Of each network that is to be confirmed."""
+        """Repetitions of each network that is to be confirmed."""
         return max(FEWEST_REPETITIONS, self.design.repetitions)
 
     def seed(self, *path: str | int) -> int:
@@ -55,7 +55,7 @@ class Question:
         return designs.seed(self.design.seed, "hunt", self.arm, self.against, self.sought, *path)
 
     def name(self, trials: int, *programs: str) -> str:
-        """What the names of its campaigns begin with: the same for the same question, budget and programs."""
+        """Return the prefix of its campaigns' names: the same for the same question, budget and programs."""
         text = json.dumps([self.design.text, self.arm, self.against, self.sought, trials, *programs])
         return f"hunt-{self.design.name}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 

@@ -15,7 +15,7 @@ from fecbench.runners.hunt.measured import Judging
 from fecbench.runners.hunt.space import Network, Space
 
 WIDTHS = (0.2, 0.05, 0.01)
-"""Of boxes: so far they reach on both sides, as a share of each axis."""
+"""Half widths of the boxes, as a share of each axis."""
 NETWORKS = 8
 """Looked at in each box."""
 MUCH = 0.5

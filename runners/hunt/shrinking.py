@@ -24,7 +24,7 @@ MOST_REPETITIONS = 24
 AT_A_TIME = 10
 """Plainer networks of one finding in a look."""
 KEPT = 0.6
-"""Of the effect of a finding, so much is left in a plainer network: less would be another finding."""
+"""Share of a finding's effect that a plainer network keeps: less would be another finding."""
 WORKLOAD = "workload"
 
 Change = Mapping[str, Value]
@@ -67,7 +67,7 @@ def shrink(
     reserve: int,
     at_a_time: int = AT_A_TIME,
 ) -> list[Network]:
-    """Of each finding, the plainest network that was arrived at while more than `reserve` pairs were left.
+    """Return the plainest network of each finding that was reached while more than `reserve` pairs were left.
 
     `spreads`: the standard deviation of one pair of each.
     """
@@ -94,8 +94,8 @@ def _kept(
     repetitions: int,
     reserve: int,
 ) -> list[list[Network]]:
-    """Of each finding, the candidates in which what is sought is surely there, and much of the effect; none
-    where they are too many for what is left."""
+    """Return for each finding the candidates that surely have much of its effect; none where they are too
+    many for the pairs that are left."""
     networks = list(dict.fromkeys(network for own in candidates for network in own))
     if not networks or lookout.left - repetitions * len(networks) < reserve:
         return [[] for _ in candidates]

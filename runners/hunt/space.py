@@ -76,13 +76,13 @@ class Space:
 
     @cached_property
     def is_ranged(self) -> NDArray[np.bool_]:
-        """Of each axis, whether numbers lie on it, and not choices."""
+        """Whether numbers lie on each axis, and not choices."""
         of_factors = [isinstance(factor, RangeFactor) for factor in self.factors.values()]
         return np.array([*of_factors, False])
 
     @property
     def scales(self) -> dict[str, str]:
-        """Of the factors with a range: "log" or "linear"."""
+        """Scale of each factor with a range: "log" or "linear"."""
         return {
             name: factor.scale for name, factor in self.factors.items() if isinstance(factor, RangeFactor)
         }
@@ -103,7 +103,7 @@ class Space:
         return np.array([*of_factors, of_workload])
 
     def places(self, networks: Iterable[Network]) -> Places:
-        """Of several, a row each."""
+        """Return the places of several networks, a row each."""
         return np.array([self.place(network) for network in networks]).reshape(-1, self.axes)
 
     def spread(self, count: int, skip: int, seed: int) -> list[Network]:
@@ -163,7 +163,7 @@ class Space:
         return [twin for twin in dict.fromkeys(twins) if twin not in known]
 
     def apart(self, networks: Sequence[Network], least: float, together: int = 1) -> Iterator[int]:
-        """Of networks in order of preference: the indices of those that have fewer than `together` chosen
+        """Return the indices of networks, in order of preference, that have fewer than `together` chosen
         ones nearer than `least`."""
         places = self.places(networks)
         chosen: list[int] = []

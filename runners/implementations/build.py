@@ -23,7 +23,7 @@ from fecbench.runners.refusal import Refusal
 ALL = "--all"
 """Those that are built on demand as well."""
 _MASK = 0o022
-"""What is built is for every user: endpoints have one of their own."""
+"""Mask of modes for builds: every user may read them, for endpoints have a user of their own."""
 AT_ONCE = 2
 """Builds that run beside each other, since each often waits for what one core compiles."""
 

@@ -12,7 +12,7 @@ from fecbench.whole_files import naming
 
 
 class Unreadable(OSError):
-    """What the harness handed over cannot be read by whoever it is for."""
+    """Raised when files that the harness handed over cannot be read by their reader."""
 
 
 def make_folder(path: Path) -> None:

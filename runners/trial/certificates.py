@@ -25,7 +25,7 @@ from fecbench.whole_files import naming
 # Go's virtual time begins at the first of these.
 NOT_BEFORE, NOT_AFTER = datetime(2000, 1, 1, tzinfo=UTC), datetime(2099, 12, 31, tzinfo=UTC)
 FOR_ALL = ("authority.pem", "server.pem", "interop.pem")
-"""What each of two ends may read."""
+"""Files that each of two ends may read."""
 INTEROP_NAMES = ("server4", "server", "server6", "server46")
 """Of servers by the interop runner's contract."""
 SERIAL_BITS = 159

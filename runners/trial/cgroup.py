@@ -154,7 +154,7 @@ def _can_make(place: Place) -> bool:
 
 
 def new_name() -> str:
-    """What the names of a harness's cgroups may begin with, where it has no folder."""
+    """Return a prefix for the names of a harness's cgroups, where it has no folder."""
     return f"fecbench-{os.getpid()}-{secrets.token_hex(4)}"
 
 

@@ -30,7 +30,7 @@ from fecbench.topologies.topology import TOPOLOGIES
 from fecbench.topologies.written import written_whole
 
 VERSION = 2
-"""Of the contract with simulators."""
+"""Version of the contract with simulators."""
 RECORDED = 1 << 20
 """Verdicts that a simulator records, as many as the dropper does."""
 

@@ -73,7 +73,7 @@ class Comparison(Section):
     mean_ratio: float | None
     """The geometric mean over points."""
     mean_interval: tuple[float, float] | None
-    """Of the mean ratio."""
+    """Interval of the mean ratio."""
     tail_ratio: float | None
     """95 % of the points have this ratio or a better one."""
     p95_ratio: float | None

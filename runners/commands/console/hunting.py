@@ -36,12 +36,12 @@ GROWTH = 2
 SHORT_S = 0.1
 """Trials that took no longer together tell no more than that."""
 SHARE_EMULATED = 0.5
-"""Of the time, for which emulated trials are planned: networks that are looked at again last longer than
+"""Share of the time for which emulated trials are planned: networks that are looked at again last longer than
 most, and on a busy machine trials are invalid and run again."""
 AROUND_TRIAL_S = 0.6
 """An emulated trial takes so much longer than the transfer in it, about."""
 SHARE_OF_TIME = 0.7
-"""Of what is left, for which a hunt is planned: it takes longer than its trials."""
+"""Share of what is left for which a hunt is planned: it takes longer than its trials."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class EngineHunter:
     implementations: Implementations
     link: Carrier
     jobs: Jobs
-    """Of trials in virtual time; "auto" emulates one at a time."""
+    """Jobs of trials in virtual time; "auto" emulates one at a time."""
     calibrate: bool
 
     def check(self) -> None:

@@ -280,7 +280,7 @@ class Packets(NamedTuple):
     values: str
     total: float
     repair: float
-    """Of them, those with repair symbols alone."""
+    """Packets among them with repair symbols alone."""
 
 
 def packets_sent(counted: Metrics) -> Packets:

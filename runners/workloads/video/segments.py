@@ -22,7 +22,7 @@ Sizes = tuple[list[int], list[float]]
 
 @dataclass(frozen=True)
 class _Segment:
-    """One of a representation: its number, when it begins, and how long it takes, in units of a second."""
+    """A segment of a representation: its number, begin and length, in units of a second."""
 
     number: int
     time: int
