@@ -148,6 +148,16 @@ func (e *End) send(now time.Duration) {
 	e.leaving = slices.Delete(e.leaving, 0, due)
 }
 
+// finish has the processor be done at once with what was written: the link ends, and what was sent has to be in it.
+func (e *End) finish() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.perDatagram, e.busyUntil = 0, 0
+	for i := range e.leaving {
+		e.leaving[i].at = 0
+	}
+}
+
 // arrive takes a datagram that has crossed the link to the processor.
 func (e *End) arrive(now time.Duration, datagram []byte) {
 	e.mu.Lock()

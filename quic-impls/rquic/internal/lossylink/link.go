@@ -112,6 +112,9 @@ func (l *Link) Run(ctx context.Context) {
 		case <-l.changed:
 		case <-ctx.Done():
 			synctest.Wait()
+			for _, e := range l.ends {
+				e.finish()
+			}
 			l.carry(time.Since(l.begun)) // what was sent last is in the link
 			return
 		}

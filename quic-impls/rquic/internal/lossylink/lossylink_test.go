@@ -1,6 +1,7 @@
 package lossylink
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -170,6 +171,29 @@ func TestAProcessorDoesOneThingAfterAnother(t *testing.T) {
 		}
 		for n := range 3 { // 2 ms to send it, after those before it, 1 ms on the link, 2 ms to receive it
 			arrives(t, server, 1000-lane.Overhead, start, time.Duration(5+2*n)*time.Millisecond)
+		}
+	})
+}
+
+func TestWhatAProcessorHasInHandIsInTheLinkAtItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one := Rate(1, 100*time.Millisecond, 2000, Nothing)
+		up := lane.New()
+		link, err := New(one, one, up, lane.New())
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, _ := link.Connect(address(1), address(2), time.Second)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { link.Run(ctx); close(ended) }()
+		send(t, client, make([]byte, 100))
+		send(t, client, make([]byte, 100))
+		time.Sleep(time.Millisecond) // both are in the processor's hands, for one second and for two
+		stop()
+		<-ended
+		if report := up.Report(); report.FramesIn != 2 {
+			t.Errorf("%d datagrams came to the link, and 2 were sent", report.FramesIn)
 		}
 	})
 }
