@@ -21,6 +21,8 @@ from fecbench.runners.commands.console.terminal import one_line
 
 GROUPS = {
     "Run a campaign": {
+        "try": "Compare arms in networks of some ranges at once, without a file.",
+        "new": "Write a design of some ranges, to go on with.",
         "list": "List topologies, workloads, loss models, metrics and designs.",
         "plan": "Show the points of a design, and how well they fill its space.",
         "run": "Run the trials of a design into a results database.",
@@ -64,12 +66,12 @@ name in the module of that name, or of its name in MODULES."""
 
 COMMANDS = {name: line for group in GROUPS.values() for name, line in group.items()}
 
-MODULES = {"list": "listing"}
+MODULES = {"list": "listing", "try": "trying"}
 """Where Python has another use for the command's name."""
 
 NEED_PROGRAMS = frozenset(
     {
-        *("doctor", "calibrate", "run", "worker", "hunt", "crosscheck", "compare", "interop"),
+        *("doctor", "calibrate", "run", "try", "worker", "hunt", "crosscheck", "compare", "interop"),
         *("aa", "replay", "topo", "clean"),
     }
 )

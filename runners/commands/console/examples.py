@@ -31,6 +31,8 @@ EXAMPLES = {
     "link make": "fecbench link make starlink --seed 7 --output starlink.csv",
     "link import": "fecbench link import mahimahi downlink.trace --output link.csv",
     "link show": "fecbench link show link.csv",
+    "try": "fecbench try --bandwidth 5..50Mbit/s --rtt 20..200ms --loss 0.5..5% --size 50kB --arms none,safe",
+    "new": "fecbench new mine.toml --bandwidth 5..50Mbit/s --rtt 20..200ms --loss 0.5..5% --size 50kB",
     "run": "fecbench run smoke --engine virtual --db results.sqlite",
     "hunt": "fecbench hunt hunt-fec --arm safe --trials 20000 --db hunt.sqlite",
     "worker": "fecbench worker tls://scheduler:8786 --certificates cluster",
