@@ -63,7 +63,7 @@ class Uniform(Counted):
 
     name: ClassVar[str] = "uniform"
     meaning: ClassVar[str] = "Each packet is lost with probability p, independently of the others."
-    forms: ClassVar = (Form(("p",)), Form(("rate",)))
+    forms: ClassVar[tuple[Form, ...]] = (Form(("p",)), Form(("rate",)))
     parameters: ClassVar = {
         "p": Parameter("The loss probability of each packet."),
         "rate": Parameter("The mean loss rate, which is p: as other models take it."),
