@@ -1,7 +1,6 @@
 """`fecbench try`: a question in ranges, answered in virtual time, without a file."""
 
 import hashlib
-import shlex
 from dataclasses import replace
 
 import pandas as pd
@@ -12,16 +11,15 @@ from fecbench.results.metrics import of_workloads
 from fecbench.results.report.answers import answers, lead
 from fecbench.results.report.findings import findings
 from fecbench.results.store.database import Database
-from fecbench.results.store.postgresql_url import without_secrets
 from fecbench.results.store.records import CampaignInfo
 from fecbench.runners.campaign.request import request
 from fecbench.runners.commands.console import arguments, sketching
 from fecbench.runners.commands.console.choice import implementations_in, open_database
 from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.running import run_here
-from fecbench.runners.commands.console.summary import states_line, table_of_answers
+from fecbench.runners.commands.console.summary import of_campaign, states_line, table_of_answers
 from fecbench.runners.commands.console.tables import print_table
-from fecbench.runners.commands.console.terminal import say
+from fecbench.runners.commands.console.terminal import say, say_next
 from fecbench.runners.engines.admission import parse_jobs
 from fecbench.runners.tasks.task import VIRTUAL
 
@@ -79,7 +77,8 @@ def trying(
             say(lead(campaign))
             print_table(table_of_answers(table, campaign))
             say(states_line(states, campaign.planned_trials))
-            _print_next(db, campaign)
+            say_next(f"fecbench report {of_campaign(db, campaign)}, and each network in report/report.html")
+            say_next("fecbench new FILE.toml with the same options writes the design, to go on with")
     return 0 if set(states) <= {"ok"} else 1
 
 
@@ -93,9 +92,3 @@ def _print_document(database: Database, campaign: CampaignInfo, table: pd.DataFr
             "design": campaign.design_text,
         }
     )
-
-
-def _print_next(db: str, campaign: CampaignInfo) -> None:
-    where = f"--db {shlex.quote(without_secrets(db))} --campaign {campaign.name}"
-    say(f"next: fecbench report {where}, and the networks one by one in report/report.html")
-    say("      fecbench new FILE.toml with the same options writes the design, to go on with")
