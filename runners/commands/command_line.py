@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from fecbench.checkout import require_whole
 from fecbench.errors import BAD_INPUT, status_of
@@ -76,6 +76,17 @@ NEED_PROGRAMS = frozenset(
     }
 )
 """Those that build or start programs of a checkout, or look after what these leave."""
+
+
+_type_of_value = TyperOption.display_type_rich
+
+
+def _type_in_help(option: TyperOption, ctx: Any) -> str | None:
+    """Return the type of an option's value in help; "" for a flag, which takes none."""
+    return "" if option.is_flag else _type_of_value(option, ctx)
+
+
+TyperOption.display_type_rich = _type_in_help  # type: ignore[method-assign]
 
 
 class Unloaded(TyperCommand):
