@@ -39,6 +39,7 @@ GROUPS = {
         "explain": "Say in which networks a variant helps.",
         "export": "Write a table of a campaign to a file.",
         "replay": "Run a trial again as it was, and record everything.",
+        "diff": "Show two trials over one axis, and where they part.",
         "advise": "Say which FEC to use in a network.",
     },
     "Try a QUIC stack": {
@@ -72,7 +73,7 @@ MODULES = {"list": "listing", "try": "trying"}
 NEED_PROGRAMS = frozenset(
     {
         *("doctor", "calibrate", "run", "try", "worker", "hunt", "crosscheck", "compare", "interop"),
-        *("aa", "replay", "topo", "clean"),
+        *("aa", "replay", "diff", "topo", "clean"),
     }
 )
 """Those that build or start programs of a checkout, or look after what these leave."""

@@ -49,6 +49,7 @@ EXAMPLES = {
     "aa hosts": "fecbench aa hosts --db results.sqlite",
     "aa former": "fecbench aa smoke --variant rQUIC",
     "replay": "fecbench replay 7 --db results.sqlite --plot trial-7.png",
+    "diff": "fecbench diff 7 8 --db results.sqlite",
     "report": "fecbench report --db results.sqlite --output report",
     "figure": "fecbench figure ratio --db results.sqlite --width 3.33in --no-title -o ratio.pdf",
     "explain": "fecbench explain --db results.sqlite",
