@@ -42,6 +42,7 @@ from fecbench.designs.table import (
     refused,
     shown,
 )
+from fecbench.designs.values_with_units import plain_values
 from fecbench.hints import nearest
 from fecbench.looks import FEWEST as FEWEST_UNTIL_DECIDED
 from fecbench.looks import looks
@@ -305,7 +306,7 @@ class Design(Table):
 
     @property
     def text(self) -> str:
-        """The file, verbatim; of a design with a base, a file that says the same without one."""
+        """The file, verbatim; of one with a base or with units, a file that says the same without them."""
         return self._text
 
     @property
@@ -359,12 +360,17 @@ def parse(text: str, path: str | Path, bases: Iterable[Path] = ()) -> Design:
 
     What it needs, such as pages, may stand beside `bases`, too. Raises DesignError as `load` does.
     """
+    document = base.parsed(Path(path), text)
     try:
-        design = Design.model_validate(base.parsed(Path(path), text))
+        plain_document = plain_values(document)
+        design = Design.model_validate(plain_document)
+    except DesignError as error:
+        raise DesignError(" ".join(f"{path}: {error}".split())) from None
     except ValidationError as error:
         # A key or a path can hold a line break; an error is one line.
         raise DesignError(" ".join(f"{path}: {refusal_line(error)}".split())) from None
-    design._text, design._path, design._bases = text, str(path), tuple(bases)
+    plain_text = text if plain_document == document else tomli_w.dumps(plain_document)
+    design._text, design._path, design._bases = plain_text, str(path), tuple(bases)
     return design
 
 

@@ -63,8 +63,11 @@ class Uniform(Counted):
 
     name: ClassVar[str] = "uniform"
     meaning: ClassVar[str] = "Each packet is lost with probability p, independently of the others."
-    forms: ClassVar = (Form(("p",)),)
-    parameters: ClassVar = {"p": Parameter("The loss probability of each packet.")}
+    forms: ClassVar[tuple[Form, ...]] = (Form(("p",)), Form(("rate",)))
+    parameters: ClassVar = {
+        "p": Parameter("The loss probability of each packet."),
+        "rate": Parameter("The mean loss rate, which is p: as other models take it."),
+    }
 
     p: float
 
@@ -73,7 +76,7 @@ class Uniform(Counted):
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> "Uniform":
-        return Uniform(number(given, "p"))
+        return Uniform(number(given, "rate" if "rate" in given else "p"))
 
     @property
     def plain(self) -> dict[str, object]:

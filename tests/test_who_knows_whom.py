@@ -16,6 +16,7 @@ EVERYWHERE = {
     "fecbench.errors",
     "fecbench.hints",
     "fecbench.looks",
+    "fecbench.quantities",
     "fecbench.unpacking",
     "fecbench.whole_files",
 }

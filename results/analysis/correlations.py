@@ -84,8 +84,9 @@ def _combinations(factors: pd.DataFrame) -> Iterator[tuple[str, pd.Series]]:
             yield f"{second} - {first}", factors[second] - factors[first]
     for name in names:
         link = name.removesuffix("bandwidth_mbps")
-        if link != name and f"{link}owd_ms" in names:
-            yield f"{name} × {link}owd_ms", factors[name] * factors[f"{link}owd_ms"]
+        for delay in (f"{link}owd_ms", f"{link}rtt_ms"):
+            if link != name and delay in names:
+                yield f"{name} × {delay}", factors[name] * factors[delay]
         model, _, parameter = name.rpartition(".")
         if not model.endswith("loss") or parameter not in _LOSS_RATES:
             continue

@@ -14,13 +14,15 @@ from fecbench.results import metrics
 from fecbench.results.store.records import CampaignInfo
 
 _DELAY = re.compile(r"((?:\w+\.)*?)(?:(?:up|down)\.)?owd_ms")
-_SIZE = "size_bytes"
+_ROUND_TRIP, _SIZE = "rtt_ms", "size_bytes"
 
 
 def with_round_trips(points: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
-    """The points of a campaign with `rtt_ms`: the one-way delays of both directions together, of each link of
-    which the design says them; `path1.rtt_ms` where links have names."""
+    """The points of a campaign with `rtt_ms`: what the design says, or the one-way delays of both directions
+    together, of each link of which it says them; `path1.rtt_ms` where links have names."""
     constants = campaign.constants
+    given = {name: value for name, value in constants.items() if name.rpartition(".")[2] == _ROUND_TRIP}
+    points = points.assign(**{name: float(value) for name, value in given.items() if name not in points})
     known = [*points.columns, *constants]
     prefixes = dict.fromkeys(match[1] for match in map(_DELAY.fullmatch, map(str, known)) if match)
     for prefix in prefixes:

@@ -19,7 +19,7 @@ UNITS = {
     "bdp": "BDP",
 }
 
-_PROBABILITIES = {"p", "r", "k", "h"}  # of a loss model: `loss.p`, or of one link and direction
+_PROBABILITIES = {"p", "r", "k", "h", "rate"}  # of a loss model: `loss.p`, or of one link and direction
 
 
 def unit_of(name: str) -> str:

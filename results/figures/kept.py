@@ -22,7 +22,7 @@ from fecbench.results.metrics import compared, playout
 from fecbench.results.store.records import CampaignInfo
 
 _PANEL = 2.2  # inches high
-_DELAY = re.compile(r"(\w+\.)*owd_ms")
+_DELAY = re.compile(r"(\w+\.)*(owd|rtt)_ms")
 
 
 def kept_map(frame: pd.DataFrame, campaign: CampaignInfo, workload: str, *, ax: Given = None) -> Figure:

@@ -7,7 +7,8 @@ direction's own before that of both. A queue limit takes the place of every othe
 of another model with its parameters. `outage_from_s` and `outage_to_s` are `outage_s` in two parts, so that
 each can be a factor. `trace` names a file of a link that changes; with `trace.offset_s` it begins there, else
 each repetition draws a place in it, and `trace.repeat` says what comes after its end. `jitter_ms` is the mean
-of a noise of the delay, and `jitter.law` its law; 0 is none.
+of a noise of the delay, and `jitter.law` its law; 0 is none. `rtt_ms` is the round trip of a link, half of it
+each way: it stands in the place of `owd_ms`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -29,6 +30,7 @@ from fecbench.topologies.trace import REPEATS, Trace
 _OUTAGE, _OUTAGE_ENDS = "outage_s", ("outage_from_s", "outage_to_s")
 TRACE, _OFFSET, _REPEAT = "trace", "trace.offset_s", "trace.repeat"
 _JITTER, _JITTER_MS, _LAW = "jitter", "jitter_ms", "jitter.law"
+_DELAY, _ROUND_TRIP = "owd_ms", "rtt_ms"
 KIND = "links"
 """The folder beside the design that has the files of traces, and what a campaign calls these."""
 SETTINGS = (
@@ -40,9 +42,10 @@ SETTINGS = (
     ),
     *(*_OUTAGE_ENDS, _OFFSET, _REPEAT, _JITTER_MS, _LAW),
 )
-REQUIRED = ("bandwidth_mbps", "owd_ms")
+REQUIRED = ("bandwidth_mbps", _DELAY)
 LOSSES = tuple(sorted({"model"}.union(*(form.keys for model in MODELS.values() for form in model.forms))))
 _QUEUES = {name for name in SETTINGS if name.startswith("queue_")}
+_DELAYS = {_DELAY, _ROUND_TRIP}
 
 
 def names(links: Iterable[str]) -> set[str]:
@@ -60,11 +63,19 @@ def names(links: Iterable[str]) -> set[str]:
 def setting_names(links: Iterable[str]) -> set[str]:
     """Those that are about the links themselves, and not about losses."""
     return {
-        name
-        for link in links
-        for direction in DIRECTIONS
-        for name in _full_names(SETTINGS, _of_settings(link, direction))
+        name for link in links for direction in DIRECTIONS for name in _names_of_settings(link, direction)
     }
+
+
+def _names_of_settings(link: str, direction: Direction) -> set[str]:
+    prefixes = _of_settings(link, direction)
+    return {name for prefix in prefixes for name in _full_names(_settings_at(prefix), [prefix])}
+
+
+def _settings_at(prefix: str) -> tuple[str, ...]:
+    """Return the settings that may stand behind this prefix: a round trip is of no single direction."""
+    is_of_direction = prefix.rstrip(".").rpartition(".")[2] in DIRECTIONS
+    return SETTINGS if is_of_direction else (*SETTINGS, _ROUND_TRIP)
 
 
 def missing(given: Iterable[str], links: Iterable[str]) -> str | None:
@@ -73,7 +84,8 @@ def missing(given: Iterable[str], links: Iterable[str]) -> str | None:
 
     def has(name: str, link: str, direction: Direction) -> bool:
         prefixes = _of_settings(link, direction)
-        return any(prefix + each in known for prefix in prefixes for each in (name, TRACE))
+        serving = (*(_DELAYS if name == _DELAY else {name}), TRACE)
+        return any(prefix + each in known for prefix in prefixes for each in serving)
 
     return next(
         (
@@ -130,8 +142,8 @@ def instead_of(name: str, given: Collection[str], links: Iterable[str]) -> list[
             if name in _full_names(LOSSES, _of_losses(link, direction)):
                 of_losses = _loss_names(given, link, direction)
                 found.add(of_losses.get(last) or of_losses["model"])
-            elif name in _full_names(SETTINGS, _of_settings(link, direction)):
-                same = _QUEUES if last in _QUEUES else {last}
+            elif name in _names_of_settings(link, direction):
+                same = next((group for group in (_QUEUES, _DELAYS) if last in group), {last})
                 of_settings = _setting_names(given, link, direction)
                 found |= {full for known, full in of_settings.items() if known in same}
     return sorted(found - {name})
@@ -157,6 +169,7 @@ def _link_task(
 
 
 def _direction_settings(values: dict[str, Any], traces: Mapping[str, Mapping[str, Any]]) -> DirectionSettings:
+    values |= _of_round_trip(values)
     values |= _of_trace(values, traces)
     values |= _of_jitter(values)
     ends = [values.pop(name) for name in _OUTAGE_ENDS if name in values]
@@ -165,6 +178,18 @@ def _direction_settings(values: dict[str, Any], traces: Mapping[str, Mapping[str
         raise TopologyError(f"an outage is given by {_OUTAGE}, or by {' and '.join(_OUTAGE_ENDS)} together")
     outage_s = ends or whole
     return DirectionSettings(outage_s=tuple(outage_s) if isinstance(outage_s, list) else outage_s, **values)
+
+
+def _of_round_trip(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the delay of a direction: half of the round trip, whose name is taken from the values."""
+    round_trip_ms = values.pop(_ROUND_TRIP, None)
+    if round_trip_ms is None:
+        return {}
+    if _DELAY in values:
+        raise TopologyError(f"{_ROUND_TRIP} and {_DELAY} are given together: must be one of them")
+    if isinstance(round_trip_ms, bool) or not isinstance(round_trip_ms, int | float):
+        raise TopologyError(f"{_ROUND_TRIP} is {round_trip_ms!r}; it must be a number")
+    return {_DELAY: round_trip_ms / 2}
 
 
 def _of_trace(values: dict[str, Any], traces: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -231,9 +256,10 @@ def _setting_names(given: Collection[str], link: str, direction: Direction) -> d
     """Which of the names that are given has the value of each setting."""
     chosen: dict[str, str] = {}
     for prefix in _of_settings(link, direction):
-        own = {name: prefix + name for name in SETTINGS if prefix + name in given}
-        if own.keys() & _QUEUES:
-            chosen = {name: full for name, full in chosen.items() if name not in _QUEUES}
+        own = {name: prefix + name for name in _settings_at(prefix) if prefix + name in given}
+        for group in (_QUEUES, _DELAYS):
+            if own.keys() & group:
+                chosen = {name: full for name, full in chosen.items() if name not in group}
         chosen |= own
     return chosen
 

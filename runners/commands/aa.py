@@ -61,6 +61,7 @@ class _WithFormerForm(TyperGroup):
 
 
 aa = typer.Typer(
+    add_completion=False,
     cls=_WithFormerForm,
     no_args_is_help=True,
     help="Compare what should be equal; the exit status is 1 when a difference is found.",

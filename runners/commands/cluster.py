@@ -10,7 +10,9 @@ from fecbench.runners.cluster import certificates as papers
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.terminal import note, say
 
-cluster = typer.Typer(no_args_is_help=True, help="Make a cluster's certificates, and run its scheduler.")
+cluster = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Make a cluster's certificates, and run its scheduler."
+)
 
 
 @cluster.command()

@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from fecbench.checkout import require_whole
 from fecbench.errors import BAD_INPUT, status_of
@@ -21,6 +21,8 @@ from fecbench.runners.commands.console.terminal import one_line
 
 GROUPS = {
     "Run a campaign": {
+        "try": "Compare arms in networks of some ranges at once, without a file.",
+        "new": "Write a design of some ranges, to go on with.",
         "list": "List topologies, workloads, loss models, metrics and designs.",
         "plan": "Show the points of a design, and how well they fill its space.",
         "run": "Run the trials of a design into a results database.",
@@ -37,6 +39,7 @@ GROUPS = {
         "explain": "Say in which networks a variant helps.",
         "export": "Write a table of a campaign to a file.",
         "replay": "Run a trial again as it was, and record everything.",
+        "diff": "Show two trials over one axis, and where they part.",
         "advise": "Say which FEC to use in a network.",
     },
     "Try a QUIC stack": {
@@ -64,16 +67,27 @@ name in the module of that name, or of its name in MODULES."""
 
 COMMANDS = {name: line for group in GROUPS.values() for name, line in group.items()}
 
-MODULES = {"list": "listing"}
+MODULES = {"list": "listing", "try": "trying"}
 """Where Python has another use for the command's name."""
 
 NEED_PROGRAMS = frozenset(
     {
-        *("doctor", "calibrate", "run", "worker", "hunt", "crosscheck", "compare", "interop"),
-        *("aa", "replay", "topo", "clean"),
+        *("doctor", "calibrate", "run", "try", "worker", "hunt", "crosscheck", "compare", "interop"),
+        *("aa", "replay", "diff", "topo", "clean"),
     }
 )
 """Those that build or start programs of a checkout, or look after what these leave."""
+
+
+_type_of_value = TyperOption.display_type_rich
+
+
+def _type_in_help(option: TyperOption, ctx: Any) -> str | None:
+    """Return the type of an option's value in help; "" for a flag, which takes none."""
+    return "" if option.is_flag else _type_of_value(option, ctx)
+
+
+TyperOption.display_type_rich = _type_in_help  # type: ignore[method-assign]
 
 
 class Unloaded(TyperCommand):

@@ -21,6 +21,7 @@ from fecbench.topologies.trace_course import Outage, Windows, outages, windows
 from fecbench.whole_files import write_text
 
 link = typer.Typer(
+    add_completion=False,
     no_args_is_help=True,
     help="Make or import the trace of a link that changes: links/NAME.csv beside the designs that name it.",
 )

@@ -14,7 +14,9 @@ from fecbench.runners.commands.console.tables import print_table, table_of
 from fecbench.runners.workloads import WORKLOADS
 from fecbench.topologies.topology import TOPOLOGIES
 
-listing = typer.Typer(no_args_is_help=True, help="List the names that designs and options may use.")
+listing = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="List the names that designs and options may use."
+)
 
 Document = dict[str, Any]
 

@@ -28,7 +28,9 @@ SHOWN_LOSSES = 20
 ByteOrder = StrEnum("ByteOrder", ["big", "little"])
 Direction = StrEnum("Direction", ["up", "down"])
 
-losses = typer.Typer(no_args_is_help=True, help="Predict which packets a loss model and a seed drop.")
+losses = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Predict which packets a loss model and a seed drop."
+)
 
 Seed = Annotated[int, typer.Option("--seed", help="The seed: 64 bits, unsigned.")]
 Recording = Annotated[

@@ -13,6 +13,7 @@ from fecbench.runners.workloads.page.graph import Page
 from fecbench.whole_files import write_text
 
 page = typer.Typer(
+    add_completion=False,
     no_args_is_help=True,
     help="Make a web page's graph for the workload page: pages/NAME.json beside the designs that load it.",
 )

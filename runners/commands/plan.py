@@ -3,6 +3,7 @@
 Needs no root.
 """
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from fecbench.runners.commands.console.destination import check_file, writing
 from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.progress import duration
 from fecbench.runners.commands.console.tables import print_table, table_of
-from fecbench.runners.commands.console.terminal import note, say
+from fecbench.runners.commands.console.terminal import note, say, say_next
 from fecbench.runners.refusal import Refusal
 from fecbench.topologies.link import DIRECTIONS
 
@@ -59,6 +60,7 @@ def plan(
         _print_reach(experiment)
         for sentence in same_losses.sentences(loaded.text, loaded.repetitions):
             say(sentence)
+        say_next(f"fecbench run {shlex.quote(str(design))} --engine virtual --db {loaded.name}.sqlite")
 
 
 def _draw(design: Design, plan: Plan, path: Path) -> None:

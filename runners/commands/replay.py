@@ -11,6 +11,7 @@ from fecbench.runners.campaign.course import course_of
 from fecbench.runners.campaign.replay import Replay
 from fecbench.runners.campaign.replay import replay as run_again
 from fecbench.runners.commands.console import arguments, completion
+from fecbench.runners.commands.console.both_trials import draw_both
 from fecbench.runners.commands.console.choice import implementations_in, one_trial, open_database
 from fecbench.runners.commands.console.destination import (
     check_own_folder,
@@ -91,7 +92,7 @@ def replay(
                 _draw(result, left, plot)
             elif plot is not None and beside is not None:
                 other = run_again(*one_trial(database, campaign, beside), known, folder / "beside")
-                sentence = _draw_both(other, folder / "beside", result, left, plot)
+                sentence = draw_both(other, folder / "beside", result, left, plot)
             programs = None if output is None else _keep(result, known, left, output, document)
     for difference in result.differences:
         note(difference)
@@ -133,34 +134,6 @@ def _draw(result: Replay, left: Path, plot: Path) -> None:
         save(figure, plot)
     for line in course.notes:
         note(line)
-
-
-def _draw_both(one: Replay, left: Path, other: Replay, other_left: Path, plot: Path) -> str:
-    """Draw two trials over time; return where they part, in a sentence."""
-    from fecbench.results.analysis.parting import partings
-    from fecbench.results.figures import NothingToDraw, both_over_time, save
-
-    courses = course_of(one, left), course_of(other, other_left)
-    labels = _labels(one, other)
-    try:
-        figure = both_over_time(*courses, labels)
-    except NothingToDraw as nothing:
-        raise Refusal(f"--plot {plot}: {nothing}") from None
-    with writing("--plot", plot):
-        save(figure, plot)
-    for line in dict.fromkeys(line for course in courses for line in course.notes):
-        note(line)
-    apart = [part.sentence(labels) for part in partings(*courses)]
-    return " ".join(apart or ["They never part."])
-
-
-def _labels(one: Replay, other: Replay) -> tuple[str, str]:
-    """The variants of two trials, with the engines where these tell them apart."""
-    variants = one.recorded.record.key.variant, other.recorded.record.key.variant
-    if variants[0] != variants[1] or one.is_virtual == other.is_virtual:
-        return variants
-    engines = ("virtual" if each.is_virtual else "emulated" for each in (one, other))
-    return f"{variants[0]}, {next(engines)}", f"{variants[1]}, {next(engines)}"
 
 
 def comparison(result: Replay) -> str:

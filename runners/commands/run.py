@@ -15,8 +15,8 @@ from fecbench.runners.commands.console.choice import design_of, implementations_
 from fecbench.runners.commands.console.destination import check_folder
 from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.running import run_here
-from fecbench.runners.commands.console.summary import print_summary, states_line
-from fecbench.runners.commands.console.terminal import say
+from fecbench.runners.commands.console.summary import of_campaign, print_summary, states_line
+from fecbench.runners.commands.console.terminal import say, say_next
 from fecbench.runners.engines.admission import parse_jobs
 from fecbench.runners.implementations.implementation import EngineName
 from fecbench.runners.refusal import Refusal
@@ -136,6 +136,7 @@ def run(
         else:
             print_summary(database, done)
             say(states_line(states, done.planned_trials))
+            say_next(f"fecbench report {of_campaign(db, done)}")
     return 0 if set(states) <= {"ok"} else 1
 
 

@@ -31,9 +31,9 @@ from fecbench.runners.commands.console.choice import (
 )
 from fecbench.runners.commands.console.destination import checked_plot, writing
 from fecbench.runners.commands.console.document import database_document, print_document, whole_trial_document
-from fecbench.runners.commands.console.summary import print_summary, states_line
+from fecbench.runners.commands.console.summary import of_campaign, print_summary, states_line
 from fecbench.runners.commands.console.tables import print_table, table_of
-from fecbench.runners.commands.console.terminal import note, say
+from fecbench.runners.commands.console.terminal import note, say, say_next
 from fecbench.runners.refusal import Refusal
 
 _MOST_DOUBTFUL = 1000  # trials that are listed without being asked for
@@ -120,6 +120,7 @@ def show(
                 print(_table(database, chosen, cast(paper_table.Form, form), first_attempts), end="")
             else:
                 _print_campaigns(database, chosen, trials, overhead, first_attempts)
+                say_next(f"fecbench report {of_campaign(db, chosen[-1])}")
             return
         info, stored = one_trial(database, campaign, trial)
         if plot is not None:

@@ -13,6 +13,7 @@ from fecbench.runners.workloads.messages.traffic import Trace
 from fecbench.whole_files import write_text
 
 trace = typer.Typer(
+    add_completion=False,
     no_args_is_help=True,
     help="Make a trace for the workload messages: traces/NAME.json beside the designs that send it.",
 )

@@ -14,6 +14,7 @@ from fecbench.runners.workloads.video.ladder import Video, load
 from fecbench.whole_files import write_text
 
 video = typer.Typer(
+    add_completion=False,
     no_args_is_help=True,
     help="Make a video's ladder for the workload video: videos/NAME.json beside the designs that play it.",
 )

@@ -90,7 +90,7 @@ OF_OPTIONS: dict[str, Completion] = {
 _FIELDS: dict[str, names.Kind] = {"variant": "variants", "workload": "workloads"}
 OF_COMMANDS: dict[str, Completion] = {
     **dict.fromkeys(("run", "plan", "crosscheck"), designs),
-    **dict.fromkeys(("show", "replay"), trials),
+    **dict.fromkeys(("show", "replay", "diff"), trials),
 }
 """Of a command's first argument."""
 _OTHERS_WITH_VALUES = {"--db", "--output", "--plot", "--jobs", "--engine"}

@@ -1,5 +1,6 @@
 """What a campaign comes to: a line for each workload and variant, what is left out, and the states."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -127,6 +128,11 @@ def _row(values: Mapping[Any, Any], first: Sequence[str]) -> list[str]:
         *(_shown(values[name]) for name in ("tail_ratio", "p95_ratio")),
         values["compared_with"] or "-",
     ]
+
+
+def of_campaign(db: str, campaign: CampaignInfo) -> str:
+    """Return the options by which a command finds a campaign, as a shell takes them."""
+    return f"--db {shlex.quote(db)} --campaign {shlex.quote(campaign.name)}"
 
 
 def states_line(states: Mapping[State, int], planned: int) -> str:

@@ -9,7 +9,9 @@ reason to end a campaign whose trials are done.
 
 import io
 import os
+import shutil
 import sys
+import textwrap
 import traceback
 import warnings
 from types import TracebackType
@@ -35,8 +37,31 @@ def one_line(text: str) -> str:
 
 
 def say(text: str) -> None:
-    """Print text on standard output."""
-    print(printable(text))
+    """Print text on standard output. On a terminal, long lines are broken at words."""
+    print(_fitted(printable(text), sys.stdout))
+
+
+def say_next(text: str) -> None:
+    """Print the command that comes next to a person: on a terminal alone."""
+    if sys.stdout.isatty():
+        say(f"next: {text}")
+
+
+def _fitted(text: str, stream: TextIO) -> str:
+    """Return text whose lines end at words where a terminal would cut them; as it is for a pipe."""
+    if not stream.isatty():
+        return text
+    columns = shutil.get_terminal_size().columns
+    return "\n".join(_line(line, columns) for line in text.split("\n"))
+
+
+def _line(line: str, columns: int) -> str:
+    if len(line) <= columns:
+        return line
+    indent = line[: len(line) - len(line.lstrip())]
+    return textwrap.fill(
+        line, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def open_streams() -> None:
@@ -79,4 +104,4 @@ def _show_mistake(kind: type[BaseException], error: BaseException, trace: Traceb
 
 def note(text: str) -> None:
     """Tell on standard error, in one line, what is not the command's result."""
-    print("note:", one_line(text), file=sys.stderr)
+    print(_fitted(f"note: {one_line(text)}", sys.stderr), file=sys.stderr)

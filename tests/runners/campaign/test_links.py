@@ -128,3 +128,26 @@ def test_the_names_of_a_topology_name_its_links_only() -> None:
     assert {"owd_ms", "up.owd_ms", "internet.owd_ms", "internet.down.owd_ms"} <= known
     assert {"loss.p", "loss.down.p", "internet.loss.p", "internet.loss.down.p"} <= known
     assert not any(name.startswith(("near.", "far.")) for name in known)
+
+
+def test_a_round_trip_is_half_of_it_each_way_and_a_delay_that_says_more_goes_before() -> None:
+    def delays(**values: Any) -> list[list[float]]:
+        made = links.link_tasks({"bandwidth_mbps": 10, **values}, LINKS)
+        return [[task.settings.of(way).owd_ms for way in DIRECTIONS] for task in made.values()]
+
+    assert delays(rtt_ms=80) == [[40, 40], [40, 40]]
+    assert delays(**{"rtt_ms": 80, "far.rtt_ms": 20}) == [[40, 40], [10, 10]]
+    assert delays(**{"rtt_ms": 80, "far.owd_ms": 20}) == [[40, 40], [20, 20]]
+    assert delays(**{"rtt_ms": 80, "up.owd_ms": 5}) == [[5, 40], [5, 40]]
+    assert delays(**{"owd_ms": 80, "far.rtt_ms": 20}) == [[80, 80], [10, 10]]
+    assert links.missing({"bandwidth_mbps", "rtt_ms"}, LINKS) is None
+    assert links.missing({"bandwidth_mbps", "far.rtt_ms"}, LINKS) == "owd_ms"
+
+
+def test_a_round_trip_is_of_no_single_direction_and_not_beside_a_delay() -> None:
+    assert {"rtt_ms", "near.rtt_ms"} <= links.setting_names(LINKS)
+    assert not {"up.rtt_ms", "near.down.rtt_ms"} & links.setting_names(LINKS)
+    with pytest.raises(TopologyError, match="rtt_ms and owd_ms are given together"):
+        tasks(rtt_ms=80)
+    with pytest.raises(TopologyError, match="rtt_ms is 'far'"):
+        links.link_tasks({"bandwidth_mbps": 10, "rtt_ms": "far"}, LINKS)

@@ -302,3 +302,13 @@ def test_an_unknown_design_is_refused_with_the_nearest(fecbench_here: Any) -> No
     commands = (["plan"], ["run", "--db", "x.sqlite"], ["aa", "itself", "--variant", "x", "--db", "x.sqlite"])
     for name, command in product(("smok", "smok.toml", "folder/smok.toml"), commands):
         assert_refused(fecbench_here(*command, name), f"{name}: cannot be read", "did you mean 'smoke'?")
+
+
+def test_the_help_shows_no_type_of_a_flag_and_completion_of_the_whole_command_alone(
+    fecbench_here: Any,
+) -> None:
+    for words in (("show",), ("losses",), ("losses", "fit")):
+        shown = fecbench_here(*words, "--help").stdout
+        assert "<bool>" not in shown and "--install-completion" not in shown, words
+    assert "NAME" in fecbench_here("show", "--help").stdout
+    assert "--install-completion" in fecbench_here("--help").stdout

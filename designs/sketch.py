@@ -1,0 +1,141 @@
+"""A design from a few ranges: which networks, which downloads, which arms. Its text is a file to go on with.
+
+A range whose ends are equal is a constant. Factors vary by orders of magnitude, and points fill their space.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tomli_w
+
+from fecbench.designs.error import DesignError
+
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One of the variants that are compared."""
+
+    label: str
+    implementation: str
+    options: dict[str, Any]
+    baseline: str = ""
+    """The label of the arm that it is compared with; "" for a baseline itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sketch:
+    """Ranges of networks (round trips in ms, rates in Mbit/s, shares of packets lost), sizes, and arms."""
+
+    name: str
+    bandwidth_mbps: Range
+    rtt_ms: Range
+    loss: Range
+    burst: Range
+    """How many packets are lost in a row, on average."""
+    queue_bdp: Range
+    sizes_bytes: Sequence[int]
+    workload: str
+    arms: Sequence[Arm]
+    trials: int
+    """About how many the design is to have."""
+    seed: int = 1
+    most_points: int = 16
+
+    @property
+    def has_bursts(self) -> bool:
+        return self.burst != (1, 1)
+
+    def text(self) -> str:
+        """Return the design file. Raises DesignError for a range that no network has."""
+        self._check()
+        varied, fixed = self._parameters()
+        points = self.most_points if varied else 1
+        repetitions = max(round(self.trials / (points * len(self.arms) * len(self.sizes_bytes))), 10)
+        parts = [
+            _lines(
+                name=self.name,
+                title=f"In which networks does FEC shorten a{'n' if self.workload == 'upload' else ''}"
+                f" {self.workload}?",
+                seed=self.seed,
+                topology="single-path",
+            ),
+            f"repetitions = {repetitions}   # of each arm at each point; all arms meet the same losses\n",
+            _lines(statistic="mean", margin=0.02)[:-1] + "   # what differs by less is as good\n",
+            _lines(timeout_s=60.0),
+        ]
+        if varied:
+            parts.append(
+                '\n[plan]\nmethod = "wsp"   # points that fill the space of the factors\n'
+                f"points = {points}\n\n[factors]\n"
+            )
+            parts += [
+                f'{name} = {{ min = {low:.12g}, max = {high:.12g}, scale = "log" }}{_remark(name)}\n'
+                for name, (low, high) in varied.items()
+            ]
+        parts.append("\n[constants]\n")
+        parts += [f"{_toml(name, value)}{_remark(name)}\n" for name, value in fixed.items()]
+        sizes = self.sizes_bytes[0] if len(self.sizes_bytes) == 1 else list(self.sizes_bytes)
+        parts.append(f"\n[[workloads]]\n{_lines(name=self.workload, size_bytes=sizes)}")
+        parts += [f"\n[[variants]]\n{self._variant(arm)}" for arm in self.arms]
+        return "".join(parts)
+
+    def _parameters(self) -> tuple[dict[str, Range], dict[str, Any]]:
+        """Return the factors, and the constants."""
+        ranges = {"bandwidth_mbps": self.bandwidth_mbps, "rtt_ms": self.rtt_ms, "queue_bdp": self.queue_bdp}
+        fixed: dict[str, Any] = {}
+        if self.loss == (0, 0):
+            fixed["loss.model"] = "none"
+        else:
+            fixed["loss.model"] = "markov" if self.has_bursts else "uniform"
+            ranges["loss.rate"] = self.loss
+            ranges |= {"loss.burst": self.burst} if self.has_bursts else {}
+        varied = {name: ends for name, ends in ranges.items() if ends[0] != ends[1]}
+        return varied, {name: ends[0] for name, ends in ranges.items() if ends[0] == ends[1]} | fixed
+
+    def _variant(self, arm: Arm) -> str:
+        whose = {"baseline": arm.baseline} if arm.baseline else {}
+        is_first = arm is self.arms[0]
+        text = _lines(label=arm.label, implementation=arm.implementation)
+        options = ", ".join(_toml(name, value) for name, value in arm.options.items())
+        text += f"options = {{ {options} }}\n" if options else ""
+        return text + (_lines(baseline=True) if is_first else _lines(**whose))
+
+    def _check(self) -> None:
+        for name in ("bandwidth_mbps", "rtt_ms", "queue_bdp"):
+            low, high = getattr(self, name)
+            if low <= 0:
+                raise DesignError(f"{name} = {low:g}: must be above 0")
+        low, high = self.loss
+        if low < 0 or high >= 1:
+            raise DesignError(f"loss = {low if low < 0 else high:g}: must be 0 or more, and below 1")
+        if low == 0 < high:
+            raise DesignError("loss = 0: must be above 0 where it is a range, which varies by its logarithm")
+        if self.burst[0] < 1:
+            raise DesignError(f"burst = {self.burst[0]:g}: must be 1 or more packets in a row")
+        if high == 0 and self.has_bursts:
+            raise DesignError(f"burst = {self.burst[1]:g}: nothing is lost in a row where loss = 0")
+
+
+_REMARKS = {
+    "rtt_ms": "the round trip without a queue, half of it each way",
+    "queue_bdp": "of the bandwidth-delay product",
+    "loss.rate": "the share of packets that are lost",
+    "loss.burst": "packets in a row, on average",
+    "loss.model": "each packet on its own; markov: several in a row",
+}
+
+
+def _remark(name: str) -> str:
+    return f"   # {_REMARKS[name]}" if name in _REMARKS else ""
+
+
+def _toml(name: str, value: Any) -> str:
+    """Return one line "name = value"; a dotted name stays one."""
+    return f"{name} = {tomli_w.dumps({'x': value}).removeprefix('x = ').strip()}"
+
+
+def _lines(**values: Any) -> str:
+    return "".join(f"{_toml(name, value)}\n" for name, value in values.items())
