@@ -2,8 +2,8 @@
 //
 // A frame that leaves is the oldest of its key that entered after the last one that left; those in between
 // were dropped. Two CPUs may have reported two frames in another order than they took: a frame that was
-// passed over can still leave. If some frames that share a key were dropped, the clock cannot tell which. It takes
-// the one that leaves for the oldest, so that the frame is late rather than too early.
+// passed over can still leave. If some frames that share a key were dropped, the clock cannot tell which. It
+// takes the one that leaves for the oldest, so that the frame is late rather than too early.
 #pragma once
 
 #include <stdbool.h>
