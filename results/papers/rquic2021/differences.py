@@ -25,7 +25,7 @@ from fecbench.results.store.records import CampaignInfo
 
 _SIZE = "workload.size_bytes"
 _OUT_OF_ORDER = "client.recovered_out_of_order"
-# What that was called in campaigns recorded before late had another meaning, which lack it.
+# Its name in campaigns that lack it: they were recorded when late had another meaning.
 _LATE = "client.recovered_late"
 _SPURIOUS = "server.spurious_losses"
 _LOST = "server.packets_lost"
