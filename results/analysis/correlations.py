@@ -60,7 +60,7 @@ def in_words(correlations: pd.DataFrame, level: float) -> str:
 
 
 def with_combinations(factors: pd.DataFrame) -> pd.DataFrame:
-    """Return the factors and combinations of them. A column that orders the rows as another does is left out."""
+    """Return the factors and combinations of them. A column that orders rows as another does is left out."""
     columns = dict(factors.items())
     ordered = [scipy.stats.rankdata(column) for column in columns.values()]
     with np.errstate(divide="ignore", invalid="ignore"):
