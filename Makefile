@@ -46,6 +46,8 @@ RUST_FOLDERS := $(filter-out $(ON_DEMAND),$(patsubst %/Cargo.toml,%,$(wildcard $
 LINTERS := $(CURDIR)/.build/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+# Docstrings of tests are read by tests/words.py.
+CODE := '*.py' '*.rs' '*.go' '*.c' '*.h' ':!tests/*.py'
 VALE := github.com/errata-ai/vale/v3/cmd/vale@v3.7.1
 C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h' $(OTHERS:%=':!%'))
 # One more than cores, for many a test waits for the time of a trial; few, for each may hold a campaign in memory.
@@ -230,7 +232,7 @@ lint: packages development
 	@for tool in $(STATICCHECK) $(ACTIONLINT) $(VALE); do GOBIN=$(LINTERS) go install $$tool || exit 1; done
 	@$(LINTERS)/actionlint
 	@$(LINTERS)/actionlint docs/ci/*.yml
-	@$(LINTERS)/vale --output=line $$(git ls-files '*.md')
+	@$(LINTERS)/vale --output=line $$(git ls-files '*.md' $(CODE))
 	@unformatted=$$(gofmt -l $(GO_FOLDERS)); [ -z "$$unformatted" ] || { echo "gofmt: $$unformatted"; exit 1; }
 	@$(MAKE) --no-print-directory -C quic-impls/rquic patched
 	@for folder in $(GO_FOLDERS); do (cd $$folder && go vet ./... && $(LINTERS)/staticcheck ./...); done

@@ -1,4 +1,4 @@
-"""How well a set of points fills the unit cube.
+"""Criteria of how well a set of points fills the unit cube.
 
 - mindist, coverage and mesh_ratio: M. Gunzburger, J. Burkardt, "Uniformity measures for point samples in
   hypercubes" (2004);
@@ -16,10 +16,10 @@ from fecbench.designs.error import DesignError
 
 
 def criteria(points: NDArray[np.float64]) -> dict[str, float]:
-    """The criteria of `points`, shape (n, d), in the unit cube and all different.
+    """Return the criteria of `points`, shape (n, d), in the unit cube and all different.
 
-    Those that speak of distances need at least two points and are left out for one. A cube of no dimension
-    has none at all. Raises DesignError for points that coincide.
+    Criteria about distances need two points or more, and are left out for one. A cube of no dimension has no
+    criteria. Raises DesignError for points that coincide.
     """
     if points.shape[1] == 0:
         return {}

@@ -88,7 +88,7 @@ class Variant(Table):
     server: Text | None = None
     """The label of the variant that runs its servers; None: itself."""
     series: list[Name] = Field(default_factory=list)
-    """What its endpoints are asked to leave over time."""
+    """Names of the series over time that its endpoints are asked to record."""
 
     @property
     def is_baseline(self) -> bool:
@@ -106,7 +106,7 @@ LISTS = frozenset({"playout_ms"})
 
 
 class Workload(BaseModel):
-    """What the endpoints do, with one value for each parameter."""
+    """A workload of the endpoints, with one value for each parameter."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -182,12 +182,12 @@ class Design(Table):
     topology: Name
     repetitions: Annotated[int, Field(ge=1, le=10_000)]
     until: Literal["decided"] | None = None
-    """When a point has enough repetitions with a workload; None: when it has all."""
+    """"decided": a point ends with a workload as soon as its results decide; None: after all repetitions."""
     statistic: Literal["median", "mean", "p95"] = "median"
     margin: Annotated[float, Field(ge=0, lt=1)] = 0.02
     timeout_s: Annotated[float, Field(gt=0, le=86_400)] | None = None
     plan_settings: Annotated[AnyPlanSettings, Field(alias="plan", default_factory=_one_point)]
-    """Without factors there is one point, whose network the constants are."""
+    """The plan of the points; without factors there is one point, whose network is the constants."""
     factors: Annotated[dict[str, Factor], BeforeValidator(lambda table: dotted(table, is_factor))] = Field(
         default_factory=dict
     )
@@ -270,7 +270,7 @@ class Design(Table):
 
     @property
     def linked_factors(self) -> dict[str, LinkedFactor]:
-        """Those factors whose values are names of combinations of parameters."""
+        """The factors whose values are names of combinations of parameters."""
         return {name: each for name, each in self.factors.items() if isinstance(each, LinkedFactor)}
 
     @property
@@ -282,23 +282,23 @@ class Design(Table):
 
     @property
     def point_count(self) -> int:
-        """How many points `plan` gives, without planning them."""
+        """The number of points that `plan` returns, without planning them."""
         return self.plan_settings.count(self.factors)
 
     @property
     def looks(self) -> tuple[int, ...]:
-        """After how many repetitions the results of a point are looked at, ascending: at the end alone unless
-        it stops when they decide."""
+        """The numbers of repetitions, ascending, after which the results of a point are looked at. That is
+        at the end alone unless the design stops when they decide."""
         return looks(self.repetitions) if self.until else (self.repetitions,)
 
     @property
     def trial_count(self) -> int:
-        """How many trials the design asks for, at most."""
+        """The number of trials that the design asks for, at most."""
         return self._count(self.repetitions)
 
     @property
     def fewest_trials(self) -> int:
-        """How many trials it has when all is decided as soon as may be."""
+        """The number of trials if all is decided as early as possible."""
         return self._count(self.looks[0])
 
     def _count(self, repetitions: int) -> int:
@@ -316,7 +316,7 @@ class Design(Table):
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """Where its documents may stand: its own folder, then those of its bases, the nearest first."""
+        """Folders that may hold its documents: its own, then those of its bases, the nearest first."""
         return tuple(dict.fromkeys(file.parent for file in (Path(self._path), *self._bases)))
 
     def plan(self) -> Plan:
@@ -328,9 +328,9 @@ class Design(Table):
 
 
 def _problem_of_baseline(label: str, baseline: str, compared_with: Mapping[str, str | None]) -> str:
-    """Why the variant cannot be compared with that one; "" when it can.
+    """Return why the variant cannot be compared with that one, or "" when it can.
 
-    One that names a baseline of its own is none: a ratio of ratios is nothing that any table shows.
+    A variant that names a baseline of its own cannot be a baseline: no table shows a ratio of ratios.
     """
     if baseline not in compared_with:
         return f"is no variant's label; {nearest(baseline, compared_with)}"
@@ -356,9 +356,9 @@ def load(path: str | Path) -> Design:
 
 
 def parse(text: str, path: str | Path, bases: Iterable[Path] = ()) -> Design:
-    """The design that a file at `path` with this text would hold.
+    """Return the design that a file at `path` with this text would hold.
 
-    What it needs, such as pages, may stand beside `bases`, too. Raises DesignError as `load` does.
+    Documents that it needs, such as pages, may stand beside `bases`, too. Raises DesignError as `load` does.
     """
     document = base.parsed(Path(path), text)
     try:

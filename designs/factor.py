@@ -52,7 +52,7 @@ class RangeFactor(Table):
         return min(max(number, float(self.min)), float(self.max))
 
     def place(self, value: Value) -> float:
-        """Where `value` lies on the axis (0 to 1): a whole number at the middle of its cell."""
+        """Return the place of `value` on the axis (0 to 1); a whole number is at the middle of its cell."""
         if isinstance(value, bool | str) or not self.min <= value <= self.max:
             raise refused(f"must be a number from {self.min} to {self.max}")
         if self.integer and value != int(value):

@@ -65,7 +65,8 @@ class WspSettings(PlanSettings):
         ]
         | None
     ) = None
-    """How many to generate (by default 20 per point), or the candidates themselves: values by factor name."""
+    """The number to generate (by default 20 per point), or the candidates themselves: values by factor
+    name."""
     generator: Generator | None = None
 
     @model_validator(mode="after")
@@ -141,7 +142,7 @@ class LatinHypercubeSettings(PlanSettings):
     """Largest least distance of two points, the same with points in the middle of their cells, or least
     correlation between factors."""
     iterations: Annotated[int, Field(ge=1, le=100_000)] | None = None
-    """How many hypercubes are drawn to choose from: 100 by default."""
+    """The number of hypercubes that are drawn to choose from: 100 by default."""
 
     def check(self, factors: Factors) -> None:
         if self.criterion is None:
@@ -175,7 +176,7 @@ class LatinHypercubeSettings(PlanSettings):
 
 
 class LevelSettings(PlanSettings):
-    """What grid and univariate share: how many levels a factor with a range has; choices are all taken."""
+    """The common part of grid and univariate: the levels of a factor with a range; choices are all taken."""
 
     levels: (
         Annotated[

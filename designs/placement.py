@@ -32,7 +32,8 @@ class Placement:
     dmin: float | None = None
     """WSP's minimum distance; None for the other methods."""
     candidate_set: int = 0
-    """How many sets of candidates had no dmin for exactly the wanted number of points, before one had."""
+    """The number of sets of candidates that had no dmin for exactly the wanted number of points, before
+    one had."""
 
 
 class PlanSettings(Table, ABC):

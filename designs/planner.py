@@ -15,11 +15,12 @@ class Plan:
     points: list[Point]
     """The value of each factor by its name; a linked factor brings its parameters with it."""
     criteria: dict[str, float]
-    """Of the points' places in the unit cube, see `designs.criteria`."""
+    """The criteria of the points' places in the unit cube, see `designs.criteria`."""
     dmin: float | None = None
     """WSP's minimum distance in the unit cube; None for the other methods."""
     candidate_set: int = 0
-    """How many sets of candidates had no dmin for exactly the wanted number of points, before one had."""
+    """The number of sets of candidates that had no dmin for exactly the wanted number of points, before
+    one had."""
 
 
 def make_plan(settings: PlanSettings, factors: Factors, root: int) -> Plan:

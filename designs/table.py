@@ -1,4 +1,4 @@
-"""What the tables of a design file have in common: strict models, plain values, dotted names, and refusals.
+"""Parts that the tables of a design file share: strict models, plain values, dotted names, and refusals.
 
 Every refusal carries the key that it is about, so that `refusal_line` can say in one line where the file is
 wrong, with which value, and what would be right.
@@ -16,7 +16,7 @@ from fecbench.hints import nearest
 
 Value = bool | int | float | str
 Interval = list[int | float]
-"""From and to."""
+"""Both ends."""
 
 # Above it a double no longer holds every integer, so a value would change on its way through JSON or NumPy.
 LARGEST_NUMBER = 2**53

@@ -142,8 +142,8 @@ class CentralCompositeSettings(TextbookSettings):
     method: Literal["central-composite"]
     face: Literal["inscribed", "faced"] = "inscribed"
     alpha: Literal["rotatable", "orthogonal"] | None = None
-    """How far in the corners are: so that errors depend on the distance from the centre alone (default), or
-    so that effects are estimated independently."""
+    """The distance of the corners from the centre. "rotatable" (default): errors depend on the distance
+    from the centre alone; "orthogonal": effects are estimated independently."""
 
     @property
     def levels(self) -> int:

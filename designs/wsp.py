@@ -127,7 +127,8 @@ def wsp_of_size(candidates: ArrayLike, size: int) -> tuple[NDArray[np.intp], flo
 
 @dataclass(frozen=True)
 class _Selection:
-    """What any dmin in (low, high] selects; cut short when it holds one candidate more than was asked for."""
+    """The selection that any dmin in (low, high] makes. It is cut short when it holds one candidate more
+    than was asked for."""
 
     indices: NDArray[np.intp]
     low: float
@@ -153,30 +154,30 @@ def _select(columns: NDArray[np.float64], dmin: float, most: int) -> _Selection:
 
 @dataclass(frozen=True)
 class _Step:
-    """What the current point does to the candidates that are left."""
+    """The effect of the current point on the remaining candidates."""
 
     deleted: float
     """The greatest distance of those that are deleted."""
     nearest: int | None
     """The nearest survivor, which is the next point; None when none is left."""
     distance: float
-    """Of the nearest survivor."""
+    """The distance of the nearest survivor."""
 
 
 class _Left:
-    """The candidates that are left, from which each step takes those about a point.
+    """The remaining candidates, from which each step takes those about a point.
 
-    Distances to all of them are what a step costs. Where they are many, and few of them near, a tree finds
-    those that are, and only their distances are computed; the tree is grown anew when half of what is in it
-    is deleted. What a step finds is the same to the bit.
+    A step costs the distances to all of them. Where they are many, and few of them near, a tree finds the
+    near ones, and only their distances are computed. The tree is grown anew when half of its candidates are
+    deleted. The result of a step is the same to the bit.
     """
 
     def __init__(self, columns: NDArray[np.float64], reach: float) -> None:
         self._columns, self._reach = columns, reach
         self._rows = np.arange(columns.shape[1])
-        """Of all candidates, those that `columns` has, ascending."""
+        """The candidates that `columns` has, as rows of all candidates, ascending."""
         self._alive = np.ones(columns.shape[1], dtype=bool)
-        """Which of these are left."""
+        """Whether each of these remains."""
         self._count = columns.shape[1]
         self._tree = self._grown()
 
@@ -205,7 +206,7 @@ class _Left:
         return found
 
     def _near(self, place: int) -> NDArray[np.intp]:
-        """Those that are left within reach of a place, or all, ascending."""
+        """Return the remaining candidates within reach of a place, or all of them, ascending."""
         if self._tree is None:
             return np.arange(self._count)
         within = self._tree.query_ball_point(self._columns[:, place], self._reach, return_sorted=True)

@@ -1,7 +1,7 @@
 /*
  * A dropper at one side of one interface: made, found again and removed.
  * Nothing is pinned: the program is found by its handle and priority among the filters of the interface, and
- * its maps by the program. What others have attached there is never replaced and never removed.
+ * its maps by the program. Filters that others have attached there are never replaced and never removed.
  */
 #ifndef ATTACHMENT_H
 #define ATTACHMENT_H

@@ -106,7 +106,7 @@ class TimedGilbertElliott(Timed):
 
     @property
     def means_us(self) -> tuple[int, int]:
-        """Of a stay in the good and in the bad state, in whole microseconds."""
+        """Mean durations of a stay in the good and in the bad state, in whole microseconds."""
         return round(1e6 * self.good_s), round(1e6 * self.bad_s)
 
     @property
@@ -117,10 +117,11 @@ class TimedGilbertElliott(Timed):
 
 @dataclass(frozen=True)
 class Slots(Timed):
-    """What arrives in these slots of time is lost: slot i lasts from i · slot_ms to (i + 1) · slot_ms.
+    """Losses of all packets that arrive in these slots of time: slot i lasts from i · slot_ms to (i + 1) ·
+    slot_ms.
 
-    Behind `length` slots, or the last lost one, all packets pass. With `repeat` the slots come again, and the
-    seed draws which of them is the first.
+    After `length` slots, or after the last lost one, all packets pass. With `repeat` the slots come again,
+    and the seed draws which of them is the first.
     """
 
     name: ClassVar[str] = "slots"
@@ -172,7 +173,7 @@ class Slots(Timed):
 
     @property
     def slot_ns(self) -> int:
-        """How long a slot lasts."""
+        """The duration of a slot."""
         return round(1e6 * self.slot_ms)
 
     @cached_property
@@ -182,7 +183,7 @@ class Slots(Timed):
 
 
 def stays_us(model: TimedGilbertElliott, seed: int) -> Iterator[int]:
-    """How long it stays in each state, in microseconds: the first is a good one, the next a bad one.
+    """Yield the durations of its stays, in microseconds: the first stay is a good one, the next a bad one.
 
     Each stay is exponential by comparisons alone (von Neumann, 1951). Numbers are drawn as long as each is
     below the last. If there is an odd number of them, the first is the fraction of the stay. If not, they are
@@ -211,7 +212,8 @@ def _numbers_drawn(seed: int) -> Iterator[int]:
 
 @lru_cache(maxsize=64)
 def _ends_us(model: TimedGilbertElliott, seed: int, until_us: int) -> NDArray[np.int64]:
-    """When its stays end, up to the first that ends after a time; all of them, if none does."""
+    """Return the times at which its stays end, up to the first after `until_us`; all of them, if none is
+    later."""
     ends, end = [], 0
     for stay in stays_us(model, seed):
         end += stay
@@ -234,7 +236,8 @@ def is_bad(model: TimedGilbertElliott, seed: int, times_ns: NDArray[np.integer])
 
 
 def verdicts_at(model: Timed, seed: int, arrivals_ns: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """What happens to packets that arrive at these times since packet 0, shape (packets,): True is dropped.
+    """Return the verdicts of packets that arrive at these times since packet 0, shape (packets,): True is
+    dropped.
 
     Raises LossModelError for a seed that is not of 64 bits.
     """

@@ -1,4 +1,4 @@
-/* What an interface has where filters of its two directions hang, asked by rtnetlink. */
+/* The clsact qdisc of an interface, on which the filters of both directions hang; asked by rtnetlink. */
 #ifndef CLSACT_H
 #define CLSACT_H
 

@@ -39,7 +39,8 @@ class Attachment:
 
 @dataclass(frozen=True)
 class Filter:
-    """Which packets are judged; `port` is that of the source or of the destination, None for any."""
+    """A filter of the packets that are judged; `port` is that of the source or the destination, None for
+    any."""
 
     family: Literal["any", "ipv4", "ipv6"] = "any"
     protocol: Literal["any", "udp", "tcp"] = "any"
@@ -68,17 +69,17 @@ class Counters:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What happened to the first packets; see `dropper.model.unpack`."""
+    """Verdicts of the first packets; see `dropper.model.unpack`."""
 
     packets: int
     """Packets judged so far."""
     recorded: int
-    """How many of them the bitmap has."""
+    """The number of these packets that the bitmap has."""
     bitmap: bytes
     counters: Counters
     """Read last."""
     arrivals_ns: NDArray[np.uint64] | None = None
-    """When each of these arrived, since packet 0, shape (recorded,); None if the clock decides nothing."""
+    """Arrival times of these since packet 0, shape (recorded,); None if no clock decides."""
 
 
 def _run(action: str, attachment: Attachment, options: list[str], standard_input: str = "") -> dict[str, Any]:

@@ -1,4 +1,4 @@
-/* What the command was asked for: the command line, checked whole before anything is touched. */
+/* The task of the command: its command line, checked whole before anything is touched. */
 #ifndef COMMAND_LINE_H
 #define COMMAND_LINE_H
 

@@ -239,7 +239,7 @@ static __noinline bool matches(struct packet *packet, const struct dropper_confi
     return !configured->port || has_port(packet, configured->port);
 }
 
-/* What nearly every packet starts with. */
+/* The headers of nearly every packet. */
 struct plain_headers {
     struct ethhdr ethernet;
     struct iphdr ip;
@@ -320,8 +320,8 @@ static __always_inline bool bit(void *map, __u64 n) {
     return word && (*word >> (n % LOSSES_PER_WORD)) & 1;
 }
 
-/* The time since packet 0. One that another CPU judged a little earlier, and that took a later number, came
- * at 0 as well. */
+/* The time since packet 0. If another CPU judged a packet a little earlier, and it took a later number, its
+ * time is 0 as well. */
 static __always_inline __u64 arrival_of(__u64 n) {
     __u32 only = 0, index = n;
     dropper_began *first = bpf_map_lookup_elem(&began, &only);

@@ -1,8 +1,8 @@
-"""Which loss model recorded losses fit, and whether a difference is found between it and them.
+"""The loss model that recorded losses fit, and whether a difference between it and them is detected.
 
 Three models are tried, by maximum likelihood: `uniform`, `markov` (every packet is lost in the bad state and
 none in the good one) and `ge` (Gilbert-Elliott, whose states are hidden). The one with the least BIC is
-taken. What was recorded is then compared with what that model makes (`dropper.goodness_of_fit`).
+taken. The recorded losses are then compared with those that this model makes (`dropper.goodness_of_fit`).
 """
 
 import math
@@ -18,7 +18,7 @@ from fecbench.dropper.model import GilbertElliott, Uniform, markov
 from fecbench.dropper.recordings import Verdicts
 
 FEWEST_PACKETS, FEWEST_LOSSES = 1_000, 30
-"""Of fewer, nothing is said."""
+"""The fewest for which anything is said."""
 FEWEST_STAYS = 5
 """A model with fewer stays in its bad state, over so many packets, is not judged: it is one of many that make
 such losses, and a step or a drift makes them, too."""
@@ -33,14 +33,14 @@ class Fit:
     usable: bool
     """No difference was found, of losses that are enough to find one."""
     why: str
-    """In one line: how sure it is that there is no difference, or why not to use it."""
+    """One line: how sure it is that there is no difference, or why not to use the model."""
     packets: int
     losses: int
     bursts: int
     bic: dict[str, float]
-    """Of each model that was tried; the least is the best."""
+    """The BIC of each model that was tried; the least is the best."""
     seen_from: dict[str, float]
-    """By comparison, the difference that would have been seen: less is not."""
+    """The smallest difference that each comparison would have detected."""
 
     @property
     def parameters(self) -> dict[str, object]:

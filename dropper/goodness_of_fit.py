@@ -1,4 +1,4 @@
-"""How far recorded losses are from those that a model makes, by many comparisons at once.
+"""Distance of recorded losses from those that a model makes, by many comparisons at once.
 
 The model makes 200 recordings of as many packets. Compared are
 
@@ -23,7 +23,7 @@ from fecbench.dropper.model import GilbertElliott, Uniform, verdicts
 from fecbench.dropper.recordings import Verdicts
 
 SIMULATED = 200
-"""So often the model makes as many packets."""
+"""The number of recordings, of as many packets, that the model makes."""
 UNUSUAL = 0.01
 """A model is refused if no more than this share of recordings, the recorded one among them, is as far off."""
 WINDOWS = (10, 30, 100, 300, 1000)
@@ -59,8 +59,8 @@ class Distribution:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What is compared of recordings: how far each of them is from the mean of all, the recorded one first,
-    and the difference of that one in words."""
+    """One comparison of recordings: the distance of each from the mean of all, the recorded one first, and
+    the difference of that one in words."""
 
     name: str
     distances: Floats
@@ -78,12 +78,12 @@ class Likeness:
     """A comparison of recorded losses with those of a model."""
 
     as_far: int
-    """How many of the SIMULATED have a greatest distance that is as great."""
+    """The number of the SIMULATED whose greatest distance is as great."""
     farthest: str
     """The greatest difference of the recorded losses, in words."""
     seen_from: dict[str, float]
-    """By comparison, the distance from which the model would have been refused: less is not seen. A
-    difference of shares."""
+    """The distance, by comparison, from which the model would have been refused: a difference of shares.
+    Smaller ones are not detected."""
 
     @property
     def is_like(self) -> bool:
@@ -115,7 +115,7 @@ def runs(lost: Verdicts) -> tuple[Verdicts, Integers]:
 
 @dataclass(frozen=True)
 class _Features:
-    """What is compared of one recording."""
+    """The features of one recording that are compared."""
 
     distributions: dict[str, Distribution]
     course: dict[str, float]

@@ -31,8 +31,8 @@ class Form:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter in designs and of commands. One that is a time ends in _s or _ms, and only models that time
-    clocks have such ones: whoever reads results knows these models by that."""
+    """A parameter in designs and of commands. The name of a time ends in _s or _ms. Only models that time
+    clocks have such parameters, and readers of results recognise these models by them."""
 
     meaning: str
     kind: type = float
@@ -43,7 +43,7 @@ class LossModel(ABC):
     """Decides which packets are lost, by a seed."""
 
     name: ClassVar[str]
-    """In designs, commands and texts."""
+    """The name in designs, commands and texts."""
     meaning: ClassVar[str]
     forms: ClassVar[tuple[Form, ...]]
     parameters: ClassVar[Mapping[str, Parameter]] = {}
@@ -58,7 +58,7 @@ class LossModel(ABC):
     @property
     @abstractmethod
     def plain(self) -> dict[str, object]:
-        """Its parameters, fit for JSON: `of` undoes it."""
+        """The parameters, fit for JSON: `of` undoes it."""
 
     @property
     @abstractmethod

@@ -34,7 +34,8 @@ LOSSES_INLINE bool losses_is_clocked(unsigned model) {
     return model == LOSSES_MODEL_GE_TIME || model == LOSSES_MODEL_SLOTS;
 }
 
-/* A Gilbert-Elliott chain that begins in the good state. One that never leaves it is the uniform model. */
+/* A Gilbert-Elliott chain that begins in the good state. A chain that never leaves it is the uniform model.
+ */
 struct losses {
     losses_u64 seed;
     losses_u64 loss_good; /* threshold of a loss in the good state; of every loss for uniform */

@@ -202,7 +202,7 @@ class GilbertElliott(Counted):
 
     @property
     def mean_rate(self) -> float:
-        """As Hasslinger and Hohlfeld have it (MMB 2008)."""
+        """The mean share of lost packets (Hasslinger and Hohlfeld, MMB 2008)."""
         return (1 - self.bad_share) * (1 - self.k) + self.bad_share * (1 - self.h)
 
     @property
@@ -368,7 +368,7 @@ def _chunks(packets: int) -> Iterator[tuple[int, int]]:
 
 
 def verdicts(model: Counted, seed: int, packets: int) -> NDArray[np.bool_]:
-    """What happens to packets 0 to packets - 1, shape (packets,): True is dropped.
+    """Return the verdicts of packets 0 to packets - 1, shape (packets,): True is dropped.
 
     Raises LossModelError for a seed that is not of 64 bits and for more than LONGEST packets.
     """
@@ -378,7 +378,8 @@ def verdicts(model: Counted, seed: int, packets: int) -> NDArray[np.bool_]:
 
 
 def dropped_packets(model: Counted, seed: int, packets: int) -> int:
-    """How many of packets 0 to packets - 1 are dropped: of any number of them, since none is kept.
+    """Return the number of packets 0 to packets - 1 that are dropped. It may be any number, since none is
+    stored.
 
     Raises LossModelError for a seed that is not of 64 bits.
     """

@@ -46,7 +46,7 @@ struct written_losses {
     struct verdicts pattern;      /* of packets or of slots: the reader's, to free */
     uint64_t slot_ns, first_slot; /* of slots; 0 for the others */
     bool repeats;
-    /* What was read, by parameter. */
+    /* The values that were read, by parameter. */
     uint32_t given;
     int named; /* the model's place among those of the text */
     double probabilities[PARAMETERS];

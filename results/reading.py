@@ -61,7 +61,7 @@ class Campaign:
 
     @property
     def plot(self) -> Plots:
-        """Its figures, each also into axes of the reader's: `campaign.plot.ratio(ax=axes)`."""
+        """The campaign's figures, each also into axes of the reader's: `campaign.plot.ratio(ax=axes)`."""
         from fecbench.results.plotting import Plots
 
         return Plots(self)
@@ -108,7 +108,8 @@ class Campaign:
         return tidy.finished(tidy.with_round_trips(whole, self.info), plain=plain)
 
     def attempts(self) -> pd.DataFrame:
-        """How often the trials of each variant were run, and to which state, as `attempts.by_variant`."""
+        """Return how often the trials of each variant were run, and to which state, as
+        `attempts.by_variant`."""
         return attempts.by_variant(self.database, self.info)
 
     def metrics(self, metrics: Collection[str] | None = None) -> pd.DataFrame:
@@ -131,7 +132,7 @@ class Campaign:
         return frames.series(self.database, self.info, name, columns)
 
     def table(self, kind: Table, series: str = "") -> pd.DataFrame:
-        """One of the tables that `results.store.export` writes; `series` names the one of that kind."""
+        """Return a table that `results.store.export` writes; `series` names the one of that kind."""
         if kind == "series":
             return self.series(series)
         tables: dict[str, Callable[[], pd.DataFrame]] = {
@@ -198,10 +199,10 @@ class Campaign:
         return intervals.of_campaign(pairing, choose(self.info, metric))
 
     def counts(self, baseline: str, variant: str, metric: str = "", *, margin: float) -> pd.DataFrame:
-        """In how many points the ratio is surely below 1 by more than `margin`, surely above or surely not,
-        how many are open, what that says of the share of all networks in which it is above, and its geometric
-        mean, by workload: `intervals.counts`. Verdicts have a margin of their own, at least
-        what the engine is vouched for; here it is what is asked."""
+        """Return, by workload, in how many points the ratio is surely below 1 by more than `margin`,
+        surely above or surely not, how many are open, the share of all networks in which it is above,
+        and its geometric mean: `intervals.counts`. Verdicts have a margin of their own, at least what
+        the engine is vouched for; here the caller gives it."""
         return intervals.counts(self.intervals(baseline, variant, metric), margin)
 
     def __repr__(self) -> str:

@@ -15,7 +15,8 @@ _GET_LINK = 0x0A
 
 
 def ensure_carrier(interfaces: Iterable[str]) -> None:
-    """In the namespace of the calling thread; both ends are up. Raises LinkError for one without carrier."""
+    """Check that both ends are up, in the namespace of the calling thread. Raises LinkError for an
+    interface without carrier."""
     with control_socket() as control:
         for interface in interfaces:
             # struct ethtool_value

@@ -1,4 +1,5 @@
-"""What the kernel has counted in the network namespace of a process: what came in, and what it discarded."""
+"""Counters of the kernel in the network namespace of a process: packets that arrived, and those that it
+discarded."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -44,9 +45,9 @@ def received_bytes(process: int, interfaces: Iterable[str]) -> int:
 
 
 def discarded(process: int) -> Counter[str]:
-    """How many frames and datagrams were discarded in the process's network namespace, by place.
+    """Return the numbers of frames and datagrams discarded in the process's network namespace, by place.
 
-    A datagram that an attached BPF program drops is none of them.
+    A datagram that an attached BPF program drops is not counted.
     """
     counted = Counter(
         {
@@ -66,9 +67,10 @@ def discarded(process: int) -> Counter[str]:
 
 
 def backlog_drops() -> int:
-    """Frames that the CPUs of the whole machine have discarded since too many waited for them.
+    """Return the frames that the CPUs of the whole machine have discarded because too many waited for them.
 
-    Of which namespace they were, it does not tell; but the interface that they came to counts them, too.
+    The kernel does not say in which namespace they were, but the interface at which they arrived counts them,
+    too.
     """
     lines = SOFTNET.read_text(encoding="utf-8").splitlines()
     return sum(int(line.split()[1], 16) for line in lines)
@@ -96,7 +98,7 @@ def _table(process: int, file: str, protocol: str) -> dict[str, int]:
 
 
 def _udp6(process: int) -> dict[str, int]:
-    """As of IPv4; nothing where the kernel has no IPv6."""
+    """Return the UDP counters of IPv6, as those of IPv4; none where the kernel has no IPv6."""
     path = Path(f"/proc/{process}/net/snmp6")
     return dict(_entries(path.read_text(encoding="utf-8"), "Udp6")) if path.exists() else {}
 

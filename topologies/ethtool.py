@@ -9,7 +9,7 @@ _SIOCETHTOOL = 0x8946
 
 
 def control_socket() -> socket.socket:
-    """For the interfaces of the calling thread's network namespace."""
+    """Return a socket for the interfaces of the calling thread's network namespace."""
     return socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 
 

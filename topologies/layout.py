@@ -46,12 +46,12 @@ class Layout:
     cables: tuple[Cable, ...]
     links: tuple[EmulatedLink, ...]
     routes: Mapping[str, tuple[Route, ...]]
-    """Of each node."""
+    """The routes of each node."""
     pairs: tuple[tuple[str, str], ...]
     """The hosts of each client and its server; the first pair is the one that is measured."""
     rules: Mapping[str, Mapping[str, tuple[Route, ...]]] = field(default_factory=dict)
-    """Of a node and one of its addresses: what packets from that address try before `routes`. A host with
-    several addresses needs them, or all its packets leave by one port."""
+    """The routes, by node and by one of its addresses, that packets from that address try before `routes`.
+    A host with several addresses needs them, or all its packets leave by one port."""
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -65,7 +65,7 @@ class Layout:
         return tuple(own.interface for own, _ in self.ports(node))
 
     def addresses(self, node: str) -> tuple[str, ...]:
-        """In the order of its ports."""
+        """Return the addresses of a node, in the order of its ports."""
         return tuple(str(own.address.ip) for own, _ in self.ports(node))
 
     def _ends(self) -> Iterator[tuple[Port, Port]]:

@@ -1,4 +1,4 @@
-"""What an emulated link is: its parameters, their ranges, and its queue.
+"""An emulated link: its parameters, their ranges, and its queue.
 
 A frame's length, here and everywhere in this package, is its bytes with the 14 of the Ethernet header and
 without preamble and FCS: IP length + 14, what Linux's own shapers (TBF, HTB) count too. A full frame has 1514
@@ -59,7 +59,7 @@ class LinkEnd:
 
 @dataclass(frozen=True)
 class QueueLimit:
-    """What a queue holds, in bytes, in packets or in time; what comes to a full one is dropped.
+    """The limit of a queue, in bytes, in packets or in time. A frame that arrives at a full queue is dropped.
 
     The frame that is being sent is in the queue until its last bit has left.
     """
@@ -67,9 +67,9 @@ class QueueLimit:
     bytes: int | None = None
     packets: int | None = None
     time_ns: int | None = None
-    """What the present rate of a trace sends meanwhile, but at least MINIMUM_BDP_QUEUE_BYTES."""
+    """The time whose bytes at the present rate of a trace fit, but at least MINIMUM_BDP_QUEUE_BYTES."""
     most_bytes: int | None = None
-    """That one in time ever holds: at the largest rate."""
+    """The most bytes that a limit in time ever allows: those at the largest rate."""
 
 
 @dataclass(frozen=True)
@@ -85,22 +85,23 @@ class DirectionSettings:
     owd_ms: float
     """0 to 10,000: the propagation alone; serialization and waiting come on top."""
     queue_bdp: float | None = None
-    """In bandwidth-delay products: this direction's rate times the round-trip time, the propagation of both
-    directions. At least MINIMUM_BDP_QUEUE_BYTES."""
+    """The limit in bandwidth-delay products: this direction's rate times the round-trip time, the
+    propagation of both directions. At least MINIMUM_BDP_QUEUE_BYTES."""
     queue_bytes: int | None = None
     queue_packets: int | None = None
     queue: Queue = "droptail"
     """codel: RFC 8289 (target 5 ms, interval 100 ms, no ECN) drops at the head besides."""
     outage_s: tuple[float, float] | None = None
-    """From and to when it drops whatever comes, counted from the client's first frame after Topology.start();
-    what is inside comes out."""
+    """The begin and end of the outage, counted from the client's first frame after Topology.start(). The
+    link drops all frames that arrive meanwhile; those inside still leave."""
     queue_ms: Annotated[float | None, Field(exclude_if=lambda queue_ms: queue_ms is None)] = None
-    """What the rate, of a trace the present one, sends in this time."""
+    """The limit as a time: its bytes are those that the rate (the present one of a trace) sends in it."""
     trace: Annotated[Trace | None, Field(exclude_if=lambda trace: trace is None)] = None
-    """How it changes from the client's first frame on. bandwidth_mbps and owd_ms are then what it has
-    before, and what the trace does not say; of what it says, they are the mean rate and the least delay."""
+    """The changes from the client's first frame on. bandwidth_mbps and owd_ms are then the values before
+    it, and those that the trace lacks. For values that the trace has, they are the mean rate and the
+    least delay."""
     jitter: Annotated[Jitter | None, Field(exclude_if=lambda jitter: jitter is None)] = None
-    """What each frame is delayed besides."""
+    """The additional delay of each frame."""
     reorder: Annotated[bool, Field(exclude_if=lambda reorder: not reorder)] = False
     """Whether a frame that is delayed by less overtakes those before it; otherwise order is kept."""
     duplicate: Annotated[float, Field(exclude_if=lambda duplicate: not duplicate)] = 0.0
@@ -114,7 +115,7 @@ class DirectionSettings:
 
     @property
     def rate(self) -> Rate:
-        """What it carries, for whoever asks how fast it is."""
+        """The rate of the direction, for code that asks how fast it is."""
         if self.trace is not None and self.trace.changes_rate:
             # Wherever in it the link begins, so that all repetitions share it.
             return _rate_of(self.trace.begun_at(None), self.rate_bps)
@@ -139,12 +140,12 @@ class DirectionSettings:
 
     @property
     def delay_span_ms(self) -> float:
-        """By how much it can differ; 0: it never changes."""
+        """The greatest difference of its delays; 0: the delay never changes."""
         return self.greatest_owd_ms - self.least_owd_ms
 
     @property
     def duplicate_threshold(self) -> int:
-        """Below this, a draw of 32 bits duplicates a frame."""
+        """The threshold below which a draw of 32 bits duplicates a frame."""
         return round(self.duplicate * 2**32)
 
     @property
@@ -309,7 +310,7 @@ class LinkSettings:
             raise TopologyError(f"{prefix}jitter.law is {jitter.law!r}; it must be one of {known}")
 
     def _name(self, direction: Direction, parameter: str) -> str:
-        """What an error calls a parameter."""
+        """Return the name of a parameter in errors."""
         up, down = getattr(self.up, parameter), getattr(self.down, parameter)
         is_shared = up is down or up == down  # a NaN does not equal itself
         return parameter if is_shared else f"{direction}.{parameter}"

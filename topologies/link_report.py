@@ -1,4 +1,4 @@
-"""What a link reports when it has been stopped: what it did with every frame, and how late it was."""
+"""The report of a link that has been stopped: what happened to every frame, and how late it was."""
 
 from typing import Any
 
@@ -14,7 +14,8 @@ class _Record(BaseModel):
 
 
 class Quantiles(_Record):
-    """Of a duration over the frames of one direction, in µs: upper bounds, less than 1/16 too high."""
+    """Quantiles of a duration over the frames of one direction, in µs: upper bounds, less than 1/16 too
+    high."""
 
     p50: float
     p99: float
@@ -23,7 +24,7 @@ class Quantiles(_Record):
 
 
 class ScheduleLateness(_Record):
-    """In ns, over the frames of one direction that followed its trace."""
+    """Lateness in ns, over the frames of one direction that followed its trace."""
 
     mean: int
     max: int
@@ -35,8 +36,8 @@ class DirectionReport(_Record):
     frames_in: int
     bytes_in: int | None
     first_in_ns: int | None = None
-    """When the first frame came to the kernel after the link was told of the start, on CLOCK_MONOTONIC; None
-    where there was none, too."""
+    """The time on CLOCK_MONOTONIC at which the first frame after the start signal arrived at the kernel;
+    None also where none arrived."""
     queue_dropped: int
     """Dropped since the queue was full."""
     oversize_dropped: int
@@ -54,18 +55,19 @@ class DirectionReport(_Record):
     kernel_dropped: int
     """Frames that the kernel discarded between its interfaces and the link."""
     lateness_us: Quantiles | None
-    """Of each frame out: the time between its intended departure, computed from when it came to the kernel,
-    and its write."""
+    """The lateness of each frame out: the time between its intended departure, computed from its arrival
+    at the kernel, and its write."""
     read_lag_us: Quantiles | None
-    """Of each frame in: how long the kernel held it until the emulator read it. The emulator reads a frame in
-    time for its departure, no sooner; the lag makes a frame late only when it is longer than the OWD."""
+    """The lag of each frame in: the time for which the kernel held it until the emulator read it. The
+    emulator reads a frame in time for its departure, no sooner; the lag makes a frame late only when it
+    is longer than the OWD."""
     schedule_late_ns: ScheduleLateness | None = Field(default=None, exclude_if=lambda late: late is None)
-    """How late frames were written that left as a trace says; None: there is none, or the time is virtual."""
+    """The lateness of frames that follow a trace; None: there is no trace, or the time is virtual."""
     late: int | None
     """Frames out whose lateness exceeds the report's late_bound_us."""
     late_sum_us: float | None = None
-    """For how long in all one of these frames was overdue: from its intended departure to its write. Where
-    that of several overlaps, it counts once."""
+    """The total time in which one of these frames was overdue: from its intended departure to its write.
+    Where several overlap, the time counts once."""
     times: str | None = Field(default=None, exclude_if=lambda times: times is None)
     """A hash of when each frame came and left, in hexadecimal. In virtual time only: emulated, no two trials
     have the same times."""
@@ -96,7 +98,7 @@ class JitterConfiguration(_Record):
 
 
 class DirectionConfiguration(_Record):
-    """What the emulator was told of one direction, and one of the two queue limits."""
+    """The emulator's configuration of one direction, with one of the two queue limits."""
 
     rate_bps: int
     delay_ns: int
@@ -105,15 +107,15 @@ class DirectionConfiguration(_Record):
     queue_ns: int | None = None
     queue: Queue = "droptail"
     outage_ns: tuple[int, int] | None = None
-    """From and to when it was out, counted from the client's start."""
+    """The begin and end of the outage, counted from the client's start."""
     schedule: ScheduleConfiguration | None = None
     jitter: JitterConfiguration | None = Field(default=None, exclude_if=lambda jitter: jitter is None)
     reorder: bool | None = Field(default=None, exclude_if=lambda reorder: reorder is None)
     """None: it kept the order."""
     duplicate: tuple[int, int] | None = Field(default=None, exclude_if=lambda copies: copies is None)
-    """Below which draw a frame was duplicated, and by which seed; None: none was."""
+    """The threshold of draws that duplicate a frame, and the seed; None: nothing was duplicated."""
     burst_bytes: int | None = None
-    """What the shaper of netem's queue lets out at once; wire has none."""
+    """The burst that the shaper of netem's queue sends at once; wire has none."""
 
 
 class LinkConfiguration(BaseModel):
@@ -127,30 +129,30 @@ class LinkConfiguration(BaseModel):
 
     @model_serializer(mode="wrap")
     def share(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """In a document, what both directions have in common stands beside them, too: `rate_bps` is that of
-        a symmetric link."""
+        """Write values that both directions share beside them, too: `rate_bps` is that of a symmetric
+        link."""
         common = {name: value for name, value in self.up if value == getattr(self.down, name) is not None}
         document: dict[str, Any] = write(self)
         return common | document
 
 
 class LinkReport(_Record):
-    """Of both directions of a link. None: this backend can't know."""
+    """The report of both directions of a link. None: this backend cannot measure it."""
 
     backend: str
     version: str | None
-    """Of the wire's program, or of netem's kernel; None: it is that of a simulator."""
+    """The version of the wire's program, or of netem's kernel; None for a simulator's link."""
     command: list[str] | None
     """The wire's command line, or netem's tc commands; None: a simulator has none."""
     configuration: LinkConfiguration | None
     """None: a simulator's link was what its task says."""
     scheduling: Scheduling | None
     cpu_s: float | None
-    """Of the emulator's process, since the link was up."""
+    """The CPU time of the emulator's process, since the link was up."""
     spun_s: float | None = Field(default=None, exclude_if=lambda spun: spun is None)
-    """Of these, how long it spun until frames were due."""
+    """The part of `cpu_s` in which it spun until frames were due."""
     elapsed_s: float | None
-    """Since the link was up."""
+    """The time since the link was up."""
     late_bound_us: int | None
     directions: dict[Direction, DirectionReport]
 

@@ -1,7 +1,8 @@
 """Files of traces: our own form, those of others, and made ones.
 
-Ours is CSV with a heading, or Parquet: keep_us (how long a step lasts), and any of rate_bps, owd_us and
-burst_bytes (which may leave at the end of the step besides). What a file lacks is the constant of the design.
+Ours is CSV with a heading, or Parquet: keep_us (the duration of a step), and any of rate_bps, owd_us and
+burst_bytes (bytes that may leave at the end of the step besides). Values that a file lacks are the constants
+of the design.
 """
 
 import csv
@@ -26,9 +27,9 @@ MOST_FILE_BYTES = 1 << 28
 MOST_JSON_BYTES = 1 << 30
 """Largest file of irtt, which writes a page for each packet."""
 _BLOCK_BYTES = 1 << 22
-"""Of a file that is read: by measurement, the quickest."""
+"""Block size of a file that is read: by measurement, the quickest."""
 STEP_US = 100_000
-"""Of made traces."""
+"""Step of made traces."""
 
 
 def read(path: Path) -> tuple[Trace, str]:
@@ -184,18 +185,18 @@ class Kind:
     """Standard deviation of the rate's natural logarithm."""
     memory_s: float
     owd_ms: tuple[float, float]
-    """From and to: one value between handovers."""
+    """The range: one value between handovers."""
     owd_noise_ms: float
     """Mean of what comes on top, exponential, for each step."""
     handover_s: float
-    """Between two, on average or, of `regular` ones, always."""
+    """The time between two handovers: the mean, or always this time if they are `regular`."""
     regular: bool
     outage_ms: tuple[float, float]
-    """How long a handover carries nothing."""
+    """The range of the time for which a handover carries nothing."""
     fade_every_s: float
     fade_s: tuple[float, float]
     fade_share: float
-    """What a fade leaves of the rate."""
+    """The share of the rate that remains in a fade."""
 
 
 KINDS: Mapping[str, Kind] = {
@@ -246,7 +247,7 @@ def make(kind: str, seed: int, duration_s: float) -> Trace:
     for begin_s in handovers:
         step = round(begin_s / step_s)
         owd_ms[step:] = rng.uniform(*of.owd_ms)
-        # Of its step, it leaves what time it takes not.
+        # The step keeps the part of its rate for the time that the outage leaves.
         rate_mbps[step : step + 1] *= max(0.0, 1 - rng.uniform(*of.outage_ms) / (1e3 * step_s))
     owd_ms = owd_ms + rng.exponential(of.owd_noise_ms, count)
     return Trace.of(
@@ -257,7 +258,7 @@ def make(kind: str, seed: int, duration_s: float) -> Trace:
 
 
 def _times(rng: np.random.Generator, mean_s: float, duration_s: float) -> Iterator[float]:
-    """Of a Poisson process."""
+    """Yield the times of a Poisson process."""
     at_s = rng.exponential(mean_s)
     while at_s < duration_s:
         yield at_s

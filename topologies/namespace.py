@@ -18,7 +18,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def run_inside(netns_path: str, work: Callable[[], Result]) -> Result:
-    """What `work` returns or raises, run in a thread in the network namespace at netns_path.
+    """Run `work` in a thread in the network namespace at netns_path; return its value, or raise its
+    exception.
 
     Programs that it starts are in the namespace too. Raises OSError if the namespace can't be entered.
     """

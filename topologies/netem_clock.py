@@ -1,5 +1,6 @@
-"""How late frames left a netem link, by the kernel's clock at both ends: BPF programs tell when each frame
-enters and leaves, and a process of its own holds that against the law of the link (`clock/`)."""
+"""Lateness of the frames of a netem link, by the kernel's clock at both ends. BPF programs record when
+each frame enters and leaves, and a process of its own compares that with the law of the link
+(`clock/`)."""
 
 import contextlib
 import json
@@ -16,22 +17,22 @@ from fecbench.topologies.link_report import Quantiles
 from fecbench.topologies.programs import CLOCK
 
 EARLY_US = 2.0
-"""By so much netem's delays may be too short: tc before 6.9 cuts them to 64 ns of a microsecond."""
+"""The tolerance for delays that are too short: tc before 6.9 cuts them to 64 ns of a microsecond."""
 _ANSWER_TIMEOUT_S = 10.0
 
 
 class Departures(BaseModel):
-    """Of the frames that left in one direction."""
+    """The frames that left in one direction."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     frames: int
     unseen: int
-    """That left, and that nobody saw enter."""
+    """Frames that left, but of which no program recorded that they entered."""
     first_in_ns: int | None
-    """When the first frame entered after the start, on CLOCK_MONOTONIC."""
+    """The time on CLOCK_MONOTONIC at which the first frame after the start entered."""
     early_us: float
-    """By how much one left before it was due."""
+    """The greatest time by which a frame left before it was due."""
     late: int
     late_sum_us: float
     lateness_us: Quantiles
@@ -63,12 +64,13 @@ class NetemClock:
             raise
 
     def start(self, at_ns: int) -> None:
-        """From this time of CLOCK_MONOTONIC on, the first frame of each direction is looked for."""
+        """Look for the first frame of each direction from this time of CLOCK_MONOTONIC on."""
         self._order(f"start {at_ns}")
         self._answer("started")
 
     def finish(self) -> dict[Direction, Departures]:
-        """What left the link until now. Raises LinkError when frames left untold, or sooner than they can."""
+        """Return the departures until now. Raises LinkError when frames left unrecorded, or sooner than
+        they can."""
         self._order("finish")
         answer = self._answer("report")
         departures = {direction: Departures.model_validate(answer[direction]) for direction in DIRECTIONS}

@@ -90,7 +90,7 @@ def burst_bytes(settings: DirectionSettings) -> int:
 
 
 def drain_s(link: LinkSettings) -> float:
-    """How long both directions need, with their queues full, until nothing is in them."""
+    """Return the time that both directions need to drain, from full queues."""
     return max(
         _direction_drain_s(link.of(direction), link.queue_limit(direction)) for direction in DIRECTIONS
     )
@@ -103,7 +103,7 @@ def _direction_drain_s(settings: DirectionSettings, limit: QueueLimit) -> float:
 
 @dataclass(frozen=True)
 class _Counters:
-    """Of one qdisc: what it has sent and dropped, and what is in it."""
+    """The counters of one qdisc: frames that it has sent and dropped, and those inside."""
 
     packets: int
     bytes: int
@@ -125,7 +125,7 @@ class NetemLink:
         self._clock: NetemClock | None = None
         self._relay: int | None = run_in_new(lambda: os.open("/proc/thread-self/ns/net", os.O_RDONLY))
         self._relay_path = f"/proc/{os.getpid()}/fd/{self._relay}"
-        # Of each direction: where the queue is, and where the delay line is.
+        # The end of each direction that has its queue, and the one that has its delay line.
         self._qdiscs: dict[Direction, tuple[LinkEnd, LinkEnd]] = {
             "up": (near, LinkEnd(self._relay_path, "far")),
             "down": (far, LinkEnd(self._relay_path, "near")),
@@ -149,7 +149,7 @@ class NetemLink:
         """The constructor has done everything."""
 
     def start(self, at_ns: int) -> None:
-        """From this time of CLOCK_MONOTONIC on, the first frame of each direction is looked for."""
+        """Look for the first frame of each direction from this time of CLOCK_MONOTONIC on."""
         assert self._clock
         self._clock.start(at_ns)
 
@@ -227,7 +227,8 @@ class NetemLink:
         return now
 
     def _configuration(self, direction: Direction) -> DirectionConfiguration:
-        """As the kernel says it, for the judge to compare it with what was asked."""
+        """Return the configuration that the kernel reports. The judge compares it with the one that was
+        asked for."""
         asked = configuration_asked(self._settings, direction)
         queue, line = map(_shown, self._qdiscs[direction])
         return netem_shown.configuration(asked, queue, line)
@@ -265,7 +266,7 @@ def _shown(end: LinkEnd) -> str:
 
 
 def root_counters(shown: str) -> _Counters:
-    """From the JSON of `tc -statistics -json qdisc show dev X`."""
+    """Return the counters of the root in the JSON of `tc -statistics -json qdisc show dev X`."""
     root = next(qdisc for qdisc in json.loads(shown) if qdisc.get("root"))
     return _Counters(root["packets"], root["bytes"], root["drops"], root["qlen"])
 

@@ -1,9 +1,9 @@
-"""What the kernel says of the qdiscs of a netem link, by `tc -details -raw -json qdisc show`.
+"""The kernel's description of the qdiscs of a netem link, by `tc -details -raw -json qdisc show`.
 
-tc rounds. Rates are whole bytes per second, and bursts are times in ticks of 64 ns. A delay is cut to whole
-microseconds and then to ticks by tc before 6.9, and is shown with six digits by any. A delay or rate that is
-shown as the one that was asked would be is taken for it; any other stands in the configuration as it is
-shown, where the judge finds it. Qdiscs with another burst or limit, or that do anything else, are refused.
+tc rounds. Rates are whole bytes per second, and bursts are times in ticks of 64 ns. tc before 6.9 cuts a
+delay to whole microseconds and then to ticks; every tc shows it with six digits. A delay or rate that is
+shown as the requested one would be counts as that one. Any other stands in the configuration as it is shown,
+where the judge finds it. Qdiscs with another burst or limit, or that do anything else, are refused.
 """
 
 import json
@@ -23,8 +23,8 @@ _DELAY_LINE = {"limit", "delay", "rate", "seed"}
 
 
 def configuration(asked: DirectionConfiguration, queue: str, line: str) -> DirectionConfiguration:
-    """Of one direction whose queue and whose delay line tc shows so. Raises LinkError for other qdiscs than
-    these, and for those that do more."""
+    """Return the configuration of one direction whose queue and delay line tc shows in this way. Raises
+    LinkError for other qdiscs, and for qdiscs that do more."""
     shaper, *below = _options(queue, ["tbf"] if asked.queue_packets is None else ["tbf", "pfifo"])
     (delay_line,) = _options(line, ["netem"])
     # Its delay and its rate have parameters of their own, those of the same names among them.
@@ -46,8 +46,8 @@ def configuration(asked: DirectionConfiguration, queue: str, line: str) -> Direc
 
 
 def delays_shown_s(asked_ns: int) -> set[float]:
-    """What tc shows of this delay when it was given as microseconds with three decimals: tc before 6.9, and
-    since then."""
+    """Return the values that tc shows for this delay when it was given as microseconds with three
+    decimals: before tc 6.9, and since then."""
     asked_us = asked_ns / 1000
     ticks = math.floor(math.floor(asked_us) * _TICKS_PER_US)
     # math.floor also of what binary fractions make of nanoseconds, as tc does.

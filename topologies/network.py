@@ -55,7 +55,7 @@ class _Node(MininetHost):  # type: ignore[misc]
         return subprocess.Popen(["cat"], stdin=subprocess.PIPE, start_new_session=True)
 
     def open_shell(self) -> None:
-        """For Mininet's command line. Idempotent."""
+        """Open the shell for Mininet's command line. Idempotent."""
         if self.shell is None:
             self.inNamespace = False  # else the shell makes one more
             super().startShell(f"-cda{self.pid}")
@@ -129,12 +129,12 @@ class Network:
                 _ConfiguredInterface(port, self.mininet[node])
 
     def set_congestion_control(self, node: str, controller: str) -> None:
-        """Of TCP connections that a node makes and accepts from now on."""
+        """Set the controller of TCP connections that a node makes and accepts from now on."""
         self._ip(node, tcp.controlled(self._routes(node), controller))
 
     def set_subflows(self, node: str, subflows: int) -> None:
-        """How many subflows Multipath TCP makes or accepts besides the first: from the addresses of so many
-        ports after the first."""
+        """Set how many subflows Multipath TCP makes or accepts besides the first: from the addresses of so
+        many ports after the first."""
         ports = [own for own, _ in self.layout.ports(node)]
         others = [(str(own.address.ip), own.interface) for own in ports[1 : 1 + subflows]]
         self._ip(node, tcp.subflows(others, subflows))
@@ -164,7 +164,7 @@ class Network:
         run_inside(self.netns_path(node), partial(_run_ip, commands))
 
     def _configure(self, node: str) -> None:
-        """In the namespace of the calling thread, which is the node's."""
+        """Configure a node, in the namespace of the calling thread, which is the node's."""
         ports = self.layout.ports(node)
         commands = ["link set lo up"]
         for own, peer in ports:
@@ -181,5 +181,5 @@ class Network:
 
 
 def _run_ip(commands: list[str]) -> None:
-    """In the namespace of the calling thread."""
+    """Run commands of `ip` in the namespace of the calling thread."""
     run_tool(["ip", "-batch", "-"], commands)

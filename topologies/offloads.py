@@ -35,7 +35,8 @@ _NAME_SIZE = 32  # ETH_GSTRING_LEN
 
 
 def switch_off_merging(interfaces: Iterable[str]) -> None:
-    """In the namespace of the calling thread. Raises LinkError if one stays on, naming it."""
+    """Switch off merging in the namespace of the calling thread. Raises LinkError if one offload stays on,
+    naming it."""
     with control_socket() as control:
         for interface in interfaces:
             names = _feature_names(control, interface)

@@ -1,4 +1,4 @@
-"""From when the outages of a topology's links are counted: the time of its client's first frame.
+"""The origin of the times of outages on a topology's links: its client's first frame.
 
 Links are processes of their own, and the frame comes to one of them. So they share the time through memory
 that they inherit.
@@ -20,7 +20,7 @@ class Origin:
 
     @property
     def ns(self) -> int | None:
-        """Of CLOCK_MONOTONIC; None as long as no frame came."""
+        """The time on CLOCK_MONOTONIC; None as long as no frame arrived."""
         return int.from_bytes(self._memory[:], "little") or None
 
     @ns.setter

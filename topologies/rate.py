@@ -1,4 +1,5 @@
-"""How fast a direction of a link is, for whoever asks: the judge, the competition, calibration, admission.
+"""The rate of a direction of a link, for code that asks how fast it is: the judge, the competition,
+calibration and admission.
 
 A constant rate is one kind, a trace the other (`trace`). Bytes are those of frames, as the link counts them
 (`link`).
@@ -10,7 +11,7 @@ from typing import Protocol
 
 
 class Rate(Protocol):
-    """What a direction of a link carries. Times are seconds since the link began."""
+    """The bytes that a direction of a link can carry. Times are seconds since the link began."""
 
     @property
     def largest_bps(self) -> float:

@@ -20,7 +20,7 @@ _IPV6 = Path("/proc/sys/net/ipv6")
 
 
 def write_sysctls(values: Mapping[str, str]) -> None:
-    """In the network namespace of the calling thread."""
+    """Write sysctls in the network namespace of the calling thread."""
     if not _IPV6.exists():
         _load_ipv6()
     for name, value in values.items():
@@ -30,8 +30,10 @@ def write_sysctls(values: Mapping[str, str]) -> None:
 
 
 def _load_ipv6() -> None:
-    """Where IPv6 is a module, the first program that asks for it, such as ping, loads it, and with it come
-    frames of its own: it must be there to be switched off."""
+    """Load IPv6 where it is a module: it must be there to be switched off.
+
+    Else the first program that asks for it, such as ping, loads it, and it sends frames of its own.
+    """
     try:
         socket.socket(socket.AF_INET6, socket.SOCK_DGRAM).close()
     except OSError as error:

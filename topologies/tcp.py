@@ -1,4 +1,4 @@
-"""What the kernel's TCP is told in a host: its congestion control, its buffers, its paths.
+"""Settings of the kernel's TCP in a host: its congestion control, its buffers, its paths.
 
 Users may choose few controllers (tcp_allowed_congestion_control, one list for the whole machine), but a
 connection takes the one that its route names. So a program without rights gets any that the kernel has.
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 BUFFER_BYTES = 64 << 20
-"""What the buffers of a TCP connection may grow to: the link, not they, shall limit a transfer."""
+"""The limit of a TCP connection's buffers: the link, not they, shall limit a transfer."""
 
 TCP_SYSCTLS = {
     # A TCP that remembers the path would let a trial depend on the ones before it.

@@ -29,10 +29,10 @@ TOPOLOGIES: dict[str, Layout] = {
     "multipath": multipath(2),
     "multipath-3": multipath(3),
 }
-"""By name; `.links` of each says which links need settings."""
+"""The topologies by name; `.links` of each lists the links that need settings."""
 
 DEFAULT_LATE_BOUND_US = 1000
-"""Of a link for which build() is given no bound."""
+"""The bound of a link for which build() is given none."""
 
 
 class Link(Protocol):
@@ -53,7 +53,7 @@ class Link(Protocol):
 class Host:
     name: str
     addresses: tuple[str, ...]
-    """In the order of the layout's ports."""
+    """Addresses in the order of the layout's ports."""
     pid: int
     """A process whose namespaces are the host's."""
     interfaces: tuple[str, ...]
@@ -153,7 +153,8 @@ class Topology:
 
     @property
     def exits(self) -> dict[tuple[str, Direction], LinkEnd]:
-        """Where frames leave each link, at the ingress of the next hop: the place of a loss injector."""
+        """The places where frames leave each link, at the ingress of the next hop: the place of a loss
+        injector."""
         exits: dict[tuple[str, Direction], LinkEnd] = {}
         for link in self._network.layout.links:
             exits[link.name, "up"] = self._end(link.far)
@@ -167,8 +168,8 @@ class Topology:
         return received_bytes(self._network.pid(exit_.node), [exit_.interface])
 
     def discarded(self) -> "Counter[tuple[str, str]]":
-        """How many frames and datagrams the kernel has discarded, by node and place: neither a link's queue
-        nor a loss injector did."""
+        """Return the numbers of frames and datagrams that the kernel itself has discarded, by node and
+        place. Drops of link queues and loss injectors are not counted."""
         return Counter(
             {
                 (node, place): count
@@ -178,10 +179,11 @@ class Topology:
         )
 
     def set_tcp(self, host: Host, controller: str, paths: int) -> None:
-        """Which congestion control of the kernel TCP connections have that a host makes and accepts from now
-        on, and how many of its addresses, or of its peer's, those of Multipath TCP use.
+        """Set the kernel's congestion control for TCP connections that a host makes and accepts from now
+        on, and the number of its addresses, or of its peer's, that those of Multipath TCP use.
 
-        A controller that the kernel lacks is not set: who asks for it finds another one. Raises LinkError.
+        A controller that the kernel lacks is not set: an endpoint that asks for it finds another one. Raises
+        LinkError.
         """
         if controller in tcp.controllers():
             self._network.set_congestion_control(host.name, controller)

@@ -1,8 +1,8 @@
-"""How the rate and the delay of one direction of a link change with time: steps one behind the other.
+"""Changes of the rate and the delay of one direction of a link with time: steps one behind the other.
 
 The link follows them from the client's first frame on (`wire/schedule.h` has the law). A step has a rate, a
-one-way delay, and a burst that may leave at its end besides; what a trace does not say is the constant of the
-link's settings.
+one-way delay, and a burst that may leave at its end besides. A value that a trace lacks is the constant of
+the link's settings.
 """
 
 import copy
@@ -20,12 +20,13 @@ from pydantic import Field, PlainSerializer, PlainValidator
 from fecbench.errors import BadInput
 
 Repeat = Literal["loop", "hold", "end"]
-"""What comes after the last step: all of them again, the last one for good, or the constants."""
+"""The continuation after the last step: all of them again, the last one for good, or the constants."""
 REPEATS: tuple[Repeat, ...] = ("loop", "hold", "end")
 
 MOST_STEPS = 10_000_000
 MOST_EXACT_STEPS = 100_000
-"""Of a trace with more, the most that a window carries is told by bundles of steps: somewhat too much."""
+"""The most steps whose windows are computed exactly. Of a longer trace, bundles of steps give the most
+that a window carries: somewhat too much."""
 LONGEST_US = 10**12
 MOST_BPS, MOST_OWD_US, MOST_BURST_BYTES = 10**11, 10**9, 1 << 26
 COLUMNS = {
@@ -73,15 +74,15 @@ class Trace:
     rate_bps: _Column = None
     owd_us: _Column = None
     burst_bytes: _Column = None
-    """That leave at the end of the step at once, if they wait then."""
+    """Bytes that leave at the end of the step at once, if they wait then."""
     repeat: Repeat = "loop"
     offset_ns: Annotated[int | None, Field(exclude_if=lambda offset_ns: offset_ns is None)] = None
-    """Where in it the link begins; None: each repetition draws its own."""
+    """The time in the trace at which the link begins; None: each repetition draws its own."""
     _hash: ClassVar[list[bytes]]
 
     def __post_init__(self) -> None:
         """Raises TraceError."""
-        # Of the columns, once it is asked for: what begins elsewhere in the same columns shares it.
+        # The hash of the columns, made on demand: traces that begin elsewhere in the same columns share it.
         hashed: list[bytes] = []
         object.__setattr__(self, "_hash", hashed)
         for name in COLUMNS:
@@ -138,7 +139,7 @@ class Trace:
 
     @property
     def columns(self) -> dict[str, Column]:
-        """Those that it has, by name."""
+        """The columns that it has, by name."""
         return {name: column for name in COLUMNS if (column := getattr(self, name)) is not None}
 
     @property
@@ -147,7 +148,7 @@ class Trace:
 
     @cached_property
     def period_ns(self) -> int:
-        # Of floats, since a sum that is far too large must be told.
+        # A sum of floats, since a sum that is far too large must be noticed.
         total_us = self.keep_us.sum(dtype=float)
         return 1000 * (int(self.keep_us.sum()) if total_us < 1 << 62 else int(total_us))
 
@@ -161,7 +162,7 @@ class Trace:
 
     @cached_property
     def largest_rate_bps(self) -> int | None:
-        """Of any step, without bursts; None: it does not change the rate."""
+        """The largest rate of a step, without bursts; None: the trace does not change the rate."""
         if not self.changes_rate:
             return None
         return 0 if self.rate_bps is None else int(self.rate_bps.max())
@@ -210,7 +211,7 @@ class TraceRate:
 
     trace: Trace
     constant_bps: float
-    """Where it has ended."""
+    """The rate after the end of the trace."""
     _most: dict[float, float] = field(default_factory=dict, compare=False, repr=False)
 
     def __str__(self) -> str:
@@ -223,7 +224,8 @@ class TraceRate:
 
     @cached_property
     def _curve(self) -> tuple[np.ndarray, np.ndarray]:
-        """What has been carried (bytes) by each time (s), two periods long; a burst is a step of it."""
+        """The bytes that have been carried by each time (s), over two periods; a burst is a step of the
+        curve."""
         trace = self.trace
         keep_s, none = trace.keep_us / 1e6, np.zeros(len(trace.keep_us))
         rates = none if trace.rate_bps is None else trace.rate_bps.astype(float)
@@ -246,8 +248,8 @@ class TraceRate:
 
     @cached_property
     def _bundles(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Where bundles of steps begin and end (s), over two periods if it loops; what has been carried
-        (bytes) by then, without and with a burst at that time."""
+        """Times (s) at which bundles of steps begin and end, over two periods if it loops, and the bytes
+        that have been carried by then, without and with a burst at that time."""
         trace = self.trace
         keep_s = trace.keep_us / 1e6
         carried = np.zeros(len(keep_s)) if trace.rate_bps is None else trace.rate_bps * keep_s / 8
@@ -296,7 +298,8 @@ class TraceRate:
         end_s = times_s[-1]
 
         def until(at_s: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
-            """What has been carried by then, without a burst at that time ("left"), or with it."""
+            """Return the bytes that have been carried by then, without a burst at that time ("left"), or
+            with it."""
             place = np.searchsorted(times_s, at_s, side=side)
             before, after = np.clip(place - 1, 0, None), np.clip(place, None, len(times_s) - 1)
             span = times_s[after] - times_s[before]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fecbench.topologies.trace import Trace
 
 WINDOW_US = 500_000
-"""As mahimahi's own graphs have it."""
+"""The window of mahimahi's own graphs."""
 _MOST_WINDOWS = 1_000_000
 """A trace that lasts longer has wider windows."""
 

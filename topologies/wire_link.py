@@ -170,7 +170,7 @@ def _traces(settings: LinkSettings, opened: contextlib.ExitStack) -> tuple[list[
 
 
 def _steps_of(settings: DirectionSettings) -> tuple[Trace | None, int, int]:
-    """What decides the steps of a direction."""
+    """Return the values that decide the steps of a direction."""
     return settings.trace, settings.rate_bps, settings.delay_ns
 
 

@@ -61,7 +61,7 @@ class _Alignment:
 
     lost: list[bool]
     losses: int
-    """Between the first and the last that came."""
+    """The losses between the first and the last packet that came."""
     strangers: int
     """Packets that came between these, and were never sent."""
 

@@ -35,13 +35,13 @@ class Frame(NamedTuple):
     """A frame as a capture has it."""
 
     at_s: float
-    """Since 1970; NaN where the file does not say."""
+    """Seconds since 1970; NaN where the file has no time."""
     link_type: int
     content: bytes
     length: int
-    """On the wire, in bytes: more than the content has if it was cut."""
+    """Bytes on the wire: more than the content has if it was cut."""
     interface: int
-    """Its number in the file."""
+    """The number of the interface in the file."""
 
 
 @dataclass(frozen=True)

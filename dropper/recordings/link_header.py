@@ -21,7 +21,7 @@ class Inside(NamedTuple):
 
     packet: bytes
     point: tuple[int, ...] = ()
-    """Where on a host a frame of the interface "any" was seen: the device, and in or out."""
+    """The place on a host where a frame of the interface "any" was captured: the device, and in or out."""
 
 
 class NotIp(Exception):
@@ -43,7 +43,7 @@ def is_known(link_type: int) -> bool:
 
 
 def _of_type(kind: int, frame: bytes, at: int) -> Inside:
-    """By an EtherType, and what stands behind it from `at` on."""
+    """Return the IP packet inside, by an EtherType and the bytes behind it from `at` on."""
     for _ in range(_MOST_TAGS):
         if kind in _TAGS:
             kind, at = int.from_bytes(frame[at + 2 : at + 4], "big"), at + 4

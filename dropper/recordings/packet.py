@@ -41,7 +41,7 @@ class Packet:
     is_udp: bool = True
     fragments: int = 1
     point: tuple[int, ...] = ()
-    """Where it was seen, of a capture of several interfaces."""
+    """The place where it was captured, in a capture of several interfaces."""
 
     @property
     def content(self) -> bytes:

@@ -1,8 +1,8 @@
 """qlog of a sender: JSON, JSON text sequences (RFC 7464) or one JSON document a line (NDJSON).
 
-What stacks write differs from the drafts and from each other; read are the forms of aioquic, mvfst, quic-go,
-quiche, picoquic, quinn, ngtcp2, s2n-quic and neqo. Until draft-02, events are arrays, whose places
-`event_fields` names. A last record that is cut off, of an endpoint that was killed, is left out.
+The logs of stacks differ from the drafts and from each other. The forms of aioquic, mvfst, quic-go, quiche,
+picoquic, quinn, ngtcp2, s2n-quic and neqo are read. Until draft-02, events are arrays, whose places
+`event_fields` names. If an endpoint was killed, its last record may be cut off; that record is left out.
 """
 
 import json
@@ -129,7 +129,7 @@ def _vantage(heading: Mapping[str, Any]) -> tuple[str, str]:
 @dataclass(frozen=True)
 class _Event:
     name: str
-    """Without its category, in small letters."""
+    """The name without its category, in small letters."""
     data: Any
     path: str = ""
     group: str = ""

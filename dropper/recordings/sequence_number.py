@@ -25,7 +25,7 @@ _RTCP_TYPES = range(192, 224)
 
 @dataclass(frozen=True)
 class Sequence:
-    """Where in a UDP datagram its number stands. RTP has 2 bytes at 2."""
+    """The place of a packet's number in its UDP datagram. RTP has 2 bytes at 2."""
 
     offset: int
     size: int

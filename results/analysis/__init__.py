@@ -1,4 +1,4 @@
-"""What is computed from a campaign: frames, pairs of variants, their summary, intervals, rules, equality.
+"""Analyses of a campaign: frames, pairs of variants, their summary, intervals, rules, equality.
 
 from fecbench.results import analysis
 
@@ -44,5 +44,5 @@ __getattr__ = names_of(
 
 
 def __dir__() -> list[str]:
-    """What a notebook offers behind the package's name."""
+    """Return the names that a notebook offers behind the package's name."""
     return sorted(__all__)

@@ -41,7 +41,7 @@ from fecbench.results.store.records import CampaignInfo, StoredTrial, TrialKey
 
 QUANTILES = (0.05, 0.5, 0.95)
 COUNTED = ("bytes_sent", "packets_sent")
-"""What is compared of an endpoint that sends content, and of the server."""
+"""Metrics that are compared of an endpoint that sends content, and of the server."""
 
 Floats = NDArray[np.float64]
 
@@ -55,20 +55,22 @@ class Comparison:
     variant: str
     workload: str
     metric: str
-    """As frames name it."""
+    """The metric's name in frames."""
     baseline: str | None
-    """What is compared is the ratio to this variant, of shares the difference; None: the metric itself."""
+    """The variant to which ratios are compared (of shares: differences); None: the metric itself is
+    compared."""
     n: int
-    """How many trials, or pairs of trials, were compared."""
+    """The number of trials, or pairs of trials, that were compared."""
     quantiles: dict[float, float]
-    """Of the relative differences, virtual / emulated - 1, of shares of virtual - emulated; NaN for none."""
+    """Quantiles of the relative differences, virtual / emulated - 1, of shares virtual - emulated; NaN for
+    none."""
     interval: tuple[float, float]
-    """Of their median; NaN for too few."""
+    """The interval of their median; NaN for too few."""
     tolerance: tuple[float, float]
     reason: str
-    """Why the tolerance is what it is."""
+    """The reason of the tolerance."""
     criteria: list[Criterion]
-    """What was asked: of logarithms of virtual / emulated, of shares of their difference."""
+    """The questions, about logarithms of virtual / emulated, or about differences of shares."""
 
     @property
     def verdict(self) -> Verdict:
@@ -76,12 +78,13 @@ class Comparison:
 
     @property
     def more(self) -> int | None:
-        """How many more trials, or pairs, would decide: 0 for none, None where no number would."""
+        """The number of further trials, or pairs, that would decide: 0 for none, None where no number
+        would."""
         return questions.more_trials(self.criteria)
 
     @property
     def what(self) -> str:
-        """What is compared, in words."""
+        """The compared quantity, in words."""
         metric = metrics.of(self.metric)
         if metric.is_share:
             shown = f"late of {metric.noun}" if metric.more_is_better else metric.noun
@@ -116,22 +119,22 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Agreement:
-    """What a crosscheck found."""
+    """The result of a crosscheck."""
 
     campaign: str
-    """In virtual time."""
+    """The campaign in virtual time."""
     sample: str
     """The campaign that was emulated."""
     share: float
-    """Of the groups, that was to be emulated."""
+    """The share of the groups that was to be emulated."""
     groups: int
-    """How many the campaign in virtual time has of each workload."""
+    """The number of groups that the campaign in virtual time has of each workload."""
     planned: int
     """Trials of the sample."""
     pairs: int
     """Trials of it that were compared."""
     left_out: dict[str, int]
-    """Of the others: how many for which reason."""
+    """The numbers of the other trials, by reason."""
     other_losses: list[TrialKey]
     """Trials in which a packet met another verdict, where verdicts follow from packets' numbers."""
     is_clocked: bool
@@ -139,15 +142,15 @@ class Agreement:
     other_states: list[TrialKey]
     """Trials that one of the two did not get through, and the other did or timed out in."""
     met_a_loss: int
-    """How many of the pairs met a loss."""
+    """The number of pairs that met a loss."""
     comparisons: list[Comparison]
     pooled: list[Pooled]
     """The mean ratios of variants to their baselines, to 1 %."""
 
     @property
     def verdict(self) -> Verdict:
-        """That of all comparisons together: one that differs is enough, most must be able to tell, and all
-        mean ratios must agree to 1 %."""
+        """The verdict of all comparisons together. A single difference is enough; most must be able to tell,
+        and all mean ratios must agree to 1 %."""
         if self.other_losses or self.other_states or self.count("differs") or self.of_pooled("differs"):
             return "differs"
         to_one_percent = len(self.of_pooled("agrees")) == len(self.pooled)
@@ -163,12 +166,12 @@ class Agreement:
         return [each for each in self.pooled if each.verdict == verdict]
 
     def count(self, verdict: Verdict) -> int:
-        """How many comparisons have this verdict."""
+        """Return the number of comparisons with this verdict."""
         return sum(comparison.verdict == verdict for comparison in self.comparisons)
 
     @property
     def more(self) -> int | None:
-        """How many more groups of each workload would decide; None where none of a number would."""
+        """The number of further groups of each workload that would decide; None where no number would."""
         return _greatest([comparison.more for comparison in self.comparisons])
 
     @property
@@ -188,13 +191,14 @@ def sample_of(database: Database, campaign: CampaignInfo) -> CampaignInfo | None
 
 
 def of_campaign(database: Database, campaign: CampaignInfo) -> Agreement | None:
-    """How the campaign in virtual time agrees with its emulated sample; None where it has none."""
+    """Return the agreement of the campaign in virtual time with its emulated sample; None where it has
+    none."""
     sample = sample_of(database, campaign)
     return None if sample is None else between(database, campaign, sample)
 
 
 def between(database: Database, campaign: CampaignInfo, sample: CampaignInfo) -> Agreement:
-    """How a campaign in virtual time agrees with an emulated sample of it."""
+    """Return the agreement of a campaign in virtual time with an emulated sample of it."""
     wanted = [
         asked
         for start in database.starts(sample.id)
@@ -231,8 +235,8 @@ def _twin(database: Database, campaign: CampaignInfo, emulated: StoredTrial) -> 
 
 
 def of_twins(twins: Sequence[Twins], campaign: CampaignInfo) -> Iterator[Comparison]:
-    """Of each workload and variant: its metric, the ratio of that to its baseline, the handshake, and what
-    was sent, where endpoints tell it."""
+    """Yield the comparisons of each workload and variant: its metric, the ratio of that to its baseline,
+    the handshake, and the traffic that was sent, where endpoints report it."""
     baselines, of_workloads = baselines_of(campaign), metrics.of_workloads(campaign)
     short = {each["label"]: tolerances.is_short(each["parameters"]) for each in campaign.workloads}
     for workload, name in of_workloads.items():
@@ -260,8 +264,8 @@ def of_twins(twins: Sequence[Twins], campaign: CampaignInfo) -> Iterator[Compari
 
 
 def _of_senders(twins: Sequence[Twins], far_either: float) -> Iterator[Comparison]:
-    """What endpoints sent, of the trials of one variant with one workload: a simulator that sends everything
-    twice may be as fast."""
+    """Yield comparisons of the traffic that endpoints sent, over trials of one variant with one workload.
+    A simulator that sends everything twice may be as fast."""
     for endpoint in sorted({sender for pair in twins for sender in pair.senders}):
         for counted, tolerance in zip(COUNTED, (tolerances.BYTES, tolerances.PACKETS), strict=True):
             name = f"{endpoint}.{counted}"
@@ -301,7 +305,8 @@ def _compared(
 
 
 def _quantile(values: Floats, share: float) -> float:
-    """Of a few values it is one of them, so that it may be infinite; the median is one between two."""
+    """Return a quantile. It is one of the values, so that it may be infinite; a median is between
+    two."""
     if not len(values):
         return math.nan
     return float(np.median(values) if share == 0.5 else np.quantile(values, share, method="inverted_cdf"))

@@ -106,7 +106,7 @@ def sentences(agreement: Agreement | None) -> list[str]:
 
 
 def _explained(comparison: Comparison) -> str:
-    """Why a comparison does not agree."""
+    """Return why a comparison does not agree."""
     reasons = [
         each
         for each in comparison.criteria
@@ -117,7 +117,7 @@ def _explained(comparison: Comparison) -> str:
 
 
 def _mean_ratio(pooled: Pooled) -> str:
-    """What is known of a mean ratio that does not agree."""
+    """Return the sentence about a mean ratio that does not agree."""
     where = "over all workloads" if pooled.workload is None else pooled.workload
     shown = [change(value) for value in pooled.relative]
     more = f", {pooled.more} more groups would decide" if pooled.more else ""
@@ -156,7 +156,7 @@ _STRATA = {
 
 
 def _where_from(agreement: Agreement, more: int) -> str:
-    """How to get so many more groups of each workload."""
+    """Return how to get so many more groups of each workload."""
     have = max((comparison.n for comparison in agreement.comparisons), default=0)
     if have + more > agreement.groups:
         return f"The design has {agreement.groups} groups of a workload: more repetitions would tell more."

@@ -18,7 +18,8 @@ def chosen(
 ) -> tuple[pd.DataFrame, CampaignInfo]:
     """The trials and the campaign with these arms and workloads alone, by their labels; with all for none.
 
-    What an arm is compared with stays, too. Each keeps its colour. Raises BadInput for an unknown label.
+    The variant that an arm is compared with stays, too. Each keeps its colour. Raises BadInput for an unknown
+    label.
     """
     for kind, labels, known in (
         ("variant", arms, [variant["label"] for variant in campaign.variants]),

@@ -30,7 +30,7 @@ def first_attempts(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def groups(frame: pd.DataFrame) -> int:
-    """How many groups have a trial in `frames.trials`."""
+    """Return the number of groups that have a trial in `frames.trials`."""
     return len(frame[_GROUP].drop_duplicates())
 
 
@@ -83,14 +83,14 @@ def _p_values(table: pd.DataFrame, baselines: Mapping[str, str]) -> list[float]:
 
 
 def _p_value(of_variant: list[int], of_baseline: list[int]) -> float:
-    """That both have the same share of invalid attempts: Fisher's exact test."""
+    """Return the p-value that both have the same share of invalid attempts: Fisher's exact test."""
     if not of_variant[0] + of_baseline[0]:  # scipy.stats takes long to load, and most have none
         return 1.0
     return float(scipy.stats.fisher_exact([of_variant, of_baseline]).pvalue)
 
 
 def sentences(table: pd.DataFrame, campaign: CampaignInfo) -> list[str]:
-    """What `by_variant` says, for a person; nothing where every trial was run once and is valid."""
+    """Return the sentences of `by_variant`; none where every trial was run once and is valid."""
     if not table[["invalid", "retried_groups"]].to_numpy().any():
         return []
     baselines, rows = baselines_of(campaign), table.to_dict("records")

@@ -1,19 +1,20 @@
-"""Which of several variants to take in which networks, and what it gains there.
+"""The choice among several variants: which one to take in which networks, and its gain there.
 
 The rule: the cheapest variant that is not more than the margin worse than the best. So FEC has to show that
-it pays, and of two codes that cannot be told apart the one with less overhead is taken.
+it pays. If two codes cannot be told apart, the one with less overhead is taken.
 
 The best of many is the luckiest, too: where it was chosen, it looks better than it is. So half of the
-repetitions choose, and the others, which met losses of their own, tell what the choice gained; then they
-change places (cross-fitting). Where the halves choose differently, the number is of no variant alone, and
-that is said.
+repetitions choose, and the others, which met losses of their own, show the gain of the choice; then they
+change places (cross-fitting). Where the halves choose differently, the number is not that of one variant
+alone, and that is said.
 
-What is compared is the mean of log ratios, a geometric mean of ratios. Most downloads over a link with few
-losses lose nothing, and FEC is an insurance for the others: a median would not see it.
+The compared quantity is the mean of log ratios, a geometric mean of ratios. Most downloads over a link with
+few losses lose nothing, and FEC is an insurance for the others: a median would not see it.
 
-A mean with a failure or a timeout in it is infinitely bad, and without the repetition it would favour whoever
-did not get through. So a variant that failed or timed out is not chosen in that cell, and is named; the
-others are compared all the same. Where that with which they are compared did, the cell is open.
+A mean with a failure or a timeout in it is infinitely bad. Without that repetition, the mean would favour a
+variant that did not get through. So a variant that failed or timed out is not chosen in that cell, and is
+named; the others are compared all the same. Where the variant that they are compared with failed or timed
+out, the cell is open.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def log_ratios(frame: pd.DataFrame, baseline: str, variants: Sequence[str], metr
     value above 0, failed or timed out, all on one host: the logarithm of each one's ratio to the baseline, a
     column a variant, first the baseline's: 0.
 
-    Of a failure or a timeout, the ratio is that of `results.analysis.pairing`: 0 or ∞, and its logarithm -∞
+    The ratio of a failure or a timeout is that of `results.analysis.pairing`: 0 or ∞, and its logarithm -∞
     or ∞, where one of the two got through; NaN where neither did, and so in the baseline's column where it
     did not.
     """
@@ -63,23 +64,24 @@ def log_ratios(frame: pd.DataFrame, baseline: str, variants: Sequence[str], metr
 def choices(
     logs: pd.DataFrame, costs: pd.Series, cells: pd.DataFrame, margin: float = DEFAULT_MARGIN
 ) -> pd.DataFrame:
-    """What to take in each cell of the networks, of the `log_ratios` of one workload. The first variant is
-    what the others are compared with.
+    """Return the variant to take in each cell of the networks, by the `log_ratios` of one workload. The
+    first variant is the one that the others are compared with.
 
     `costs` orders the variants (their overhead, say); `cells` has a row a point, and columns that name its
-    cell. `margin`: what is faster by less is no reason to take it, as a share: that of the workload
-    (`margins.margins_of`). Result: a row a cell in which FEWEST points or more have repetitions of both
-    halves, in order, with
+    cell. `margin`, as a share: a variant that is faster by less is not taken for that; it is the margin of
+    the workload (`margins.margins_of`). Result: a row a cell in which FEWEST points or more have repetitions
+    of both halves, in order, with
 
-    - `chosen`: by the rule, of all repetitions; `as_good`: how many variants the rule could have taken;
-    - `ratio`, `low`, `high`: what the choice of one half of the repetitions gained in the other, and its
-      interval of confidence 1 - LEVEL over points; `halves_agree`: whether both halves chose `chosen`, or
+    - `chosen`: by the rule, of all repetitions; `as_good`: the number of variants that the rule could have
+      taken;
+    - `ratio`, `low`, `high`: the gain, in one half of the repetitions, of the choice of the other half, and
+      its interval of confidence 1 - LEVEL over points; `halves_agree`: whether both halves chose `chosen`, or
       else the ratio is not of it alone;
     - `p_value`, that it gained nothing or less;
-    - `variant`: `chosen`, where that it gains is a discovery: among these cells, no more than the share LEVEL
-      is expected to gain nothing (Benjamini and Hochberg 1995); else the first;
-    - `points`: compared in the cell; `dropped`: how many repetitions of the cell, of as many a point as
-      `logs` has, are left out, since not every variant has a value in them, or they were not run;
+    - `variant`: `chosen`, where its gain is a discovery: among these cells, no more than the share LEVEL is
+      expected to gain nothing (Benjamini and Hochberg 1995); else the first;
+    - `points`: compared in the cell; `dropped`: the number of repetitions of the cell, of as many a point as
+      `logs` has, that are left out, since not every variant has a value in them, or they were not run;
     - `unknown`: at how many of these points a variant failed or timed out, and `timed_out`: the labels of
       those that did, which are not chosen. Where the first is one of them the cell is open: `chosen` is None,
       nothing is as good, there is no ratio, and `variant` is the first;
@@ -109,7 +111,7 @@ def choices(
 
 
 def _timed_out(logs: pd.DataFrame) -> pd.DataFrame:
-    """Of `log_ratios`, in the same form: whether the variant failed or timed out."""
+    """Return, in the form of `log_ratios`, whether the variant failed or timed out."""
     baseline_did = logs.iloc[:, 0].isna()
     return logs.isin([-math.inf, math.inf]).where(~baseline_did, logs.isna())
 
@@ -117,8 +119,8 @@ def _timed_out(logs: pd.DataFrame) -> pd.DataFrame:
 def _of_cell(
     halves: Sequence[pd.DataFrame], costs: pd.Series, timed_out: pd.DataFrame, margin: float
 ) -> dict[str, object]:
-    """Of one cell: `halves` have a row a point, both of the same points, and so has `timed_out`, whether a
-    variant did there."""
+    """Return the row of one cell. `halves` have a row a point, both of the same points, and so has
+    `timed_out`: whether a variant failed or timed out there."""
     did = timed_out.any()
     others = [half.loc[:, ~did] for half in halves]
     return {
@@ -136,7 +138,7 @@ _OPEN = {
 
 
 def _choice(halves: Sequence[pd.DataFrame], costs: pd.Series, margin: float) -> dict[str, object]:
-    """Of one cell: `halves` have a row a point, both of the same points."""
+    """Return the choice in one cell: `halves` have a row a point, both of the same points."""
     taken = [min(_as_good(half, margin), key=costs.__getitem__) for half in halves]
     gains = (halves[0][taken[1]] + halves[1][taken[0]]) / 2
     candidates = _as_good((halves[0] + halves[1]) / 2, margin)

@@ -24,7 +24,7 @@ class Comparison:
     result: Explanation | str
     """The explanation, or why there is none."""
     left_out: str
-    """Which pairs have no ratio, in a sentence."""
+    """A sentence about the pairs that have no ratio."""
 
     @property
     def arms(self) -> str:

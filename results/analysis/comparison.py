@@ -1,4 +1,4 @@
-"""What a comparison of two variants comes to: the three numbers that a person wants, in this order.
+"""The result of a comparison of two variants: the three numbers that a person wants, in this order.
 
 At how many networks does the variant help by more than the margin, at how many does it harm, and at how many
 does it make no difference that matters (`intervals.verdicts`)? Then the ratio over networks, its median and
@@ -106,7 +106,7 @@ def _of_workload(rows: pd.DataFrame, workload: str) -> pd.DataFrame:
 
 
 def _counts(ratios: pd.DataFrame, metric: metrics.Metric, planned_points: int) -> dict[str, Any]:
-    """Of `intervals.ratio_intervals`, the rows of one workload."""
+    """Return the counts of `intervals.ratio_intervals`, given the rows of one workload."""
     if ratios.empty:
         none = dict.fromkeys((*COUNTS, "helps_discovered", "harms_discovered"), 0)
         return {"points": 0, **none, "by_chance": 0.0, **dict.fromkeys(_NUMBERS, math.nan)}

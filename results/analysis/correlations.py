@@ -1,4 +1,4 @@
-"""Which factors go with a ratio, one by one: rank correlations, for where no tree predicts it.
+"""Rank correlations of factors with a ratio, one by one, for ratios that no tree predicts.
 
 Beside the factors stand combinations of them that mean something in a network. They are chosen by the names
 of the factors alone, before anybody looks at a ratio: the quotient and the difference of one parameter of two
@@ -47,7 +47,7 @@ def rank_correlations(factors: pd.DataFrame, logs: Floats, points: NDArray[np.in
 
 
 def in_words(correlations: pd.DataFrame, level: float) -> str:
-    """Those that are sure, in a sentence; the strongest, of none."""
+    """Return a sentence with the correlations that are sure, or with the strongest if none is."""
     of_all = f"p after Holm's correction for {len(correlations)}"
     sure = correlations[correlations["p_value"] <= level]
     told = ", ".join(
@@ -60,7 +60,7 @@ def in_words(correlations: pd.DataFrame, level: float) -> str:
 
 
 def with_combinations(factors: pd.DataFrame) -> pd.DataFrame:
-    """The factors, and combinations of them. One that orders the rows as another column does is left out."""
+    """Return the factors and combinations of them. A column that orders rows as another does is left out."""
     columns = dict(factors.items())
     ordered = [scipy.stats.rankdata(column) for column in columns.values()]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -103,7 +103,8 @@ def _of_two_links(first: str, second: str) -> bool:
 
 
 def _some(points: NDArray[np.int64]) -> NDArray[np.int64]:
-    """So many points that they have _MOST_ROWS rows, chosen by chance alone; all, of fewer."""
+    """Return so many points that they have _MOST_ROWS rows, chosen by chance alone; all, if they have
+    fewer."""
     names = np.unique(points)
     most = max(1, _MOST_ROWS * len(names) // len(points))
     chosen: NDArray[np.int64] = np.random.default_rng(_SEED).permutation(names)[:most]
@@ -119,7 +120,7 @@ def _standardized(ranks: Floats) -> Floats:
 
 
 def _shares_of_flips(ranks: Floats, centred: Floats, points: NDArray[np.int64], observed: Floats) -> Floats:
-    """How often each correlation is as strong when the signs of whole points are by chance."""
+    """Return how often each correlation is as strong when the signs of whole points are by chance."""
     random = np.random.default_rng(_SEED)
     by_size = np.argsort(np.abs(centred), kind="stable")
     names, of_row = np.unique(points, return_inverse=True)

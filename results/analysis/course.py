@@ -1,7 +1,7 @@
 """The course of one trial: what each packet met, repair, and congestion control, over time.
 
 A course is typed data, ready to be drawn (`results.figures.course`). Its times are seconds since the client
-sent its first packet. What a trial does not tell is absent, and a note says so.
+sent its first packet. Data that a trial lacks is absent, and a note says so.
 
 `of_record` has what a database keeps: series that were asked for, and verdicts without their times. A trial
 that was run again with everything recorded has its packets, too: `crossing` says what became of each.
@@ -21,7 +21,7 @@ from fecbench.results.store.series import unpack
 
 Numbers = NDArray[Any]
 ARRIVED, LOST, DROPPED, UNDER_WAY, MISSING = range(5)
-"""What became of a packet: the loss model dropped it (LOST), the link did, by its queue or in an outage
+"""The fate of a packet: the loss model dropped it (LOST), the link did, by its queue or in an outage
 (DROPPED), the trial ended before (UNDER_WAY), or it never came, and the record does not fit (MISSING)."""
 
 CONGESTION, REPAIR = "cwnd", "fec"
@@ -43,18 +43,18 @@ class Crossing:
     arrived_s: Numbers
     """NaN: never."""
     payload_bytes: Numbers
-    """Of UDP or TCP."""
+    """Payload of UDP or TCP."""
     fates: Numbers
 
     def times(self, fate: int) -> Numbers:
-        """When those packets were sent of which this became."""
+        """Return the times at which packets of this fate were sent."""
         chosen: Numbers = self.sent_s[self.fates == fate]
         return chosen
 
 
 @dataclass(frozen=True)
 class Congestion:
-    """What congestion control of a connection knew: a row for each change."""
+    """The state of a connection's congestion control: a row for each change."""
 
     endpoint: str
     t_s: Numbers
@@ -66,7 +66,7 @@ class Congestion:
 
 @dataclass(frozen=True)
 class Repair:
-    """When an endpoint sent repair packets, received some, and rebuilt packets: a time for each."""
+    """The times at which an endpoint sent repair packets, received some, and rebuilt packets."""
 
     endpoint: str
     sent_s: Numbers
@@ -79,22 +79,22 @@ class Course:
     """One trial over time."""
 
     detail: str
-    """Which trial it is, in a line."""
+    """The trial, in a line."""
     sender: Literal["server", "client"]
-    """Who sent more bytes: the server of a download."""
+    """The endpoint that sent more bytes: the server of a download."""
     completed_s: float | None = None
-    """When the client had all; None: it never had, or did not tell."""
+    """The time at which the client had all; None: it never had, or did not report it."""
     crossings: Sequence[Crossing] = ()
     verdicts: Sequence[VerdictLog] = ()
-    """Where packets are not known: which of those that reached the loss model it dropped, by number."""
+    """The packets that the loss model dropped, by number among those that reached it; for unknown packets."""
     congestion: Sequence[Congestion] = ()
     repair: Sequence[Repair] = ()
     notes: Sequence[str] = field(default=())
-    """What was not recorded, or does not fit: a line each."""
+    """A line about each thing that was not recorded, or does not fit."""
 
     @property
     def direction(self) -> Literal["up", "down"]:
-        """Of the data."""
+        """The direction of the data."""
         return "down" if self.sender == "server" else "up"
 
     @property
@@ -109,7 +109,8 @@ class Course:
 
 
 def of_record(trial: StoredTrial, series: Iterable[SeriesTable]) -> Course:
-    """What a database keeps of a trial's course. Times of series are those of each endpoint's own clock."""
+    """Return the course of a trial as a database has it. Times of series are those of each endpoint's own
+    clock."""
     series = list(series)
     record = trial.record
     congestion, repair = congestion_of(series), repair_of(series)
@@ -128,7 +129,7 @@ def of_record(trial: StoredTrial, series: Iterable[SeriesTable]) -> Course:
 
 
 def detail_of(trial: StoredTrial) -> str:
-    """Which trial it is."""
+    """Return the line that says which trial it is."""
     key = trial.record.key
     return (
         f"trial {trial.id} · {key.variant} · {key.workload} · point {key.point} · repetition {key.repetition}"
@@ -136,7 +137,7 @@ def detail_of(trial: StoredTrial) -> str:
 
 
 def sender_of(record: TrialRecord) -> Literal["server", "client"]:
-    """Who sent more bytes: what the links took in of each direction says it."""
+    """Return the endpoint that sent more bytes, by the bytes that the links took in of each direction."""
     taken = {"up": 0, "down": 0}
     for report in record.links.values():
         for direction, counted in report.get("directions", {}).items():
@@ -145,15 +146,15 @@ def sender_of(record: TrialRecord) -> Literal["server", "client"]:
 
 
 def completed_s(record: TrialRecord) -> float | None:
-    """When the client had all that it waited for."""
+    """Return the time at which the client had all that it waited for."""
     name = str(record.task.get("completion", ""))
     return record.metrics.get("client", {}).get(name)
 
 
 def congestion_of(series: Iterable[SeriesTable], begun_s: dict[str, float] | None = None) -> list[Congestion]:
-    """What congestion control told, for each connection of both ends of the measured pair.
+    """Return the congestion control of each connection, at both ends of the measured pair.
 
-    `begun_s`: when the clocks of series began, by endpoint.
+    `begun_s`: the times at which the clocks of series began, by endpoint.
     """
     return [
         Congestion(
@@ -168,7 +169,8 @@ def congestion_of(series: Iterable[SeriesTable], begun_s: dict[str, float] | Non
 
 
 def repair_of(series: Iterable[SeriesTable], begun_s: dict[str, float] | None = None) -> list[Repair]:
-    """When packets of repair were sent and received, and others rebuilt, by each end that tells it.
+    """Return the times of repair packets that were sent and received, and of rebuilt ones, by each end
+    that reports them.
 
     The series counts: each step up is so many events at its time.
     """
@@ -220,12 +222,12 @@ def _rows(
 
 
 def fates(arrived: NDArray[np.bool_], log: VerdictLog, dropped_by_link: int) -> Numbers:
-    """What became of each packet that was sent into a link, in the order of sending.
+    """Return the fate of each packet that was sent into a link, in the order of sending.
 
     `arrived`: whether it came out behind the loss model; `log`: the verdicts of those that reached the model;
-    `dropped_by_link`: how many the link's queue and outages took. What neither took was still under way.
-    Between two packets that arrived, those that the model took are put first: nothing tells them apart. Where
-    the record does not fit, those that never came are MISSING.
+    `dropped_by_link`: the number that the link's queue and outages took. A packet that neither took was still
+    under way. Between two packets that arrived, those that the model took are put first: nothing tells them
+    apart. Where the record does not fit, those that never came are MISSING.
     """
     became = np.full(arrived.size, ARRIVED)
     missing = np.flatnonzero(~arrived)

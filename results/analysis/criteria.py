@@ -1,4 +1,4 @@
-"""What a cross-check asks of differences between virtual and emulated trials, and what each answer is worth.
+"""The questions of a cross-check about differences between virtual and emulated trials, and their answers.
 
 `y` is the difference of a trial: the logarithm of virtual / emulated, or of shares the difference itself. It
 has a tolerance, `low` to `high`. The questions are:
@@ -6,8 +6,8 @@ has a tolerance, `low` to `high`. The questions are:
 - `median`: is the median of y within the tolerance?
 - `mean`: is the mean, or no more than MEAN_BY beyond it? Of logarithms, it is that of a geometric mean. A
   median sees nothing of what happens to less than a half of the trials;
-- `far`: the share of trials that are far above their tolerance, less that of those far below: is it within
-  ± FAR_SHARE? Under losses, a trial may be far off by chance, in both directions alike;
+- `far`: the share of trials that are far above their tolerance, less that of those far below: is it within ±
+  FAR_SHARE? Under losses, a trial may be far off by chance, in both directions alike;
 - `either`: how many are far off on either side, no more than a run of the same again would give? Errors that
   go both ways are in no mean (`results.analysis.far_off`);
 - `tail`: is the 95th percentile of times within the tolerance (`results.analysis.tail`)?
@@ -84,7 +84,7 @@ def judged(criteria: Sequence[Criterion]) -> list[Criterion]:
 
 
 def verdict(criteria: Sequence[Criterion]) -> Verdict:
-    """That of a comparison."""
+    """Return the verdict of a comparison."""
     if any(criterion.differs for criterion in criteria):
         return "differs"
     if all(criterion.verdict == "agrees" for criterion in criteria if criterion.is_needed):
@@ -93,8 +93,8 @@ def verdict(criteria: Sequence[Criterion]) -> Verdict:
 
 
 def more_trials(criteria: Sequence[Criterion]) -> int | None:
-    """How many more trials would decide a comparison, of all strata, in the shares that they have here; None
-    where no number would."""
+    """Return the number of further trials, of all strata in the shares that they have here, that would
+    decide a comparison; None where no number would."""
     if verdict(criteria) != "cannot tell":
         return 0
     n = criteria[0].n

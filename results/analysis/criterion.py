@@ -35,26 +35,26 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True)
 class Differences:
-    """Those of some trials: one value each."""
+    """The differences of some trials: one value each."""
 
     y: Floats
     """-∞ and ∞ for a timeout of one of the two, and where one of the two alone is 0."""
     low: Floats
     high: Floats
     far: float
-    """How far beyond `low` and `high` a trial is far off."""
+    """The distance beyond `low` and `high` from which a trial is far off."""
     mean_by: float
-    """How far beyond them the mean may be."""
+    """The distance beyond them that the mean may have."""
     met_a_loss: NDArray[np.bool_]
     far_either: float = FAR_EITHER_SHARE
-    """Which share of trials may be far off, on either side."""
+    """The share of trials that may be far off, on either side."""
     loss_share: Floats | None = None
-    """Of the packets of each trial; None where it is not known."""
+    """The share of each trial's packets that were lost; None where it is not known."""
     emulated: Floats | None = None
     """The logarithms of the emulated values, for their tail; None where it is not asked."""
 
     def of(self, stratum: Stratum) -> Differences:
-        """Those of the trials of a stratum."""
+        """Return the differences of the trials of a stratum."""
         if stratum == "all":
             return self
         chosen = {
@@ -73,7 +73,8 @@ class Differences:
         )
 
     def _high_losses(self) -> NDArray[np.bool_]:
-        """Those trials, if they are fewer than those that met a loss."""
+        """Return whether each trial is one with high losses; none is, unless these are fewer than those
+        that met a loss."""
         high = np.zeros(len(self.y), dtype=np.bool_)
         count = max(ENOUGH, math.ceil(HIGH_SHARE * len(self.y)))
         if self.loss_share is not None and count < self.met_a_loss.sum():
@@ -90,13 +91,13 @@ class Criterion:
     n: int
     value: float
     interval: Interval
-    """Of confidence 1 - LEVEL; NaN for too few trials."""
+    """The interval of confidence 1 - LEVEL; NaN for too few trials."""
     tolerance: Interval
     p_value: float
-    """That the value is within the tolerance; 1 for too few trials."""
+    """The p-value that the value is within the tolerance; 1 for too few trials."""
     more: int | None
-    """How many more trials of the stratum would tell, with POWER, if they were as these: 0 where these do,
-    None where no number does."""
+    """The number of further trials of the stratum that would tell, with POWER, if they were as these: 0
+    where these do, None where no number does."""
     differs: bool = False
     """Whether it is by this answer that the comparison differs."""
 
@@ -127,5 +128,5 @@ def fewest(tells: Callable[[float], bool], first: int) -> float:
 
 
 def more_than(n: int, needed: float) -> int | None:
-    """How many trials are lacking, if so many are needed."""
+    """Return the number of trials that are lacking, if so many are needed."""
     return None if needed > _MOST else max(0, math.ceil(needed) - n)

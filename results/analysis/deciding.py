@@ -1,4 +1,4 @@
-"""Where the results of a campaign decide, so that it need not go on there (`until = "decided"`).
+"""The points of a campaign where results decide, so that it need not go on there (`until = "decided"`).
 
 A point may stop before it has all repetitions when every comparison there is decided. With means, it never
 stops early while one of them says "no difference that matters": before the first rare long delay, values have
@@ -24,8 +24,8 @@ EQUIVALENT, UNDECIDED = VERDICTS[2:]
 
 
 def stops(database: Database, campaign: CampaignInfo, reached: Mapping[Place, int]) -> list[Stop]:
-    """Of the places that have `reached` so many repetitions, those that need no more. What they have beyond
-    is not looked at, so that whoever looks finds the same."""
+    """Return the places that need no more, of those that have `reached` so many repetitions. Repetitions
+    beyond are not looked at, so that every process gets the same result."""
     trials = frames.trials(database, campaign, set(of_workloads(campaign).values()))
     places = zip(trials["workload"], trials["point"], strict=True)
     limits = np.array([reached.get(place, 0) for place in places], dtype=np.int64)
@@ -63,8 +63,8 @@ def stops(database: Database, campaign: CampaignInfo, reached: Mapping[Place, in
 
 
 def sentences(campaign: CampaignInfo) -> list[str]:
-    """How many points were decided, and after how many repetitions; none of a campaign that has a fixed
-    number of them."""
+    """Return how many points were decided, and after how many repetitions; nothing for a campaign that has
+    a fixed number of them."""
     if not campaign.until_decided:
         return []
     places, looks = len(campaign.points) * len(campaign.workloads), len(campaign.looks)

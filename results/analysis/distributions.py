@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 
 def normal_quantile(share: float) -> float:
-    """What a standard normal value is below with this probability."""
+    """Return the value that a standard normal variable is below with this probability."""
     return float(special.ndtri(share))
 
 
@@ -30,8 +30,8 @@ def normal_beyond(values: Any) -> Any:
 
 
 def t_quantile(share: float, freedom: float) -> float:
-    """What a value of Student's distribution, with so many degrees of freedom, is below with this
-    probability."""
+    """Return the value that a variable of Student's distribution, with so many degrees of freedom, is
+    below with this probability."""
     return float(special.stdtrit(freedom, share))
 
 
@@ -61,14 +61,14 @@ def share_interval(count: int, of: int, level: float) -> tuple[float, float]:
 
 
 def ranks_of_rows(values: Floats) -> Floats:
-    """From 1 (shape rows × values); values of a row that tie share their mean."""
+    """Return ranks from 1 (shape rows × values); values of a row that tie share their mean."""
     ranked: Floats = pd.DataFrame(values).rank(axis=1).to_numpy(np.float64)
     return ranked
 
 
 def false_discoveries(p_values: Sequence[float] | Floats) -> Floats:
-    """For each p-value, the least share of false discoveries at which it is a discovery (Benjamini and
-    Hochberg, Journal of the Royal Statistical Society B 57, 1995)."""
+    """Return, for each p-value, the least share of false discoveries at which it is a discovery (Benjamini
+    and Hochberg, Journal of the Royal Statistical Society B 57, 1995)."""
     p = np.asarray(p_values, np.float64)
     downwards = np.argsort(-p, kind="stable")
     adjusted = np.empty(len(p))

@@ -1,6 +1,7 @@
-"""What the machine did to valid trials, by arm: how long endpoints lacked the processor, how late links were.
+"""Disturbances of valid trials by the machine, by arm: how long endpoints lacked the processor, how late
+links were.
 
-A valid trial may have been disturbed, within bounds. What disturbs both arms alike is in no ratio; an arm
+A valid trial may have been disturbed, within bounds. A disturbance of both arms alike is in no ratio. An arm
 that takes more of the processor may be disturbed more, and then the machine is in the ratio.
 """
 

@@ -49,18 +49,20 @@ class Equality:
     beyond: dict[float, float]
     """Share of pairs whose ratio differs from 1 by more than this."""
     p_value: float
-    """Of `signed_rank`: of equal arms, at most the share LEVEL of comparisons has one below LEVEL."""
+    """The p-value of `signed_rank`: of equal arms, at most the share LEVEL of comparisons has one below
+    LEVEL."""
     pairs_needed: dict[float, int]
-    """To see a relative difference with power POWER at level LEVEL."""
+    """The number of pairs to detect a relative difference with power POWER at level LEVEL."""
     took_s: tuple[float, float] | None = None
-    """For how long each of two campaigns ran; None for two variants of one."""
+    """The time for which each of two campaigns ran; None for two variants of one."""
     metrics: tuple[str, ...] = ()
-    """What was compared: a name for each metric; none where values were compared that have no name."""
+    """The name of each metric that was compared; none where values were compared that have no name."""
     without: int = 0
-    """How many more pairs there are, of which one has no value (NaN) or neither has: it failed, timed out, or
+    """The number of further pairs of which one has no value (NaN) or neither has: it failed, timed out, or
     did not measure it."""
     one_sided: int = 0
-    """Of these, how many have one value: in equal arms few, and as many of the first as of the second."""
+    """The number of these that have one value: in equal arms few, and as many of the first as of the
+    second."""
 
     @property
     def differ(self) -> bool:
@@ -90,7 +92,7 @@ def compare(first: Sequence[float], second: Sequence[float]) -> Equality:
 
 
 def _log_ratios(first: Sequence[float], second: Sequence[float]) -> Logs:
-    """Of the pairs that have both values."""
+    """Return the log ratios of the pairs that have both values."""
     pairs = np.array([first, second], dtype=np.float64)
     values = pairs[:, ~np.isnan(pairs).any(axis=0)]
     without = pairs.shape[1] - values.shape[1]
@@ -182,7 +184,8 @@ def _compared(
 
 
 def took_s(database: Database, campaign: CampaignInfo) -> float:
-    """For how long at least one trial of a campaign ran, in s, invalid ones that were run again included.
+    """Return the time for which at least one trial of a campaign ran, in s, invalid ones that were run
+    again included.
 
     The pause after an interruption is no part of it.
     """
@@ -197,7 +200,7 @@ def took_s(database: Database, campaign: CampaignInfo) -> float:
 
 
 def sentences(equality: Equality) -> list[str]:
-    """What a comparison says, for a person."""
+    """Return the sentences of a comparison, for a person."""
     low, high = equality.interval
     interval = "no interval" if math.isnan(low) else f"{1 - LEVEL:.0%} interval {low:.4f} to {high:.4f}"
     spread = ", ".join(f"{q:.0%} {ratio:.4f}" for q, ratio in equality.quantiles.items())

@@ -1,4 +1,4 @@
-"""Which trials met an outage of a link: those that sent something while it was out.
+"""Trials that met an outage of a link: they sent something while it was out.
 
 A transfer that had ended before meets none. A variant that is slower is still under way more often, so two
 variants may differ in what happened to them, and not in how they bear it. Then their ratio answers another

@@ -1,4 +1,4 @@
-"""How many trials of a cross-check are far off: more on one side than on the other, and on either side.
+"""The trials of a cross-check that are far off: more on one side than on the other, and on either side.
 
 Where chance alone puts trials far off, they are as many on both sides. So the first says whether a simulator
 is wrong in one direction, and the second whether its values spread more than a run of the same again would.
@@ -72,7 +72,7 @@ def score_interval(count: float, n: float) -> Interval:
 
 
 def _more_for_either(count: int, n: int, bound: float) -> int | None:
-    """As many as tell with POWER, if this share of trials is far off."""
+    """Return the number of further trials that tell with POWER, if this share of trials is far off."""
     share = count / n if n >= FEWEST else 0.0
 
     def tells(trials: float) -> bool:
@@ -103,7 +103,7 @@ def _most_excess(above: float, below: float, n: float) -> float:
 
 
 def _score(above: float, below: float, n: float, excess: float) -> float:
-    """How far, in standard deviations, the excess of n trials is from a true one of `excess`."""
+    """Return the distance, in standard deviations, of the excess of n trials from a true one of `excess`."""
     if excess < 0:
         return -_score(below, above, n, -excess)
     b = (2 * n - above + below) * excess - above - below
@@ -114,7 +114,8 @@ def _score(above: float, below: float, n: float, excess: float) -> float:
 
 
 def _more_for_far(most: int, least: int, n: int) -> int | None:
-    """As many as tell with POWER, if these shares are far off: `most` on one side, `least` on the other."""
+    """Return the number of further trials that tell with POWER, if these shares are far off: `most` on one
+    side, `least` on the other."""
     shares = (most / n, least / n) if n >= FEWEST else (0.0, 0.0)
     excess = shares[0] - shares[1]
     deviation = math.sqrt(max(sum(shares) - excess**2, 0.0))

@@ -41,8 +41,9 @@ def trials(
     its workload (`size_bytes`, …), its metrics (`client.dct_s`, …), NaN where a trial has none, and what the
     harness itself measured (`results.analysis.harness`), but for names that the design gives to its factors.
     `metrics` names the metrics to read; None reads all. `harness` says whether to read what the harness
-    measured; None reads it with all metrics, or else what of it `metrics` names. Of a campaign that several
-    hosts have run, the columns by which ratios keep to one of them are always there (`one_host.COLUMNS`).
+    measured; None reads it with all metrics, or else what of it `metrics` names. If several
+    hosts have run the campaign, the columns by which ratios keep to one of them are always there
+    (`one_host.COLUMNS`).
     """
     whole_harness = metrics is None if harness is None else harness
     named = {name for name in metrics or () if harness is None and not _is_reported(name)}
@@ -208,7 +209,7 @@ def _page(
 def _harness_page(
     database: Database, campaign: CampaignInfo, ids: range, contents: Mapping[int, losses.Content]
 ) -> pd.DataFrame:
-    """What the harness measured of the campaign's trials with these ids, by id."""
+    """Return the harness's measurements of the campaign's trials with these ids, by id."""
     with _naming(database, "what the harness measured", ids):
         drops = arrow.drops(database, ids[0], ids[-1], FIRST_PACKETS)
         measured = harness_frame(arrow.harness(database, campaign.id, ids[0], ids[-1]), drops)

@@ -1,5 +1,5 @@
-"""What the harness itself measured of trials, as columns of a frame: when and where a trial ran, how busy the
-machine was, what happened to packets on each link, and the seeds that decided it.
+"""Measurements of trials by the harness itself, as columns of a frame: when and where a trial ran, how busy
+the machine was, what happened to packets on each link, and the seeds that decided it.
 
 | column | what it is |
 |---|---|
@@ -42,10 +42,10 @@ from fecbench.results.store.arrow import objects
 from fecbench.results.store.records import HARNESS_COLUMNS
 
 FIRST_PACKETS = 8192
-"""Of a link in one direction: among so many, the first that was lost is looked for."""
+"""The number of packets of a link and direction among which the first lost one is looked for."""
 
 TIME = pa.timestamp("us", tz="UTC")
-"""What times of day become, which are texts in the database."""
+"""The type of times of day, which are texts in the database."""
 
 _OF_CHECKS = ("trials_at_once", "stalled_s", "stolen_s", "watch_gap_s", "late_max_ms", "late_sum_ms")
 _LOST_ELSEWHERE = pa.struct({"packets": pa.float64()})
@@ -92,7 +92,7 @@ def frame(trials: pa.Table, drops: pa.Table) -> pd.DataFrame:
 
 
 def phases(overheads: pa.Table) -> pd.DataFrame:
-    """Of `arrow.overheads`, a column for each phase: its seconds, NaN where a trial has none of it.
+    """Return a column for each phase of `arrow.overheads`: its seconds, NaN where a trial has none of it.
 
     Raises ValueError when the database holds what no harness writes.
     """

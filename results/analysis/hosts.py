@@ -28,13 +28,13 @@ from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
 
 LEAST_GROUPS = 10
-"""Of each of two hosts, at points and workloads that both have run: fewer are not compared."""
+"""The fewest groups of each of two hosts, at points and workloads that both have run, to compare them."""
 _CELL = ["workload", "point"]
 
 
 @dataclass(frozen=True)
 class Host:
-    """What a host has done of a campaign."""
+    """The part of a host in a campaign."""
 
     host: str
     starts: int
@@ -45,58 +45,59 @@ class Host:
     per_minute: float | None
     """Runs, from the first to the last of each start; None where a start has run but one."""
     last_seen: str
-    """When its last run began, by its own clock."""
+    """The time at which its last run began, by its own clock."""
     holds: int
     """Groups that it runs now."""
 
 
 @dataclass(frozen=True)
 class HostDifference:
-    """How much longer trials took on one host than on another; or what else their metric is."""
+    """The ratio of the times that trials took on two hosts, or of another metric."""
 
     first: str
     second: str
     groups: tuple[int, int]
-    """Of the first and of the second, at points and workloads that both have run."""
+    """The numbers of groups of the first and of the second, at points and workloads that both have run."""
     ratio: float
     """Second ÷ first: the geometric mean over points and workloads."""
     interval: tuple[float, float]
     p_value: float
-    """Of the null hypothesis that it does not matter which of the two ran a group."""
+    """The p-value of the null hypothesis that it does not matter which of the two ran a group."""
     hosts: int
-    """How many were compared with each other."""
+    """The number of hosts that were compared with each other."""
 
     @property
     def differ(self) -> bool:
-        """Beyond the noise, of as many comparisons as there are pairs of hosts (Bonferroni)."""
+        """Whether they differ beyond the noise, of as many comparisons as there are pairs of hosts
+        (Bonferroni)."""
         return self.p_value < LEVEL / math.comb(self.hosts, 2)
 
 
 @dataclass(frozen=True)
 class ArmDifference:
-    """How much greater a variant's ratio to its baseline is on one host than on another."""
+    """The difference of a variant's ratio to its baseline between two hosts."""
 
     variant: str
     baseline: str
     by: HostDifference
-    """Of ratios in place of values, and of pairs in place of groups."""
+    """The difference of ratios in place of values, and of pairs in place of groups."""
     comparisons: int
-    """How many were made: of each variant, of every two hosts."""
+    """The number of comparisons: of each variant, of every two hosts."""
 
     @property
     def differ(self) -> bool:
-        """Beyond the noise, of as many comparisons (Bonferroni)."""
+        """Whether they differ beyond the noise, of as many comparisons (Bonferroni)."""
         return self.by.p_value < LEVEL / self.comparisons
 
 
 @dataclass(frozen=True)
 class Told:
-    """What is said of the hosts of a campaign, in sentences."""
+    """Sentences about the hosts of a campaign."""
 
     warnings: list[str]
     """Pairs of two hosts, which no ratio has; every two hosts that differ; ratios that depend on the host."""
     notes: list[str]
-    """That no ratio does, or that it could not be tested."""
+    """The note that no ratio depends on the host, or that it could not be tested."""
 
 
 def hosts_of(database: Database, campaign: CampaignInfo) -> list[Host]:
@@ -177,11 +178,11 @@ def _groups(frame: pd.DataFrame, of_workloads: dict[str, str]) -> pd.DataFrame:
 
 
 def compare(groups: pd.DataFrame) -> list[HostDifference]:
-    """Of groups with the columns workload, point, host and log: every two hosts with enough of them.
+    """Return the difference of every two hosts with enough groups; columns: workload, point, host and log.
 
-    Which of two hosts runs a group is chance. So within each workload and point, the difference of two means
-    has the variance of one between random parts of the groups (as van Elteren's test has of ranks), and the
-    sum over all of them, weighted by n₁n₂/n, is nearly normal.
+    Chance decides which of two hosts runs a group. So within each workload and point, the difference of two
+    means has the variance of one between random parts of the groups (as van Elteren's test has of ranks), and
+    the sum over all of them, weighted by n₁n₂/n, is nearly normal.
     """
     found = []
     pairs = list(itertools.combinations(sorted(groups["host"].unique()), 2))
@@ -233,8 +234,8 @@ def sentence(difference: HostDifference, units: str = "groups") -> str:
 
 
 def told_of(database: Database, campaign: CampaignInfo) -> Told:
-    """What of a campaign's numbers depends on its hosts. Nothing in virtual time: there a trial is the same
-    everywhere."""
+    """Return how a campaign's numbers depend on its hosts. Nothing in virtual time: there a trial is the
+    same everywhere."""
     if not one_host.matters(database, campaign):
         return Told([], [])
     of_workloads = metrics.of_workloads(campaign)
@@ -272,7 +273,7 @@ def arm_sentence(difference: ArmDifference) -> str:
 
 
 def _no_difference(found: Sequence[ArmDifference]) -> str:
-    """Of comparisons in none of which ratios differ by more than the noise."""
+    """Return the note about comparisons in which no ratio differs by more than the noise."""
     if not found:
         return (
             f"Whether ratios depend on the host is not known: no two hosts have run {LEAST_GROUPS} pairs of a"

@@ -1,8 +1,8 @@
-"""Which clients worked with which servers: of a campaign in which variants name other variants as servers.
+"""Interoperability of clients and servers, in a campaign in which variants name other variants as servers.
 
-The question is whether the whole content arrives, not when. So each trial counts by what both its ends said,
-whatever its times were, and a machine that was too busy to vouch for these changes no cell. Its record says
-what that comes to, for exit codes do not: a server of the interop contract is ended by a signal, and its
+The question is whether the whole content arrives, not when. So each trial counts by the reports of both its
+ends, whatever its times were, and a machine that was too busy to vouch for these changes no cell. The trial's
+record has the result, for exit codes have not: a server of the interop contract is ended by a signal, and its
 client verifies nothing.
 """
 
@@ -22,7 +22,7 @@ MARKS: dict[CellState, str] = {"ok": "✓", "failed": "✕", "unsupported": "?"}
 
 @dataclass(frozen=True)
 class Cell:
-    """How a client and a server got on with each other."""
+    """The result of a client with a server."""
 
     client: str
     server: str
@@ -118,7 +118,7 @@ def _asked(variant: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def _outcome(trials: Sequence[StoredTrial]) -> tuple[CellState, str]:
-    """What all trials of a pair come to: one that did not succeed decides."""
+    """Return the result of all trials of a pair: one that did not succeed decides."""
     if not trials:
         return "failed", "it was not run"
     reached = [_by_ends(trial.record) for trial in trials]

@@ -1,12 +1,12 @@
-"""How sure a comparison is: intervals, ECDF bands, and which points have gain and harm.
+"""Uncertainty of a comparison: intervals, ECDF bands, and which points have gain and harm.
 
 The unit is what was drawn independently. Within a point that is a repetition: it has seeds of its own, and
 both variants of a pair meet the same losses, so a pair stays whole. Over points it is a point: its workloads
 meet the same losses, so they stay together. An interval over points is about networks drawn from the ranges
 of the design, and not about those that people use.
 
-Too few units give no interval (NaN): even when all of five lie on one side, that happens by chance in
-2 · 2⁻⁵ > LEVEL of cases. One repetition says what happened, not how sure it is.
+Too few units give no interval (NaN): even when all of five lie on one side, that happens by chance in 2 · 2⁻⁵
+> LEVEL of cases. One repetition says what happened, not how sure it is.
 """
 
 from __future__ import annotations
@@ -192,8 +192,8 @@ def _signed_ranks(logs: Floats) -> Floats:
 
 
 def _p_values(ranks: NDArray[np.int64], sums: NDArray[np.int64]) -> Floats:
-    """How often the sum of the positive ones of these ranks is as far from its mean as each of `sums`, if the
-    sign of each is by chance."""
+    """Return how often the sum of the positive ones of these ranks is as far from its mean as each of
+    `sums`, if the sign of each is by chance."""
     if len(ranks) > _MOST_EXACT:
         deviations = (sums - ranks.sum() / 2) / math.sqrt((ranks.astype(np.float64) ** 2).sum() / 4)
         normal: Floats = 2 * normal_beyond(np.abs(deviations))
@@ -208,9 +208,9 @@ def _p_values(ranks: NDArray[np.int64], sums: NDArray[np.int64]) -> Floats:
 
 
 def _discoveries(ratios: pd.DataFrame) -> pd.Series:
-    """Of the verdicts, those that Benjamini and Hochberg's procedure leaves: among them, no more than the
-    share LEVEL is expected to be of equal arms (Journal of the Royal Statistical Society B 57, 1995). Each
-    workload is a family of its own, as it is a row in tables.
+    """Return the verdicts that Benjamini and Hochberg's procedure leaves: among them, no more than the
+    share LEVEL is expected to be of equal arms (Journal of the Royal Statistical Society B 57, 1995).
+    Each workload is a family of its own, as it is a row in tables.
 
     A point whose interval says neither gain nor harm has the p-value 1 here. That only makes p-values
     greater, so the bound holds, and nothing is discovered that its own interval denies.
@@ -230,7 +230,8 @@ def verdicts(
     more_is_better: pd.Series | bool = False,
     margin: pd.Series | float = 0.0,
 ) -> pd.Series:
-    """What intervals of ratios say against a margin of practical equivalence; a categorical of VERDICTS.
+    """Return the verdicts of intervals of ratios against a margin of practical equivalence; a categorical
+    of VERDICTS.
 
     "gain": the whole interval is on the better side of 1 by more than the margin; "harm": on the worse side;
     "equivalent": the whole interval is within 1 / (1 + margin) and 1 + margin, so there is no difference that
@@ -247,7 +248,7 @@ def verdicts(
 
 
 def shares(intervals: pd.DataFrame) -> pd.DataFrame:
-    """Of `ratio_intervals`, one row a workload.
+    """Return the shares of verdicts in `ratio_intervals`, one row a workload.
 
     Columns: `points` compared, the share of them in each of VERDICTS (0 to 1), `by_chance`: how many of these
     points would be called gain or harm at most, on average, if the arms were equal; `discovered_gain` and
@@ -276,13 +277,14 @@ def shares(intervals: pd.DataFrame) -> pd.DataFrame:
 
 
 def counts(intervals: pd.DataFrame, margin: float) -> pd.DataFrame:
-    """Of `ratio_intervals`, one row a workload: how many `points` have a ratio above 0 and below ∞, their
-    geometric mean `ratio`, and in how many of them the ratio is surely `below` 1 / (1 + margin), surely
-    `above` 1 + margin, surely `not_above` it, and `open`: neither of the last two.
+    """Return counts of `ratio_intervals`, one row a workload: how many `points` have a ratio above 0 and
+    below ∞, their geometric mean `ratio`, and in how many of them the ratio is surely `below` 1 / (1 +
+    margin), surely `above` 1 + margin, surely `not_above` it, and `open`: neither of the last two.
 
-    `share_low` to `share_high` is what is known of the share of all networks of these ranges in which it is
-    above 1 + margin: the ends of intervals of 95 % (`distributions.share_interval`), the upper one as if
-    every open point were above. So 0 `above` is no "none": it has an upper bound."""
+    `share_low` to `share_high` bounds the share of all networks of these ranges in which the ratio is above 1
+    + margin. They are ends of intervals of 95 % (`distributions.share_interval`), the upper one as if every
+    open point were above. So 0 `above` is no "none": it has an upper bound.
+    """
     found = intervals[np.isfinite(intervals["ratio"]) & (intervals["ratio"] > 0)]
     low, high, most = found["low"], found["high"], 1 + margin
     sure = {"below": high < 1 / most, "above": low > most, "not_above": high <= most}
@@ -335,7 +337,7 @@ def median_interval(
     """The interval of the median of `values` that the sign test does not reject; NaN for too few units, of
     which all lie on one side of the truth by chance in more than the share `level` of cases: below FEWEST.
 
-    `units[i]` names what value i belongs to: the point of a ratio, or the seed of a time. Of one value a
+    `units[i]` names what value i belongs to: the point of a ratio, or the seed of a time. With one value a
     unit, it is that of order statistics. It holds the median with confidence 1 - `level` and more, whatever
     the distribution is, and however few they are (David and Nagaraja, "Order Statistics", 2003, §7.1). Of
     several, each unit has as many votes as it has more values on one side than on the other, all with one
@@ -364,7 +366,8 @@ def _lowest(data: Floats, codes: NDArray[np.int64], level: float) -> float:
 
 
 def _share_of_sums(votes: NDArray[np.int64]) -> float:
-    """How often these numbers have at least the sum that they have, if the sign of each is by chance."""
+    """Return how often these numbers have at least the sum that they have, if the sign of each is by
+    chance."""
     sizes, counts = np.unique(np.abs(votes[votes != 0]), return_counts=True)
     positive = np.ones(1)  # the distribution of the sum of those that are positive
     for size, count in zip(sizes, counts, strict=True):

@@ -1,7 +1,7 @@
-"""Where a promise is kept: enough messages are whole in time.
+"""The networks where a promise is kept: enough messages are whole in time.
 
-A median over points hides those that matter: a telephone that works in half of the networks does not work.
-So points are counted.
+A median over points hides those that matter: a telephone that works in half of the networks does not work. So
+points are counted.
 """
 
 from __future__ import annotations

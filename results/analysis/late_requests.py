@@ -11,7 +11,7 @@ _LAG = "video.request_lag_p99_ms"
 
 
 def sentences(database: Database, campaign: CampaignInfo) -> list[str]:
-    """How many emulated sessions had requests later than the bound; none if none had."""
+    """Return the number of emulated sessions that had requests later than the bound; nothing if none had."""
     if campaign.engine == "virtual" or not any(each["name"] == "video" for each in campaign.workloads):
         return []
     frame = frames.trials(database, campaign, [_LAG])

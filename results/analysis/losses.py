@@ -1,4 +1,4 @@
-"""Which data packets of a transfer the loss model dropped: its verdicts, beside the series `content`.
+"""Data packets of a transfer that the loss model dropped: its verdicts, beside the series `content`.
 
 That series numbers the datagrams with data that the sender of the content sent, up to the one with its end,
 and the loss model judges datagrams in that order. So this knows what a transfer met, whatever its endpoints
@@ -35,19 +35,19 @@ LAST = 10
 COLUMNS = ("content.losses", f"content.losses_last_{LAST}")
 
 _DIRECTIONS = {"client": "up", "server": "down"}
-"""Which way an endpoint's datagrams go."""
+"""The direction of each endpoint's datagrams."""
 
 
 class Content(NamedTuple):
-    """What one trial sent of its content."""
+    """The content that one trial sent."""
 
     direction: str
     datagrams: NDArray[np.int64]
-    """Their numbers, from 0, in the order in which they were sent."""
+    """The numbers of the datagrams, from 0, in the order in which they were sent."""
 
 
 def contents(database: Database, campaign: CampaignInfo) -> dict[int, Content]:
-    """By the trial's id, of those of which an endpoint left the series with a row."""
+    """Return the content by the trial's id, of trials in which an endpoint left the series with a row."""
     if SERIES not in database.series_columns(campaign.id):
         return {}
     return {

@@ -1,4 +1,4 @@
-"""How small a difference matters: the margin of practical equivalence of a comparison.
+"""The least difference that matters: the margin of practical equivalence of a comparison.
 
 Where nothing is lost, trials in virtual time have next to no spread, so any difference is seen, and one of
 0.3 % helps nobody. A design names the least difference that matters, as a share: with a margin of 0.02, a
@@ -38,8 +38,8 @@ def margins_of(campaign: CampaignInfo) -> dict[str, float]:
 
 def of_points(ratios: pd.DataFrame, campaign: CampaignInfo) -> Floats:
     """The margin of each row of `Pairing.ratios`, where points differ in the size of a transfer by that size.
-    What is vouched for of shares is their difference: as a ratio, it is that divided by the baseline's share,
-    and more where few messages are on time."""
+    The engine vouches for the difference of shares: as a ratio, it is divided by the baseline's share,
+    and greater where few messages are on time."""
     if campaign.engine != "virtual":
         return np.full(len(ratios), campaign.margin)
     of_rows: Floats = np.array(_of_rows(ratios, campaign), dtype=np.float64)
@@ -65,7 +65,8 @@ def _of_rows(ratios: pd.DataFrame, campaign: CampaignInfo) -> list[float]:
 def _vouched(
     campaign: CampaignInfo, workload: Workload, of_point: Mapping[str, Any] = MappingProxyType({})
 ) -> float:
-    """Below which difference a ratio says nothing, where a point has these parameters of workloads."""
+    """Return the difference below which a ratio says nothing, where a point has these parameters of
+    workloads."""
     if campaign.engine != "virtual":
         return 0.0
     is_share = metrics.of(metrics.compared(workload)).is_share

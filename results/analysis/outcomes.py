@@ -1,14 +1,15 @@
-"""What a trial counts as wherever trials are compared, drawn or chosen from: nobody is left out silently.
+"""The value of a trial wherever trials are compared, drawn or chosen from: no trial is left out silently.
 
-A trial that is ok counts as its value. One that failed or timed out counts as worse than any value: whoever
-asked for the download did not get it. Without these, a variant is judged by the networks that it got through,
-and gains by failing where it is slow. Trials that are `invalid` (the harness cannot vouch for them),
+A trial that is ok counts as its value. A trial that failed or timed out counts as worse than any value: its
+user did not get the download. Without these, a variant is judged by the networks that it got through, and
+gains by failing where it is slow. Trials that are `invalid` (the harness cannot vouch for them),
 `unsupported` or not run say nothing of a variant, and are left out and counted.
 
 A percentile of messages is absent where it falls on a message that never was whole: that is worse than any
 value, too.
 
-What cannot show the worst value, such as a box, says how many it lacks, and of which variant (`lacking`).
+A drawing that cannot show the worst value, such as a box, says how many it lacks, and of which variant
+(`lacking`).
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ def is_worst(frame: pd.DataFrame) -> pd.Series:
 
 
 def values(frame: pd.DataFrame, metric: Metric) -> pd.Series:
-    """What each trial of a frame counts as by this metric: its value, `metric.worst`, or NaN for a trial that
-    says nothing.
+    """Return the value of each trial of a frame by this metric: its own, `metric.worst`, or NaN for a
+    trial that says nothing.
 
     The frame holds all trials of its workloads: an absent percentile is the worst where any trial of the
     workload has one, and else the workload has none.
@@ -51,8 +52,8 @@ def shares(frame: pd.DataFrame, metric: Metric) -> pd.Series:
 
 
 def lacking(frame: pd.DataFrame) -> str:
-    """How many trials of each variant failed or timed out, for the caption of a figure that cannot draw them;
-    "" for none: "failed or timed out: A 3 of 40, B 12 of 40"."""
+    """Return how many trials of each variant failed or timed out, for the caption of a figure that cannot
+    draw them; "" for none: "failed or timed out: A 3 of 40, B 12 of 40"."""
     counted = frame[frame["state"].isin(COUNTED)]
     by_variant = is_worst(counted).groupby(counted["variant"], observed=True).agg(["sum", "size"])
     counts = [

@@ -30,7 +30,7 @@ HIGHEST = 1080
 
 
 MODEL = "itu_p1203"
-"""Whoever has accepted its licence installs it. It is no dependency, and nothing here is made of it."""
+"""The module of the model. Users who accept its licence install it: it is no dependency, nor copied here."""
 
 
 class NoModel(ImportError):

@@ -32,10 +32,10 @@ from fecbench.results.store.records import FEWEST_OF_P95, CampaignInfo
 
 _POINT = ["workload", "point"]
 PAIR = [*_POINT, "repetition"]
-"""What trials of two variants share that are compared."""
+"""The columns that compared trials of two variants share."""
 _READ = (*PAIR, "variant", "state", *HOST_AND_ENGINE)  # of a frame of trials, besides the metric
 OTHER_HOSTS = "ran on different hosts"
-"""Why a pair is left out that would compare hosts as much as variants."""
+"""The reason of a pair that is left out since it would compare hosts as much as variants."""
 _TIMEOUTS = ["baseline_timeouts", "variant_timeouts", "both_timeouts"]
 _TABLES = ("ratios", "unpaired", "matched", "decided", "timeouts")  # of a pairing
 
@@ -184,8 +184,8 @@ def _paired_by(metric: Metric, frame: pd.DataFrame, baseline: str, variant: str,
 
 
 def _points(pairs: pd.DataFrame, metric: Metric, statistic: str) -> pd.DataFrame:
-    """Of comparable pairs, by (workload, point): how many `pairs`, the statistic of each arm, and in how many
-    the `baseline` or the `variant` alone timed out, or `both`."""
+    """Return, of comparable pairs by (workload, point), the number of `pairs`, the statistic of each arm,
+    and in how many the `baseline` or the `variant` alone timed out, or `both`."""
     of_baseline, of_variant = (pairs[arm] == metric.worst for arm in ("baseline", "variant"))
     kinds = (of_baseline & ~of_variant, of_variant & ~of_baseline, of_baseline & of_variant)
     counted = pairs.assign(**dict(zip(_TIMEOUTS, kinds, strict=True)))
@@ -198,7 +198,7 @@ def _points(pairs: pd.DataFrame, metric: Metric, statistic: str) -> pd.DataFrame
 
 
 def _why_none(values: pd.Series, states: pd.Series, label: str, metric: Metric) -> pd.Series:
-    """Why each trial of a variant, by its value and its state, cannot be compared; "" where it can."""
+    """Return why each trial of a variant, by its value and its state, cannot be compared; "" where it can."""
     told = states.astype(object).fillna("not run").replace("ok", f"no {metric.name}")
     return (f"{label}: " + told).mask(values.notna(), "")
 
@@ -222,8 +222,8 @@ def is_censored(arms: pd.DataFrame, metric: Metric) -> pd.Series:
 
 
 def values_of(frame: pd.DataFrame, label: str, metric: Metric) -> pd.DataFrame:
-    """What each trial of a variant counts as (`outcomes.values`, of the same frame), with its state: `value`
-    is NaN where it cannot be compared."""
+    """Return the value of each trial of a variant (`outcomes.values`, of the same frame), with its state:
+    `value` is NaN where it cannot be compared."""
     return _of_arm(frame, label, outcomes.values(frame, metric))
 
 
@@ -238,8 +238,8 @@ def baseline_of(campaign: CampaignInfo) -> str | None:
 
 
 def baselines_of(campaign: CampaignInfo) -> dict[str, str]:
-    """Of each variant that is compared, in the order of the design: the label of the one that it is compared
-    with, its own, or else `baseline_of`, if one timer took the times of both."""
+    """Return the baseline's label of each variant that is compared, in the order of the design: its own,
+    or else `baseline_of`, if one timer took the times of both."""
     usual = baseline_of(campaign)
 
     def baseline(label: str, own: str | None) -> str | None:
@@ -256,13 +256,13 @@ def baselines_of(campaign: CampaignInfo) -> dict[str, str]:
 
 
 def with_fec(campaign: CampaignInfo) -> dict[str, str]:
-    """Those of `baselines_of` whose variant has FEC."""
+    """Return `baselines_of` for variants that have FEC."""
     off = {variant["label"] for variant in campaign.variants if variant["options"].get("scheme") == "none"}
     return {variant: baseline for variant, baseline in baselines_of(campaign).items() if variant not in off}
 
 
 def to_baseline(campaign: CampaignInfo) -> str:
-    """What ratios are to, in a sentence about several variants."""
+    """Return the denominator of ratios, in a sentence about several variants."""
     several = len(set(baselines_of(campaign).values())) > 1
     return "of each variant to its own baseline" if several else "to the baseline"
 
@@ -292,12 +292,12 @@ def median_ratio(rows: pd.DataFrame) -> float:
 
 
 def median_ratios(rows: pd.DataFrame, by: list[str]) -> pd.Series:
-    """As `median_ratio`, of the rows that have the same values in the columns `by`."""
+    """Return the `median_ratio` of the rows that have the same values in the columns `by`."""
     return rows.assign(ratio=in_order(rows)).groupby(by, observed=True)["ratio"].median().clip(lower=0)
 
 
 def left_out(pairing: Pairing, campaign: CampaignInfo, baseline: str, variant: str) -> str:
-    """What the ratios of a comparison lack of the pairs that were planned, in a sentence; "" for nothing."""
+    """Return a sentence about the planned pairs that the ratios of a comparison lack; "" for none."""
     planned = campaign.planned_pairs
     compared = len(pairing.matched)
     by_kind = pairing.timeouts[["variant_timeouts", "baseline_timeouts", "both_timeouts"]].sum()

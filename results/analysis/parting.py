@@ -1,7 +1,9 @@
-"""Where the courses of two trials part: the first packet that one of them sends otherwise than the other.
+"""The point where the courses of two trials part: the first packet that one of them sends otherwise than
+the other.
 
 Two trials that met the same losses go alike until one does something else. A few bytes more of a handshake
-are no parting: a packet parts them that is sent at another moment, is of another size, or meets another fate.
+are no parting. A packet parts them if it is sent at another moment, is of another size, or meets another
+fate.
 """
 
 from __future__ import annotations
@@ -24,15 +26,15 @@ class Parting:
 
     direction: str
     packet: int
-    """Its number, from 1, among those of this direction."""
+    """The number of the packet, from 1, among those of this direction."""
     at_s: tuple[float | None, float | None]
-    """When each of the two sent it; None: it had none left to send."""
+    """The time at which each of the two sent it; None: it had none left to send."""
     why: str
     """The difference in words: "size", "moment", "fate" or "number of packets"."""
 
     @property
     def first_s(self) -> float:
-        """When the first of the two sent it."""
+        """The time at which the first of the two sent it."""
         return min(at_s for at_s in self.at_s if at_s is not None)
 
     def sentence(self, labels: tuple[str, str]) -> str:

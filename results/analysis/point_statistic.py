@@ -38,5 +38,5 @@ def p95(values: pd.Series, more_is_better: bool = False) -> float:
 
 
 def place_of_p95(count: int) -> int:
-    """Its place, from 0, among so many values in order."""
+    """Return the place of the p95, from 0, among so many values in order."""
     return math.ceil(0.95 * count) - 1

@@ -27,8 +27,8 @@ from fecbench.results.analysis.twins import Twins, own_tolerance, ratios, table
 from fecbench.results.store.records import CampaignInfo
 
 FEWEST_POOLED = 100
-"""Of fewer pairs, no mean agrees: 3 % of all pairs may be such that none is among these (of n, 3 / n: the
-rule of three), and where each of them is off by a third, the mean moves by 1 %."""
+"""The fewest pairs of which a mean agrees: 3 % of all pairs may be such that none is among these (of n, 3
+/ n: the rule of three), and where each of them is off by a third, the mean moves by 1 %."""
 WITHIN = (-math.log1p(tolerances.OVERALL), math.log1p(tolerances.OVERALL))
 
 
@@ -42,7 +42,7 @@ class Pooled:
     """None: over all workloads."""
     metric: str
     workloads: int
-    """How many it is of."""
+    """The number of workloads that were pooled."""
     criterion: Criterion
 
     @property
@@ -52,7 +52,8 @@ class Pooled:
 
     @property
     def more(self) -> int | None:
-        """How many more groups of each workload would decide: 0 for none, None where no number would."""
+        """The number of further groups of each workload that would decide: 0 for none, None where no
+        number would."""
         if self.verdict != "cannot tell":
             return 0
         if self.criterion.more is None:
@@ -68,7 +69,7 @@ class Pooled:
 
 
 def of_variants(twins: Sequence[Twins], campaign: CampaignInfo) -> list[Pooled]:
-    """Of each variant that has a baseline: by workload, then over all of them."""
+    """Return the pools of each variant that has a baseline: by workload, then over all of them."""
     of_workloads = metrics.of_workloads(campaign)
     ratios_of = {
         workload: dict(_ratios_of_variants(twins, campaign, workload, name))
@@ -98,8 +99,8 @@ def _ratios_of_variants(
 def of_ratios(
     variant: str, baseline: str, of_workload: dict[str, Floats], of_workloads: dict[str, str]
 ) -> Iterator[Pooled]:
-    """Of a variant: by workload, then over all of them. `of_workload` has the logarithms of its ratios,
-    virtual / emulated, `of_workloads` the metric that each workload compares."""
+    """Yield the pools of a variant: by workload, then over all of them. `of_workload` has the logarithms
+    of its ratios, virtual / emulated, `of_workloads` the metric that each workload compares."""
     compared = {of_workloads[workload] for workload in of_workload}
     asked: list[tuple[str | None, str, int, Floats]] = [
         (workload, of_workloads[workload], 1, y) for workload, y in of_workload.items()

@@ -12,8 +12,8 @@ from fecbench.results.store.records import CampaignInfo
 
 
 def sentences(database: Database, campaign: CampaignInfo) -> list[str]:
-    """Which variants sent no repair packet in how many trials, in the order of the design; none where each
-    trial with FEC had one."""
+    """Return which variants sent no repair packet in how many trials, in the order of the design; nothing
+    where each trial with FEC had one."""
     counts = {count.variant: count for count in database.repair_counts(campaign.id)}
     of_variants = [counts[variant["label"]] for variant in campaign.variants if variant["label"] in counts]
     return [

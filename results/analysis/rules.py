@@ -1,4 +1,4 @@
-"""Where does FEC help? Which factors drive a paired ratio over a design, as rules that a person can read.
+"""Rules that a person can read: the factors that drive a paired ratio over a design. Where does FEC help?
 
 The median log ratio is described by a shallow regression tree over the factors of the points and the
 parameters of the workloads. A tree finds something in any noise, so it is believed only when it predicts
@@ -60,7 +60,7 @@ class NothingToExplain(ValueError):
 
 @dataclass(frozen=True)
 class Rule:
-    """What the ratio is at the points that meet some conditions."""
+    """The median ratio at the points that meet some conditions."""
 
     conditions: tuple[str, ...]
     """All hold ("loss.p ≥ 2.1 %"); none: everywhere."""
@@ -68,16 +68,17 @@ class Rule:
     """The median over the points that meet the conditions; 0 or ∞ where an arm timed out at a half of them
     and more, NaN where it may be anything, or where there is none."""
     low: float
-    """With `high`, the interval of this median, of confidence 1 - LEVEL; NaN for too few points."""
+    """The lower end of this median's interval, of confidence 1 - LEVEL (`high`: the upper); NaN for too
+    few points."""
     high: float
     verdict: str
-    """Of `intervals.VERDICTS`: what the interval says against the margin of the comparison."""
+    """The verdict of the interval against the margin of the comparison, one of `intervals.VERDICTS`."""
     points: int
-    """That meet the conditions."""
+    """The number of points that meet the conditions."""
     ratios: int
     """One a workload and point."""
     planned_ratios: int
-    """As many the design has: what is missing timed out, failed or was not run, and may be unlike the
+    """The number in the design: missing ratios timed out, failed or were not run, and may be unlike the
     rest."""
 
     def __str__(self) -> str:
@@ -89,7 +90,7 @@ class Rule:
 
     @property
     def says(self) -> str:
-        """Its verdict in words. It is that of the median: single points may go the other way."""
+        """The verdict in words. It is that of the median: single points may go the other way."""
         return _WORDS[self.verdict]
 
     @property
@@ -99,12 +100,12 @@ class Rule:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What drives the ratio of a metric."""
+    """The factors that drive the ratio of a metric."""
 
     campaign: str
-    """Its name, and how its trials were run."""
+    """The campaign's name, and how its trials were run."""
     metric: str
-    """As in frames: "client.dct_s"."""
+    """The metric's name in frames: "client.dct_s"."""
     table: pd.DataFrame
     """One row a (workload, point): the columns of `intervals.ratio_intervals`, and each factor that
     varies."""
@@ -115,14 +116,14 @@ class Explanation:
     everywhere: Rule
     """The ratio over all points."""
     p_value: float
-    """Of a tree that predicts as well when no factor matters; NaN when it was not tested."""
+    """The p-value of a tree that predicts as well when no factor matters; NaN when it was not tested."""
     rules: tuple[Rule, ...]
     """The leaves of the tree that no others contradict, the greatest gain first; empty when there is no
     evidence."""
     left_out: tuple[Rule, ...]
     """The other leaves: with `rules`, they part all points."""
     sentence: str
-    """What was found out, or why there is no rule."""
+    """The finding, or why there is no rule."""
     correlations: pd.DataFrame
     """`correlations.rank_correlations` of the factors and of combinations; empty with too few points."""
     importances: pd.DataFrame
@@ -131,9 +132,9 @@ class Explanation:
     effects: Mapping[str, pd.DataFrame]
     """Partial dependence by factor: columns `value` and `ratio`, the forest's mean prediction."""
     surfaces: Mapping[str, pd.DataFrame]
-    """By workload, partial dependence on the two strongest factors of the points: the index holds the values
-    of the strongest, the columns those of the next, both with the factor's name. None with too few points
-    or factors."""
+    """Partial dependence on the two strongest factors of the points, by workload: the index holds the
+    values of the strongest, the columns those of the next, both with the factor's name. None with too
+    few points or factors."""
 
 
 def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
@@ -297,7 +298,7 @@ def _values(ratios: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
 
 
 def _rule(conditions: Sequence[str], rows: pd.DataFrame, level: float, planned: int) -> Rule:
-    """Of the rows that meet the conditions. Of the margins of their workloads, the greatest counts."""
+    """Return the rule of the rows that meet the conditions. The greatest margin of their workloads counts."""
     median, low, high = median_ratio_interval(rows, rows["point"], level)
     more_is_better = metrics.of(rows["metric"].iloc[0]).more_is_better
     verdict = verdicts(pd.Series([low]), pd.Series([high]), more_is_better, float(rows["margin"].max()))

@@ -17,8 +17,8 @@ _DIRECTIONS = ("up", "down")
 
 
 def sentences(design_text: str, repetitions: int) -> list[str]:
-    """What to know of a design whose repetitions meet the same losses; none where seeds draw them, or where
-    there is one repetition."""
+    """Return a caution about a design whose repetitions meet the same losses; nothing where seeds draw
+    them, or where there is one repetition."""
     of_losses = _losses(tomllib.loads(design_text))
     if repetitions == 1 or ("model", LISTED) not in of_losses:
         return []

@@ -1,4 +1,5 @@
-"""How a campaign stands while it runs: what has landed, what was invalid and why, and the answer so far.
+"""The state of a campaign while it runs: trials that have landed, invalid ones and why, and the answer so
+far.
 
 The answer is looked at again and again, so its intervals err more often than those of a campaign that has
 ended.
@@ -27,9 +28,9 @@ class Standing:
 
     campaign: CampaignInfo
     states: dict[State, int]
-    """Of the trials that count, of those that are wanted."""
+    """The states of the trials that count, of those that are wanted."""
     invalid: dict[str, int]
-    """How many runs were invalid by each cause, those included that were run again."""
+    """The number of runs that were invalid by each cause, those included that were run again."""
     held: int
     """Groups that are being run."""
     pulse: tuple[int, ...]
@@ -81,7 +82,7 @@ class _Wanted:
 
     @property
     def planned(self) -> int:
-        """How many there are, in a place that has stopped as many as it has."""
+        """The number of planned trials; a place that has stopped counts those that it has."""
         campaign = self._campaign
         if not self._values:
             return campaign.planned_trials
@@ -95,7 +96,7 @@ class _Wanted:
         return variants * sum(self._repetitions(place) for place in places)
 
     def states(self, trials: pd.DataFrame) -> dict[State, int]:
-        """How many of those that were run came to each state."""
+        """Return the number of trials in each state."""
         chosen = trials
         for field, values in self._values.items():
             chosen = chosen[chosen[field].astype(str).isin(values)]

@@ -19,7 +19,7 @@ COMPARED = (
     *("machine", "cpu", "cores", "kernel", "python", "libraries", "revision", "fecbench", "jobs"),
     "confinement",
 )
-"""What of the provenance of starts is compared, besides the host and what the calibration found."""
+"""The provenance that is compared between starts, besides the host and the findings of the calibration."""
 UNKNOWN = "unknown"
 
 
@@ -29,7 +29,7 @@ class StartDifference:
 
     what: str
     values: dict[int, str]
-    """Of each start, by its id."""
+    """The value of each start, by its id."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Starts:
 
     starts: Sequence[Start]
     trials: Mapping[int, int]
-    """How many of the trials that count each has run, by its id."""
+    """The number of counted trials that each has run, by its id."""
     unknown_trials: int
     """Trials of which no start is known."""
     differences: Sequence[StartDifference]
@@ -57,7 +57,7 @@ def starts_of(database: Database, campaign: CampaignInfo) -> Starts:
 
 
 def differences(starts: Sequence[Start]) -> list[StartDifference]:
-    """What is not the same for all starts, in the order in which provenance has it."""
+    """Return the provenance that is not the same for all starts, in the order in which provenance has it."""
     facts = {start.id: dict(_facts(start)) for start in starts}
     names = dict.fromkeys(name for known in facts.values() for name in known)
     compared = (
@@ -68,7 +68,8 @@ def differences(starts: Sequence[Start]) -> list[StartDifference]:
 
 
 def sentences(starts: Starts) -> list[str]:
-    """That a campaign has several starts, and in what they differ; nothing where one has run all of it."""
+    """Return that a campaign has several starts, and their differences; nothing where one has run all of
+    it."""
     told = []
     if starts.starts and starts.unknown_trials:
         told.append(f"Of {starts.unknown_trials} trials it is not known which start has run them.")

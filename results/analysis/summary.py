@@ -1,4 +1,4 @@
-"""What a campaign found, one row for each workload and variant of its design."""
+"""The findings of a campaign, one row for each workload and variant of its design."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fecbench.results.store.records import CampaignInfo
 def summary(
     frame: pd.DataFrame, campaign: CampaignInfo, pairings: Mapping[str, Pairing] | None = None
 ) -> pd.DataFrame:
-    """What a campaign found, one row a (workload, variant) of its design.
+    """Return the findings of a campaign, one row a (workload, variant) of its design.
 
     Columns: `workload`, `variant`, `trials` that were run, `ok` of them, the `metric` that is compared and
     its `median` over `whole_groups`, in which a failure or a timeout is the worst value; of a design with

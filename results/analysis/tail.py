@@ -1,8 +1,8 @@
 """Whether the slowest twentieth of a cross-check's trials takes as long in virtual time as emulated.
 
 A mean of logarithms hardly moves with a tail, and campaigns conclude from it: by the 95th percentile, and in
-"the slowest gain most". Of fewer than FEWEST_OF_TAIL trials, fewer than five are beyond that percentile, and
-nothing is asked.
+"the slowest gain most". With fewer than FEWEST_OF_TAIL trials, fewer than five are beyond that percentile,
+and nothing is asked.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def tail(differences: Differences, farthest: float) -> Criterion:
 
 
 def _percentiles(rows: Floats) -> Floats:
-    """Of each row, one of its values, so that it may be infinite."""
+    """Return the percentile of each row: one of its values, so that it may be infinite."""
     place = int(np.ceil(QUANTILE * rows.shape[1])) - 1
     percentiles: Floats = np.partition(rows, place, axis=1)[:, place]
     return percentiles

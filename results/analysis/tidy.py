@@ -78,8 +78,8 @@ def unit_of(name: str) -> str:
 
 
 def dictionary(names: Iterable[str], tables: str) -> pd.DataFrame:
-    """What columns of these names hold, a row each: `unit`, `meaning`, `better` ("less", "more" or ""), the
-    name as `plain` has it, and in which `tables` they are."""
+    """Return the meaning of columns of these names, a row each: `unit`, `meaning`, `better` ("less",
+    "more" or ""), the name as `plain` has it, and in which `tables` they are."""
     rows = list(_rows(names, tables))
     return pd.DataFrame(rows, columns=["column", "unit", "meaning", "better", "plain", "tables"])
 

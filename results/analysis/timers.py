@@ -1,5 +1,5 @@
-"""Who timed the transfers of each variant: its own client, or the harness, which times those of clients that
-say nothing of it.
+"""The timer of each variant's transfers: its own client, or the harness, which times those of clients that
+do not report their times.
 
 The two begin and end at other events, so no ratio of theirs is made unless a design names the baseline of
 such a variant itself (`pairing.baselines_of`).
@@ -12,7 +12,8 @@ from fecbench.results.store.records import CampaignInfo
 
 
 def sentences(campaign: CampaignInfo) -> list[str]:
-    """Which variants the harness timed, and which ratios are of two timers; none where every client told."""
+    """Return which variants the harness timed, and which ratios are of two timers; nothing where every
+    client reported its times."""
     timed = [
         variant["label"] for variant in campaign.variants if variant["label"] in campaign.timed_by_harness
     ]

@@ -1,7 +1,7 @@
-"""How far virtual time may be from emulation: every tolerance of the cross-check, each with its reason.
+"""The greatest distance of virtual time from emulation: every tolerance of the cross-check, with its reason.
 
-What is concluded in virtual time can be no finer than that, so margins of practical equivalence begin here,
-too (`results.analysis.margins`).
+Conclusions in virtual time can be no finer than that, so margins of practical equivalence begin here, too
+(`results.analysis.margins`).
 """
 
 from __future__ import annotations
@@ -41,21 +41,22 @@ what a timer or an acknowledgement finds: of 240 trials of `demo`, 5 took 10 to 
 those of them that were emulated again took the same as before. With time of a processor, two take it in
 virtual time, too."""
 OVERALL = 0.01
-"""Of the mean ratio of two variants over all networks of a design: what a byte more or less moves is by
-chance in each of them, and averages out. What is left is what a processor takes, as with `SHORT_RATIO`."""
+"""The tolerance of the mean ratio of two variants over all networks of a design. A byte more or less moves
+it by chance in each of them, and averages out. The rest is the processor's share, as with
+`SHORT_RATIO`."""
 
 EMULATED = 0.05
-"""For this share of its time, the endpoints of a valid emulated trial may have been kept from a processor
-(`runners.tasks.validity`). So one arm's trial may be that much longer than the other's for no reason of its
-own."""
+"""The share of its time for which the endpoints of a valid emulated trial may have been kept from a
+processor (`runners.tasks.validity`). So one arm's trial may be that much longer than the other's
+without another reason."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far virtual may be below and above emulated: a share of the value, and an amount in the unit of
-    what it is held beside."""
+    """The allowed distance of virtual below and above emulated: a share of the value, and an amount in the
+    unit of what it is held beside."""
 
     below: float
     above: float
@@ -68,7 +69,7 @@ class Tolerance:
     processor, as the harness measured it."""
 
     def ends(self, beside: Floats, stalled: Floats | float = 0.0) -> tuple[Floats, Floats]:
-        """The least and the greatest relative difference, virtual / emulated - 1, of each trial. Of shares,
+        """The least and the greatest relative difference, virtual / emulated - 1, of each trial. For shares,
         which are held beside nothing, it is the difference itself. `stalled`: for which share of the time
         its endpoints were kept from a processor."""
         low = self.below + self.below_by / beside + self.stalled_below * stalled
@@ -85,7 +86,7 @@ HANDSHAKE = Tolerance(
     above_by=0.0005,
     reason="TLS takes both endpoints 0.5 to 6 ms of a processor, and none in virtual time by default",
 )
-"""Beside the emulated handshake, in s."""
+"""The tolerance beside the emulated handshake, in s."""
 TIME = Tolerance(
     below=0.007,
     above=0.01,
@@ -95,7 +96,7 @@ TIME = Tolerance(
     " and as long as they were kept from one",
     stalled_below=True,
 )
-"""Beside the round-trip time, in s."""
+"""The tolerance beside the round-trip time, in s."""
 SHORT_RATIO = Tolerance(
     below=0.01,
     above=0.01,
@@ -110,7 +111,7 @@ OTHER = Tolerance(
     above_by=0.0,
     reason="a long transfer under losses moves by some percent with any byte of its handshake",
 )
-"""Of ratios of longer transfers, and of metrics that are neither a time nor a share."""
+"""The tolerance of ratios of longer transfers, and of metrics that are neither a time nor a share."""
 SHARE = Tolerance(
     below=0.005,
     above=0.005,
@@ -120,7 +121,8 @@ SHARE = Tolerance(
     " messages are late, too, while endpoints are kept from a processor",
     stalled_below=True,
 )
-"""Of metrics that are shares, the late share or the share itself: the difference, not divided by anything."""
+"""The tolerance of metrics that are shares, the late share or the share itself: the difference, not
+divided by anything."""
 BYTES = Tolerance(
     below=0.01,
     above=0.01,
@@ -130,7 +132,7 @@ BYTES = Tolerance(
     stalled_below=True,
     stalled_above=True,
 )
-"""Beside the emulated number of bytes."""
+"""The tolerance beside the emulated number of bytes."""
 PACKETS = Tolerance(
     below=0.01,
     above=0.01,
@@ -140,20 +142,20 @@ PACKETS = Tolerance(
     stalled_below=True,
     stalled_above=True,
 )
-"""Beside the emulated number of packets."""
+"""The tolerance beside the emulated number of packets."""
 
 
 def vouched(*, is_share: bool, short: bool, of_mean: bool) -> float:
-    """Below which difference from 1 a ratio of two variants in virtual time says nothing, of medians or of
-    means. Of shares it is their difference, and so that of the ratio where they are nearly 1, as those are
-    that designs decide at."""
+    """Return the difference from 1 below which a ratio of two variants in virtual time says nothing, of
+    medians or of means. For shares it is their difference, and so that of the ratio where they are
+    nearly 1, as those are that designs decide at."""
     tolerance = of_ratio(is_share=is_share, short=short)
     return max(tolerance.below, tolerance.above) + (MEAN_BY if of_mean and not is_share else 0.0)
 
 
 def vouched_by(engine: EngineWord, *, short: bool, of_mean: bool) -> float:
-    """Below which difference from 1 a ratio of two variants says nothing where this engine carried the trials
-    out. It is no ratio of shares."""
+    """Return the difference from 1 below which a ratio of two variants says nothing where this engine
+    carried the trials out. It is no ratio of shares."""
     return vouched(is_share=False, short=short, of_mean=of_mean) if engine == "virtual" else EMULATED
 
 
@@ -164,12 +166,12 @@ def is_short(parameters: Mapping[str, Any]) -> bool:
 
 
 def far_either(*, short: bool) -> float:
-    """Which share of trials may be far off on either side."""
+    """Return the share of trials that may be far off on either side."""
     return FAR_EITHER_SHARE if short else FAR_EITHER_SHARE_OF_OTHERS
 
 
 def of_ratio(*, is_share: bool, short: bool) -> Tolerance:
-    """That of a variant compared with its baseline by a metric."""
+    """Return the tolerance of a variant compared with its baseline by a metric."""
     if is_share:
         return SHARE
     return SHORT_RATIO if short else OTHER

@@ -32,7 +32,7 @@ _FOLDS = 5
 _FLIPS = 99
 _TREES = 100
 _GRID = 40
-# What takes as long as it has ratios has no more than these: many more make it no surer.
+# The most ratios of computations whose time grows with them: many more make them no surer.
 _MOST_TESTED_POINTS = 1000
 _MOST_IN_A_TREE = 5000  # of a forest; each of its trees draws others
 _MOST_SHUFFLED = 2000  # at a time
@@ -68,7 +68,8 @@ def _folds(data: Data, seed: int = _SEED) -> Iterator[tuple[NDArray[np.int64], N
 
 
 def grown_tree(data: Data, leaves: int) -> DecisionTreeRegressor:
-    """Of medians, not means: one loss more or less can cost a timeout, so log ratios have heavy tails."""
+    """Return a tree of medians, not means: one loss more or less can cost a timeout, so log ratios have
+    heavy tails."""
     least = max(LEAST_RATIOS, math.ceil(_LEAST_SHARE * len(data.logs)))
     tree = DecisionTreeRegressor(
         criterion="absolute_error",
@@ -90,7 +91,7 @@ def _errors(data: Data, leaves: int) -> Floats:
 
 
 def p_value(data: Data) -> float:
-    """How often a tree predicts as well when no factor matters; of at most _MOST_TESTED_POINTS points.
+    """Return how often a tree predicts as well when no factor matters; of at most _MOST_TESTED_POINTS points.
 
     Then log ratios are symmetric about one median everywhere, however their spread depends on the factors,
     and the signs of the residuals of whole points can be flipped (Winkler et al., "Permutation inference for
@@ -148,8 +149,8 @@ def honest_leaves(tree: DecisionTreeRegressor, data: Data) -> NDArray[np.int64]:
 
 
 def _counterparts(leaves: NDArray[np.int64], others: NDArray[np.int64]) -> dict[int, int]:
-    """For each of these leaves, that of the others with which it has most rows in common, of all rows that
-    are in one of both; `leaves` and `others` say which leaf each row is in."""
+    """Return, for each of these leaves, the other leaf with which it has most rows in common, of all rows
+    that are in one of both; `leaves` and `others` say which leaf each row is in."""
     common = pd.crosstab(leaves, others)
     in_one = np.add.outer(common.sum(axis=1).to_numpy(), common.sum(axis=0).to_numpy()) - common
     counterparts: dict[int, int] = (common / in_one).idxmax(axis=1).to_dict()
@@ -232,8 +233,8 @@ def surfaces_of(
 
 
 def log_ratios(ratios: pd.Series) -> Floats:
-    """The log ratios. One that is 0 or ∞, since an arm timed out, counts as the farthest from 1 that is a
-    number: how far it is beyond, nobody knows, and medians do not ask."""
+    """The log ratios. If an arm timed out, the ratio is 0 or ∞, and counts as the farthest from 1 that is a
+    number. Its true distance is unknown, and does not matter for medians."""
     with np.errstate(divide="ignore"):
         logs = np.log(ratios.to_numpy(np.float64))
     farthest = np.abs(logs[np.isfinite(logs)]).max(initial=_LEAST_CENSORED)

@@ -34,7 +34,7 @@ _NOT_CARRIED = ("queue_dropped", "outage_dropped")
 
 Floats = NDArray[np.float64]
 Beside = Literal["rtt", "value", ""]
-"""What a tolerance is held beside: the round-trip time, the emulated value, or nothing."""
+"""The quantity that a tolerance is held beside: the round-trip time, the emulated value, or nothing."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Twins:
 
     @property
     def left_out(self) -> str:
-        """Why they are not compared; empty when they are."""
+        """The reason why they are not compared; empty when they are."""
         states = {"virtual": self.virtual.state, "emulated": self.emulated.state}
         for engine, state in states.items():
             if state == "invalid":
@@ -75,8 +75,8 @@ class Twins:
 
     @property
     def loss_share(self) -> float:
-        """Which share of the packets of both was lost: of one alone, chance would choose those of which that
-        one lost more."""
+        """The share of the packets of both that was lost. By one alone, chance would choose those of which
+        that one lost more."""
         counts = [_lost_and_all(run) for run in (self.virtual, self.emulated)]
         lost, packets = map(sum, zip(*counts, strict=True))
         return lost / packets if packets else 0.0
@@ -90,15 +90,16 @@ class Twins:
 
     @property
     def stalled(self) -> float:
-        """For which share of the time the emulated endpoints were kept from a processor; 0 where that is
-        not known."""
+        """The share of the time for which the emulated endpoints were kept from a processor; 0 where that
+        is not known."""
         stalled_s = self.emulated.checks.get("stalled_s") or 0.0
         dct_s = self.emulated.metrics.get("client", {}).get("dct_s", 0.0)
         return float(stalled_s / dct_s) if dct_s > 0 else 0.0
 
     @property
     def senders(self) -> tuple[str, ...]:
-        """Whose packets are counted: the server's, and where the client sends the content, its own, too."""
+        """The endpoints whose packets are counted: the server, and also the client where it sends the
+        content."""
         demand: Mapping[str, Any] = self.emulated.task["pairs"][0]["demand"]
         return ("client", "server") if demand["up_bytes"] > demand["down_bytes"] else ("server",)
 
@@ -108,7 +109,8 @@ def _lost_a_packet(run: TrialRecord) -> bool:
 
 
 def _lost_and_all(run: TrialRecord) -> tuple[int, int]:
-    """How many packets links lost, by loss models, queues or outages, and how many they had to carry."""
+    """Return the number of packets that links lost, by loss models, queues or outages, and of all that
+    they had to carry."""
     directions = (report.get("directions", {}).values() for report in run.links.values())
     not_carried = sum(
         counted.get(name) or 0 for each in directions for counted in each for name in _NOT_CARRIED
@@ -118,7 +120,7 @@ def _lost_and_all(run: TrialRecord) -> tuple[int, int]:
 
 
 def own_tolerance(metric: metrics.Metric) -> tuple[Tolerance, Beside]:
-    """That of a metric that a workload compares, and what it is held beside."""
+    """Return the tolerance of a metric that a workload compares, and the quantity that it is held beside."""
     if metric.is_share:
         return SHARE, ""
     return (TIME, "rtt") if metric.is_time else (OTHER, "")
@@ -156,7 +158,7 @@ def table(twins: Sequence[Twins], name: str, tolerance: Tolerance, beside: Besid
 
 
 def _value(record: TrialRecord, metric: metrics.Metric) -> float:
-    """The metric, of a share that which is late or lost; NaN where it was not measured."""
+    """The metric, for a share the late or lost one; NaN where it was not measured."""
     worst = 1.0 if metric.is_share else metric.worst
     endpoint, _, of_endpoint = metric.name.partition(".")
     value = record.metrics.get(endpoint, {}).get(of_endpoint, math.nan)
@@ -166,7 +168,7 @@ def _value(record: TrialRecord, metric: metrics.Metric) -> float:
 
 
 def _log_ratios(virtual: Floats, emulated: Floats, metric: metrics.Metric) -> Floats:
-    """Of virtual / emulated: 0 where both are 0 or the worst, -∞ or ∞ where one of them is."""
+    """Return log(virtual / emulated): 0 where both are 0 or the worst, -∞ or ∞ where one of them is."""
     at_the_worst = 0.0 if metric.more_is_better else math.inf
     values = [np.where(np.isinf(each), at_the_worst, each) for each in (virtual, emulated)]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -211,8 +213,8 @@ def differences(
     far_either: float = FAR_EITHER_SHARE,
     has_tail: bool = False,
 ) -> Differences:
-    """Those of the rows of a table, of which the share `far_either` may be far off; `has_tail` of times of
-    their own, whose tail is asked, too."""
+    """Return the differences of a table's rows, of which the share `far_either` may be far off.
+    `has_tail`: they are times of their own, whose tail is asked, too."""
     y, low, high, loss_share, emulated = (
         rows[name].to_numpy(np.float64) for name in ("y", "low", "high", "loss_share", "emulated")
     )

@@ -72,7 +72,8 @@ def estimate(value: float, low: float, high: float) -> str:
 
 
 def decimals(low: float, high: float) -> int:
-    """How many decimals a ratio has whose interval is this: its uncertainty is seen, and no digit more."""
+    """Return the number of decimals of a ratio with this interval: they show its uncertainty, and no digit
+    more."""
     half = (high - low) / 2
     if not math.isfinite(half):
         return 2

@@ -1,7 +1,7 @@
-"""What so many repetitions cannot have seen: a delay that is rarer than one in a few of them.
+"""Delays that so many repetitions cannot have seen: they are rarer than one in a few of them.
 
-An interval of a mean is made of the spread of its values. What is among none of them has no part in it, so a
-variant that now and then takes many times as long may be called equal, or faster.
+An interval of a mean is made of the spread of its values. A delay that is in none of them has no part in it,
+so a variant that now and then takes many times as long may be called equal, or faster.
 """
 
 from __future__ import annotations

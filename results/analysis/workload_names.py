@@ -1,4 +1,4 @@
-"""What workloads are called on axes and in sentences."""
+"""Names of workloads on axes and in sentences."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fecbench.results.store.records import CampaignInfo
 
 
 def workload_names(campaign: CampaignInfo) -> dict[str, str]:
-    """What each workload is called on an axis: its size where that says all, else its label."""
+    """Return the name of each workload on an axis: its size where that says all, else its label."""
     if _differ_in_size_only(campaign):
         return {w["label"]: size(w["parameters"]["size_bytes"]) for w in campaign.workloads}
     return {w["label"]: w["label"] for w in campaign.workloads}
@@ -26,7 +26,7 @@ def short_names(campaign: CampaignInfo) -> dict[str, str]:
 
 
 def workload_axis(campaign: CampaignInfo) -> str:
-    """What `workload_names` are names of."""
+    """Return the quantity that `workload_names` name."""
     return f"{campaign.workloads[0]['name']} size" if _differ_in_size_only(campaign) else "workload"
 
 

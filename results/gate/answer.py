@@ -1,4 +1,4 @@
-"""All that is said of a new build: the verdict with its numbers, where it helps and harms, the worst
+"""The answer about a new build: the verdict with its numbers, where it helps and harms, the worst
 networks, and the pairs that fail."""
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _KINDS = {"both": "both builds", "new_alone": "the new build alone", "old_alone"
 
 @dataclass(frozen=True)
 class Answer:
-    """What two builds of one implementation came to."""
+    """The result of two builds of one implementation."""
 
     campaign: CampaignInfo
     verdict: Verdict
@@ -54,7 +54,7 @@ class Answer:
     not_vouched: int
     """Trials that are in no ratio, since the harness cannot vouch for them, or they are unsupported."""
     attempts: tuple[str, ...]
-    """How many attempts of each arm were invalid, in sentences; none where every one was valid."""
+    """The numbers of invalid attempts of each arm, in sentences; none where every one was valid."""
     where: tuple[str, ...]
     """The rules, or why there is none."""
     worst: tuple[Worst, ...]
@@ -95,8 +95,8 @@ def answer(database: Database, campaign: CampaignInfo, share: float | None = Non
 def _where(
     pairing: Pairing, campaign: CampaignInfo, margin: float, margins: Sequence[float]
 ) -> tuple[str, ...]:
-    """The rules. What is a difference in them is decided by the margins of single networks, which is said
-    where these are wider than that over all networks."""
+    """Return the rules. The margins of single networks decide what a difference in them is; that is said
+    where these are wider than the margin over all networks."""
     if pairing.ratios["metric"].nunique() > 1:
         return ("No rule: its workloads are compared by different metrics.",)
     try:
@@ -121,7 +121,7 @@ def headline(found: Answer) -> str:
 
 
 def _because(found: Answer) -> Iterator[str]:
-    """What decides, where the ratio over all networks alone does not."""
+    """Yield the decisive facts, where the ratio over all networks alone does not decide."""
     measured, margins = found.measured, found.margins
     if found.verdict == "fails":
         yield f"fails in {trials(measured.failed.new_alone)} in which the old one does not"

@@ -20,8 +20,8 @@ from fecbench.results.gate.overall import NEW, OLD
 from fecbench.results.store.records import CampaignInfo
 
 SUSPECTED = 0.15
-"""Where emulated trials of the new build fail more often with a p-value below this, nobody may say that they
-do not."""
+"""The p-value below which the new build may fail more often. Where emulated trials have a lower one, the
+report does not say that they fail no more often."""
 MOST = 3
 """Failing pairs that are shown with the commands that replay them."""
 _KINDS = ("both", "new_alone", "old_alone")
@@ -33,7 +33,7 @@ class FailingPair:
     """A pair of which at least one trial failed or timed out."""
 
     kind: str
-    """In which builds: one of "both", "new_alone" and "old_alone"."""
+    """The builds in which it failed: "both", "new_alone" or "old_alone"."""
     workload: str
     point: int
     repetition: int
@@ -43,7 +43,7 @@ class FailingPair:
 
 @dataclass(frozen=True)
 class Failed:
-    """How many pairs failed, of those that both builds have run."""
+    """The numbers of pairs that failed, of those that both builds have run."""
 
     both: int = 0
     old_alone: int = 0

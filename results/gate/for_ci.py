@@ -140,8 +140,8 @@ def _escaped(text: str) -> str:
 
 
 def junit(found: Answer) -> str:
-    """Return a test suite: all networks, each workload, the slow ends, single networks, and failures. What is
-    slower or fails is a failure, and what is undecided is skipped."""
+    """Return a test suite: all networks, each workload, the slow ends, single networks, and failures. A
+    slower or failing case is a failure, and an undecided one is skipped."""
     cases = _cases(found)
     kinds = [_kind(verdict) for verdict, _ in cases.values()]
     suite = ElementTree.Element(

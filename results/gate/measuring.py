@@ -1,4 +1,4 @@
-"""All that is measured of two builds: ratios, slow ends, single networks, failures, and whether the harness
+"""Measurements of two builds: ratios, slow ends, single networks, failures, and whether the harness
 vouches for both alike."""
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ builds, in no more than that share of looks."""
 
 @dataclass(frozen=True)
 class Slower:
-    """In which networks a new build is surely slower."""
+    """The networks in which a new build is surely slower."""
 
     points: tuple[int, ...]
     suspected: bool

@@ -1,11 +1,11 @@
-"""How much longer a new build takes than an old one, over all networks of a design.
+"""The ratio of the times of a new build to those of an old one, over all networks of a design.
 
 The number is the geometric mean of paired ratios: each pair met the same losses, each network and workload
 has the same weight, and two arms exchanged give its inverse. A median over repetitions would not see a change
 that only matters in the one trial of five whose last packets are lost. A geometric mean hardly sees a rare
 long stall, so the ratio of the mean times stands beside it, with the same weights.
 
-A pair is in a ratio when both of its trials are ok. Those that failed are judged by themselves (`failing`).
+A pair is in a ratio when both of its trials are ok. Failed pairs are judged by themselves (`failing`).
 
 The networks are those of the design, so what is by chance is the repetitions within each network (stratified
 sampling: Cochran, "Sampling Techniques", 1977, §5.3 and, for the degrees of freedom, §5.4). The workloads of
@@ -91,8 +91,8 @@ def pairs_of(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
 
 def ratio_of(pairs: pd.DataFrame, level: float, alone: float | None = None) -> Ratio:
     """Return the geometric mean of the ratios of `pairs_of`, each place with the same weight, and its
-    interval of confidence 1 - `level`. What it surely is by itself errs in `alone` on either side, by default
-    in half of `level`."""
+    interval of confidence 1 - `level`. The verdict of the ratio alone errs in `alone` on either side,
+    by default in half of `level`."""
     if pairs.empty:
         return UNKNOWN
     places = _places(pairs)
@@ -119,7 +119,7 @@ class _Places:
     of_pairs: Whole
     """The place of each pair."""
     sizes: Floats
-    """How many pairs each has."""
+    """The number of pairs of each."""
     points: Whole
     """The point of each."""
 

@@ -1,4 +1,4 @@
-"""How much longer the slowest downloads of a new build take: the ratio of the 95th percentiles.
+"""The ratio of the times of the slowest downloads of a new build: that of the 95th percentiles.
 
 In each place it is the 95th percentile over the repetitions (of fewer than 20, the longest) of new divided by
 that of old; all places have the same weight. How sure it is comes from exchanges: where new takes just that
@@ -18,7 +18,7 @@ from fecbench.results.analysis.point_statistic import place_of_p95
 from fecbench.results.gate.overall import NEW, OLD, UNKNOWN, Floats, Ratio, Whole, half_width
 
 EXCHANGES = 200
-"""Of each network. The variances of dozens of networks are added, so that each may be rough."""
+"""The exchanges of each network. The variances of dozens of networks are added, so each may be rough."""
 
 
 def tail_ratio_of(pairs: pd.DataFrame, level: float) -> Ratio:

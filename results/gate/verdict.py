@@ -16,7 +16,7 @@ from fecbench.results.store.records import CampaignInfo
 
 Verdict = Literal["fails", "slower", "faster", "no difference that matters", "undecided"]
 MOST_LOST = 0.05
-"""Of all pairs, the share that may be in no ratio because they failed, before nothing is said of times."""
+"""The share of all pairs that may be in no ratio because they failed, before nothing is said of times."""
 
 
 @dataclass(frozen=True)
@@ -24,25 +24,25 @@ class Margins:
     """The least differences that are named, as shares."""
 
     overall: float
-    """Of ratios over all networks."""
+    """The margin of ratios over all networks."""
     tail: float
-    """Of the ratio of 95th percentiles, as of single networks."""
+    """The margin of the ratio of 95th percentiles, and of single networks."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What a campaign of two builds has come to."""
+    """The measurements of a campaign of two builds."""
 
     overall: Ratio
     """The geometric mean over all networks and workloads."""
     workloads: dict[str, Ratio]
     """The same of each, by label; one that is alone is the overall one."""
     pairs: int
-    """That are in these ratios."""
+    """The number of pairs in these ratios."""
     mean: Ratio = UNKNOWN
-    """Of the mean times."""
+    """The ratio of the mean times."""
     tail: Ratio = UNKNOWN
-    """Of the 95th percentiles."""
+    """The ratio of the 95th percentiles."""
     networks: Slower = NOWHERE
     failed: Failed = NONE
     fails: bool = False
@@ -54,11 +54,11 @@ class Measured:
     unseen: int = 0
     """Networks, each with each workload, without a pair that the harness vouches for."""
     unlike: str = ""
-    """Why the harness does not vouch for both arms alike, in a clause; "" where it does."""
+    """The reason why the harness does not vouch for both arms alike, in a clause; "" where it does."""
 
     @property
     def ratios(self) -> dict[str, Ratio]:
-        """Those that are held against the margin over all networks, by what they are of."""
+        """The ratios that are held against the margin over all networks, by name."""
         of_mean = {} if math.isnan(self.mean.value) else {"mean times": self.mean}
         return {"all networks": self.overall, **of_mean, **self.workloads}
 

@@ -32,7 +32,7 @@ class Worst:
     new_trial: int
     """The numbers of the trials of the pair that differ most."""
     pair_ratio: float
-    """Of these two."""
+    """The ratio of these two."""
 
 
 def worst_of(pairs: pd.DataFrame, frame: pd.DataFrame, campaign: CampaignInfo) -> list[Worst]:

@@ -1,4 +1,4 @@
-"""Which figures of which paper a campaign reproduces.
+"""The figures of each paper that a campaign reproduces.
 
 A design of the catalogue is recognised by the name in its text, whatever its campaign is called:
 `rquic2021-bulk`, and all names that go on with a hyphen, as `rquic2021-bulk-short` does.

@@ -46,7 +46,7 @@ class Claim:
     """One claim of a paper, and what was measured of the same thing."""
 
     text: str
-    """What is claimed of what ("completion rate over Wi-Fi from 2 % loss on")."""
+    """The subject of the claim ("completion rate over Wi-Fi from 2 % loss on")."""
     paper: str
     """The paper's value or range, with its section or figure ("below 0.5 (§VI-B)")."""
     measured: str
@@ -57,7 +57,7 @@ class Claim:
     """Whether it would by any difference, however small; None when the trials cannot tell. It is False where
     a claim is of no direction."""
     size: str = ""
-    """What the paper's words or numbers are taken for ("above 50 %, by more than 1 %")."""
+    """The size that the paper's words or numbers are taken for ("above 50 %, by more than 1 %")."""
     ours: str = ""
     """Our value of the same, without its interval."""
 
@@ -119,13 +119,14 @@ class Estimate:
         return False if self.high < least or self.low > most else None
 
     def minus(self, other: Estimate) -> Estimate:
-        """How far it is above the other, of which the trials are others: they share no seeds, as those of
-        different points do.
+        """Return how far it is above the other, of which the trials are others: they share no seeds, as
+        those of different points do.
 
         The interval has the confidence of theirs. It is made of the four distances from values to ends, as
         the spread of a difference is of two spreads, since both are rarely wrong at once (Zou and Donner,
-        "Construction of confidence limits about effect measures", Statistics in Medicine 27, 2008). That two
-        intervals are apart would be asked too much: of two of 95 %, it happens to equals in 0.6 % of cases.
+        "Construction of confidence limits about effect measures", Statistics in Medicine 27, 2008). A gap
+        between the two intervals would be too much to ask: with two of 95 %, equal values have one in 0.6 %
+        of cases.
         """
         difference = self.value - other.value
         low = difference - math.hypot(self.value - self.low, other.high - other.value)
@@ -171,7 +172,7 @@ def shown(value: float, form: str) -> str:
 
 @dataclass(frozen=True)
 class Share:
-    """Of how many units (points, loss patterns) something is true."""
+    """The share of units (points, loss patterns) of which something is true."""
 
     count: int
     units: int
@@ -181,7 +182,7 @@ class Share:
 
     @classmethod
     def of(cls, true: pd.Series, known: pd.Series) -> Self:
-        """Of one value a unit: whether it is true of the unit, where that is known."""
+        """Return the share of one value a unit: whether it is true of the unit, where that is known."""
         return cls(int((true & known).sum()), int(known.sum()), int((~known).sum()))
 
     @property
@@ -189,13 +190,13 @@ class Share:
         return self.at(LEVEL)
 
     def at(self, level: float) -> Estimate:
-        """With the exact binomial interval of confidence 1 - `level`, wide enough for whatever is true of the
-        unknown units.
+        """Return the share with the exact binomial interval of confidence 1 - `level`, wide enough for
+        whatever is true of the unknown units.
 
         It takes the units for independent draws. Points of a space-filling design are spread more evenly, so
-        of them it is rather too wide.
+        for them it is rather too wide.
 
-        None for fewer than FEWEST known units.
+        No interval for fewer than FEWEST known units.
         """
         if self.units < FEWEST:
             return Estimate(self.count / self.units if self.units else math.nan)
@@ -215,7 +216,7 @@ class Share:
 
 
 Judgements = Callable[[float], Iterable[bool | None]]
-"""Of several things, one each, by intervals of a confidence of 1 - the level that it is given."""
+"""Judgements of several things, one each, by intervals of a confidence of 1 - the given level."""
 
 
 def all_hold(judged: Judgements) -> bool | None:
@@ -240,11 +241,12 @@ def one_holds(judged: Judgements) -> bool | None:
 
 
 def beside_stalls(claim: Claim, frame: pd.DataFrame, baseline: str, variant: str) -> Claim:
-    """A claim of which the tolerance is no more than what a valid trial may have lost to a busy machine, with
-    the share of their time for which the endpoints of each arm were kept from running.
+    """Return a claim whose tolerance is no more than what a valid trial may have lost to a busy machine,
+    with the share of their time for which the endpoints of each arm were kept from running.
 
-    What both lost alike is in no ratio. Where the shares (medians of the ok trials of `frame`) differ by more
-    than _MOST_STALLS, the machine may have made the difference, or hidden it, and the trials cannot tell.
+    A loss of time that both share is in no ratio. Where the shares (medians of the ok trials of `frame`)
+    differ by more than _MOST_STALLS, the machine may have made the difference, or hidden it, and the trials
+    cannot tell.
     """
     if not {_STALLED, _DCT} <= set(frame.columns):
         return claim
@@ -264,17 +266,18 @@ class PaperFigure:
     """A figure of a paper."""
 
     name: str
-    """Of its files, without a suffix ("rquic2021-fig5")."""
+    """The name of its files, without a suffix ("rquic2021-fig5")."""
     number: str
-    """As the paper numbers it, with the paper's short name ("rQUIC 2021, Fig. 5")."""
+    """The paper's number, with the paper's short name ("rQUIC 2021, Fig. 5")."""
     caption: str
-    """What is drawn, and how to read it."""
+    """The subject of the drawing, and how to read it."""
     draw: Callable[[pd.DataFrame, CampaignInfo], Figure]
-    """Of `frames.trials` and its campaign; raises NothingToDraw."""
+    """The drawing of `frames.trials` and its campaign; raises NothingToDraw."""
     claims: Callable[[pd.DataFrame, CampaignInfo], list[Claim]]
-    """Of the same, also those that the trials cannot judge; none where there is nothing to draw."""
+    """The claims about the same, also those that the trials cannot judge; none where there is nothing to
+    draw."""
     differences: Callable[[pd.DataFrame, CampaignInfo], list[str]]
-    """Of the same, sentences: where our experiment departs from the paper's, with numbers as far as the
+    """Sentences about the same: where our experiment departs from the paper's, with numbers as far as the
     trials show what that did. None, either, where there is nothing to draw."""
 
     def __post_init__(self) -> None:

@@ -49,7 +49,7 @@ Key = tuple[str, str, str]
 
 @dataclass
 class Findings:
-    """What the campaigns of a sample say of a paper."""
+    """The findings of a sample's campaigns about a paper."""
 
     claims: dict[Key, Claim] = field(default_factory=dict)
     departures: dict[str, list[str]] = field(default_factory=dict)

@@ -18,25 +18,26 @@ Counted = Callable[[float], Share]
 
 
 def margin_of(campaign: CampaignInfo, size_bytes: int | None = None, *, of_mean: bool) -> float:
-    """What the engine of a campaign vouches for of ratios, of transfers of one size or of anything else."""
+    """Return the margin of ratios that the engine of a campaign vouches for, of transfers of one size or
+    of anything else."""
     is_short = size_bytes is not None and tolerances.is_short({"size_bytes": size_bytes})
     return tolerances.vouched_by(campaign.engine, short=is_short, of_mean=of_mean)
 
 
 def are_shorter(ratio: pd.Series, by: float) -> pd.Series:
-    """Of ratios of times: which are below 1 by more than this, as `Estimate.shorter`."""
+    """Return which ratios of times are below 1 by more than this, as `Estimate.shorter`."""
     return ratio < 1 / (1 + by)
 
 
 def are_longer(ratio: pd.Series, by: float) -> pd.Series:
-    """Of ratios of times: which are above 1 by more than this."""
+    """Return which ratios of times are above 1 by more than this."""
     return ratio > 1 + by
 
 
 def bound_of(ratio: float, margin: float, word: SizeWord = MORE) -> float:
-    """Below which ratio of times a gain is as great as that of a paper, whose ratio and word these are.
-    Numbers are not told apart within the margin; a gain that lies within it, be it the paper's, is not told
-    from none."""
+    """Return the ratio of times below which a gain is as great as that of a paper, whose ratio and word
+    these are. Numbers are not told apart within the margin; a gain that lies within it, be it the
+    paper's, is not told from none."""
     return min(ratio * (1 + margin), 1 / (1 + word.beyond(margin)))
 
 
@@ -48,8 +49,8 @@ def ours(value: float, form: str) -> str:
 def claim_of_share(
     text: str, paper: str, word: ShareWord, counted: Counted, by: float, beside: str = ""
 ) -> Claim:
-    """That something is true, by more than `by`, of as many units as the word says; in direction, by however
-    little of more than one half."""
+    """Return the claim that something is true, by more than `by`, of as many units as the word says; in
+    direction, by however little of more than one half."""
     by_size, by_any = counted(by), counted(0.0)
     return Claim(
         text,
@@ -63,7 +64,8 @@ def claim_of_share(
 
 
 def claim_of_none(text: str, paper: str, share: Share, by: str = "") -> Claim:
-    """That something is true of no unit, or of as few as the word allows. It is of no direction."""
+    """Return the claim that something is true of no unit, or of as few as the word allows. It has no
+    direction."""
     return Claim(
         text,
         paper,
@@ -75,7 +77,7 @@ def claim_of_none(text: str, paper: str, share: Share, by: str = "") -> Claim:
 
 
 def claim_of_less(text: str, paper: str, ratio: Estimate, by: float, measured: str) -> Claim:
-    """That a ratio of times is below 1 by more than this."""
+    """Return the claim that a ratio of times is below 1 by more than this."""
     return Claim(
         text,
         paper,
@@ -88,7 +90,7 @@ def claim_of_less(text: str, paper: str, ratio: Estimate, by: float, measured: s
 
 
 def claim_of_longer(text: str, paper: str, ratio: Estimate, by: float, measured: str) -> Claim:
-    """That a ratio of times is above 1 by more than this."""
+    """Return the claim that a ratio of times is above 1 by more than this."""
     return Claim(
         text,
         paper,

@@ -1,4 +1,4 @@
-"""What a notebook shows of a paper: its figures with their claims, and where our experiments differ."""
+"""The part of a notebook about a paper: its figures with their claims, and where our experiments differ."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def show_differences(database: Results) -> None:
 
 
 def _campaigns(database: Results) -> Iterator[Campaign]:
-    """Those that reproduce something: a sample that only checks another one does not."""
+    """Return the campaigns that reproduce something: a sample that only checks another one does not."""
     campaigns = (database[name] for name in database.campaigns()["campaign"])
     return (campaign for campaign in campaigns if campaign.info.checked is None)
 

@@ -1,4 +1,4 @@
-"""What the queue of a campaign's link holds, which neither paper names."""
+"""The queue of a campaign's link, which neither paper names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _USUAL = "holds 1.5 bandwidth-delay products"  # where a design says nothing of 
 
 
 def queue_in_words(campaign: CampaignInfo) -> str:
-    """As the end of "here the link's …"."""
+    """Return the queue in words, as the end of "here the link's …"."""
     design = tomllib.loads(campaign.design_text)
     constants = design.get("constants", {})
     if constants.get("queue") == "codel":

@@ -41,7 +41,7 @@ class SizeWord:
 
     words: tuple[str, ...]
     least: float
-    """As a share: 0.2 is a factor of 1.2."""
+    """The least size as a share: 0.2 is a factor of 1.2."""
 
     def beyond(self, margin: float) -> float:
         """The least change that counts: the word's, and no less than what the engine vouches for."""
@@ -67,7 +67,7 @@ SIZES = (NOTICEABLY, SIGNIFICANTLY, CONSIDERABLY, DRASTICALLY, MUCH)
 
 
 def table() -> str:
-    """What each word is taken for, as a table of Markdown."""
+    """Return the meaning of each word, as a table of Markdown."""
     rows = [
         *((word.words, f"{word.taken_for} of the points, loss patterns or downloads") for word in SHARES),
         (MORE.words, f"by more than the margin: {_margins()}"),
@@ -82,7 +82,7 @@ def table() -> str:
 
 
 def _margins() -> str:
-    """What the engines vouch for of ratios, in words."""
+    """Return the margins that the engines vouch for in ratios, in words."""
     virtual = (
         f"{_vouched('virtual', short=True)} of transfers of up to {size(SHORT_BYTES)} and"
         f" {_vouched('virtual')} of others, of means {_vouched('virtual', short=True, of_mean=True)} and"

@@ -41,7 +41,7 @@ def answers(table: pd.DataFrame, campaign: CampaignInfo) -> Iterator[Answer]:
 
 
 def lead(campaign: CampaignInfo) -> str:
-    """What the answers are counts of, in a sentence."""
+    """Return a sentence that says what the answers count."""
     compared, networks = metrics.of_workloads(campaign), counted(len(campaign.points), "network")
     what = " and ".join(metrics.of(name).words or name for name in dict.fromkeys(compared.values()))
     if len(compared) == 1:
@@ -147,7 +147,7 @@ def _counts(rows: pd.DataFrame, baseline: str, metric: Metric) -> str:
 
 
 def _cases(count: int, rows: pd.DataFrame) -> str:
-    """How many networks or cases were compared, and of how many planned ones."""
+    """Return how many networks or cases were compared, and of how many planned ones."""
     planned = int(rows["planned_points"].sum())
     what = counted(count, "network" if len(rows) == 1 else "case")
     return f"{what} (of {planned:,} planned)" if count < planned else what

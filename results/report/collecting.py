@@ -202,7 +202,7 @@ def _reproduced(frame: pd.DataFrame, campaign: CampaignInfo) -> Iterator[Reprodu
 
 
 def _doubtful(database: Database, run: pd.DataFrame) -> list[Trial]:
-    """In the order in which they ended."""
+    """Return the trials that are not ok, in the order in which they ended."""
     ids = run.loc[run["state"] != "ok", "id"]
     return list(map(Trial.of, database.trials_with(sorted(ids)[:_MOST_TRIALS])))
 

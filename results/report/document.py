@@ -1,8 +1,8 @@
-"""What a report says of a campaign, apart from its figures: the page is drawn from this document.
+"""The content of a report about a campaign, apart from its figures: the page is drawn from this document.
 
-As JSON it is what `report --json` prints, beside the files that were written. JSON knows neither NaN
-nor ∞: what is not known is null, and ∞, which the ratio to a timeout is, is "Infinity". Probabilities and
-shares are 0 to 1, ratios are of a variant to its baseline, and intervals are of confidence 0.95.
+As JSON it is what `report --json` prints, beside the files that were written. JSON knows neither NaN nor ∞:
+an unknown value is null, and ∞, which the ratio to a timeout is, is "Infinity". Probabilities and shares are
+0 to 1, ratios are of a variant to its baseline, and intervals are of confidence 0.95.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from fecbench.results.report.sections.trials import (
 
 
 class Document(BaseModel):
-    """All that a report says of a campaign."""
+    """The whole content of a report about a campaign."""
 
     # The document that the command prints has the names of files, too.
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -45,26 +45,26 @@ class Document(BaseModel):
     gate: Gate | None
     """The verdict of a campaign of two builds; None for any other campaign."""
     lead: str
-    """What the answers are counts of, in a sentence."""
+    """A sentence that says what the answers count."""
     answers: list[Answer]
     """One for each metric and variant that is compared, in the order of the design."""
     trust: list[Trust]
-    """How far to trust them."""
+    """Reasons to trust them, or not to."""
     notes: list[str]
-    """What else bears on the answers, in sentences; the end of the headline."""
+    """Other facts that bear on the answers, in sentences; the end of the headline."""
     headline: list[str]
-    """What was found, in sentences; the first counts the trials."""
+    """The findings in sentences; the first counts the trials."""
     first_attempts: bool
     """Whether groups that needed a second try are left out of what is compared."""
     metrics: list[Metric]
-    """That are compared."""
+    """The metrics that are compared."""
     comparisons: list[Comparison]
     findings: list[Finding]
     """One for each workload and variant of the design."""
     decided: bool
     """Whether any point has enough repetitions for an interval."""
     states: dict[str, dict[str, int]]
-    """How many trials of each variant are in each state, and how many were "not run"."""
+    """The number of trials of each variant in each state, and of those that were "not run"."""
     outages: list[Outage]
     """One for each workload and variant; none where no trial met an outage."""
     attempts: list[Attempts]
@@ -76,7 +76,7 @@ class Document(BaseModel):
     disturbance_warnings: list[str]
     """A sentence for each variant that stalled for another share of its time than its baseline."""
     calibrations: list[dict[str, Any]]
-    """What each calibration of the link measured, as provenance has it."""
+    """The measurements of each calibration of the link, as provenance has them."""
     crosscheck: Crosscheck | None
     """None for an emulated campaign, and where no sample was emulated."""
     crosscheck_sentences: list[str]
@@ -84,7 +84,8 @@ class Document(BaseModel):
     lateness_unknown: int
     """Trials that are ok of which it is not known how late packets left a link."""
     yardsticks: dict[str, list[str]]
-    """What A/A campaigns in the same database say of the least difference that can be seen, by their name."""
+    """The sentences of A/A campaigns in the same database about the least visible difference, by their
+    name."""
     medians: list[Medians]
     """One for each workload that has any."""
     explained: list[Explained]
@@ -92,24 +93,24 @@ class Document(BaseModel):
     reproduced: list[Reproduced]
     """The figures of the paper whose design the campaign ran."""
     interoperability: Matrix | None
-    """Which clients work with which servers, where variants name servers."""
+    """The clients that work with each server, where variants name servers."""
     not_ok: int
     """Trials that were run and are not ok."""
     doubtful: list[Trial]
-    """Those, 1,000 at most."""
+    """The trials that were run and are not ok, 1,000 at most."""
     repeated: int
     """Runs that another attempt replaced."""
     replaced: list[Trial]
-    """Those, 1,000 at most."""
+    """The runs that another attempt replaced, 1,000 at most."""
     unpaired: list[Unpaired]
-    """What no ratio contains, and why."""
+    """Repetitions that no ratio contains, and why."""
     starts: Starts
     provenance: dict[str, Any]
-    """What the campaign was run with; of web pages and traces the hash alone."""
+    """The circumstances of the campaign's runs; of web pages and traces the hash alone."""
     repeat: list[str]
     """The commands that repeat the campaign."""
     doubts: list[str]
-    """Why they may not repeat exactly what was run, in sentences."""
+    """Reasons why they may not repeat exactly what was run, in sentences."""
 
     def as_json(self) -> dict[str, Any]:
         """The document in values that JSON knows."""

@@ -29,9 +29,9 @@ class Drawings:
     points: Drawing
     findings: list[Drawing]
     by_workload: list[tuple[str, Drawing]]
-    """Of each workload with its name."""
+    """The drawing of each workload, with its name."""
     explained: list[list[Drawing]]
-    """Those of each of `Document.explained`."""
+    """The drawings of each of `Document.explained`."""
     reproduced: list[Drawing]
     """One for each of `Document.reproduced`."""
 
@@ -101,7 +101,8 @@ def _file(part: Part, name: str) -> str:
 
 
 def _messages(database: Database, campaign: CampaignInfo) -> pd.DataFrame | None:
-    """When each message was due and whole, of the trials that left this series; None where none did."""
+    """Return when each message was due and whole, of the trials that left this series; None where none
+    did."""
     if "messages" not in database.series_columns(campaign.id):
         return None
     return frames.series(database, campaign, "messages", ["t_s", "whole_s"])
@@ -150,8 +151,8 @@ def _of_all_workloads(folder: Drawer, frame: pd.DataFrame, part: Part) -> Iterat
 def _of_messages(
     folder: Drawer, frame: pd.DataFrame, campaign: CampaignInfo, series: pd.DataFrame | None
 ) -> Iterator[Drawing]:
-    """How many messages were whole by when they were played, of a campaign that sent some; and how late each
-    was, of trials that left their `series` (None: none did)."""
+    """Yield how many messages were whole by when they were played, of a campaign that sent some; and how
+    late each was, of trials that left their `series` (None: none did)."""
     if any(workload["name"] == "messages" for workload in campaign.workloads):
         yield folder.draw(
             "on-time",
@@ -181,7 +182,7 @@ def _of_messages(
 def _of_video(
     folder: Drawer, frame: pd.DataFrame, campaign: CampaignInfo, scores: Callable[[], dict[int, float]]
 ) -> Iterator[Drawing]:
-    """What sessions of video were worth, of a campaign that played some."""
+    """Yield the quality of sessions of video, of a campaign that played some."""
     if all(workload["name"] != "video" for workload in campaign.workloads):
         return
     yield folder.draw(
@@ -258,7 +259,7 @@ def _where_it_helps(folder: Drawer, explained: Explained) -> list[Drawing]:
             lambda: figures.pairs(part.ratios, campaign, variant),
         ),
     ]
-    # What a drawing lacks, the sentence has said.
+    # The sentence has named the drawings that are missing.
     return [drawing for drawing in drawings if drawing.files]
 
 

@@ -1,4 +1,4 @@
-"""What is read and computed of a campaign once, for the document of its report and for its figures."""
+"""Data that is read and computed of a campaign once, for the document of its report and for its figures."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from fecbench.results.store.records import CampaignInfo
 
 @dataclass(frozen=True)
 class Part:
-    """What a campaign compares by one metric."""
+    """The part of a campaign that compares one metric."""
 
     metric: Metric
     campaign: CampaignInfo
-    """With the workloads alone that compare this metric."""
+    """The campaign, with only the workloads that compare this metric."""
     pairings: Mapping[str, Pairing]
     """`pairing.comparisons`."""
     ratios: pd.DataFrame
@@ -40,12 +40,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Explained:
-    """Where a variant helps, by one metric."""
+    """The networks where a variant helps, by one metric."""
 
     part: Part
     variant: str
     baseline: str
-    """What it is compared with."""
+    """The variant that it is compared with."""
     explanation: Explanation | None
     """None for the reason that the sentence gives."""
     sentence: str
@@ -57,11 +57,11 @@ class Evidence:
 
     database: Database
     campaign: CampaignInfo
-    """With the metric that is compared on each workload."""
+    """The campaign, with the metric that is compared on each workload."""
     run: pd.DataFrame
     """`frames.trials`: all that were run."""
     frame: pd.DataFrame
-    """Those of them that are compared."""
+    """The trials of `run` that are compared."""
     first_attempts: bool
     """Whether these are first attempts alone."""
     parts: Sequence[Part]

@@ -1,4 +1,4 @@
-"""What the interactive charts of a report show: every ratio of every arm, and the trials behind it.
+"""The data of a report's interactive charts: every ratio of every arm, and the trials behind it.
 
 All of it is one JSON document in the page, so numbers have the digits that a screen shows, and a large
 campaign has fewer trials of each case. Other metrics than the compared ones are there while they have room.
@@ -44,7 +44,7 @@ class Explorer:
     library: str
     """Vega, Vega-Lite and Vega-Embed."""
     script: str
-    """Ours, which draws with them."""
+    """Our code, which draws with them."""
 
 
 def explorer(evidence: Evidence) -> Explorer | None:
@@ -76,7 +76,7 @@ def _library() -> str:
 
 
 def _factors(campaign: CampaignInfo) -> Iterator[dict[str, Any]]:
-    """Those that have more than one value."""
+    """Yield the factors that have more than one value."""
     from fecbench.results.figures.ticks import is_log
 
     for name in campaign.points[0] if campaign.points else ():
@@ -93,7 +93,7 @@ def _factors(campaign: CampaignInfo) -> Iterator[dict[str, Any]]:
 
 
 def _arms(campaign: CampaignInfo) -> list[dict[str, Any]]:
-    """Those that have a baseline, in the colours of the figures."""
+    """Return the arms that have a baseline, in the colours of the figures."""
     from matplotlib.colors import to_hex
 
     from fecbench.results.figures.style import looks
@@ -136,7 +136,7 @@ def _others(
         metric = metrics.of(name)
         if name in known or metric.better is None or not metric.words or frame[name].nunique() < 2:
             continue
-        # What may have no room is not paired: that takes longer than all else here.
+        # A metric that may have no room is not paired: pairing takes longer than all else here.
         most = len(cells[frame.loc[cells.index, name].notna()].drop_duplicates())
         info = metrics.choose(campaign, name)
         if most > room or why_none(pairings := comparisons(frame, info), info, metric):

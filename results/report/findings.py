@@ -1,4 +1,4 @@
-"""What a campaign found, as a table and in sentences for a person."""
+"""The findings of a campaign, as a table and in sentences for a person."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ def findings(
     ratios: pd.DataFrame | None = None,
     pairings: Mapping[str, Pairing] | None = None,
 ) -> pd.DataFrame:
-    """What a campaign found, one row a (workload, variant): the columns of `summary.summary` and, of
-    `comparison.of_pairings`, what the summary has not; NaN for a variant that is compared with none.
+    """Return the findings of a campaign, one row a (workload, variant): the columns of `summary.summary`
+    and those of `comparison.of_pairings` that the summary has not; NaN for a variant that is compared
+    with none.
 
     `ratios` and `pairings`: `ratios.ratio_table` and `pairing.comparisons`, where they were made before.
     """
@@ -44,7 +45,7 @@ def headline(
     run: pd.DataFrame | None = None,
     pairings: Mapping[str, Pairing] | None = None,
 ) -> list[str]:
-    """What the campaign found (`findings`), in a few sentences; each variant's says what its ratios lack.
+    """Return the findings (`findings`) in a few sentences; that of each variant says what its ratios lack.
 
     `run`: all trials that were run, where those compared are some of them. `pairings`: as `findings` has
     them.
@@ -104,6 +105,6 @@ def _parts(row: Any, metric: Metric) -> Iterator[str]:
 
 
 def _points(count: int, row: Any) -> str:
-    """How many points were compared, and how many were planned."""
+    """Return how many points were compared, and how many were planned."""
     points = f"{count} point{'s' if count != 1 else ''}"
     return f"{points} (planned: {row.planned_points})" if count < row.planned_points else points

@@ -18,23 +18,23 @@ from fecbench.results.store.records import CampaignInfo
 
 @dataclass(frozen=True)
 class Medians:
-    """Those of one workload."""
+    """The medians of one workload."""
 
     workload: str
     groups: int
-    """In how many all variants are ok."""
+    """The number of groups in which all variants are ok."""
     lacking: str
-    """Which variants failed or timed out in others, and how often; "" for none."""
+    """The variants that failed or timed out in others, and how often; "" for none."""
     table: pd.DataFrame
     """The median of each metric (rows) in each variant (columns), over points as the pairs have it."""
 
 
 def medians_of(frame: pd.DataFrame, campaign: CampaignInfo, table: pd.DataFrame) -> Iterator[Medians]:
-    """For each workload, the medians over its whole groups: none over what one variant got through.
+    """Yield, for each workload, the medians over its whole groups: none over groups that one variant alone
+    got through.
 
-    Of a design with several points they are as the pairs have them (`summary.by_pairs`). Those of what the
-    workload compares are those of `findings.findings`, the `table`, in which failures and timeouts count,
-    too.
+    Of a design with several points they are as the pairs have them (`summary.by_pairs`). The medians of the
+    compared metric are those of `findings.findings`, the `table`, in which failures and timeouts count, too.
     """
     names = [name for name in frame.columns if name.partition(".")[0] in SOURCES]
     whole = whole_groups(frame, campaign)
@@ -56,9 +56,10 @@ def medians_of(frame: pd.DataFrame, campaign: CampaignInfo, table: pd.DataFrame)
 
 
 def as_pairs_have_them(medians: pd.DataFrame, trials: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
-    """The medians of each metric (rows) in each variant (columns), as the pairs of these trials have them.
+    """Return the medians of each metric (rows) in each variant (columns), as the pairs of these trials
+    have them.
 
-    Of what a baseline counts as 0 at some points, the ratios of the others do not speak for all.
+    If a baseline counts as 0 at some points, the ratios of the others do not speak for all.
     """
     of_points = pd.DataFrame(
         {

@@ -91,14 +91,14 @@ def _tables(document: Document) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Words:
-    """What the summary calls what it shows; of one metric by its words, of several by general ones."""
+    """The words of the summary: those of one metric, or general ones for several."""
 
     several: bool
     ratio: str
     better: str
     worse: str
     gain_side: str
-    """On which side of 1 it is better."""
+    """The side of 1 on which it is better."""
 
 
 def _words(compared: Sequence[Metric]) -> _Words:
@@ -115,7 +115,7 @@ def _base64(content: bytes) -> str:
 
 
 def _hash(script: str) -> str:
-    """As a content security policy names a script."""
+    """Return a script's hash, as a content security policy names it."""
     return _base64(hashlib.sha256(script.encode()).digest())
 
 

@@ -27,7 +27,7 @@ class Row:
     equivalent: int
     undecided: int
     dots: list[float]
-    """Where the median ratio is, of each workload."""
+    """The place of the median ratio of each workload."""
     line: tuple[float, float] | None
     """The interval of an only one."""
     ratio: str
@@ -42,9 +42,9 @@ class Picture:
     metric: Metric
     rows: list[Row]
     folded: list[Row]
-    """Those of each workload, where `rows` are of all workloads together."""
+    """The rows of each workload, where `rows` are of all workloads together."""
     one: float
-    """Where the axis has 1."""
+    """The place of 1 on the axis."""
     ticks: list[tuple[float, str]]
     has_workloads: bool
     """Whether `rows` are of one workload each, of several."""
@@ -110,14 +110,14 @@ def _row(rows: Sequence[Finding], arm: str, workload: str, reach: float) -> Row:
 
 
 def _reach(rows: Sequence[Finding]) -> float:
-    """How far the axis of medians and their intervals reaches from 1 to either side, as a logarithm."""
+    """Return the distance from 1 to either end of the axis of medians and their intervals, as a logarithm."""
     values = [value for row in rows for value in (row.median_ratio, row.low, row.high)]
     logs = [abs(math.log(value)) for value in values if value is not None and 0 < value < math.inf]
     return 1.08 * max([math.log(1.06), *logs])
 
 
 def _place(value: float, reach: float) -> float:
-    """Where a ratio is; 0 and ∞, of timeouts, are at the ends."""
+    """Return the place of a ratio; 0 and ∞, of timeouts, are at the ends."""
     log = -reach if value <= 0 else min(max(math.log(value), -reach), reach) if value < math.inf else reach
     return round(50 + 50 * log / reach, 2)
 

@@ -1,4 +1,4 @@
-"""How a campaign is repeated, in the words of the command line: no other file of `results` knows it."""
+"""Repetition of a campaign, in the words of the command line: no other file of `results` knows it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ ALL_POINTS = "fecbench export --table points"
 
 
 def commands(campaign: CampaignInfo, filters: Sequence[str], crosscheck_share: float = 0) -> list[str]:
-    """What repeats a campaign, in a shell, in the folder of fecbench; `crosscheck_share` is the share of it
-    that was emulated beside it."""
+    """Return the commands that repeat a campaign, in a shell, in the folder of fecbench;
+    `crosscheck_share` is the share of it that was emulated beside it."""
     provenance = campaign.provenance
     design, database = f"{campaign.name}.toml", f"{campaign.name}.sqlite"
     run = ["fecbench", "run", design, "--db", database]
@@ -72,7 +72,7 @@ def filters_of(frame: pd.DataFrame, campaign: CampaignInfo) -> list[str] | None:
 
 
 def doubts(frame: pd.DataFrame, campaign: CampaignInfo, filters: Sequence[str] | None) -> list[str]:
-    """Why the commands may not repeat exactly what was run, in sentences."""
+    """Return reasons why the commands may not repeat exactly what was run, in sentences."""
     revision = campaign.provenance.get("revision", {})
     run, planned = len(frame), campaign.planned_trials
     sentences = []

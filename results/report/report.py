@@ -32,7 +32,7 @@ class ReportPaths:
     svgs: list[Path]
     pdfs: list[Path]
     document: Document
-    """What the page says."""
+    """The content of the page."""
 
 
 def report(

@@ -22,12 +22,12 @@ from fecbench.results.store.records import CampaignInfo
 
 @dataclass(frozen=True)
 class Comparison:
-    """What all trials say, and what first attempts alone do."""
+    """The ratios of all trials, beside those of first attempts alone."""
 
     groups: int
-    """How many have a trial."""
+    """The number of groups that have a trial."""
     left_out: int
-    """Those of them that needed a second try."""
+    """The number of them that needed a second try."""
     table: pd.DataFrame
     """One row a (workload, variant) that is compared: `points`, `median_ratio`, `low`, `high` and the
     `verdict` of the interval, of all trials, and again, ending with `_first`, of first attempts alone."""
@@ -36,7 +36,7 @@ class Comparison:
 
 
 def compare(frame: pd.DataFrame, campaign: CampaignInfo) -> Comparison | None:
-    """Of `frames.trials`; None where no group needed a second try."""
+    """Return the comparison of `frames.trials`; None where no group needed a second try."""
     compared = only_compared(frame, campaign).assign(attempt=frame["attempt"])
     first = first_attempts(compared)
     if len(first) == len(frame):

@@ -21,7 +21,7 @@ from fecbench.results.report.sections.trials import Trial
 from fecbench.results.store.records import STATES
 
 MOST_POINTS = 1000
-"""That are listed one by one: a page with more is too large to send."""
+"""The most points that are listed one by one: a page with more is too large to send."""
 _MOST_ARMS = 6  # side by side
 _ABSENT = "–"
 
@@ -43,7 +43,7 @@ class Table:
     columns: list[Column]
     rows: list[list[str]]
     same: list[str]
-    """What all rows have in common: "margin: 2 %"."""
+    """Values that all rows share: "margin: 2 %"."""
 
 
 def table_of(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Table:
@@ -186,7 +186,7 @@ def mean_ratios(found: Crosscheck) -> Table:
 
 
 def reasons(found: Crosscheck) -> list[str]:
-    """Why tolerances are what they are, each once, with what it is of."""
+    """Return the reason of each tolerance once, with the quantities that it applies to."""
     of: dict[str, list[str]] = {}
     for row in found.comparisons:
         if row.what not in of.setdefault(row.reason, []):
@@ -338,7 +338,7 @@ def trials(listed: Sequence[Trial]) -> Table:
 
 
 def attempted(document: Document) -> Table:
-    """How often trials were run, by variant."""
+    """Return a table of attempts, by variant."""
     heads = ("attempts", *STATES, "superseded", "groups run again", "invalid [95 %]", "p")
     columns = [Column("variant"), *(Column(head, True) for head in heads)]
     return table_of(
@@ -389,7 +389,7 @@ def starts(document: Document) -> Table:
 
 
 def differences(document: Document) -> Table:
-    """In what starts differ."""
+    """Return a table of the differences between starts."""
     every = document.starts.starts
     columns = [Column("what differs"), *(Column(f"start {start.id}", is_long=True) for start in every)]
     rows = [

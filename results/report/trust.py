@@ -1,4 +1,4 @@
-"""How far the answer of a campaign can be trusted: what a reader has to know before using it."""
+"""Trust in the answer of a campaign: facts that a reader has to know before using it."""
 
 from __future__ import annotations
 

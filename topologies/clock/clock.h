@@ -1,4 +1,5 @@
-/* What the BPF programs tell the command: a frame at one end of the link. Also read by the BPF compiler. */
+/* A message of the BPF programs to the command: a frame at one end of the link. Also read by the BPF
+ * compiler. */
 #ifndef CLOCK_H
 #define CLOCK_H
 

@@ -1,9 +1,9 @@
 // Which of the frames that entered a link is the one that leaves: the link keeps their order.
 //
 // A frame that leaves is the oldest of its key that entered after the last one that left; those in between
-// were dropped. Two CPUs may have told of two frames in another order than they took: one that was passed
-// over can still leave. Of frames that share a key and of which some were dropped, it cannot tell which: what
-// leaves is taken for the oldest, so that it is late rather than too early.
+// were dropped. Two CPUs may have reported two frames in another order than they took: a frame that was
+// passed over can still leave. If some frames that share a key were dropped, the clock cannot tell which. It
+// takes the one that leaves for the oldest, so that the frame is late rather than too early.
 #pragma once
 
 #include <stdbool.h>

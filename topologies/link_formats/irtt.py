@@ -21,7 +21,7 @@ _UNITS = {13: 1e3, 16: 1e6, 19: 1e9}
 """Units in a second, by the digits of a time since 1970."""
 
 _Row = tuple[str, float, float | None]
-"""Where in the file it stands, its time (s), and its delay (ms); None: it was lost."""
+"""The place in the file, the time (s), and the delay (ms); None: the packet was lost."""
 
 
 def read(content: bytes, column: str = "") -> Imported:

@@ -278,7 +278,8 @@ static void send_all(int fd) {
     atomic_store(&all_sent, true);
 }
 
-// What a machine does not permit makes the traffic less regular, not the measurement wrong: it is reported.
+// A priority that the machine does not permit makes the traffic less regular, not the measurement wrong. It
+// is reported.
 static void schedule_promptly(void) {
     if (prctl(PR_SET_TIMERSLACK, 1))
         die(EXIT_FAILED, "cannot set the timer slack: %s", strerror(errno));

@@ -8,7 +8,7 @@
 #define CODEL_TARGET_NS 5000000ull
 #define CODEL_INTERVAL_NS 100000000ull
 
-// What the head of the queue comes after.
+// The event after which the head of the queue comes.
 enum codel_turn { TURN_BEGINS, TURN_FIRST_DROP, TURN_NEXT_DROP };
 
 struct codel {

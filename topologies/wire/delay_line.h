@@ -1,8 +1,8 @@
 // Frames that are on their way, in the order in which they leave: by their exits and, where these are equal,
 // by their numbers.
 //
-// A frame that leaves no sooner than all before it goes behind them, in a list. One that overtakes goes into
-// a pairing heap (Fredman, Sedgewick, Sleator, Tarjan, Algorithmica 1986). So a line in which nobody
+// A frame that leaves no sooner than all before it goes behind them, in a list. A frame that overtakes goes
+// into a pairing heap (Fredman, Sedgewick, Sleator, Tarjan, Algorithmica 1986). So a line in which nobody
 // overtakes is a plain queue, and neither takes memory of its own.
 #pragma once
 

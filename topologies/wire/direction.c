@@ -32,7 +32,7 @@ static bool has_schedule(const struct direction *direction, uint64_t now_ns) {
     return direction->settings.schedule.count && now_ns >= direction->started_ns;
 }
 
-// What holds where a schedule has ended.
+// The step after the end of a schedule.
 static struct schedule_step after_schedule(const struct direction *direction) {
     return (struct schedule_step){.rate_bps = direction->settings.rate_bps,
                                   .delay_ns = direction->settings.delay_ns};
@@ -121,7 +121,7 @@ static void leave_transmitter(struct direction *direction, uint64_t now_ns) {
         leave_queue(direction, direction->queue);
 }
 
-// What CoDel lets pass of the frames whose turn comes at turn_ns: one, unless it drops all.
+// Sends the frame that CoDel lets pass of those whose turn comes at turn_ns: one, unless it drops all.
 static void take_turn(struct direction *direction, uint64_t turn_ns) {
     leave_transmitter(direction, turn_ns);
     for (struct frame *frame; (frame = frames_take(&direction->waiting));) {
@@ -147,7 +147,7 @@ static void serve_queue(struct direction *direction, uint64_t now_ns) {
     leave_transmitter(direction, now_ns);
 }
 
-// What the queue holds of one that is given in time.
+// The bytes of a queue whose limit is a time.
 static uint64_t timed_queue_bytes(const struct direction *direction, uint64_t now_ns) {
     const struct schedule *schedule = &direction->settings.schedule;
     struct schedule_step step = after_schedule(direction);
@@ -208,7 +208,7 @@ uint64_t direction_next_exit(const struct direction *direction) {
 }
 
 struct frame *direction_exit(struct direction *direction, uint64_t now_ns) {
-    // What is due now was sent the least delay ago. Not all that has come since then may have been handed in.
+    // A frame that is due now was sent the least delay ago. Later frames may not have been handed in yet.
     if (direction->settings.reorder && now_ns >= direction->least_delay_ns)
         serve_queue(direction, now_ns - direction->least_delay_ns);
     struct frame *frame = delay_line_first(&direction->line);

@@ -8,7 +8,7 @@
 
 struct frame {
     struct frame *next;           // of the list that it is in
-    struct frame *behind;         // who is sent after it
+    struct frame *behind;         // the frame that is sent after it
     struct frame *child, *parent; // in the heap of those that overtake
     uint64_t number;              // in the order of sending
     uint64_t arrived_ns;          // where CoDel judges how long it waits
@@ -46,7 +46,7 @@ bool frame_pool_grow(struct frame_pool *pool);
 // NULL when the pool is empty and the memory exhausted.
 struct frame *frame_pool_take(struct frame_pool *pool);
 
-// One that leaves again stays where it is.
+// A frame that leaves again stays where it is.
 void frame_pool_return(struct frame_pool *pool, struct frame *frame);
 
 void frame_pool_free(struct frame_pool *pool);

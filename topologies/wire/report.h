@@ -1,5 +1,5 @@
-// What the program says on standard output: one line of JSON when the link is up, one when it has been told
-// from when on outages count, one when it has been stopped.
+// The output of the program: one line of JSON when the link is up, one when it has been told from when on
+// outages count, one when it has been stopped.
 #pragma once
 
 #include <stdbool.h>

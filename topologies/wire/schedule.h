@@ -35,7 +35,7 @@ struct schedule_place {
     uint64_t step, cycle_ns;
 };
 
-// What has been sent up to a time, to the last fraction.
+// The work that has been sent up to a time, to the last fraction.
 struct schedule_sender {
     uint64_t free_ns;   // when the last bit was sent, or UINT64_MAX: it never is
     uint64_t remainder; // work of it that was done after that nanosecond had begun

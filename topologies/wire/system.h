@@ -23,7 +23,7 @@ int system_socket(void);
 void system_enter_netns(int netns, const char *path);
 int system_signalfd(const sigset_t *signals);
 
-// What the command returns, a descriptor for instance. `attr` is a union bpf_attr.
+// Returns the command's result, a descriptor for instance. `attr` is a union bpf_attr.
 int system_bpf(int command, void *attr, unsigned size, const char *attempt);
 
 // A map of one value of `size` bytes, to be read.

@@ -16,8 +16,8 @@ struct tap {
     struct arrivals arrivals;
 };
 
-// What the kernel discarded, out of our sight: on its way to us when we didn't read in time (outgoing, the
-// interface's tx), and on its way from us into the namespace (incoming, the interface's rx).
+// Frames that the kernel discarded, out of our sight: on its way to us when we didn't read in time (outgoing,
+// the interface's tx), and on its way from us into the namespace (incoming, the interface's rx).
 struct tap_drops {
     uint64_t outgoing, incoming;
 };

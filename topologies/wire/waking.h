@@ -1,6 +1,6 @@
 // Waking in time. A processor that sleeps takes 10 to 50 µs to wake, so that a frame would leave that much
-// late. The alarm is set earlier, by what waking has lately taken. Whoever is awake too soon spins until the
-// frame is due, for a small share of the time at most, and never while nothing is due.
+// late. The alarm is set earlier, by the time that waking has lately taken. If wire is awake too soon, it
+// spins until the frame is due, for a small share of the time at most, and never while nothing is due.
 #pragma once
 
 #include <stdint.h>

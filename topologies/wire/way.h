@@ -25,7 +25,7 @@ struct way {
 void way_init(struct way *way, struct tap *entrance, struct tap *exit,
               const struct direction_settings *settings);
 
-// All that is there. What comes meanwhile has to wait, or writes would.
+// Reads all frames that are there. Frames that come meanwhile have to wait, or writes would.
 void way_read(struct way *way, struct frame_pool *pool, struct origin *origin, bool is_up);
 
 // Frames that are due now, of those that are due at `horizon_ns` or before.

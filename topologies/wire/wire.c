@@ -200,7 +200,7 @@ static void die_with_parent(pid_t parent) {
         die(EXIT_FAILED, "the parent process has died");
 }
 
-// What a machine doesn't permit makes the link later, not wrong: it is reported.
+// A priority that the machine does not permit makes the link later, not wrong. It is reported.
 static struct scheduling schedule_promptly(void) {
     if (prctl(PR_SET_TIMERSLACK, 1))
         die(EXIT_FAILED, "cannot set the timer slack: %s", strerror(errno));

@@ -40,7 +40,7 @@ void written_refuse_name(struct written *written, const char *name, const char *
 // The next line of a text, which is cut into names and values; false behind the last.
 bool written_next_line(char **text, char **name, char **value);
 
-// What the lines are, for help.
+// The names of the lines, for help.
 extern const char WRITTEN_USAGE[];
 
 // How report and text write these.

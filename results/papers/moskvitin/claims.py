@@ -46,9 +46,9 @@ class Measured:
 
 
 Cells = dict[tuple[str, int, float], Measured]
-"""By variant, size and loss rate."""
+"""The measurements by variant, size and loss rate."""
 Table = Callable[[float], Cells]
-"""With intervals of confidence 1 - the level that it is given."""
+"""A table with intervals of confidence 1 - the given level."""
 
 
 def claims(frame: pd.DataFrame, campaign: CampaignInfo, direction: Direction, ways: Ways) -> list[Claim]:

@@ -1,4 +1,4 @@
-"""Where our experiment differs from that of the slides, and where these cannot be right."""
+"""Differences between our experiment and that of the slides, and errors in these."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def differences(frame: pd.DataFrame, campaign: CampaignInfo, direction: Directio
 
 
 def _times(of_cells: dict[tuple[int, float], Estimate]) -> str:
-    """Those of large messages, the two columns with losses."""
+    """Return the times of large messages, in the two columns with losses."""
     columns = (
         ", ".join(shown(of_cells.get((size_bytes, loss), Estimate()).value, ".1f") for size_bytes in LARGE)
         for loss in LOSSES[1:]

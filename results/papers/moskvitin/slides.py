@@ -24,7 +24,8 @@ UP, DOWN = "loss.up.p", "loss.down.p"
 
 Direction = Literal["upload", "download"]
 Ways = Literal["one way", "both ways"]
-"""Where packets are lost: from the client to the server alone, as the slides read, or in both directions."""
+"""The directions in which packets are lost: from the client to the server alone, as the slides read, or
+both."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def _trials(frame: pd.DataFrame, campaign: CampaignInfo, direction: Direction, w
 
 
 def _sizes(campaign: CampaignInfo, direction: Direction) -> dict[str, int]:
-    """Of the workloads of a direction that the slides have, by label."""
+    """Return the sizes of a direction's workloads that the slides have, by label."""
     sizes = {
         workload["label"]: workload["parameters"].get("size_bytes")
         for workload in campaign.workloads
@@ -122,7 +123,7 @@ def _sizes(campaign: CampaignInfo, direction: Direction) -> dict[str, int]:
 
 
 def _losses(campaign: CampaignInfo, ways: Ways) -> dict[int, float]:
-    """Of the points whose losses are of this kind, by number."""
+    """Return the losses of the points whose losses are of this kind, by number."""
     points = frames.points(campaign)
     if not {UP, DOWN} <= set(points.columns):
         raise NothingToDraw(f"This design does not say {UP} and {DOWN} of its points.")

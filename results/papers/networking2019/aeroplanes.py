@@ -89,7 +89,7 @@ def _claim_of_about_75(text: str, paper: str, table: pd.DataFrame, counted: Coun
 
 
 def _claims_of_no_harm(frame: pd.DataFrame, campaign: CampaignInfo, table: pd.DataFrame) -> list[Claim]:
-    """Of small files when no loss occurs."""
+    """Return the claims about small files when no loss occurs."""
     claims = []
     drawn, arms = _drawn_losses(frame), (variant_with(campaign, OFF), variant_with(campaign, RLC))
     for size_bytes in sizes_of(campaign, SMALL[:2]):
@@ -110,15 +110,16 @@ def _claims_of_no_harm(frame: pd.DataFrame, campaign: CampaignInfo, table: pd.Da
 
 
 def _packets_of(size_bytes: int) -> tuple[int, int]:
-    """What a download needs that loses nothing, in packets down and up, as far as its size says before any
-    arm runs: full packets of the size that every path carries, one acknowledgement for every second of them
-    (RFC 9000, §14 and §13.2.2), and a handshake of _HANDSHAKE packets each way."""
+    """Return the packets, down and up, of a download that loses nothing, as far as its size says before
+    any arm runs. They are full packets of the size that every path carries, one acknowledgement for
+    every second of them (RFC 9000, §14 and §13.2.2), and a handshake of _HANDSHAKE packets each way."""
     data = math.ceil(size_bytes / _PAYLOAD_BYTES)
     return _HANDSHAKE + data, _HANDSHAKE + math.ceil(data / 2)
 
 
 def _drawn_losses(frame: pd.DataFrame) -> pd.DataFrame:
-    """How many packets the drawn losses of a loss pattern let pass before they drop one, `down` and `up`.
+    """Return how many packets the drawn losses of a loss pattern let pass before they drop one, `down` and
+    `up`.
 
     One row a (point, repetition). All trials of it have the same seeds, and so the same losses, whatever
     their size and variant: the one that sent most packets tells most of what was drawn. A pattern is chosen

@@ -86,7 +86,7 @@ def _claims_of_harm(table: pd.DataFrame, campaign: CampaignInfo, paper: str) -> 
 
 
 def _claims_of_size(table: pd.DataFrame, campaign: CampaignInfo) -> Iterator[Claim]:
-    """That FEC shortens small files by as much, in the middle of the points."""
+    """Yield the claims that FEC shortens small files by as much, in the middle of the points."""
     paper = "“considerably reduces the Download Completion Time for small files” (§IV-D)"
     for size_bytes in sizes_of(campaign, SMALL):
         text = f"median over points of the DCT ratio of {size(size_bytes)}"

@@ -1,5 +1,5 @@
-"""What the figures of Networking 2019 show and its claims are about: ratios of two arms, and what a download
-meets beside another transfer.
+"""Comparisons in the figures and claims of Networking 2019: ratios of two arms, and losses of a download
+beside another transfer.
 
 Ratios are those of `results.analysis.pairing`: 0 or ∞ where one arm alone failed or timed out.
 """
@@ -62,7 +62,7 @@ def ratios(
 
 
 def sizes_of(campaign: CampaignInfo, sizes: Iterable[int]) -> list[int]:
-    """Those of these sizes that the design has downloads of."""
+    """Return the sizes, of these, that the design has downloads of."""
     planned = {workload["parameters"].get("size_bytes") for workload in campaign.workloads}
     return [size_bytes for size_bytes in sizes if size_bytes in planned]
 

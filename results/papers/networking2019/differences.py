@@ -1,7 +1,7 @@
-"""Where our experiments differ from those of Networking 2019.
+"""Differences between our experiments and those of Networking 2019.
 
-Only facts, with numbers as far as the trials show what a difference did. What it may explain is a
-supposition, and stands in the notebook.
+Only facts, with numbers as far as the trials show the effect of a difference. Explanations are suppositions,
+and stand in the notebook.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WINDOW = [f"background_server.window_{change}" for change in ("reductions", "re
 
 
 def differences(frame: pd.DataFrame, campaign: CampaignInfo) -> list[str]:
-    """Those of every experiment."""
+    """Return the differences of every experiment."""
     return [
         "noq speaks IETF QUIC; the paper's quic-go spoke Google's. Pacing, loss recovery (probe timeouts in"
         " the place of tail loss probes) and the first window are others, and requests are hq-interop's.",
@@ -35,7 +35,8 @@ def differences(frame: pd.DataFrame, campaign: CampaignInfo) -> list[str]:
 
 
 def differences_under_bursts(frame: pd.DataFrame, campaign: CampaignInfo) -> list[str]:
-    """With what was left out, and how far the ratios reach, which makes means of them say little."""
+    """Return the differences with the left-out pairs, and the range of the ratios, which makes means of
+    them say little."""
     sentences = [
         *differences(frame, campaign),
         "A burst lasts for a number of packets, however rarely they are sent, and probe timeouts double: to"
@@ -57,7 +58,8 @@ def differences_under_bursts(frame: pd.DataFrame, campaign: CampaignInfo) -> lis
 
 
 def differences_in_fairness(frame: pd.DataFrame, campaign: CampaignInfo) -> list[str]:
-    """With how often the background's window fell and came back: whether masking had anything to mask."""
+    """Return the differences, with how often the background's window fell and came back: whether masking
+    had anything to mask."""
     sentences = differences(frame, campaign)
     trials = backgrounds(frame, campaign)
     ok = trials[trials["state"] == "ok"]

@@ -92,6 +92,6 @@ def fig9_fairness(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
 
 
 def _median_share(trials: pd.DataFrame) -> str:
-    """Of the link that the foreground got, while both transfers competed."""
+    """Return the share of the link that the foreground got, while both transfers competed."""
     own, other = trials["competition.foreground_mbps"], trials["competition.background_mbps"]
     return f"{(own / (own + other)).median():.0%}"

@@ -42,12 +42,12 @@ def claim_of_no_difference(text: str, paper: str, ratio: Estimate, units: str) -
 
 
 def margin_at(campaign: CampaignInfo, size_bytes: int) -> float:
-    """What the engine vouches for of a point's ratio, of downloads of this size."""
+    """Return the margin that the engine vouches for in a point's ratio, of downloads of this size."""
     return margin_of(campaign, size_bytes, of_mean=campaign.statistic == "mean")
 
 
 def shorter(table: pd.DataFrame) -> Counted:
-    """Of how many ratios FEC, or the arm above, is faster."""
+    """Return, by a margin, the share of ratios in which FEC, or the arm above, is faster."""
     return lambda by: Share.of(are_shorter(table["ratio"], by), table["ratio"].notna())
 
 
@@ -56,6 +56,6 @@ def longer(table: pd.DataFrame) -> Counted:
 
 
 def median_of(table: pd.DataFrame) -> Estimate:
-    """Of the ratios; each row is a unit of its own, a point or a loss pattern."""
+    """Return the median of the ratios; each row is a unit of its own, a point or a loss pattern."""
     known = table.dropna(subset="ratio")
     return Estimate(*median_ratio_interval(known, known.index.to_series()))

@@ -54,7 +54,7 @@ def _claim_that_nothing_is_helped(code_rate: str, table: pd.DataFrame) -> Claim:
 def _claim_that_all_is_harmed(
     code_rate: str, table: pd.DataFrame, campaign: CampaignInfo, sizes: Sequence[int]
 ) -> Claim:
-    """Of each size, at all points."""
+    """Return the claim about each size, at all points."""
     counted = {size_bytes: longer(of_size(table, size_bytes)) for size_bytes in sizes}
     by = {size_bytes: MORE.beyond(margin_at(campaign, size_bytes)) for size_bytes in sizes}
     harmed = {size_bytes: counted[size_bytes](by[size_bytes]) for size_bytes in sizes}
@@ -74,8 +74,8 @@ def _claim_that_all_is_harmed(
 
 
 def _claim_of_bandwidth(table: pd.DataFrame, campaign: CampaignInfo, size_bytes: int) -> Claim:
-    """Its direction is that of the rank correlation; its size, how much greater the ratio is in the middle of
-    the points of little bandwidth than of the others."""
+    """Return the claim about bandwidth. Its direction is that of the rank correlation; its size, how much
+    greater the ratio is in the middle of the points of little bandwidth than of the others."""
     by = MORE.beyond(margin_at(campaign, size_bytes))
     text = f"bandwidth and DCT ratio of downloads of {size(size_bytes)}: rank correlation, and medians"
     paper = "“further deteriorated … for which the available bandwidth is low” (§IV-B.3)"

@@ -50,7 +50,7 @@ from fecbench.results.papers.words import CONSIDERABLY, MOST, MUCH, NOTICEABLY, 
 from fecbench.results.store.records import CampaignInfo
 
 _GROWTH_OF_OVERHEAD = Growth(tolerances.SHARE.above, is_share=True)
-"""It is a count of packets: what a busy machine delays is in it all the same."""
+"""A growth in a count of packets: packets that a busy machine delays are in it all the same."""
 
 
 def claims_of_boxes(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> list[Claim]:
@@ -142,7 +142,7 @@ _HELP: dict[bool, tuple[SizeWord, str]] = {
     True: (NOTICEABLY, "“clearly outperforms QUIC” for loss rates greater than zero (§VI-B)"),
     False: (CONSIDERABLY, "“strongly improves the QUIC completion times” in the presence of losses (§VI-C)"),
 }
-"""By whether transfers are bulk."""
+"""The paper's words about the help of FEC, by whether transfers are bulk."""
 
 
 def _bulk_overhead(overhead: Table, campaign: CampaignInfo, variant: str) -> Iterator[Claim]:
@@ -220,8 +220,8 @@ def _scatter_of_pages(frame: pd.DataFrame, campaign: CampaignInfo, variant: str)
 
 
 def _box_heights(frame: pd.DataFrame, campaign: CampaignInfo, variant: str) -> pd.Series:
-    """Of each point with losses at which the variant loaded pages: how far apart the quartiles of its DCTs
-    are, over the trials that are ok, failed or timed out.
+    """Return the distance between the quartiles of DCTs at each point with losses at which the variant
+    loaded pages, over the trials that are ok, failed or timed out.
 
     ∞ where the upper one is a timeout; NaN where the lower one is, too, and for fewer than FEWEST trials.
     """
@@ -240,7 +240,7 @@ def _box_height(ascending: Sequence[float]) -> float:
 
 
 def _quantile(ascending: Sequence[float], share: float) -> float:
-    """By linear interpolation, also beside values that are ∞."""
+    """Return a quantile by linear interpolation, also beside values that are ∞."""
     place = share * (len(ascending) - 1)
     below, above = ascending[math.floor(place)], ascending[math.ceil(place)]
     return below if below == above else below + (place - math.floor(place)) * (above - below)

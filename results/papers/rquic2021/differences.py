@@ -1,7 +1,7 @@
-"""Where our experiments differ from those of rQUIC's evaluation.
+"""Differences between our experiments and those of rQUIC's evaluation.
 
-Only facts, with numbers as far as the trials show what a difference did. What it may explain is a
-supposition, and stands in the notebook.
+Only facts, with numbers as far as the trials show the effect of a difference. Explanations are suppositions,
+and stand in the notebook.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fecbench.results.store.records import CampaignInfo
 
 _SIZE = "workload.size_bytes"
 _OUT_OF_ORDER = "client.recovered_out_of_order"
-# What that was called in campaigns recorded before late had another meaning, which lack it.
+# Its name in campaigns that lack it: they were recorded when late had another meaning.
 _LATE = "client.recovered_late"
 _SPURIOUS = "server.spurious_losses"
 _LOST = "server.packets_lost"
@@ -45,7 +45,7 @@ _REPETITIONS = {"download": "more than 1150", "page": "3500"}
 
 
 def differences(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> list[str]:
-    """Those of every experiment, beside the figure that shows its trials first."""
+    """Return the differences of every experiment, beside the figure that shows its trials first."""
     ok = ok_trials(frame, campaign, workload)
     measured = not ok.empty and {_LATE, _SPURIOUS, _LOST, _SENT} <= set(ok.columns)
     return [
@@ -60,7 +60,7 @@ def differences(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> l
 
 
 def differences_of_rates(_frame: pd.DataFrame, _campaign: CampaignInfo, workload: str) -> list[str]:
-    """Beside a figure of the same trials."""
+    """Return the differences beside a figure of the same trials."""
     return [
         f"The trials are those of Fig. {5 if workload == 'download' else 7}; what is said there holds here."
         " The paper draws the results of its first implementation, too."
@@ -68,7 +68,7 @@ def differences_of_rates(_frame: pd.DataFrame, _campaign: CampaignInfo, workload
 
 
 def _declared_losses(ok: pd.DataFrame, campaign: CampaignInfo) -> Iterator[str]:
-    """What QUIC saw of the losses: it explains ξ, and the overhead where the link loses nothing."""
+    """Yield the losses that QUIC declared: they explain ξ, and the overhead where the link loses nothing."""
     arms = {"without FEC": [fec_off(campaign)], "with it": variants_with_fec(campaign)}
     groups = {arm: ok[ok["variant"].isin(labels)].groupby(["network", LOSS]) for arm, labels in arms.items()}
     share = pd.DataFrame(

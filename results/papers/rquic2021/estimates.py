@@ -69,7 +69,7 @@ def _estimates(
 
 @dataclass(frozen=True)
 class Growth:
-    """How much more of something counts as more."""
+    """The growth of a quantity that counts as more."""
 
     by: float
     is_share: bool = False
@@ -79,14 +79,15 @@ class Growth:
         return " of all packets" if self.is_share else " of the one before"
 
     def exceeds(self, then: Estimate, first: Estimate, by: float) -> bool | None:
-        """Of shares, by so many percentage points; else, as a share of the first."""
+        """Return whether one exceeds the first: shares, by so many percentage points; others, as a share
+        of the first."""
         return then.minus(first).above(by) if self.is_share else then.exceeds(first, by)
 
 
 def claim_of_growth(
     text: str, paper: str, rows: Mapping[str, Estimates], measured: str, number: str, growth: Growth
 ) -> Claim:
-    """That the estimates of each row, by its name, rise, each above the one before it."""
+    """Return the claim that the estimates of each row, by its name, rise, each above the one before it."""
 
     def rise(by: float) -> bool | None:
         return all_hold(
@@ -115,7 +116,7 @@ def claim_of_growth(
 
 
 def _steps(estimates: Mapping[Any, Estimate]) -> dict[str, Estimate]:
-    """By how much each estimate is above the one before it."""
+    """Return the difference of each estimate to the one before it."""
     return {
         f"{in_words(first)} to {in_words(then)}": estimates[then].minus(estimates[first])
         for first, then in pairwise(estimates)

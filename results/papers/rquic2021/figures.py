@@ -78,14 +78,14 @@ def boxes(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> Figure:
 
 
 def _of_missing(frame: pd.DataFrame, campaign: CampaignInfo, workload: str, network: str) -> str:
-    """How many trials boxes lack, by the variant; "" for none."""
+    """Return how many trials boxes lack, by the variant; "" for none."""
     labels = labels_of(campaign, workload)
     missing = outcomes.lacking(frame[frame["workload"].isin(labels) & (frame["network"] == network)])
     return f"; beyond the boxes, {missing}" if missing else ""
 
 
 def _position(i: int, j: int, boxes: int) -> float:
-    """Where box j of so many at loss rate i stands."""
+    """Return the place of box j of so many at loss rate i."""
     return i + (j - (boxes - 1) / 2) * 0.8 / boxes
 
 

@@ -35,11 +35,11 @@ class Network:
 
     rtt_ms: float
     size_bytes: int
-    """Of bulk transfers."""
+    """The size of bulk transfers."""
     bound: float
-    """What ξ of bulk transfers stays below from 2 % loss on (§VI-B)."""
+    """The bound below which ξ of bulk transfers stays from 2 % loss on (§VI-B)."""
     overhead: float
-    """What Ô of bulk transfers is above at 5 % loss (§VI-B)."""
+    """The bound above which Ô of bulk transfers is at 5 % loss (§VI-B)."""
     best_bto_ms: dict[str, float]
     """The buffer timeout of the lowest ξ, by workload (§VI-E)."""
 

@@ -34,7 +34,7 @@ from fecbench.results.store.records import CampaignInfo
 
 QOE = "video.qoe_log"
 _ALIKE = 0.1
-"""Ours: a smaller difference is none. It is that of a bit rate of 10 %, or of a wait of 0.04 s a segment."""
+"""Our least difference of quality: that of a bit rate of 10 %, or of a wait of 0.04 s a segment."""
 _HEIGHT, _QUICS_HEIGHT = 720, 360
 """Lines of the usual picture at 5 % loss, with rQUIC and with QUIC (§VI-D)."""
 
@@ -173,11 +173,11 @@ def _claims_of_pair(
 
 
 ByLoss = Callable[[float], dict[float, Estimate]]
-"""With intervals of confidence 1 - the level that it is given."""
+"""Estimates by loss rate, with intervals of confidence 1 - the given level."""
 
 
 def _claim(text: str, paper: str, by_loss: ByLoss, is_higher: bool) -> Claim:
-    """That the score is higher, or alike, at each of some loss rates."""
+    """Return the claim that the score is higher, or alike, at each of some loss rates."""
 
     def all_are(holds: Callable[[Estimate], bool | None]) -> bool | None:
         return all_hold(lambda level: [holds(each) for each in by_loss(level).values()])
@@ -232,7 +232,7 @@ def claims_of_resolutions(frame: pd.DataFrame, campaign: CampaignInfo) -> list[C
 
 
 def _height(picture: str) -> int:
-    """In lines; sizes of pictures are width x height."""
+    """Return the height in lines; sizes of pictures are width x height."""
     return int(picture.partition("x")[2])
 
 
@@ -243,7 +243,7 @@ def _at(ok: pd.DataFrame, network: str, loss: float, variant: str) -> pd.DataFra
 def _differences(
     ok: pd.DataFrame, losses: list[float], variant: str, baseline: str, level: float
 ) -> dict[float, Estimate]:
-    """By how much the variant's quality is above the baseline's, of the same losses, by loss rate."""
+    """Return how far the variant's quality is above the baseline's, under the same losses, by loss rate."""
     found = {}
     for loss in losses:
         arms = ok[ok[LOSS] == loss].pivot_table(index=["point", "repetition"], columns="variant", values=QOE)
@@ -263,7 +263,7 @@ def _mean(values: pd.Series, level: float = LEVEL) -> Estimate:
 
 
 def differences(frame: pd.DataFrame, campaign: CampaignInfo) -> list[str]:
-    """Where this experiment departs from that of §VI-D."""
+    """Return where this experiment departs from that of §VI-D."""
     return [
         "The paper does not say ladder, length of segments, rule, buffer or length of its sessions. Here it"
         " is a made film of nine levels, 235 kbit/s to 4.3 Mbit/s, in segments of 2 s; 120 s of it are played"

@@ -1,4 +1,4 @@
-"""Where our experiment differs from that of the slides, and what its strata hang on."""
+"""Differences between our experiment and that of the slides, and the sources of its strata."""
 
 from __future__ import annotations
 

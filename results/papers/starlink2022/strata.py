@@ -46,7 +46,8 @@ class Ratio:
     """The ratio in resamples of the pairs, in order; empty where there are too few for an interval."""
 
     def estimate(self, level: float = LEVEL) -> Estimate:
-        """With the interval of confidence 1 - `level`: that of the percentiles of the resamples."""
+        """Return the estimate with the interval of confidence 1 - `level`: that of the percentiles of the
+        resamples."""
         return _estimate(self.value, self.resampled, level)
 
     @property
@@ -56,14 +57,14 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Gain:
-    """How far a stratum's ratio is below that of another, which has pairs in common with it."""
+    """The gain of a stratum: how far its ratio is below that of another, with which it shares pairs."""
 
     value: float
     resampled: Floats
     """The same of resamples of the pairs of both; empty where either has too few for an interval."""
 
     def estimate(self, level: float = LEVEL) -> Estimate:
-        """As of a `Ratio`."""
+        """Return the estimate as a `Ratio` does."""
         return _estimate(self.value, self.resampled, level)
 
 
@@ -96,7 +97,7 @@ def pairs(frame: pd.DataFrame, baseline: str, variant: str) -> pd.DataFrame:
 
 
 def own_pairs(frame: pd.DataFrame, baseline: str, variant: str) -> pd.DataFrame:
-    """As `pairs`, with what the variant lost itself."""
+    """Return the `pairs`, with the losses of the variant itself."""
     return _beside(frame, baseline, variant, variant)
 
 
@@ -114,7 +115,7 @@ def in_stratum(of_pairs: pd.DataFrame, stratum: str) -> pd.DataFrame:
 
 
 def ratios(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[tuple[str, str, str, str], Ratio]:
-    """By variant with FEC, mean length of bursts, stratum and statistic.
+    """Return the ratios by variant with FEC, mean length of bursts, stratum and statistic.
 
     Raises NothingToDraw without a pair.
     """
@@ -134,8 +135,8 @@ def ratios(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[tuple[str, str, 
 
 
 def gains(frame: pd.DataFrame, campaign: CampaignInfo, statistic: str) -> dict[tuple[str, str], list[Gain]]:
-    """By variant with FEC and mean length of bursts: how far the ratio of this statistic in the last stratum
-    is below that in each of the others."""
+    """Return, by variant with FEC and mean length of bursts, how far the ratio of this statistic in the
+    last stratum is below that in each of the others."""
     of_points = bursts(campaign)
     return {
         (variant, burst): _gains(of_variant[of_variant["point"] == point], STATISTICS[statistic])
@@ -185,7 +186,7 @@ def quantile(values: Floats, of: float) -> float:
 
 
 def _ratios(times: Floats) -> list[Ratio]:
-    """Of each statistic; `times` has a row a pair: without FEC, and with it."""
+    """Return the ratio of each statistic; `times` has a row a pair: without FEC, and with it."""
     count = len(times)
     draws = np.random.default_rng(_SEED).integers(count, size=(_RESAMPLES, count)) if count else None
     found = []

@@ -30,12 +30,12 @@ class Arm:
     """A variant, by its implementation and scheme, with the delivery of its messages."""
 
     name: str
-    """As the thesis calls it."""
+    """The thesis' name of it."""
     implementation: str
     scheme: str
     delivery: str = "datagram"
     n: int | None = None
-    """Of its code; None: the design has one of that scheme alone."""
+    """The n of its code; None: the design has one of that scheme alone."""
     options: tuple[tuple[str, object], ...] = ()
     """Others by which it is known."""
 
@@ -102,15 +102,16 @@ def at_points(frame: pd.DataFrame, campaign: CampaignInfo, metric: str, arms: It
 
 
 def is_known(table: pd.DataFrame, first: Arm, second: Arm) -> pd.Series:
-    """Of `at_points`: whether anyone can tell which of two arms has more. Not where both are timeouts."""
+    """Return whether anyone can tell which of two arms has more, by row of `at_points`. Not where both are
+    timeouts."""
     of_first, of_second = table[first.name], table[second.name]
     known: pd.Series = of_first.notna() & of_second.notna() & (np.isfinite(of_first) | np.isfinite(of_second))
     return known
 
 
 def ratios(table: pd.DataFrame, metric: str, of: Arm, to: Arm) -> pd.DataFrame:
-    """Of `at_points`, by its index: the `ratio` of one arm's value to another's, and whether it is `censored`
-    (`Pairing.ratios`); NaN where nobody can tell, and where the other's is 0."""
+    """Return, by the index of `at_points`, the `ratio` of one arm's value to another's, and whether it is
+    `censored` (`Pairing.ratios`); NaN where nobody can tell, and where the other's is 0."""
     arms = pd.DataFrame({"baseline": table[to.name], "variant": table[of.name]})
     ratio = pairing.ratio_of(arms, metrics.of(metric)).where(arms["baseline"] != 0)
     return pd.DataFrame({"ratio": ratio, "censored": pairing.is_censored(arms, metrics.of(metric))})

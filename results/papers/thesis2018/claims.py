@@ -1,9 +1,10 @@
 """The claims of Michel's thesis about messages, judged by our trials.
 
-Judged as `results.papers.claims` says, the thesis' words as `results.papers.words` does. The numbers of a
-claim are the thesis', and tolerances are ours. What no valid trial can contradict is no claim: that reliable
-QUIC receives all data (§5.4), since a transfer that lacks any is failed; and that it sends more bytes than
-UDP (§5.2), since it sends all data at least once, in packets with longer headers, and timeouts count as more.
+They are judged as `results.papers.claims` says, and the thesis' words as `results.papers.words` does. The
+numbers of a claim are the thesis', and tolerances are ours. A statement that no valid trial can contradict is
+no claim: that reliable QUIC receives all data (§5.4), since a transfer that lacks any is failed; and that it
+sends more bytes than UDP (§5.2), since it sends all data at least once, in packets with longer headers, and
+timeouts count as more.
 """
 
 from __future__ import annotations
@@ -50,11 +51,11 @@ Claims = Callable[[pd.DataFrame, CampaignInfo], list[Claim]]
 _LOW_R = 0.06  # §5.3
 _HIGH_OWD_MS = 45.0  # §5.4.1
 _NEAR_UDP = 0.5
-"""Ours: "not so far from UDP" is more than half of its re-buffering."""
+"""Our bound: "not so far from UDP" is more than half of its re-buffering."""
 _LITTLE_S = 1.0
-"""Ours, of re-buffering that increases slightly."""
+"""Our bound of re-buffering that increases slightly."""
 _NEARLY_NOT_S = 0.1
-"""Ours: "nearly not affected" is by three messages at most, of 750."""
+"""Our bound: "nearly not affected" is by three messages at most, of 750."""
 
 
 def claims_of_fig5_6(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
@@ -242,7 +243,7 @@ def claims_of_fig5_18(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim
 
 
 def none_of(_: pd.DataFrame, __: CampaignInfo) -> list[Claim]:
-    """Of a figure whose claims stand with another one."""
+    """Return no claims, for a figure whose claims stand with another one."""
     return []
 
 
@@ -256,8 +257,8 @@ def claim_of_more(
     what: str = "re-buffers longer",
     word: SizeWord = MORE,
 ) -> Claim:
-    """That one arm has more than another, by as much as the word says, at most of the points at which they
-    differ."""
+    """Return the claim that one arm has more than another, by as much as the word says, at most of the
+    points at which they differ."""
     known = is_known(table, more, less)
     equal_there = known & (table[more.name] == table[less.name])
     equal = int(equal_there.sum())
@@ -273,12 +274,12 @@ def claim_of_more(
 
 
 def median_of(values: pd.Series) -> Estimate:
-    """Over points."""
+    """Return the median over points."""
     known = values.dropna()
     return Estimate(float(known.median()), *median_interval(known, known.index.to_series()))
 
 
 def median_ratio_of(rows: pd.DataFrame) -> Estimate:
-    """Over points, of `arms.ratios`."""
+    """Return the median over points of `arms.ratios`."""
     known = rows.dropna(subset="ratio")
     return Estimate(*median_ratio_interval(known, known.index.to_series()))

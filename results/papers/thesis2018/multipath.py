@@ -1,6 +1,7 @@
 """Figures 5.24 to 5.31 of Michel's thesis, messages over one path and over two, and its claims about them.
 
-Of homogeneous paths, a factor such as `loss.r` holds on both; of heterogeneous ones, each path has its own.
+With homogeneous paths, a factor such as `loss.r` holds on both; with heterogeneous ones, each path has its
+own.
 """
 
 from __future__ import annotations
@@ -42,15 +43,15 @@ _MUCH, _MORE = 1.001, "0.1 %"  # §5.9.1.1
 _HIGH_R, _LOW_R, _LOW_P = 0.3, 0.1, 0.0025
 """r ≥ 0.3 is the thesis' (§5.9.1.1); what "low" is, of a range of 0.025 to 0.5 and of 0 to 0.01, is ours."""
 _SHORT_BURST, _LONG_BURST = 4, 8
-"""Ours, in packets: a message has 8, and of a burst of 8 two paths in turn make 16."""
+"""Our bounds, in packets: a message has 8, and of a burst of 8 two paths in turn make 16."""
 _LOW_OWD_MS = 15.0  # §5.9.3
 _APART_MS = 70.0  # §5.9.4
 _STRONGLY = 0.15
-"""Ours: by so much one r is "strongly larger" than another (§5.9.2 has 0.15 and 0.19)."""
+"""Our bound: by so much one r is "strongly larger" than another (§5.9.2 has 0.15 and 0.19)."""
 _OF_A_NUMBER = 0.5
-"""Ours, of differences of factors that the thesis gives in numbers: at least so much of them."""
+"""Our share of a difference of factors that the thesis gives in numbers: at least so much of it."""
 _ALIKE = 0.01
-"""Ours: "quite similarly" is a median ratio that differs by less from 1."""
+"""Our bound: "quite similarly" is a median ratio that differs by less from 1."""
 
 
 def claims_of_fig5_25(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
@@ -202,7 +203,7 @@ def claims_of_fig5_31(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim
 
 
 def _mean(values: pd.Series) -> Estimate:
-    """Over points, of a difference of either sign."""
+    """Return the mean over points of a difference of either sign."""
     least = min(0.0, float(values.min())) if len(values) else 0.0
     above = Estimate.of_mean(values - least)
     return Estimate(above.value + least, above.low + least, above.high + least)

@@ -1,4 +1,4 @@
-"""What a reader sees first: the answer of each arm in a sentence, and how far to trust it."""
+"""The first part that a reader sees: the answer of each arm in a sentence, and how far to trust it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fecbench.results.report.sections.section import Section
 
 
 class Answer(Section):
-    """What a variant comes to against its baseline, over all workloads that compare one metric."""
+    """The result of a variant against its baseline, over all workloads that compare one metric."""
 
     variant: str
     baseline: str
@@ -25,7 +25,7 @@ class Answer(Section):
     neither: int
     """The other cases."""
     undecided: int
-    """Those of `neither` that the repetitions cannot tell from a difference that matters."""
+    """Cases of `neither` that the repetitions cannot tell from a difference that matters."""
     margins: tuple[float, float]
     """The least margin of its workloads, and the greatest."""
     sentence: str
@@ -48,6 +48,6 @@ class Trust(Section):
         "between",
     ]
     text: str
-    """In a sentence or two."""
+    """A sentence or two."""
     warns: bool
     """Whether a reader has to know it before using the answer."""

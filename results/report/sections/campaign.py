@@ -1,4 +1,4 @@
-"""What a campaign was asked to be, and which starts have run it."""
+"""The task of a campaign, and the starts that have run it."""
 
 from __future__ import annotations
 
@@ -25,43 +25,44 @@ class Variant(Section):
 
 
 class Workload(Section):
-    """What endpoints were asked to do."""
+    """A task of endpoints."""
 
     label: str
     title: str
-    """Its name in figures and sentences: "50 kB"."""
+    """The name in figures and sentences: "50 kB"."""
     short_title: str
     """The same without the words that all workloads of the campaign begin with."""
     name: str
-    """Its kind: "download"."""
+    """The kind: "download"."""
     parameters: dict[str, Any]
     metric: str
-    """What is compared: a name among the document's `metrics`."""
+    """The compared metric: a name among the document's `metrics`."""
 
 
 class Campaign(Section):
-    """What a campaign was asked to be."""
+    """The task of a campaign."""
 
     name: str
     title: str
     question: str
-    """What its design is to find out; its title where it does not say."""
+    """The question of its design; its title where there is none."""
     heading: str
-    """Its name, and how its trials were run."""
+    """The name, and how its trials were run."""
     created_at: str
     """UTC, ISO 8601."""
     kind: Kind
     engine: EngineWord
     processor_time: str
-    """What endpoints took of a processor in virtual time, in words; "" for none."""
+    """The processor time of endpoints in virtual time, in words; "" for none."""
     checks: str | None
     """The campaign in virtual time of which this is an emulated sample."""
     seed: int
     """Unsigned, 64 bits."""
     repetitions: int
-    """Of each variant, workload and point; of a campaign that runs until its results decide, at most."""
+    """Repetitions of each variant, workload and point; of a campaign that runs until its results decide,
+    at most."""
     statistic: str
-    """Of the repetitions of a point: "median", "mean" or "p95"."""
+    """The statistic of the repetitions of a point: "median", "mean" or "p95"."""
     margin: float
     """The least relative difference that matters, as the design has it: 0.02 is 2 %."""
     planned_trials: int
@@ -125,7 +126,7 @@ class Start(Section):
     """UTC, ISO 8601."""
     host: str
     trials: int
-    """That count, of those that it has run."""
+    """The number of counted trials that it has run."""
 
 
 class Starts(Section):
@@ -138,7 +139,7 @@ class Starts(Section):
     host_warnings: list[str]
     """A sentence for every two hosts that differ, and for ratios that depend on the host."""
     host_notes: list[str]
-    """That no ratio does, or that it could not be tested."""
+    """A note that no ratio depends on the host, or that it could not be tested."""
 
     @classmethod
     def of(cls, known: KnownStarts, told: hosts.Told) -> Self:

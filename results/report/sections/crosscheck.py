@@ -1,4 +1,4 @@
-"""How a campaign in virtual time agrees with an emulated sample of it."""
+"""The agreement of a campaign in virtual time with an emulated sample of it."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ class CrosscheckComparison(Section):
     baseline: str | None
     """The metric's ratio to this variant is compared; None: the metric itself."""
     what: str
-    """What is compared, in words."""
+    """The compared quantity, in words."""
     of_shares: bool
     """Whether differences are of shares: the page has them in percentage points."""
     n: int
     """Trials, or pairs of trials, that were compared."""
     quantiles: list[Number]
-    """Of the differences, at the shares that the document's `crosscheck` names."""
+    """Quantiles of the differences, at the shares that the document's `crosscheck` names."""
     interval: tuple[Number, Number]
-    """Of their median."""
+    """The interval of their median."""
     mean: Number
-    """Of the differences: a geometric one, but of shares."""
+    """The mean of the differences: a geometric one, but of shares."""
     far: Number
     """The share of trials far above their tolerance, less that of those far below."""
     either: Number
     """The share of trials far above or far below."""
     tail: Number | None
-    """Of the 95th percentiles, virtual / emulated - 1; None where it was not asked."""
+    """The ratio of the 95th percentiles, virtual / emulated - 1; None where it was not asked."""
     tolerance: tuple[Number, Number]
-    """Of the median."""
+    """The tolerance of the median."""
     verdict: Verdict
     reason: str
-    """Why the tolerance is what it is."""
+    """The reason of the tolerance."""
 
     @classmethod
     def of(cls, compared: agreement.Comparison) -> Self:
@@ -81,7 +81,7 @@ class MeanRatio(Section):
     interval: tuple[Number, Number]
     verdict: Verdict
     more: int | None
-    """How many more groups of each workload would decide; None where no number would."""
+    """The number of further groups of each workload that would decide; None where no number would."""
 
     @classmethod
     def of(cls, pooled: Pooled) -> Self:
@@ -100,19 +100,19 @@ class MeanRatio(Section):
 
 
 class Crosscheck(Section):
-    """How a campaign in virtual time agrees with an emulated sample of it."""
+    """The agreement of a campaign in virtual time with an emulated sample of it."""
 
     sample: str
     """The campaign that was emulated."""
     share: float
-    """Of the groups, that was to be emulated."""
+    """The share of the groups that was to be emulated."""
     planned: int
     """Trials of the sample."""
     pairs: int
     """Trials of it that were compared."""
     verdict: Verdict
     quantiles: list[float]
-    """At which shares comparisons have quantiles."""
+    """The shares at which comparisons have quantiles."""
     comparisons: list[CrosscheckComparison]
     mean_ratios: list[MeanRatio]
 

@@ -1,4 +1,4 @@
-"""What was found: what each variant comes to against its baseline, where it helps, and a paper's claims."""
+"""The findings: the result of each variant against its baseline, where it helps, and a paper's claims."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ class Metric(Section):
     """A metric that is compared, and its words."""
 
     name: str
-    """As frames name it: "client.dct_s"."""
+    """The name in frames: "client.dct_s"."""
     title: str
-    """With its unit: "download completion time (s)"."""
+    """The name with its unit: "download completion time (s)"."""
     noun: str
-    """In a sentence: "the DCT"."""
+    """The name in a sentence: "the DCT"."""
     ratio: str
-    """What a ratio of it is called: "DCT ratio"."""
+    """The name of its ratio: "DCT ratio"."""
     better: Literal["less", "more"] | None
-    """Which direction is better. None: neither is, and less counts as the gain."""
+    """The better direction. None: neither is, and less counts as the gain."""
     gain: str
-    """What a variant is whose metric is better than its baseline's: "faster"."""
+    """The word for a variant whose metric is better than its baseline's: "faster"."""
     harm: str
-    """What it is where it is worse: "slower"."""
+    """The word for one whose metric is worse: "slower"."""
 
     @classmethod
     def of(cls, metric: metrics.Metric) -> Self:
@@ -45,9 +45,9 @@ class Metric(Section):
 
 
 class Comparison(Section):
-    """What a variant comes to against its baseline on a workload, as `show --json` has it.
+    """The result of a variant against its baseline on a workload, as `show --json` has it.
 
-    Of an infinite ratio it has null: `Finding` has ∞.
+    An infinite ratio is null here, and ∞ in `Finding`.
     """
 
     workload: str
@@ -58,7 +58,7 @@ class Comparison(Section):
     """The least relative difference that matters on this workload."""
     baseline: str
     points: int
-    """That have a ratio."""
+    """The number of points that have a ratio."""
     planned_points: int
     helps: int
     """Points at which the variant is better by more than the margin."""
@@ -79,11 +79,12 @@ class Comparison(Section):
     p95_ratio: float | None
     """The median over points of the ratio of the 95th percentile of their repetitions."""
     interval: tuple[float | None, float | None] | None
-    """Of the median ratio."""
+    """The interval of the median ratio."""
 
 
 class Finding(Section):
-    """What was found of a variant on a workload. What ratios say is None for one without a baseline."""
+    """The finding about a variant on a workload. Fields about ratios are None for a variant without a
+    baseline."""
 
     workload: str
     variant: str
@@ -91,20 +92,20 @@ class Finding(Section):
     """The label of its baseline; "" where there is none."""
     metric: str
     trials: int
-    """That were run."""
+    """The number of trials that were run."""
     ok: int
-    """Of them."""
+    """The number of them that are ok."""
     whole_groups: int
     """Repetitions in which all variants are ok, failed or timed out."""
     median: Number
-    """Of the metric, in its unit, over whole groups; over several points as the pairs have it."""
+    """The median of the metric, in its unit, over whole groups; over several points as the pairs have it."""
     margin: Number
     """The least relative difference that matters on this workload."""
     points: int
-    """That have a ratio."""
+    """The number of points that have a ratio."""
     planned_points: int
     compared_points: int
-    """With those at which the baseline is 0."""
+    """The same, with points at which the baseline is 0."""
     faster: Number
     """The share of the compared points at which the variant is better, by however little."""
     helps: Count
@@ -116,21 +117,21 @@ class Finding(Section):
     undecided: Count
     """The other points that have a ratio."""
     helps_discovered: Count
-    """Those that are left of `helps` when at most 5 % of the verdicts of a workload may be false."""
+    """Points that remain of `helps` when at most 5 % of the verdicts of a workload may be false."""
     harms_discovered: Count
-    """Those that are left of `harms`."""
+    """Points that remain of `harms`."""
     by_chance: Number
-    """How many points would be said to help or harm, at most, if no difference were greater than the margin;
-    0 where no point has an interval."""
+    """The number of points that would be said to help or harm, at most, if no difference were greater than
+    the margin; 0 where no point has an interval."""
     median_ratio: Number
     """The median over points."""
     low: Number
-    """With `high`, the interval of the median ratio."""
+    """The lower end of the interval of the median ratio (`high`: the upper)."""
     high: Number
     mean_ratio: Number
     """The geometric mean over points."""
     mean_low: Number
-    """With `mean_high`, the interval of the mean ratio."""
+    """The lower end of the interval of the mean ratio (`mean_high`: the upper)."""
     mean_high: Number
     tail_ratio: Number
     """95 % of the points have this ratio or a better one."""
@@ -143,12 +144,12 @@ class Medians(Section):
 
     workload: str
     groups: int
-    """How many these are."""
+    """The number of these repetitions."""
     lacking: str
-    """Which variants failed or timed out in others, and how often; "" for none."""
+    """The variants that failed or timed out in others, and how often; "" for none."""
     variants: list[str]
     medians: dict[str, list[Number]]
-    """By the metric's name, in its unit: one for each of `variants`."""
+    """The medians by the metric's name, in its unit: one for each of `variants`."""
 
     @classmethod
     def of(cls, found: FoundMedians) -> Self:
@@ -163,7 +164,7 @@ class Medians(Section):
 
 
 class Rule(Section):
-    """What a ratio is at the points that meet some conditions."""
+    """The ratio at the points that meet some conditions."""
 
     text: str
     """The whole rule in a line."""
@@ -172,14 +173,15 @@ class Rule(Section):
     ratio: Number
     """The median over these points."""
     low: Number
-    """With `high`, the interval of this median: wider than one of 0.95, since a tree chose the conditions."""
+    """The lower end of this median's interval (`high`: the upper), wider than one of 0.95, since a tree
+    chose the conditions."""
     high: Number
     verdict: str
     """"gain", "harm", "equivalent" or "undecided"."""
     says: str
     """The verdict in words."""
     points: int
-    """That meet the conditions."""
+    """The number of points that meet the conditions."""
     ratios: int
     """One a workload and point."""
     planned_ratios: int
@@ -202,7 +204,7 @@ class Rule(Section):
 
 
 class Explained(Section):
-    """Where a variant helps, by one metric."""
+    """The networks where a variant helps, by one metric."""
 
     heading: str
     variant: str
@@ -214,7 +216,7 @@ class Explained(Section):
     rules: list[Rule]
     """The greatest gain first."""
     sentence: str
-    """What was found out, or why there is no rule."""
+    """The finding, or why there is no rule."""
 
     @classmethod
     def of(cls, found: evidence.Explained) -> Self:
@@ -232,18 +234,18 @@ class Explained(Section):
 
 
 class Claim(Section):
-    """What a paper claims, and what was measured of it."""
+    """A claim of a paper, and our measurement of it."""
 
     text: str
     paper: str
     """The paper's value."""
     measured: str
-    """Ours, with its interval where there is one."""
+    """Our measurement, with its interval where there is one."""
     holds: bool | None
     """Whether they agree, in size, too; None where the trials cannot tell."""
     verdict: Verdict
     size: str
-    """What the paper's words are taken for, and `ours` beside it; "" where nothing is said of a size."""
+    """The size that the paper's words are taken for, beside `ours`; "" where nothing is said of a size."""
     ours: str
 
 
@@ -251,7 +253,7 @@ class Reproduced(Section):
     """A figure of the paper whose design the campaign ran."""
 
     number: str
-    """As the paper numbers it: "rQUIC 2021, Fig. 5"."""
+    """The paper's number: "rQUIC 2021, Fig. 5"."""
     claims: list[Claim]
     differences: list[str]
     """Sentences: where our experiment departs from the paper's."""

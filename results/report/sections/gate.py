@@ -11,10 +11,10 @@ from fecbench.results.report.sections.section import Section
 
 
 class BuildRatio(Section):
-    """How much longer the new build takes."""
+    """The ratio of the times of the new build to those of the old one."""
 
     name: str
-    """What it is of: all networks, a workload, the mean times or the 95th percentiles."""
+    """The subject of the ratio: all networks, a workload, the mean times or the 95th percentiles."""
     ratio: str
     """New divided by old, with its interval of 95 %."""
 
@@ -26,7 +26,7 @@ class Gate(Section):
     says: str
     """The verdict, with what it rests on, in a sentence."""
     sentences: list[str]
-    """How many pairs failed, single networks, and the slow ends."""
+    """Sentences about pairs that failed, single networks, and the slow ends."""
     ratios: list[BuildRatio]
     failing: list[str]
     """Pairs that fail, and the numbers of their trials."""

@@ -1,4 +1,4 @@
-"""What all sections of a document have in common, and how numbers are written that JSON does not know."""
+"""Common parts of all sections of a document, and the form of numbers that JSON does not know."""
 
 from __future__ import annotations
 

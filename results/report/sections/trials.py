@@ -1,4 +1,4 @@
-"""What happened to trials: which were run again, which no ratio contains, and what disturbed them."""
+"""The fate of trials: those that were run again, those in no ratio, and those that were disturbed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Unpaired(Section):
 
 
 class Attempts(Section):
-    """How often the trials of a variant were run, superseded runs included."""
+    """The attempts of a variant's trials, superseded runs included."""
 
     variant: str
     attempts: int
@@ -62,12 +62,12 @@ class Attempts(Section):
     retried_groups: int
     """Groups in which this variant was run again."""
     invalid_share: Number
-    """Of the attempts."""
+    """The share of invalid attempts."""
     low: Number
-    """With `high`, the interval of this share."""
+    """The lower end of this share's interval (`high`: the upper)."""
     high: Number
     p_value: Number
-    """That the share is that of the baseline (Fisher's exact test)."""
+    """The p-value that the share is that of the baseline (Fisher's exact test)."""
 
 
 class SecondTry(Section):
@@ -77,13 +77,13 @@ class SecondTry(Section):
     workload: str
     variant: str
     points: int
-    """That have a ratio."""
+    """The number of points that have a ratio."""
     median_ratio: Number
     low: Number
-    """With `high`, the interval of the median ratio."""
+    """The lower end of the interval of the median ratio (`high`: the upper)."""
     high: Number
     verdict: str
-    """What the interval says: "gain", "harm", "equivalent" or "undecided"."""
+    """The verdict of the interval: "gain", "harm", "equivalent" or "undecided"."""
     points_first: int
     median_ratio_first: Number
     low_first: Number
@@ -95,7 +95,7 @@ class SecondTries(Section):
     """Whether first attempts alone decide otherwise."""
 
     groups: int
-    """That have a trial: repetitions of a workload at a point, with all their variants."""
+    """The number of groups with a trial: repetitions of a workload at a point, with all their variants."""
     left_out: int
     """Groups that needed a second try."""
     rows: list[SecondTry]
@@ -104,18 +104,18 @@ class SecondTries(Section):
 
 
 class Outage(Section):
-    """How many trials of a variant on a workload met an outage of a link."""
+    """The trials of a variant on a workload that met an outage of a link."""
 
     workload: str
     variant: str
     trials: int
-    """That are ok or timed out."""
+    """The number of trials that are ok or timed out."""
     met_outage: int
-    """Of them."""
+    """The number of them that met an outage."""
     compared_with: str
     """The label of its baseline; "" where there is none."""
     pairs: int
-    """Of the variant and its baseline."""
+    """The number of pairs of the variant and its baseline."""
     alone: int
     """Pairs in which the variant alone met an outage."""
     spared: int
@@ -123,19 +123,19 @@ class Outage(Section):
 
 
 class Disturbance(Section):
-    """What the machine did to the valid trials of a variant."""
+    """The disturbances of a variant's valid trials by the machine."""
 
     variant: str
     trials: int
-    """That are valid, and of which stalls are known."""
+    """The number of trials that are valid, and whose stalls are known."""
     stalled: int
     """Trials whose endpoints were kept from running."""
     stalled_share: Number
-    """For which share of its time: the median."""
+    """The share of its time for which a trial stalled: the median."""
     stalled_p95_ms: Number
     stalled_max_ms: Number
     late: Number
     """Trials in which a packet left its link later than the link's bound."""
     late_max_ms: Number
     stolen_max_ms: Number
-    """How long a hypervisor kept a processor from running, at most."""
+    """The longest time for which a hypervisor kept a processor from running."""
