@@ -27,7 +27,7 @@ class _Part(BaseModel):
 
 
 class Level(_Part):
-    """One representation of a video."""
+    """A representation of a video."""
 
     kbps: Annotated[float, Field(gt=0, le=1e6)]
     """The mean bit rate that players go by, in kilobits (1,000 bits) a second."""
