@@ -14,15 +14,15 @@ class _Record(BaseModel):
 
 
 class EndpointOutcome(_Record):
-    """How an endpoint ended: its metrics, exit code and faults."""
+    """An endpoint's end: its metrics, exit code and faults."""
 
     ready: bool = False
     metrics: dict[str, float] | None = None
-    """None: the endpoint sent no `done`."""
+    """Metrics of its `done`; None: it sent none."""
     complaint: str = ""
     """The fault of its messages or its series, if any."""
     exit_code: int | None = None
-    """None: the endpoint had to be killed."""
+    """Its exit code; None: it had to be killed."""
     was_slow: bool = False
     """Whether a server was not ready in time."""
     was_forced: bool = False
@@ -93,6 +93,6 @@ class Outcome(_Record):
     virtual_s: float | None = None
     """Length of the trial in virtual time; None: a real trial."""
     no_answer: str = ""
-    """Why a simulator did not run the trial; empty if it did."""
+    """The reason for which a simulator did not run the trial; empty if it did."""
     failure: str = ""
     """The failure of the harness itself; empty if none."""

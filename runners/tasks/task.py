@@ -37,11 +37,11 @@ class InteropTask(_Part):
 
 
 class EndpointTask(_Part):
-    """One end of a pair."""
+    """An end of a pair."""
 
     implementation: str
     options: dict[str, Any]
-    """All options of the implementation, defaults included."""
+    """The options of the implementation, defaults included."""
     series: list[str] = []
     """Series over time that the design asks of it."""
     local_addresses: bool = False
@@ -60,7 +60,8 @@ class EndpointTask(_Part):
     """The keys of the certificates that it takes, where it is emulated. Documents leave Ed25519's out, which
     all older tasks had."""
     interop: InteropTask | None = None
-    """None: the endpoint meets the contract of quic-impls/README.md."""
+    """The task by the interop runner's contract; None: the endpoint meets the contract of
+    quic-impls/README.md."""
 
 
 class PairTask(_Part):

@@ -61,7 +61,7 @@ class Judgement:
 
     state: State
     reason: str
-    """One line, for every state but `ok`."""
+    """The reason in one line, for every state but `ok`."""
     checks: Checks = field(default_factory=Checks)
     series: Series = field(default_factory=dict)
     """Series that endpoints recorded, by endpoint and name."""

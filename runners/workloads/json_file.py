@@ -27,7 +27,7 @@ Model = TypeVar("Model", bound=BaseModel)
 Line = Annotated[str, AfterValidator(_printable)]
 
 
-def beside(
+def find_document(
     folders: Sequence[Path], kind: str, name: str, parameter: str, suffixes: Collection[str] = (".json",)
 ) -> Path:
     """Return the file of the `kind` (page, trace) of that name: in `KINDs` of the first folder that has it.

@@ -82,7 +82,7 @@ SUMS = (
 
 @dataclass(frozen=True)
 class Way:
-    """One direction of the measured transfer: its sender, its receiver, and its links."""
+    """A direction of the measured transfer: its sender, its receiver, and its links."""
 
     direction: Direction
     sender: str

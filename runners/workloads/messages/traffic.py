@@ -14,7 +14,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from fecbench.runners.workloads.json_file import Line, beside, checked, read_json
+from fecbench.runners.workloads.json_file import Line, checked, find_document, read_json
 
 Timetable = list[list[int]]
 
@@ -78,7 +78,7 @@ def stored(path: Path) -> dict[str, Any]:
 
 def path_of(name: str, folders: Sequence[Path]) -> Path:
     """The file of the trace of that name: in `traces` within these folders. Raises Refusal."""
-    return beside(folders, "trace", name, "workload messages: trace")
+    return find_document(folders, "trace", name, "workload messages: trace")
 
 
 def regular(rate_hz: float, size_bytes: int, duration_s: float) -> Timetable:

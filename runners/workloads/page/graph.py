@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fecbench.hints import nearest
 from fecbench.runners.tasks.demand import Demand
-from fecbench.runners.workloads.json_file import Line, beside, checked, read_json
+from fecbench.runners.workloads.json_file import Line, checked, find_document, read_json
 
 MOST_OBJECTS = 10_000
 LARGEST_OBJECT_BYTES = 2**40
@@ -120,4 +120,4 @@ def demand(graph: Mapping[str, Any]) -> Demand:
 
 def path_of(name: str, folders: Sequence[Path]) -> Path:
     """The file of the page of that name: in `pages` within these folders. Raises Refusal."""
-    return beside(folders, "page", name, "workload page: graph")
+    return find_document(folders, "page", name, "workload page: graph")

@@ -33,10 +33,8 @@ def video_from(path: Path, made_by: str) -> Video:
     )
     if period is None or not sets:
         raise read.refuse("has no AdaptationSet of video in its first Period")
-    chosen = max(sets, key=lambda each: len(each.findall("Representation")))
-    base = "".join(
-        (adaptation.findtext("BaseURL") or "").strip() for adaptation in (read.root, period, chosen)
-    )
+    chosen = max(sets, key=lambda adaptation: len(adaptation.findall("Representation")))
+    base = "".join((element.findtext("BaseURL") or "").strip() for element in (read.root, period, chosen))
     length_s = period_length_s(read, period)
     levels, lengths = [], list[float]()
     for representation in chosen.findall("Representation"):

@@ -346,8 +346,8 @@ class Player:
 
     @property
     def _late_s(self) -> float:
-        """How much later than intended a live video is shown. The intention is to show its picture of time t
-        at t."""
+        """The lateness of a live video beyond the intended latency: its picture of time t should be shown at
+        t."""
         return max(0.0, self._now_s - self._position_s) if self._settings.is_live else 0.0
 
 
