@@ -36,7 +36,7 @@ from fecbench.runners.commands.console.time_left import TimeLeft
 from fecbench.runners.engines.admission import parse_jobs
 from fecbench.runners.hunt import answer as answers
 from fecbench.runners.hunt.question import question
-from fecbench.runners.implementations.base import swapped, told, words
+from fecbench.runners.implementations.base import description, swapped, words
 from fecbench.runners.implementations.implementation import EngineName
 from fecbench.runners.implementations.revisions import build_of
 from fecbench.runners.refusal import Refusal
@@ -131,8 +131,8 @@ def compare(
         raise Refusal("--hunt: searches in virtual time alone, and a build has no simulator: leave it out")
     if name == "local":
         isolation.require("fecbench compare")
-    note(told("old", first))
-    note(told("new", second))
+    note(description("old", first))
+    note(description("new", second))
     if warning := swapped(first, second):
         note(warning)
     if builds.left_out:
