@@ -1,4 +1,4 @@
-"""What is compared when a user names no build or one, and when the two may have been exchanged."""
+"""The builds of a comparison for which the user names one or none, and those that may have been exchanged."""
 
 import re
 from pathlib import Path
