@@ -1,1 +1,1 @@
-"""What fecbench's own parts cost, next to the kernel's. `python -m bench` prints tables; needs root."""
+"""Costs of fecbench's own parts, next to the kernel's. `python -m bench` prints tables; needs root."""

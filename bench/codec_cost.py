@@ -75,7 +75,7 @@ KINDS = {"-portable": ", no SIMD", "-uncached": ", uncached"}
 
 
 def rows() -> Iterator[Row]:
-    """In the order of the thesis' tables."""
+    """Yield the rows in the order of the thesis' tables."""
     for (place, operation), length in product(enumerate(OPERATIONS), RLC):
         name = f"rlc-3-2-{length}-{operation}"
         yield _row(1 + place, f"RLC (3, 2, {length})", operation, name, RLC[length][place])
@@ -129,7 +129,7 @@ def missed(ours: Mapping[str, float], peer: Mapping[str, float]) -> list[str]:
 
 
 def _call(command: Sequence[str], folder: Path = FEC, environment: Mapping[str, str] | None = None) -> str:
-    """What a command prints; what it says on standard error is shown if it fails."""
+    """Return a command's output; its standard error is shown if it fails."""
     all_of_it = {**environ, **(environment or {})}
     ran = subprocess.run(command, cwd=folder, env=all_of_it, capture_output=True, text=True)
     if ran.returncode != 0:

@@ -1,5 +1,5 @@
-"""How often printed intervals hold the truth, and how often "no difference that matters" is said of a
-difference that is as large as the margin.
+"""Coverage of printed intervals, and how often a difference as large as the margin is called "no difference
+that matters".
 
 Campaigns are drawn from distributions of which the truth is known, and go the way that a campaign's trials
 go: pairs, ratios, intervals, verdicts. An interval of 95 % should hold the truth in 95 % of cases, and the
@@ -39,7 +39,7 @@ Arms = Callable[[np.random.Generator, Shape], tuple[Floats, Floats]]
 
 @dataclass(frozen=True)
 class Row:
-    """One interval over some units (repetitions of a point, or points), of two arms of one kind."""
+    """An interval over some units (repetitions of a point, or points), of two arms of one kind."""
 
     of: str
     arms: str
@@ -52,13 +52,13 @@ class Row:
 
 
 def alike(random: np.random.Generator, shape: Shape) -> tuple[Floats, Floats]:
-    """Both arms meet the same losses, which make most of the spread."""
+    """Draw arms that meet the same losses, which cause most of the spread."""
     losses = random.lognormal(0, 0.4, shape)
     return losses * random.lognormal(0, 0.03, shape), losses * random.lognormal(0, 0.03, shape)
 
 
 def independent(random: np.random.Generator, shape: Shape) -> tuple[Floats, Floats]:
-    """What a loss costs has nothing to do with the other arm."""
+    """Draw arms whose losses have independent costs."""
     return random.lognormal(0, 0.3, shape), random.lognormal(0, 0.3, shape)
 
 
@@ -90,7 +90,7 @@ def bounds(statistic: str, arms: str) -> tuple[float, float]:
 
 
 def rows(points: int = POINTS) -> Iterator[Row]:
-    """What is printed, and held against its bounds by `make test-slow`."""
+    """Yield the printed rows, which `make test-slow` compares with their bounds."""
     for statistic, counts in REPETITIONS.items():
         for repetitions in counts:
             for name, arms in ARMS.items():
@@ -101,11 +101,12 @@ def rows(points: int = POINTS) -> Iterator[Row]:
 
 
 def of_points(arms: Arms, repetitions: int, points: int, statistic: str) -> float:
-    """How often the interval of a point holds the ratio of the statistics of very many repetitions."""
+    """Return how often the interval of a point contains the ratio of the statistics of very many
+    repetitions."""
     random = np.random.default_rng(repetitions)
     baseline, variant = (_of_many(arm[0], statistic) for arm in arms(random, (1, MANY)))
-    found = intervals.ratio_intervals(pairing(*arms(random, (points, repetitions)), statistic), statistic)
-    return float(found["low"].le(variant / baseline).mul(found["high"].ge(variant / baseline)).mean())
+    table = intervals.ratio_intervals(pairing(*arms(random, (points, repetitions)), statistic), statistic)
+    return float(table["low"].le(variant / baseline).mul(table["high"].ge(variant / baseline)).mean())
 
 
 def attainable(pairs: int) -> float:
@@ -116,16 +117,19 @@ def attainable(pairs: int) -> float:
 
 
 def over_points(networks: int, campaigns: int) -> float:
-    """How often the interval of the median ratio holds that of all networks: ratios are 0.9, times what a
-    skewed distribution adds."""
+    """Return how often the interval of the median ratio contains that of all networks: ratios are 0.9, times
+    a skewed distribution."""
     random = np.random.default_rng(networks)
     ratios = 0.9 * np.exp(random.exponential(0.3, (campaigns, networks)) - 0.3 * np.log(2))
-    found = np.array([intervals.median_interval(each, range(networks)) for each in ratios])
-    return float(((found[:, 0] <= 0.9) & (found[:, 1] >= 0.9)).mean())
+    table = np.array(
+        [intervals.median_interval(ratios_of_campaign, range(networks)) for ratios_of_campaign in ratios]
+    )
+    return float(((table[:, 0] <= 0.9) & (table[:, 1] >= 0.9)).mean())
 
 
 def wrongly_equivalent(repetitions: int, statistic: str, points: int = POINTS) -> float:
-    """How often a variant that is slower by exactly the margin is said to make no difference that matters."""
+    """Return how often a variant that is slower by exactly the margin is said to make no difference that
+    matters."""
     random = np.random.default_rng(repetitions)
     baseline, variant = (random.lognormal(0, 0.01, (points, repetitions)) for _ in range(2))
     pairs = pairing(baseline, (1 + DEFAULT_MARGIN) * variant, statistic)
@@ -134,7 +138,7 @@ def wrongly_equivalent(repetitions: int, statistic: str, points: int = POINTS) -
 
 
 def pairing(baseline: Floats, variant: Floats, statistic: str = "median", metric: str = DEFAULT) -> Pairing:
-    """Of the values of two arms, each points × repetitions, on one workload."""
+    """Return the pairing of two arms' values, each points × repetitions, on one workload."""
     points, repetitions = baseline.shape
     trials = {
         "workload": "download",
@@ -154,26 +158,26 @@ def _of_many(values: Floats, statistic: str) -> float:
 
 
 def ever_decided(arms: Arms, repetitions: int, statistic: str, points: int, shared_by: int) -> float:
-    """Of the points of equal arms that are looked at several times (`fecbench.looks`): how many are called
-    gain or harm at any look, when `shared_by` looks share the chance to err."""
+    """Return how many points of equal arms are called gain or harm at any of several looks
+    (`fecbench.looks`), when `shared_by` looks share the chance to err."""
     baseline, variant = arms(np.random.default_rng(repetitions), (points, repetitions))
     ever = np.zeros(points, dtype=np.bool_)
     for look in looks(repetitions):
-        seen = pairing(baseline[:, :look], variant[:, :look], statistic)
-        verdict = intervals.ratio_intervals(seen, statistic, looks=shared_by)["verdict"]
+        pairing_so_far = pairing(baseline[:, :look], variant[:, :look], statistic)
+        verdict = intervals.ratio_intervals(pairing_so_far, statistic, looks=shared_by)["verdict"]
         ever |= (verdict != "undecided").to_numpy()
     return float(ever.mean())
 
 
 def wrongly_equal_so_far(statistic: str, points: int = POINTS) -> float:
-    """Of a variant that takes six times as long in one trial of a hundred, 5 % longer on average: how often
-    the first of four looks says that there is no difference that matters."""
+    """Return how often the first of four looks finds no difference that matters in a variant that takes six
+    times as long in one trial of a hundred, 5 % longer on average."""
     random = np.random.default_rng(1)
     shape = points, looks(MOST)[0]
     baseline, variant = (random.lognormal(0, 0.01, shape) for _ in range(2))
     pairs = pairing(baseline, variant * np.where(random.random(shape) < 0.01, 6, 1), statistic)
-    found = intervals.ratio_intervals(pairs, statistic, margins=DEFAULT_MARGIN, looks=len(looks(MOST)))
-    return float((found["verdict"] == "equivalent").mean())
+    table = intervals.ratio_intervals(pairs, statistic, margins=DEFAULT_MARGIN, looks=len(looks(MOST)))
+    return float((table["verdict"] == "equivalent").mean())
 
 
 def run() -> list[str]:

@@ -52,7 +52,7 @@ def run() -> list[str]:
         rounds = [
             {name: program.run(frame, REPEAT) for name, program in programs.items()} for _ in range(ROUNDS)
         ]
-    rows = [Row(name, [each[name] for each in rounds]) for name in programs]
+    rows = [Row(name, [measured[name] for measured in rounds]) for name in programs]
     print_table(f"dropper, {REPEAT:,} packets of {len(frame)} bytes, {ROUNDS} rounds", "ns/packet", rows)
     attaching = Row("attach", list(_attachments_ms()))
     print_table(f"dropper, {ROUNDS} rounds", "ms", [attaching])
@@ -75,7 +75,7 @@ def missed(rows: Sequence[Row], attaching: Row) -> list[str]:
 
 
 def _attachments_ms() -> Iterator[float]:
-    """How long the command takes at an interface that has no dropper."""
+    """Return how long the command takes at an interface without a dropper."""
     with _interface() as where:
         for _ in range(ROUNDS):
             begun = time.perf_counter()
@@ -97,7 +97,7 @@ def _attached(model: LossModel, judged: Filter, record: int) -> Iterator[Program
 
 @contextmanager
 def _interface() -> Iterator[Attachment]:
-    """One in a namespace of its own, which no packet crosses."""
+    """Yield an interface in a namespace of its own, which no packet crosses."""
     namespace = run_in_new(partial(os.open, "/proc/thread-self/ns/net", os.O_RDONLY))
     try:
         path = f"/proc/{os.getpid()}/fd/{namespace}"

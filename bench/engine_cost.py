@@ -1,5 +1,5 @@
-"""What whole campaigns cost in virtual time, beside a share of the same trials emulated. They are run,
-judged and stored on two cores, in virtual time by a user without rights.
+"""Costs of whole campaigns in virtual time, beside a share of the same trials emulated. They are run, judged
+and stored on two cores, in virtual time by a user without rights.
 
     python -m bench.engine_cost [DESIGN …] [--repetitions N] [--no-emulation]
 """
@@ -36,22 +36,22 @@ VIRTUAL, ALONE, EMULATED = "virtual", "its simulator alone", "emulated"
 NOBODY = 65534
 WITHOUT_RIGHTS = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs"]
 ALONE_SHARE = 0.05
-"""Of the trials, the simulator carries out so many without a harness."""
+"""Share of the trials that the simulator runs without a harness."""
 SHORT_DESIGN = REPOSITORY / "bench" / "processor_time.toml"
 SHORT_MS = 100
-"""Of CPU, at most: an emulated download of 10 kB without losses, all that sets it up included."""
+"""Most CPU time of an emulated download of 10 kB without losses, everything that sets it up included."""
 WIDTH = 100  # no figure is cut
 
 
 @dataclass(frozen=True)
 class Bound:
-    """What a design of the catalogue has to keep on two cores."""
+    """Bounds of a design of the catalogue on two cores."""
 
     design: str
     seconds: float
-    """At most, for the whole campaign in virtual time."""
+    """Most time of the whole campaign in virtual time."""
     alone_per_s: float = 0.0
-    """At least, trials that its simulator carries out in a second of one core."""
+    """Least number of trials that its simulator runs in a second of one core."""
 
 
 BOUNDS = {
@@ -62,7 +62,7 @@ BOUNDS = {
 
 @dataclass(frozen=True)
 class Cost:
-    """What a number of trials took."""
+    """Time that a number of trials took."""
 
     trials: int
     seconds: float
@@ -85,11 +85,11 @@ def main() -> None:
         "--repetitions", type=from_one, help="fewer than the design has; then no bound is checked"
     )
     parser.add_argument("--no-emulation", dest="emulation", action="store_false", help="needs no root")
-    asked = parser.parse_args()
-    chosen = asked.designs or list(BOUNDS)
+    options = parser.parse_args()
+    chosen = options.designs or list(BOUNDS)
     if unknown := set(chosen) - BOUNDS.keys():
         parser.error(f"{min(unknown)}: must be one of {', '.join(BOUNDS)}")
-    sys.exit("\n".join(run(chosen, asked.repetitions, emulation=asked.emulation)) or 0)
+    sys.exit("\n".join(run(chosen, options.repetitions, emulation=options.emulation)) or 0)
 
 
 def run(
@@ -115,21 +115,21 @@ def short_trials() -> list[str]:
         words = ["run", str(SHORT_DESIGN), "--db", str(database), "--no-calibrate"]
         cost = fecbench(words, database, designs.load(SHORT_DESIGN).name)
     taken_ms = 1e3 * cost.others_s / cost.trials
-    said = f"an emulated download of 10 kB takes {taken_ms:.0f} ms of CPU; the bound is {SHORT_MS} ms"
-    Console(width=WIDTH).print(said)
-    return [f"missed: {said}"] if taken_ms > SHORT_MS else []
+    message = f"an emulated download of 10 kB takes {taken_ms:.0f} ms of CPU; the bound is {SHORT_MS} ms"
+    Console(width=WIDTH).print(message)
+    return [f"missed: {message}"] if taken_ms > SHORT_MS else []
 
 
 def measured(design: Design, folder: Path, *, emulation: bool) -> dict[str, Cost]:
     """A design in virtual time, then its simulator alone, and a sample of it emulated."""
     database = folder / "campaign.sqlite"
-    asked = [design.path, "--db", str(database), "--jobs", "auto"]
-    whole = fecbench(["run", *asked, "--engine", "virtual"], database, design.name, folder)
+    options = [design.path, "--db", str(database), "--jobs", "auto"]
+    whole = fecbench(["run", *options, "--engine", "virtual"], database, design.name, folder)
     if whole.trials != design.trial_count:
         raise RuntimeError(f"{design.name}: {whole.trials} trials were stored, not {design.trial_count}")
     costs = {VIRTUAL: whole, ALONE: alone(design, folder)}
     if emulation:
-        words = ["crosscheck", *asked, "--no-calibrate"]
+        words = ["crosscheck", *options, "--no-calibrate"]
         costs[EMULATED] = fecbench(words, database, f"{design.name}{SUFFIX}")
     return costs
 
@@ -143,12 +143,12 @@ def fecbench(words: Sequence[str], database: Path, campaign: str, home: Path | N
     program = str(Path(sys.executable).parent / "fecbench")
     without_rights = [] if home is None or os.geteuid() != 0 else WITHOUT_RIGHTS
     started = time.monotonic()
-    with tempfile.TemporaryFile("w+") as said:
+    with tempfile.TemporaryFile("w+") as message:
         process = subprocess.Popen(
             [*without_rights, "taskset", "--cpu-list", cores, program, *words],
             cwd=REPOSITORY,
             stdout=subprocess.DEVNULL,
-            stderr=said,
+            stderr=message,
             env=os.environ if home is None else {**os.environ, "HOME": str(home), "TMPDIR": str(home)},
         )
         # It has ended, and what it took is still known.
@@ -156,13 +156,13 @@ def fecbench(words: Sequence[str], database: Path, campaign: str, home: Path | N
         seconds = time.monotonic() - started
         harness_s, others_s = _cpu_s_of(process.pid)
         if process.wait() not in (0, 1):
-            said.seek(0)
-            raise RuntimeError(f"fecbench {' '.join(words)}: {said.read().strip()}")
+            message.seek(0)
+            raise RuntimeError(f"fecbench {' '.join(words)}: {message.read().strip()}")
     return Cost(trials_of(database, campaign), seconds, harness_s, others_s)
 
 
 def trials_of(database: Path, campaign: str) -> int:
-    """How many trials of a campaign have a result."""
+    """Return how many trials of a campaign have a result."""
     with Database.open(str(database)) as opened:
         stored = opened.campaign(campaign)
         return 0 if stored is None else len(opened.states(stored.id))
@@ -215,7 +215,7 @@ def _cpu_s_of(process: int) -> tuple[float, float]:
 
 
 def _design(name: str, folder: Path, repetitions: int | None) -> Design:
-    """That of the catalogue, or one in the folder that is alike but for its repetitions."""
+    """Return the design of the catalogue, or one in the folder that differs only in its repetitions."""
     design = designs.load(designs.catalogue()[name])
     if repetitions is None:
         return design

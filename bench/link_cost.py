@@ -46,7 +46,8 @@ MACS = {"near": "02:00:00:00:83:01", "far": "02:00:00:00:83:02"}
 
 @dataclass(frozen=True)
 class Way:
-    """From one namespace to another: a socket that sends along it, and the process that carries packets."""
+    """A path from one namespace to another: a socket that sends along it, and the process that carries
+    packets."""
 
     sender: socket.socket
     process: int | None

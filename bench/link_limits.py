@@ -1,4 +1,4 @@
-"""How exactly the emulated link keeps its delay, and how much it carries.
+"""Accuracy of the emulated link's delay, and its capacity.
 
 The delay stands beside the same traffic over a veth, which has no delay to keep, and beside a thread that
 sleeps until a time, which is all that a program can ask of the kernel. The traffic of the second table comes
@@ -33,7 +33,7 @@ RATES_GBPS = (0.5, 1, 1.5, 2, 2.5, 3)
 LEAST_GBPS = 2.5
 LOAD = 0.95
 LEAST_OFFERED = 0.98
-"""Of that load."""
+"""Least share of that load."""
 SECONDS = 1.0
 PAYLOAD_BYTES, FRAME_BYTES, FRAMES_A_SEND = 1400, 1442, 30
 QUEUE_PACKETS = 5000
@@ -43,15 +43,15 @@ UDP_SEGMENT = 103
 
 @dataclass(frozen=True)
 class Load:
-    """One round at one rate."""
+    """A round at one rate."""
 
     offered_gbps: float
-    """What the sender came to, of the link's rate times LOAD."""
+    """Load that the sender reached, of the link's rate times LOAD."""
     cpu_share: float
     lost: int
     """Frames that nobody's law drops: the kernel's, or those that the link refused."""
     late_share: float
-    """Of the frames: those that left more than LATE_US late."""
+    """Share of the frames that left more than LATE_US late."""
 
 
 def run() -> list[str]:
@@ -73,7 +73,7 @@ def run() -> list[str]:
 
 
 def _sleep_error_us() -> NDArray[np.float64]:
-    """How long after its time a thread of the real-time class wakes."""
+    """Return how long after its time a thread of the real-time class wakes."""
     errors_us = []
     with real_time():
         for _ in range(PROBES):

@@ -1,5 +1,5 @@
-"""How much shorter trials in virtual time are than emulated ones, and what is left of that when virtual
-endpoints take time of a processor for TLS, too.
+"""Differences of trials in virtual time from emulated ones, and what is left of them when virtual endpoints
+take time of a processor for TLS, too.
 
     python -m bench.processor_time
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 DESIGN = REPOSITORY / "bench" / "processor_time.toml"
 HANDSHAKE = "processor.handshake_ms"
 HANDSHAKE_MS = (0, 0.5, 1, 1.5, 2)
-"""Of each side."""
+"""Handshake times of each side."""
 METRICS = {"client.handshake_s": "handshake", "client.dct_s": "download"}
 MS_PER_S = 1e3
 WIDTH = 100  # no figure is cut
@@ -58,28 +58,28 @@ def trials(folder: Path, engine: str, more_factors: dict[str, object]) -> "pd.Da
     )
     if ended.returncode not in (0, 1):
         raise RuntimeError(ended.stderr.strip())
-    found = results.open(str(database))[design.name].trials(list(METRICS), harness=False)
-    return found[found["state"] == "ok"]
+    table = results.open(str(database))[design.name].trials(list(METRICS), harness=False)
+    return table[table["state"] == "ok"]
 
 
 def gaps(virtual: "pd.DataFrame", emulated: "pd.DataFrame", metric: str) -> "pd.DataFrame":
-    """For each variant and one-way delay: the median of a metric emulated, in ms, and of how many trials;
-    virtual / emulated - 1 by the time of each side for the handshake."""
+    """Return for each variant and one-way delay the median of a metric emulated, in ms, and the number of
+    trials; and virtual / emulated - 1 by the time of each side for the handshake."""
     of_emulated = emulated.groupby(["variant", "owd_ms"])[metric]
     medians = virtual.groupby(["variant", "owd_ms", HANDSHAKE])[metric].median().unstack()
-    found = medians.div(of_emulated.median(), axis=0) - 1
-    found.insert(0, "n", of_emulated.size())
-    found.insert(0, "emulated_ms", of_emulated.median() * MS_PER_S)
-    return found
+    table = medians.div(of_emulated.median(), axis=0) - 1
+    table.insert(0, "n", of_emulated.size())
+    table.insert(0, "emulated_ms", of_emulated.median() * MS_PER_S)
+    return table
 
 
-def print_gaps(what: str, found: "pd.DataFrame") -> None:
+def print_gaps(what: str, gaps_of_metric: "pd.DataFrame") -> None:
     title = f"{what}: virtual / emulated - 1, by the ms that each side takes for TLS; medians"
     table = Table(title=title, title_justify="left")
     table.add_column("")
     for heading in ("RTT, ms", "emulated, ms", "of", *(f"{time_ms:g} ms" for time_ms in HANDSHAKE_MS)):
         table.add_column(heading, justify="right")
-    for row in found.reset_index().to_dict("records"):
+    for row in gaps_of_metric.reset_index().to_dict("records"):
         shares = [f"{row[time_ms]:+.1%}" for time_ms in HANDSHAKE_MS]
         rtt_ms, emulated_ms = 2 * row["owd_ms"], row["emulated_ms"]
         table.add_row(row["variant"], f"{rtt_ms:g}", f"{emulated_ms:.1f}", f"{row['n']}", *shares)

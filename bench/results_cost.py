@@ -1,6 +1,6 @@
-"""What a large campaign costs those who read it: all trials as a frame, beside SQLite's and pandas' ways to
-the same numbers, which give a row for each metric and leave the table still to be made; then each command
-that reads all of it.
+"""Costs of reading a large campaign: all trials as a frame, beside SQLite's and pandas' ways to the same
+numbers, which give a row for each metric and leave the table still to be made; then each command that reads
+all of it.
 
     python -m bench.results_cost [TRIALS] [--commands]
     python -m bench.results_cost --database FILE
@@ -61,7 +61,7 @@ UNITS = {"s": "seconds", "s of CPU": "cpu_s", "MiB": "mib"}
 
 @dataclass(frozen=True)
 class Load:
-    """What one way took."""
+    """Time and memory of one way."""
 
     seconds: float
     cpu_s: float
@@ -73,17 +73,17 @@ def main() -> None:
     parser.add_argument("trials", type=from_one, nargs="?", default=TRIALS)
     parser.add_argument("--commands", action="store_true", help="the commands alone: pandas has no room")
     parser.add_argument("--database", type=Path, help="the commands alone, of a campaign that was run")
-    asked = parser.parse_args()
-    if asked.database is None:
-        run(asked.trials, {} if asked.commands else WAYS)
+    options = parser.parse_args()
+    if options.database is None:
+        run(options.trials, {} if options.commands else WAYS)
         return
-    if not asked.database.is_file():
-        parser.error(f"{asked.database}: there is no such file")
+    if not options.database.is_file():
+        parser.error(f"{options.database}: there is no such file")
     try:
-        count(asked.database, "trials")
+        count(options.database, "trials")
     except sqlite3.Error as error:
-        parser.error(f"{asked.database} is no database of campaigns: {error}")
-    run_commands(asked.database)
+        parser.error(f"{options.database} is no database of campaigns: {error}")
+    run_commands(options.database)
 
 
 def run(trials: int = TRIALS, codes: Mapping[str, str] = WAYS) -> None:
@@ -92,26 +92,30 @@ def run(trials: int = TRIALS, codes: Mapping[str, str] = WAYS) -> None:
         path = Path(folder) / "load.sqlite"
         points = -(-trials // AT_A_POINT)
         fill(str(path), NAME, points, REPETITIONS)
-        rows, made = count(path, "metrics"), count(path, "trials")
+        rows, trial_count = count(path, "metrics"), count(path, "trials")
         ways = {
             way: [sys.executable, "-c", f"path, name = {str(path)!r}, {NAME!r}; {code}"]
             for way, code in codes.items()
         }
         rounds = [
-            {way: load(way, command, str(made if "trials" in way else rows)) for way, command in ways.items()}
+            {
+                way: load(way, command, str(trial_count if "trials" in way else rows))
+                for way, command in ways.items()
+            }
             for _ in range(ROUNDS)
         ]
         for unit, field in UNITS.items() if ways else ():
-            table = [Row(way, [getattr(each[way], field) for each in rounds]) for way in ways]
-            print_table(f"loading {made:,} trials of {points:,} points, {ROUNDS} rounds", unit, table)
+            table = [Row(way, [getattr(process[way], field) for process in rounds]) for way in ways]
+            print_table(f"loading {trial_count:,} trials of {points:,} points, {ROUNDS} rounds", unit, table)
         run_commands(path)
 
 
 def run_commands(database: Path) -> None:
     """Print what each command takes that reads the whole campaign of a database."""
-    made, rows = count(database, "trials"), count(database, "metrics")
+    trial_count, rows = count(database, "trials"), count(database, "metrics")
     print(
-        f"{made:,} trials; a trial has {database.stat().st_size / made:.0f} bytes, {rows / made:.1f} metrics"
+        f"{trial_count:,} trials; a trial has {database.stat().st_size / trial_count:.0f} bytes,"
+        f" {rows / trial_count:.1f} metrics"
     )
     with tempfile.TemporaryDirectory() as folder:
         program, output = str(Path(sys.executable).parent / "fecbench"), Path(folder) / "report"
@@ -123,7 +127,7 @@ def run_commands(database: Path) -> None:
         files_mb = sum(file.stat().st_size for file in output.iterdir()) / 1e6
     for unit, field in UNITS.items():
         bound = [Row("most that it may be", [MOST_MIB])] if unit == "MiB" else []
-        table = [Row(command, [getattr(each, field)]) for command, each in loads.items()]
+        table = [Row(command, [getattr(process, field)]) for command, process in loads.items()]
         print_table("each command once", unit, bound + table)
     sizes = {"most that the page may have": MOST_PAGE_MB, "the page": page_mb, "all files": files_mb}
     print_table("the report", "MB", [Row(of, [size]) for of, size in sizes.items()])
@@ -142,12 +146,12 @@ def load(way: str, command: list[str], expected: str | None = None) -> Load:
             peak = max(peak, resident_mib(process.pid))
             time.sleep(SAMPLE_EVERY_S)
         output.seek(0)
-        said = output.read().strip()
+        output_text = output.read().strip()
     seconds, after = time.monotonic() - started, os.times()
     if process.returncode:
         raise ValueError(f"{way}: ended with {process.returncode}")
-    if expected is not None and said != expected:
-        raise ValueError(f"{way}: loaded {said or 'nothing'}, not {expected}")
+    if expected is not None and output_text != expected:
+        raise ValueError(f"{way}: loaded {output_text or 'nothing'}, not {expected}")
     cpu_s = after.children_user + after.children_system - before.children_user - before.children_system
     return Load(seconds, cpu_s, peak)
 
@@ -156,7 +160,7 @@ def resident_mib(process: int) -> float:
     """The resident memory of a process and of its descendants; 0 when one ends meanwhile."""
     try:
         everything = [process, *descendants_of(process)]
-        pages = [int(Path(f"/proc/{each}/statm").read_text().split()[1]) for each in everything]
+        pages = [int(Path(f"/proc/{load}/statm").read_text().split()[1]) for load in everything]
     except (FileNotFoundError, ProcessLookupError):
         return 0.0
     return sum(pages) * os.sysconf("SC_PAGE_SIZE") / MIB

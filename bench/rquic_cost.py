@@ -1,4 +1,4 @@
-"""What rQUIC's coding costs: downloads over plain loopback, without losses, a core for each end.
+"""Costs of rQUIC's coding: downloads over plain loopback, without losses, a core for each end.
 
 The link sets no limit, so the processors do: the throughput shows what coding costs the busier end, and the
 CPU time of both, what it costs at all. Coded packets take their share of both; the rows that leave it out
@@ -28,7 +28,7 @@ ROLES: tuple[Role, ...] = ("client", "server")
 
 @dataclass(frozen=True)
 class Download:
-    """What one download took."""
+    """Rate and CPU time of one download."""
 
     mbps: float
     cpu_us: float  # of both ends, per packet of QUIC's
@@ -42,20 +42,20 @@ class Done(BaseModel):
 def run() -> None:
     """Print a table of throughput and one of CPU time."""
     rounds = [{scheme: download(scheme) for scheme in SCHEMES} for _ in range(ROUNDS)]
-    by_scheme = {scheme: [each[scheme] for each in rounds] for scheme in SCHEMES}
-    rates = [Row(scheme, [each.mbps for each in by_scheme[scheme]]) for scheme in SCHEMES]
-    costs = [Row(scheme, [each.cpu_us for each in by_scheme[scheme]]) for scheme in SCHEMES]
+    by_scheme = {scheme: [one[scheme] for one in rounds] for scheme in SCHEMES}
+    rates = [Row(scheme, [one.mbps for one in by_scheme[scheme]]) for scheme in SCHEMES]
+    costs = [Row(scheme, [one.cpu_us for one in by_scheme[scheme]]) for scheme in SCHEMES]
     for scheme in CODES:
-        name, taken = f"{scheme}, coded packets' share off", by_scheme[scheme]
-        rates.append(Row(name, [each.mbps * each.sent_to_source for each in taken]))
-        costs.append(Row(name, [each.cpu_us / each.sent_to_source for each in taken]))
+        name, downloads = f"{scheme}, coded packets' share off", by_scheme[scheme]
+        rates.append(Row(name, [one.mbps * one.sent_to_source for one in downloads]))
+        costs.append(Row(name, [one.cpu_us / one.sent_to_source for one in downloads]))
     what = f"rquic, download of {SIZE_BYTES / 1e6:g} MB over loopback, {ROUNDS} rounds"
     print_table(what, "Mbit/s", rates)
     print_table(what, "µs of CPU/packet", costs)
 
 
 def download(scheme: str) -> Download:
-    """One download with a scheme and otherwise default options."""
+    """Run a download with a scheme and otherwise default options."""
     rquic = ours().find("rquic", "the benchmark")
     rquic.check_built()
     with tempfile.TemporaryDirectory() as path:

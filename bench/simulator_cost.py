@@ -1,4 +1,4 @@
-"""What a trial in virtual time costs: the CPU time of a simulator, without the harness around it."""
+"""Costs of a trial in virtual time: the CPU time of a simulator, without the harness around it."""
 
 import resource
 import subprocess
@@ -37,10 +37,12 @@ def run() -> None:
         for workload in experiment.activities:
             costs: dict[str, list[float]] = {variant: [] for variant in experiment.arms}
             for _ in range(ROUNDS):
-                for variant, taken in costs.items():
-                    taken.append(cpu_ms(experiment, variant, workload, place))
+                for variant, times_ms in costs.items():
+                    times_ms.append(cpu_ms(experiment, variant, workload, place))
             what = f"{workload} in virtual time, {TRIALS} trials a round, {ROUNDS} rounds"
-            print_table(what, "ms of CPU/trial", [Row(variant, taken) for variant, taken in costs.items()])
+            print_table(
+                what, "ms of CPU/trial", [Row(variant, times_ms) for variant, times_ms in costs.items()]
+            )
 
 
 def cpu_ms(experiment: Experiment, variant: str, workload: str, place: Place) -> float:

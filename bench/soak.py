@@ -55,33 +55,33 @@ def main() -> int:
     parser.add_argument("--engine", choices=("local", "virtual"), default="local")
     parser.add_argument("--jobs", default="1", help="trials at the same time")
     parser.add_argument("--trials", type=from_one, default=1000, help="trials in the campaign, in tens")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         temporary, database = Path(folder) / "temporary", Path(folder) / "soak.sqlite"
         temporary.mkdir()
-        said = Path(folder) / "said"
+        messages = Path(folder) / "said"
         design = Path(folder) / "soak.toml"
-        repetitions = f"repetitions = {-(-asked.trials // TRIALS_PER_REPETITION)}"
+        repetitions = f"repetitions = {-(-options.trials // TRIALS_PER_REPETITION)}"
         design.write_text(DESIGN.read_text().replace("repetitions = 100", repetitions))
         command = [str(Path(sys.executable).parent / "fecbench"), "run", "--no-calibrate", str(design)]
         harness = subprocess.Popen(
-            [*command, "--db", str(database), "--jobs", asked.jobs, "--engine", asked.engine],
+            [*command, "--db", str(database), "--jobs", options.jobs, "--engine", options.engine],
             stdout=subprocess.DEVNULL,
-            stderr=said.open("w"),
+            stderr=messages.open("w"),
             env={**os.environ, "TMPDIR": str(temporary)},
         )
-        sampled = in_virtual_time if asked.engine == "virtual" else emulated
+        sampled = in_virtual_time if options.engine == "virtual" else emulated
         samples = watch(harness, lambda: sampled(harness.pid, database, temporary))
         if harness.returncode not in (0, 1) or not states(database):
-            print(said.read_text(), file=sys.stderr)
+            print(messages.read_text(), file=sys.stderr)
             return 1
-        left = [path.name for path in temporary.iterdir()]
+        leftovers = [path.name for path in temporary.iterdir()]
         print_samples(samples)
         done = states(database)
     print("states:", ", ".join(f"{state} {count}" for state, count in sorted(done.items())))
-    settled = [sample for sample in samples if sample.trials >= SETTLED_SHARE * asked.trials]
+    settled = [sample for sample in samples if sample.trials >= SETTLED_SHARE * options.trials]
     grown = growths(settled)
-    problems = [*grown, *(f"left behind: {name}" for name in left)]
+    problems = [*grown, *(f"left behind: {name}" for name in leftovers)]
     if "ok" not in done:
         problems.append("no trial was ok, so none shows what trials leave behind")
     print("\n".join(problems) or "nothing grew")
@@ -139,16 +139,20 @@ def in_virtual_time(harness: int, database: Path, temporary: Path) -> Sample:
 
 
 def namespaces_of(harness: int) -> set[Path]:
-    return {Path(f"/proc/{each}/ns/net").readlink() for each in [harness, *descendants_of(harness)]}
+    return {
+        Path(f"/proc/{process_id}/ns/net").readlink() for process_id in [harness, *descendants_of(harness)]
+    }
 
 
 def children_of(process: int) -> list[int]:
-    return [int(each) for each in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    return [
+        int(process_id) for process_id in Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    ]
 
 
 def descendants_of(process: int) -> list[int]:
     children = children_of(process)
-    return [*children, *(each for child in children for each in descendants_of(child))]
+    return [*children, *(process_id for child in children for process_id in descendants_of(child))]
 
 
 def cmdline(process: int) -> bytes:
@@ -167,7 +171,7 @@ def descriptors(process: int) -> int:
 
 
 def states(database: Path) -> dict[str, int]:
-    """How many trials have ended in each state."""
+    """Return how many trials have ended in each state."""
     if not database.exists():
         return {}
     with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:

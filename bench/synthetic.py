@@ -39,7 +39,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Trials:
-    """Some trials, in the order of their ids."""
+    """A part of the trials, in the order of their ids."""
 
     point: NDArray[np.int64]
     repetition: NDArray[np.int64]
@@ -62,7 +62,7 @@ def fill(path: str, name: str, points: int, repetitions: int, seed: int = 1) -> 
         start = database.begin(_campaign(name, factors, repetitions), NewStart(host="here", provenance={}))
         campaign = database.campaign(name)
         assert start and campaign
-        ranges = [database.id_range(each.id) or (0, 0) for each in database.campaigns()]
+        ranges = [database.id_range(item.id) or (0, 0) for item in database.campaigns()]
         latest = max(last for _, last in ranges)
     with adbc_driver_sqlite.dbapi.connect(path) as connection, connection.cursor() as cursor:
         for trials in _trials(random, factors, repetitions):
@@ -138,7 +138,7 @@ def _trials(random: np.random.Generator, factors: dict[str, Floats], repetitions
 
 
 def _states(trials: Trials) -> NDArray[np.str_]:
-    """Some of those that lose packets time out, and a few are not valid."""
+    """Return the states: some trials that lose packets time out, and a few are invalid."""
     number = trials.point * 31 + trials.repetition * 7 + trials.variant
     timeout = (trials.dct_s > TIMEOUT_S) | (trials.lost > 0) & (number % 701 == 0)
     return np.select([timeout, number % 3001 == 0], ["timeout", "invalid"], "ok")
@@ -146,7 +146,7 @@ def _states(trials: Trials) -> NDArray[np.str_]:
 
 def _rows(trials: Trials, ids: NDArray[np.int64], campaign: CampaignInfo, start_id: int) -> pa.Table:
     count, states = len(ids), _states(trials)
-    labels = [np.array([each["label"] for each in some]) for some in (campaign.variants, campaign.workloads)]
+    labels = [np.array([item["label"] for item in some]) for some in (campaign.variants, campaign.workloads)]
     rows = list(zip(ids.tolist(), trials.packets.tolist(), trials.lost.tolist(), strict=True))
     documents = {
         "seeds": [
@@ -268,7 +268,7 @@ def _verdicts(trials: Trials, ids: NDArray[np.int64]) -> pa.Table:
     count = len(ids)
     rows = list(zip(trials.packets.tolist(), trials.lost.tolist(), strict=True))
     up = [(packets // 2, 0) for packets, _ in rows]
-    both = [each for pair in zip(rows, up, strict=True) for each in pair]
+    both = [item for pair in zip(rows, up, strict=True) for item in pair]
     return pa.table(
         {
             "trial_id": np.repeat(ids, 2),

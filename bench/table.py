@@ -10,7 +10,7 @@ from rich.table import Table
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured, once per round."""
+    """Measurements, one a round."""
 
     name: str
     values: Sequence[float]
@@ -21,7 +21,7 @@ class Row:
 
 
 def print_table(title: str, unit: str, rows: Sequence[Row]) -> None:
-    """One line per row; the last column says how many times the first row's median it is."""
+    """Print a line per row; the last column is the ratio to the first row's median."""
     table = Table(title=title, title_justify="left")
     table.add_column("")
     for heading in (f"median, {unit}", "least", "most", "ratio"):

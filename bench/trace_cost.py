@@ -1,5 +1,5 @@
-"""How long the trace of a link takes to start, from its file to a link that is ready: one of ten million
-rows, beside one of a thousand."""
+"""Time to start the trace of a link, from its file to a link that is ready: one of ten million rows, beside
+one of a thousand."""
 
 import tempfile
 import time
@@ -29,10 +29,10 @@ def run() -> list[str]:
         for count in (1000, MOST_STEPS):
             path = Path(folder) / f"{count}.csv"
             _write(path, count)
-            taken = [_start(path) for _ in range(ROUNDS)]
+            times_s = [_start(path) for _ in range(ROUNDS)]
             rows += [
-                Row(f"{count:,} rows: file read", [1e3 * read_s for read_s, _ in taken]),
-                Row(f"{count:,} rows: link ready", [1e3 * ready_s for _, ready_s in taken]),
+                Row(f"{count:,} rows: file read", [1e3 * read_s for read_s, _ in times_s]),
+                Row(f"{count:,} rows: link ready", [1e3 * ready_s for _, ready_s in times_s]),
             ]
     print_table("Start of a link with a trace", "ms", rows)
     ready_s = rows[-1].median / 1e3
@@ -52,7 +52,7 @@ def _write(path: Path, count: int) -> None:
 
 
 def _start(path: Path) -> tuple[float, float]:
-    """In s, until the file was read, and until the link was ready."""
+    """Return the time in s until the file was read, and until the link was ready."""
     with _ends() as (near, far):
         begun = time.monotonic()
         trace, _ = link_traces.read(path)

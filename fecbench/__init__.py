@@ -1,4 +1,4 @@
-"""What notebooks and scripts import: `fecbench.open("campaigns.sqlite")` reads a results database.
+"""Imports of notebooks and scripts: `fecbench.open("campaigns.sqlite")` reads a results database.
 
 The folders of the checkout are its packages, by links in this folder: `fecbench.designs` and so on.
 """

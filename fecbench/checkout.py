@@ -1,4 +1,4 @@
-"""Where this checkout is: fecbench builds programs and reads folders beside its packages.
+"""The place of this checkout: fecbench builds programs and reads folders beside its packages.
 
 A wheel holds the Python packages and what they read, and no program. So it plans and reads results anywhere.
 Whatever runs a trial refuses, and names the command of a checkout that does it.
@@ -23,7 +23,7 @@ DECLARATIONS = REPOSITORY / "quic-impls" if is_whole() else _PACKAGE / "quic-imp
 
 
 COMMIT = _PACKAGE / "commit.txt"
-"""In a wheel: the commit that it was made of, and `changed` behind it if files differed from that."""
+"""File in a wheel with the commit of its source, and `changed` behind it if files differed from that."""
 
 
 def require_whole(words: list[str]) -> None:

@@ -5,7 +5,7 @@ Every part raises its own kinds below these. Any other error is a mistake in fec
 
 
 class BadInput(ValueError):
-    """What was given is wrong: the line says where, the key, the value, and what would be right."""
+    """Wrong input: the line says where, the key, the value, and what would be right."""
 
 
 class Failed(RuntimeError):

@@ -1,4 +1,4 @@
-"""When a campaign looks at its results while it runs, to stop where they decide."""
+"""The looks of a running campaign at its results, to stop where they decide."""
 
 FIRST_LOOK = 20
 """Repetitions: results of single networks (`until = "decided"`) are looked at no sooner; an interval of few
@@ -14,10 +14,10 @@ FIRST_LOOK_OF_BUILDS = 6
 def looks(most: int, first: int = FIRST_LOOK) -> tuple[int, ...]:
     """After how many repetitions of a network its results are looked at, ascending: `most`, which is the end,
     a half of it, a quarter and so on, `first` at least; halves are rounded up."""
-    found = [most]
-    while first <= (half := (found[0] + 1) // 2) < found[0]:
-        found.insert(0, half)
-    return tuple(found)
+    looks_at = [most]
+    while first <= (half := (looks_at[0] + 1) // 2) < looks_at[0]:
+        looks_at.insert(0, half)
+    return tuple(looks_at)
 
 
 def looks_of_builds(most: int) -> tuple[int, ...]:

@@ -29,7 +29,7 @@ from fecbench.results.store.digest import of_metrics, of_trial
 SAMPLES = Path(__file__).parent / "samples"
 
 PICTURES = ("320x240", "384x288", "512x384", "640x480", "720x480", "1280x720", "1920x1080")
-"""Those of our film."""
+"""Pictures of our film."""
 
 # What is read of campaigns whose name begins so: by the first notebook and the guide, or by the figures of a
 # paper, its claims and their differences.
@@ -147,9 +147,9 @@ def _shrink(connection: sqlite3.Connection) -> None:
     connection.execute("UPDATE trials SET duration_s = round(duration_s, 1), task_id = NULL")
     connection.execute("DELETE FROM tasks")
     # A patch leaves out what is null: only emulated trials stall.
-    kept = ", ".join(f"'{name}', json_extract(checks, '$.{name}')" for name in CHECKS)
+    columns = ", ".join(f"'{name}', json_extract(checks, '$.{name}')" for name in CHECKS)
     connection.execute(
-        f"UPDATE trials SET checks = json_patch('{{}}', json_object({kept}))"
+        f"UPDATE trials SET checks = json_patch('{{}}', json_object({columns}))"
         " WHERE json_extract(checks, '$.digest') IS NOT NULL"
     )
     for beginning, metrics in METRICS.items():
@@ -184,12 +184,12 @@ def _trials_of(beginning: str) -> str:
 
 
 def came_out(database: Path) -> Iterator[tuple[str, str, object]]:
-    """What a sample must not change, of each campaign: name, digest, and what is said of papers."""
+    """Yield what a sample must not change of each campaign: name, digest, and results for papers."""
     with results.open(str(database)) as opened:
         for name in opened.campaigns()["campaign"]:
             campaign = opened[name]
             trials = campaign.trials()
-            said = [
+            lines = [
                 (
                     figure.number,
                     figure.claims(trials, campaign.info),
@@ -197,7 +197,7 @@ def came_out(database: Path) -> Iterator[tuple[str, str, object]]:
                 )
                 for figure in papers.figures_of(campaign.info)
             ]
-            yield name, campaign.database.digest(campaign.info.id), said
+            yield name, campaign.database.digest(campaign.info.id), lines
 
 
 def main(name: str, databases: Sequence[Path]) -> None:
@@ -206,7 +206,7 @@ def main(name: str, databases: Sequence[Path]) -> None:
         path = Path(folder) / f"{name}.sqlite"
         sample(databases, path)
         whole = [campaign for database in databases for campaign in came_out(database)]
-        for was, now in zip(sorted(whole, key=lambda each: each[0]), sorted(came_out(path)), strict=True):
+        for was, now in zip(sorted(whole, key=lambda result: result[0]), sorted(came_out(path)), strict=True):
             if was != now:
                 raise SystemExit(f"{was[0]}: the sample says {now[1:]}, and its databases say {was[1:]}")
             print(now[0], now[1])

@@ -1,4 +1,4 @@
-"""What this machine needs to run trials, what it lacks, and the command that mends it."""
+"""Needs of trials on this machine: which are met, which are not, and the command that mends each."""
 
 import os
 import platform
@@ -33,7 +33,7 @@ CGROUP_MENDS = "run where the harness may make cgroups, such as outside of a con
 
 @dataclass(frozen=True)
 class Need:
-    """One thing that this machine has, or lacks."""
+    """A thing that this machine has, or lacks."""
 
     name: str
     good: bool
@@ -45,7 +45,7 @@ class Need:
 
 
 def needs(implementations: Implementations) -> Iterator[Need]:
-    """All needs, the cheap ones first."""
+    """Yield all needs, the cheap ones first."""
     yield Need("root", os.geteuid() == 0, f"uid {os.geteuid()}", "sudo -s")
     yield Need("Linux", platform.system() == "Linux", platform.release(), "use a Linux machine")
     yield from _tools()
@@ -68,7 +68,7 @@ class Tool:
     version: tuple[str, ...] = ("--version",)
     """The words with which it tells its version."""
     only_for: str = ""
-    """What it is needed for, where trials run without it."""
+    """Purpose of a tool without which trials run nevertheless."""
 
 
 TOOLS = [
@@ -88,11 +88,11 @@ def _tools() -> Iterator[Need]:
     for tool in TOOLS:
         there = shutil.which(tool.name) is not None
         version = (output_of([tool.name, *tool.version]) or "present").splitlines()[0]
-        found = f"{version if there else 'not found'}{_only(tool.only_for)}"
-        yield Need(tool.name, there, found, f"apt-get install {tool.package}", required=not tool.only_for)
+        state = f"{version if there else 'not found'}{_only(tool.only_for)}"
+        yield Need(tool.name, there, state, f"apt-get install {tool.package}", required=not tool.only_for)
     for name, toolchain in TOOLCHAINS.items():
-        found = f"{toolchain.found() or 'not found'}{_only('building')}"
-        yield Need(name, toolchain.is_recent, found, toolchain.mend, required=False)
+        state = f"{toolchain.version_text() or 'not found'}{_only('building')}"
+        yield Need(name, toolchain.is_recent, state, toolchain.mend, required=False)
 
 
 def _only(purpose: str) -> str:
@@ -102,10 +102,10 @@ def _only(purpose: str) -> str:
 def _python() -> Iterator[Need]:
     yield Need("python", True, platform.python_version())
     try:
-        found, good = f"version {metadata.version('mininet')}", True
+        version, good = f"version {metadata.version('mininet')}", True
     except metadata.PackageNotFoundError:
-        found, good = "not importable from this environment", False
-    yield Need("mininet for Python", good, found, "apt-get install mininet && make build")
+        version, good = "not importable from this environment", False
+    yield Need("mininet for Python", good, version, "apt-get install mininet && make build")
 
 
 def _built() -> Iterator[Need]:
@@ -115,7 +115,8 @@ def _built() -> Iterator[Need]:
 
 
 def _implementations(implementations: Implementations) -> Iterator[Need]:
-    """Trials run without those that are not of this project, and without one that is broken."""
+    """Yield the state of each implementation. Trials run without those of others, and without a broken
+    one."""
     for name, implementation in implementations.all().items():
         if isinstance(implementation, Refusal):
             mend = "correct it; only designs that use it are refused"
@@ -131,28 +132,28 @@ def _implementations(implementations: Implementations) -> Iterator[Need]:
         for path in files:
             lack = implementation.lack_of(path)
             good = "built" if path.is_relative_to(implementation.folder) else "present"
-            found, mend = (f"{path} {lack.problem}", lack.mend) if lack else (good, "")
+            state, mend = (f"{path} {lack.problem}", lack.mend) if lack else (good, "")
             if lack and declared.on_demand:
-                found += _build_of(implementation)
+                state += _build_of(implementation)
             # One line for each: of several, each is named.
             which = f"{name} endpoint" if len(files) == 1 else f"{name} endpoint {path}"
-            yield Need(which, lack is None, found, mend, required)
+            yield Need(which, lack is None, state, mend, required)
 
 
 def _build_of(implementation: Implementation) -> str:
-    """What building one needs that is built only when a design uses it, and which of that is not there."""
+    """Return the needs of an implementation's build on demand, and which of them are missing."""
     needs, lacking = implementation.declaration.build_needs, implementation.lacking_for_build()
     words = [f"{need}, which is not installed" if need in lacking else need for need in needs]
     return f" (needed only by designs that use it; its build needs {' and '.join(words)})" if words else ""
 
 
 def _simulators(implementations: Implementations) -> Iterator[Need]:
-    """Of each implementation, whether it plays trials in virtual time; others run without."""
+    """Yield whether each implementation runs trials in virtual time; the others work without it."""
     for name, implementation in implementations.all().items():
         if isinstance(implementation, Refusal):  # told already
             continue
-        found, mend = _simulator_lacks(implementation) or ("plays trials, the same each time", "")
-        yield Need(f"{name} simulator", not mend, found, mend, required=False)
+        state, mend = _simulator_lacks(implementation) or ("plays trials, the same each time", "")
+        yield Need(f"{name} simulator", not mend, state, mend, required=False)
 
 
 def _simulator_lacks(implementation: Implementation) -> Lack | None:
@@ -196,7 +197,8 @@ def _add_netem() -> None:
 
 
 def _make_subflows() -> None:
-    """As for a client with two addresses. Raises OSError where the kernel has no Multipath TCP."""
+    """Configure subflows as for a client with two addresses. Raises OSError if the kernel has no Multipath
+    TCP."""
     socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_MPTCP).close()
     for command in tcp.subflows([("127.0.0.2", "lo")], 1):
         _command("ip", *command.split())
@@ -233,7 +235,7 @@ FEATURES: list[tuple[str, Callable[[], None], str, bool]] = [
 
 
 def _kernel_features() -> Iterator[Need]:
-    """Each feature is tried for real, in namespaces that end with the probe."""
+    """Try each feature for real, in namespaces that end with the probe."""
     for name, probe, mend, required in FEATURES:
         problem = "needs root to find out" if os.geteuid() != 0 else _problem_of(probe)
         yield Need(name, not problem, problem or "works", mend, required)
@@ -255,12 +257,13 @@ def _problem_of(probe: Callable[[], None]) -> str:
 
 
 def _congestion_controls() -> Iterator[Need]:
-    """Of TCP endpoints; users need not be allowed one, since topologies give it to their routes."""
+    """Yield the congestion controls of TCP. Users need no permission for one: topologies give it to their
+    routes."""
     for name in ("reno", "cubic", "bbr"):
         there = name in tcp.controllers()
-        found = "this kernel has it" if there else "this kernel has no such congestion control"
+        state = "this kernel has it" if there else "this kernel has no such congestion control"
         mend = f"modprobe tcp_{name}, or use a kernel with CONFIG_TCP_CONG_{name.upper()}"
-        yield Need(f"TCP {name}", there, found, mend, required=False)
+        yield Need(f"TCP {name}", there, state, mend, required=False)
 
 
 def confinement_of_simulators() -> Need:
@@ -270,14 +273,14 @@ def confinement_of_simulators() -> Need:
 
 
 def _limits_of_endpoints() -> Iterator[Need]:
-    """What bounds endpoints, beside the limits of single processes that there always are."""
+    """Yield the limits of endpoints, besides those of single processes, which always exist."""
     counted = {controller: place for place in cgroup.usable() for controller in place.controllers}
     for controller, counts in {"memory": "memory", "pids": "processes"}.items():
-        found = f"counted below {counted[controller].folder}" if controller in counted else CGROUP_LACKS
-        yield Need(f"limit of {counts}", controller in counted, found, CGROUP_MENDS, required=False)
+        state = f"counted below {counted[controller].folder}" if controller in counted else CGROUP_LACKS
+        yield Need(f"limit of {counts}", controller in counted, state, CGROUP_MENDS, required=False)
     for name in ("rmem_max", "wmem_max"):
         limit = Path("/proc/sys/net/core", name)
         value = int(limit.read_text(encoding="utf-8")) if limit.is_file() else 0
         mend = f"sysctl -w net.core.{name}={SOCKET_BUFFER_BYTES}, and a line of it in /etc/sysctl.d"
-        good, found = value >= SOCKET_BUFFER_AT_LEAST_BYTES, f"net.core.{name} is {value}"
-        yield Need(f"socket buffers ({name})", good, found, mend, required=False)
+        good, state = value >= SOCKET_BUFFER_AT_LEAST_BYTES, f"net.core.{name} is {value}"
+        yield Need(f"socket buffers ({name})", good, state, mend, required=False)

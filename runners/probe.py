@@ -1,6 +1,6 @@
-"""What can be found out about this machine and its files.
+"""Facts about this machine and its files.
 
-A probe never raises and never hangs: what cannot be found out is None.
+A probe never raises and never hangs: a fact that cannot be found is None.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ PROBE_LIMIT_S = 5.0
 
 
 def output_of(arguments: Sequence[str]) -> str | None:
-    """What a command prints on standard output, or None when it fails, is missing or takes too long."""
+    """Return the standard output of a command, or None if it fails, is missing or takes too long."""
     try:
         done = subprocess.run(
             arguments, cwd=REPOSITORY, capture_output=True, text=True, timeout=PROBE_LIMIT_S, check=True

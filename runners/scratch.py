@@ -30,7 +30,7 @@ def folder(within: Path | None = None, *, of_others: bool = False) -> Iterator[P
     `of_others`: programs that are not ours write into it, and may leave what cannot be removed. That is left.
     """
     remove_abandoned(within, ignore_errors=True)
-    path, lock = _made(within)
+    path, lock = _make_locked(within)
     with lock:
         try:
             yield path
@@ -38,8 +38,8 @@ def folder(within: Path | None = None, *, of_others: bool = False) -> Iterator[P
             _remove_tree(path, ignore_errors=of_others)
 
 
-def _made(within: Path | None) -> tuple[Path, TextIO]:
-    """A new folder, and its lock, which we hold."""
+def _make_locked(within: Path | None) -> tuple[Path, TextIO]:
+    """Make a new folder, and return it with its lock, which we hold."""
     while True:
         path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=within))
         try:
@@ -76,21 +76,21 @@ def _is_ours(path: Path) -> bool:
     Everybody may put something else of that name there, such as a link to a folder of ours.
     """
     try:
-        found = path.lstat()
+        status = path.lstat()
     except FileNotFoundError:  # its harness has ended meanwhile
         return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
 def _is_unlocked(path: Path) -> bool:
-    lock = _taken(path)
+    lock = _try_lock(path)
     if lock is not None:
         lock.close()
     return lock is not None
 
 
-def _taken(path: Path) -> TextIO | None:
-    """The lock of a folder, taken; None where there is none, or a harness has it."""
+def _try_lock(path: Path) -> TextIO | None:
+    """Return the locked lock of a folder; None if it has none, or if a harness holds it."""
     if not (path / LOCK).is_file():
         return None
     try:
@@ -119,7 +119,7 @@ def remove_abandoned(within: Path | None = None, *, ignore_errors: bool = False)
 
 def _remove(path: Path, ignore_errors: bool) -> bool:
     """Whether it is gone by us. We hold the lock meanwhile, so that no harness begins to use it."""
-    lock = _taken(path)
+    lock = _try_lock(path)
     if lock is None:
         try:
             path.rmdir()

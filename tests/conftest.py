@@ -1,5 +1,5 @@
-"""For all tests: a little design, patience with a busy machine, and laws that are tried without a time limit
-of their own.
+"""Fixtures of all tests: a little design, patience with a busy machine, and laws that are tried without a
+time limit of their own.
 
 Hypothesis calls an example that takes 200 ms a failure, and data that are slow to make another. On a busy
 machine that says nothing about the law; pytest's timeout catches what hangs.
@@ -71,10 +71,10 @@ def write_design() -> Callable[[Path, str], Path]:
     """Writes the little design into a folder, with the keys and tables of a text in the place of its own."""
 
     def write_design(folder: Path, different: str = "") -> Path:
-        little, given = parts_of(LITTLE_DESIGN), parts_of(different)
-        assert given.keys() <= little.keys()
+        little, parts = parts_of(LITTLE_DESIGN), parts_of(different)
+        assert parts.keys() <= little.keys()
         path = folder / "design.toml"
-        path.write_text("".join({**little, **given}.values()))
+        path.write_text("".join({**little, **parts}.values()))
         return path
 
     return write_design
@@ -125,6 +125,6 @@ def has_invalid_trials() -> Callable[[Path], bool]:
             return False
         with Database.open(str(path)) as database:
             states = [database.states(campaign.id) for campaign in database.campaigns()]
-        return any(state == "invalid" for each in states for state, _ in each.values())
+        return any(state == "invalid" for trials in states for state, _ in trials.values())
 
     return has_invalid_trials

@@ -1,4 +1,4 @@
-"""What one more thing costs: the source files that name a neighbour, which is a thing of the same kind.
+"""The cost of one more thing: the source files that name a neighbour, which is a thing of the same kind.
 
     python -m tests.neighbours
 

@@ -15,11 +15,11 @@ from fecbench.runners.sandbox import kernel, rights, view
 
 USER = 65534
 FOLDERS = sorted({REPOSITORY, Path(sys.prefix), *rights.prefixes(Path(sys.executable))})
-"""What he needs of our programs, and of the Python that runs them; those that have others first."""
+"""Folders of our programs, and of the Python that runs them, which an ordinary user needs; parents first."""
 
 
 def command() -> list[str]:
-    """How a command begins that root has him run; of other users it is empty.
+    """Return the first words of a command that root runs as an ordinary user; empty for other users.
 
     Skips the test where he can be given no way to our folders.
     """

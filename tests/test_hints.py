@@ -6,10 +6,10 @@ from fecbench.hints import MOST_NAMES, nearest
 def test_few_names_are_all_told_and_of_many_the_nearest() -> None:
     few = [f"name{number}" for number in range(MOST_NAMES)]
     assert all(repr(name) in nearest("other", few) for name in few)
-    told = nearest("delay", [*few, *(f"link{number}.owd_ms" for number in range(100)), "link.dely_of_it"])
-    assert told.startswith(f"the nearest of {MOST_NAMES + 101}: ")
-    assert "'link.dely_of_it'" in told
-    assert len(told) < 250
+    hint = nearest("delay", [*few, *(f"link{number}.owd_ms" for number in range(100)), "link.dely_of_it"])
+    assert hint.startswith(f"the nearest of {MOST_NAMES + 101}: ")
+    assert "'link.dely_of_it'" in hint
+    assert len(hint) < 250
 
 
 def test_a_near_name_is_asked_for_and_no_names_are_none() -> None:
@@ -18,6 +18,6 @@ def test_a_near_name_is_asked_for_and_no_names_are_none() -> None:
 
 
 def test_names_that_only_begin_as_the_wrong_one_are_no_near_names() -> None:
-    known = ["loss.p", "loss.slot_ms", "owd_ms"]
-    assert nearest("loss.loss", known) == nearest("loss.", known) == "known: 'loss.p', 'loss.slot_ms'"
-    assert nearest("loss.slots", known) == nearest("loss.sl", known) == "did you mean 'loss.slot_ms'?"
+    names = ["loss.p", "loss.slot_ms", "owd_ms"]
+    assert nearest("loss.loss", names) == nearest("loss.", names) == "known: 'loss.p', 'loss.slot_ms'"
+    assert nearest("loss.slots", names) == nearest("loss.sl", names) == "did you mean 'loss.slot_ms'?"

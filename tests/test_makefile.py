@@ -29,8 +29,8 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def value(checkout: Path, variable: str) -> list[str]:
-    asked = ["make", "--no-print-directory", "--eval", f"print: ; @echo $({variable})", "print"]
-    done = subprocess.run(asked, cwd=checkout, capture_output=True, text=True, check=True)
+    words = ["make", "--no-print-directory", "--eval", f"print: ; @echo $({variable})", "print"]
+    done = subprocess.run(words, cwd=checkout, capture_output=True, text=True, check=True)
     return done.stdout.split()
 
 
@@ -48,8 +48,8 @@ def test_every_implementation_of_ours_is_tested_and_checked() -> None:
 
 
 def test_the_demonstration_builds_what_it_runs_and_no_more() -> None:
-    asked = ["make", "--dry-run", "--always-make", "demo"]
-    done = subprocess.run(asked, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    words = ["make", "--dry-run", "--always-make", "demo"]
+    done = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=True)
     (built,) = re.findall("implementations.build ?(.*)", done.stdout)
     design = designs.load(REPOSITORY / "designs/catalog/demo.toml")
     assert built.split() == sorted({variant.implementation for variant in design.variants})
@@ -57,8 +57,8 @@ def test_the_demonstration_builds_what_it_runs_and_no_more() -> None:
 
 @pytest.mark.parametrize(("rootless", "emulates"), [("1", False), ("", True)])
 def test_the_demonstration_says_what_it_leaves_out_without_root(rootless: str, emulates: bool) -> None:
-    asked = ["make", "--dry-run", "demo", f"ROOTLESS={rootless}"]
-    done = subprocess.run(asked, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    words = ["make", "--dry-run", "demo", f"ROOTLESS={rootless}"]
+    done = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=True)
     assert "fecbench run designs/catalog/demo.toml --engine virtual" in done.stdout
     assert ("fecbench crosscheck" in done.stdout) == emulates
     assert ("left out: the emulated sample" in done.stdout) != emulates
@@ -96,7 +96,7 @@ def test_any_other_path_is_taken(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("mask", [0o027, 0o077, 0o177])
 def test_what_make_makes_is_for_every_user_whatever_the_umask(checkout: Path, mask: int) -> None:
-    asked = ["make", "--no-print-directory", "--eval", "made: ; @mkdir made && touch made/file", "made"]
-    subprocess.run(asked, cwd=checkout, check=True, umask=mask)
+    words = ["make", "--no-print-directory", "--eval", "made: ; @mkdir made && touch made/file", "made"]
+    subprocess.run(words, cwd=checkout, check=True, umask=mask)
     assert (checkout / "made").stat().st_mode & 0o777 == 0o755
     assert (checkout / "made" / "file").stat().st_mode & 0o777 == 0o644

@@ -1,4 +1,4 @@
-"""One more thing of a kind costs as few files as its neighbour, and none in Rust or Go."""
+"""A further thing of a kind costs as few files as its neighbour, and none in Rust or Go."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What tests have an ordinary user run works in a checkout that lies in a folder that he may not enter."""
+"""Programs that tests run as an ordinary user work in a checkout whose parent folder he may not enter."""
 
 import os
 import subprocess
@@ -30,7 +30,7 @@ pytestmark = [
 
 
 def close_the_folder_above() -> None:
-    """Of this process, which gets a mount namespace for it: as a clone in /root has it."""
+    """Close the folder above for this process, which gets a mount namespace for it: like a clone in /root."""
     kernel.unshare(kernel.CLONE_NEWNS, "mount namespace")
     kernel.mount("none", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)
     checkout = view.open_path(REPOSITORY)

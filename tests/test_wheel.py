@@ -98,7 +98,7 @@ def fecbench(
 
 
 def printed(environment: Path, folder: Path, *arguments: str) -> str:
-    """What the command prints on standard output, for somebody who may do nothing that root may."""
+    """Return the command's standard output, for a user without any right of root."""
     setpriv = shutil.which(WITHOUT_RIGHTS[0]) if os.geteuid() == 0 else None
     ahead = [setpriv, *WITHOUT_RIGHTS[1:]] if setpriv else []
     ended = fecbench(environment, folder, *arguments, ahead=ahead)
@@ -149,20 +149,20 @@ def test_each_command_that_needs_a_lab_refuses_elsewhere_but_gives_its_help(
 
 
 def test_a_wheel_plans_designs_of_the_catalogue_as_a_checkout_does(environment: Path, tmp_path: Path) -> None:
-    told = json.loads(printed(environment, tmp_path, "plan", "rquic2021-page", "--json"))
-    assert told["points"] == designs.load(designs.catalogue()["rquic2021-page"]).plan().points
+    document = json.loads(printed(environment, tmp_path, "plan", "rquic2021-page", "--json"))
+    assert document["points"] == designs.load(designs.catalogue()["rquic2021-page"]).plan().points
     assert {
-        each["name"]
-        for each in json.loads(printed(environment, tmp_path, "list", "designs", "--json"))["designs"]
+        entry["name"]
+        for entry in json.loads(printed(environment, tmp_path, "list", "designs", "--json"))["designs"]
     } == set(designs.catalogue())
     assert "rquic" in printed(environment, tmp_path, "implementations")
 
 
 def test_a_wheel_predicts_losses_and_advises(environment: Path, tmp_path: Path) -> None:
-    told = json.loads(
+    document = json.loads(
         printed(environment, tmp_path, "losses", "uniform", "--p", "1", "--packets", "3", "--json")
     )
-    assert told["dropped"] == [0, 1, 2]
+    assert document["dropped"] == [0, 1, 2]
     network = ("--rtt-ms", "80", "--bandwidth-mbps", "20", "--loss", "0.02", "--size-bytes", "50000")
     assert json.loads(printed(environment, tmp_path, "advise", *network, "--json"))
 

@@ -1,4 +1,4 @@
-"""Who may know whom: each import of a package is one that the table allows.
+"""The packages that each package may import: each import is one that the table allows.
 
 Names are those of the folders; as imports they stand within the package `fecbench`.
 """
@@ -112,7 +112,7 @@ DRAWING = {"jinja2", "matplotlib", "results.figures"}
 
 
 def modules() -> Iterator[tuple[str, Path]]:
-    """Every module of ours, by its name."""
+    """Yield every module of ours, by its name."""
     for package in sorted(OURS):
         for path in sorted((REPOSITORY / package).rglob("*.py")):
             parts = path.relative_to(REPOSITORY).with_suffix("").parts
@@ -121,13 +121,13 @@ def modules() -> Iterator[tuple[str, Path]]:
 
 def imports(path: Path) -> set[str]:
     """The modules that a file imports anywhere; of `from a import b` both `a` and `a.b`."""
-    found = set()
+    imported = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            found |= {name.name for name in node.names}
+            imported |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module} | {f"{node.module}.{name.name}" for name in node.names}
-    return {_in_its_folder(name) for name in found}
+            imported |= {node.module} | {f"{node.module}.{name.name}" for name in node.names}
+    return {_in_its_folder(name) for name in imported}
 
 
 def _in_its_folder(module: str) -> str:
@@ -144,15 +144,17 @@ def room_of(module: str, rooms: dict[str, set[str]]) -> str | None:
     return next((room for room in rooms if is_within(module, room)), None)
 
 
-def strangers(module: str, path: Path, rooms: dict[str, set[str]], known: set[str]) -> set[str]:
+def strangers(module: str, path: Path, rooms: dict[str, set[str]], allowed_names: set[str]) -> set[str]:
     """The imports, among modules `known`, that the module's room does not allow."""
     room = room_of(module, rooms)
     if room is None:
         return set()
     allowed = rooms[room] | EVERYWHERE | {room}
-    ours = {name for name in imports(path) if name in known}
+    ours = {name for name in imports(path) if name in allowed_names}
     return {
-        name for name in ours if not any(is_within(name, each) or is_within(each, name) for each in allowed)
+        name
+        for name in ours
+        if not any(is_within(name, prefix) or is_within(prefix, name) for prefix in allowed)
     }
 
 
@@ -163,8 +165,8 @@ MODULES = dict(modules())
     ("rooms", "within"), [(ROOMS, sorted(OURS)), (INSIDE_RESULTS, ["results"])], ids=["all", "results"]
 )
 def test_a_module_imports_only_what_its_room_may_know(rooms: dict[str, set[str]], within: list[str]) -> None:
-    known = {name for name in MODULES if any(is_within(name, part) for part in within)}
-    unknown = {name: strangers(name, path, rooms, known) for name, path in MODULES.items()}
+    allowed_names = {name for name in MODULES if any(is_within(name, part) for part in within)}
+    unknown = {name: strangers(name, path, rooms, allowed_names) for name, path in MODULES.items()}
     assert {name: imported for name, imported in unknown.items() if imported} == {}
 
 
@@ -181,18 +183,18 @@ def test_a_report_is_collected_without_what_draws_it() -> None:
     """Papers are left out: their claims stand beside their figures. So are the figures that a notebook asks
     a campaign for."""
     for module in reached("results.report.collecting", without={"results.papers", "results.plotting"}):
-        drawing = {name for name in imports(MODULES[module]) for each in DRAWING if is_within(name, each)}
+        drawing = {name for name in imports(MODULES[module]) for prefix in DRAWING if is_within(name, prefix)}
         assert drawing == set(), module
 
 
 def reached(module: str, without: set[str]) -> set[str]:
     """The module, and all of ours that it and those import."""
-    found, new = set[str](), {module}
+    imported, new = set[str](), {module}
     while new:
-        found |= new
-        new = {name for each in new for name in imports(MODULES[each]) if name in MODULES} - found
-        new = {name for name in new if not any(is_within(name, each) for each in without)}
-    return found
+        imported |= new
+        new = {name for prefix in new for name in imports(MODULES[prefix]) if name in MODULES} - imported
+        new = {name for name in new if not any(is_within(name, prefix) for prefix in without)}
+    return imported
 
 
 def test_nothing_in_the_room_of_commands_imports_a_command() -> None:

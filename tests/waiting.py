@@ -1,4 +1,4 @@
-"""What nobody tells of, such as the end of a process that is not ours, is asked for again and again."""
+"""Events that nobody reports, such as the end of a process that is not ours, are polled."""
 
 import time
 from collections.abc import Callable

@@ -1,1 +1,1 @@
-"""What happens to a command that is killed, stopped, out of disk, or whose clock leaps."""
+"""Effects on a command of being killed or stopped, a full disk, or a leap of its clock."""

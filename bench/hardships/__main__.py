@@ -1,4 +1,4 @@
-"""What happens to the commands that write when they are killed, stopped, out of disk, or their clock leaps.
+"""Hardships of the commands that write: they are killed or stopped, the disk is full, or the clock leaps.
 
     python -m bench.hardships [kill|disk|stop|clock] [--command NAME] [--times N] [--seed N]
 
@@ -40,8 +40,8 @@ def main() -> int:
     parser.add_argument("--command", action="append", choices=COMMANDS, help="only this one; repeatable")
     parser.add_argument("--times", type=from_one, default=1, help="each hardship for each command")
     parser.add_argument("--seed", type=int, default=1, help="of the moments")
-    asked = parser.parse_args()
-    if unknown := set(asked.hardships) - HARDSHIPS.keys():
+    options = parser.parse_args()
+    if unknown := set(options.hardships) - HARDSHIPS.keys():
         parser.error(f"{', '.join(sorted(unknown))}: must be among {', '.join(HARDSHIPS)}")
     if os.geteuid() != 0:
         print("bench.hardships: makes namespaces and disks: run it as root", file=sys.stderr)
@@ -50,18 +50,18 @@ def main() -> int:
         return isolated()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # and end what runs beside
     with tempfile.TemporaryDirectory(prefix="hardships-") as folder:
-        return meet(Path(folder), asked.hardships or list(HARDSHIPS), asked.command or COMMANDS, asked)
+        return meet(Path(folder), options.hardships or list(HARDSHIPS), options.command or COMMANDS, options)
 
 
 def isolated() -> int:
-    """This program again, where its mounts, its interfaces and its namespaces with names are its own."""
+    """Run this program again with its own mounts, interfaces and named namespaces."""
     Path("/run/netns").mkdir(exist_ok=True)
     own = ["unshare", "--mount", "--net", "sh", "-c", ISOLATED, "sh"]
     again = [*own, sys.executable, "-m", "bench.hardships", *sys.argv[1:]]
     return subprocess.run(again, env={**os.environ, ALONE: "1"}).returncode
 
 
-def meet(folder: Path, hardships: list[str], commands: list[str], asked: argparse.Namespace) -> int:
+def meet(folder: Path, hardships: list[str], commands: list[str], options: argparse.Namespace) -> int:
     ground = folder / "ground"
     ground.mkdir()
     lay_ground(ground, (DEEDS[name] for name in commands if name in DEEDS))
@@ -69,8 +69,8 @@ def meet(folder: Path, hardships: list[str], commands: list[str], asked: argpars
     problems = 0
     try:
         for command, hardship, happen in all_of(folder, ground, hardships, commands):
-            chance = random.Random(f"{asked.seed} {command} {hardship}")
-            for number in range(1, asked.times + 1):
+            chance = random.Random(f"{options.seed} {command} {hardship}")
+            for number in range(1, options.times + 1):
                 wrong = happen(chance)
                 if wrong is not None:
                     counts[command, hardship] += 1
@@ -93,7 +93,7 @@ Happen = Callable[[random.Random], list[str] | None]
 def all_of(
     folder: Path, ground: Path, hardships: list[str], commands: list[str]
 ) -> Iterator[tuple[str, str, Happen]]:
-    """Each hardship of each command, which is ready for it until the next is asked for."""
+    """Yield each hardship of each command, which is ready for it until the next is asked for."""
     for command in filter(DEEDS.__contains__, commands):
         case = case_of(DEEDS[command], Place(folder / command, ground))
         for hardship in hardships:
@@ -101,9 +101,9 @@ def all_of(
                 yield command, hardship, partial(HARDSHIPS[hardship], case)
     of_clusters = [command for command in commands if command in KILLS]
     if "kill" in hardships and of_clusters:
-        with cluster(ground / "virtual.toml") as made:
+        with cluster(ground / "virtual.toml") as one_cluster:
             for command in of_clusters:
-                yield command, "kill", partial(KILLS[command], made)
+                yield command, "kill", partial(KILLS[command], one_cluster)
 
 
 def print_counts(counts: Counter[tuple[str, str]], hardships: list[str]) -> None:

@@ -25,18 +25,18 @@ class Doing:
         self._place = place
         self._words, self._said = place.root / WORDS, place.root / SAID
         self._begun_s = time.monotonic()
-        with self._words.open("w") as words, self._said.open("w") as said:
+        with self._words.open("w") as words, self._said.open("w") as messages:
             self.process = subprocess.Popen(
                 deed.command(place),
                 cwd=place.root,
                 env={**place.environment(), **more},
-                stdout=said,
+                stdout=messages,
                 stderr=words,
             )
         place.harnesses.add(self.process.pid)
 
     def end(self) -> Left:
-        """What it leaves when it has ended by itself."""
+        """Wait for its end, and return what it leaves."""
         status = self.process.wait(LIMIT_S)
         seconds = time.monotonic() - self._begun_s
         return Left(
@@ -49,12 +49,12 @@ class Doing:
         )
 
     def count_changes(self, most: float = float("inf")) -> int:
-        """How often files that stay have changed, when it has ended or they have changed so often."""
-        changes, seen = 0, _written(self._place)
+        """Return how often lasting files changed, when it has ended or they have changed `most` times."""
+        changes, written_before = 0, _written(self._place)
         while changes < most and self.process.poll() is None:
             time.sleep(LOOK_EVERY_S)
-            if (now := _written(self._place)) != seen:
-                changes, seen = changes + 1, now
+            if (now := _written(self._place)) != written_before:
+                changes, written_before = changes + 1, now
         return changes
 
     def kill(self) -> bool:
@@ -64,25 +64,25 @@ class Doing:
 
 
 def _written(place: Place) -> list[tuple[Path, int]]:
-    found = []
+    files = []
     for folder in (place.output, place.database.parent):
         for parent, _, names in os.walk(folder):  # which bears that folders are removed meanwhile
             for path in (Path(parent) / name for name in names):
                 with contextlib.suppress(FileNotFoundError):
-                    found.append((path, path.lstat().st_size))
-    return found
+                    files.append((path, path.lstat().st_size))
+    return files
 
 
 @dataclass(frozen=True)
 class Case:
-    """One to be disturbed again and again."""
+    """A deed that is disturbed again and again."""
 
     deed: Deed
     place: Place
     around: Surroundings
     undisturbed: Left
     changes: int
-    """How often files changed that stay."""
+    """Number of changes of lasting files."""
 
     def prepare(self) -> Stored:
         """Make a new place; what its database holds."""
@@ -93,7 +93,7 @@ class Case:
         return Doing(self.deed, self.place, **more)
 
     def again(self, before: Stored) -> list[str]:
-        """What is wrong after the same command once more, with nothing in its way."""
+        """Return the faults after the same command once more, undisturbed."""
         after = self.begin().end()
         wrong = judging.finished(self.deed, self.undisturbed, before, after)
         wrong += [*judging.half_written(self.place.output), *judging.beside(self.place.database)]

@@ -33,7 +33,7 @@ VIRTUAL, EMULATED = "virtual.sqlite", "emulated.sqlite"
 
 @dataclass(frozen=True)
 class Place:
-    """Where a deed happens."""
+    """The place of a deed."""
 
     root: Path
     ground: Path
@@ -67,9 +67,9 @@ class Deed:
     prepared: str = ""
     """A database of the ground that it begins with."""
     trials: Literal["", "virtual", "emulated"] = ""
-    """Those that it runs. Emulated ones depend on the machine, and may be invalid."""
+    """Kind of its trials. Emulated ones depend on the machine, and may be invalid."""
     same_files: bool = False
-    """It writes the same bytes each time."""
+    """Whether it writes the same bytes each time."""
 
     @property
     def emulated(self) -> bool:
@@ -115,8 +115,8 @@ def _run(ground: Path, *words: object) -> None:
 
 def _compare(place: Place) -> list[object]:
     design = place.ground / "virtual.toml"
-    kept = ("--db", place.database, "--output", place.output)
-    return ["compare", STACK, STACK, design, "--option", "scheme=none", *kept]
+    options = ("--db", place.database, "--output", place.output)
+    return ["compare", STACK, STACK, design, "--option", "scheme=none", *options]
 
 
 DEEDS: Mapping[str, Deed] = {

@@ -91,7 +91,7 @@ def _bytes_of(folder: Path) -> int:
 
 @contextmanager
 def _disk(folder: Path, size: int) -> Iterator[None]:
-    """In the mount namespace of this program alone."""
+    """Mount a small disk in the mount namespace of this program only."""
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder], check=True)
     try:
         yield
@@ -121,7 +121,7 @@ def stop(case: Case, chance: random.Random) -> list[str]:
 
 
 MARKS = {"simulator": "--simulate", "endpoint": "/build/noq-fec"}
-"""In the command line."""
+"""Marks of processes in their command lines."""
 
 
 def _await(harness: int, mark: str | None) -> list[int]:
@@ -168,11 +168,11 @@ def clock(case: Case, _: random.Random) -> list[str]:
     return [*wrong, *case.again(after.stored)]
 
 
-def wrong_durations(left: Left) -> list[str]:
+def wrong_durations(remains: Left) -> list[str]:
     return [
-        f"a trial took {run.duration_s:.3g} s in a command of {left.seconds:.3g} s: {run.key}"
-        for run in left.stored.runs.values()
-        if not 0 < run.duration_s <= left.seconds
+        f"a trial took {run.duration_s:.3g} s in a command of {remains.seconds:.3g} s: {run.key}"
+        for run in remains.stored.runs.values()
+        if not 0 < run.duration_s <= remains.seconds
     ]
 
 

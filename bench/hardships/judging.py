@@ -1,4 +1,4 @@
-"""What a command has left after a hardship, and what is wrong with it beside the same command undisturbed."""
+"""Judgement of a command after a hardship: what it left, compared with the same command undisturbed."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ Key = tuple[str, str, str, int, int]
 
 HIDDEN = "."
 FULL = "No space left on device: '/"
-"""What a trial says that had no room for a file, whose name follows."""
+"""Message of a trial that had no room for a file; the file's name follows."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,13 @@ class Run:
 
 @dataclass(frozen=True)
 class Stored:
-    """What a database holds: nothing, where there is no file or no table yet."""
+    """The content of a database: nothing if there is no file or no table yet."""
 
     runs: Mapping[int, Run] = field(default_factory=dict)
     claims: int = 0
     digests: tuple[str, ...] = ()
     fault: str = ""
-    """Why it cannot be read."""
+    """The reason for which it cannot be read."""
 
     def trials(self) -> list[Key]:
         return sorted(run.key for run in self.runs.values() if run.counts)
@@ -50,7 +50,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Left:
-    """What a command came to."""
+    """The result of a command."""
 
     status: int
     words: str
@@ -81,7 +81,8 @@ LEFT JOIN metrics ON trial_id = trials.id AND metrics.name = 'dct_s' AND endpoin
 
 
 def stored_in(path: Path) -> Stored:
-    """What the file holds, read by plain SQLite; the digest of what happened on the wire is fecbench's."""
+    """Return the content of the file, read by plain SQLite; the digest of the events on the wire is
+    fecbench's."""
     if not path.exists() or not path.stat().st_size:
         return Stored()
     try:
@@ -104,17 +105,17 @@ def stored_in(path: Path) -> Stored:
 
 
 def broken_off(before: Stored, stored: Stored, files: Path) -> list[str]:
-    """What is wrong at the moment at which a command broke off: it began with `before`."""
+    """Return the faults at the moment at which a command broke off: it began with `before`."""
     return [*_lost(before, stored), *_twice(stored), *half_written(files)]
 
 
 def usual_statuses(deed: Deed, undisturbed: Left) -> set[int]:
-    """Those with which a command may end: emulated trials may be invalid."""
+    """Return the statuses with which a command may end: emulated trials may be invalid."""
     return {0, 1} if deed.emulated else {undisturbed.status}
 
 
 def finished(deed: Deed, undisturbed: Left, before: Stored, after: Left) -> list[str]:
-    """What is wrong with a command that went on where the database held `before`."""
+    """Return the faults of a command that continued where the database had `before`."""
     usual = usual_statuses(deed, undisturbed)
     wrong = (
         [] if after.status in usual else [f"status {after.status}, not {undisturbed.status}: {after.words}"]
@@ -155,7 +156,8 @@ def _failures(after: Left) -> list[str]:
 
 
 def refused(after: Left, root: Path) -> list[str]:
-    """What is wrong with the words of a command that failed: one line, which names a file below `root`."""
+    """Return the faults in the words of a command that failed: it prints one line, which names a file below
+    `root`."""
     lines = _failures(after)
     if len(lines) != 1 or not after.words.endswith(lines[0] + "\n"):
         return [f"it does not end with one line: {after.words[-600:]!r}"]
@@ -220,7 +222,7 @@ WHOLE: Mapping[str, Callable[[Path], bool]] = {
     ".csv": lambda path: path.read_bytes().endswith(b"\n"),
     ".md": lambda path: path.read_bytes().endswith(b"\n"),
 }
-"""How a file of each kind is known to be whole. Others are not judged."""
+"""Test of whether a file of each kind is whole. Others are not judged."""
 
 
 def beside(database: Path) -> list[str]:

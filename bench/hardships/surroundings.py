@@ -1,5 +1,5 @@
-"""What there is on a machine that a command could leave behind: processes, network namespaces, interfaces,
-control groups, BPF programs and maps with a name, and files in its temporary folder."""
+"""Things that a command could leave behind on a machine: processes, network namespaces, interfaces, control
+groups, BPF programs and maps with a name, and files in its temporary folder."""
 
 import contextlib
 import os
@@ -38,7 +38,7 @@ class Surroundings:
 
 
 def look(mark: Path, harnesses: Collection[int] = ()) -> Surroundings:
-    """What there is now of commands whose TMPDIR is `mark`, and which were the processes `harnesses`."""
+    """Return what there is now of commands whose TMPDIR is `mark`, and of the processes `harnesses`."""
     own = processes_of(mark)
     return Surroundings(
         processes=frozenset(f"{process} {words}" for process, words in own.items()),
@@ -51,11 +51,11 @@ def look(mark: Path, harnesses: Collection[int] = ()) -> Surroundings:
 
 
 def await_end(mark: Path, harnesses: Collection[int], before: Surroundings) -> list[str]:
-    """What is left although it had time to end."""
+    """Return what is left although it had time to end."""
     deadline = time.monotonic() + SETTLE_S
-    while (left := look(mark, harnesses).left(before)) and time.monotonic() < deadline:
+    while (remains := look(mark, harnesses).left(before)) and time.monotonic() < deadline:
         time.sleep(0.1)
-    return left
+    return remains
 
 
 def await_no_process(mark: Path) -> list[str]:
@@ -68,31 +68,31 @@ def await_no_process(mark: Path) -> list[str]:
 
 def descendants(process: int) -> dict[int, str]:
     """The command lines of the processes below this one."""
-    found: dict[int, str] = {}
+    processes: dict[int, str] = {}
     for thread in PROC.glob(f"{process}/task/*"):
         try:
             children = [int(child) for child in (thread / "children").read_text().split()]
             for child in children:
                 words = (PROC / str(child) / "cmdline").read_bytes()
-                found[child] = words.replace(b"\0", b" ").decode(errors="replace")
-                found |= descendants(child)
+                processes[child] = words.replace(b"\0", b" ").decode(errors="replace")
+                processes |= descendants(child)
         except (FileNotFoundError, ProcessLookupError):
             continue  # it has ended
-    return found
+    return processes
 
 
 def processes_of(mark: Path) -> dict[int, str]:
     """The processes that were given this TMPDIR, or name it, with their command lines."""
-    found = {}
+    processes = {}
     for folder in PROC.iterdir():
         try:
             if folder.name.isdigit() and int(folder.name) != os.getpid():
                 words = (folder / "cmdline").read_bytes()
                 if str(mark).encode() in words + (folder / "environ").read_bytes():
-                    found[int(folder.name)] = words.replace(b"\0", b" ").decode(errors="replace")[:120]
+                    processes[int(folder.name)] = words.replace(b"\0", b" ").decode(errors="replace")[:120]
         except (PermissionError, FileNotFoundError, ProcessLookupError):
             continue  # it has ended, or is no child of ours
-    return found
+    return processes
 
 
 def end_all_of(mark: Path) -> None:
@@ -107,7 +107,7 @@ def _names(folder: Path) -> frozenset[str]:
 
 
 def _cgroups_of(harnesses: Collection[int]) -> Iterator[str]:
-    """Those that are named after one of them."""
+    """Yield the cgroups that are named after one of them."""
     named = tuple(f"fecbench-{harness}-" for harness in harnesses)
     for _, folders, _ in os.walk(CGROUPS):  # which bears that others remove theirs meanwhile
         yield from (name for name in folders if name.startswith(named))

@@ -14,7 +14,7 @@ from content import content
 
 
 class AskingError(Exception):
-    """Why requests cannot be a success any more, in one line."""
+    """The reason for which requests cannot succeed any more, in one line."""
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Pending:
 
 
 class Requests:
-    """What a client is told to ask for, until its input ends."""
+    """Requests to a client, until its input ends."""
 
     def __init__(self, assignment: Assignment, say: Callable[[dict[str, object]], None]) -> None:
         self._seed, self._say = assignment.content_seed, say
@@ -41,7 +41,7 @@ class Requests:
         self.ended: float | None = None
 
     def fileno(self) -> int:
-        """Of the input, to wait for."""
+        """Return the descriptor of the input, to wait for it."""
         return self._input
 
     def read(self, now: float) -> None:
@@ -107,12 +107,12 @@ class Requests:
 
 def _size_of(line: bytes) -> int:
     try:
-        asked = json.loads(line)
+        request = json.loads(line)
     except ValueError:
-        asked = None
-    if isinstance(asked, dict) and asked.keys() & {"tell_every_s", "stop"}:
+        request = None
+    if isinstance(request, dict) and request.keys() & {"tell_every_s", "stop"}:
         raise UnsupportedError("standard input: watching a download and giving it up are not supported")
-    size = asked.get("get") if isinstance(asked, dict) and asked.keys() == {"get"} else None
+    size = request.get("get") if isinstance(request, dict) and request.keys() == {"get"} else None
     if isinstance(size, bool) or not isinstance(size, int) or not 0 <= size <= LARGEST:
         raise AskingError(f'standard input: {line[:80]!r} is not {{"get": BYTES}} of at most {LARGEST} bytes')
     return size

@@ -16,12 +16,12 @@ class WrongError(Exception):
 
 
 class UnsupportedError(Exception):
-    """What is asked for is not supported here."""
+    """A request that is not supported here."""
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """What an endpoint has to do."""
+    """The task of an endpoint."""
 
     role: Literal["client", "server"]
     address: str
@@ -32,7 +32,7 @@ class Assignment:
     content_seed: int
     congestion_control: str
     initial_window: int
-    """In packets."""
+    """Initial window in packets."""
     packet_size: int
     certificate: str
     private_key: str
@@ -46,7 +46,7 @@ class Assignment:
 
     @property
     def method(self) -> Literal["GET", "PUT"]:
-        """That of its requests."""
+        """Method of its requests."""
         return "PUT" if self.workload == "upload" else "GET"
 
 
@@ -71,12 +71,12 @@ def _assignment(document: dict[str, Any]) -> Assignment:
     role = _choice(document, "role", ("client", "server"))
     for name in document.get("series", []):
         raise UnsupportedError(f"series {name!r} is not supported")
-    asked = workload.get("name")
-    if asked not in ("download", "upload", "requests"):
-        raise UnsupportedError(f"workload {asked!r} is not supported")
-    known = {"congestion_control", "initial_window", "packet_size"}
-    for name in options.keys() - known:
-        raise WrongError(f"options.{name}: unknown; there are {', '.join(sorted(known))}")
+    workload_name = workload.get("name")
+    if workload_name not in ("download", "upload", "requests"):
+        raise UnsupportedError(f"workload {workload_name!r} is not supported")
+    known_options = {"congestion_control", "initial_window", "packet_size"}
+    for name in options.keys() - known_options:
+        raise WrongError(f"options.{name}: unknown; there are {', '.join(sorted(known_options))}")
     files = ("authority", "server_name") if role == "client" else ("certificate", "private_key")
     for name in files:
         if not isinstance(document.get(name), str) or not document[name]:
@@ -89,8 +89,8 @@ def _assignment(document: dict[str, Any]) -> Assignment:
         address=str(document.get("address")),
         port=_integer(document, "port", 1, 65535),
         server_name=document.get("server_name", ""),
-        workload=asked,
-        size_bytes=0 if asked == "requests" else _integer(workload, "size_bytes", 0, LARGEST),
+        workload=workload_name,
+        size_bytes=0 if workload_name == "requests" else _integer(workload, "size_bytes", 0, LARGEST),
         content_seed=_integer(document, "content_seed", 0, 2**64 - 1),
         congestion_control=_choice(options, "congestion_control", CONTROLLERS),
         initial_window=_integer(options, "initial_window", 2, 64),

@@ -17,7 +17,7 @@ CONTROLLERS = {"reno": RenoCongestionControl, "cubic": CubicCongestionControl}
 
 @dataclass
 class Counts:
-    """What the controllers of an endpoint were told."""
+    """Counters of the controllers of an endpoint."""
 
     packets_lost: int = 0
 

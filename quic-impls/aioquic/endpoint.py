@@ -37,7 +37,7 @@ SOCKET_BUFFER_BYTES = 7 << 20
 WINDOW_BYTES = 64 << 20
 """Flow control must not be what limits a transfer."""
 BACKLOG_BYTES = 1 << 20
-"""What a stream is given in advance."""
+"""Most bytes that a stream gets in advance."""
 BATCH = 64
 """Datagrams that are received before others are sent."""
 HASH_LENGTH = 64
@@ -50,7 +50,7 @@ class FailedError(Exception):
 
 
 class Outgoing:
-    """What a stream has to send: some first bytes, then content, then its end."""
+    """The data of a stream: some first bytes, then content, then its end."""
 
     def __init__(self, stream_id: int, first: bytes, seed: int, size: int) -> None:
         self._stream_id, self._first, self._seed, self._size = stream_id, first, seed, size
@@ -92,23 +92,23 @@ class Request:
 
     def on_event(self, connection: QuicConnection, event: events.QuicEvent, now: float) -> None:
         """Raises FailedError when it cannot be a success any more."""
-        asked = self._assignment
+        request = self._assignment
         if isinstance(event, events.HandshakeCompleted):
             self.connected = now
-            line = f"{asked.method} /{asked.size_bytes}\r\n".encode()
-            body = asked.size_bytes if asked.method == "PUT" else 0
+            line = f"{request.method} /{request.size_bytes}\r\n".encode()
+            body = request.size_bytes if request.method == "PUT" else 0
             stream_id = connection.get_next_available_stream_id()
-            self._outgoing = Outgoing(stream_id, line, asked.content_seed, body)
+            self._outgoing = Outgoing(stream_id, line, request.content_seed, body)
         elif isinstance(event, events.StreamDataReceived):
             self._take(event.data)
             if event.end_stream:
                 self._verify()
                 self.ended = now
         elif isinstance(event, events.StreamReset | events.StopSendingReceived):
-            raise FailedError(f"{asked.transfer}: the server refused it with code {event.error_code}")
+            raise FailedError(f"{request.transfer}: the server refused it with code {event.error_code}")
         elif isinstance(event, events.ConnectionTerminated) and self.ended is None:
             where = "handshake" if self.connected is None else f"after {self._received} bytes"
-            raise FailedError(f"{asked.transfer}: {where}: {reason_of(event)}")
+            raise FailedError(f"{request.transfer}: {where}: {reason_of(event)}")
 
     def proceed(self, connection: QuicConnection) -> None:
         if self._outgoing is not None:
@@ -117,21 +117,27 @@ class Request:
     def _take(self, data: bytes) -> None:
         self._received += len(data)
         self._digest.update(data)
-        asked = self._assignment
-        limit = asked.size_bytes if asked.method == "GET" else HASH_LENGTH
+        request = self._assignment
+        limit = request.size_bytes if request.method == "GET" else HASH_LENGTH
         if self._received > limit:
-            raise FailedError(f"{asked.transfer}: the server sent more than the {limit} bytes that are right")
-        if asked.method == "PUT":
+            raise FailedError(
+                f"{request.transfer}: the server sent more than the {limit} bytes that are right"
+            )
+        if request.method == "PUT":
             self._answer += data
 
     def _verify(self) -> None:
-        asked = self._assignment
-        if asked.method == "GET" and self._received < asked.size_bytes:
-            raise FailedError(f"{asked.transfer}: the server sent {self._received} bytes")
-        right = content_hash(asked.content_seed, asked.size_bytes)
-        got = self._digest.hexdigest() if asked.method == "GET" else self._answer.decode(errors="replace")
-        if got != right:
-            raise FailedError(f"{asked.transfer}: the content received has SHA-256 {got!r}, right is {right}")
+        request = self._assignment
+        if request.method == "GET" and self._received < request.size_bytes:
+            raise FailedError(f"{request.transfer}: the server sent {self._received} bytes")
+        right = content_hash(request.content_seed, request.size_bytes)
+        result = (
+            self._digest.hexdigest() if request.method == "GET" else self._answer.decode(errors="replace")
+        )
+        if result != right:
+            raise FailedError(
+                f"{request.transfer}: the content received has SHA-256 {result!r}, right is {right}"
+            )
 
 
 class Exchange:
@@ -153,8 +159,8 @@ class Exchange:
             return
         if self._body_bytes is None:
             self._line += data
-            line, found, data = self._line.partition(b"\n")
-            if not found:
+            line, separator, data = self._line.partition(b"\n")
+            if not separator:
                 if is_end or len(line) > LONGEST_LINE:
                     raise FailedError("no request line")
                 return
@@ -170,13 +176,13 @@ class Exchange:
             self._outgoing = Outgoing(self._stream_id, self._digest.hexdigest().encode(), 0, 0)
 
     def _begin(self, line: str) -> None:
-        asked = re.fullmatch(r"(GET|PUT) /(\d{1,13})", line, re.ASCII)
-        if asked is None or int(asked[2]) > LARGEST:
+        request = re.fullmatch(r"(GET|PUT) /(\d{1,13})", line, re.ASCII)
+        if request is None or int(request[2]) > LARGEST:
             raise FailedError(f"{line!r} is neither GET nor PUT with / and a number of bytes")
-        if asked[1] == "PUT":
-            self._body_bytes = int(asked[2])
+        if request[1] == "PUT":
+            self._body_bytes = int(request[2])
         else:
-            self._outgoing = Outgoing(self._stream_id, b"", self._seed, int(asked[2]))
+            self._outgoing = Outgoing(self._stream_id, b"", self._seed, int(request[2]))
 
     def proceed(self, connection: QuicConnection) -> None:
         if self._outgoing is not None:
@@ -252,7 +258,7 @@ class Wire:
             return
 
     def wait(self, until: float | None) -> None:
-        """For a datagram or a signal, at most until a time."""
+        """Wait for a datagram or a signal, at most until a time."""
         timeout = None if until is None else max(0.0, until - time.monotonic())
         if not self.is_interrupted:
             inputs = [self._socket, self._woken, *([self.input] if self.input is not None else [])]
@@ -260,7 +266,7 @@ class Wire:
 
 
 class Side:
-    """What client and server have in common."""
+    """The common part of client and server."""
 
     def __init__(self, assignment: Assignment, address: tuple[str, int] | None) -> None:
         family = socket.AF_INET6 if ":" in assignment.address else socket.AF_INET
@@ -274,24 +280,24 @@ class Side:
         self._secrets = _appended(secrets) if secrets else None
 
     def configuration(self) -> QuicConfiguration:
-        asked = self.assignment
+        request = self.assignment
         configuration = QuicConfiguration(
-            is_client=asked.role == "client",
+            is_client=request.role == "client",
             alpn_protocols=[ALPN],
             congestion_control_algorithm=counting.NAME,
-            max_datagram_size=asked.packet_size,
+            max_datagram_size=request.packet_size,
             max_data=WINDOW_BYTES,
             max_stream_data=WINDOW_BYTES,
-            idle_timeout=2 * asked.deadline_s,
+            idle_timeout=2 * request.deadline_s,
             quic_logger=self._qlog,
             secrets_log_file=self._secrets,
-            server_name=asked.server_name,
+            server_name=request.server_name,
         )
-        if asked.role == "client":
+        if request.role == "client":
             configuration.verify_mode = ssl.CERT_REQUIRED
-            configuration.load_verify_locations(cafile=asked.authority)
+            configuration.load_verify_locations(cafile=request.authority)
         else:
-            configuration.load_cert_chain(asked.certificate, asked.private_key)
+            configuration.load_cert_chain(request.certificate, request.private_key)
         return configuration
 
     def handle_timers(self, now: float) -> None:
@@ -317,7 +323,7 @@ class Side:
             path.write_text(json.dumps(self._qlog.to_dict()), encoding="utf-8")
 
     def metrics(self) -> dict[str, float]:
-        """Those of the contract that both roles have."""
+        """Return the contract's metrics that both roles have."""
         last = self.connections[-1] if self.connections else None
         return {
             # Packets are numbered through all packet number spaces.

@@ -79,9 +79,10 @@ def measure_briefly(backend: Backend) -> Table:
 
 
 def of_campaign(backend: Backend, wanted: bool) -> dict[str, Any]:
-    """What a campaign keeps of the link at one of its starts: the brief table, or that it was not wanted.
+    """Return the record of the link at a campaign's start: the brief table, or that no calibration was
+    wanted.
 
-    Raises Refusal when the link is not what it should be.
+    Raises Refusal if the link is not accurate.
     """
     if not wanted:
         return skipped()
@@ -95,7 +96,7 @@ def of_campaign(backend: Backend, wanted: bool) -> dict[str, Any]:
 
 
 def skipped() -> dict[str, Any]:
-    """What a campaign keeps where nothing was measured."""
+    """Return the record of a campaign without calibration."""
     return {"kind": "skipped", "at": _now()}
 
 
@@ -173,7 +174,7 @@ def rate(laboratory: Laboratory, rate_mbps: float, count: int) -> Iterator[Measu
 
 
 def asymmetry(laboratory: Laboratory) -> Iterator[Measurement]:
-    """Each direction of a link whose directions differ."""
+    """Measure each direction of a link whose directions differ."""
     for direction in DIRECTIONS:
         settings = ASYMMETRIC.of(direction)
         error_us = laboratory.delay_error_us(ASYMMETRIC, ASYMMETRIC_PROBES, direction)
@@ -190,8 +191,8 @@ def asymmetry(laboratory: Laboratory) -> Iterator[Measurement]:
 def queue(laboratory: Laboratory) -> Iterator[Measurement]:
     link = LinkSettings.symmetric(0.3, 1, queue_packets=QUEUE_PACKETS)
     numbers = laboratory.send(link, 5 * QUEUE_PACKETS).datagrams.numbers
-    beside = len(set(numbers.tolist()) ^ set(range(QUEUE_PACKETS)))
-    yield Measurement(name="packets beside the queue's capacity", value=beside, bound=0, unit="")
+    difference = len(set(numbers.tolist()) ^ set(range(QUEUE_PACKETS)))
+    yield Measurement(name="packets beside the queue's capacity", value=difference, bound=0, unit="")
 
 
 def verdicts(laboratory: Laboratory, name: str, model: Counted, count: int) -> Iterator[Measurement]:
@@ -204,8 +205,10 @@ def verdicts(laboratory: Laboratory, name: str, model: Counted, count: int) -> I
         name=f"recorded verdicts beside the oracle's, {name}", value=differing, bound=0, unit=""
     )
     delivered = set(traffic.datagrams.numbers.tolist())
-    beside = len(delivered ^ set(np.flatnonzero(~predicted).tolist()))
-    yield Measurement(name=f"packets delivered beside the oracle's, {name}", value=beside, bound=0, unit="")
+    difference = len(delivered ^ set(np.flatnonzero(~predicted).tolist()))
+    yield Measurement(
+        name=f"packets delivered beside the oracle's, {name}", value=difference, bound=0, unit=""
+    )
 
 
 def losses_at_1_gbps(laboratory: Laboratory) -> Iterator[Measurement]:

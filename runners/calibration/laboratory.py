@@ -44,14 +44,14 @@ PATIENCE_MS = 200
 
 @dataclass(frozen=True)
 class Datagrams:
-    """What the prober sent and what was received of it. Times are in ns."""
+    """The datagrams that the prober sent, and those that arrived. Times are in ns."""
 
     sent_ns: NDArray[np.int64]
-    """When each datagram was sent, by its number."""
+    """Time at which each datagram was sent, by its number."""
     numbers: NDArray[np.int64]
-    """Of the datagrams received, in the order of their arrival."""
+    """Numbers of the received datagrams, in the order of their arrival."""
     received_ns: NDArray[np.int64]
-    """When each of these was received."""
+    """Time at which each received datagram arrived."""
 
     def delays_us(self) -> NDArray[np.float64]:
         return (self.received_ns - self.sent_ns[self.numbers]) / 1e3
@@ -76,13 +76,13 @@ class Traffic:
         nor in flight; or a link that does not vouch for its frames."""
         counted = self.report.directions[self.direction]
         sent, received = len(self.datagrams.sent_ns), len(self.datagrams.numbers)
-        known = counted.queue_dropped + counted.in_flight + int(self.verdicts.sum())
-        return abs(sent - counted.frames_in) + abs(sent - received - known) + (not self.report.conserved)
+        explained = counted.queue_dropped + counted.in_flight + int(self.verdicts.sum())
+        return abs(sent - counted.frames_in) + abs(sent - received - explained) + (not self.report.conserved)
 
 
 @dataclass(frozen=True)
 class _End:
-    """Where datagrams are sent from or come in: a process there, and the address."""
+    """An end of the traffic: a process there, and its address."""
 
     pid: int
     address: str
@@ -105,7 +105,7 @@ class Laboratory:
         self._traffic: list[Traffic] = []
 
     def integrity(self) -> Iterator[Measurement]:
-        """What must hold for all traffic so far."""
+        """Measure what must be right for all traffic so far."""
         disorder = sum(traffic.datagrams.disorder() for traffic in self._traffic)
         yield Measurement(name="packets out of order", value=disorder, bound=0, unit="")
         unaccounted = sum(traffic.unaccounted() for traffic in self._traffic)
@@ -159,7 +159,8 @@ class Laboratory:
     def delay_error_us(
         self, settings: LinkSettings, probes: int, direction: Direction = "up"
     ) -> NDArray[np.float64]:
-        """How much longer each of `probes` frames took than it should, the prober's own error included.
+        """Return how much longer than it should each of `probes` frames took, the prober's own error
+        included.
 
         They are so far apart that none waits for another.
         """
@@ -198,7 +199,8 @@ class Laboratory:
         return half * FRAME_BYTES * 8e3 / apart_ns, abs(spread_us - expected_us)
 
     def _address(self, client: Host) -> str:
-        """That of the client whose packets take the link: it has one for each, or one for all."""
+        """Return the address of the client whose packets take the link: it has one for each link, or one for
+        all."""
         if len(client.addresses) == 1:
             return client.address
         links = [link.name for link in TOPOLOGIES[self.topology].links]

@@ -1,4 +1,4 @@
-"""What a calibration leaves: a table of measurements, each beside the bound that it must hold."""
+"""The table of a calibration: measurements, each with its bound."""
 
 from typing import Literal, NamedTuple
 
@@ -8,7 +8,7 @@ Kind = Literal["full", "under load", "brief"]
 
 
 class Bounds(NamedTuple):
-    """Of the delay error, in µs."""
+    """Bounds of the delay error, in µs."""
 
     p50: float
     p99: float
@@ -16,7 +16,7 @@ class Bounds(NamedTuple):
 
 
 class Measurement(BaseModel):
-    """One line of the table."""
+    """A line of the table."""
 
     name: str
     value: float
@@ -35,7 +35,7 @@ class Measurement(BaseModel):
 
 
 class Table(BaseModel):
-    """What was measured, when, and of which link."""
+    """Measurements of a link, with their time."""
 
     kind: Kind
     at: str

@@ -8,7 +8,7 @@ from fecbench.hints import nearest
 from fecbench.runners.refusal import Refusal
 
 ARMS = ("A", "B")
-"""What stands behind the labels; the first is the baseline."""
+"""Suffixes of the labels; the first is the baseline's."""
 
 
 def against_itself(design: Design, label: str) -> Design:

@@ -33,7 +33,7 @@ class Arm:
     server: str
     """The label of the variant that runs its servers."""
     where: str
-    """Where it is written."""
+    """The place where it is written."""
 
     @property
     def is_interop(self) -> bool:
@@ -64,7 +64,7 @@ class Arm:
         return self.takes(option) and option in self.options_set(values)
 
     def options(self, values: Values) -> dict[str, Any]:
-        """All options at a point. Raises Refusal for one that is unknown or out of range."""
+        """Return all options at a point. Raises Refusal for one that is unknown or out of range."""
         return dict(self.implementation.options(self.options_set(values), self.where))
 
 
@@ -87,7 +87,7 @@ class Activity:
         return self.has(parameter) and parameter not in self.chosen
 
     def parameters(self, values: Values) -> dict[str, Any]:
-        """All parameters at a point; its own go before those of the point."""
+        """Return all parameters at a point; its own replace those of the point."""
         of_point = {name: value for name, value in _below(values, WORKLOAD) if self.takes(name)}
         return {**of_point, **self.chosen}
 
@@ -96,9 +96,9 @@ def arm_of(design: Design, variant: designs.Variant, implementations: Implementa
     where = f"{design.path}: variant {variant.label!r}"
     implementation = implementations.find(variant.implementation, where)
     for name in variant.series:
-        if name not in (known := implementation.declaration.series):
+        if name not in (series := implementation.declaration.series):
             raise Refusal(
-                f"{where}: {variant.implementation} leaves no series {name!r}; {nearest(name, known)}"
+                f"{where}: {variant.implementation} leaves no series {name!r}; {nearest(name, series)}"
             )
     server = _label(design, f"{where}: server", variant.server or variant.label)
     arm = Arm(variant.label, implementation, variant.options, tuple(variant.series), server, where)

@@ -19,13 +19,14 @@ from fecbench.runners.refusal import Refusal
 from fecbench.runners.tasks.task import VIRTUAL
 
 
-def move_aside(wanted: Iterable[Request], path: Path) -> str:
-    """Rename the file when one of the campaigns in it was run otherwise, and say where it is now, and why."""
+def move_aside(requests: Iterable[Request], path: Path) -> str:
+    """Rename the file if one of its campaigns was run otherwise. Return its new name and the reason in a
+    line."""
     if not path.exists():
         return ""
     try:
         with Database.open(str(path)) as database:
-            for request_of_campaign in wanted:
+            for request_of_campaign in requests:
                 stored_campaign(request_of_campaign, database)
     except Refusal as refusal:
         free = (path.with_stem(f"{path.stem}-{number}") for number in count(1))
@@ -39,14 +40,14 @@ def main() -> None:
     path, database = map(Path, sys.argv[1:])
     try:
         design = designs.load(path)
-        wanted = [request(design, ours(), backend=VIRTUAL)]
+        requests = [request(design, ours(), backend=VIRTUAL)]
         if os.geteuid() == 0:  # nobody else emulates the sample
             emulated = request(design, ours(), beside_virtual=True)
-            wanted.append(crosscheck.emulated(wanted[0], emulated, crosscheck.USUAL_SHARE))
+            requests.append(crosscheck.emulated(requests[0], emulated, crosscheck.USUAL_SHARE))
     except Refusal as refusal:
         print(f"fecbench: {refusal}", file=sys.stderr)
         sys.exit(2)
-    if line := move_aside(wanted, database):
+    if line := move_aside(requests, database):
         print(line)
 
 

@@ -1,5 +1,5 @@
-"""What each variant is compared with: the variant that it names, the design's baseline where that is of the
-same implementation, else its twin, the variant of its own implementation with FEC off that differs least.
+"""The baseline of each variant: the variant that it names, else the design's baseline if that is of the same
+implementation, else its twin: the most similar variant of its own implementation with FEC off.
 
 A ratio of two stacks says little about FEC, so there is none but where a variant names one of another stack.
 """
@@ -15,8 +15,8 @@ WITH_NONE = ""
 
 
 def compared_with(design: Design, arms: Mapping[str, Arm]) -> dict[str, str | None]:
-    """Of each variant, by its label: the label of the one that it is compared with, None for the design's
-    baseline, and `WITH_NONE`."""
+    """Return the label of each variant's baseline by its own label; None for the design's baseline, and
+    `WITH_NONE`."""
     return {variant.label: _of(variant, design, arms) for variant in design.variants}
 
 
@@ -59,5 +59,5 @@ def _twin(variant: Variant, design: Design, arms: Mapping[str, Arm]) -> str:
 
 
 def _options(arm: Arm) -> dict[str, Any]:
-    """All options of a variant, without those of points."""
+    """Return all options of a variant, without those of points."""
     return dict(arm.implementation.with_defaults(arm.chosen))

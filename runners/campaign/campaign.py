@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 
 class Plan(Protocol):
-    """What is to be run, round by round (`rounds.Rounds`)."""
+    """The trials to run, round by round (`rounds.Rounds`)."""
 
     planned: int
 
@@ -77,7 +77,7 @@ def run(
 
 
 def after(rounds: Plan, campaign: CampaignInfo, watcher: Watcher) -> Due:
-    """What is to be run after a round; whoever watches is told."""
+    """Return the trials to run after a round, and tell the watcher of them."""
     if trials := rounds.next(campaign):
         watcher.more(len(trials), rounds.state)
     return trials
@@ -98,10 +98,10 @@ def begun(request: Request, database: Database) -> CampaignInfo:
 def started(
     request: Request, database: Database, stored: CampaignInfo, samples: Iterable[TrialKey], holder: Holder
 ) -> Start:
-    """Another start of a campaign that is there, by a process that is `present`. Its machine is tried first,
-    and so are its simulators, with `samples`.
+    """Start an existing campaign again, by a process that is `present`.
 
-    Raises Refusal when it cannot be gone on with here.
+    Its machine is checked first, and its simulators with `samples`. Raises Refusal if it cannot continue
+    here.
     """
     now = _provenance_of(request)
     check_same(database, stored, request.experiment, now)
@@ -110,9 +110,9 @@ def started(
 
 
 def _calibration(request: Request, trials: Iterable[TrialKey]) -> dict[str, Any]:
-    """What is kept of how true this machine's link is, or its simulators are, as it begins.
+    """Return the record of how accurate this machine's link or simulators are at the beginning.
 
-    Raises Refusal when they are not.
+    Raises Refusal if they are not accurate enough.
     """
     if request.backend != VIRTUAL:
         return calibration.of_campaign(request.backend, request.calibrate)
@@ -120,7 +120,7 @@ def _calibration(request: Request, trials: Iterable[TrialKey]) -> dict[str, Any]
 
 
 def _provenance_of(request: Request) -> dict[str, Any]:
-    """What the campaign would be run with now."""
+    """Return the provenance that the campaign would have now."""
     experiment = request.experiment
     collected = provenance.collect(experiment.implementations.values(), request.backend, request.engine)
     of_sample = {} if request.crosscheck is None else {"crosscheck": asdict(request.crosscheck)}
@@ -203,17 +203,17 @@ def _kind_of(design: Design) -> Kind:
 def stored_campaign(
     request: Request, database: Database, now: Mapping[str, Any] | None = None
 ) -> CampaignInfo | None:
-    """The campaign to go on with, if there is one; raises Refusal when this request must not.
+    """Return the campaign to continue, if there is one. Raises Refusal if this request must not continue it.
 
-    `now` is the provenance that it would have; None finds it out.
+    `now` is the provenance that it would have; None: it is collected.
     """
     stored = database.campaign(request.name)
     if stored is not None:
         check_same(database, stored, request.experiment, now or _provenance_of(request))
     elif request.resume:
-        known = [campaign.name for campaign in database.campaigns()]
+        names = [campaign.name for campaign in database.campaigns()]
         raise Refusal(
             f"nothing to resume: {database.address} has no campaign {request.name!r};"
-            f" {nearest(request.name, known)}"
+            f" {nearest(request.name, names)}"
         )
     return stored

@@ -65,7 +65,11 @@ def check_until(experiment: Experiment) -> None:
 
 def check_simulated_links(experiment: Experiment) -> None:
     """Raises Refusal for links that the simulator of an implementation does not have."""
-    lacking = [name for name, known in experiment.implementations.items() if not known.declaration.multipath]
+    lacking = [
+        name
+        for name, implementation in experiment.implementations.items()
+        if not implementation.declaration.multipath
+    ]
     if lacking and len(experiment.links) > 1:
         design = experiment.design
         raise Refusal(
@@ -112,12 +116,12 @@ def _check_delivery(experiment: Experiment, activity: Activity, chosen: Mapping[
     Trials of one that lacks it beside others that have it are unsupported.
     """
     delivery = chosen.get("delivery", activity.workload.parameters["delivery"].default)
-    known = {
+    deliveries_of = {
         arm.implementation.declaration.name: arm.implementation.declaration.deliveries
         for arm in experiment.arms.values()
     }
-    if not any(delivery in deliveries for deliveries in known.values()):
-        have = "; ".join(f"{name} has {', '.join(deliveries)}" for name, deliveries in known.items())
+    if not any(delivery in deliveries for deliveries in deliveries_of.values()):
+        have = "; ".join(f"{name} has {', '.join(deliveries)}" for name, deliveries in deliveries_of.items())
         raise Refusal(
             f"{experiment.design.path}: workload {activity.label}: delivery = {delivery!r}: no implementation"
             f" sends messages so: {have}"

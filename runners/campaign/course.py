@@ -25,7 +25,7 @@ from fecbench.topologies.topology import TOPOLOGIES
 
 _CAPTURES = (".pcapng", ".pcap")
 _FOLDERS = ("", "background")
-"""Of what was recorded of the first and the second pair."""
+"""Folders with the recordings of the first and of the second pair."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class _Sent:
 
 
 def course_of(again: Replay, folder: Path) -> Course:
-    """What a trial that was run again left in its folder.
+    """Return the course of a trial that was run again, from its folder.
 
     Raises BadInput for a capture that cannot be read.
     """
@@ -126,7 +126,7 @@ class _Way:
     paths: Mapping[str, str]
     """The link of each address of the client; none where there is one link for all."""
     port: str
-    """Of the server, as an address ends."""
+    """Port of the server, as an address ends."""
 
     def has(self, packet: recordings.Packet) -> bool:
         """Whether a packet takes it."""
@@ -162,8 +162,10 @@ def _capture(folder: Path, role: str) -> Path | None:
 def _matched(
     pair: int, way: _Way, sent: Iterable[recordings.Packet], came: Iterable[recordings.Packet]
 ) -> Iterator[_Sent]:
-    """Each packet that was sent, with the time at which the other side has it: the same content is the same
-    packet, and the first of several came first."""
+    """Yield each sent packet with its arrival time at the other side.
+
+    Packets of the same content are the same packet; of several copies, the first sent arrived first.
+    """
     times: defaultdict[bytes, deque[float]] = defaultdict(deque)
     for packet in came:
         times[packet.content].append(packet.at_s)

@@ -20,10 +20,10 @@ from fecbench.runners.refusal import Refusal
 
 USUAL_SHARE = 0.02
 FEWEST_GROUPS = 16
-"""Of a workload, however small the share is: twelve show that no more than a quarter of trials is far off, if
-none of them is, and some trial may be invalid."""
+"""Fewest groups of a workload, however small the share is: twelve show that at most a quarter of trials is
+far off, if none of them is, and some trials may be invalid."""
 SUFFIX = "-crosscheck"
-"""What stands behind the name of the campaign that is checked."""
+"""Suffix of the name of the checked campaign."""
 
 
 def sample(design: Design, points: int, share: float) -> list[Group]:
@@ -38,7 +38,7 @@ def sample(design: Design, points: int, share: float) -> list[Group]:
 
 
 def _shuffled(design: Design, points: int, workload: str) -> Iterator[Group]:
-    """All groups of a workload: one of every point before the second of any."""
+    """Yield all groups of a workload: one of every point before the second of any."""
     order = random.Random(designs.seed(design.seed, "crosscheck", workload))
     chosen = order.sample(range(points), points)
     certain = design.looks[0]  # which every point has
@@ -92,9 +92,9 @@ def checked_campaign(virtual: Request, emulation: Request, database: Database) -
 
 
 def run_command(virtual: Request, database: Database) -> str:
-    """What makes the campaign in virtual time."""
+    """Return the command that runs the campaign in virtual time."""
     path = virtual.design.path
-    design = next((name for name, known in designs.catalogue().items() if str(known) == path), path)
+    design = next((name for name, file in designs.catalogue().items() if str(file) == path), path)
     words = ["fecbench", "run", design, "--engine", "virtual", "--db", database.address]
     named = ["--campaign", virtual.name] if virtual.name != virtual.design.name else []
     return shlex.join([*words, *named])

@@ -1,4 +1,4 @@
-"""What differs between what a campaign was run with and what is here now, in words.
+"""Differences between what a campaign was run with and what is here now, in words.
 
 A campaign holds trials of one kind: whoever goes on with it must run the same points, tasks, programs and
 rules. Kernel, machine, libraries and revision may differ; each start keeps its own.
@@ -30,7 +30,7 @@ _ABSENT = "absent"
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing that is not as it was."""
+    """A thing that is not as it was."""
 
     what: str
     was: str
@@ -47,18 +47,18 @@ def check_same(
 
     `collected` is the provenance of now.
     """
-    found = [
+    differing = [
         (kind, difference)
         for kind, differences in _differences(campaign, experiment, collected)
         for difference in differences
     ]
-    if not found:  # if anything else differs, tasks do because of that
-        found = [("other tasks", difference) for difference in of_tasks(database, campaign, experiment)]
-    if not found:
+    if not differing:  # if anything else differs, tasks do because of that
+        differing = [("other tasks", difference) for difference in of_tasks(database, campaign, experiment)]
+    if not differing:
         return
-    kinds = " and ".join(dict.fromkeys(kind for kind, _ in found))
-    named = "; ".join(str(difference) for _, difference in found[:SHOWN])
-    more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    kinds = " and ".join(dict.fromkeys(kind for kind, _ in differing))
+    named = "; ".join(str(difference) for _, difference in differing[:SHOWN])
+    more = f"; and {len(differing) - SHOWN} more" if len(differing) > SHOWN else ""
     raise Refusal(
         f"campaign {campaign.name!r} in {database.address} was run with {kinds}: {named}{more}: give a new"
         " campaign a name with --campaign, or go back to what it was run with"
@@ -68,7 +68,7 @@ def check_same(
 def _differences(
     campaign: CampaignInfo, experiment: Experiment, collected: Mapping[str, Any]
 ) -> Iterator[tuple[str, Iterator[Difference]]]:
-    """Of each kind that has a name: what differs."""
+    """Yield the differences, with the kind of each."""
     was = campaign.provenance
     if campaign.design_text != experiment.design.text:
         # What follows from that is no news.
@@ -87,7 +87,7 @@ def _differences(
 
 
 def of_programs(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, Iterator[Difference]]]:
-    """Of the harness and, of the implementations of now, of binaries and declarations: what differs."""
+    """Yield the differences of the harness, and of binaries and declarations of today's implementations."""
     if "harness" in was:
         yield "another harness", compare("harness", was["harness"], now["harness"])
     else:
@@ -102,7 +102,7 @@ def of_programs(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tupl
 
 
 def of_tasks(database: Database, campaign: CampaignInfo, experiment: Experiment) -> Iterator[Difference]:
-    """What differs between the tasks that trials were asked for and those of now."""
+    """Yield the differences between the recorded tasks of trials and those of now."""
     for stored in database.tasks(campaign.id):
         now = experiment.task(stored.key, campaign.provenance["link"]).document()
         if digest_of(now) != stored.digest:
@@ -120,7 +120,7 @@ def of_texts(what: str, was: str, now: str) -> Difference:
 
 
 def compare(what: str, was: Any, now: Any) -> Iterator[Difference]:
-    """Where two documents differ, by the dotted names of what is in them."""
+    """Yield where two documents differ, by the dotted names of their entries."""
     if isinstance(was, Mapping) and isinstance(now, Mapping):
         for name in dict.fromkeys([*was, *now]):
             yield from compare(_below(what, name), was.get(name, _Absent), now.get(name, _Absent))
@@ -155,16 +155,16 @@ def _shown(value: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def _hashes(provenance: Mapping[str, Any], kept: str) -> dict[str, str]:
-    """Of each document of a kind."""
-    return {name: file["sha256"] for name, file in provenance.get(kept, {}).items()}
+def _hashes(provenance: Mapping[str, Any], kind: str) -> dict[str, str]:
+    """Return the hash of each document of a kind."""
+    return {name: file["sha256"] for name, file in provenance.get(kind, {}).items()}
 
 
 def _deciding(provenance: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Of the impl.toml of each implementation, what decides how a trial goes."""
+    """Return the parts of each implementation's impl.toml that decide how a trial goes."""
     implementations = provenance.get("implementations", {})
     commands = ("simulator",) if provenance.get("engine") == "virtual" else ("server", "client")
-    return {name: _of_declaration(known["declaration"], commands) for name, known in implementations.items()}
+    return {name: _of_declaration(entry["declaration"], commands) for name, entry in implementations.items()}
 
 
 def _of_declaration(text: str, commands: Iterable[str]) -> dict[str, Any]:
@@ -180,5 +180,5 @@ def _of_declaration(text: str, commands: Iterable[str]) -> dict[str, Any]:
         "certificates",
         "fec",
     )
-    said = {name: written.get(name) for name in (*commands, *others)}
-    return {**{f"options.{name}.default": value for name, value in options.items()}, **said}
+    declared = {name: written.get(name) for name in (*commands, *others)}
+    return {**{f"options.{name}.default": value for name, value in options.items()}, **declared}

@@ -39,13 +39,14 @@ from fecbench.topologies.topology import TOPOLOGIES
 
 DEFAULT_TIMEOUT_S = 120.0
 FIRST_LINK = "internet"
-"""By this name the losses of each topology's first link are drawn, whatever its own is."""
+"""Name by which the losses of each topology's first link are drawn, whatever the link's own name is."""
 Documents = Mapping[str, Mapping[str, Any]]
-"""What workloads and links need beside the design: by kind (`pages`) and name, as a campaign keeps it."""
+"""Documents that workloads and links need beside the design: by kind (`pages`) and name, as a campaign stores
+them."""
 
 
 class Experiment:
-    """What a campaign runs: for each trial its task.
+    """The tasks of a campaign's trials.
 
     `documents` are those that workloads need, by kind and name, as a campaign has stored them; None reads the
     files beside the design.
@@ -75,7 +76,7 @@ class Experiment:
 
     @property
     def implementations(self) -> dict[str, Implementation]:
-        """Those of all variants, by name."""
+        """The implementations of all variants, by name."""
         return {arm.implementation.declaration.name: arm.implementation for arm in self.arms.values()}
 
     @property
@@ -129,7 +130,7 @@ class Experiment:
         return {CONTENT: designs.seed(root, *path, "content"), **of_links}
 
     def taking_part(self, variant: str, workload: str) -> list[Arm]:
-        """Whose programs run in the trials of a variant with a workload at any point, by these labels."""
+        """Return the arms whose programs run in the trials of a variant with a workload, by these labels."""
         labels: dict[str, None] = {}
         for asking in self._asking[workload]:
             label = asking or variant
@@ -138,7 +139,7 @@ class Experiment:
 
     @cached_property
     def _asking(self) -> dict[str, list[str]]:
-        """By workload the variants of its transfers at any point; "" is that of the trial itself."""
+        """The variants of each workload's transfers at any point; "" is that of the trial itself."""
         return {
             workload: list(
                 dict.fromkeys(
@@ -159,7 +160,7 @@ class Experiment:
         )
 
     def values(self, point: int) -> Values:
-        """Of all factors and constants at a point."""
+        """Return the values of all factors and constants at a point."""
         return {**self.design.constants, **self.points[point]}
 
     def _transfers(self, key: TrialKey, activity: Activity) -> list[Transfer]:
@@ -203,7 +204,7 @@ class Experiment:
             raise Refusal(f"{self.design.path}: point {index}: {refusal}") from refusal
 
     def _read_traces(self) -> dict[str, Any]:
-        """Those that links follow at any point, read from the files beside the design."""
+        """Read the traces that links follow at any point, from the files beside the design."""
         named = {
             name
             for index in range(len(self.points))
@@ -215,17 +216,18 @@ class Experiment:
             raise Refusal(f"{self.design.path}: {error}") from error
 
     def _documents(self) -> Documents:
-        """Those that workloads need at any point, read from the files beside the design, and the traces."""
-        found: dict[str, dict[str, Any]] = {links.KIND: dict(self._traces)} if self._traces else {}
+        """Read the documents that workloads need at any point from the files beside the design, and the
+        traces."""
+        documents: dict[str, dict[str, Any]] = {links.KIND: dict(self._traces)} if self._traces else {}
         for activity in self.activities.values():
             for point in range(len(self.points)):
                 needed = self._document(activity, point)
                 if needed is None:
                     break
-                of_kind, (name, path) = found.setdefault(activity.workload.documents, {}), needed
+                of_kind, (name, path) = documents.setdefault(activity.workload.documents, {}), needed
                 if name not in of_kind:
                     of_kind[name] = activity.workload.read_document(path)
-        return {kind: dict(sorted(of_kind.items())) for kind, of_kind in found.items()}
+        return {kind: dict(sorted(of_kind.items())) for kind, of_kind in documents.items()}
 
     def _document(self, activity: Activity, point: int) -> tuple[str, Path] | None:
         try:

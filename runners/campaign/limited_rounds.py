@@ -19,7 +19,7 @@ from fecbench.runners.campaign.request import Request
 from fecbench.runners.campaign.rounds import Due, States
 
 LOT_S = 10.0
-"""So long a lot takes, about."""
+"""Approximate length of a lot."""
 FIRST_LOT = 4
 """Groups, before anything is known of how long they take."""
 AGAIN = 2
@@ -68,7 +68,7 @@ class LimitedRounds:
 
     @property
     def why(self) -> str:
-        """Why it ended, in words."""
+        """The reason for which it ended, in words."""
         if self.is_decided:
             return f"decided after {self._looked_at} repetitions of each network"
         if self.is_over:
@@ -78,10 +78,10 @@ class LimitedRounds:
 
     @property
     def share(self) -> float:
-        """Of all errors that its looks may make together, the share of the last one.
+        """The last look's share of all errors that its looks may make together.
 
-        Each planned look has an equal share. When its time is over, whatever the results are, it looks once
-        more, and has what later looks would have had.
+        Each planned look has an equal share. When its time is over, it looks once more, whatever the results
+        are, and that look has the shares of the later ones.
         """
         count = len(self._looks)
         if self.is_over and not self._was_there:
@@ -90,8 +90,8 @@ class LimitedRounds:
 
     @property
     def state(self) -> str:
-        left = max(0.0, self._ends_at - self._clock())
-        return f"after {self._looked_at} of up to {self._looks[-1]} repetitions, {left / 60:.1f} min left"
+        left_s = max(0.0, self._ends_at - self._clock())
+        return f"after {self._looked_at} of up to {self._looks[-1]} repetitions, {left_s / 60:.1f} min left"
 
     def first(self, campaign: CampaignInfo | None) -> Due:
         """The next lot that is missing, after a look where one is due; nothing where all is over."""
@@ -115,7 +115,7 @@ class LimitedRounds:
         return {}
 
     def next(self, campaign: CampaignInfo) -> Due:
-        """As `first`, after the round before has been run."""
+        """Return the next trials after the previous round was run, like `first`."""
         return self.first(campaign)
 
     def goes_on(self) -> bool:
@@ -123,19 +123,20 @@ class LimitedRounds:
         return self._clock() < self._ends_at
 
     def _due(self, group: Group, keys: Sequence[TrialKey], states: States) -> Due:
-        """Of the trials of a group, those to be run: those without a result, and invalid ones a few times."""
+        """Return the trials of a group to run: those without a result, and a few times those that are
+        invalid."""
         if not self._lots[group]:
-            wanted = [key for key in keys if key not in states or states[key][0] in self._again_where]
+            missing = [key for key in keys if key not in states or states[key][0] in self._again_where]
         elif self._lots[group] <= AGAIN:
-            wanted = [key for key in keys if key in states and states[key][0] in self._again_where]
+            missing = [key for key in keys if key in states and states[key][0] in self._again_where]
         else:
-            wanted = []
-        return {key: states[key][1] if key in states else 0 for key in wanted}
+            missing = []
+        return {key: states[key][1] if key in states else 0 for key in missing}
 
     def _next_lot(self, missing: Mapping[Group, Due], there: int) -> Due:
-        """As many groups as take LOT_S, or the time that is left.
+        """Return as many groups as LOT_S, or the remaining time, allows.
 
-        Those that were run before come first, since lots follow one order.
+        Groups that were run before come first, since lots follow one order.
         """
         now = self._clock()
         left_s = self._ends_at - now

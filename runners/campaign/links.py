@@ -1,14 +1,14 @@
-"""From the values of a point to the settings and the losses of each link and direction.
+"""Settings and losses of each link and direction, from the values of a point.
 
 A name without a link means every link, one without a direction both: `bandwidth_mbps`, `up.bandwidth_mbps`,
 `internet.bandwidth_mbps`, `internet.up.bandwidth_mbps`; `loss.p`, `loss.up.p`, `internet.loss.p`,
-`internet.loss.up.p`. The name that says more goes before: a link's own before that of all links, then a
-direction's own before that of both. A queue limit takes the place of every other one, and a `loss.model` that
-of another model with its parameters. `outage_from_s` and `outage_to_s` are `outage_s` in two parts, so that
-each can be a factor. `trace` names a file of a link that changes; with `trace.offset_s` it begins there, else
-each repetition draws a place in it, and `trace.repeat` says what comes after its end. `jitter_ms` is the mean
-of a noise of the delay, and `jitter.law` its law; 0 is none. `rtt_ms` is the round trip of a link, half of it
-each way: it stands in the place of `owd_ms`.
+`internet.loss.up.p`. The more specific name wins: a link's own name before that of all links, then a
+direction's own name before that of both. A queue limit replaces every other queue limit. A `loss.model`
+replaces a more general model together with its parameters. `outage_from_s` and `outage_to_s` are `outage_s`
+in two parts, so that each can be a factor. `trace` names a file of a link that changes; with `trace.offset_s`
+it begins there, else each repetition draws a place in it, and `trace.repeat` says what follows its end.
+`jitter_ms` is the mean of a noise of the delay, and `jitter.law` its law; 0 means no noise. `rtt_ms` is the
+round trip of a link, half of it each way, in the place of `owd_ms`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from fecbench.dropper.draws import LossModelError
 from fecbench.dropper.parameters import MODELS, loss_model
 from fecbench.runners.tasks.task import LinkTask
 from fecbench.runners.tasks.validity import USUAL, Validity
-from fecbench.runners.workloads.json_file import beside
+from fecbench.runners.workloads.json_file import find_document
 from fecbench.topologies import link_traces
 from fecbench.topologies.jitter import Jitter
 from fecbench.topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkSettings, TopologyError
@@ -49,7 +49,7 @@ _DELAYS = {_DELAY, _ROUND_TRIP}
 
 
 def names(links: Iterable[str]) -> set[str]:
-    """Every name that a parameter of these links may have."""
+    """Return every name that a parameter of these links may have."""
     links = list(links)
     of_losses = {
         name
@@ -61,7 +61,7 @@ def names(links: Iterable[str]) -> set[str]:
 
 
 def setting_names(links: Iterable[str]) -> set[str]:
-    """Those that are about the links themselves, and not about losses."""
+    """Return the names of parameters of the links themselves, without those of losses."""
     return {
         name for link in links for direction in DIRECTIONS for name in _names_of_settings(link, direction)
     }
@@ -78,14 +78,14 @@ def _settings_at(prefix: str) -> tuple[str, ...]:
     return SETTINGS if is_of_direction else (*SETTINGS, _ROUND_TRIP)
 
 
-def missing(given: Iterable[str], links: Iterable[str]) -> str | None:
+def missing(parameters: Iterable[str], links: Iterable[str]) -> str | None:
     """A parameter that a link lacks in one of its directions, if there is one."""
-    known = set(given)
+    chosen = set(parameters)
 
     def has(name: str, link: str, direction: Direction) -> bool:
         prefixes = _of_settings(link, direction)
-        serving = (*(_DELAYS if name == _DELAY else {name}), TRACE)
-        return any(prefix + each in known for prefix in prefixes for each in serving)
+        alternatives = (*(_DELAYS if name == _DELAY else {name}), TRACE)
+        return any(prefix + last in chosen for prefix in prefixes for last in alternatives)
 
     return next(
         (
@@ -105,9 +105,9 @@ def link_tasks(
     validity: Validity = USUAL,
     traces: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> dict[str, LinkTask]:
-    """What each link is asked for. Raises TopologyError or LossModelError for a value that is not right.
+    """Return the task of each link. Raises TopologyError or LossModelError for a value that is not right.
 
-    `traces` has those that are named, as a campaign keeps them.
+    `traces` contains the named traces, as a campaign stores them.
     """
     return {link: _link_task(values, link, validity, traces) for link in links}
 
@@ -120,37 +120,40 @@ def traces_in(values: Mapping[str, Any], links: Iterable[str]) -> set[str]:
 
 def read_trace(name: str, folders: Sequence[Path]) -> dict[str, Any]:
     """A trace beside the design, as a campaign keeps it. Raises Refusal and TopologyError."""
-    trace, sha256 = link_traces.read(beside(folders, "link", name, TRACE, link_traces.SUFFIXES))
+    trace, sha256 = link_traces.read(find_document(folders, "link", name, TRACE, link_traces.SUFFIXES))
     columns = {column: values.tolist() for column, values in trace.columns.items()}
     return {"sha256": sha256, "trace": columns}
 
 
-def reached(given: Collection[str], link: str, direction: Direction) -> set[str]:
-    """Those of the names that are given whose values this direction of this link gets.
+def reached(parameters: Collection[str], link: str, direction: Direction) -> set[str]:
+    """Return those of the parameters whose values this direction of this link gets.
 
-    The others are of another link or direction, or a name that says more takes their place.
+    The others belong to another link or direction, or a more specific name replaces them.
     """
-    of_settings, of_losses = _setting_names(given, link, direction), _loss_names(given, link, direction)
+    of_settings, of_losses = (
+        _setting_names(parameters, link, direction),
+        _loss_names(parameters, link, direction),
+    )
     return {*of_settings.values(), *of_losses.values()}
 
 
-def instead_of(name: str, given: Collection[str], links: Iterable[str]) -> list[str]:
-    """The names that say more than this one, and take its place in directions of links."""
-    last, found = name.rpartition(".")[2], set()
+def instead_of(name: str, parameters: Collection[str], links: Iterable[str]) -> list[str]:
+    """Return the more specific names that replace this one in directions of links."""
+    last, full_names = name.rpartition(".")[2], set()
     for link in links:
         for direction in DIRECTIONS:
             if name in _full_names(LOSSES, _of_losses(link, direction)):
-                of_losses = _loss_names(given, link, direction)
-                found.add(of_losses.get(last) or of_losses["model"])
+                of_losses = _loss_names(parameters, link, direction)
+                full_names.add(of_losses.get(last) or of_losses["model"])
             elif name in _names_of_settings(link, direction):
                 same = next((group for group in (_QUEUES, _DELAYS) if last in group), {last})
-                of_settings = _setting_names(given, link, direction)
-                found |= {full for known, full in of_settings.items() if known in same}
-    return sorted(found - {name})
+                of_settings = _setting_names(parameters, link, direction)
+                full_names |= {full for setting, full in of_settings.items() if setting in same}
+    return sorted(full_names - {name})
 
 
-def _full_names(known: Iterable[str], prefixes: Iterable[str]) -> set[str]:
-    return {prefix + name for prefix in prefixes for name in known}
+def _full_names(short_names: Iterable[str], prefixes: Iterable[str]) -> set[str]:
+    return {prefix + name for prefix in prefixes for name in short_names}
 
 
 def _link_task(
@@ -193,12 +196,12 @@ def _of_round_trip(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_trace(values: dict[str, Any], traces: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The trace, with the constants that stand for what it says; its names are taken from the values."""
+    """Return the trace, and the constants that represent it; its names are removed from the values."""
     name, offset_s = values.pop(TRACE, None), values.pop(_OFFSET, None)
     repeat = values.pop(_REPEAT, None)
     if name is None:
-        if given := [full for full, value in ((_OFFSET, offset_s), (_REPEAT, repeat)) if value is not None]:
-            raise TopologyError(f"{given[0]}: there is no trace")
+        if alone := [full for full, value in ((_OFFSET, offset_s), (_REPEAT, repeat)) if value is not None]:
+            raise TopologyError(f"{alone[0]}: there is no trace")
         return {}
     if repeat not in (None, *REPEATS):
         raise TopologyError(f"{_REPEAT} is {repeat!r}; it must be {', '.join(REPEATS)}")
@@ -207,14 +210,17 @@ def _of_trace(values: dict[str, Any], traces: Mapping[str, Mapping[str, Any]]) -
         raise TopologyError(f"{_OFFSET} is {offset_s!r}; it must be a number from 0 to 1000000")
     offset_ns = None if offset_s is None else round(1e9 * offset_s)
     trace = Trace(**traces[str(name)]["trace"], repeat=repeat or "loop", offset_ns=offset_ns)
-    said = {"bandwidth_mbps": trace.mean_bps / 1e6} if trace.changes_rate else {}
-    said |= {"owd_ms": trace.owd_span_us[0] / 1e3} if trace.owd_span_us is not None else {}
+    from_trace = {"bandwidth_mbps": trace.mean_bps / 1e6} if trace.changes_rate else {}
+    from_trace |= {"owd_ms": trace.owd_span_us[0] / 1e3} if trace.owd_span_us is not None else {}
     for setting in REQUIRED:
-        if setting in said and setting in values and trace.repeat != "end":
+        if setting in from_trace and setting in values and trace.repeat != "end":
             raise TopologyError(f"{setting} reaches nobody: trace {name!r} says it; leave it out")
-        if setting not in said and setting not in values:
+        if setting not in from_trace and setting not in values:
             raise TopologyError(f"{setting} is missing: trace {name!r} does not say it")
-    return {"trace": trace, **{setting: value for setting, value in said.items() if setting not in values}}
+    return {
+        "trace": trace,
+        **{setting: value for setting, value in from_trace.items() if setting not in values},
+    }
 
 
 def _of_jitter(values: dict[str, Any]) -> dict[str, Any]:
@@ -238,9 +244,9 @@ def _check_read(values: Mapping[str, Any], link: str, direction: Direction) -> N
     model = _losses(values, link, direction)["model"]
     if model not in MODELS:
         return
-    taken = {"model"}.union(*(form.keys for form in MODELS[model].forms))
+    model_parameters = {"model"}.union(*(form.keys for form in MODELS[model].forms))
     for name, full in _loss_names(values, link, direction).items():
-        if name not in taken:
+        if name not in model_parameters:
             takes = " or ".join(map(str, MODELS[model].forms))
             raise LossModelError(
                 f"{full}: reaches nobody: the loss model of {link} {direction} is {model}, which takes"
@@ -252,11 +258,11 @@ def _valued(values: Mapping[str, Any], chosen: Mapping[str, str]) -> dict[str, A
     return {name: values[full] for name, full in chosen.items()}
 
 
-def _setting_names(given: Collection[str], link: str, direction: Direction) -> dict[str, str]:
-    """Which of the names that are given has the value of each setting."""
+def _setting_names(parameters: Collection[str], link: str, direction: Direction) -> dict[str, str]:
+    """Return the parameter that has the value of each setting."""
     chosen: dict[str, str] = {}
     for prefix in _of_settings(link, direction):
-        own = {name: prefix + name for name in _settings_at(prefix) if prefix + name in given}
+        own = {name: prefix + name for name in _settings_at(prefix) if prefix + name in parameters}
         for group in (_QUEUES, _DELAYS):
             if own.keys() & group:
                 chosen = {name: full for name, full in chosen.items() if name not in group}
@@ -264,24 +270,24 @@ def _setting_names(given: Collection[str], link: str, direction: Direction) -> d
     return chosen
 
 
-def _loss_names(given: Iterable[str], link: str, direction: Direction) -> dict[str, str]:
-    """Which of the names that are given has the value of each parameter of the losses."""
+def _loss_names(parameters: Iterable[str], link: str, direction: Direction) -> dict[str, str]:
+    """Return the parameter that has the value of each parameter of the loss model."""
     chosen: dict[str, str] = {}
     for prefix in _of_losses(link, direction):
-        own = dict(_below(given, prefix))
+        own = dict(_below(parameters, prefix))
         chosen = own if "model" in own else chosen | own
     return chosen
 
 
-def _below(given: Iterable[str], prefix: str) -> Iterator[tuple[str, str]]:
-    for name in given:
+def _below(parameters: Iterable[str], prefix: str) -> Iterator[tuple[str, str]]:
+    for name in parameters:
         last = name.removeprefix(prefix)
         if last != name and "." not in last:
             yield last, name
 
 
 def _of_settings(link: str, direction: Direction) -> tuple[str, ...]:
-    """What stands before the name of a setting, the most general first."""
+    """Return the prefixes of a setting's name, the most general first."""
     return "", f"{direction}.", f"{link}.", f"{link}.{direction}."
 
 

@@ -1,5 +1,5 @@
-"""What a design may not say, as far as its names tell: parameters that nothing knows, links without a rate,
-and a topology with too few pairs. A parameter that is known and reaches nobody is refused in `reach`."""
+"""Names that a design may not have: parameters that nothing knows, links without a rate, and a topology with
+too few pairs. A known parameter that reaches nobody is refused in `reach`."""
 
 from collections.abc import Collection, Iterator
 
@@ -15,11 +15,11 @@ from fecbench.runners.workloads.workload import Workload
 from fecbench.topologies.topology import TOPOLOGIES
 
 OPTION, WORKLOAD = "option.", "workload."
-"""What stands before the name of an option, and before that of a parameter of workloads."""
+"""Prefixes of the names of options and of parameters of workloads."""
 
 
 def parameters(design: Design) -> Iterator[tuple[str, str]]:
-    """Each parameter that the design gives a value, and where it is written."""
+    """Yield each parameter that the design gives a value, and where it is written."""
     for name, factor in design.factors.items():
         if isinstance(factor, LinkedFactor):
             yield from ((parameter, f"factors.{name}.linked") for parameter in factor.parameters)
@@ -34,13 +34,15 @@ def check_names(design: Design, of_links: Collection[str], used: Collection[Impl
 
     `of_links` are the links of its topology, `used` the implementations of its variants.
     """
-    known = links.names(of_links) | processors.NAMES | _names_of_options(used) | _names_of_workloads()
+    parameter_names = (
+        links.names(of_links) | processors.NAMES | _names_of_options(used) | _names_of_workloads()
+    )
     for name, place in parameters(design):
-        if name not in known:
-            unknown = _unknown(design, name, of_links, used, known)
+        if name not in parameter_names:
+            unknown = _unknown(design, name, of_links, used, parameter_names)
             raise Refusal(f"{design.path}: {shown(name, place)}: {unknown}")
     for name in design.linked_factors:
-        if name in known | set(TRIAL_COLUMNS):
+        if name in parameter_names | set(TRIAL_COLUMNS):
             raise Refusal(
                 f"{design.path}: factors.{name}: the name is taken; call the linked factor otherwise"
             )
@@ -70,9 +72,13 @@ def _names_of_workloads() -> set[str]:
 
 
 def _unknown(
-    design: Design, name: str, of_links: Collection[str], used: Collection[Implementation], known: set[str]
+    design: Design,
+    name: str,
+    of_links: Collection[str],
+    used: Collection[Implementation],
+    parameter_names: set[str],
 ) -> str:
-    """What is wrong with a name that is not known."""
+    """Return the fault of a name that is unknown."""
     first, _, rest = name.partition(".")
     if f"{first}." == OPTION:
         which = " and ".join(implementation.declaration.name for implementation in used)
@@ -80,7 +86,7 @@ def _unknown(
         return f"is not a parameter: no variant has such an option ({which}), so it reaches nobody; {hint}"
     if rest in links.names(of_links) and f"{first}." != WORKLOAD:
         return f"topology {design.topology} has no link {first!r}; {nearest(first, of_links)}"
-    return f"is not a parameter; {nearest(name, known)}"
+    return f"is not a parameter; {nearest(name, parameter_names)}"
 
 
 def shown(name: str, place: str) -> str:

@@ -11,7 +11,7 @@ from fecbench.runners.refusal import Refusal
 
 
 def trial_keys(design: Design, points: int) -> list[TrialKey]:
-    """Every trial of the design, in the order of running.
+    """Return every trial of the design, in the order of running.
 
     The variants of a point, workload and repetition run one after another, so that what drifts on the machine
     meets all of them; the order of these groups, and of the variants within each, is random but seeded.
@@ -43,18 +43,18 @@ def check_filters(design: Design, filters: Sequence[str]) -> None:
 
 
 def filtered(keys: Sequence[TrialKey], filters: Sequence[str]) -> list[TrialKey]:
-    """The trials that meet the filters, each `field=value` of a trial's key.
+    """Return the trials that meet the filters, each `field=value` of a trial's key.
 
     Values of one field are alternatives: `point=0` and `point=1` keep both.
     """
-    wanted: dict[str, set[str]] = {}
+    allowed: dict[str, set[str]] = {}
     for text in filters:
         name, equals, value = text.partition("=")
         if name not in TrialKey.__annotations__ or not equals:
             hint = nearest(name, TrialKey.__annotations__)
             raise Refusal(f"--filter {text}: must be FIELD=VALUE with a field of the trial's key; {hint}")
-        known = {str(getattr(key, name)) for key in keys}
-        if value not in known:
-            raise Refusal(f"--filter {text}: no trial of the design meets it; {nearest(value, known)}")
-        wanted.setdefault(name, set()).add(value)
-    return [key for key in keys if all(str(getattr(key, name)) in wanted[name] for name in wanted)]
+        values = {str(getattr(key, name)) for key in keys}
+        if value not in values:
+            raise Refusal(f"--filter {text}: no trial of the design meets it; {nearest(value, values)}")
+        allowed.setdefault(name, set()).add(value)
+    return [key for key in keys if all(str(getattr(key, name)) in allowed[name] for name in allowed)]

@@ -1,5 +1,5 @@
-"""From the values of a point to the time that endpoints take of a processor in virtual time: none, unless a
-design gives `processor.handshake_ms` or `processor.datagram_us`.
+"""Time that endpoints take of a processor in virtual time, from the values of a point: none, unless a design
+has `processor.handshake_ms` or `processor.datagram_us`.
 
 Emulated endpoints take what they take, so that nothing else carries out such a design.
 """
@@ -19,7 +19,8 @@ _LONGEST_NS = 1_000_000_000
 
 
 def processor_task(values: Mapping[str, Any]) -> ProcessorTask:
-    """What the values of a point give. Raises Refusal for what is no time, or more than a second."""
+    """Return the times in the values of a point. Raises Refusal for a value that is not a time of at most a
+    second."""
     return ProcessorTask(handshake_ns=_ns(values, HANDSHAKE), datagram_ns=_ns(values, DATAGRAM))
 
 
@@ -33,9 +34,9 @@ def _ns(values: Mapping[str, Any], name: str) -> int:
 
 
 def spans(points: Iterable[Mapping[str, Any]]) -> dict[str, tuple[float, float]]:
-    """The least and the most of each name that the values of points give, as a campaign keeps it."""
-    given: dict[str, list[float]] = {}
+    """Return the least and the most of each name in the values of points, as a campaign stores them."""
+    times_of: dict[str, list[float]] = {}
     for values in points:
         for name in NAMES & values.keys():
-            given.setdefault(name.removeprefix(PREFIX), []).append(values[name])
-    return {name: (min(times), max(times)) for name, times in sorted(given.items())}
+            times_of.setdefault(name.removeprefix(PREFIX), []).append(values[name])
+    return {name: (min(times), max(times)) for name, times in sorted(times_of.items())}

@@ -17,13 +17,13 @@ def engine_for(
 
     Raises Refusal where an implementation has no simulator for trials in virtual time.
     """
-    folders = {known: implementation.folder for known, implementation in implementations.items()}
+    folders = {label: implementation.folder for label, implementation in implementations.items()}
     if name == "virtual":
-        simulators = {known: each.simulator_command() for known, each in implementations.items()}
+        simulators = {label: one.simulator_command() for label, one in implementations.items()}
         return VirtualEngine(jobs, simulators, folders)
     commands = {
-        known: {role: implementation.command(role) for role in ROLES}
-        for known, implementation in implementations.items()
+        label: {role: implementation.command(role) for role in ROLES}
+        for label, implementation in implementations.items()
     }
-    bundles = {known: each.bundle for known, each in implementations.items() if each.bundle is not None}
+    bundles = {label: one.bundle for label, one in implementations.items() if one.bundle is not None}
     return NamespaceEngine(jobs, commands, folders, bundles, ahead=ahead)

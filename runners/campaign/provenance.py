@@ -1,4 +1,4 @@
-"""What a campaign was run with: revision, kernel, CPU, versions, and the hash of every binary.
+"""The provenance of a campaign: revision, kernel, CPU, versions, and the hash of every binary.
 
 A probe never raises and never hangs: what cannot be found out is None.
 """
@@ -37,9 +37,9 @@ _BUILT = "build"
 
 
 def harness() -> dict[str, Any]:
-    """Which harness this is: its version, and a hash of the sources of each part that decides about trials.
+    """Return the version of the harness, and a hash of the sources of each part that decides about trials.
 
-    What only describes them, such as a README, is no part of it.
+    Files that only describe parts, such as a README, are not included.
     """
     return {
         "version": metadata.version("fecbench"),
@@ -58,8 +58,8 @@ def _hash_of_sources(patterns: Iterable[str]) -> str:
 
 def cpu_model(cpuinfo: str) -> str | None:
     """The first model name in the text of /proc/cpuinfo."""
-    found = re.search(r"^model name\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
-    return found[1].strip() if found else None
+    match = re.search(r"^model name\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
+    return match[1].strip() if match else None
 
 
 def libraries() -> dict[str, str]:
@@ -115,7 +115,9 @@ def binaries(
     """The hash of everything that has a part in a trial: what was built here, and all files of endpoints or
     simulators."""
     ours = [COMMAND, WIRE, CLOCK] if engine == "local" else []
-    return hashes([*ours, *(path for known in implementations for path in known.files(engine))])
+    return hashes(
+        [*ours, *(path for implementation in implementations for path in implementation.files(engine))]
+    )
 
 
 def hashes(paths: Iterable[Path]) -> dict[str, str | None]:
@@ -129,7 +131,7 @@ def name_of(path: Path) -> str:
 
 
 def of_implementation(implementation: Implementation, engine: EngineName = "local") -> dict[str, Any]:
-    """Where an implementation is, in which revision, what it declares, and the hashes of its files."""
+    """Return an implementation's folder, its revision, its declaration, and the hashes of its files."""
     return {
         "folder": name_of(implementation.folder),
         "revision": revision_of(implementation.folder),
@@ -139,13 +141,14 @@ def of_implementation(implementation: Implementation, engine: EngineName = "loca
 
 
 def of_programs(implementations: Collection[Implementation], engine: EngineName = "local") -> dict[str, Any]:
-    """What runs the trials of these implementations: our programs and theirs."""
+    """Return the provenance of the programs that run these implementations' trials: ours and theirs."""
     return {
         "engine": engine,
         "harness": harness(),
         "binaries": binaries(implementations, engine),
         "implementations": {
-            known.declaration.name: of_implementation(known, engine) for known in implementations
+            implementation.declaration.name: of_implementation(implementation, engine)
+            for implementation in implementations
         },
     }
 

@@ -1,11 +1,11 @@
-"""Which trials each parameter of a design reaches. One that reaches nobody is refused: all trials would be
-alike, and whoever varies it would conclude that it does not matter.
+"""The trials that each parameter of a design reaches. A parameter that reaches none is refused: all trials
+would be alike, and a user who varies it would conclude that it does not matter.
 
 A variant takes an option that its implementation has and that it does not set itself. Such an option reaches
-every trial in which the variant takes part: as the client, as the servers of another variant, or as what a
-transfer competes with. A parameter of workloads reaches those that have it, do not set it themselves, and
-read it beside the others; a parameter of links every trial, and time of processors every trial in virtual
-time.
+every trial in which the variant takes part: as the client, as the servers of another variant, or as the
+competitor of a transfer. A parameter of workloads reaches those that have it, do not set it themselves, and
+read it together with the others. A parameter of links reaches every trial, and time of processors reaches
+every trial in virtual time.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -23,19 +23,19 @@ from fecbench.topologies.link import DIRECTIONS, Direction
 
 ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 Trials = list[tuple[str, str]]
-"""Those of a variant with a workload, by their labels."""
+"""The trials of variants with workloads, by their labels."""
 
 
 @dataclass(frozen=True)
 class Reach:
-    """What a parameter may change."""
+    """The trials, links and engines that a parameter may change."""
 
     trials: Trials
-    """In the order of the design."""
+    """The trials in the order of the design."""
     links: dict[str, list[Direction]]
     """The directions of links that get it; empty for what is no parameter of links."""
     engines: tuple[EngineName, ...] = ENGINES
-    """Those whose trials it reaches."""
+    """The engines whose trials it reaches."""
 
     @property
     def variants(self) -> list[str]:
@@ -65,7 +65,7 @@ def check_engine(experiment: Experiment, engine: EngineName) -> None:
 
 
 def reach(experiment: Experiment) -> dict[str, Reach]:
-    """What each factor and each constant reaches, and each parameter of a linked factor."""
+    """Return the reach of each factor, of each constant, and of each parameter of a linked factor."""
     parts = {
         (variant, workload): experiment.taking_part(variant, workload)
         for variant in experiment.arms
@@ -93,12 +93,18 @@ def _reach(experiment: Experiment, name: str, parts: Mapping[tuple[str, str], Co
         return Reach([trials for trials in parts if trials[1] in taking], {})
     if name in PROCESSORS:
         return Reach(list(parts), {}, ("virtual",))
-    given = experiment.design.parameters
+    parameters_of_design = experiment.design.parameters
     directions = {
-        link: [direction for direction in DIRECTIONS if name in links.reached(given, link, direction)]
+        link: [
+            direction
+            for direction in DIRECTIONS
+            if name in links.reached(parameters_of_design, link, direction)
+        ]
         for link in experiment.links
     }
-    reached = {link: found for link, found in directions.items() if found}
+    reached = {
+        link: reached_directions for link, reached_directions in directions.items() if reached_directions
+    }
     return Reach(list(parts) if reached else [], reached)
 
 
@@ -110,15 +116,17 @@ def _together(reaches: Collection[Reach], every: Trials) -> Reach:
     trials = {trials for one in reaches for trials in one.trials}
     directions: dict[str, list[Direction]] = {}
     for one in reaches:
-        for link, found in one.links.items():
-            known = directions.get(link, [])
-            directions[link] = [direction for direction in DIRECTIONS if direction in {*known, *found}]
+        for link, reached_directions in one.links.items():
+            pair = directions.get(link, [])
+            directions[link] = [
+                direction for direction in DIRECTIONS if direction in {*pair, *reached_directions}
+            ]
     engines = tuple(engine for engine in ENGINES if any(engine in one.engines for one in reaches))
-    return Reach([known for known in every if known in trials], directions, engines)
+    return Reach([pair for pair in every if pair in trials], directions, engines)
 
 
 def _why(experiment: Experiment, name: str) -> str:
-    """Why a parameter reaches nobody, and what would be right."""
+    """Return why a parameter reaches nobody, and what would be right."""
     if name.startswith(OPTION):
         option = name.removeprefix(OPTION)
         if arm := next((arm for arm in experiment.arms.values() if arm.takes(option)), None):

@@ -1,4 +1,4 @@
-"""What a campaign keeps of a trial that was judged."""
+"""Records that a campaign stores of judged trials."""
 
 import dataclasses
 import logging
@@ -21,9 +21,9 @@ _log = logging.getLogger(__name__)
 
 
 def judged(finished: Finished) -> tuple[Judgement, TrialRecord]:
-    """What the judge decides of a trial, and its record.
+    """Judge a trial, and return the judgement and the record.
 
-    One that cannot be judged, or of which no record can be made, is invalid: the campaign goes on.
+    A trial that cannot be judged, or of which no record can be made, is invalid: the campaign continues.
     """
     try:
         judgement = judge(finished.task, finished.outcome)
@@ -41,7 +41,7 @@ def unfit(finished: Finished, reason: str) -> tuple[Judgement, TrialRecord]:
 
 
 def _bare_record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
-    """What can be kept of any trial."""
+    """Return the record that any trial can have."""
     return TrialRecord(
         key=finished.key,
         state=judgement.state,
@@ -103,7 +103,7 @@ def _link_document(report: LinkReport) -> dict[str, Any]:
 
 
 def _counted(outcome: Outcome, recorded: DropperOutcome) -> dict[str, int]:
-    """What a dropper counted; a simulator's meets nothing but packets of endpoints."""
+    """Return the counters of a dropper. A simulator's dropper meets only packets of endpoints."""
     if outcome.backend != VIRTUAL:
         return asdict(recorded.counters)
     return {"seen": recorded.counters.seen, "dropped": recorded.counters.dropped}
@@ -116,8 +116,7 @@ def overhead_of(finished: Finished) -> dict[str, float]:
 
 
 def _metrics(outcome: Outcome, judgement: Judgement) -> dict[str, dict[str, float]]:
-    """What each endpoint measured, and what the harness did itself: of a workload, and of two transfers that
-    competed."""
+    """Return the metrics of each endpoint, of the harness, and of two competing transfers."""
     competition = outcome.competition.model_dump(exclude_none=True) if outcome.competition else {}
     of_endpoints = {name: endpoint.metrics or {} for name, endpoint in outcome.endpoints.items()}
     of_workload = {name: dict(metrics) for name, metrics in judgement.metrics.items()}
@@ -141,12 +140,12 @@ def _checks(checks: Checks, trials_at_once: int) -> dict[str, Any]:
 
 
 def _timer(task: Task) -> dict[str, str]:
-    """Who timed the transfer, where that was not the client."""
+    """Return who timed the transfer, if not the client."""
     return {"timed_by": "harness"} if task.timed_by_harness else {}
 
 
 def _success(judgement: Judgement, outcome: Outcome) -> dict[str, bool]:
-    """Of a trial that is invalid: whether its endpoints succeeded all the same."""
+    """Return whether the endpoints of an invalid trial succeeded nevertheless."""
     return {"endpoints_succeeded": endpoints.succeeded(outcome)} if judgement.state == "invalid" else {}
 
 

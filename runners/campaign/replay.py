@@ -34,9 +34,9 @@ class Replay:
     recorded: StoredTrial
     replayed: StoredTrial
     differences: list[str]
-    """What is not as it was when the trial was recorded, and may be why the two differ: a line each."""
+    """Changes since the trial was recorded that may explain why the two differ: a line each."""
     task: Task | None = None
-    """What was run again."""
+    """The task that was run again."""
     defaults: dict[str, Any] | None = field(default_factory=dict)
     """Today's defaults that were taken for fields that the recorded task lacks, by their dotted names; None:
     no task was recorded, and all of it is of today."""
@@ -49,8 +49,10 @@ class Replay:
 
     @property
     def digests(self) -> tuple[str, str]:
-        """What happened on the wire, as it was recorded and again, as far as it was recorded. The task is the
-        recorded one both times: what a replay records besides is nothing that it asks of the network."""
+        """The digests of the events on the wire, recorded and replayed, over everything that was recorded.
+
+        Both have the recorded task: the additional recordings of a replay change nothing on the network.
+        """
         recorded = self.recorded.record
         again = dataclasses.replace(self.replayed.record, task=recorded.task)
         return digest.of_trial(recorded), digest.of_trial(digest.as_far_as(again, recorded))
@@ -75,8 +77,8 @@ class Replay:
 def replay(
     campaign: CampaignInfo, stored: StoredTrial, implementations: Implementations, folder: Path
 ) -> Replay:
-    """Run the trial again, and leave its files in `folder`, which must not exist. Needs root, but in virtual
-    time.
+    """Run the trial again, and leave its files in `folder`, which must not exist. Needs root, except in
+    virtual time.
 
     Its task and its seeds are those that were recorded. Where they were not, they are made of the design and
     the documents that were, with the defaults of today.
@@ -103,14 +105,14 @@ def replay(
             shutil.move(finished.folder, folder)
     _, record = judged(finished)
     replayed = dataclasses.replace(stored, attempt=stored.attempt + 1, record=record)
-    taken = [_told(defaults)] if defaults else []
-    return Replay(stored, replayed, programs + taken + differences, task, defaults)
+    changed_defaults = [_default_fields(defaults)] if defaults else []
+    return Replay(stored, replayed, programs + changed_defaults + differences, task, defaults)
 
 
 def _recorded_task(
     record: TrialRecord, implementations: Implementations
 ) -> tuple[Task | None, dict[str, Any] | None]:
-    """What the trial was asked for, and the defaults of today in it; None where the task is not known."""
+    """Return the trial's recorded task, and the defaults of today in it; None if the task is unknown."""
     if not record.task:
         return None, None
     written = of_today(record.task)
@@ -130,8 +132,8 @@ def _with_all_options(task: Task, implementations: Implementations) -> Task:
     """The task with the defaults of today for the options that its implementations did not have then."""
 
     def whole(end: EndpointTask) -> EndpointTask:
-        known = implementations.find(end.implementation, "the trial's task").declaration.options
-        defaults = {name: option.default for name, option in known.items()}
+        declared = implementations.find(end.implementation, "the trial's task").declaration.options
+        defaults = {name: option.default for name, option in declared.items()}
         return end.model_copy(update={"options": {**defaults, **end.options}})
 
     pairs = [pair.model_copy(update={role: whole(pair.end(role)) for role in ROLES}) for pair in task.pairs]
@@ -160,7 +162,7 @@ def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield from _leaves(f"{name}.{key}", part)
 
 
-def _told(defaults: Mapping[str, Any]) -> str:
+def _default_fields(defaults: Mapping[str, Any]) -> str:
     fields = ", ".join(f"{name} = {json.dumps(value)}" for name, value in defaults.items())
     return (
         f"the trial's task was recorded without {len(defaults)} fields; today's defaults are taken: {fields}"

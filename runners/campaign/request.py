@@ -1,4 +1,4 @@
-"""What a user asked to be run, checked whole before a database is opened."""
+"""A user's request to run a campaign, checked whole before a database is opened."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ Kept = Literal["failed", "all"]
 
 @dataclass(frozen=True)
 class Keep:
-    """Which trials' files are moved into a folder instead of being removed."""
+    """The trials whose files are moved into a folder instead of being removed."""
 
     which: Kept
-    """`failed`: those that are not ok."""
+    """`failed`: the trials that are not ok."""
     folder: Path
 
 
@@ -36,7 +36,7 @@ class Sample:
     campaign: str
     """The campaign in virtual time."""
     share: float
-    """Of its groups."""
+    """Share of its groups."""
     trials: int
 
 
@@ -48,11 +48,11 @@ class Request:
     keys: Sequence[TrialKey]
     """The trials that are wanted, in order of running."""
     filters: Sequence[str] = ()
-    """By which they were chosen of all."""
+    """Filters that chose these trials of all."""
     name: str
-    """Of the campaign."""
+    """Name of the campaign."""
     backend: Carrier
-    """Of its trials; virtual: they are run in virtual time."""
+    """Carrier of its trials' packets; virtual: they are run in virtual time."""
     jobs: Jobs
     resume: bool = False
     """Whether there must be such a campaign."""
@@ -63,13 +63,13 @@ class Request:
     """Whether it ends when the endpoints of its first trials all fail for one reason."""
     keep: Keep | None = None
     crosscheck: Sample | None = None
-    """What of another campaign it emulates."""
+    """The sample of another campaign that it emulates."""
     interop: Mapping[str, Any] | None = None
-    """Of an interoperability campaign, the `ends`, and the `cells` of pairs that cannot meet."""
+    """The `ends` of an interoperability campaign, and the `cells` of pairs that cannot meet."""
 
     @property
     def engine(self) -> EngineName:
-        """Who carries its trials out."""
+        """The engine that runs its trials."""
         return engine_of(self.backend)
 
     @property
@@ -78,7 +78,7 @@ class Request:
 
 
 def engine_of(backend: str) -> EngineName:
-    """Who carries out trials whose packets are carried so."""
+    """Return the engine that runs trials with this carrier of packets."""
     return "virtual" if backend == VIRTUAL else "local"
 
 

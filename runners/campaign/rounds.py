@@ -1,5 +1,5 @@
-"""What a campaign is to run, round by round: one round of all that is missing, or, where it runs until its
-results decide, one up to each look at them.
+"""The trials that a campaign has to run, round by round. There is one round of all missing trials. A campaign
+that runs until its results decide has a round up to each look at them.
 
 What has been looked at is in the database alone, so that an interrupted campaign goes on where it was, and
 several that run it side by side come to the same.
@@ -32,7 +32,7 @@ class Rounds:
         self._stopped = 0
 
     def first(self, campaign: CampaignInfo | None) -> Due:
-        """What is missing now of a campaign, which may not have begun."""
+        """Return the trials that a campaign lacks now. It may not have begun."""
         states = {} if campaign is None else self._database.states(campaign.id)
         if self._is_until_decided:
             return self._up_to_next_look(campaign, states)
@@ -40,29 +40,32 @@ class Rounds:
 
     @property
     def state(self) -> str:
-        """How many places have been run far enough, in words."""
+        """Return how many places have enough repetitions, in words."""
         return f"{self._stopped} of {len(self._places)} points and workloads have enough repetitions"
 
     def next(self, campaign: CampaignInfo) -> Due:
-        """What is missing after the round before has been run; nothing: the campaign is at its end."""
+        """Return the trials that are missing after the previous round was run; none at the campaign's end."""
         return self.first(campaign) if self._is_until_decided else {}
 
     def goes_on(self) -> bool:
         """Whether another group may begin."""
         return True
 
-    def _due(self, wanted: Sequence[TrialKey], states: States) -> Due:
-        """Of the wanted trials, those without a result, with an invalid one, or in a state that is to be run
-        again. In virtual time, one that was invalid would be so again."""
+    def _due(self, keys: Sequence[TrialKey], states: States) -> Due:
+        """Return those of these trials that have no result, an invalid one, or a state that is to be run
+        again.
+
+        In virtual time, an invalid trial would be invalid again, so it is not repeated.
+        """
         request = self._request
         again = request.retry if request.engine == "virtual" else {"invalid", *request.retry}
         due = {
             key: states[key][1] if key in states else 0
-            for key in wanted
+            for key in keys
             if (key not in states or states[key][0] in again) and key not in self._had
         }
         self._had |= due.keys()
-        self.planned = len(wanted)
+        self.planned = len(keys)
         return due
 
     def _up_to_next_look(self, campaign: CampaignInfo | None, states: States) -> Due:
@@ -90,7 +93,7 @@ class Rounds:
         }
 
     def _looked(self, campaign: CampaignInfo, reached: Mapping[Place, int]) -> dict[Place, Stop]:
-        """The places of ours that need no more, after a look at those that may be so."""
+        """Look at the places that may be decided, and return those of ours that need no more trials."""
         campaign = self._database.campaign(campaign.name) or campaign
         to_look_at = {
             place: count for place, count in reached.items() if count and place not in campaign.stops
@@ -99,8 +102,8 @@ class Rounds:
             # Imported here: pandas and SciPy take longer to load than most commands take to run.
             from fecbench.results.analysis import deciding
 
-            if found := deciding.stops(self._database, campaign, to_look_at):
-                campaign = self._database.stop(campaign.id, found)
+            if new_stops := deciding.stops(self._database, campaign, to_look_at):
+                campaign = self._database.stop(campaign.id, new_stops)
         return {place: stop for place, stop in campaign.stops.items() if place in reached}
 
 

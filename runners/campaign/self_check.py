@@ -1,8 +1,8 @@
-"""What a campaign in virtual time begins with: are the answers of its simulators the same each time?
+"""Check at the beginning of a campaign in virtual time: do its simulators answer the same each time?
 
-Of each implementation, a trial is played by a new simulator, then another one, then the first again; and the
-same two by a second simulator, the other way around. A trial must come to the same each time, whatever was
-played before it and whichever process plays it.
+For each implementation, a new simulator runs one trial, then another one, then the first again. A second
+simulator runs the same two the other way around. A trial must have the same result each time, whatever was
+run before it and whichever process runs it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ KIND = "virtual"
 
 
 def of_campaign(experiment: Experiment, due: Iterable[TrialKey]) -> dict[str, Any]:
-    """What a campaign keeps of this, of trials that are due.
+    """Return the record of this check for a campaign, with trials that are due.
 
     Raises Refusal for a simulator whose answers differ, that answers nothing, or that cannot be started.
     """
@@ -71,10 +71,10 @@ def _check(experiment: Experiment, name: str, keys: list[TrialKey]) -> dict[str,
         unanswered += [problem] if (problem := outcome.failure or outcome.no_answer) else []
     if len(unanswered) == sum(map(len, digests.values())):
         raise Refusal(f"{unanswered[0]} ({keys[0]}); --no-calibrate begins all the same")
-    for key, told in digests.items():
-        if len(set(told)) > 1:
+    for key, pairs in digests.items():
+        if len(set(pairs)) > 1:
             raise Refusal(
-                f"{name}: its simulator answered one trial in {len(set(told))} ways ({key}): it must answer"
+                f"{name}: its simulator answered one trial in {len(set(pairs))} ways ({key}): it must answer"
                 " in the same way each time; --no-calibrate begins all the same"
             )
-    return {str(key): told[0][0] for key, told in digests.items()}
+    return {str(key): pairs[0][0] for key, pairs in digests.items()}

@@ -28,7 +28,7 @@ class TwoBuilds:
 
     design: Design
     folders: Mapping[str, Path]
-    """Of both builds, by the names that they have in the design."""
+    """Folders of both builds, by their names in the design."""
     left_out: tuple[str, ...]
     """The workloads of the design, by label, that the implementation lacks."""
 
@@ -48,11 +48,11 @@ class TwoBuilds:
 def two_builds(
     design: Design, old: Build, new: Build, options: Mapping[str, Any], margin: float | None = None
 ) -> TwoBuilds:
-    """The design with these two builds in the place of its variants, and no stop at single points.
+    """Return the design with these two builds as its variants, and without stops at single points.
 
-    `margin`: the least difference that matters, in the place of the design's.
+    `margin` is the least difference that matters; it replaces the design's.
 
-    Raises Refusal for two different implementations, and when they have none of its workloads.
+    Raises Refusal for two different implementations, and if they have none of its workloads.
     """
     name, other = (build.implementation.declaration.name for build in (old, new))
     if name != other:
@@ -60,8 +60,8 @@ def two_builds(
             f"OLD {old.word} is {name}, NEW {new.word} is {other}: must be two builds of one implementation"
         )
     supported = _workloads_of(old.implementation) & _workloads_of(new.implementation)
-    kept, left_out = _workload_tables(design, supported)
-    if not kept:
+    tables, left_out = _workload_tables(design, supported)
+    if not tables:
         lacking, hint = ", ".join(left_out), nearest(left_out[0], sorted(supported))
         raise Refusal(f"{design.path}: {name} has none of its workloads, {lacking}; {hint}")
     folders = {f"{name}.{arm}": build.implementation.folder for arm, build in ((OLD, old), (NEW, new))}
@@ -74,7 +74,7 @@ def two_builds(
         design,
         title=question,
         question=question,
-        workloads=kept,
+        workloads=tables,
         variants=variants,
         until=None,
         margin=design.margin if margin is None else margin,
@@ -88,13 +88,13 @@ def _workloads_of(implementation: Implementation) -> set[str]:
 
 def _workload_tables(design: Design, supported: set[str]) -> tuple[list[dict[str, Any]], list[str]]:
     """The tables of the workloads that are supported, and the names of the others."""
-    kept, left_out = [], []
+    tables, left_out = [], []
     for table in tomllib.loads(design.text)["workloads"]:
         if workloads.find(table["name"], design.path).asked_for in supported:
-            kept.append(table)
+            tables.append(table)
         else:
             left_out.append(str(table["name"]))
-    return kept, left_out
+    return tables, left_out
 
 
 def engine_of_both(old: Build, new: Build) -> EngineName:

@@ -1,4 +1,4 @@
-"""What a person types: a file for each command.
+"""The command line: a file for each command.
 
 `command_line` loads a command's module when the command is called, so that `fecbench --help` need not wait
 for libraries. An import inside a function is of what one option or one step alone needs, and what takes

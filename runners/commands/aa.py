@@ -42,7 +42,7 @@ FORMER = "former"
 HOSTS = "--between-hosts"
 """The subcommand `hosts`, as an option."""
 FLAGS = ("--resume", "--no-calibrate", "--json", "-v", "--verbose")
-"""These may stand before the subcommand, too."""
+"""Options that may also stand before the subcommand."""
 
 
 class _WithFormerForm(TyperGroup):
@@ -78,17 +78,17 @@ AgainstJobs = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Manner:
-    """How every campaign that is compared is run."""
+    """The manner in which all compared campaigns are run."""
 
     jobs: str
     link: Backend
     resume: bool
     calibrate: bool
     folders: Sequence[Path] | None
-    """Of implementations, beside ours."""
+    """Folders of implementations, besides ours."""
 
     def request(self, design: Design, name: str, jobs: Jobs, *, resume: bool) -> Request:
-        wanted = request(
+        campaign_request = request(
             design,
             implementations_in(self.folders),
             name=name,
@@ -99,7 +99,7 @@ class Manner:
             stop_when_alike=True,
         )
         isolation.require("fecbench aa")
-        return wanted
+        return campaign_request
 
 
 @aa.command()
@@ -160,19 +160,19 @@ def hosts(
     """Compare the hosts that have run a campaign (--between-hosts): does it matter which one ran a trial?"""
     with open_database(db) as database:
         info = one_campaign(database, campaign)
-        found = of_hosts.differences(database, comparing(database, info, metric), metric)
-        if not found:
+        differences = of_hosts.differences(database, comparing(database, info, metric), metric)
+        if not differences:
             raise Refusal(
                 f"{database.address}: nothing to compare: campaign {info.name!r} has no two hosts with"
                 f" {of_hosts.LEAST_GROUPS} groups each at the same points and workloads"
             )
     compared = f"hosts of campaign {info.name}"
-    differ = any(difference.differ for difference in found)
+    differ = any(difference.differ for difference in differences)
     if as_json:
-        pairs = [{**asdict(difference), "differ": difference.differ} for difference in found]
+        pairs = [{**asdict(difference), "differ": difference.differ} for difference in differences]
         print_document({"compared": compared, "pairs": pairs, "differ": differ})
     else:
-        say("\n".join([compared, *map(of_hosts.sentence, found)]))
+        say("\n".join([compared, *map(of_hosts.sentence, differences)]))
     return 1 if differ else 0
 
 
@@ -213,9 +213,9 @@ def compare_with_itself(
     _note_a_metric_that_is_not_known(metric)
     twice = against_itself(design, label)
     name = f"{AA_PREFIX}{design.name}-{re.sub('[^A-Za-z0-9]+', '-', label).strip('-')}"
-    wanted = manner.request(twice, name, parse_jobs("--jobs", manner.jobs), resume=manner.resume)
+    campaign_request = manner.request(twice, name, parse_jobs("--jobs", manner.jobs), resume=manner.resume)
     with open_database(db, create=not manner.resume) as database:
-        info = run_here(wanted, database)
+        info = run_here(campaign_request, database)
         return f"campaign {info.name}", _compared(equality.of_itself, database, metric, info)
 
 
@@ -233,7 +233,7 @@ def compare_jobs(
         for index, number in enumerate(numbers)
     ]
     with open_database(db, create=not manner.resume) as database:
-        first, second = (run_here(wanted, database) for wanted in requests)
+        first, second = (run_here(campaign_request, database) for campaign_request in requests)
         return f"{second.name} against {first.name}", _compared(
             equality.between, database, metric, first, second
         )
@@ -249,7 +249,8 @@ def compare_campaigns(db: str, first: str, second: str, metric: str = "") -> tup
 
 
 def _note_a_metric_that_is_not_known(metric: str) -> None:
-    """It may be an implementation's own: only trials tell, and a campaign can take hours."""
+    """Note that a metric is unknown. It may be an implementation's own: only trials show that, after hours
+    perhaps."""
     if metric and not metrics.of(metric).meaning:
         note(f"--metric {metric}: compared if trials measure it; fecbench list metrics has no such metric")
 

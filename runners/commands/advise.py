@@ -116,7 +116,8 @@ def _answer(downloads: str, advice: Advice) -> str:
 
 
 def _prospects(candidate: Candidate, networks: int) -> Iterator[str]:
-    """What a controller does in networks like this one: in most, on average, and in how many surely."""
+    """Yield the effect of a controller in networks like this one: in most, on average, and in how many
+    surely."""
     yield f"  {candidate.controller}: {_range(*candidate.prediction)} of the time ({_SUCH})."
     low, high = candidate.interval
     sizes = " and ".join(map(size_of, candidate.sizes_bytes))

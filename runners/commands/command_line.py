@@ -68,7 +68,7 @@ name in the module of that name, or of its name in MODULES."""
 COMMANDS = {name: line for group in GROUPS.values() for name, line in group.items()}
 
 MODULES = {"list": "listing", "try": "trying"}
-"""Where Python has another use for the command's name."""
+"""Modules of commands whose names mean something else in Python."""
 
 NEED_PROGRAMS = frozenset(
     {
@@ -76,7 +76,7 @@ NEED_PROGRAMS = frozenset(
         *("aa", "replay", "diff", "topo", "clean"),
     }
 )
-"""Those that build or start programs of a checkout, or look after what these leave."""
+"""Commands that build or start programs of a checkout, or clean up after these."""
 
 
 _type_of_value = TyperOption.display_type_rich
@@ -94,7 +94,7 @@ class Unloaded(TyperCommand):
     """A command whose module is loaded when it is called."""
 
     _completion: completion.Completion | None = None
-    """Of the word that a shell completes, where the command need not be loaded for it."""
+    """Completion of the word at the shell, if the command need not be loaded for it."""
 
     def load(self) -> Any:
         """The command itself."""
@@ -126,7 +126,7 @@ class Unloaded(TyperCommand):
         return command.make_context(info_name, whole, parent=parent, **extra)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """What the word may become."""
+        """Return the possible completions of the word."""
         if self._completion is None:
             return super().shell_complete(ctx, incomplete)
         return [
@@ -162,7 +162,7 @@ def _with_values_left_out(args: list[str], command: Any) -> list[str]:
 
 
 class Commands(TyperGroup):
-    """All commands, none of them loaded."""
+    """The group of all commands; none of them is loaded."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -180,16 +180,16 @@ app = typer.Typer(
 )
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    if requested:
         from fecbench.runners.commands.console.version import version_line  # asks git
 
         print(version_line())
         raise typer.Exit
 
 
-def _tell_steps(asked: bool) -> None:
-    if asked:
+def _tell_steps(requested: bool) -> None:
+    if requested:
         steps.tell(True)
 
 
@@ -239,9 +239,11 @@ def main() -> NoReturn:
         status = app(prog_name="fecbench", standalone_mode=False)
     except typer.TyperException as error:
         # Without any argument, the help has been printed, and there is nothing else to say.
-        said = _plain(error.format_message())
+        message = _plain(error.format_message())
         context = getattr(error, "ctx", None)
-        _end(said and f"{said} (see {context.command_path if context else 'fecbench'} --help)", BAD_INPUT)
+        _end(
+            message and f"{message} (see {context.command_path if context else 'fecbench'} --help)", BAD_INPUT
+        )
     except Interrupted as error:
         _end(f"ended by {error}: what was finished is kept", error.status)
     except Exception as error:

@@ -36,7 +36,7 @@ from fecbench.runners.commands.console.time_left import TimeLeft
 from fecbench.runners.engines.admission import parse_jobs
 from fecbench.runners.hunt import answer as answers
 from fecbench.runners.hunt.question import question
-from fecbench.runners.implementations.base import swapped, told, words
+from fecbench.runners.implementations.base import description, swapped, words
 from fecbench.runners.implementations.implementation import EngineName
 from fecbench.runners.implementations.revisions import build_of
 from fecbench.runners.refusal import Refusal
@@ -118,7 +118,7 @@ def compare(
         )
     builds = two_builds(base, first, second, chosen, margin)
     name: EngineName = engine_of_both(first, second) if engine == "auto" else engine
-    wanted = request(
+    campaign_request = request(
         builds.design,
         builds.implementations,
         name=campaign_name(builds, name),
@@ -126,98 +126,100 @@ def compare(
         jobs=parse_jobs("--jobs", jobs),
         calibrate=not no_calibrate,
     )
-    _check_times(wanted)
+    _check_times(campaign_request)
     if hunt and name == "local":
         raise Refusal("--hunt: searches in virtual time alone, and a build has no simulator: leave it out")
     if name == "local":
         isolation.require("fecbench compare")
-    note(told("old", first))
-    note(told("new", second))
+    note(description("old", first))
+    note(description("new", second))
     if warning := swapped(first, second):
         note(warning)
     if builds.left_out:
         note(f"left out, since the implementation has no such workload: {', '.join(builds.left_out)}")
     with open_database(db, create=True) as database:
         plan = LimitedRounds(
-            wanted, database, time_left.before_answer(), lambda info: settled(database, info)
+            campaign_request, database, time_left.before_answer(), lambda info: settled(database, info)
         )
-        info = run_here(wanted, database, plan, ahead=True)
-        found = gate.answer(database, info, plan.share)
+        info = run_here(campaign_request, database, plan, ahead=True)
+        gate_answer = gate.answer(database, info, plan.share)
         commands = partial(_replays, db, builds)
-        document = {**for_ci.document(found, commands), "ended": _ended(found, plan)}
+        document = {**for_ci.document(gate_answer, commands), "ended": _ended(gate_answer, plan)}
         if output is not None:
-            _write(found, commands, document, output)
+            _write(gate_answer, commands, document, output)
             from fecbench.results.report.report import report
 
-            report(database, info, output, gate=found)
+            report(database, info, output, gate=gate_answer)
         hunted = None
         if hunt:
             both = two_builds(design_of(SPACE), first, second, chosen, margin)
-            asked = question(both.design, NEW, OLD, "harm")
-            hunter = Hunter(asked, both.implementations, wanted.jobs, calibrate=not no_calibrate)
+            harm_question = question(both.design, NEW, OLD, "harm")
+            hunter = Hunter(
+                harm_question, both.implementations, campaign_request.jobs, calibrate=not no_calibrate
+            )
             hunted = hunter.for_so_long(database, 60 * minutes)
     where = ["--db", without_secrets(db), *builds.arguments()]
     if hunted is not None:
         document["hunt"] = answers.document(hunted, where)
         if output is not None:
-            _write(found, commands, document, output)
+            _write(gate_answer, commands, document, output)
     if as_json:
         print_document(document)
     else:
         lines = answers.lines(hunted, where) if hunted is not None else ()
-        say("\n".join([*_lines(found, commands, plan), *lines]))
-    status = STATUS.get(found.verdict, 0)
+        say("\n".join([*_lines(gate_answer, commands, plan), *lines]))
+    status = STATUS.get(gate_answer.verdict, 0)
     return HUNTED[hunted.verdict] if hunted is not None and not status else status
 
 
-def _check_times(wanted: Request) -> None:
+def _check_times(campaign_request: Request) -> None:
     """Raises Refusal for a workload that is not compared by a time: slower is said of times alone."""
-    for label, activity in wanted.experiment.activities.items():
+    for label, activity in campaign_request.experiment.activities.items():
         metric = metrics.of(activity.workload.compared_with(activity.chosen))
         if not metric.is_time:
             raise Refusal(
-                f"{wanted.design.path}: workload {label} is compared by {metric.name}, which is no time:"
-                " choose a design of downloads, uploads or pages"
+                f"{campaign_request.design.path}: workload {label} is compared by {metric.name}, which is no"
+                " time: choose a design of downloads, uploads or pages"
             )
 
 
 def _replays(db: str, builds: TwoBuilds, old_trial: int, new_trial: int) -> list[str]:
     """The commands that replay a trial of each build, with qlog."""
-    found = ("--db", without_secrets(db), *builds.arguments())
+    arguments = ("--db", without_secrets(db), *builds.arguments())
     return [
-        shlex.join(["fecbench", "replay", str(trial), *found, "--output", f"trial-{trial}"])
+        shlex.join(["fecbench", "replay", str(trial), *arguments, "--output", f"trial-{trial}"])
         for trial in (old_trial, new_trial)
     ]
 
 
-def _ended(found: gate.Answer, plan: LimitedRounds) -> str:
-    """Why it measured no longer."""
-    if plan.is_decided and found.verdict == "undecided":
+def _ended(answer: gate.Answer, plan: LimitedRounds) -> str:
+    """Return why measuring ended."""
+    if plan.is_decided and answer.verdict == "undecided":
         return "no more trials were run, for each would fail again"
     return plan.why
 
 
-def _lines(found: gate.Answer, commands: for_ci.Commands, plan: LimitedRounds) -> Iterator[str]:
-    yield gate.headline(found)
-    yield f"{found.measured.pairs} pairs; {_ended(found, plan)}"
-    if failed := gate.failures(found):
+def _lines(answer: gate.Answer, commands: for_ci.Commands, plan: LimitedRounds) -> Iterator[str]:
+    yield gate.headline(answer)
+    yield f"{answer.measured.pairs} pairs; {_ended(answer, plan)}"
+    if failed := gate.failures(answer):
         yield failed
-    for pair in found.measured.failed.pairs:
-        yield gate.failing(found, pair)
+    for pair in answer.measured.failed.pairs:
+        yield gate.failing(answer, pair)
         yield from (f"  {command}" for command in commands(pair.old_trial, pair.new_trial))
-    yield gate.counts(found)
-    yield gate.slow_ends(found)
-    for label, ratio in found.measured.workloads.items():
+    yield gate.counts(answer)
+    yield gate.slow_ends(answer)
+    for label, ratio in answer.measured.workloads.items():
         yield f"  {label}: {shown(ratio)}"
-    yield from found.where
-    for one in found.worst:
+    yield from answer.where
+    for one in answer.worst:
         yield f"{gate.network(one)}: {gate.ratio_in(one)}"
         yield from (f"  {command}" for command in commands(one.old_trial, one.new_trial))
 
 
-def _write(found: gate.Answer, commands: for_ci.Commands, document: dict[str, Any], folder: Path) -> None:
+def _write(answer: gate.Answer, commands: for_ci.Commands, document: dict[str, Any], folder: Path) -> None:
     """The files for CI, beside the report."""
-    texts = (for_ci.markdown(found, commands), for_ci.junit(found), json.dumps(document, indent=1) + "\n")
+    texts = (for_ci.markdown(answer, commands), for_ci.junit(answer), json.dumps(document, indent=1) + "\n")
     with writing("--output", folder):
         folder.mkdir(parents=True, exist_ok=True)
     for name, text in zip(FILES, texts, strict=True):

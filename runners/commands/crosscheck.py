@@ -50,14 +50,14 @@ def crosscheck(
     The same command goes on after an interruption, and with a greater share it adds to the sample.
     """
     wanted_share = parse_share(share)
-    known = implementations_in(implementations)
+    all_implementations = implementations_in(implementations)
     chosen = design_of(design)
-    virtual = request(chosen, known, name=campaign, backend=VIRTUAL, resume=True)
+    virtual = request(chosen, all_implementations, name=campaign, backend=VIRTUAL, resume=True)
     emulation = samples.emulated(
         virtual,
         request(
             chosen,
-            known,
+            all_implementations,
             backend=link,
             jobs=parse_jobs("--jobs", jobs),
             calibrate=not no_calibrate,
@@ -68,12 +68,12 @@ def crosscheck(
     with open_database(db) as database:
         checked = samples.checked_campaign(virtual, emulation, database)
         isolation.require("fecbench crosscheck")
-        found = agreement.between(database, checked, run_here(emulation, database))
+        result = agreement.between(database, checked, run_here(emulation, database))
     if as_json:
-        print_document(_document(found))
+        print_document(_document(result))
     else:
-        _print(found)
-    return 1 if found.verdict == "differs" else 0
+        _print(result)
+    return 1 if result.verdict == "differs" else 0
 
 
 def parse_share(text: str) -> float:
@@ -87,7 +87,7 @@ def parse_share(text: str) -> float:
     return share
 
 
-def _print(found: Agreement) -> None:
+def _print(result: Agreement) -> None:
     rows = [
         (
             *(comparison.variant, comparison.workload, comparison.what, comparison.n),
@@ -100,13 +100,13 @@ def _print(found: Agreement) -> None:
             _ends(comparison, comparison.tolerance),
             comparison.verdict,
         )
-        for comparison in found.comparisons
+        for comparison in result.comparisons
     ]
     numbers = ["n", *(f"{share:.0%}" for share in agreement.QUANTILES)]
     heads = ["variant", "workload", "virtual / emulated - 1 of", *numbers]
     heads += ["median's interval", "mean", "far off", "either way", "95 % tail", "tolerance", "verdict"]
     print_table(table_of(heads, rows, right=[*numbers, *heads[-6:-2]]))
-    for sentence in agreement_in_words.sentences(found):
+    for sentence in agreement_in_words.sentences(result):
         say(sentence)
 
 
@@ -119,22 +119,22 @@ def _answer(comparison: Comparison, statistic: Statistic) -> str:
     return "-" if answer is None else comparison.shown_value(answer, answer.value)
 
 
-def _document(found: Agreement) -> dict[str, Any]:
-    """As JSON, which knows neither NaN nor infinity: of both, null."""
-    document = asdict(found)
+def _document(result: Agreement) -> dict[str, Any]:
+    """Return the JSON document. JSON has neither NaN nor infinity: both become null."""
+    document = asdict(result)
     return {
-        "headline": agreement_in_words.headline(found),
-        "verdict": found.verdict,
+        "headline": agreement_in_words.headline(result),
+        "verdict": result.verdict,
         **{name: document[name] for name in ("campaign", "sample", "share", "planned", "pairs", "left_out")},
         **{name: document[name] for name in ("other_losses", "other_states")},
         "strata": {
-            "met a loss": {"pairs": found.met_a_loss},
-            "met none": {"pairs": found.pairs - found.met_a_loss},
+            "met a loss": {"pairs": result.met_a_loss},
+            "met none": {"pairs": result.pairs - result.met_a_loss},
         },
-        "more": found.more,
-        "more_to_one_percent": found.more_to_one_percent,
-        "pooled": [_pooled_document(each) for each in found.pooled],
-        "arms": [_comparison_document(comparison) for comparison in found.comparisons],
+        "more": result.more,
+        "more_to_one_percent": result.more_to_one_percent,
+        "pooled": [_pooled_document(entry) for entry in result.pooled],
+        "arms": [_comparison_document(comparison) for comparison in result.comparisons],
     }
 
 
@@ -174,7 +174,7 @@ def _comparison_document(comparison: Comparison) -> dict[str, Any]:
 
 
 def _stratum_document(comparison: Comparison, stratum: Stratum) -> dict[str, Any]:
-    """What was asked of the trials of a stratum, by statistic."""
+    """Return the criteria of the trials of a stratum, by statistic."""
     answers = [answer for answer in comparison.criteria if answer.stratum == stratum]
     return {
         "n": answers[0].n,

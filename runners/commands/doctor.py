@@ -26,7 +26,7 @@ def doctor(
 
 
 def line_of(need: Need) -> str:
-    """One line: good, or what is missing and what mends it."""
+    """Return a line that says that a need is met, or what is missing and how to mend it."""
     if need.good:
         return f"good     {need.name}: {need.found}"
     return f"{'MISSING' if need.required else 'absent '}  {need.name}: {need.found}; mend: {need.mend}"

@@ -125,25 +125,27 @@ class _Source:
         )
 
     def figure(self, name: str) -> Named:
-        """The figure of that name, or the only one whose name begins so. Explaining takes longest, and few
-        figures need it."""
+        """Return the figure of that name, or the only one whose name begins with it.
+
+        Explanations take longest, and few figures need them, so they are made last.
+        """
         for explained in (False, True):
-            known = self.figures(explained=explained)
-            if name in known:
-                return known[name]
-            longer = [other for other in known if other.startswith(f"{name}-")]
+            figures = self.figures(explained=explained)
+            if name in figures:
+                return figures[name]
+            longer = [other for other in figures if other.startswith(f"{name}-")]
             if len(longer) == 1:
-                return known[longer[0]]
+                return figures[longer[0]]
             if longer:
                 raise Refusal(f"figure {name}: there are {len(longer)}: choose one of {', '.join(longer)}")
-        raise Refusal(f"figure {name}: campaign {self.campaign.name!r} has none; {nearest(name, known)}")
+        raise Refusal(f"figure {name}: campaign {self.campaign.name!r} has none; {nearest(name, figures)}")
 
 
 def _inches(width: str) -> float | None:
     if not width:
         return None
-    found = _WIDTH.fullmatch(width.strip())
-    inches = float(found[1]) * _INCHES[found[2]] if found else 0.0
+    match = _WIDTH.fullmatch(width.strip())
+    inches = float(match[1]) * _INCHES[match[2]] if match else 0.0
     if not _LEAST <= inches <= _MOST:
         raise Refusal(
             f"--width {width}: must be a number with its unit, {_LEAST:g}in to {_MOST:g}in: 3.33in, 8.5cm,"
@@ -154,10 +156,10 @@ def _inches(width: str) -> float | None:
 
 def _list(figures: Mapping[str, Named], as_json: bool) -> None:
     if as_json:
-        print_document([{"figure": each.name, "caption": each.caption} for each in figures.values()])
+        print_document([{"figure": figure.name, "caption": figure.caption} for figure in figures.values()])
         return
-    for each in figures.values():
-        say(f"{each.name}: {each.caption.partition('. ')[0].rstrip('.')}")
+    for figure in figures.values():
+        say(f"{figure.name}: {figure.caption.partition('. ')[0].rstrip('.')}")
 
 
 def _draw(chosen: Named, output: Path, style: str, inches: float | None, titled: bool) -> str:

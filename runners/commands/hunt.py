@@ -125,24 +125,26 @@ def hunt(
             *(design, arm, against, sought, builds, option or [], trials, time_left, db, output),
             *(parse_jobs("--jobs", jobs), link, not no_calibrate, implementations or []),
         )
-        return _told(answer, where, output, as_json=as_json, engines=True)
+        return _finish(answer, where, output, as_json=as_json, engines=True)
     if link != "auto":
         raise Refusal(f"--link {link}: is of emulated trials: give --engines, too")
-    asked, known, folders = _asked(design, arm, against, sought, builds, option or [], implementations or [])
-    allowed = budget(trials or TRIALS, asked.repetitions)
+    hunted, usable, folders = _question_of(
+        design, arm, against, sought, builds, option or [], implementations or []
+    )
+    allowed = budget(trials or TRIALS, hunted.repetitions)
     if output is not None:
         check_folder("--output", output)
-    hunter = Hunter(asked, known, parse_jobs("--jobs", jobs), calibrate=not no_calibrate)
+    hunter = Hunter(hunted, usable, parse_jobs("--jobs", jobs), calibrate=not no_calibrate)
     where = ["--db", without_secrets(db), *folders]
     with open_database(db, create=True) as database:
         if time_left is None:
             answer, _ = hunter.within(database, allowed)
         else:
             answer = hunter.for_so_long(database, time_left.before_answer())
-    return _told(answer, where, output, as_json=as_json)
+    return _finish(answer, where, output, as_json=as_json)
 
 
-def _told(
+def _finish(
     answer: Answer, where: Sequence[str], output: Path | None, *, as_json: bool, engines: bool = False
 ) -> int:
     """Say and write the answer; return the status."""
@@ -205,7 +207,7 @@ def _of_engines(
     return answer, ["--db", without_secrets(db), *words]
 
 
-def _asked(
+def _question_of(
     design: Path,
     arm: str,
     against: str,
@@ -218,36 +220,36 @@ def _asked(
 
     Raises Refusal where it is not clear what is to be compared.
     """
-    given = design_of(design)
+    base = design_of(design)
     if builds is None:
         if not arm:
-            labels = ", ".join(repr(variant.label) for variant in given.variants)
-            raise Refusal(f"--arm is missing: must be the label of a variant of {given.path}: {labels}")
+            labels = ", ".join(repr(variant.label) for variant in base.variants)
+            raise Refusal(f"--arm is missing: must be the label of a variant of {base.path}: {labels}")
         if options:
             raise Refusal(
                 f"--option {options[0]}: is of builds: give --builds OLD NEW, or write it in the design"
             )
         words = [word for folder in folders for word in ("--implementations", str(folder))]
-        return question(given, arm, against, sought), implementations_in(folders), words
+        return question(base, arm, against, sought), implementations_in(folders), words
     for name, value in (("--arm", arm), ("--against", against), ("--implementations", folders)):
         if value:
             raise Refusal(f"{name}: is of variants, and --builds compares two builds: leave out one of them")
     old, new = (
         build_of(f"--builds {which}", word) for which, word in zip(("OLD", "NEW"), builds, strict=True)
     )
-    both = two_builds(given, old, new, options_of_builds(options))
+    both = two_builds(base, old, new, options_of_builds(options))
     return question(both.design, NEW, OLD, sought), both.implementations, both.arguments()
 
 
 def _write(answer: Answer, document: dict[str, object], output: Path) -> None:
     output.mkdir(parents=True, exist_ok=True)
-    found = answers.design_of_found(answer)
+    design = answers.design_of_found(answer)
     with writing("--output", output):
         write_text(output / "hunt.json", json.dumps(document, indent=1) + "\n")
-        if found is None:
+        if design is None:
             (output / FOUND).unlink(missing_ok=True)
         else:
-            write_text(output / FOUND, found.text)
+            write_text(output / FOUND, design.text)
         _draw(answer, output / SPACE_FIGURE)
 
 
@@ -258,22 +260,22 @@ def _draw(answer: Answer, path: Path) -> None:
 
     from fecbench.results.figures import NothingToDraw, hunted_space, save
 
-    asked = answer.question
+    question = answer.question
     rows = [{**network.document(), "effect": effect} for network, effect in answer.looked_at]
-    found = [
+    finding_rows = [
         {**finding.network.document(), "effect": math.exp(effect_of(finding.ratio))}
         for finding in answer.findings
     ]
-    columns = ["workload", *asked.design.factors, "effect"]
-    margin = asked.design.margin if answer.share is None else answer.share.margin
+    columns = ["workload", *question.design.factors, "effect"]
+    margin = question.design.margin if answer.share is None else answer.share.margin
     try:
         figure = hunted_space(
             pd.DataFrame(rows, columns=columns),
-            pd.DataFrame(found, columns=columns),
-            asked.space.scales,
+            pd.DataFrame(finding_rows, columns=columns),
+            question.space.scales,
             margin,
-            asked.design.title,
-            asked.effect,
+            question.design.title,
+            question.effect,
         )
     except NothingToDraw as nothing:
         note(str(nothing))

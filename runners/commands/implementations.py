@@ -29,7 +29,7 @@ from fecbench.runners.sandbox import handed_over
 
 REFERENCES = ("noq-fec", "rquic")
 REPORT = "check.json"
-"""In the folder of --keep: the parts, and what was left there."""
+"""File in the folder of --keep with the parts and the files there."""
 
 
 def implementations(
@@ -54,53 +54,53 @@ def implementations(
     as_json: arguments.Json = False,
 ) -> int:
     """List the implementations, or check one of them; 1 when it does not meet the contract."""
-    known = implementations_in(folders)
+    available = implementations_in(folders)
     if check:
         require_whole(["implementations", "--check", check])
     for chosen in filter(None, (name, check)):
-        if chosen not in known.names():
-            raise Refusal(f"there is no implementation {chosen!r}; {nearest(chosen, known.names())}")
+        if chosen not in available.names():
+            raise Refusal(f"there is no implementation {chosen!r}; {nearest(chosen, available.names())}")
     if keep is not None:
         if not check:
             raise Refusal(f"--keep {keep}: is of a check: give --check NAME, too")
         check_own_folder("--keep", keep, REPORT)
     if not check:
-        _print_list(known, name, as_json)
+        _print_list(available, name, as_json)
         return 0
     if name not in ("", check):
         raise Refusal(f"fecbench implementations {name} --check {check}: name one implementation")
     with scratch.folder(of_others=True) as folder:
         files = folder / "files"
         handed_over.make_own_folder(files)
-        parts = _check(known, check, files, keeps=keep is not None)
+        parts = _check(available, check, files, keeps=keep is not None)
         if keep is not None:
             try:
                 keep.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise Refusal(f"--keep {keep}: cannot be made: {error.strerror}") from None
             fill_own_folder(keep, files, REPORT, {"name": check, "parts": [asdict(part) for part in parts]})
-    _print_parts(known, check, parts, as_json)
+    _print_parts(available, check, parts, as_json)
     return 0 if all(part.good for part in parts) else 1
 
 
-def _print_list(known: Implementations, name: str, as_json: bool) -> None:
-    names = [name] if name else known.names()
+def _print_list(available: Implementations, name: str, as_json: bool) -> None:
+    names = [name] if name else available.names()
     if as_json:
-        print_document({"implementations": [document_of(known, listed) for listed in names]})
+        print_document({"implementations": [document_of(available, listed) for listed in names]})
         return
     for listed in names:
-        problem = known.problem(listed)
+        problem = available.problem(listed)
         say(f"{listed}: cannot be used: {problem}" if problem else listed)
         if problem is None:
-            _print_implementation(known.find(listed, "implementations"), with_options=bool(name))
+            _print_implementation(available.find(listed, "implementations"), with_options=bool(name))
 
 
-def document_of(known: Implementations, name: str) -> dict[str, Any]:
-    """What a JSON document says about an implementation; little is known of one that cannot be used."""
-    folder, problem = str(known.folders[name][0]), known.problem(name)
+def document_of(available: Implementations, name: str) -> dict[str, Any]:
+    """Return the JSON document of an implementation. One that cannot be used has little in it."""
+    folder, problem = str(available.folders[name][0]), available.problem(name)
     if problem is not None:
         return {"name": name, "folder": folder, "workloads": [], "options": {}, "problem": problem}
-    declared = known.find(name, "implementations").declaration
+    declared = available.find(name, "implementations").declaration
     return {
         "name": name,
         "title": declared.title,
@@ -118,7 +118,7 @@ def document_of(known: Implementations, name: str) -> dict[str, Any]:
 
 
 def _engines(declared: Declaration) -> list[EngineName]:
-    """Whose trials it takes part in."""
+    """Return the engines whose trials an implementation can take part in."""
     return ["local"] if declared.simulator is None else ["local", "virtual"]
 
 
@@ -164,15 +164,15 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _check(known: Implementations, name: str, folder: Path, *, keeps: bool) -> list[Part]:
+def _check(available: Implementations, name: str, folder: Path, *, keeps: bool) -> list[Part]:
     """Its parts; with `keeps`, what endpoints left is in the folder then."""
-    if (problem := known.problem(name)) is not None:
+    if (problem := available.problem(name)) is not None:
         return [Part("impl.toml", False, problem)]
-    implementation = known.find(name, "implementations")
+    implementation = available.find(name, "implementations")
     declared = Part("impl.toml", True, f"{implementation.folder} declares it")
     if implementation.declaration.interop is not None:
         return [declared, *interop_check.check(implementation, folder if keeps else None)]
-    parts = [declared, *contract.check(implementation, folder, _reference(known, name), keeps=keeps)]
+    parts = [declared, *contract.check(implementation, folder, _reference(available, name), keeps=keeps)]
     if implementation.missing_programs("local"):  # which is one of the parts
         return parts
     if all(part.good for part in parts):
@@ -180,17 +180,17 @@ def _check(known: Implementations, name: str, folder: Path, *, keeps: bool) -> l
     return [*parts, *simulator_check.check(implementation)]
 
 
-def _reference(known: Implementations, name: str) -> Implementation | None:
-    """One of ours whose content is known to be right, where it is built."""
+def _reference(available: Implementations, name: str) -> Implementation | None:
+    """Return one of our built implementations, whose content is known to be right; None if there is none."""
     usable = (
-        known.find(reference, "implementations")
+        available.find(reference, "implementations")
         for reference in REFERENCES
-        if reference != name and known.problem(reference) is None
+        if reference != name and available.problem(reference) is None
     )
     return next((reference for reference in usable if not reference.missing_programs()), None)
 
 
-def _print_parts(known: Implementations, name: str, parts: Sequence[Part], as_json: bool) -> None:
+def _print_parts(available: Implementations, name: str, parts: Sequence[Part], as_json: bool) -> None:
     problems = [f"{part.part}: {part.detail}" for part in parts if not part.good]
     if as_json:
         document = {
@@ -199,7 +199,7 @@ def _print_parts(known: Implementations, name: str, parts: Sequence[Part], as_js
             "not_tried": [part.part for part in parts if not part.tried],
             "problems": problems,
             "parts": [asdict(part) for part in parts],
-            "implementations": [{**document_of(known, name), "problem": "; ".join(problems) or None}],
+            "implementations": [{**document_of(available, name), "problem": "; ".join(problems) or None}],
         }
         print_document(document)
         return

@@ -47,29 +47,31 @@ def interop(
 
     ✓ the whole content arrived, ✕ it did not, ? the two cannot meet. What the database has is not run again.
     """
-    known = implementations_in(implementations)
+    available = implementations_in(implementations)
     if names:
-        ends = [end_of(text, known) for text in names]
+        ends = [end_of(text, available) for text in names]
     else:
-        ends, left_out = ends_there_are(known)
+        ends, left_out = ends_there_are(available)
         for line in left_out:
             note(f"left out: {line}")
     if not ends:
         raise Refusal("no implementation is built: make build")
     design, cells = design_of_pairs(load(catalogue()[DESIGN]), ends)
     unsupported = [asdict(cell) for cell in cells]
-    asked = request(
+    base_request = request(
         design,
-        known,
+        available,
         name=name or f"{DESIGN}-{re.sub('[^A-Za-z0-9]+', '-', '-'.join(end.name for end in ends))}",
         backend=link,
         jobs=parse_jobs("--jobs", jobs),
         calibrate=not no_calibrate,
     )
-    wanted = replace(asked, interop={"ends": [end.name for end in ends], "cells": unsupported})
+    campaign_request = replace(
+        base_request, interop={"ends": [end.name for end in ends], "cells": unsupported}
+    )
     isolation.require("fecbench interop")
     with open_database(db, create=True) as database:
-        done = run_here(wanted, database)
+        done = run_here(campaign_request, database)
         matrix = interoperability.of_campaign(database, done)
     assert matrix is not None  # its record has the ends
     if as_json:

@@ -157,9 +157,9 @@ def _document(
     }
 
 
-def _write(made: Trace, output: Path) -> None:
+def _write(trace: Trace, output: Path) -> None:
     check_file("--output", output, [".csv"])
     with writing("--output", output):
-        write_text(output, link_traces.text_of(made))
-    rate = f", {made.mean_bps / 1e6:.3g} Mbit/s on average" if made.changes_rate else ""
-    say(f"{output}: {len(made.keep_us)} steps, {made.period_ns / 1e9:g} s{rate}")
+        write_text(output, link_traces.text_of(trace))
+    rate = f", {trace.mean_bps / 1e6:.3g} Mbit/s on average" if trace.changes_rate else ""
+    say(f"{output}: {len(trace.keep_us)} steps, {trace.period_ns / 1e9:g} s{rate}")

@@ -22,7 +22,7 @@ Document = dict[str, Any]
 
 
 def topology_documents() -> list[Document]:
-    """Each topology: its emulated links, its hosts, and which of them are client and server of a pair."""
+    """Return the topologies: emulated links, hosts, and which hosts are client and server of a pair."""
     return [
         {
             "name": name,
@@ -35,7 +35,7 @@ def topology_documents() -> list[Document]:
 
 
 def workload_documents() -> list[Document]:
-    """Each workload: its parameters, how many pairs of client and server it needs, and what is compared."""
+    """Return the workloads: parameters, number of pairs of client and server, and compared metric."""
     return [
         {
             "name": workload.name,
@@ -51,7 +51,7 @@ def workload_documents() -> list[Document]:
 
 
 def metric_documents() -> list[Document]:
-    """Each metric that is known, under the name that a frame and `--metric` have for it.
+    """Return the known metrics by the names that they have in frames and in `--metric`.
 
     LINK.DIRECTION stands for each link of the topology and `up` or `down`, PATH for each of several paths.
     What `client` and `server` report, `background_client` and `background_server` do, too, where a transfer
@@ -77,7 +77,7 @@ def _endpoints_of(metric: Metric) -> list[str]:
 
 
 def loss_documents() -> list[Document]:
-    """Each loss model: the forms in which it may be written, and what its parameters mean."""
+    """Return the loss models: the forms in which each may be written, and the meanings of its parameters."""
     return [
         {
             "name": name,
@@ -90,8 +90,8 @@ def loss_documents() -> list[Document]:
 
 
 def design_documents() -> list[Document]:
-    """Each design of the catalogue, without its points."""
-    known = {name: designs.load(path) for name, path in designs.catalogue().items()}
+    """Return the designs of the catalogue, without their points."""
+    catalogue = {name: designs.load(path) for name, path in designs.catalogue().items()}
     return [
         {
             "name": name,
@@ -104,7 +104,7 @@ def design_documents() -> list[Document]:
             "repetitions": design.repetitions,
             "trials": design.trial_count,
         }
-        for name, design in known.items()
+        for name, design in catalogue.items()
     ]
 
 
@@ -200,7 +200,7 @@ def _print(
 
 
 def _values_of(option: Document) -> str:
-    """Which values an option takes, in words."""
+    """Return the values that an option takes, in words."""
     if option["choices"] is not None:
         return ", ".join(map(str, option["choices"]))
     least, most = option["minimum"], option["maximum"]

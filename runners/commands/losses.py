@@ -173,26 +173,26 @@ def fit_losses(
     from fecbench.dropper import fit  # scipy's optimizer takes long to load
 
     recording = _recorded(file, received, sequence, byte_order, trace)
-    found = fit.fit(recording.lost)
+    best = fit.fit(recording.lost)
     if as_json:
-        told = {
-            "model": found.name,
-            "parameters": found.parameters,
-            "usable": found.usable,
-            "why": found.why,
-            "packets": found.packets,
-            "losses": found.losses,
-            "bursts": found.bursts,
-            "bic": found.bic,
-            "seen_from": found.seen_from,
+        document = {
+            "model": best.name,
+            "parameters": best.parameters,
+            "usable": best.usable,
+            "why": best.why,
+            "packets": best.packets,
+            "losses": best.losses,
+            "bursts": best.bursts,
+            "bic": best.bic,
+            "seen_from": best.seen_from,
             "notes": recording.notes,
         }
-        print_document(told, indent=None)
+        print_document(document, indent=None)
         return
-    parameters = ", ".join(f"{name} = {value:.4g}" for name, value in found.parameters.items())
-    said = f"No difference found, with {found.bursts} bursts" if found.usable else "Do not use this model"
-    say(f"{said}: {found.why}.")
-    say(f"{found.name} ({parameters}), of {found.losses} losses of {found.packets} packets")
+    parameters = ", ".join(f"{name} = {value:.4g}" for name, value in best.parameters.items())
+    conclusion = f"No difference found, with {best.bursts} bursts" if best.usable else "Do not use this model"
+    say(f"{conclusion}: {best.why}.")
+    say(f"{best.name} ({parameters}), of {best.losses} losses of {best.packets} packets")
     for note in recording.notes:
         say(note)
 

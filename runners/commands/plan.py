@@ -49,7 +49,7 @@ def plan(
                 "points": planned.points,
                 "criteria": planned.criteria,
                 "dmin": planned.dmin,
-                "reach": {name: _reach_document(found) for name, found in reach(experiment).items()},
+                "reach": {name: _reach_document(entry) for name, entry in reach(experiment).items()},
             }
         )
     else:
@@ -98,12 +98,12 @@ def _print_criteria(plan: Plan) -> None:
     print_table(table_of(("criterion", "value"), rows, right=("value",)))
 
 
-def _reach_document(found: Reach) -> dict[str, object]:
+def _reach_document(entry: Reach) -> dict[str, object]:
     return {
-        "variants": found.variants,
-        "workloads": found.workloads,
-        "links": found.links,
-        "engines": found.engines,
+        "variants": entry.variants,
+        "workloads": entry.workloads,
+        "links": entry.links,
+        "engines": entry.engines,
     }
 
 
@@ -115,24 +115,24 @@ def _print_reach(experiment: Experiment) -> None:
     print_table(table_of(("parameter", "given in", "reaches variants", "workloads", "links"), rows))
 
 
-def _reached(experiment: Experiment, found: Reach) -> tuple[str, str, str]:
+def _reached(experiment: Experiment, entry: Reach) -> tuple[str, str, str]:
     """The variants, the workloads, and the directions of links that a parameter reaches, in words."""
     of_links = [
         link if len(directions) == len(DIRECTIONS) else f"{link} {' '.join(directions)}"
-        for link, directions in found.links.items()
+        for link, directions in entry.links.items()
     ]
-    if len(found.engines) == 1:
-        of_links.append(f"- (--engine {found.engines[0]} alone)")
+    if len(entry.engines) == 1:
+        of_links.append(f"- (--engine {entry.engines[0]} alone)")
     whole = len(of_links) == len(experiment.links) and not any(" " in link for link in of_links)
     return (
-        _all_or(found.variants, experiment.arms),
-        _all_or(found.workloads, experiment.activities),
+        _all_or(entry.variants, experiment.arms),
+        _all_or(entry.workloads, experiment.activities),
         "all" if whole else "; ".join(of_links) or "-",
     )
 
 
-def _all_or(labels: Sequence[str], known: Mapping[str, object]) -> str:
-    return "all" if len(labels) == len(known) else "; ".join(labels)
+def _all_or(labels: Sequence[str], all_labels: Mapping[str, object]) -> str:
+    return "all" if len(labels) == len(all_labels) else "; ".join(labels)
 
 
 def _short(value: designs.Value) -> str:

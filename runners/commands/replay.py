@@ -69,7 +69,7 @@ def replay(
         plot = checked_plot(plot, trial)
     elif beside is not None:
         raise Refusal(f"--beside {beside}: is drawn: give --plot FILE, too")
-    known, sentence = implementations_in(implementations), ""
+    available, sentence = implementations_in(implementations), ""
     with open_database(db) as database:
         info, stored = one_trial(database, campaign, trial)
         if info.provenance.get("engine", "local") == "local":
@@ -79,8 +79,8 @@ def replay(
         if output is not None:
             output.mkdir(parents=True, exist_ok=True)
         with scratch.folder(output) as folder:
-            left = folder / "trial"
-            result = run_again(info, stored, known, left)
+            trial_folder = folder / "trial"
+            result = run_again(info, stored, available, trial_folder)
             document: dict[str, Any] = {
                 "same": result.same,
                 "defaults": result.defaults,
@@ -89,11 +89,11 @@ def replay(
                 "replayed": trial_document(info, result.replayed),
             }
             if plot is not None and beside is None:
-                _draw(result, left, plot)
+                _draw(result, trial_folder, plot)
             elif plot is not None and beside is not None:
-                other = run_again(*one_trial(database, campaign, beside), known, folder / "beside")
-                sentence = draw_both(other, folder / "beside", result, left, plot)
-            programs = None if output is None else _keep(result, known, left, output, document)
+                other = run_again(*one_trial(database, campaign, beside), available, folder / "beside")
+                sentence = draw_both(other, folder / "beside", result, trial_folder, plot)
+            programs = None if output is None else _keep(result, available, trial_folder, output, document)
     for difference in result.differences:
         note(difference)
     if as_json:
@@ -109,23 +109,23 @@ def replay(
 
 
 def _keep(
-    result: Replay, known: Implementations, left: Path, output: Path, document: dict[str, Any]
+    result: Replay, available: Implementations, trial_folder: Path, output: Path, document: dict[str, Any]
 ) -> str | None:
     """Move what the trial left into the folder; how its programs are started by hand, if they can be."""
     by_hand_folder = output.absolute() / BY_HAND
     # Endpoints of the interop contract have a root of their own, which the harness makes.
     task = None if result.task is None or result.task.has_interop else result.task
     if task is not None:
-        by_hand.leave(task, known, left / BY_HAND, by_hand_folder)
-    fill_own_folder(output, left, REPORT, document)
+        by_hand.leave(task, available, trial_folder / BY_HAND, by_hand_folder)
+    fill_own_folder(output, trial_folder, REPORT, document)
     return None if task is None else by_hand.start_with(by_hand_folder)
 
 
-def _draw(result: Replay, left: Path, plot: Path) -> None:
+def _draw(result: Replay, trial_folder: Path, plot: Path) -> None:
     """Draw the trial over time, and say what it does not tell."""
     from fecbench.results.figures import NothingToDraw, course_over_time, save
 
-    course = course_of(result, left)
+    course = course_of(result, trial_folder)
     try:
         figure = course_over_time(course)
     except NothingToDraw as nothing:
@@ -147,10 +147,10 @@ def comparison(result: Replay) -> str:
         if was != now:
             return f"{after}, NOT as recorded: digest {now}, was {was}"
         if others := result.other_metrics:
-            told = ", ".join(
+            changes = ", ".join(
                 f"{name} {value:.6g}, was {before:.6g}" for name, (before, value) in others.items()
             )
-            return f"{after}, digest {now}, as recorded; NOT as recorded: {told}"
+            return f"{after}, digest {now}, as recorded; NOT as recorded: {changes}"
         return f"{after}, digest {now}, as recorded"
     if before != after:
         return f"NOT as recorded: the state was {before}, and is {after}"

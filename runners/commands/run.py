@@ -113,7 +113,7 @@ def run(
     """
     again = _states("--retry", retry or [])
     resume = resume or bool(again)
-    wanted = request(
+    campaign_request = request(
         design_of(design),
         implementations_in(implementations),
         name=name,
@@ -126,7 +126,7 @@ def run(
         stop_when_alike=not keep_going,
         keep=None if keep is None else _keep(*keep),
     )
-    runner = _runner(wanted, db, cluster, certificates, insecure)
+    runner = _runner(campaign_request, db, cluster, certificates, insecure)
     with open_database(db, create=not resume) as database:
         done = runner(database)
         states = database.states_of(done.id)
@@ -141,23 +141,26 @@ def run(
 
 
 def _runner(
-    wanted: Request, db: str, cluster: str, certificates: Path | None, insecure: bool
+    campaign_request: Request, db: str, cluster: str, certificates: Path | None, insecure: bool
 ) -> Callable[[Database], CampaignInfo]:
-    """Who runs it: this machine, or the workers of a cluster. Raises Refusal for options that do not fit."""
+    """Return the function that runs the campaign: here, or by the workers of a cluster.
+
+    Raises Refusal for options that do not fit.
+    """
     if cluster:
         from fecbench.runners.commands.console.clustered import run_there
 
-        return run_there(wanted, db, cluster, certificates, insecure)
-    for option, given in (("--certificates", certificates), ("--insecure", insecure)):
-        if given:
+        return run_there(campaign_request, db, cluster, certificates, insecure)
+    for option, value in (("--certificates", certificates), ("--insecure", insecure)):
+        if value:
             raise Refusal(f"{option}: is of a cluster: give its scheduler with --cluster ADDRESS")
-    if wanted.engine == "local":
+    if campaign_request.engine == "local":
         isolation.require("fecbench run")
-    return lambda database: run_here(wanted, database)
+    return lambda database: run_here(campaign_request, database)
 
 
 def _carrier(engine: EngineName, link: Backend | None) -> Carrier:
-    """What carries packets. Raises Refusal for a link that is to be emulated in virtual time."""
+    """Return the carrier of packets. Raises Refusal for an emulated link in virtual time."""
     if engine == "local":
         return link or "auto"
     if link is not None:
@@ -165,9 +168,9 @@ def _carrier(engine: EngineName, link: Backend | None) -> Carrier:
     return VIRTUAL
 
 
-def _states(option: str, given: Sequence[str]) -> list[State]:
-    """The states that are named, some perhaps in one word with commas. Raises Refusal for any other."""
-    named = [state for text in given for state in text.split(",")]
+def _states(option: str, texts: Sequence[str]) -> list[State]:
+    """Return the states in these texts, which commas may separate. Raises Refusal for any other word."""
+    named = [state for text in texts for state in text.split(",")]
     for state in named:
         if state not in RETRIED:
             hint = nearest(state, RETRIED)

@@ -158,13 +158,13 @@ def _show_digest(database: Database, info: CampaignInfo, as_json: bool) -> None:
 
 
 def _show_hosts(database: Database, campaigns: Sequence[CampaignInfo], as_json: bool) -> None:
-    known = {info.name: of_hosts.hosts_of(database, info) for info in campaigns}
+    hosts_of_campaigns = {info.name: of_hosts.hosts_of(database, info) for info in campaigns}
     if as_json:
         print_document(
             {
                 "campaigns": [
-                    {"campaign": name, "hosts": [asdict(host) for host in found]}
-                    for name, found in known.items()
+                    {"campaign": name, "hosts": [asdict(host) for host in hosts]}
+                    for name, hosts in hosts_of_campaigns.items()
                 ]
             }
         )
@@ -178,7 +178,7 @@ def _show_hosts(database: Database, campaigns: Sequence[CampaignInfo], as_json: 
                 "-" if host.per_minute is None else f"{host.per_minute:.1f}",
                 *(str(host.holds), host.last_seen),
             )
-            for host in known[info.name]
+            for host in hosts_of_campaigns[info.name]
         ]
         columns = ("host", *numbers, "last seen")
         print_table(table_of(columns, rows, right=numbers))
@@ -187,23 +187,23 @@ def _show_hosts(database: Database, campaigns: Sequence[CampaignInfo], as_json: 
 
 
 def _about_hosts(database: Database, info: CampaignInfo) -> list[str]:
-    told = of_hosts.told_of(database, info)
-    return [*told.warnings, *told.notes]
+    remarks = of_hosts.told_of(database, info)
+    return [*remarks.warnings, *remarks.notes]
 
 
 def _draw(database: Database, stored: StoredTrial, path: Path) -> None:
     from fecbench.results.figures import NothingToDraw, course_over_time, save, session_over_time
 
     series = frames.series_of(database, stored)
-    known = course.of_record(stored, database.series_of(stored.id))
+    trial_course = course.of_record(stored, database.series_of(stored.id))
     try:
         if {"segments", "stalls"} <= series.keys():
             levels = stored.record.task["pairs"][0]["session"]["ladder"]["levels"]
             figure = session_over_time(series["segments"], series["stalls"], levels, stored.id)
         else:
             others = {name: rows for name, rows in series.items() if not course.is_read(name, map(str, rows))}
-            figure = course_over_time(known, others)
-            for line in known.notes:
+            figure = course_over_time(trial_course, others)
+            for line in trial_course.notes:
                 note(f"{line}: fecbench replay {stored.id} --plot draws it")
     except NothingToDraw as nothing:
         raise Refusal(f"--plot {path}: {nothing} fecbench replay {stored.id} --plot runs it again") from None
@@ -277,7 +277,8 @@ def _value(value: Any, metric: str) -> str:
 
 
 def _losses(dropper: Mapping[str, Any]) -> Iterator[str]:
-    """Of each direction: how many packets were dropped, of how many. The name of an only link is left out."""
+    """Yield the number of dropped packets of each direction, and of all. The name of an only link is
+    omitted."""
     links = {name.partition("/")[0] for name in dropper}
     for name, counted in sorted(dropper.items()):
         shown = name.partition("/")[2] if len(links) == 1 else name
@@ -285,7 +286,7 @@ def _losses(dropper: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _print_overhead(database: Database, campaign: CampaignInfo) -> None:
-    """Where the time of a trial goes that is not the client's own: median and 90 % quantile per phase."""
+    """Print the time of trials that is not the client's own: median and 90 % quantile of each phase."""
     times_ms = frames.overheads(database, campaign) * 1e3
     rows = []
     for name in sorted(map(str, times_ms.columns), key=lambda phase: phase == "total"):

@@ -56,8 +56,8 @@ def topo(
         "queue_packets": queue_packets,
         "queue": queue,
     }
-    given = {name: value for name, value in values.items() if value is not None}
-    links = _links(topology, given, setting or [])
+    chosen = {name: value for name, value in values.items() if value is not None}
+    links = _links(topology, chosen, setting or [])
     # Ctrl-C is for the command that runs in the shell, not for the shell.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with build(topology, links, link) as network:
@@ -73,19 +73,21 @@ def topo(
 
 
 def _links(topology: str, values: dict[str, Any], settings: list[str]) -> dict[str, LinkSettings]:
-    """What each link is asked for, by its own names of `settings` and by `values` for all of them."""
+    """Return the settings of each link: `settings` by their own names, and `values` for all links."""
     names = [emulated.name for emulated in TOPOLOGIES[topology].links]
-    known = setting_names(names)
+    names_of_settings = setting_names(names)
     for setting in settings:
         name, _, text = setting.partition("=")
-        if name not in known:
-            raise Refusal(f"--set {setting}: {name!r} is not a parameter of a link; {nearest(name, known)}")
+        if name not in names_of_settings:
+            raise Refusal(
+                f"--set {setting}: {name!r} is not a parameter of a link; {nearest(name, names_of_settings)}"
+            )
         values = {**values, name: _value(text)}
     return {name: task.settings for name, task in link_tasks(values, names).items()}
 
 
 def _value(text: str) -> Any:
-    """As a design would have it; what is no value of TOML is text."""
+    """Return the value as a design would have it; a text that is not a TOML value stays text."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:

@@ -76,12 +76,12 @@ def from_list(
     _write(real_time.from_list(listed, rate_hz, f"fecbench trace from-list {name}", time_column), output)
 
 
-def _write(made: Trace, output: Path) -> None:
+def _write(trace: Trace, output: Path) -> None:
     check_file("--output", output, [".json"])
     with writing("--output", output):
-        write_text(output, made.text())
-    sizes = [size_bytes for _, size_bytes in made.messages]
+        write_text(output, trace.text())
+    sizes = [size_bytes for _, size_bytes in trace.messages]
     say(
-        f"{output}: {len(sizes)} messages of {sum(sizes)} bytes in {made.messages[-1][0] / 1e6:g} s,"
+        f"{output}: {len(sizes)} messages of {sum(sizes)} bytes in {trace.messages[-1][0] / 1e6:g} s,"
         f" the largest of {max(sizes)}"
     )

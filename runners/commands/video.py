@@ -71,12 +71,12 @@ def show(
     print_table(table_of(headings, rows, right=headings))
 
 
-def _write(made: Video, output: Path) -> None:
+def _write(video: Video, output: Path) -> None:
     check_file("--output", output, [".json"])
     with writing("--output", output):
-        write_text(output, made.text())
-    lowest, highest = made.levels[0], made.levels[-1]
+        write_text(output, video.text())
+    lowest, highest = video.levels[0], video.levels[-1]
     say(
-        f"{output}: {made.segments} segments of {made.segment_s:g} s at {len(made.levels)} levels,"
+        f"{output}: {video.segments} segments of {video.segment_s:g} s at {len(video.levels)} levels,"
         f" {lowest.kbps:g} kbps ({lowest.resolution}) to {highest.kbps:g} kbps ({highest.resolution})"
     )

@@ -50,13 +50,14 @@ def watch(
         return 0
     pace = Pace()
     with _screen() as show:
-        for seen in _looks(lambda: _look(db, name), pace, every):
-            show(seen, pace)
-    if not seen.has_ended:
+        for standing in _looks(lambda: _look(db, name), pace, every):
+            show(standing, pace)
+    if not standing.has_ended:
         say(
-            f"nobody runs it: no sign of life for {QUIET_S:.0f} s; {seen.planned - seen.done} trials are left"
+            f"nobody runs it: no sign of life for {QUIET_S:.0f} s;"
+            f" {standing.planned - standing.done} trials are left"
         )
-    return 0 if seen.has_ended and set(seen.states) <= {"ok"} else 1
+    return 0 if standing.has_ended and set(standing.states) <= {"ok"} else 1
 
 
 def _look(db: str, name: str) -> Standing:
@@ -66,7 +67,7 @@ def _look(db: str, name: str) -> Standing:
 
 
 class Pace:
-    """How fast trials land, and for how long nobody gave a sign of life."""
+    """The rate at which trials end, and for how long nobody has shown a sign of life."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, int]] = deque()
@@ -74,12 +75,12 @@ class Pace:
         self._alive_at_s = 0.0
         self.quiet_s = 0.0
 
-    def saw(self, now_s: float, seen: Standing) -> None:
-        """Note what was seen at this moment."""
-        if seen.pulse != self._pulse:
-            self._pulse, self._alive_at_s = seen.pulse, now_s
+    def saw(self, now_s: float, standing: Standing) -> None:
+        """Record the standing of the campaign at this moment."""
+        if standing.pulse != self._pulse:
+            self._pulse, self._alive_at_s = standing.pulse, now_s
         self.quiet_s = now_s - self._alive_at_s
-        self._seen.append((now_s, seen.done))
+        self._seen.append((now_s, standing.done))
         while len(self._seen) > 2 and now_s - self._seen[1][0] >= WINDOW_S:
             self._seen.popleft()
 
@@ -94,77 +95,81 @@ def _looks(look: Callable[[], Standing], pace: Pace, every_s: float) -> Iterator
     """Look until the campaign has ended, or nobody seems to run it."""
     while True:
         begun_s = time.monotonic()
-        seen = look()
+        standing = look()
         now_s = time.monotonic()
-        pace.saw(now_s, seen)
-        yield seen
-        if seen.has_ended or pace.quiet_s >= QUIET_S:
+        pace.saw(now_s, standing)
+        yield standing
+        if standing.has_ended or pace.quiet_s >= QUIET_S:
             return
         time.sleep(max(every_s, _PAUSE * (now_s - begun_s)))
 
 
 @contextmanager
 def _screen() -> Iterator[Callable[[Standing, Pace], None]]:
-    """On a terminal, what is seen is drawn in place; elsewhere each change is a line, and the last look has
-    its table."""
+    """Yield a function that shows a standing: in place on a terminal.
+
+    Elsewhere each change is a line, and the last standing has its table.
+    """
     to = console()
     if to.is_terminal:
         with Live(console=to, auto_refresh=False) as live:
-            yield lambda seen, pace: live.update(_drawn(seen, pace), refresh=True)
+            yield lambda standing, pace: live.update(_drawn(standing, pace), refresh=True)
         return
-    told: list[str] = [""]
+    last_line: list[str] = [""]
 
-    def tell(seen: Standing, pace: Pace) -> None:
-        line = status(seen, pace)
-        if line != told[0]:
+    def tell(standing: Standing, pace: Pace) -> None:
+        line = status(standing, pace)
+        if line != last_line[0]:
             say(line)
-            told[0] = line
-        if seen.has_ended and len(seen.answers):
-            print_table(table_of_answers(seen.answers, seen.campaign))
+            last_line[0] = line
+        if standing.has_ended and len(standing.answers):
+            print_table(table_of_answers(standing.answers, standing.campaign))
 
     yield tell
 
 
-def _drawn(seen: Standing, pace: Pace) -> RenderableType:
-    lines: list[RenderableType] = [Text(one_line(f"campaign {seen.campaign.heading}: {seen.campaign.title}"))]
-    lines += [Text(status(seen, pace)), *(Text(one_line(line)) for line in causes(seen))]
-    if len(seen.answers):
-        table = table_of_answers(seen.answers, seen.campaign)
+def _drawn(standing: Standing, pace: Pace) -> RenderableType:
+    lines: list[RenderableType] = [
+        Text(one_line(f"campaign {standing.campaign.heading}: {standing.campaign.title}"))
+    ]
+    lines += [Text(status(standing, pace)), *(Text(one_line(line)) for line in causes(standing))]
+    if len(standing.answers):
+        table = table_of_answers(standing.answers, standing.campaign)
         table, same = fitted(table) if is_narrow(console(), table) else (table, [])
         lines.append(table)
         lines += [Text(f"in all rows: {', '.join(same)}", style="dim")] if same else []
         lines.append(Text("same: no difference that matters; open: undecided", style="dim"))
-        if not seen.has_ended:
+        if not standing.has_ended:
             lines.append(Text("It goes on: what is said here may change.", style="dim"))
     return Group(*lines)
 
 
-def status(seen: Standing, pace: Pace) -> str:
+def status(standing: Standing, pace: Pace) -> str:
     """Trials, rate and time left in a line."""
-    line = states_line(seen.states, seen.planned)
+    line = states_line(standing.states, standing.planned)
     rate = pace.per_s
-    if seen.has_ended or rate is None:
+    if standing.has_ended or rate is None:
         return line
-    left_s = (seen.planned - seen.done) / rate if rate else None
+    left_s = (standing.planned - standing.done) / rate if rate else None
     per = f"{rate:.1f} a second" if rate >= 1 or not rate else f"{60 * rate:.1f} a minute"
     return f"{line}; {per}; left: {duration(left_s)}"
 
 
-def causes(seen: Standing) -> list[str]:
-    """Why runs were invalid, the most frequent cause first."""
-    lines = [f"invalid: {count} × {cause}" for cause, count in seen.invalid.items()]
+def causes(standing: Standing) -> list[str]:
+    """Return why runs were invalid, the most frequent cause first."""
+    lines = [f"invalid: {count} × {cause}" for cause, count in standing.invalid.items()]
     more = len(lines) - _MOST_CAUSES
     return lines[:_MOST_CAUSES] + ([f"invalid: {more} causes more"] if more > 0 else [])
 
 
-def document(seen: Standing) -> dict[str, Any]:
-    """How a campaign stands, as JSON has it."""
+def document(standing: Standing) -> dict[str, Any]:
+    """Return the standing of a campaign as a JSON document."""
     return {
-        "campaign": seen.campaign.name,
-        "planned": seen.planned,
-        "done": seen.done,
-        "ended": seen.has_ended,
-        "states": dict(sorted(seen.states.items())),
-        "invalid": seen.invalid,
-        "comparisons": comparison.document(seen.answers),
+        "campaign": standing.campaign.name,
+        "planned": standing.planned,
+        "done": standing.done,
+        "ended": standing.has_ended,
+        "states": dict(sorted(standing.states.items())),
+        "invalid": standing.invalid,
+        "comparisons": comparison.document(standing.answers),
     }

@@ -40,22 +40,22 @@ def worker(
     begins with. Emulated trials need root.
     """
     place = address.place(scheduler, certificates, insecure)
-    found, wanted_jobs = implementations_in(implementations), parse_jobs("--jobs", jobs)
+    available, wanted_jobs = implementations_in(implementations), parse_jobs("--jobs", jobs)
     settings.require()
     address.call(place)
 
-    Worker(place, wanted_jobs, found, db, lambda: _lack(implementations or []), note).run()
+    Worker(place, wanted_jobs, available, db, lambda: _lack(implementations or []), note).run()
 
 
 def _lack(folders: Sequence[Path]) -> str:
-    """What emulated trials need first that this host lacks, as fecbench doctor says; empty for nothing."""
+    """Return the first need of emulated trials that this host lacks, by `fecbench doctor`; empty if none."""
     of_folders = [word for folder in folders for word in ("--implementations", str(folder))]
     command = [sys.executable, "-c", _COMMAND, "doctor", "--json", *of_folders]
-    told = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=DOCTOR_S)
+    doctor = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=DOCTOR_S)
     try:
-        needs = json.loads(told.stdout)["needs"]
+        needs = json.loads(doctor.stdout)["needs"]
     except (ValueError, KeyError):
-        return f"fecbench doctor failed: {(told.stderr.strip().splitlines() or ['it said nothing'])[-1]}"
+        return f"fecbench doctor failed: {(doctor.stderr.strip().splitlines() or ['it said nothing'])[-1]}"
     lacks = (need for need in needs if need["required"] and not need["good"])
     lack = next(lacks, None)
     return "" if lack is None else f"this host lacks {lack['name']}: {lack['found']}; mend: {lack['mend']}"

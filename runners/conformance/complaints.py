@@ -1,4 +1,4 @@
-"""What is wrong with how an endpoint started, reported and ended, in words."""
+"""Faults in how an endpoint started, reported and ended, in words."""
 
 import json
 import signal
@@ -11,7 +11,7 @@ from fecbench.runners.trial.endpoint import Endpoint
 
 
 def problem_of_start(server: Endpoint, limit_s: float) -> str:
-    """Why a server that had so much time is not ready; "" when it is."""
+    """Return why a server is not ready after so much time; "" if it is."""
     if server.ready:
         return ""
     if server.exit_code is not None:
@@ -20,12 +20,12 @@ def problem_of_start(server: Endpoint, limit_s: float) -> str:
 
 
 def problem_of_success(role: Role, endpoint: Endpoint) -> str:
-    """Why an endpoint that has ended is no success."""
+    """Return why an endpoint that has ended did not succeed; "" if it did."""
     return "" if endpoint.exit_code == 0 else f"the {role} {how_ended(endpoint)}; it must exit with 0"
 
 
 def problem_of_done(role: Role, endpoint: Endpoint) -> str:
-    """What is wrong with its last line."""
+    """Return the fault of its last line; "" if none."""
     if endpoint.complaint:
         return f"the {role} {endpoint.complaint}"
     if endpoint.rest:
@@ -36,7 +36,7 @@ def problem_of_done(role: Role, endpoint: Endpoint) -> str:
 
 
 def how_ended(endpoint: Endpoint) -> str:
-    """How it ended, with the last line of what it wrote on standard error."""
+    """Return how it ended, with the last line of its standard error."""
     lines = lines_of(endpoint)
     reason = f" ({lines[-1].strip()[:200]})" if lines else ""
     if endpoint.complaint:
@@ -49,7 +49,7 @@ def how_ended(endpoint: Endpoint) -> str:
 
 
 def lines_of(endpoint: Endpoint) -> list[str]:
-    """What it wrote on standard error, without empty lines."""
+    """Return the lines of its standard error that are not empty."""
     return [line for line in endpoint.stderr.splitlines() if line.strip()]
 
 

@@ -61,10 +61,10 @@ def check(
     *,
     keeps: bool = False,
 ) -> list[Part]:
-    """Every part of the contract that could be tried, in order; `folder` takes the files of endpoints.
+    """Check all parts of the contract that can be tried, in order; `folder` takes the files of endpoints.
 
-    `reference` tells whether the content of a download is right, where the two can talk to each other.
-    `keeps`: what endpoints left stays in `folder`, beside the certificates. Raises IsolationError where root
+    `reference` tells whether the content of a download is right, if the two can talk to each other. With
+    `keeps`, files of endpoints stay in `folder`, beside the certificates. Raises IsolationError if root
     cannot make namespaces.
     """
     certificates.write(folder, SERVER_NAME, implementation.declaration.certificates)
@@ -87,7 +87,7 @@ def check(
 
 
 def _allow_congestion_control(implementation: Implementation) -> None:
-    """Of TCP over loopback, as a trial's topology does it in its hosts."""
+    """Allow the TCP controller over loopback, as the topology of a trial does in its hosts."""
     controller = implementation.options({}, "the defaults").get(CONGESTION_CONTROL)
     if implementation.declaration.transport == "tcp" and controller in tcp.controllers():
         route = f"local {ADDRESS} dev lo table local"
@@ -142,9 +142,9 @@ class Examination:
                 self._note("check", str(refusal), "")
 
     def endpoints(self) -> None:
-        """What its endpoints do when they are asked for what they support, and for what nobody supports.
+        """Try endpoints with the workloads that they support, and with one that nobody supports.
 
-        Where not even the first transfer works, nothing else tells anything.
+        If the first transfer fails, nothing else is tried: it would show nothing.
         """
         supported = [name for name in TOLD if name in self._implementation.declaration.workloads]
         try:
@@ -164,30 +164,30 @@ class Examination:
             self._loopback.end()
 
     def _sample(self, name: str) -> dict[str, Any]:
-        """A workload that it is asked for, of messages as it has them."""
-        sample, known = dict(TOLD[name].sample), self._implementation.declaration.deliveries
-        return sample | {"delivery": known[0]} if "delivery" in sample else sample
+        """Return the sample of a workload, with a delivery of messages that the implementation has."""
+        sample, deliveries = dict(TOLD[name].sample), self._implementation.declaration.deliveries
+        return sample | {"delivery": deliveries[0]} if "delivery" in sample else sample
 
     def _further(self) -> None:
-        """What is tried of an implementation that can transfer."""
+        """Try what needs an implementation that can transfer."""
         supported = [name for name in TOLD if name in self._implementation.declaration.workloads]
         for name in supported:
-            self._each(transfers.sizes(self._loopback, name))
+            self._note_all(transfers.sizes(self._loopback, name))
         if supported:
-            self._each(transfers.fec(self._loopback, [self._sample(name) for name in supported]))
-            self._each(trust.findings(self._loopback, self._sample(supported[0]), self._loopback.folder))
+            self._note_all(transfers.fec(self._loopback, [self._sample(name) for name in supported]))
+            self._note_all(trust.findings(self._loopback, self._sample(supported[0]), self._loopback.folder))
         if "download" in supported:
-            self._each(transfers.of_series(self._loopback, TOLD["download"].sample))
-            self._each(transfers.deadline(self._loopback, TOLD["download"].sample))
+            self._note_all(transfers.of_series(self._loopback, TOLD["download"].sample))
+            self._note_all(transfers.deadline(self._loopback, TOLD["download"].sample))
         if "download" not in supported:
             return
         if self._reference is None:
             why = "no other implementation that tells is built: make build"
-            self._each([Finding(transfers.CONTENT, "", why, tried=False)])
+            self._note_all([Finding(transfers.CONTENT, "", why, tried=False)])
         else:
-            self._each(transfers.content(self._loopback, self._loopback.beside(self._reference)))
+            self._note_all(transfers.content(self._loopback, self._loopback.place_for(self._reference)))
 
-    def _each(self, findings: Iterable[Finding]) -> None:
+    def _note_all(self, findings: Iterable[Finding]) -> None:
         """Note them, and what follows from nothing that is wrong."""
         if all(part.good for part in self.parts):
             for finding in findings:
@@ -221,7 +221,7 @@ class Examination:
         return works
 
     def _client(self, workload: Mapping[str, Any]) -> bool:
-        """Whether it succeeded."""
+        """Run a client, and return whether it succeeded."""
         name, begun = workload["name"], time.monotonic()
         client = self._loopback.start("client", workload)
         self._loopback.await_end(client, DEADLINE_S + END_LIMIT_S)
@@ -233,10 +233,12 @@ class Examination:
         if client.exit_code != 0 and not client.complaint:
             return False
         if self._loopback.dialogue is not None and name == "requests":
-            said = self._loopback.dialogue.ended
-            problem = "" if said else "the client read what to ask for, and said nothing of an object"
+            object_count = self._loopback.dialogue.ended
+            problem = "" if object_count else "the client read what to ask for, and said nothing of an object"
             self._note(
-                f"{name}: objects", problem, f"the client said of {said} objects that they have arrived"
+                f"{name}: objects",
+                problem,
+                f"the client said of {object_count} objects that they have arrived",
             )
         self._note(f"{name}: the client's done", problem_of_done("client", client), _reported(client))
         if client.metrics is not None:
@@ -315,7 +317,7 @@ def _reported(endpoint: Endpoint) -> str:
 
 
 def problem_of_metrics(metrics: Mapping[str, float], lasted_s: float) -> str:
-    """What is missing or impossible of a client's times, when it ran for `lasted_s`; or nothing."""
+    """Return which times of a client that ran for `lasted_s` are missing or impossible; or nothing."""
     problems = [f"{name} is missing" for name in (COMPLETION, HANDSHAKE) if name not in metrics]
     problems += problems_of_times(metrics, COMPLETION, lasted_s)
     return "; ".join(problems)

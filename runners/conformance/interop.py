@@ -34,7 +34,7 @@ class Try:
     part: str
     size_bytes: int
     unknown: Role | None = None
-    """Who is given a test case that nobody has."""
+    """The role that gets a test case that nobody has."""
 
     @property
     def right(self) -> str:
@@ -49,8 +49,10 @@ UNKNOWN = (
 
 
 def check(implementation: Implementation, keep: Path | None = None) -> list[Part]:
-    """Every part of the contract that could be tried, in order. What its endpoints left is moved to `keep`, a
-    folder for each trial, beside the certificates."""
+    """Check all parts of the contract that can be tried, in order.
+
+    The files of endpoints move to `keep`, a folder for each trial, beside the certificates.
+    """
     name = implementation.declaration.name
     try:
         implementation.check_built()
@@ -99,31 +101,31 @@ def _carried_out(
 
 def _keep(trial: Path, keep: Path, part: str, kind: certificates.Kind) -> None:
     """Move a trial's folder; the certificates lie beside those of all trials."""
-    made = keep / "certificates"
-    if not made.exists():
-        shutil.copytree(certificates.of_kind(trial.parent, kind), made)
+    copied_certificates = keep / "certificates"
+    if not copied_certificates.exists():
+        shutil.copytree(certificates.of_kind(trial.parent, kind), copied_certificates)
     shutil.move(trial, keep / re.sub("[^A-Za-z0-9]+", "-", part))
 
 
 def _detail(tried: Try, judgement: Judgement) -> str:
-    seen = f"{judgement.state}: {judgement.reason}" if judgement.reason else judgement.state
+    state = f"{judgement.state}: {judgement.reason}" if judgement.reason else judgement.state
     if judgement.state == tried.right:
-        return seen
+        return state
     if tried.unknown:
-        return f"{seen}; the {tried.unknown} must exit with 127"
+        return f"{state}; the {tried.unknown} must exit with 127"
     if judgement.state == "unsupported":
-        return f"{seen}; it ended with 127, as a shell that finds no program does: it is started in /logs"
-    return f"{seen}; it must arrive unchanged"
+        return f"{state}; it ended with 127, as a shell that finds no program does: it is started in /logs"
+    return f"{state}; it must arrive unchanged"
 
 
 def _task(implementation: Implementation, tried: Try) -> Task:
     options = implementation.options({}, "the defaults")
 
     def end(role: Role) -> EndpointTask:
-        asked = ends.end_of(implementation, options, role=role)
-        if role != tried.unknown or asked.interop is None:
-            return asked
-        unknown = asked.interop.model_copy(update={"testcase": UNKNOWN_TESTCASE})
-        return asked.model_copy(update={"interop": unknown})
+        end_task = ends.end_of(implementation, options, role=role)
+        if role != tried.unknown or end_task.interop is None:
+            return end_task
+        unknown = end_task.interop.model_copy(update={"testcase": UNKNOWN_TESTCASE})
+        return end_task.model_copy(update={"interop": unknown})
 
     return download(end("client"), end("server"), tried.size_bytes, NO_LOSSES)

@@ -37,8 +37,10 @@ class Loopback:
         *,
         keeps: bool = False,
     ) -> None:
-        """As whom endpoints run; None: as the user, with all rights. `keeps`: their log folders, with qlog
-        and TLS secrets, and what they wrote on standard error stay in `folder`."""
+        """Run endpoints as users from `first_user` on; None: as the own user, with all rights.
+
+        With `keeps`, log folders (with qlog and TLS secrets) and standard error stay in `folder`.
+        """
         self.implementation = implementation
         self._first_user = first_user
         self._supervisor = Supervisor()
@@ -54,20 +56,21 @@ class Loopback:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where its servers listen."""
+        """The address at which its servers listen."""
         return ADDRESS, self._port
 
-    def beside(self, implementation: Implementation) -> "Loopback":
-        """The same place for another implementation, with which this one talks."""
+    def place_for(self, implementation: Implementation) -> "Loopback":
+        """Return the same place for another implementation, which talks with this one."""
         return Loopback(implementation, self._folder, self._port, self._first_user, keeps=self._keeps)
 
     @property
     def folder(self) -> Path:
-        """What takes the files of endpoints."""
+        """The folder for the files of endpoints."""
         return self._folder
 
     def end_of(self, chosen: Mapping[str, object], series: Sequence[str] = ()) -> EndpointTask:
-        """One end with these options, and else the defaults, that has to leave these series."""
+        """Return the task of an end with these options, otherwise the defaults, that has to record these
+        series."""
         options = self.implementation.options(chosen, self.implementation.declaration.name)
         return ends.end_of(self.implementation, options, series)
 
@@ -82,8 +85,10 @@ class Loopback:
         deadline_s: float | None = None,
         certificates: Path | None = None,
     ) -> Endpoint:
-        """An endpoint that has been started as in a trial, with the certificates of a folder, or else with
-        those of all. Raises OSError and StartError."""
+        """Start an endpoint as in a trial, with the certificates of a folder, or else those of all endpoints.
+
+        Raises OSError and StartError.
+        """
         number = f"{len(self._supervisor.endpoints):02}"
         name = f"{self.implementation.declaration.name}-{number}-{workload['name']}"
         log_folder = self.log_folders[role] = self._folder / name / role
@@ -99,8 +104,8 @@ class Loopback:
             deadline_s=DEADLINE_S if deadline_s is None else deadline_s,
             port=self._port,
         )
-        known = TOLD.get(workload["name"]) if role == "client" else None
-        asks = known.conversation(known.sample_session) if known is not None else None
+        task_workload = TOLD.get(workload["name"]) if role == "client" else None
+        asks = task_workload.conversation(task_workload.sample_session) if task_workload is not None else None
         process = self._popen(role, document, log_folder, reads=asks is not None)
         endpoint = self._supervisor.follow(role, process)
         if self._keeps:
@@ -120,8 +125,8 @@ class Loopback:
                 if not folder.is_dir():
                     handed_over.make_own_folder(folder)
             started = command(arguments, document, log_folder.parent)
-            given = {**environment(log_folder), **variables}
-            return _popen(started, cwd=log_folder, env=given, **pipes(reads=reads))
+            variables_of_user = {**environment(log_folder), **variables}
+            return _popen(started, cwd=log_folder, env=variables_of_user, **pipes(reads=reads))
         cell = Cell(role, self._first_user + ROLES.index(role), log_folder)
         cell.make_log_folder()
         started = command(arguments, document, log_folder.parent)

@@ -1,5 +1,6 @@
-"""What an implementation counts where packets are lost: a download over an emulated link with seeded losses,
-with FEC off and on. What both ends count stands beside the frames that the link and the loss model counted.
+"""Counters of an implementation where packets are lost: a download over an emulated link with seeded losses,
+with FEC off and on. The counters of both ends are compared with the frames that the link and the loss model
+counted.
 
 A stack that counts a packet twice, such as a repair packet in `packets_sent`, too, or that never notices a
 loss is found here alone: over loopback its two ends agree. So is a code that waits for a full block or for
@@ -37,8 +38,8 @@ _LOSSES: dict[Direction, dict[str, object]] = {
     "down": {"model": "uniform", "p": 0.03},
 }
 SLACK = 20
-"""So many packets may share a frame with another, as those of handshakes do, or close a connection after the
-end that counts has reported."""
+"""Most packets that may share a frame with another, as in handshakes, or close a connection after the report
+of the end that counts."""
 _IN_BOTH = " (are repair packets in both? those that carry data, too, are repair_shared_sent and _received)"
 ATTEMPTS = 3
 WAYS: tuple[tuple[Direction, Role, Role], ...] = (("up", "client", "server"), ("down", "server", "client"))
@@ -111,35 +112,39 @@ def _part_of(part: str, finished: Finished) -> Part:
     outcome = finished.outcome
     problems = list(problems_of_counters(outcome))
     lost = dropped(outcome, "down")
-    return Part(part, not problems, "; ".join(problems) or f"{lost} packets were lost; {_beside(outcome)}")
+    return Part(
+        part, not problems, "; ".join(problems) or f"{lost} packets were lost; {_sums_and_frames(outcome)}"
+    )
 
 
 def _problems_of_ended(outcome: Outcome) -> Iterator[str]:
-    """What is wrong with the counters, where both ends have told them."""
+    """Yield faults of the counters, if both ends have reported them."""
     if all(role in outcome.endpoints and outcome.endpoints[role].metrics for role in ROLES):
         yield from problems_of_counters(outcome)
 
 
 def problems_of_counters(outcome: Outcome) -> Iterator[str]:
-    """What both ends count and the link does not, or the other way round, a sentence each."""
+    """Yield differences between the counters of both ends and of the link, a sentence each."""
     for way, sender, receiver in WAYS:
         came, lost = _came(outcome, way), dropped(outcome, way)
         sent = outcome.endpoints[sender].metrics or {}
-        got = outcome.endpoints[receiver].metrics or {}
+        received = outcome.endpoints[receiver].metrics or {}
         if "packets_sent" in sent:
-            yield from _apart(sender, plausibility.packets_sent(sent), came, "came to the link")
-        if "packets_received" in got:
-            yield from _apart(receiver, plausibility.packets_received(got), came - lost, "arrived")
+            yield from _differs_from_frames(sender, plausibility.packets_sent(sent), came, "came to the link")
+        if "packets_received" in received:
+            yield from _differs_from_frames(
+                receiver, plausibility.packets_received(received), came - lost, "arrived"
+            )
     yield from _unnoticed(outcome)
 
 
-def _apart(end: str, packets: Packets, frames: int, deed: str) -> Iterator[str]:
-    told = f"{end}: {packets.names} = {packets.values}"
+def _differs_from_frames(end: str, packets: Packets, frames: int, deed: str) -> Iterator[str]:
+    counted = f"{end}: {packets.names} = {packets.values}"
     if packets.total > frames + SLACK:
         in_both = packets.repair and packets.total - packets.repair <= frames + SLACK
-        yield f"{told}: but {frames} frames {deed}{_IN_BOTH if in_both else ''}"
+        yield f"{counted}: but {frames} frames {deed}{_IN_BOTH if in_both else ''}"
     elif packets.total < frames - SLACK:
-        yield f"{told}: but {frames} frames {deed}, each with a packet at least"
+        yield f"{counted}: but {frames} frames {deed}, each with a packet at least"
 
 
 def _unnoticed(outcome: Outcome) -> Iterator[str]:
@@ -161,10 +166,10 @@ def dropped(outcome: Outcome, way: Direction) -> int:
     return report.frames_in - report.frames_out + outcome.droppers[LINK][way].counters.dropped
 
 
-def _beside(outcome: Outcome) -> str:
-    """The sums of both ends and the frames, in words."""
+def _sums_and_frames(outcome: Outcome) -> str:
+    """Return the sums of both ends and the frames, in words."""
     server, client = (outcome.endpoints[role].metrics or {} for role in ("server", "client"))
-    told = [
+    sums = [
         f"{role} {counter} = {metrics[counter]:g}"
         for role, metrics, counters in (
             ("server", server, ("packets_sent", "repair_sent", "packets_lost")),
@@ -174,4 +179,4 @@ def _beside(outcome: Outcome) -> str:
         if counter in metrics
     ]
     frames = f"the link counted {_came(outcome, 'down')} frames"
-    return ", ".join([*told, frames]) if told else f"no end counts packets; {frames}"
+    return ", ".join([*sums, frames]) if sums else f"no end counts packets; {frames}"

@@ -1,4 +1,4 @@
-"""What the check of an implementation reports: the parts of the contract, one by one."""
+"""Report of a check of an implementation: the parts of the contract, one by one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 @dataclass(frozen=True)
 class Part:
-    """One part of the contract, and whether the implementation keeps it."""
+    """A part of the contract, and whether the implementation meets it."""
 
     part: str
     good: bool
     detail: str
-    """What was seen, and what would be right where it is not good."""
+    """The observation; if the part is not met, also what would be right."""
     tried: bool = True
-    """Or the detail says why not."""
+    """Whether the part was tried; if not, the detail says why."""
 
 
 class Finding(NamedTuple):
@@ -28,7 +28,7 @@ class Finding(NamedTuple):
 
 
 def summary(name: str, parts: Sequence[Part]) -> str:
-    """What the parts come to, in a sentence: what was not tried is not called met."""
+    """Return the result of all parts in a sentence. Parts that were not tried are not called met."""
     if not all(part.good for part in parts):
         return f"{name} breaks the contract"
     untried = "; ".join(f"{part.part}: {part.detail}" for part in parts if not part.tried)

@@ -38,7 +38,7 @@ def check(implementation: Implementation) -> Iterator[Part]:
 
 
 def problem_of(implementation: Implementation, transfer: str) -> str:
-    """What is wrong with how its simulator plays one of the samples; "" for nothing."""
+    """Return the fault in how its simulator runs one of the samples; "" if none."""
     tasks = {
         TrialKey("default", transfer, 0, number): _task(implementation, transfer, seed)
         for number, seed in enumerate(SEEDS)

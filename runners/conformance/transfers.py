@@ -1,5 +1,5 @@
-"""What the check of an implementation tries once a first transfer has succeeded: contents of other sizes,
-what the two ends count, FEC on and off, a server that says nothing, and the content of a seed.
+"""Trials of an implementation after a first transfer has succeeded: contents of other sizes, the counters of
+the two ends, FEC on and off, a silent server, and the content of a seed.
 
 That two ends of one implementation agree on the content does not make it right: both may be wrong alike. So
 another implementation downloads from it, and serves it, where the two can talk to each other.
@@ -40,7 +40,7 @@ from fecbench.runners.workloads import TOLD
 CONTENT = "content of the seed"
 """The part that says whether the content is right."""
 OTHER_CONTENT = "SHA-256|is not that of the content"
-"""What our clients say of it."""
+"""Pattern of what our clients report about such a content."""
 SIZES = (0, 1, 1_000_000)
 DIRECTIONS = {"download": "down", "upload": "up"}
 TRANSFER_LIMIT_S = 30.0
@@ -70,17 +70,20 @@ def transfer(
     workload: Mapping[str, Any],
     deadline_s: float,
     *,
-    wanted: Sequence[str] = (),
+    series: Sequence[str] = (),
     papers: Mapping[Role, Path] = MappingProxyType({}),
     **options: Any,
 ) -> Ends:
-    """One transfer, from start to end; `wanted` are series, `options` those of `server` and `client`, and
-    `papers` other folders of certificates for them."""
-    asked: dict[str, Any] = {"series": wanted, "deadline_s": deadline_s}
+    """Run one transfer from start to end.
+
+    `series` are those to record, `options` those of `server` and `client`, and `papers` other folders of
+    certificates for them.
+    """
+    common: dict[str, Any] = {"series": series, "deadline_s": deadline_s}
 
     def start(place: Loopback, role: Role) -> Endpoint:
         chosen = options.get(role, {})
-        return place.start(role, workload, options=chosen, certificates=papers.get(role), **asked)
+        return place.start(role, workload, options=chosen, certificates=papers.get(role), **common)
 
     server = start(serving, "server")
     try:
@@ -130,7 +133,8 @@ def _counters(name: str, metrics: Mapping[str, Mapping[str, float]], size: int) 
 
 
 def fec(loopback: Loopback, samples: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
-    """Whether repair symbols are sent with FEC on, and none with FEC off, with each of these workloads."""
+    """Yield whether repair symbols are sent with FEC on, and none with FEC off, for each of these
+    workloads."""
     switch = loopback.implementation.declaration.fec
     if switch is None:
         yield Finding("FEC", "", "optional: without [fec] in impl.toml nothing is said or demanded of FEC")
@@ -145,8 +149,8 @@ def fec(loopback: Loopback, samples: Sequence[Mapping[str, Any]]) -> Iterator[Fi
             yield _fec_finding(loopback, sample, "on", on, f"repair symbols were sent with {chosen}", repair)
         yield _fec_finding(loopback, sample, "off", switch.off, "no repair symbol was sent", [])
     if on is not None:
-        seen = seen_repair("repair symbols", repair)
-        yield Finding(seen.part, "", seen.detail, seen.tried)
+        repair_finding = seen_repair("repair symbols", repair)
+        yield Finding(repair_finding.part, "", repair_finding.detail, repair_finding.tried)
 
 
 def _fec_finding(
@@ -185,7 +189,7 @@ def of_series(loopback: Loopback, workload: Mapping[str, Any]) -> Iterator[Findi
     names = [name for name in loopback.implementation.declaration.series if name not in of_workloads]
     if not names:
         return
-    problem = transfer(loopback, loopback, workload, TRANSFER_LIMIT_S, wanted=names).problem
+    problem = transfer(loopback, loopback, workload, TRANSFER_LIMIT_S, series=names).problem
     if not problem:
         problem = "; ".join(_problems_of_series(loopback, names))
     yield Finding("series", problem, f"both ends left {', '.join(names)}")

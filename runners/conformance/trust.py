@@ -19,13 +19,13 @@ from fecbench.runners.trial.assignment import SERVER_NAME
 
 PART = "certificates"
 REFUSE_S = 3.0
-"""How long a client has for a handshake that it is to refuse."""
+"""Time for a handshake that a client has to refuse."""
 OTHER_NAME = "other.fecbench"
 _PAPERS = ("authority.pem", "server.pem", "server.key")
 
 
 def findings(loopback: Loopback, workload: Mapping[str, Any], folder: Path) -> Iterator[Finding]:
-    """Whether wrong certificates are refused; `folder` takes those."""
+    """Yield whether wrong certificates are refused; `folder` takes these certificates."""
     kind = loopback.implementation.declaration.certificates
     stranger, other = folder / "of-another-authority", folder / "of-another-name"
     for place, name in ((stranger, SERVER_NAME), (other, OTHER_NAME)):
@@ -42,8 +42,8 @@ def findings(loopback: Loopback, workload: Mapping[str, Any], folder: Path) -> I
             why = "it works without any: it seems to speak no TLS"
             yield Finding(PART, "", why, tried=False)
             return
-        said = "the client must verify it by authority and server_name"
-        yield Finding(PART, f"the client takes a certificate {which}; {said}", "")
+        demand = "the client must verify it by authority and server_name"
+        yield Finding(PART, f"the client takes a certificate {which}; {demand}", "")
         return
     yield Finding(PART, "", f"the client refuses one {' and one '.join(wrong)}")
 

@@ -1,6 +1,6 @@
-"""Which builds `fecbench compare` compares when it is told none or one: what you have, beside what you began
-from. That is the merge base: the last commit that your work has in common with its repository's default
-branch."""
+"""The builds that `fecbench compare` compares without OLD and NEW: the present folder, and its merge base.
+The merge base is the last commit that the user's work has in common with the default branch of its
+repository."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fecbench.runners.implementations.revisions import SHOWN, Build, git
 from fecbench.runners.refusal import Refusal
 
 _BRANCHES = ("origin/main", "origin/master", "main", "master")
-"""Where a repository does not say which its default branch is."""
+"""Default branches of a repository that does not name its own."""
 
 
 def words(old: str, new: str) -> tuple[str, str]:
@@ -42,14 +42,14 @@ def _merge_base(folder: Path) -> str:
 
 def _default_branch(folder: Path) -> str:
     named = git(folder, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
-    known = [
+    branches = [
         name for name in (named, *_BRANCHES) if name and git(folder, "rev-parse", "--verify", "-q", name)
     ]
-    if not known:
+    if not branches:
         raise Refusal(
             f"{folder}: its repository has none of {', '.join(_BRANCHES)}: name OLD, such as .@HEAD~1"
         )
-    return known[0]
+    return branches[0]
 
 
 def changed_files(folder: Path) -> int:
@@ -58,8 +58,8 @@ def changed_files(folder: Path) -> int:
     return len(git(Path(top), "status", "--porcelain").splitlines()) if top else 0
 
 
-def told(which: str, build: Build) -> str:
-    """Return what a build is, in a line: the commit, or the folder with its changes."""
+def description(which: str, build: Build) -> str:
+    """Return a build in a line: the commit, or the folder with its changes."""
     folder = build.implementation.folder
     if build.commit is not None:
         subject = git(build.tree or folder, "log", "-1", "--format=%cs %s", build.commit)

@@ -21,7 +21,7 @@ from fecbench.runners.implementations.toolchains import TOOLCHAINS
 from fecbench.runners.refusal import Refusal
 
 ALL = "--all"
-"""Those that are built on demand as well."""
+"""Option that also builds the implementations that are built on demand."""
 _MASK = 0o022
 """Mask of modes for builds: every user may read them, for endpoints have a user of their own."""
 AT_ONCE = 2
@@ -97,8 +97,8 @@ def main() -> None:
             if problem := _problem(ours().find(name, "build")):
                 problems[name] = problem
         if folders or not names:
-            known = Implementations(checked("build", folders)) if folders else ours()
-            problems |= build_all(known, on_demand=on_demand)
+            implementations = Implementations(checked("build", folders)) if folders else ours()
+            problems |= build_all(implementations, on_demand=on_demand)
     except Refusal as refusal:
         sys.exit(str(refusal))
     for problem in problems.values():

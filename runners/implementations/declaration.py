@@ -1,4 +1,4 @@
-"""What an impl.toml may say; the page about it is quic-impls/contract/declaration.md."""
+"""The contents of an impl.toml; the page about it is quic-impls/contract/declaration.md."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self, get_args
@@ -32,11 +32,11 @@ CONGESTION_CONTROL = "congestion_control"
 
 Delivery = Literal["datagram", "deadline", "stream", "reliable"]
 DELIVERIES: tuple[Delivery, ...] = get_args(Delivery)
-"""How messages may be sent; of the workload `messages`."""
+"""Ways to send messages of the workload `messages`."""
 
 
 class FecSwitch(BaseModel):
-    """With which options FEC is off, and what it owes when it is on."""
+    """The options with which FEC is off, and the symbols that it must send when it is on."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -70,7 +70,7 @@ class FecSwitch(BaseModel):
 
     @property
     def all_options(self) -> list[tuple[str, Value]]:
-        """Each option that is named, with its value."""
+        """The named options with their values."""
         tables = (self.off, *self.also_off, *self.repair_may_lack, *self.source_may_lack)
         return [entry for table in tables for entry in table.items()]
 
@@ -79,7 +79,7 @@ _NOT_OF_INTEROP = (
     *("server", "client", "check", "simulator", "sources"),
     *("local_addresses", "multipath"),
 )
-"""What an implementation of the interop contract cannot declare: it knows nothing of it."""
+"""Keys that an implementation of the interop contract cannot declare."""
 
 
 def _are_among(some: Mapping[str, object], options: Mapping[str, object]) -> bool:
@@ -104,7 +104,7 @@ class Declaration(BaseModel):
     title: str
     toolchain: Literal["go", "rust"] | None = None
     contract: Literal["fecbench", "interop"] = "fecbench"
-    """Which contract its endpoints meet: ours, or that of the QUIC interop runner."""
+    """Contract that its endpoints meet: ours, or that of the QUIC interop runner."""
     interop: Interop | None = None
     build: Command | None = None
     """An implementation of the interop contract may have none."""
@@ -114,7 +114,7 @@ class Declaration(BaseModel):
     """Whether it is built only when that is asked for."""
     server: Command | None = None
     client: Command | None = None
-    """Of the interop contract, `interop` has both."""
+    """Command of its client; for the interop contract, `interop` has both commands."""
     check: Command | None = None
     """Asked whether options fit together; without it, any do."""
     simulator: Command | None = None
@@ -122,16 +122,18 @@ class Declaration(BaseModel):
     sources: Word | None = None
     """The argument with which endpoints and simulator tell what they were built from: of all the same."""
     files: list[Word] = []
-    """What has a part in a trial though no command names it, such as the program that a script starts."""
+    """Files that take part in a trial although no command names them, such as the program that a script
+    starts."""
     workloads: list[str] = Field(min_length=1)
     deliveries: list[Delivery] = Field(default=list(DELIVERIES), min_length=1)
-    """Those of the workload `messages` that it has."""
+    """Deliveries of the workload `messages` that it has."""
     series: list[SeriesName] = []
     """The tables that an endpoint can leave beside its metrics."""
     local_addresses: bool = False
     """Whether an endpoint is told all addresses of its host."""
     transport: Literal["udp", "tcp"] = "udp"
-    """What its packets are; of tcp, the harness sets the kernel's congestion control and its path manager."""
+    """Protocol of its packets. For tcp, the harness sets the kernel's congestion control and its path
+    manager."""
     certificates: Literal["p256", "ed25519"] = "p256"
     """The keys of the certificates that emulated endpoints get; in virtual time all get Ed25519's."""
     content_seed_hex: bool = False

@@ -1,9 +1,9 @@
-"""Where implementations are found: in quic-impls/ of this checkout, in folders that a command is given, and
-in those of the environment variable FECBENCH_IMPLEMENTATIONS.
+"""The folders with implementations: quic-impls/ of this checkout, folders that a command is given, and those
+of the environment variable FECBENCH_IMPLEMENTATIONS.
 
-A name stands for one implementation: one that two folders have is refused where it is used. So is one whose
-impl.toml cannot be read; it disturbs no other. `NAME=DIR` gives the implementation in one folder another
-name, so that two builds of it can stand side by side.
+A name stands for one implementation. If two folders have it, it is refused where it is used. An
+implementation whose impl.toml cannot be read is refused where it is used, too; it disturbs no other.
+`NAME=DIR` gives the implementation in one folder another name, so that two of its builds can be compared.
 """
 
 import os
@@ -23,7 +23,7 @@ from fecbench.runners.implementations.implementation import (
 from fecbench.runners.refusal import Refusal
 
 OWN = ("noq-fec", "rquic", "tcp", "udp")
-"""Those of this project. Whoever puts another one beside them owes only what quic-impls/README.md says."""
+"""Implementations of this project. Other implementations must do only what quic-impls/README.md says."""
 
 OPTION = "--implementations"
 VARIABLE = "FECBENCH_IMPLEMENTATIONS"
@@ -31,7 +31,7 @@ _NAMED = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)=(?P<folder>.+)")
 
 
 def in_folders(extra: Sequence[Path] = ()) -> "Implementations":
-    """Those of ours, of `extra`, and of the environment's variable.
+    """Return our implementations, those of `extra`, and those of the environment's variable.
 
     Raises Refusal as `search_path` does, and for `NAME=DIR` where DIR is no implementation.
     """
@@ -103,12 +103,12 @@ class Implementations:
         return implementation
 
     def problem(self, name: str) -> str | None:
-        """Why one of the `names` cannot be used, if it cannot."""
+        """Return why one of the `names` cannot be used, if it cannot."""
         implementation = self._get(name)
         return str(implementation) if isinstance(implementation, Refusal) else None
 
     def all(self) -> dict[str, Implementation | Refusal]:
-        """Every implementation by its name, or why it cannot be used."""
+        """Return every implementation by its name, or why it cannot be used."""
         return {name: self._get(name) for name in self.names()}
 
     def _get(self, name: str) -> Implementation | Refusal:

@@ -36,11 +36,11 @@ CHECK_LIMIT_S = 30.0
 NO_BUILD = ["true"]
 
 EngineName = Literal["local", "virtual"]
-"""Who carries trials out: namespaces of this machine, or simulators in virtual time."""
+"""Engine that runs trials: namespaces of this machine, or simulators in virtual time."""
 
 
 class Lack(NamedTuple):
-    """What is wrong with a file that is needed, and the command or the deed that mends it."""
+    """The fault of a needed file, and the command or action that mends it."""
 
     problem: str
     mend: str
@@ -150,7 +150,7 @@ class Implementation:
         return [path for path in self.needed_files(engine) if not is_file(path)]
 
     def lack_of(self, path: Path, engine: EngineName | None = None) -> Lack | None:
-        """Why one of the needed files is of no use, if it is not."""
+        """Return why one of the needed files is unusable, if it is."""
         if not is_file(path):
             inside = path.is_relative_to(self.folder)
             return Lack("is missing", self.build_with if inside else f"install it, or change {self._file}")
@@ -190,12 +190,15 @@ class Implementation:
         return self.folder / DECLARATION
 
     def options(self, chosen: Mapping[str, object], where: str) -> dict[str, Value]:
-        """All options with defaults filled in. Raises Refusal for a name or value that is not allowed, and
-        for one that is not read beside the others."""
+        """Return all options, defaults filled in.
+
+        Raises Refusal for a name or value that is not allowed, and for an option that has no effect with the
+        others.
+        """
         self.check_options(chosen, where)
-        options, known = self.with_defaults(chosen), self.declaration.options
+        options, declared = self.with_defaults(chosen), self.declaration.options
         for name in chosen:
-            if why := known[name].unread_because(options):
+            if why := declared[name].unread_because(options):
                 raise Refusal(
                     f"{where}: option {name} = {chosen[name]!r} {why}; set that, or leave {name} out"
                 )
@@ -203,19 +206,19 @@ class Implementation:
 
     def check_options(self, chosen: Mapping[str, object], where: str) -> None:
         """Raises Refusal for a name or value that is not allowed."""
-        known = self.declaration.options
+        declared = self.declaration.options
         for name, value in chosen.items():
-            if name not in known:
+            if name not in declared:
                 raise Refusal(
-                    f"{where}: {self.declaration.name} has no option {name!r}; {nearest(name, known)}"
+                    f"{where}: {self.declaration.name} has no option {name!r}; {nearest(name, declared)}"
                 )
-            if problem := known[name].problem_of(value):
+            if problem := declared[name].problem_of(value):
                 raise Refusal(f"{where}: option {name} = {value!r} {problem}")
 
     def with_defaults(self, chosen: Mapping[str, object]) -> dict[str, Value]:
-        """These options, and the defaults of the others; nothing is checked."""
-        known = self.declaration.options
-        return {name: chosen.get(name, option.default) for name, option in known.items()}  # type: ignore[misc]
+        """Return these options and the defaults of the others; nothing is checked."""
+        declared = self.declaration.options
+        return {name: chosen.get(name, option.default) for name, option in declared.items()}  # type: ignore[misc]
 
     def reads(self, name: str, chosen: Mapping[str, object]) -> bool:
         """Whether an endpoint with these options reads this one of them."""
@@ -234,7 +237,7 @@ class Implementation:
         if command is None or not sets:
             return
         questions = [([*command, json.dumps(self.options(chosen, where))], where) for chosen, where in sets]
-        for answer, (chosen, where) in zip(self._asked(questions), sets, strict=False):
+        for answer, (chosen, where) in zip(self._answers(questions), sets, strict=False):
             if answer.status != 0:
                 options = ", ".join(f"{name} = {value!r}" for name, value in chosen.items()) or "the defaults"
                 lines = answer.errors.splitlines()
@@ -242,9 +245,10 @@ class Implementation:
                 raise Refusal(f"{where}: {options}: {reason}")
 
     def options_with_fec(self) -> dict[str, Value] | None:
-        """None of them where FEC is on by default, else one that turns it on; None where none does.
+        """Return no options if FEC is on by default, else one that turns it on; None if no single option
+        does.
 
-        Those with which every transfer has a repair symbol go before others.
+        Options with which every transfer has a repair symbol come first.
         """
         name, fec = self.declaration.name, self.declaration.fec
         if fec is None:
@@ -261,10 +265,10 @@ class Implementation:
             return chosen
         return None
 
-    def _asked(self, questions: Sequence[tuple[list[str], str]]) -> Iterator[Answer]:
-        """How a program of it answered each command, up to the first with another status than 0.
+    def _answers(self, questions: Sequence[tuple[list[str], str]]) -> Iterator[Answer]:
+        """Yield the answer of a program to each command, up to the first with a status other than 0.
 
-        Raises Refusal, which begins with what stands beside the command, for one that did not answer.
+        Raises Refusal, which begins with the text beside the command, for a command without an answer.
         """
         commands = [command for command, _ in questions]
         with scratch.folder(of_others=True) as home:
@@ -302,17 +306,23 @@ class Implementation:
     def _lack_of_sources(self, argument: str) -> Lack | None:
         """Whether its programs tell, and differ in, what they were built from."""
         commands = [self.command("client"), self.command("server"), self.simulator_command()]
-        told = {shlex.join(command): self._sources_of([*command, argument]) for command in commands}
-        if None in told.values():
-            silent = next(command for command, sources in told.items() if sources is None)
+        sources_by_command = {
+            shlex.join(command): self._sources_of([*command, argument]) for command in commands
+        }
+        if None in sources_by_command.values():
+            silent = next(command for command, sources in sources_by_command.items() if sources is None)
             return Lack(f"{silent} does not tell with {argument} what it was built from", self.build_with)
-        if len(set(told.values())) > 1:
-            each = ", ".join(f"{command} from {sources}" for command, sources in told.items())
-            return Lack(f"endpoint and simulator were built from different sources, {each}", self.build_with)
+        if len(set(sources_by_command.values())) > 1:
+            listing = ", ".join(
+                f"{command} from {sources}" for command, sources in sources_by_command.items()
+            )
+            return Lack(
+                f"endpoint and simulator were built from different sources, {listing}", self.build_with
+            )
         return None
 
     def _sources_of(self, command: list[str]) -> str | None:
-        (answer,) = self._asked([(command, self.declaration.name)])
+        (answer,) = self._answers([(command, self.declaration.name)])
         words = answer.output.split()
         return words[0] if answer.status == 0 and len(words) == 1 else None
 

@@ -18,7 +18,7 @@ from fecbench.runners.refusal import Refusal, first_problem
 
 WORKLOADS = ["download"]
 LARGEST_BYTES = 512 << 20
-"""Of a download: what a client receives is in memory until it has been verified."""
+"""Size of the largest download: the received file is in memory until it has been verified."""
 OURS = ("ROLE", "TESTCASE", "REQUESTS", "SERVER_PARAMS", "CLIENT_PARAMS", "SSLKEYLOGFILE", "QLOGDIR")
 """The variables of the contract, which the harness sets."""
 
@@ -110,28 +110,30 @@ class Bundle(BaseModel):
 
     folder: Path
     root: Path
-    """Of its file system."""
+    """Root of its file system."""
     arguments: list[str]
     environment: dict[str, str]
     working_folder: str
-    """In its file system."""
+    """Working folder in its file system."""
 
     @property
     def program(self) -> Path:
         """The file that its process starts, here; where there is none, where it should be."""
         word = self.arguments[0]
         if "/" in word:
-            wanted = [PurePosixPath(self.working_folder, word)]
+            candidates = [PurePosixPath(self.working_folder, word)]
         else:
             folders = self.environment.get("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").split(":")
-            wanted = [PurePosixPath(folder, word) for folder in folders]
-        found = (path for one in wanted if (path := inside(self.root, one)) is not None and path.is_file())
-        return next(found, self.root / wanted[0].relative_to("/"))
+            candidates = [PurePosixPath(folder, word) for folder in folders]
+        existing = (
+            path for one in candidates if (path := inside(self.root, one)) is not None and path.is_file()
+        )
+        return next(existing, self.root / candidates[0].relative_to("/"))
 
     @property
     def files(self) -> list[Path]:
-        """What says which bundle it is: its configuration, its program, and the list of hashes that umoci
-        leaves."""
+        """The files that identify a bundle: its configuration, its program, and the list of hashes that umoci
+        writes."""
         return sorted({self.folder / _CONFIG, self.program, *self.folder.glob("*.mtree")})
 
 
@@ -187,16 +189,18 @@ def _has_folder(root: Path, path: PurePosixPath) -> bool:
     """Whether an endpoint will have this folder: of the bundle, or one that the contract gives it."""
     if path.parts[1:2] in [(name,) for name in _OF_CONTRACT]:
         return len(path.parts) == 2
-    found = inside(root, path)
-    return found is not None and found.is_dir()
+    place = inside(root, path)
+    return place is not None and place.is_dir()
 
 
 def inside(root: Path, path: PurePosixPath) -> Path | None:
-    """Where an absolute path of the file system below `root` leads, its links followed inside of it; None for
-    links without end."""
-    left, place, links = [part for part in path.parts if part != "/"], root, 0
-    while left:
-        part, *left = left
+    """Return the target of an absolute path of the file system below `root`. Links are followed within it.
+
+    None for links without end.
+    """
+    remaining, place, links = [part for part in path.parts if part != "/"], root, 0
+    while remaining:
+        part, *remaining = remaining
         if part == "..":
             place = place.parent if place != root else root
             continue
@@ -209,5 +213,5 @@ def inside(root: Path, path: PurePosixPath) -> Path | None:
         target = PurePosixPath(step.readlink())
         if target.is_absolute():
             place = root
-        left = [*(part for part in target.parts if part != "/"), *left]
+        remaining = [*(part for part in target.parts if part != "/"), *remaining]
     return place

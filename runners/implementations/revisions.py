@@ -28,10 +28,10 @@ SHOWN = 12
 
 @dataclass(frozen=True)
 class Build:
-    """One of the builds that are compared."""
+    """A build to compare."""
 
     word: str
-    """As the user named it."""
+    """The build as the user named it."""
     commit: str | None
     """The commit that it was made of; None: a folder as it is."""
     implementation: Implementation
@@ -104,7 +104,7 @@ def _alone(path: Path) -> Iterator[None]:
 
 
 def _check_out(tree: Path, commit: str, target: Path) -> None:
-    """All files of a commit, as `target`: there whole, or not at all."""
+    """Extract all files of a commit as `target`: whole, or not at all."""
     with scratch.folder(target.parent) as folder:
         files = folder / "files"
         handed_over.make_folder(files)

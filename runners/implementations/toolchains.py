@@ -20,20 +20,20 @@ class Toolchain:
     at_least: tuple[int, int]
     mend: str
 
-    def found(self) -> str:
-        """What it says of its version; empty where there is none."""
+    def version_text(self) -> str:
+        """Return the output of its version command; empty if there is no such compiler."""
         return output_of(list(self.version)) or ""
 
     @property
     def is_recent(self) -> bool:
-        number = re.search(r"(\d+)\.(\d+)", self.found())
+        number = re.search(r"(\d+)\.(\d+)", self.version_text())
         return number is not None and (int(number[1]), int(number[2])) >= self.at_least
 
     @property
     def problem(self) -> str:
-        """What is wrong with what was found, and the command that mends it."""
-        wanted = f"{self.title} {self.at_least[0]}.{self.at_least[1]} or newer"
-        return f"needs {wanted}, found {self.found() or 'none'}; install it with: {self.mend}"
+        """Return the fault of the present version, and the command that mends it."""
+        requirement = f"{self.title} {self.at_least[0]}.{self.at_least[1]} or newer"
+        return f"needs {requirement}, found {self.version_text() or 'none'}; install it with: {self.mend}"
 
 
 TOOLCHAINS = {

@@ -1,1 +1,1 @@
-"""What programs of others run in: whatever one does, it harms itself alone."""
+"""Sandboxes for programs of others: whatever a program does, it harms only itself."""

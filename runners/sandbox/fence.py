@@ -24,7 +24,8 @@ SYSTEM = tuple(
         *("/etc", "/proc", "/sys"),
     )
 )
-"""What a program may read. Homes, /run, /var, /srv, /mnt and folders for temporary files are not among it."""
+"""Folders that a program may read. Homes, /run, /var, /srv, /mnt and folders for temporary files are not
+included."""
 DEVICES = tuple(Path("/dev", name) for name in ("null", "zero", "full", "random", "urandom"))
 
 # linux/landlock.h: rights to files and folders, in the order of their bits.
@@ -36,24 +37,24 @@ _OF_FOLDERS = (
 _LATER = ("refer", "truncate", "ioctl_dev")
 _BITS = {name: 1 << place for place, name in enumerate((*_OF_FILES, *_OF_FOLDERS, *_LATER))}
 _KNOWN_BY = {1: 13, 2: 14, 3: 15, 4: 15}
-"""How many of these each version of Landlock knows; later ones know all."""
+"""Number of these rights that each version of Landlock knows; later versions know all."""
 _SCOPES_FROM, _SCOPES = 6, 0b11
 """Abstract Unix sockets, and signals, of other processes."""
 _READ = sum(_BITS[name] for name in ("execute", "read_file", "read_dir"))
 _NEVER = sum(_BITS[name] for name in ("make_char", "make_block"))
 _FILE = sum(_BITS[name] for name in (*_OF_FILES, "truncate", "ioctl_dev"))
-"""What a rule can grant that is for a file, and not for a folder."""
+"""Rights that a rule can grant for a file instead of a folder."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """How a kind of machine numbers system calls."""
+    """Numbers of system calls of a kind of machine."""
 
     architecture: int
     """linux/audit.h"""
     socket: int
     refused: tuple[int, ...]
-    """What reaches a user's things without opening files."""
+    """System calls that reach a user's things without opening files."""
     end: int = 1 << 30
     """Numbers from here on are of another architecture that the machine runs, too."""
 
@@ -126,7 +127,7 @@ def without_home(folders: Iterable[Path]) -> list[Path]:
 
 
 def _program(machine: Machine, *, network: bool) -> bytes:
-    """In the BPF of seccomp(2)."""
+    """Return the filter as a BPF program of seccomp(2)."""
     refuse = _instruction(_RETURN, _REFUSE)
     parts = [
         _instruction(_LOAD, _ARCHITECTURE),

@@ -77,7 +77,7 @@ def _leave_streams() -> None:
 
 
 def mount_own_proc() -> None:
-    """In this process, which has PID and mount namespaces of its own."""
+    """Mount an own /proc in this process, which has PID and mount namespaces of its own."""
     try:
         kernel.mount("none", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)
     except OSError as error:
@@ -127,12 +127,12 @@ def _exit_after(body: Callable[[], None], answer: int) -> None:
 
 
 def _read_answer(stream: int, limit_s: float) -> bytes | None:
-    """All bytes until the end of the stream, or None when the limit passes first."""
+    """Return all bytes until the end of the stream, or None if the limit passes first."""
     deadline = time.monotonic() + limit_s
     parts: list[bytes] = []
     while True:
-        left = deadline - time.monotonic()
-        if left <= 0 or not select.select([stream], [], [], left)[0]:
+        left_s = deadline - time.monotonic()
+        if left_s <= 0 or not select.select([stream], [], [], left_s)[0]:
             return None
         part = os.read(stream, 1 << 20)
         if not part:
@@ -165,8 +165,8 @@ def run_isolated(function: Callable[[], bytes], limit_s: float) -> bytes:
         raise IsolationError(f"no answer within {limit_s:g} s")
     code = os.waitstatus_to_exitcode(status)
     if code != 0 or not answer:
-        said = answer.decode(errors="replace") or "no answer"
-        raise IsolationError(f"it ended with status {code}: {said[-500:]}")
+        text = answer.decode(errors="replace") or "no answer"
+        raise IsolationError(f"it ended with status {code}: {text[-500:]}")
     return answer
 
 
@@ -181,7 +181,7 @@ def require(command: str) -> None:
 
 
 def why_not(error: Exception) -> str:
-    """What is said of a program of ours that could not isolate something."""
+    """Return the message about a program of ours that could not isolate something."""
     cannot = "cannot make PID, mount and network namespaces here"
     if _NO_MOUNT_POINT in str(error):
         return f"{cannot}: {_NO_MOUNT_POINT}, as in a chroot; {_MEND}"

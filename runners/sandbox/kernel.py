@@ -58,7 +58,7 @@ def mount(source: str, target: Path | str, kind: str, flags: int, options: str =
 
 
 def unmount(target: Path) -> None:
-    """What has an open descriptor in there goes on using it."""
+    """Unmount a file system. Open descriptors in it stay usable."""
     _call(f"unmount {target}", _libc.umount2(os.fsencode(target), _MNT_DETACH))
 
 
@@ -109,12 +109,12 @@ def drop_capabilities() -> None:
 
 
 def gain_nothing() -> None:
-    """No program that this process starts has more rights than it has itself."""
+    """Forbid programs that this process starts to have more rights than it has."""
     _prctl("PR_SET_NO_NEW_PRIVS", _PR_SET_NO_NEW_PRIVS, 1)
 
 
 def landlock_version() -> int:
-    """Of this kernel; 0 where it has no Landlock."""
+    """Return the version of Landlock in this kernel; 0 if it has none."""
     size, flags = ctypes.c_size_t(0), ctypes.c_uint32(_LANDLOCK_CREATE_RULESET_VERSION)
     version: int = _libc.syscall(ctypes.c_long(_LANDLOCK_CREATE_RULESET), None, size, flags)
     return max(0, version)

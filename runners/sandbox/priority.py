@@ -1,19 +1,19 @@
-"""Who runs first where several programs want a processor."""
+"""Priority among programs that compete for a processor."""
 
 import contextlib
 import os
 from collections.abc import Iterator
 
 PRIORITY = 1
-"""Of real time, the least: the emulated link has a higher one."""
+"""Lowest real-time priority: the emulated link has a higher one."""
 
 
 @contextlib.contextmanager
 def ahead_of_others() -> Iterator[bool]:
-    """This thread, and all that it starts meanwhile, run ahead of ordinary programs, where that is allowed:
-    whether it is.
+    """Run this thread, and everything that it starts meanwhile, before ordinary programs; yield whether that
+    is allowed.
 
-    Linux keeps a share of the time for the others, so a program that never waits stops nobody.
+    Linux keeps a share of the time for the others, so a program that never waits cannot stop them.
     """
     before = os.sched_getscheduler(0), os.sched_getparam(0)
     try:

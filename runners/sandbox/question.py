@@ -18,7 +18,7 @@ from fecbench.runners.sandbox.respondent import END_LIMIT_S, Questions
 
 
 class Answer(NamedTuple):
-    """How it ended, and all that it wrote, without what is no text."""
+    """A program's exit status and outputs, without bytes that are not text."""
 
     status: int
     output: str
@@ -26,10 +26,10 @@ class Answer(NamedTuple):
 
 
 class NoAnswer(NamedTuple):
-    """There is none of a program."""
+    """A program's failure to answer."""
 
     problem: str
-    """What it did instead, or why it was not started, in a few words."""
+    """The program's failure, or why it was not started, in a few words."""
     can_start: bool = True
     """Whether its file is that of a program."""
 
@@ -37,9 +37,10 @@ class NoAnswer(NamedTuple):
 def ask(
     commands: Sequence[Sequence[str]], folder: Path, home: Path, variables: Mapping[str, str], limit_s: float
 ) -> list[Answer | NoAnswer]:
-    """What it answers to each command, up to the first that it does not answer with status 0.
+    """Return a program's answer to each command, up to the first without an answer of status 0.
 
-    It reads `folder` wherever it lies, and begins in `home`, an empty folder. Each answer has `limit_s`.
+    The program can read `folder` wherever it lies, and begins in `home`, an empty folder. Each answer may
+    take `limit_s`.
     """
     questions = Questions(
         commands=[list(command) for command in commands],
@@ -50,7 +51,7 @@ def ask(
         harness=os.getpid(),
     )
     try:
-        told = subprocess.run(
+        respondent = subprocess.run(
             [
                 sys.executable,
                 "-S",  # without packages of others
@@ -66,10 +67,11 @@ def ask(
         )
     except subprocess.TimeoutExpired:
         return [NoAnswer("could not be ended")]
-    if told.returncode != 0:
-        lines = told.stderr.decode(errors="replace").splitlines()
-        reason = lines[-1] if lines else f"status {told.returncode}"
+    if respondent.returncode != 0:
+        lines = respondent.stderr.decode(errors="replace").splitlines()
+        reason = lines[-1] if lines else f"status {respondent.returncode}"
         return [NoAnswer(f"cannot be confined: {reason}")]
     return [
-        Answer(**answer) if "status" in answer else NoAnswer(**answer) for answer in json.loads(told.stdout)
+        Answer(**answer) if "status" in answer else NoAnswer(**answer)
+        for answer in json.loads(respondent.stdout)
     ]

@@ -24,7 +24,7 @@ from fecbench.runners.sandbox.isolation import IsolationError, die_with_parent, 
 from fecbench.runners.sandbox.view import INODES, View
 
 OUTPUT_BYTES = 1 << 16
-"""Of both outputs together. One that writes more is ended."""
+"""Limit of both outputs together. A program that writes more is ended."""
 HOME_BYTES = 16 << 20
 LIMITS = {**rights.LIMITS, resource.RLIMIT_FSIZE: HOME_BYTES, resource.RLIMIT_DATA: 1 << 30}
 END_LIMIT_S = 5.0
@@ -36,15 +36,15 @@ class Questions:
     """The program that is asked, and what it is given."""
 
     commands: list[list[str]]
-    """It is started with each, one after another, up to the first that it does not answer with status 0."""
+    """Commands to run one after another, up to the first that does not answer with status 0."""
     folder: str
-    """Of its implementation, which it can read wherever it lies."""
+    """Folder of its implementation, which it can read wherever it lies."""
     home: str
     """The only folder that it can write to, beside those for temporary files, and where it begins."""
     variables: dict[str, str]
     """Its environment."""
     limit_s: float
-    """For each question."""
+    """Time limit of each question."""
     harness: int
     """The process that asks, with which it ends."""
 
@@ -69,10 +69,10 @@ def _answer(command: list[str], user: int | None, questions: Questions) -> dict[
         return _ask_as_same_user(command, questions)
     limit_s = questions.limit_s + END_LIMIT_S
     try:
-        said = run_isolated(lambda: _ask_in_namespaces(command, user, questions), limit_s)
+        document = run_isolated(lambda: _ask_in_namespaces(command, user, questions), limit_s)
     except IsolationError as error:
         return {"problem": f"was not started: fecbench {why_not(error)}"}
-    answer: dict[str, Any] = json.loads(said)
+    answer: dict[str, Any] = json.loads(document)
     return answer
 
 
@@ -93,7 +93,8 @@ def _become(user: int, program: str, questions: Questions) -> None:
 
 
 def _ask_as_same_user(command: list[str], questions: Questions) -> dict[str, Any]:
-    """Where there is no right to give away. Whatever it leaves behind becomes a child of this process."""
+    """Ask a program as this user, where another user is not possible. Processes that it leaves become our
+    children."""
     readable = [Path(questions.folder), *rights.prefixes(Path(command[0]))]
     home = Path(questions.home)
     try:
@@ -114,7 +115,7 @@ def _kill_children() -> None:
 
 
 def _children() -> Iterator[int]:
-    """Not of /proc/self/task/N/children, which not every kernel has."""
+    """Yield our child processes, without /proc/self/task/N/children, which some kernels lack."""
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             _, _, fields = path.read_text(encoding="utf-8", errors="replace").rpartition(")")
@@ -125,7 +126,7 @@ def _children() -> Iterator[int]:
 
 
 def _ask(command: list[str], questions: Questions, give_up_rights: Callable[[], None]) -> dict[str, Any]:
-    """How it answered, or why it did not."""
+    """Return the answer of a program, or why there is none."""
     parent = os.getpid()
     reading, writing = os.pipe()
 
@@ -178,7 +179,8 @@ class _NoAnswer(Exception):
 
 
 def _outputs(process: "subprocess.Popen[bytes]", limit_s: float) -> tuple[bytes, bytes]:
-    """What it wrote on standard output and standard error until it ended, whoever holds them still."""
+    """Return standard output and standard error of a program until it ended, even if another process holds
+    them open."""
     assert process.stdout and process.stderr
     deadline = time.monotonic() + limit_s
     outputs = {process.stdout.fileno(): bytearray(), process.stderr.fileno(): bytearray()}

@@ -1,4 +1,4 @@
-"""What a program of somebody else is left with: a user that nobody else is, and limits of its processes."""
+"""The rights of a program of somebody else: a user of its own, and limits of its processes."""
 
 import resource
 from collections.abc import Iterable, Mapping
@@ -19,9 +19,9 @@ LIMITS = {
     resource.RLIMIT_RTPRIO: 0,
     resource.RLIMIT_NICE: 0,
 }
-"""Of each process; of the user, and that is of each program, with NPROC."""
+"""Limits of each process; NPROC applies to the whole user, so to each program."""
 OPEN_FILES = 1024
-"""What a program begins with; it may raise it to its limit."""
+"""Initial limit of open files; a program may raise it up to its hard limit."""
 
 
 def first_user(process: int) -> int:
@@ -30,7 +30,8 @@ def first_user(process: int) -> int:
 
 
 def own_user(process: int) -> int | None:
-    """As whom this process has a program run; None: as itself, since it may not become another user."""
+    """Return the user as whom this process runs a program; None: as its own user, since it may not become
+    another."""
     user = first_user(process)
     return user if kernel.may_administer() and kernel.has_user(user) else None
 
@@ -54,7 +55,7 @@ def keep_as_same_user(limits: Mapping[int, int], readable: Iterable[Path], writa
 
 
 def offer_to_be_killed() -> None:
-    """When memory is used up, this process is killed before anything of ours."""
+    """Offer this process to be killed before any of ours when memory runs out."""
     Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
 
 

@@ -1,8 +1,8 @@
-"""What an endpoint sees of the file system: all of it, read-only, but what is others' business.
+"""An endpoint's view of the file system: all of it, read-only, except for other people's data.
 
-An endpoint has a mount namespace of its own, which is made here. What it may write is its log folder, and
-folders for temporary files that end with it. Homes and sockets of the machine's services are not there. Its
-implementation is, wherever it lies: its folder is shown again in whatever hides it.
+An endpoint has a mount namespace of its own, which is made here. It may write to its log folder, and to
+folders for temporary files that end with it. Homes and sockets of the machine's services are hidden. Its
+implementation is visible wherever it lies: if something hides its folder, the folder is shown again.
 """
 
 import os
@@ -17,7 +17,7 @@ HIDDEN = (Path("/root"), Path("/home"), Path("/run"))
 """Empty for endpoints. The last has the sockets by which programs of a machine talk with each other."""
 TEMPORARY = (Path("/tmp"), Path("/var/tmp"))
 TEMPORARY_BYTES = 256 << 20
-"""Of each folder for temporary files, /dev/shm too."""
+"""Size of each folder for temporary files, /dev/shm included."""
 INODES = 16_384
 """Files of each folder that an endpoint may write to."""
 # Name and minor number; their major number is 1.
@@ -29,18 +29,18 @@ UNPRIVILEGED = kernel.MS_NOSUID | kernel.MS_NODEV
 
 @dataclass(frozen=True)
 class View:
-    """What one endpoint sees."""
+    """The files that one endpoint sees."""
 
     user: int
     log_folder: Path
-    """It may write there, whatever is mounted or hidden above."""
+    """Its log folder, writable whatever is mounted or hidden above."""
     folders: Sequence[Path]
-    """It may read these, whatever hides them."""
+    """Folders that it may read, whatever hides them."""
     papers: Mapping[Path, bytes]
     """Files that it alone can read, and not write; nothing else of their folders is there."""
 
     def make(self) -> None:
-        """In this process, which has a mount namespace of its own. Raises OSError."""
+        """Make the view in this process, which has a mount namespace of its own. Raises OSError."""
         shown = {path: open_path(path) for path in sorted({*self.folders, self.log_folder})}
         kernel.make_read_only(Path("/"))
         for folder in HIDDEN:
@@ -97,7 +97,7 @@ def mount_devices() -> None:
 
 
 def mount_sys() -> None:
-    """Of the network namespace that the process is in."""
+    """Mount the /sys of the network namespace of this process."""
     kernel.mount("sysfs", "/sys", "sysfs", UNPRIVILEGED | kernel.MS_NOEXEC | kernel.MS_RDONLY)
 
 

@@ -1,4 +1,4 @@
-"""What a transfer cannot do without, however good an implementation is: less is impossible."""
+"""The least that a transfer needs, however good an implementation is: less is impossible."""
 
 from dataclasses import dataclass
 
@@ -7,22 +7,23 @@ from fecbench.topologies.link import Direction
 
 @dataclass(frozen=True)
 class Demand:
-    """What no implementation can do a transfer without, however good it is: less is impossible.
+    """The least that a transfer needs, however good an implementation is: less is impossible.
 
-    Nothing is known of a workload that demands nothing.
+    A workload without demands is one of which nothing is known.
     """
 
     up_bytes: int = 0
-    """Of the content, from the client to the server. It cannot be compressed: it is pseudo-random."""
+    """Bytes of content from the client to the server. They are pseudo-random, so they cannot be
+    compressed."""
     down_bytes: int = 0
     round_trips: int = 0
-    """How often something has to go up and be answered, one after another."""
+    """Number of requests that follow each other, each after the answer to the previous one."""
     pauses_s: float = 0.0
-    """What the endpoints wait between these round trips of their own will."""
+    """Time for which the endpoints themselves wait between these round trips."""
     may_be_lost: bool = False
     """Whether any of the content may fail to arrive."""
 
     def arriving_bytes(self, direction: Direction) -> int:
-        """Of the content that goes in this direction, what arrives in any case."""
+        """Return how many bytes of content arrive in this direction in any case."""
         sent = self.up_bytes if direction == "up" else self.down_bytes
         return 0 if self.may_be_lost else sent

@@ -1,4 +1,4 @@
-"""What happened in a trial, not yet judged."""
+"""Outcome of a trial, not judged yet."""
 
 from pydantic import BaseModel, ConfigDict
 
@@ -14,83 +14,85 @@ class _Record(BaseModel):
 
 
 class EndpointOutcome(_Record):
-    """How an endpoint ended."""
+    """An endpoint's end: its metrics, exit code and faults."""
 
     ready: bool = False
     metrics: dict[str, float] | None = None
-    """None: it sent no `done`."""
+    """Metrics of its `done`; None: it sent none."""
     complaint: str = ""
-    """What was wrong with its messages or its series, if anything."""
+    """The fault of its messages or its series, if any."""
     exit_code: int | None = None
-    """None: it had to be killed."""
+    """Its exit code; None: it had to be killed."""
     was_slow: bool = False
-    """A server that was not ready in time."""
+    """Whether a server was not ready in time."""
     was_forced: bool = False
-    """It did not end in time when it was asked to."""
+    """Whether the endpoint did not end in time after it was asked to."""
     stderr: str = ""
-    """The end of it; of an endpoint of the interop contract, of its standard output, too."""
+    """The end of its standard error; for an endpoint of the interop contract, of its standard output, too."""
     served_to_the_end: bool = False
-    """Of a server of the interop contract: it ran until it was asked to end, and how it did says nothing."""
+    """Whether a server of the interop contract ran until it was asked to end. How it ended then means
+    nothing."""
     series: dict[str, bytes] = {}
-    """The files that it left of what it was asked for, by name, as they are."""
+    """Files of the requested series that the endpoint wrote, by name, unchanged."""
 
 
 class DropperOutcome(_Record):
-    """What the dropper of one direction counted and recorded."""
+    """Counters and recordings of the dropper of one direction."""
 
     counters: Counters
     packets: int
-    """That it judged; the bitmap may cover fewer."""
+    """Number of packets that it judged; the bitmap may cover fewer."""
     bitmap: bytes
     """Little-endian: bit n is set iff packet n was dropped."""
     arrivals: bytes | None = None
-    """When each packet of the bitmap arrived, where losses follow from it: 8 bytes each, little-endian, in ns
-    since packet 0."""
+    """Arrival of each packet of the bitmap, if losses depend on it: 8 bytes each, little-endian, in ns since
+    packet 0."""
 
 
 class Competition(_Record):
-    """What the harness measured of two transfers that competed."""
+    """Measurements by the harness of two transfers that compete."""
 
     filling_s: float
-    """From the background's start until the link was full."""
+    """Time from the background's start until the link was full."""
     foreground_mbps: float | None = None
     background_mbps: float | None = None
-    """All that came in at each client while the foreground ran; None: it did not run."""
+    """Rate at which data came in at each client while the foreground ran; None: it did not run."""
 
 
 class Outcome(_Record):
-    """What happened in a trial."""
+    """Events and measurements of a trial."""
 
     backend: str = ""
     endpoints: dict[str, EndpointOutcome] = {}
-    """By name: "client", "server", "background_client", …"""
+    """Outcome of each endpoint by name: "client", "server", "background_client", …"""
     timed_out: bool = False
     background_lasted: bool = True
-    """The second pair's transfer went on until the first one's ended."""
+    """Whether the second pair's transfer continued until the first one's ended."""
     competition: Competition | None = None
     said: list[Said] = []
-    """What the client said of objects, in the course of the trial."""
+    """Messages of the client about objects, during the trial."""
     links: dict[str, LinkReport] = {}
     droppers: dict[str, dict[Direction, DropperOutcome]] = {}
-    """Of each link and direction."""
+    """Outcome of each link and direction."""
     client_s: float | None = None
-    """From the client's start until it reported, or until its time was over; None: it was not started."""
+    """Time from the client's start until its report, or until its time limit; None: it was not started."""
     stalled_s: float | None = None
-    """How long endpoints lacked the CPU in the completion time; None: the kernel does not tell."""
+    """Time for which endpoints lacked the CPU, within the completion time; None: the kernel does not report
+    it."""
     longest_gap_s: float = 0.0
-    """The longest time in `client_s` in which nobody looked whether they did."""
+    """Longest time in `client_s` in which nobody watched whether endpoints ran."""
     stolen_s: float | None = None
-    """How long a hypervisor kept a CPU from running in `client_s`: the one that lost the most."""
+    """Time for which a hypervisor stopped a CPU in `client_s`: the CPU that lost the most."""
     hindered_s: dict[str, float] = {}
-    """How long a server lacked the CPU, for whatever reason, in the phases before and after."""
+    """Time for which a server lacked the CPU, for any reason, in the phases before and after."""
     discarded: dict[str, dict[str, int]] = {}
-    """Of each node and place: frames and datagrams that were lost there in `client_s`."""
+    """Frames and datagrams that were lost in `client_s`, by node and place."""
     backlog_drops: int = 0
-    """Frames that the CPUs of the machine discarded in `client_s`, whosever they were."""
+    """Frames of anybody that the CPUs of the machine discarded in `client_s`."""
     phases_s: dict[str, float] = {}
     virtual_s: float | None = None
-    """How long the trial was in virtual time; None: it was a real one."""
+    """Length of the trial in virtual time; None: a real trial."""
     no_answer: str = ""
-    """Why a simulator has not played the trial, empty when it has."""
+    """The reason for which a simulator did not run the trial; empty if it did."""
     failure: str = ""
-    """What went wrong in the harness itself, empty when nothing did."""
+    """The failure of the harness itself; empty if none."""

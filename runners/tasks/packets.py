@@ -3,9 +3,9 @@
 from fecbench.topologies.link import MTU
 
 HEADER_BYTES = 14 + 20
-"""Of a frame: Ethernet and IPv4 without options."""
+"""Headers of a frame: Ethernet, and IPv4 without options."""
 UDP_HEADER_BYTES = 8
 FRAME_BYTES = 14 + MTU
-"""Of the largest frame."""
+"""Length of the largest frame."""
 DATAGRAM_BYTES = MTU - 20 - UDP_HEADER_BYTES
-"""Of the largest UDP payload."""
+"""Length of the largest UDP payload."""

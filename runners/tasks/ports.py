@@ -2,4 +2,4 @@
 
 OURS = 4433
 INTEROP = 443
-"""Of a trial in which an endpoint of the interop contract takes part: its servers listen nowhere else."""
+"""Port of a trial that has an endpoint of the interop contract: its servers listen nowhere else."""

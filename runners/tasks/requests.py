@@ -1,4 +1,4 @@
-"""What passes between the harness and a client of the workload `requests` in the course of a trial
+"""Messages between the harness and a client of the workload `requests` during a trial
 (quic-impls/contract/requests.md)."""
 
 import json
@@ -26,9 +26,9 @@ class Object(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
     event: Literal["object", "stopped"]
     bytes: NonNegativeInt
-    """Those that have arrived."""
+    """Bytes that have arrived."""
     requested_at: Instant
-    """When it had read what asks for it."""
+    """Time at which the client had read the request."""
     first_byte_at: Instant
     done_at: Instant
 
@@ -38,7 +38,7 @@ class Object(BaseModel):
 
 
 Said = Annotated[Object | Progress, Field(discriminator="event")]
-"""What a client says in the course of a trial."""
+"""A message of a client during a trial."""
 SAID: TypeAdapter[Object | Progress] = TypeAdapter(Said)
 
 
@@ -46,19 +46,20 @@ T = TypeVar("T", bound=Object | Progress)
 
 
 class Line(NamedTuple):
-    """What a client is to read, and when."""
+    """A line for a client to read, and its time."""
 
     at_s: float
     get: int | None = None
-    """So many bytes are asked for."""
+    """Number of bytes to request."""
     tell_every_s: float | None = None
-    """So often the client tells their progress; None: it does not."""
+    """Interval at which the client reports progress; None: it does not."""
     stop: bool = False
-    """What is on its way is given up. Where nothing is asked for and nothing given up, its input ends."""
+    """Whether the client gives up the object on its way. A line without `get` and `stop` ends the client's
+    input."""
 
     @property
     def text(self) -> str | None:
-        """None: the end."""
+        """The text of the line; None: the end of the input."""
         if self.stop:
             return json.dumps({"stop": True})
         if self.get is None:
@@ -68,14 +69,14 @@ class Line(NamedTuple):
 
 
 class Conversation(Protocol):
-    """What a client is to be asked for, object by object. Times are seconds since it read the first line."""
+    """Requests to a client, object by object. Times are seconds since it read the first line."""
 
     def begin(self) -> list[Line]:
-        """What it is to read at first."""
+        """Return the first lines for the client."""
         ...
 
-    def heard(self, said: Object | Progress) -> list[Line]:
-        """What it is to read now, in the place of all that it has not read yet."""
+    def heard(self, message: Object | Progress) -> list[Line]:
+        """Return the next lines for the client. They replace all lines that it has not read yet."""
         ...
 
 
@@ -88,27 +89,28 @@ class Dialogue:
         self.begun = False
 
     def begin(self, now_s: float) -> list[Line]:
-        """What the client is to read from now on."""
+        """Return the lines for the client from now on."""
         self.begun = True
         return _moved(self._conversation.begin(), now_s)
 
     @property
     def ended(self) -> int:
-        """How many objects have arrived or were given up."""
-        return sum(isinstance(said, Object) for said in self.said)
+        """Number of objects that have arrived or were given up."""
+        return sum(isinstance(message, Object) for message in self.said)
 
-    def heard(self, said: Object | Progress) -> list[Line]:
-        """The same, after it has said this."""
-        self.said.append(said)
+    def heard(self, message: Object | Progress) -> list[Line]:
+        """Return the lines for the client after this message of it."""
+        self.said.append(message)
         began_s = self.said[0].requested_at
-        return _moved(self._conversation.heard(since(said, began_s)), began_s)
+        return _moved(self._conversation.heard(since(message, began_s)), began_s)
 
 
-def since(said: T, began_s: float) -> T:
-    """The same by a clock that begins with the first request. What cannot be is left to the judge."""
-    times = [name for name in type(said).model_fields if name == "at" or name.endswith("_at")]
-    moved = {name: max(0.0, getattr(said, name) - began_s) for name in times}
-    return cast("T", said.model_copy(update=moved))
+def since(message: T, began_s: float) -> T:
+    """Return the same message with times since the first request. Negative times become 0: the judge checks
+    them."""
+    times = [name for name in type(message).model_fields if name == "at" or name.endswith("_at")]
+    moved = {name: max(0.0, getattr(message, name) - began_s) for name in times}
+    return cast("T", message.model_copy(update=moved))
 
 
 def _moved(lines: list[Line], by_s: float) -> list[Line]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LIMIT_BYTES = 16 << 20
-"""Of a series that no workload needs for its metrics."""
+"""Limit of a series that no workload needs for its metrics."""
 TIME_COLUMN = "t_s"
 _COLUMN = re.compile(r"[a-z][a-z0-9_]{0,63}")
 

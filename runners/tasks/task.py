@@ -1,4 +1,4 @@
-"""What a trial is asked for: everything that decides its result, and nothing of the machine that runs it."""
+"""The task of a trial: everything that decides its result, and nothing about the machine that runs it."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -15,7 +15,7 @@ from fecbench.topologies.backend import Backend
 from fecbench.topologies.link import DIRECTIONS, Direction, LinkSettings
 
 Carrier = Backend | Literal["virtual"]
-"""What carries packets: a backend of the emulated link, or the link in virtual time of a simulator."""
+"""The carrier of packets: a backend of the emulated link, or a simulator's link in virtual time."""
 VIRTUAL: Final = "virtual"
 
 Certificates = Literal["p256", "ed25519"]
@@ -28,28 +28,28 @@ class _Part(BaseModel):
 
 
 class InteropTask(_Part):
-    """What an endpoint of the interop runner's contract is given, besides the workload."""
+    """The part of a task that only endpoints of the interop runner's contract get, besides the workload."""
 
     testcase: str
     env: dict[str, str] = {}
-    """With the names of options between braces, as `params`."""
+    """Environment variables; names of options stand between braces, as in `params`."""
     params: str = ""
 
 
 class EndpointTask(_Part):
-    """One end of a pair."""
+    """An end of a pair."""
 
     implementation: str
     options: dict[str, Any]
-    """All of the implementation's options, defaults filled in."""
+    """The options of the implementation, defaults included."""
     series: list[str] = []
-    """What the design wants it to leave over time."""
+    """Series over time that the design asks of it."""
     local_addresses: bool = False
-    """Whether it is told all addresses of its host."""
+    """Whether it gets all addresses of its host."""
     transport: Literal["udp", "tcp"] = Field(default="udp", exclude_if=lambda transport: transport == "udp")
     """Documents leave udp out, as those of older tasks do."""
     content_seed_hex: bool = False
-    """Whether it is told the content's seed as hexadecimal text, in the place of a number."""
+    """Whether it gets the content's seed as hexadecimal text instead of a number."""
     fec: bool | None = None
     """Whether its options turn FEC on; None: its implementation does not say what turns it off."""
     owes_repair: bool = True
@@ -60,7 +60,8 @@ class EndpointTask(_Part):
     """The keys of the certificates that it takes, where it is emulated. Documents leave Ed25519's out, which
     all older tasks had."""
     interop: InteropTask | None = None
-    """None: it meets the contract of quic-impls/README.md."""
+    """The task by the interop runner's contract; None: the endpoint meets the contract of
+    quic-impls/README.md."""
 
 
 class PairTask(_Part):
@@ -70,12 +71,12 @@ class PairTask(_Part):
     server: EndpointTask
     workload: dict[str, Any]
     demand: Demand = Demand()
-    """What the transfer cannot do without."""
+    """The least that the transfer needs."""
     playout_ms: list[float] = []
     """The playout delays at which its messages are asked for; of other workloads none."""
     session: dict[str, Any] | None = Field(default=None, exclude_if=lambda session: session is None)
-    """What decides what the harness asks the client for in the course of the trial. None: it asks nothing;
-    documents leave it out then, as those of older tasks do."""
+    """The session by which the harness sends requests to the client during the trial. None: no requests;
+    documents omit it then, as those of older tasks do."""
 
     @property
     def certificates(self) -> Certificates:
@@ -106,9 +107,9 @@ class ProcessorTask(_Part):
     """Time that endpoints take of a processor in virtual time; emulated ones take what they take."""
 
     handshake_ns: int = 0
-    """Of each side once, for TLS."""
+    """Time of each side for TLS, once."""
     datagram_ns: int = 0
-    """For each datagram."""
+    """Time for each datagram."""
 
 
 CONTENT = "content"
@@ -152,7 +153,7 @@ class Task(_Part):
 
     @property
     def port(self) -> int:
-        """At which servers listen."""
+        """The port at which servers listen."""
         return ports.INTEROP if self.has_interop else ports.OURS
 
     @model_validator(mode="before")
@@ -176,13 +177,15 @@ class Task(_Part):
         return self.seeds[seed_name(link, direction)]
 
     def settings_of(self, link: str) -> LinkSettings:
-        """Of a link, as this repetition has it."""
+        """Return the settings of a link in this repetition."""
         settings = self.links[link].settings
         return settings.seeded({name: self.seeds[seed_name(link, name)] for name in settings.drawn})
 
     def document(self) -> dict[str, Any]:
-        """What is kept of it with a trial: all but the seeds, which differ by repetition, and `capture`; and
-        `processor` only where endpoints take any time."""
+        """Return the document of the task that is stored with a trial.
+
+        It omits the seeds, which differ by repetition, `capture`, and `processor` if endpoints take no time.
+        """
         processor = {"processor"} if self.processor == ProcessorTask() else set()
         return self.model_dump(mode="json", exclude={"seeds", "capture", *processor})
 

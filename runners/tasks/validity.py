@@ -6,7 +6,7 @@ from fecbench.topologies.link import LinkSettings
 
 
 class Validity(BaseModel):
-    """Every bound of the judge. Of the shares, and the least that they stand for, the larger one holds.
+    """Bounds of the judge. Where a bound has a share and a minimum, the larger of the two applies.
 
     The completion time is what the client reported; of a trial that timed out, its time limit.
     """
@@ -18,43 +18,43 @@ class Validity(BaseModel):
     late_at_least_ms: float = 1.0
     """A frame that leaves its link by less than this after its time is never late."""
     late_frames_share: float = 0.01
-    """Of the frames of a direction, so many may be late."""
+    """Largest share of late frames in a direction."""
     late_time_share: float = 0.05
-    """Of the completion time, late frames of a direction may have been overdue for so much."""
+    """Largest share of the completion time for which late frames may have been overdue in a direction."""
     late_time_at_least_s: float = 0.005
     stall_share: float = 0.05
-    """Of the completion time, endpoints may have been kept from running for so much. Of the limit for a
-    server's start or end, too: an endpoint that was kept for longer is not to blame when it passes."""
+    """Largest share of the completion time for which endpoints may have been unable to run. It applies to the
+    limit for a server's start or end, too: an endpoint that could not run for longer is not to blame."""
     stall_at_least_s: float = 0.005
     stolen_share: float = 0.05
-    """Of the completion time, a hypervisor may have taken so much of a CPU. As for stalls, of a server's
-    start and end."""
+    """Largest share of the completion time that a hypervisor may have taken of a CPU. Like for stalls, it
+    applies to a server's start and end, too."""
     stolen_at_least_s: float = 0.01
     """The kernel counts stolen time in steps of 10 ms: a single step says nothing."""
     unjudged_share: float = 0.01
-    """Of the packets that leave a link, the loss model may have left out so many: not UDP, another port."""
+    """Largest share of packets that leave a link unjudged by the loss model: not UDP, or another port."""
     unjudged_at_least: int = 20
     """Messages of the kernel, such as ICMP's, are no traffic of the endpoints."""
     clock_s: float = 0.005
-    """By so much an endpoint's clock may differ from the harness's over a transfer."""
+    """Largest difference between the clocks of an endpoint and of the harness over a transfer."""
     overrun_s: float = 10.0
-    """By so much the harness may find a client's time limit over too late."""
+    """Largest delay with which the harness may notice that a client's time limit has passed."""
     rate_share: float = 1.05
     """A link may have carried so much of its rate over a transfer: its shaper lets bursts out, too."""
     least_share: float = 0.99
-    """Of the least time that a transfer can take by its link, so much must have passed: a link's rate has an
-    error, too."""
+    """Share of a transfer's shortest possible time that must have passed: the rate of a link has an error,
+    too."""
     closing_packets: int = 8
-    """Of the packets that an endpoint received, its peer may have sent so many after it had reported: those
-    that close the connection."""
+    """Most packets that a peer may have sent after its report, to close the connection, and that the endpoint
+    received."""
     coalesced_packets: int = 100
-    """So many QUIC packets of a direction may have shared a frame with another one: those of handshakes."""
+    """Most QUIC packets of a direction that may have shared a frame with another one: those of handshakes."""
     short_packets: int = 10
     """A content that fits into so many packets may have come before its sender had room for a repair symbol,
     or in loss probes, which carry no symbols: those of both ends count."""
 
     def late_bound_us(self, link: LinkSettings) -> int:
-        """How late a frame may leave a link before it counts as late."""
+        """Return the lateness in µs from which a frame that leaves this link counts as late."""
         owd_ms = min(link.up.least_owd_ms, link.down.least_owd_ms)
         return round(max(self.late_at_least_ms, self.late_share_of_owd * owd_ms) * 1000)
 

@@ -10,7 +10,7 @@ from fecbench.runners.trial.endpoint import Endpoint
 from fecbench.runners.trial.supervisor import Supervisor
 
 CLOCK_S = USUAL.clock_s
-"""By so much an endpoint's clock may differ from the harness's."""
+"""Largest difference between the clocks of an endpoint and of the harness."""
 
 
 class Asker:
@@ -37,26 +37,26 @@ class Asker:
         if stdin and not stdin.closed:
             stdin.close()
 
-    def _hear(self, said: Object | Progress) -> None:
+    def _hear(self, message: Object | Progress) -> None:
         if self._dialogue.ended == self._asked:
-            self._client.refuse(f"said that {said.bytes} bytes have arrived, and was not asked for them")
+            self._client.refuse(f"said that {message.bytes} bytes have arrived, and was not asked for them")
             return
-        now_s, from_s = time.monotonic(), said.requested_at
-        to_s = said.done_at if isinstance(said, Object) else said.at
+        now_s, from_s = time.monotonic(), message.requested_at
+        to_s = message.done_at if isinstance(message, Object) else message.at
         if not self._begun_s - CLOCK_S <= from_s <= to_s <= now_s + CLOCK_S:
             self._client.refuse(
-                f"said that {said.bytes} bytes came from {from_s:.6f} to {to_s:.6f}: by CLOCK_MONOTONIC it"
+                f"said that {message.bytes} bytes came from {from_s:.6f} to {to_s:.6f}: by CLOCK_MONOTONIC it"
                 f" was started at {self._begun_s:.6f}, and it is {now_s:.6f}"
             )
             return
-        if isinstance(said, Progress):
+        if isinstance(message, Progress):
             if self._tell_every_s is None or to_s < self._told_s + self._tell_every_s - CLOCK_S:
                 self._client.refuse(
-                    f"told at {to_s:.6f} of {said.bytes} bytes, which is more often than it was asked"
+                    f"told at {to_s:.6f} of {message.bytes} bytes, which is more often than it was asked"
                 )
                 return
             self._told_s = to_s
-        self._proceed(self._dialogue.heard(said))
+        self._proceed(self._dialogue.heard(message))
 
     def _proceed(self, lines: list[Line]) -> None:
         self._lines = lines

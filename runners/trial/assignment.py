@@ -1,5 +1,5 @@
-"""What an endpoint is told: a JSON file, whose path is its one argument (quic-impls/README.md), and the files
-that it names."""
+"""The task of an endpoint: a JSON file, whose path is its one argument (quic-impls/README.md), and the files
+that this file names."""
 
 import json
 from collections.abc import Sequence

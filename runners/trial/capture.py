@@ -31,16 +31,16 @@ def _capture(host: Host, file: Path, port: int) -> subprocess.Popen[bytes]:
 
 
 def _await_line(stream: IO[bytes], part: bytes, who: str) -> None:
-    said = []
+    lines = []
     for line in stream:
         if part in line:
             return
-        said.append(line.decode(errors="replace").strip())
-    raise RuntimeError(f"{who} ended before it recorded: {' '.join(said)}")
+        lines.append(line.decode(errors="replace").strip())
+    raise RuntimeError(f"{who} ended before it recorded: {' '.join(lines)}")
 
 
 def stop(captures: Sequence[subprocess.Popen[bytes]]) -> None:
-    """Every packet that came in is in the files when this returns."""
+    """Stop the captures. Their files then hold every packet that came in."""
     for process in captures:
         process.terminate()
     for process in captures:

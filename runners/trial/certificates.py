@@ -27,7 +27,7 @@ NOT_BEFORE, NOT_AFTER = datetime(2000, 1, 1, tzinfo=UTC), datetime(2099, 12, 31,
 FOR_ALL = ("authority.pem", "server.pem", "interop.pem")
 """Files that each of two ends may read."""
 INTEROP_NAMES = ("server4", "server", "server6", "server46")
-"""Of servers by the interop runner's contract."""
+"""Names of servers in the interop runner's contract."""
 SERIAL_BITS = 159
 """RFC 5280, 4.1.2.2: a positive number of at most 20 bytes."""
 
@@ -35,7 +35,7 @@ Kind = Literal["p256", "ed25519"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _Key = Ed25519PrivateKey | ec.EllipticCurvePrivateKey
 _SIGNATURE_BYTES = 71
-"""Of ECDSA with P-256, in DER: every other one has so many."""
+"""Length of an ECDSA signature with P-256 in DER: half of all signatures have this one."""
 
 
 def _new_key(kind: Kind) -> _Key:

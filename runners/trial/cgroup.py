@@ -1,16 +1,16 @@
-"""What a trial may use as a whole, by the kernel's control groups: memory, and processes.
+"""Limits of a whole trial by the kernel's control groups: its memory, and its number of processes.
 
-A worker is in cgroups of its own, and so is the trial that it runs. To move a process into a cgroup takes up
-to 14 ms, so that is done once for each worker. Our own part of a trial counts, too; it is not what is killed
-when memory is short, since endpoints offer themselves (`confinement`).
+A worker is in cgroups of its own, and so is the trial that it runs. Moving a process into a cgroup takes up
+to 14 ms, so each worker does that only once. Our own part of a trial counts, too. The kernel kills endpoints
+first when memory is short, because they volunteer for it (`confinement`).
 
-The cgroups are below those of the harness, so that limits of the harness hold, too. Where memory and
-processes are counted is the machine's choice: both in one tree (version 2), or each in its own (version 1).
-In a container it may be that no cgroup can be made: then there are the limits of single processes alone.
+Our cgroups are below those of the harness, so that limits of the harness apply, too. The machine chooses
+where memory and processes are counted: both in one tree (version 2), or each in its own (version 1).
+A container may not allow any cgroup: then only the limits of single processes apply.
 
-Nobody can remove a cgroup that has processes, and that alone says that it is used. The number of a process
-says nothing: whoever made the cgroup may be in another PID namespace, or the number be another's by now. An
-empty cgroup is removed by whoever meets it, and whoever is about to enter it makes it again.
+Nobody can remove a cgroup that has processes. Only this shows that a cgroup is in use. The number of a
+process does not: its maker may be in another PID namespace, or another process may have the number by now.
+Every harness removes an empty cgroup that it meets, and makes a removed one again before it enters it.
 """
 
 import contextlib
@@ -30,16 +30,16 @@ Controller = Literal["memory", "pids"]
 CONTROLLERS: tuple[Controller, ...] = ("memory", "pids")
 
 PROCESSES = 4096
-"""Of a trial, each thread counted: more than its endpoints can start by their own limits."""
+"""Most processes of a trial, threads included: more than its endpoints can start by their own limits."""
 MEMORY_BYTES = min(4 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
-"""Of a trial: 4 GiB, or half of what the machine has."""
+"""Most memory of a trial: 4 GiB, or half of the machine's memory."""
 
 OF_SWAP = ("memory.memsw.limit_in_bytes", "memory.swap.max")
 """Files that a kernel without swap does not have."""
 
 REMOVE_LIMIT_S = 5.0
 LEAVE_LIMIT_S = 0.2
-"""For the processes of a killed harness, which end when it does, to leave their cgroups."""
+"""Time for the processes of a killed harness, which end with it, to leave their cgroups."""
 # After the harness's folder, whose name says which process made it: it is not asked whether that lives.
 OURS = re.compile(r"fecbench-(?P<process>[0-9]+)-[a-z0-9_]{8}\.[a-z0-9-]+")
 
@@ -51,10 +51,10 @@ class Place:
     version: Literal[1, 2]
     folder: Path
     controllers: tuple[Controller, ...]
-    """Which of ours count here."""
+    """Our controllers that count here."""
 
     def limits(self) -> dict[str, int]:
-        """What is written into which file of a cgroup of ours."""
+        """Return the limits of one of our cgroups: the text of each of its files."""
         limits: dict[tuple[int, Controller], dict[str, int]] = {
             (1, "memory"): {
                 "memory.limit_in_bytes": MEMORY_BYTES,
@@ -83,39 +83,40 @@ class Mount:
     """The controllers are among them, in version 1."""
 
     def folder(self, cgroup: str) -> Path:
-        """Where a cgroup is seen here."""
+        """Return the folder at which this mount shows a cgroup."""
         path = Path(cgroup)
         return self.point / path.relative_to(self.root) if path.is_relative_to(self.root) else self.point
 
 
 def mounts(mountinfo: str) -> list[Mount]:
     """The trees of cgroups in the text of /proc/PID/mountinfo."""
-    found = []
+    trees = []
     for line in mountinfo.splitlines():
         where, _, what = line.partition(" - ")
         kind, _, options = what.split(" ", 2)
         if kind in ("cgroup", "cgroup2"):
             root, point = where.split(" ")[3:5]
             version: Literal[1, 2] = 1 if kind == "cgroup" else 2
-            found.append(Mount(version, Path(root), Path(point), frozenset(options.split(","))))
-    return found
+            trees.append(Mount(version, Path(root), Path(point), frozenset(options.split(","))))
+    return trees
 
 
 def places(mountinfo: str, own: str) -> list[Place]:
-    """Where cgroups with limits could be made, by the texts of /proc/PID/mountinfo and /proc/PID/cgroup."""
+    """Return the places for cgroups with limits, from the texts of /proc/PID/mountinfo and
+    /proc/PID/cgroup."""
     # A line is NUMBER:CONTROLLERS:PATH; version 2 has no controllers.
     lines = [line.split(":", 2) for line in own.splitlines()]
     cgroups = {controller: path for _, listed, path in lines for controller in listed.split(",")}
-    found: list[Place] = []
+    candidates: list[Place] = []
     for mount in mounts(mountinfo):
         if mount.version == 2 and "" in cgroups:
             folder = mount.folder(cgroups[""])
-            found += [Place(2, *delegating) for delegating in _delegating(folder, mount.point)]
+            candidates += [Place(2, *delegating) for delegating in _delegating(folder, mount.point)]
         elif mount.version == 1:
             controllers = tuple(one for one in CONTROLLERS if one in mount.options and one in cgroups)
             if controllers:
-                found.append(Place(1, mount.folder(cgroups[controllers[0]]), controllers))
-    return found
+                candidates.append(Place(1, mount.folder(cgroups[controllers[0]]), controllers))
+    return candidates
 
 
 def _delegating(folder: Path, top: Path) -> Iterator[tuple[Path, tuple[Controller, ...]]]:
@@ -139,8 +140,8 @@ def usable() -> tuple[Place, ...]:
     """The places of this machine where a cgroup can be made: it is tried."""
     proc = Path("/proc/self")
     mountinfo, own = (os.fsdecode((proc / name).read_bytes()) for name in ("mountinfo", "cgroup"))
-    found = places(mountinfo, own)
-    return tuple(place for place in found if _can_make(place))
+    candidates = places(mountinfo, own)
+    return tuple(place for place in candidates if _can_make(place))
 
 
 def _can_make(place: Place) -> bool:
@@ -214,9 +215,9 @@ def remove_abandoned() -> list[Path]:
     removed = []
     for place in usable():
         for folder in sorted(place.folder.glob("fecbench-*/")):
-            if made := OURS.fullmatch(folder.name):
+            if match := OURS.fullmatch(folder.name):
                 # One whose maker is not seen may have been killed just now: then it is worth a moment.
-                is_seen = Path(f"/proc/{made['process']}").exists()
+                is_seen = Path(f"/proc/{match['process']}").exists()
                 with contextlib.suppress(OSError):  # somebody is in there
                     _remove(folder, 0.0 if is_seen else LEAVE_LIMIT_S)
                     removed.append(folder)

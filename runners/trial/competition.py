@@ -1,4 +1,4 @@
-"""How two transfers share a link: when the first one has filled it.
+"""Two transfers that share a link: when the first one has filled it.
 
 The link is full when it has carried FULL_SHARE of what its rate allows for FULL_RTTS round-trip times. That
 is long enough for a transfer to have left its slow start, in which it doubles its window each round trip

@@ -26,10 +26,11 @@ CANNOT_START = 126
 
 LIMITS = {**rights.LIMITS, resource.RLIMIT_FSIZE: logs.SIZE_BYTES}
 LIMIT_OF_MEMORY = {resource.RLIMIT_DATA: cgroup.MEMORY_BYTES}
-"""Where no cgroup counts it. Address space is no measure: Go and others reserve much more than they use."""
+"""Limit where no cgroup counts memory. It is not of address space: Go and others reserve far more than they
+use."""
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
-"""As subprocess.Popen; what it starts has a session of its own."""
+"""Like subprocess.Popen; the started process has a session of its own."""
 
 
 def pipes(*, reads: bool = False) -> dict[str, int]:
@@ -42,10 +43,10 @@ def pipes(*, reads: bool = False) -> dict[str, int]:
 
 
 class FileSystem(Protocol):
-    """What an endpoint sees of files."""
+    """An endpoint's view of files."""
 
     def make(self) -> None:
-        """In this process, which has a mount namespace of its own. Raises OSError."""
+        """Make the view in this process, which has a mount namespace of its own. Raises OSError."""
 
 
 class ConfinementError(RuntimeError):
@@ -62,16 +63,16 @@ class StartError(RuntimeError):
 
 @dataclass(frozen=True)
 class Cell:
-    """Where one endpoint runs."""
+    """The confinement of one endpoint: its user, folders, files and namespaces."""
 
     endpoint: str
     """The name of the endpoint."""
     user: int
-    """It is nobody else's, and can kill and trace only what is its own."""
+    """A user of this endpoint only, who can kill and trace nothing else."""
     log_folder: Path
 
     def make_log_folder(self) -> None:
-        """For it alone."""
+        """Make the log folder for this endpoint only."""
         logs.mount(self.log_folder, self.user)
 
     def start(
@@ -194,7 +195,7 @@ def become_simulator(
 
 
 def of_simulators() -> dict[str, Any]:
-    """What limits simulators here: for the provenance of a campaign."""
+    """Return the limits of simulators here, for the provenance of a campaign."""
     if rights.own_user(os.getpid()) is not None:
         return of_this_machine()
     fenced = fence.is_offered()
@@ -209,7 +210,7 @@ def of_simulators() -> dict[str, Any]:
 
 
 def why_simulators_are_free() -> str:
-    """In a line, what simulators can do here that they should not; empty for nothing."""
+    """Return a line that says what simulators can do here but should not; empty if nothing."""
     if rights.own_user(os.getpid()) is not None or fence.is_offered():
         return ""
     return (
@@ -219,7 +220,7 @@ def why_simulators_are_free() -> str:
 
 
 def of_this_machine() -> dict[str, Any]:
-    """What limits programs without rights here: for the provenance of a campaign."""
+    """Return the limits of programs without rights here, for the provenance of a campaign."""
     versions = {controller: place.version for place in cgroup.usable() for controller in place.controllers}
     limited = {
         controller: f"cgroup v{versions[controller]}" if controller in versions else "process limits"

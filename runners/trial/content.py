@@ -1,5 +1,5 @@
-"""What is transferred, as both ends make it themselves (quic-impls/README.md, "Workloads"): for those that
-cannot, the harness makes it."""
+"""The transferred content. Both ends make it themselves (quic-impls/README.md, "Workloads"); the harness
+makes it for those that cannot."""
 
 import hashlib
 

@@ -27,7 +27,7 @@ MetricName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}\z"
 
 
 class Message(BaseModel):
-    """One line of an endpoint's standard output."""
+    """A line of an endpoint's standard output."""
 
     # Strict: "12" and true are no numbers.
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -42,10 +42,10 @@ class Message(BaseModel):
 
 
 class Endpoint:
-    """One running endpoint: its messages, the end of its standard error, and its exit code in the end."""
+    """A running endpoint: its messages, the end of its standard error, and in the end its exit code."""
 
     endings: tuple[signal.Signals, ...] = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
-    """How it is asked to end: each when it has not obeyed the one before."""
+    """Signals that end an endpoint, in this order: the next is sent when the previous one had no effect."""
 
     def __init__(self, name: str, process: subprocess.Popen[bytes]) -> None:
         self.name = name
@@ -72,7 +72,7 @@ class Endpoint:
 
     @property
     def rest(self) -> bytes:
-        """What it wrote on standard output after the end of the last line."""
+        """Return the bytes on standard output after the last whole line."""
         return self._line
 
     def look(self) -> None:
@@ -94,14 +94,14 @@ class Endpoint:
     def _take_message(self, line: bytes) -> None:
         if self.complaint:
             return
-        of_object = self.hear is not None and any(each in line[:40] for each in OF_OBJECTS)
+        of_object = self.hear is not None and any(mark in line[:40] for mark in OF_OBJECTS)
         message: Message | Object | Progress
         try:
             message = SAID.validate_json(line) if of_object else Message.model_validate_json(line)
         except ValidationError as error:
             cause = " ".join(first_problem(error).split())[:200]
-            known = "no object message" if of_object else "neither a ready nor a done message"
-            self.refuse(f"wrote {line[:80]!r}, which is {known}: {cause}")
+            kind = "no object message" if of_object else "neither a ready nor a done message"
+            self.refuse(f"wrote {line[:80]!r}, which is {kind}: {cause}")
             return
         if "done" in self.events or message.event in self.events:
             before = " and ".join(self.events)
@@ -118,7 +118,7 @@ class Endpoint:
             self.metrics = message.metrics
 
     def refuse(self, complaint: str) -> None:
-        """What it says is wrong: it is killed."""
+        """Record this complaint about the endpoint's output, and kill the endpoint."""
         self.complaint = complaint
         self.signal(signal.SIGKILL)
 

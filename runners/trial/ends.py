@@ -1,4 +1,4 @@
-"""What one end of a pair is asked for, by its implementation and its options."""
+"""Tasks of the ends of a pair, from their implementations and options."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -11,15 +11,16 @@ from fecbench.runners.tasks.task import EndpointTask, InteropTask, Role
 def end_of(
     implementation: Implementation,
     options: Mapping[str, Any],
-    wanted: Collection[str] = (),
+    series: Collection[str] = (),
     role: Role = "client",
 ) -> EndpointTask:
-    """The task of an end with these options, all of them: of the series `wanted`, it leaves its own."""
+    """Return the task of an end with these options (all of them). It records those of `series` that it
+    can."""
     declaration = implementation.declaration
     return EndpointTask(
         implementation=declaration.name,
         options=dict(options),
-        series=[name for name in declaration.series if name in wanted],
+        series=[name for name in declaration.series if name in series],
         local_addresses=declaration.local_addresses,
         transport=declaration.transport,
         content_seed_hex=declaration.content_seed_hex,
@@ -34,11 +35,14 @@ def end_of(
 def pair_of(
     client: tuple[Implementation, Mapping[str, Any]],
     server: tuple[Implementation, Mapping[str, Any]],
-    wanted: Collection[str] = (),
+    series: Collection[str] = (),
 ) -> tuple[EndpointTask, EndpointTask]:
-    """Both ends of a pair. Where FEC is on at both and is not the same, neither owes any: they may have found
-    none that both have, and speak plain QUIC then."""
-    asking, serving = end_of(*client, wanted, "client"), end_of(*server, wanted, "server")
+    """Return the tasks of both ends of a pair.
+
+    If both have FEC, but not the same, neither must send any: they may have no code in common, and then use
+    plain QUIC.
+    """
+    asking, serving = end_of(*client, series, "client"), end_of(*server, series, "server")
     switch = client[0].declaration.fec
     same = client[0] == server[0] and (switch is None or switch.agrees(client[1], server[1]))
     if same or not (asking.fec and serving.fec):

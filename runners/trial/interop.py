@@ -35,11 +35,11 @@ SERVER_NAMES = certificates.INTEROP_NAMES
 """The first stands in requests. All are the server's one address: networks of trials have IPv4 alone."""
 CLIENT_NAMES = ("client4", "client", "client6", "client46")
 NAME = "content"
-"""Of what is downloaded, in /www and in /downloads."""
+"""Name of the content, in /www and in /downloads."""
 NOTHING = "#!/bin/sh\n"
-"""What images call to set up the runner's own network, and to wait for it."""
+"""Script that images call to set up the runner's own network, and to wait for it."""
 ROOM_BYTES = 64 << 20
-"""For what a client leaves in /downloads besides its download."""
+"""Room in /downloads for other files of a client than its download."""
 
 _IN_CLOSE_WRITE, _IN_MOVED_TO = 0x8, 0x80
 _IN_NONBLOCK, _IN_CLOEXEC = 0o4000, 0o2000000
@@ -54,7 +54,7 @@ def open_port(task: Task, server: Host) -> None:
 
 
 class InteropEndpoint(Endpoint):
-    """It says nothing that the harness understands; what it writes is kept for whoever reads of its end."""
+    """An endpoint whose output the harness does not parse, but keeps for people who ask why it ended."""
 
     endings = (signal.SIGTERM, signal.SIGKILL)
 
@@ -104,16 +104,17 @@ class Downloads:
     def note(self) -> None:
         """Take what happened: the last close of a file that was written, or its renaming, is what counts."""
         now_ns = time.monotonic_ns()
-        left = os.read(self.events, 1 << 16)
-        while left:
-            _, _, _, length = _EVENT.unpack_from(left)
-            name = left[_EVENT.size : _EVENT.size + length].rstrip(b"\0")
+        events = os.read(self.events, 1 << 16)
+        while events:
+            _, _, _, length = _EVENT.unpack_from(events)
+            name = events[_EVENT.size : _EVENT.size + length].rstrip(b"\0")
             if name == self.name.encode():
                 self.closed_ns = now_ns
-            left = left[_EVENT.size + length :]
+            events = events[_EVENT.size + length :]
 
     def problem(self, wanted_sha256: str, size_bytes: int) -> str:
-        """What is wrong with what arrived, or nothing. It is not trusted: no link is followed."""
+        """Return the fault of the received file, or nothing. The folder is not trusted: no link is
+        followed."""
         path = f"{DOWNLOADS}/{self.name}"
         try:
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -121,11 +122,11 @@ class Downloads:
         except OSError as error:
             return f"succeeded, but {path} cannot be read: {error.strerror}"
         with os.fdopen(descriptor, "rb") as file:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode):
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
                 return f"succeeded, but {path} is no file"
-            if found.st_size != size_bytes:
-                return f"succeeded, but {path} has {found.st_size} bytes, not {size_bytes}"
+            if status.st_size != size_bytes:
+                return f"succeeded, but {path} has {status.st_size} bytes, not {size_bytes}"
             received = hashlib.file_digest(file, "sha256").hexdigest()
         if received != wanted_sha256:
             return f"succeeded, but {path} has other content: SHA-256 {received}, not {wanted_sha256}"
@@ -143,7 +144,7 @@ def _watch(folder: Path) -> int:
 
 
 class Timing:
-    """Of the measured client, what is put together when the link has said when its first frame came."""
+    """Times of the measured client, completed when the link reports when its first frame came."""
 
     def __init__(self, downloads: Downloads) -> None:
         self._downloads = downloads
@@ -170,7 +171,7 @@ class Timing:
 
 
 class Stage:
-    """Where the two endpoints of a pair run, and what of it is theirs."""
+    """The place where the two endpoints of a pair run, and their files there."""
 
     def __init__(self, task: Task, site: Site, pair: int, hosts: Pair, folder: Path) -> None:
         """`folder` is the pair's."""
@@ -217,7 +218,7 @@ class Stage:
         return cell.start_in(root, self._hosts[role].popen_prepared, command, variables)
 
     def problem(self) -> str:
-        """What is wrong with what the client received, or nothing."""
+        """Return the fault of what the client received, or nothing."""
         assert self.downloads is not None
         return self.downloads.problem(sha256(self._task.content_seed, self._size_bytes), self._size_bytes)
 
@@ -253,13 +254,13 @@ class Stage:
         return texts if bundle else {**texts, Path("/etc/nsswitch.conf"): "hosts: files\n"}
 
     def _papers(self, role: Role) -> dict[Path, bytes]:
-        made = certificates.of_kind(self._site.certificates, self._task.pairs[0].certificates)
+        folder = certificates.of_kind(self._site.certificates, self._task.pairs[0].certificates)
         papers = {
-            CERTIFICATES / "ca.pem": (made / "authority.pem").read_bytes(),
-            CERTIFICATES / "cert.pem": (made / "interop.pem").read_bytes(),
+            CERTIFICATES / "ca.pem": (folder / "authority.pem").read_bytes(),
+            CERTIFICATES / "cert.pem": (folder / "interop.pem").read_bytes(),
         }
         if role == "server":
-            papers[CERTIFICATES / "priv.key"] = (made / "interop.key").read_bytes()
+            papers[CERTIFICATES / "priv.key"] = (folder / "interop.key").read_bytes()
         return papers
 
     def _variables(self, role: Role, end: EndpointTask) -> dict[str, str]:

@@ -33,26 +33,26 @@ Series = dict[tuple[str, str], "pa.Table"]
 
 @dataclass(frozen=True)
 class Checks:
-    """What was measured of a trial to check it. None: it is not known."""
+    """Measurements that vouch for a trial. None: unknown."""
 
     verdicts: dict[tuple[str, Direction], VerdictCheck] = field(default_factory=dict)
-    """Of each link and direction."""
+    """The check of each link and direction."""
     late_max_ms: float | None = None
-    """How late the latest frame left its link, of those that were later than their link's bound."""
+    """Lateness of the latest frame that left its link after the link's bound."""
     late_sum_ms: float | None = None
-    """How long such frames were overdue, in the direction in which they were for longest."""
+    """Time for which such frames were overdue, in the worse direction."""
     stalled_s: float | None = None
-    """How long endpoints were kept from running in the completion time."""
+    """Time for which endpoints could not run, within the completion time."""
     watch_gap_s: float | None = None
-    """The longest time in which nobody looked whether they were."""
+    """Longest interval in which nobody watched whether endpoints ran."""
     stolen_s: float | None = None
-    """How long a hypervisor kept a CPU from running while the client ran."""
+    """Time for which a hypervisor stopped a CPU while the client ran."""
     lost_elsewhere: dict[str, dict[str, int]] = field(default_factory=dict)
     """Packets lost outside of link and dropper while the client ran, by node and place."""
     backlog_drops: int = 0
-    """Frames that the machine's CPUs discarded meanwhile, whosever they were."""
+    """Frames of anybody that the machine's CPUs discarded meanwhile."""
     virtual_s: float | None = None
-    """How long the trial was in virtual time; None: it was a real one."""
+    """Length of the trial in virtual time; None: a real trial."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,12 @@ class Judgement:
 
     state: State
     reason: str
-    """Of every state but `ok`; one line."""
+    """The reason in one line, for every state but `ok`."""
     checks: Checks = field(default_factory=Checks)
     series: Series = field(default_factory=dict)
-    """What was left over time: by endpoint and name."""
+    """Series that endpoints recorded, by endpoint and name."""
     metrics: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """What the harness measured itself, below the workload's name."""
+    """Measurements of the harness itself, below the workload's name."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reason", one_line(self.reason))  # it may quote what an endpoint wrote
@@ -99,7 +99,7 @@ def judge(task: Task, outcome: Outcome) -> Judgement:
 
 
 def _doubts(task: Task, outcome: Outcome, checks: Checks) -> Iterator[str]:
-    """Why the harness cannot vouch for the trial."""
+    """Yield the reasons why the harness cannot vouch for the trial."""
     duration_s = task.timeout_s if outcome.timed_out else completion_s(task, outcome)
     for (link, direction), check in checks.verdicts.items():
         recorded = outcome.droppers[link][direction]
@@ -123,13 +123,13 @@ def _doubts(task: Task, outcome: Outcome, checks: Checks) -> Iterator[str]:
 
 
 def _delay_span_s(task: Task) -> float:
-    """By how much the delay of a link can fall: what was sent in this time before a transfer began may come
-    while it lasts."""
+    """Return how far the delay of a link can fall, in s: what was sent this long before a transfer began may
+    arrive during the transfer."""
     return max(link.settings.down.delay_span_ms for link in task.links.values()) / 1e3
 
 
 def _elapsed_s(outcome: Outcome, link: str) -> float | None:
-    """How long there was this link."""
+    """Return how long this link existed."""
     return outcome.links[link].elapsed_s if outcome.virtual_s is None else outcome.virtual_s
 
 
@@ -141,8 +141,8 @@ def _checks(task: Task, outcome: Outcome) -> Checks:
             (link, direction): verdicts.compare(
                 outcome.droppers[link][direction], model, task.losses_seed(link, direction)
             )
-            for link, asked in task.links.items()
-            for direction, model in asked.models.items()
+            for link, link_task in task.links.items()
+            for direction, model in link_task.models.items()
         },
         late_max_ms=1e3 * max(map(network.longest_late_s, reports)) if knows_lateness else None,
         late_sum_ms=1e3 * max(map(network.late_s, reports)) if knows_lateness else None,
@@ -156,7 +156,7 @@ def _checks(task: Task, outcome: Outcome) -> Checks:
 
 
 def _series(task: Task, outcome: Outcome) -> tuple[Series, str]:
-    """What the endpoints left over time, and what is wrong with the first that cannot be read, or nothing."""
+    """Return the series that endpoints recorded, and the fault of the first unreadable one, or nothing."""
     tables: Series = {}
     of_workload = workloads.of(task.pairs[0].workload).series
     for endpoint, ended in outcome.endpoints.items():

@@ -14,7 +14,7 @@ from fecbench.whole_files import naming
 
 SIZE_BYTES = 512 << 20
 DEPTH = 8
-"""Of folders in folders that are kept."""
+"""Depth of nested folders that are copied."""
 _BLOCK_BYTES = 1 << 20
 
 
@@ -68,15 +68,15 @@ class _Copy:
                 os.close(descriptor)
 
     def _copy_open(self, source: int, target: Path, depth: int) -> None:
-        found = os.fstat(source)
-        if stat.S_ISDIR(found.st_mode) and depth > 1:
+        status = os.fstat(source)
+        if stat.S_ISDIR(status.st_mode) and depth > 1:
             handed_over.make_own_folder(target)
             self.copy(source, target, depth - 1)
-        elif stat.S_ISREG(found.st_mode) and found.st_nlink <= 1 and found.st_size <= self._left_bytes:
-            self._copy_file(source, target, found.st_size)
+        elif stat.S_ISREG(status.st_mode) and status.st_nlink <= 1 and status.st_size <= self._left_bytes:
+            self._copy_file(source, target, status.st_size)
 
     def _copy_file(self, source: int, target: Path, size_bytes: int) -> None:
-        """As long as it was when it was opened."""
+        """Copy as many bytes as the file had when it was opened."""
         self._left_bytes -= size_bytes
         with naming(target), target.open("xb") as copied:
             while size_bytes and (block := os.read(source, min(_BLOCK_BYTES, size_bytes))):

@@ -1,4 +1,4 @@
-"""What an endpoint of the interop contract may tell besides: `fecbench.json` in its log folder, with counters
+"""The own report of an endpoint of the interop contract: `fecbench.json` in its log folder, with counters
 and series (quic-impls/contract/interop.md).
 
 An endpoint is not trusted: the file may be huge, no file at all, or of any content.
@@ -25,11 +25,12 @@ class OwnReport(BaseModel):
 
     metrics: dict[MetricName, FiniteFloat] = {}
     series: dict[str, Annotated[dict[str, list[FiniteFloat]], Field(min_length=2)]] = {}
-    """Of each, its columns, the first of which is `t_s`."""
+    """The columns of each series; the first column is `t_s`."""
 
-    def tables(self, wanted: Collection[str]) -> dict[str, bytes]:
-        """These series, as endpoints of our own contract leave them. Raises SeriesError for a missing one."""
-        return {name: self._table(name) for name in wanted}
+    def tables(self, names: Collection[str]) -> dict[str, bytes]:
+        """Return these series, as endpoints of our own contract write them. Raises SeriesError for a missing
+        one."""
+        return {name: self._table(name) for name in names}
 
     def _table(self, name: str) -> bytes:
         if name not in self.series:
@@ -42,7 +43,7 @@ class OwnReport(BaseModel):
 
 
 def read(folder: Path) -> OwnReport:
-    """What an endpoint has left in its log folder; nothing, where there is no such file.
+    """Return the report in an endpoint's log folder; an empty one if there is no such file.
 
     Raises SeriesError for one that is not right.
     """

@@ -1,4 +1,4 @@
-"""How long each part of a trial took."""
+"""Durations of the parts of a trial."""
 
 import time
 from collections.abc import Iterator

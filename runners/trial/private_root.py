@@ -20,26 +20,26 @@ DOWNLOADS, LOGS, WWW, CERTIFICATES = (Path("/", name) for name in ("downloads", 
 
 _OLD = Path("/.old")
 _OURS = {"dev", "downloads", "certs", "logs", "proc", "sys", "tmp", "www", "etc", _OLD.name}
-"""What a root has of ours, whatever a bundle has by that name."""
+"""Names at the root that are ours, even if a bundle has them, too."""
 _OF_MACHINE = ("bin", "lib", "lib32", "lib64", "libx32", "sbin", "usr")
-"""What of the machine has programs and their libraries."""
+"""Folders of the machine with programs and their libraries."""
 _OF_ETC = ("alternatives", "ld.so.cache")
-"""What of /etc they cannot do without."""
+"""Entries of /etc that programs cannot do without."""
 
 
 @dataclass(frozen=True)
 class PrivateRoot:
-    """What one endpoint sees."""
+    """The files that one endpoint sees."""
 
     user: int
     log_folder: Path
-    """It may write there, as /logs."""
+    """Its log folder; writable, as /logs."""
     bundle_root: Path | None
     """The file system of a bundle; None: the machine's programs."""
     folders: Sequence[Path] = ()
-    """It may read these at their own paths; only beside the machine's programs."""
+    """Folders that it can read at their own paths; only with the machine's programs."""
     shown: Mapping[Path, Path] = field(default_factory=dict)
-    """The folders that it has at paths of the contract, writable where they are."""
+    """Folders at paths of the contract; writable if the original is."""
     texts: Mapping[Path, str] = field(default_factory=dict)
     """Files that it can read."""
     papers: Mapping[Path, bytes] = field(default_factory=dict)
@@ -47,24 +47,24 @@ class PrivateRoot:
     working_folder: Path = LOGS
 
     def make(self) -> None:
-        """In this process, which has a mount namespace of its own. Raises OSError."""
+        """Make this file system in this process, which has a mount namespace of its own. Raises OSError."""
         base, names = self.bundle_root or Path("/"), None if self.bundle_root else _OF_MACHINE
         of_base = view.open_path(base)
         shown = {
             target: view.open_path(folder) for target, folder in {LOGS: self.log_folder, **self.shown}.items()
         }
         # Of a program in /bin the prefix is /, which has been laid out.
-        beside = {path: view.open_path(path) for path in sorted(set(self.folders) - {Path("/")})}
+        readable = {path: view.open_path(path) for path in sorted(set(self.folders) - {Path("/")})}
         self._enter_new_root()
-        taken = _OURS | {path.name for path in self._files if path.parent == Path("/")}
-        _lay_out(of_base, Path("/"), names, taken)
+        own_names = _OURS | {path.name for path in self._files if path.parent == Path("/")}
+        _lay_out(of_base, Path("/"), names, own_names)
         self._lay_out_etc(of_base)
         view.mount_devices()
         view.mount_sys()
         view.cover_for_temporary_files(Path("/tmp"))
         for target, descriptor in shown.items():
             kernel.mount(f"/proc/self/fd/{descriptor}", target, "", kernel.MS_BIND)
-        for path, descriptor in beside.items():
+        for path, descriptor in readable.items():
             if self.bundle_root is None and not view.is_reachable(path, descriptor):
                 view.show(path, descriptor)
                 kernel.make_read_only(path)
@@ -89,15 +89,15 @@ class PrivateRoot:
         kernel.mount("proc", "/proc", "proc", view.UNPRIVILEGED | kernel.MS_NOEXEC)
 
     def _lay_out_etc(self, of_base: int) -> None:
-        """That of the base, but for files of ours: a folder of a link's is none."""
+        """Show the base's /etc, except for files of ours. An /etc that is a link is not followed."""
         names = None if self.bundle_root else _OF_ETC
         try:
             flags = os.O_PATH | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
             of_etc = os.open("etc", flags, dir_fd=of_base)
         except OSError:
             return
-        taken = {path.name for path in self._files if path.parent == Path("/etc")}
-        _lay_out(of_etc, Path("/etc"), names, taken)
+        own_names = {path.name for path in self._files if path.parent == Path("/etc")}
+        _lay_out(of_etc, Path("/etc"), names, own_names)
         os.close(of_etc)
 
     def _write_files(self) -> None:
@@ -110,14 +110,16 @@ class PrivateRoot:
             path.chmod(0o440)
 
 
-def _lay_out(source: int, target: Path, names: Collection[str] | None, taken: Collection[str]) -> None:
-    """Show the entries of the open folder `source` in `target`, of which we are the only one to write there:
-    those of these names, or all, but for those that are taken. Links stay what they are."""
+def _lay_out(source: int, target: Path, names: Collection[str] | None, excluded: Collection[str]) -> None:
+    """Show the entries of the open folder `source` in `target`, where nobody else writes.
+
+    All entries, or those of these names, are shown, without those that are excluded. Links stay links.
+    """
     readable = os.open(f"/proc/self/fd/{source}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with os.scandir(readable) as entries:
             present = {entry.name for entry in entries}
-        for name in sorted(present - set(taken)):
+        for name in sorted(present - set(excluded)):
             if names is None or name in names:
                 _lay_out_entry(readable, name, target / name)
     finally:
@@ -127,13 +129,13 @@ def _lay_out(source: int, target: Path, names: Collection[str] | None, taken: Co
 def _lay_out_entry(source: int, name: str, target: Path) -> None:
     descriptor = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=source)
     try:
-        found = os.fstat(descriptor)
-        if stat.S_ISLNK(found.st_mode):
+        status = os.fstat(descriptor)
+        if stat.S_ISLNK(status.st_mode):
             target.symlink_to(os.readlink(name, dir_fd=source))
             return
-        if stat.S_ISDIR(found.st_mode):
+        if stat.S_ISDIR(status.st_mode):
             target.mkdir()
-        elif stat.S_ISREG(found.st_mode):
+        elif stat.S_ISREG(status.st_mode):
             target.touch()
         else:
             return

@@ -1,4 +1,4 @@
-"""What a simulator reads and answers, a line of JSON each (quic-impls/contract/simulators.md).
+"""Tasks and answers of a simulator, a line of JSON each (quic-impls/contract/simulators.md).
 
 A simulator is not trusted: what it answers is parsed strictly, and what does not fit its task is refused.
 """
@@ -54,7 +54,7 @@ class Place:
         return self.of_pair(pair) / role
 
     def of_pair(self, pair: int) -> Path:
-        """What is recorded of a pair stands there."""
+        """Return the folder for the logs of a pair."""
         return self.logs / "background" if pair else self.logs
 
 
@@ -208,23 +208,24 @@ def is_question(line: bytes) -> bool:
 
 
 def reply_to(line: bytes, dialogue: Dialogue | None, number: int) -> bytes:
-    """What the client is to read, as the line that tells the simulator. Raises AnswerError."""
+    """Return the next lines for the client, as a line of JSON for the simulator. Raises AnswerError."""
     try:
-        asked = _Asked.model_validate_json(line)
+        question = _Asked.model_validate_json(line)
     except ValidationError as error:
         problem = one_line(first_problem(error))[:200]
         raise AnswerError(f"asked {line[:80]!r}, which is no question: {problem}") from None
-    if asked.number != number or dialogue is None:
+    if question.number != number or dialogue is None:
         raise AnswerError(f"asked {line[:80]!r}, and nothing is to be read in task {number}")
-    if len(asked.objects) > 1 or bool(asked.objects) == (dialogue.begun is False):
+    if len(question.objects) > 1 or bool(question.objects) == (dialogue.begun is False):
         raise AnswerError(f"asked {line[:80]!r}: one event is told at a time, and none at first")
-    lines = dialogue.heard(asked.objects[0]) if asked.objects else dialogue.begin(asked.now_s)
-    told = [[round(1e9 * each.at_s), each.text] for each in lines]
-    return json.dumps({"number": number, "lines": told}, separators=(",", ":")).encode() + b"\n"
+    lines = dialogue.heard(question.objects[0]) if question.objects else dialogue.begin(question.now_s)
+    reply_lines = [[round(1e9 * line_at.at_s), line_at.text] for line_at in lines]
+    return json.dumps({"number": number, "lines": reply_lines}, separators=(",", ":")).encode() + b"\n"
 
 
 def outcome_of(line: bytes, task: Task, number: int) -> Outcome:
-    """What a simulator answers to a task. Raises AnswerError for what is no answer to it."""
+    """Return the outcome that a simulator answers to a task. Raises AnswerError if this is no answer to
+    it."""
     answer = _parsed(line)
     if answer.number != number:
         raise AnswerError(f"answered task {answer.number}, and was asked for task {number}")
@@ -239,10 +240,10 @@ def outcome_of(line: bytes, task: Task, number: int) -> Outcome:
         raise AnswerError(
             f"answered with a client of {answer.client_s:g} s in a trial of {answer.virtual_s:g} s"
         )
-    asked = {endpoint_name(pair, role) for pair in range(len(task.pairs)) for role in ROLES}
-    if not {"server"} <= answer.endpoints.keys() <= asked:
-        told, known = ", ".join(answer.endpoints) or "none", ", ".join(sorted(asked))
-        raise AnswerError(f"answered with the endpoints {told}, of {known}")
+    expected = {endpoint_name(pair, role) for pair in range(len(task.pairs)) for role in ROLES}
+    if not {"server"} <= answer.endpoints.keys() <= expected:
+        answered_names, expected_names = ", ".join(answer.endpoints) or "none", ", ".join(sorted(expected))
+        raise AnswerError(f"answered with the endpoints {answered_names}, of {expected_names}")
     return Outcome(
         backend=VIRTUAL,
         endpoints={

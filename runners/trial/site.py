@@ -1,4 +1,4 @@
-"""What a trial needs of the machine that carries it out."""
+"""Things of the machine that a trial needs."""
 
 from pathlib import Path
 
@@ -8,9 +8,9 @@ from fecbench.runners.implementations.interop import Bundle
 from fecbench.runners.tasks.task import Role
 
 Commands = dict[str, dict[Role, list[str]]]
-"""Of each implementation: the argument lists that start its endpoints."""
+"""Argument lists that start the endpoints of each implementation."""
 Bundles = dict[str, Bundle]
-"""Of the implementations whose programs are in an OCI runtime bundle."""
+"""The implementations whose programs are in an OCI runtime bundle."""
 
 
 class Site(BaseModel):
@@ -28,5 +28,5 @@ class Site(BaseModel):
     """Made by the trial, for itself alone."""
 
     def folders(self, implementation: str) -> list[Path]:
-        """What its endpoints can read, wherever it lies."""
+        """Return the folders that endpoints of an implementation can read, besides their own."""
         return [self.implementations[implementation]] if implementation in self.implementations else []

@@ -1,14 +1,14 @@
-"""How long the endpoints of a trial were kept from running: an endpoint that got no CPU gives a wrong number.
+"""Times for which the endpoints of a trial could not run: an endpoint without a CPU gives a wrong number.
 
-The kernel keeps for each thread how long it was ready to run but did not, and how often it ran
+The kernel counts for each thread how long it was ready to run but did not run, and how often it ran
 (`/proc/PID/task/TID/schedstat`, in ns). It forgets both when the thread ends, so they are read every
-`INTERVAL_S`. Every packet that wakes a thread makes it wait a little, on an idle machine too: that does not
-delay a download as a whole. A stall does. It is a wait in one interval that is much longer than usual, or
-an interval that is itself much too long: whoever had to end it was kept from running, and everything else
-may have been. A program that somebody stopped by a signal is not ready to run, so it waits for nothing: the
-intervals in which it stands still are stalls.
+`INTERVAL_S`. Every packet that wakes a thread makes it wait a little, even on an idle machine: this does
+not delay a whole download. A stall does. A stall is a wait that is much longer than usual in one interval,
+or an interval that itself is much too long: the watching thread could not run then, so perhaps nothing else
+could. A program that a signal stopped is not ready to run, so it waits for nothing: the intervals in which
+it stands still count as stalls.
 
-What a hypervisor takes of a CPU (`steal` of /proc/stat) is no wait of a thread: the CPU stood still.
+Time that a hypervisor steals of a CPU (`steal` in /proc/stat) is not a wait of a thread: the CPU stood still.
 """
 
 import math
@@ -35,7 +35,7 @@ def is_known() -> bool:
 
 
 def stolen_s() -> dict[str, float]:
-    """How long a hypervisor has kept each CPU from running so far, by the CPU's name."""
+    """Return how long a hypervisor has stopped each CPU so far, by the CPU's name."""
     lines = [line.split() for line in STAT.read_text(encoding="utf-8").splitlines()]
     ticks = {line[0]: int(line[_STEAL]) for line in lines if line[0].startswith("cpu") and line[0] != "cpu"}
     return {cpu: count / os.sysconf("SC_CLK_TCK") for cpu, count in ticks.items()}
@@ -53,7 +53,8 @@ class Thread:
         self._waited_ns = self._ran = 0
 
     def stall_ns(self) -> int:
-        """How much longer than usual it has waited since the last call. Raises ProcessLookupError."""
+        """Return how much longer than usual the thread has waited since the last call. Raises
+        ProcessLookupError."""
         _, waited, ran = os.pread(self._file, 100, 0).split()
         waited_ns, times = int(waited) - self._waited_ns, int(ran) - self._ran
         self._waited_ns, self._ran = int(waited), int(ran)
@@ -64,11 +65,11 @@ class Thread:
         if self._state is None:
             return False
         try:
-            told = Path(self._state).read_bytes()
+            status = Path(self._state).read_bytes()
         except FileNotFoundError as error:
             raise ProcessLookupError from error
         # The state follows the name of the program, which is in brackets, and may contain some.
-        return told.rpartition(b") ")[2][:1] in _STOPPED
+        return status.rpartition(b") ")[2][:1] in _STOPPED
 
     def close(self) -> None:
         os.close(self._file)
@@ -76,14 +77,14 @@ class Thread:
 
 @dataclass(frozen=True)
 class Stall:
-    """For how long somebody was kept from running, in an interval of the monotonic clock."""
+    """A time for which somebody could not run, in an interval of the monotonic clock."""
 
     begun_at: float
     ended_at: float
     lasted_s: float
 
     def within_s(self, begun_at: float, ended_at: float) -> float:
-        """How much of it was between these times, at most."""
+        """Return the largest part of the stall that can lie between these times."""
         return max(0.0, min(self.lasted_s, min(self.ended_at, ended_at) - max(self.begun_at, begun_at)))
 
 
@@ -149,15 +150,14 @@ class Watch:
         return sum(stall.within_s(begun_at, ended_at) for stall in self._stalls)
 
     def hindered_s(self) -> float:
-        """How long somebody may have been kept from running since the watch began, for whatever reason."""
+        """Return how long somebody may have been unable to run since the watch began, for any reason."""
         return max(self.stalled_s(-math.inf, time.monotonic()), self.stolen_s())
 
     def stolen_s(self) -> float:
-        """How long a hypervisor has kept a CPU from running since the watch began: of all CPUs, the one that
-        lost the most.
+        """Return how long a hypervisor has stopped a CPU since the watch began: the CPU that lost the most.
 
-        At any moment a transfer waits for one of them. Which one, nobody notes; and what was taken of others
-        from somebody else has not delayed it.
+        At any moment a transfer waits for one CPU. Nobody records which one; time stolen of the others does
+        not delay it.
         """
         now = stolen_s()
         return max(
@@ -165,7 +165,8 @@ class Watch:
         )
 
     def _stall_ns(self, path: str, gap_s: float) -> int:
-        """How much longer than usual a thread has waited since the last sample, or that it stood still."""
+        """Return how much longer than usual a thread has waited since the last sample, or the gap if it stood
+        still."""
         thread = self._threads[path]
         try:
             return max(thread.stall_ns(), round(gap_s * 1e9) if thread.is_stopped() else 0)

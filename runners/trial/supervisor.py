@@ -96,8 +96,8 @@ class Supervisor:
             if now >= deadline:
                 return False
             until_s = min([deadline, *(at_s for at_s, _ in self._alarms.values())])
-            left = max(0.0, until_s - now)
-            for key, _ in self._selector.select(left if self._watch is None else min(left, INTERVAL_S)):
+            left_s = max(0.0, until_s - now)
+            for key, _ in self._selector.select(left_s if self._watch is None else min(left_s, INTERVAL_S)):
                 key.data()
             self._ring()
             if self._watch is not None and self._watch.is_due:

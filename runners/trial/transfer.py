@@ -81,7 +81,7 @@ def _serve_and_transfer(
 
 
 def pair_folder(site: Site, pair: int) -> Path:
-    """Where the files of a pair are; a folder of its role in it is an endpoint's own."""
+    """Return the folder for the files of a pair; each endpoint has the folder of its role in it."""
     return site.folder / "background" if pair else site.folder
 
 
@@ -112,7 +112,7 @@ class _Run:
 
     @property
     def endpoints(self) -> dict[Role, Endpoint]:
-        """Those that were started."""
+        """The endpoints that were started."""
         return {role: self._started[role] for role in ROLES if role in self._started}
 
     def start(self, role: Role, deadline_s: float) -> Endpoint:
@@ -177,7 +177,7 @@ class _Run:
 
     @property
     def said(self) -> list[Object | Progress]:
-        """What the client said of objects."""
+        """Messages of the client about objects."""
         return self._dialogue.said if self._dialogue is not None else []
 
     def outcome(self, role: Role, endpoint: Endpoint) -> EndpointOutcome:
@@ -210,16 +210,16 @@ class _Run:
         return outcome
 
     def _take_own_report(self, role: Role, outcome: EndpointOutcome) -> None:
-        """What an endpoint of the interop contract tells of its own accord, but for how long it took."""
-        wanted = asked_series(self._pair.end(role), self._pair.workload)
+        """Take the own report of an endpoint of the interop contract, except for its completion time."""
+        series = asked_series(self._pair.end(role), self._pair.workload)
         try:
             report = own_report.read(self._log_folder(role))
-            outcome.series = report.tables(wanted)
+            outcome.series = report.tables(series)
         except SeriesError as error:
             outcome.complaint = str(error)
             return
-        told = {name: value for name, value in report.metrics.items() if name != self._task.completion}
-        outcome.metrics = told or None
+        metrics = {name: value for name, value in report.metrics.items() if name != self._task.completion}
+        outcome.metrics = metrics or None
 
     def keep_logs(self) -> None:
         """Have what the endpoints left in their log folders on the disk."""

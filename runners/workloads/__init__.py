@@ -20,7 +20,7 @@ WORKLOADS: dict[str, Workload] = {
 TOLD: dict[str, Workload] = {
     workload.asked_for: workload for workload in WORKLOADS.values() if workload.sample
 }
-"""Those that endpoints know, by the name that they are told."""
+"""The workloads that endpoints know, by the name in their assignment."""
 KINDS: tuple[str, ...] = tuple(workload.documents for workload in TOLD.values() if workload.documents)
 """The kinds of documents that campaigns keep: pages, traces, videos."""
 
@@ -32,14 +32,16 @@ def find(name: str, where: str) -> Workload:
     return WORKLOADS[name]
 
 
-def of(told: Mapping[str, Any]) -> Workload:
-    """The workload of which endpoints are told this."""
-    return TOLD[told["name"]]
+def of(task_workload: Mapping[str, Any]) -> Workload:
+    """Return the workload of the `workload` of an assignment."""
+    return TOLD[task_workload["name"]]
 
 
-def asked_series(end: EndpointTask, told: Mapping[str, Any]) -> dict[str, int]:
-    """The series that an end is asked to leave, and the most bytes of each: what the design wants, and what
-    measures its workload."""
+def asked_series(end: EndpointTask, task_workload: Mapping[str, Any]) -> dict[str, int]:
+    """Return the series that an end has to record, and the most bytes of each.
+
+    These are the series that the design asks for, and those that measure the workload.
+    """
     of_workloads = {name for workload in TOLD.values() for name in workload.series}
-    wanted = {name: LIMIT_BYTES for name in end.series if name not in of_workloads}
-    return wanted | (dict(of(told).series) if told["name"] in TOLD else {})
+    limits = {name: LIMIT_BYTES for name in end.series if name not in of_workloads}
+    return limits | (dict(of(task_workload).series) if task_workload["name"] in TOLD else {})

@@ -16,7 +16,8 @@ class Sizes:
         self._random = random.Random(seed)
 
     def lognormal(self, median: float, sigma: float) -> float:
-        """Of that median; sigma is the standard deviation of the logarithm."""
+        """Draw a number from the lognormal distribution of this median; sigma is the standard deviation of
+        the logarithm."""
         # random() gives 53 bits and may give 0, which has no quantile.
         quantile = (self._random.random() * 2**53 + 0.5) / (2**53 + 1)
         return median * math.exp(sigma * NormalDist().inv_cdf(quantile))

@@ -27,25 +27,25 @@ Model = TypeVar("Model", bound=BaseModel)
 Line = Annotated[str, AfterValidator(_printable)]
 
 
-def beside(
+def find_document(
     folders: Sequence[Path], kind: str, name: str, parameter: str, suffixes: Collection[str] = (".json",)
 ) -> Path:
-    """The file of the `kind` (page, trace) of that name: in `KINDs` of the first folder that has it.
+    """Return the file of the `kind` (page, trace) of that name: in `KINDs` of the first folder that has it.
 
-    Raises Refusal, which says which `parameter` names it.
+    Raises Refusal, which names the `parameter`.
     """
-    known: list[str] = []
+    names: list[str] = []
     for folder in folders:
         files = sorted(path for suffix in suffixes for path in (folder / f"{kind}s").glob(f"*{suffix}"))
-        found = [path for path in files if path.stem == name]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            named = " and ".join(map(str, found))
+        matches = [path for path in files if path.stem == name]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            named = " and ".join(map(str, matches))
             raise Refusal(f"{parameter} = {name!r}: {named} have that name; remove or rename one")
-        known += [path.stem for path in files]
+        names += [path.stem for path in files]
     where = " or ".join(str(folder / f"{kind}s") for folder in folders)
-    raise Refusal(f"{parameter} = {name!r}: there is no {kind} {name!r} in {where}; {nearest(name, known)}")
+    raise Refusal(f"{parameter} = {name!r}: there is no {kind} {name!r} in {where}; {nearest(name, names)}")
 
 
 def read_json(path: Path) -> object:

@@ -1,8 +1,8 @@
-"""What a workload is: its parameters, the client-server pairs that it needs, and what these are asked for.
+"""A workload: its parameters, the client-server pairs that it needs, and their tasks.
 
-A workload is one file or folder of this folder with one subclass, and one line in `WORKLOADS` of the package.
-It owns everything about itself: its parameters, the documents that it needs beside the design, what endpoints
-are told, what the judge asks of it, its metrics, and the sample that implementations are tried with.
+A workload is a file or folder here with one subclass, and a line in `WORKLOADS` of the package. It owns
+everything about itself: its parameters, the documents that it needs beside the design, the `workload` of
+assignments, the demands of the judge, its metrics, and the sample by which implementations are tried.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -31,7 +31,7 @@ COMPLETION = "dct_s"
 
 @dataclass(frozen=True)
 class Transfer:
-    """What one client and its server are asked for."""
+    """The task of one client and its server."""
 
     variant: str
     """The label of the client's variant."""
@@ -39,14 +39,14 @@ class Transfer:
     """The `workload` of both assignments."""
     demand: Demand = field(default_factory=Demand)
     playout_ms: tuple[float, ...] = ()
-    """The playout delays at which its messages are asked for; of other workloads none."""
+    """Playout delays at which its messages are evaluated; empty for other workloads."""
     session: Mapping[str, Any] | None = None
-    """What decides what the harness asks the client for in the course of the trial; None: it asks nothing."""
+    """The session by which the harness sends requests to the client during the trial; None: no requests."""
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a workload may depend on besides its own parameters."""
+    """Values on which a workload may depend, besides its own parameters."""
 
     variant: str
     """The label of the variant that is measured."""
@@ -59,12 +59,12 @@ class Surroundings:
 
 @dataclass(frozen=True)
 class Measured:
-    """What the harness measures itself of a workload, from what both endpoints noted."""
+    """Measurements of a workload by the harness itself, from the records of both endpoints."""
 
     metrics: Mapping[str, float]
-    """By name; the database keeps them below the workload's name."""
+    """Metrics by name; the database stores them below the workload's name."""
     series: Mapping[tuple[str, str], "pa.Table"]
-    """What the design wants to be kept over time: by endpoint and name."""
+    """Series over time that the design wants to keep, by endpoint and name."""
 
 
 class Impossible(ValueError):
@@ -72,7 +72,7 @@ class Impossible(ValueError):
 
 
 class Workload:
-    """What endpoints do. Subclasses say what differs."""
+    """A kind of transfer. Each subclass is one workload."""
 
     name: ClassVar[str]
     summary: ClassVar[str]
@@ -80,13 +80,14 @@ class Workload:
     asked_for: ClassVar[str]
     """The workload that implementations have to support."""
     sample: ClassVar[Mapping[str, Any]] = {}
-    """What implementations are tried with: the `workload` of an assignment, small. Empty: that of another."""
+    """The `workload` of a small assignment by which implementations are tried. Empty: another workload's is
+    used."""
     sample_session: ClassVar[Mapping[str, Any] | None] = None
-    """The `session` of that."""
+    """The `session` of the sample."""
     verifier: ClassVar[Role] = "client"
     """The end that receives the content, and so can tell whether it is right."""
     pairs: ClassVar[int] = 1
-    """How many client-server pairs take part."""
+    """Number of client-server pairs that take part."""
     completion: ClassVar[str] = COMPLETION
     """The client's metric, in s, whose report ends the trial; the client owes one above 0."""
     compared: ClassVar[str] = f"client.{COMPLETION}"
@@ -125,16 +126,16 @@ class Workload:
                 raise Refusal(f"{where}: workload {self.name}: {name} = {value!r} {problem}")
 
     def transfers(self, chosen: Mapping[str, Any], around: Surroundings) -> list[Transfer]:
-        """What each pair is asked for, the measured one first."""
+        """Return the task of each pair, the measured one first."""
         return [Transfer(around.variant, {"name": self.asked_for, **chosen}, self.demand(chosen))]
 
     def demand(self, chosen: Mapping[str, Any]) -> Demand:  # noqa: ARG002
-        """What the measured transfer cannot do without."""
+        """Return the least that the measured transfer needs."""
         return Demand()
 
-    def demand_of(self, told: Mapping[str, Any]) -> Demand:
-        """What a transfer cannot do without of which endpoints are told this."""
-        return self.demand(told)
+    def demand_of(self, workload: Mapping[str, Any]) -> Demand:
+        """Return the least that a transfer of this `workload` of an assignment needs."""
+        return self.demand(workload)
 
     def document(self, chosen: Mapping[str, Any], folders: Sequence[Path]) -> tuple[str, Path] | None:  # noqa: ARG002
         """The name and the file of the document that it needs, if it needs one. Raises Refusal."""
@@ -148,8 +149,8 @@ class Workload:
         raise NotImplementedError
 
     def conversation(self, session: Mapping[str, Any] | None) -> Conversation | None:  # noqa: ARG002
-        """What the harness asks the client for in the course of a trial, by the `session` of its pair; None:
-        nothing."""
+        """Return the requests of the harness to the client during a trial, by the `session` of its pair;
+        None: none."""
         return None
 
     def settled(self, task: Task, outcome: Outcome) -> Task:  # noqa: ARG002
@@ -157,7 +158,7 @@ class Workload:
         return task
 
     def measure(self, task: Task, outcome: Outcome) -> Measured | None:  # noqa: ARG002
-        """What the harness measures of a trial whose endpoints succeeded; None: nothing.
+        """Return the harness's measurements of a trial whose endpoints succeeded; None: none.
 
         Raises Impossible, and SeriesError for a series that cannot be read.
         """

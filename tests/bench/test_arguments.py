@@ -1,4 +1,4 @@
-"""What a user of a bench asks for, where it is nothing that could be measured."""
+"""Arguments of benches that nothing can be measured with are refused."""
 
 import argparse
 import subprocess

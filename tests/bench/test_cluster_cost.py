@@ -1,4 +1,4 @@
-"""What a measured cluster says of a larger one."""
+"""The extrapolation from a measured cluster to a larger one."""
 
 import pytest
 

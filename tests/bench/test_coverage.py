@@ -31,12 +31,12 @@ def test_the_verdict_is_seldom_wrong_at_the_margin() -> None:
 
 
 def test_intervals_that_are_too_short_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = bootstrap.quantile_ratio_intervals
+    intervals_of = bootstrap.quantile_ratio_intervals
 
     def half(*arguments: object) -> object:
-        found = made(*arguments)  # type: ignore[arg-type]
-        middle = found.mean(axis=1, keepdims=True)
-        return middle + (found - middle) / 2
+        table = intervals_of(*arguments)  # type: ignore[arg-type]
+        middle = table.mean(axis=1, keepdims=True)
+        return middle + (table - middle) / 2
 
     monkeypatch.setattr(intervals, "quantile_ratio_intervals", half)
     assert of_points(coverage.steadier, FEWEST, 600, "median") < 0.93

@@ -8,8 +8,8 @@ PROMPT = Row("attach", [MOST_MS])
 
 
 def test_a_verdict_at_the_bound_keeps_it_and_one_beyond_is_told() -> None:
-    kept, slow = Row("kept", [31.0 + MOST_NS]), Row("slow", [32.0 + MOST_NS])
-    (line,) = missed([EMPTY, kept, slow], PROMPT)
+    good, slow = Row("kept", [31.0 + MOST_NS]), Row("slow", [32.0 + MOST_NS])
+    (line,) = missed([EMPTY, good, slow], PROMPT)
     assert line == "missed: dropper, slow: 26 ns more than an empty program; the bound is 25"
 
 

@@ -1,4 +1,4 @@
-"""What the bench of hardships takes for wrong: leftovers, half files, trials that are lost or twice there."""
+"""The faults that the bench of hardships reports: leftovers, half files, trials that are lost or doubled."""
 
 import os
 import random
@@ -82,8 +82,8 @@ def test_a_command_with_invalid_trials_went_on_and_one_that_says_why_it_failed_d
 def test_files_are_missed_unless_an_emulated_trial_named_one_for_which_there_was_no_room() -> None:
     emulated = Deed(lambda _: [], trials="emulated")
     named = "server: No space left on device: '/place/content.series.csv'"
-    for deed, said, missed in ((emulated, named, False), (emulated, "invalid", True), (DEED, named, True)):
-        after = replace(UNDISTURBED, status=int(deed.emulated), said=said, files={})
+    for deed, words, missed in ((emulated, named, False), (emulated, "invalid", True), (DEED, named, True)):
+        after = replace(UNDISTURBED, status=int(deed.emulated), said=words, files={})
         wrong = judging.finished(deed, UNDISTURBED, stored(*KEYS[:2]), after)
         assert wrong == ["missing: a.csv"] * missed
 
@@ -124,12 +124,12 @@ def test_a_process_and_a_file_that_are_left_are_seen_and_the_process_can_be_ende
         [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env=environment
     ) as process:
         wait_until(lambda: bool(surroundings.processes_of(tmp_path)), "its environment")
-        left = surroundings.look(tmp_path).left(before)
+        remains = surroundings.look(tmp_path).left(before)
         surroundings.end_all_of(tmp_path)
         assert process.wait() == -signal.SIGKILL
-    assert [line.partition(":")[0] for line in left] == ["processes left", "temporary files left"]
-    assert str(process.pid) in left[0]
-    assert "fecbench-1-abcdefgh" in left[1]
+    assert [line.partition(":")[0] for line in remains] == ["processes left", "temporary files left"]
+    assert str(process.pid) in remains[0]
+    assert "fecbench-1-abcdefgh" in remains[1]
 
 
 class Script(Deed):

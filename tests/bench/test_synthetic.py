@@ -68,18 +68,18 @@ def test_readers_bear_ties(path: str) -> None:
     table = findings(frame, campaign, pd.concat([part.ratios for part in parts_of(frame, campaign)]))
     sentence = next(each for each in headline(frame, campaign, table) if each.startswith("RLC"))
     smallest = sentence[sentence.index("1 kB: ") : sentence.index("10 kB: ")]
-    found = re.search(
+    match = re.search(
         rf"faster at (\d+) of {POINTS} points .*, slower at (\d+), no difference that matters at (\d+)",
         smallest,
     )
-    assert found
-    faster, slower, equivalent = map(int, found.groups())
+    assert match
+    faster, slower, equivalent = map(int, match.groups())
     assert (faster, slower) == (0, 0)
     assert len(unspread.query("workload == 'download-1000'")) <= equivalent <= POINTS
 
 
 def _every_pair_ties(pairing: Pairing, ratios: pd.DataFrame) -> pd.Series:
-    """Of each of these ratios, whether both arms took the same time in every repetition."""
+    """Return for each of these ratios whether both arms took the same time in every repetition."""
     place = ["workload", "point"]
     ties = pairing.matched.groupby(place, observed=True)["ratio"].agg(lambda pairs: (pairs == 1).all())
     return ties.loc[pd.MultiIndex.from_frame(ratios[place])].set_axis(ratios.index)
@@ -87,9 +87,9 @@ def _every_pair_ties(pairing: Pairing, ratios: pd.DataFrame) -> pd.Series:
 
 def test_two_campaigns_that_are_the_same_to_the_bit_do_not_differ(path: str) -> None:
     with Database.open(path) as database:
-        found = equality.between(database, *database.campaigns())
-    assert (found.median, found.interval, found.p_value, found.differ) == (1, (1, 1), 1, False)
-    assert found.pairs > 0.9 * TRIALS
+        match = equality.between(database, *database.campaigns())
+    assert (match.median, match.interval, match.p_value, match.differ) == (1, (1, 1), 1, False)
+    assert match.pairs > 0.9 * TRIALS
 
 
 def test_phases_are_read_of_all_trials(path: str) -> None:

@@ -142,7 +142,7 @@ def copy_checkout() -> None:
 
 
 def texts_of(checkout: Path) -> dict[str, str]:
-    """What may be broken, and the tests, by its path."""
+    """Return the text of each file that may be broken, and of each test, by its path."""
     listed = subprocess.run(
         ["git", "ls-files", "*.py", "*.[ch]", "*.rs", "quic-impls/*.patch"],
         cwd=checkout,
@@ -181,23 +181,23 @@ def outcome_of(
 ) -> Outcome:
     """Run the own tests of a part, then those of the suite, and within another limit all of pytest's."""
     for command in (part.own_tests, part.build) if part else ():
-        code, said = run(command, BUILD_S) if command else (0, "")
+        code, output = run(command, BUILD_S) if command else (0, "")
         if code != 0:
-            if failed := re.search(r"^(?:---- (\S+) stdout|error: (test failed.*))", said, re.M):
+            if failed := re.search(r"^(?:---- (\S+) stdout|error: (test failed.*))", output, re.M):
                 return Outcome("killed", CARGO + (failed[1] or failed[2]))
-            return Outcome("unbuilt", last(said))
+            return Outcome("unbuilt", last(output))
     outcome = Outcome("survived", "no test concerns it")
     for tests, limit_s in zip((suite, ()), limits_s, strict=False):
-        code, said = run([*PYTEST, *(f"--deselect={test}" for test in disturbed), *tests], limit_s)
-        failed = re.search(r"^(?:FAILED|ERROR) (tests/\S+\.py(?:::\w+)*(?:\[.*?\])?)(?= - |$)", said, re.M)
+        code, output = run([*PYTEST, *(f"--deselect={test}" for test in disturbed), *tests], limit_s)
+        failed = re.search(r"^(?:FAILED|ERROR) (tests/\S+\.py(?:::\w+)*(?:\[.*?\])?)(?= - |$)", output, re.M)
         if code is None:  # the interrupt may have failed a test
             outcome = Outcome("survived", f"no test failed in {limit_s:g} s")
         elif failed:
             return Outcome("killed", failed[1])
         elif code not in (0, NO_TESTS):
-            return Outcome("killed", f"pytest cannot begin: {last(said)}")
+            return Outcome("killed", f"pytest cannot begin: {last(output)}")
         else:
-            outcome = Outcome("survived", last(said))
+            outcome = Outcome("survived", last(output))
     return outcome
 
 
@@ -214,8 +214,8 @@ def main() -> None:
     )
     parser.add_argument("--whole", action="store_true", help="what survives meets the whole suite, too")
     parser.add_argument("--limit", type=float, default=90, metavar="SECONDS", help="for the tests of a break")
-    given = parser.parse_args()
-    if unknown := ", ".join(set(given.breaks) - patches.keys()):
+    options = parser.parse_args()
+    if unknown := ", ".join(set(options.breaks) - patches.keys()):
         parser.error(f"no such break: {unknown}")
     ROOM.mkdir(parents=True, exist_ok=True)
     revision = subprocess.run(
@@ -224,8 +224,8 @@ def main() -> None:
     kept = json.loads(OUTCOMES.read_text()) if OUTCOMES.exists() else {}
     outcomes = kept["outcomes"] if kept.get("revision") == revision else {}
     copy_checkout()
-    for name in given.breaks or sorted(patches.keys() - outcomes.keys()):
-        outcome = try_break(patches[name], [given.limit, WHOLE_S][: 1 + given.whole])
+    for name in options.breaks or sorted(patches.keys() - outcomes.keys()):
+        outcome = try_break(patches[name], [options.limit, WHOLE_S][: 1 + options.whole])
         print(f"{outcome.result:8}  {name}  {outcome.by}", flush=True)
         outcomes[name] = outcome._asdict()
         OUTCOMES.write_text(

@@ -31,8 +31,8 @@ JUDGE = BEFORE + OLD + AFTER
     ids=["in its file", "moved", "other context", "two places", "gone"],
 )
 def test_break_is_applied_where_its_text_is(texts: dict[str, str], place: str) -> None:
-    found = applied(PATCH, texts)
-    assert found == ((place, texts[place].replace(OLD, NEW)) if place else None)
+    broken = applied(PATCH, texts)
+    assert broken == ((place, texts[place].replace(OLD, NEW)) if place else None)
 
 
 def test_every_break_has_its_place() -> None:

@@ -110,8 +110,8 @@ WRONG: list[tuple[str, str]] = [
 
 
 def test_a_wrong_base_is_one_line(load: Load) -> None:
-    for text, said in WRONG:
+    for text, message in WRONG:
         with pytest.raises(DesignError) as refused:
             load(text, odd="variants = 3\n")
-        assert said in str(refused.value)
+        assert message in str(refused.value)
         assert "\n" not in str(refused.value)

@@ -55,8 +55,8 @@ AEROPLANES = {"da2gc": (262, 0.468, 0.033), "mss": (761, 1.89, 0.06), "fairness"
 def test_the_designs_of_networking_2019_have_its_codes_and_the_networks_for_aeroplanes() -> None:
     for kind, codes in CODES.items():
         options = [variant.options for variant in load(f"networking2019-{kind}").variants]
-        with_rlc = [each for each in options if each.items() >= {"scheme": "rlc", "window": 20}.items()]
-        assert [(each["n"], each["k"]) for each in with_rlc] == codes
+        with_rlc = [entry for entry in options if entry.items() >= {"scheme": "rlc", "window": 20}.items()]
+        assert [(entry["n"], entry["k"]) for entry in with_rlc] == codes
     for kind, network in AEROPLANES.items():
         design = load(f"networking2019-{kind}")
         for point in design.plan().points:
@@ -121,7 +121,7 @@ def test_the_design_over_the_delay_has_the_other_parameters_of_table_5_2() -> No
 
 
 def test_in_the_designs_of_the_thesis_nothing_paces_and_blocks_span_messages() -> None:
-    known = {
+    names = {
         ("none", None, None, None, None),
         ("rs", 30, 20, None, None),
         ("rs", 6, 4, None, None),  # of low-desync, and no code of the thesis
@@ -136,10 +136,10 @@ def test_in_the_designs_of_the_thesis_nothing_paces_and_blocks_span_messages() -
         assert design.constants["option.flush"] == "never"
         keys = ("scheme", "n", "k", "window", "interleave")
         codes = {tuple(variant.options.get(key) for key in keys) for variant in design.variants}
-        assert codes <= known
+        assert codes <= names
         # What low-desync leaves out is in uniform, of the same points; the short delay has Fig. 5.10.
         if name not in ("low-desync", "low-desync-short", "delay-short"):
-            assert codes == known - {("rs", 6, 4, None, None)}
+            assert codes == names - {("rs", 6, 4, None, None)}
             deliveries = [workload.parameters["delivery"] for workload in design.workloads]
             assert deliveries == ["datagram", "deadline", "reliable"]
         assert {variant.implementation for variant in design.variants} == {"udp", "noq-fec"}
@@ -165,7 +165,7 @@ def test_the_designs_of_two_paths_have_the_ranges_and_the_arms_of_the_thesis() -
         for other in (short, more):
             assert (other.factors, other.constants) == (whole.factors, whole.constants)
             assert (other.workloads, other.topology) == (whole.workloads, whole.topology)
-        assert {(each.repetitions, each.statistic) for each in (whole, short, more)} == {(3, "median")}
+        assert {(entry.repetitions, entry.statistic) for entry in (whole, short, more)} == {(3, "median")}
         assert short.variants == whole.variants
         of_rs = [variant.options for variant in whole.variants if variant.options["scheme"] == "rs"]
         assert [variant.options for variant in more.variants] == of_rs
@@ -205,7 +205,7 @@ def test_a_table_that_makes_no_design_is_refused_as_in_a_file() -> None:
 
 
 def test_a_path_dies_before_any_download_can_have_ended() -> None:
-    """No variant is faster than all paths together, so all meet the outage."""
+    """A variant is never faster than all paths together, so all variants meet the outage."""
     for name in ("multipath-handover", "multipath-handover-mptcp"):
         design = designs.load(designs.catalogue()[name])
         text = tomllib.loads(designs.catalogue()[name].read_text())

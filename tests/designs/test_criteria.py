@@ -23,9 +23,9 @@ random_points = st.builds(
 
 def test_discrepancies_are_scipys() -> None:
     points = generated("sobol", 32, 3, 5)
-    found = criteria(points)
+    result = criteria(points)
     for name, method in (("centred", "CD"), ("wraparound", "WD"), ("l2_star", "L2-star")):
-        assert found[f"{name}_discrepancy"] == qmc.discrepancy(points, method=method)
+        assert result[f"{name}_discrepancy"] == qmc.discrepancy(points, method=method)
 
 
 def test_one_point_has_no_distances() -> None:
@@ -48,10 +48,10 @@ def test_distances_and_the_spanning_tree_agree_with_scipys(points) -> None:
     edges = minimum_spanning_tree(matrix).data
     np.fill_diagonal(matrix, np.inf)
     nearest = matrix.min(axis=0)
-    found = criteria(points)
-    assert found["mindist"] == pytest.approx(pdist(points).min())
-    assert found["mesh_ratio"] == pytest.approx(nearest.max() / nearest.min())
+    result = criteria(points)
+    assert result["mindist"] == pytest.approx(pdist(points).min())
+    assert result["mesh_ratio"] == pytest.approx(nearest.max() / nearest.min())
     spread = np.sqrt(((nearest - nearest.mean()) ** 2).mean())
-    assert found["coverage"] == pytest.approx(spread / nearest.mean(), abs=1e-9)
-    assert found["mst_mean"] == pytest.approx(edges.mean())
-    assert found["mst_deviation"] == pytest.approx(edges.std(), abs=1e-9)
+    assert result["coverage"] == pytest.approx(spread / nearest.mean(), abs=1e-9)
+    assert result["mst_mean"] == pytest.approx(edges.mean())
+    assert result["mst_deviation"] == pytest.approx(edges.std(), abs=1e-9)

@@ -268,8 +268,8 @@ def test_a_design_of_constants_alone_has_one_network(write) -> None:
 
 
 def test_a_plan_without_factors_is_refused_with_what_to_leave_out(write) -> None:
-    said = "plan: is for factors, and there are none: leave it out, and the constants are the one network"
-    assert refusal(write(without_factors(plan=True))) == said
+    message = "plan: is for factors, and there are none: leave it out, and the constants are the one network"
+    assert refusal(write(without_factors(plan=True))) == message
 
 
 def test_a_table_of_another_type_is_refused(write) -> None:

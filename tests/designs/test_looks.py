@@ -1,4 +1,4 @@
-"""When a campaign that runs until its results decide looks at them."""
+"""The looks of a campaign that runs until its results decide."""
 
 from fecbench.looks import FEWEST, FIRST_LOOK, looks
 

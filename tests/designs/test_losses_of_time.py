@@ -26,13 +26,13 @@ def test_both_have_the_same_networks() -> None:
 
 @pytest.mark.parametrize("name", BY_PACKETS)
 def test_packets_that_fill_the_link_are_lost_at_the_same_rate_in_bursts_as_long(name: str) -> None:
-    wanted, given = BY_PACKETS[name], BY_TIME[name]
-    assert wanted["bandwidth_mbps"] == given["bandwidth_mbps"]
-    model = loss_model({"model": "ge-time", "good_s": given["loss.good_s"], "bad_s": given["loss.bad_s"]})
-    apart_ns = round(1000 * BITS_OF_A_FULL_FRAME / float(str(given["bandwidth_mbps"])))
+    by_packets, by_time = BY_PACKETS[name], BY_TIME[name]
+    assert by_packets["bandwidth_mbps"] == by_time["bandwidth_mbps"]
+    model = loss_model({"model": "ge-time", "good_s": by_time["loss.good_s"], "bad_s": by_time["loss.bad_s"]})
+    apart_ns = round(1000 * BITS_OF_A_FULL_FRAME / float(str(by_time["bandwidth_mbps"])))
     lost = np.concatenate([verdicts_at(model, seed, np.arange(200_000) * apart_ns) for seed in range(10)])
     begins = np.count_nonzero(~lost[:-1] & lost[1:])
     # Number and lengths of bursts vary, each by 1 / sqrt(begins): four standard errors of both together.
     precision = 4 * np.sqrt(2 / begins)
-    assert lost.mean() == pytest.approx(wanted["loss.rate"], rel=precision)
-    assert lost.sum() / begins == pytest.approx(wanted["loss.burst"], rel=precision)
+    assert lost.mean() == pytest.approx(by_packets["loss.rate"], rel=precision)
+    assert lost.sum() / begins == pytest.approx(by_packets["loss.burst"], rel=precision)

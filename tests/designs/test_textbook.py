@@ -165,12 +165,14 @@ def test_a_trajectory_changes_each_factor_once_by_the_step_of_morris(
     )
     levels = max(levels, 4 * trajectories)
     checked = TypeAdapter(dict[str, Factor]).validate_python(ranges(factors))
-    found = steps(plan.points, checked)
-    assert len(found) == trajectories * factors
-    for first in range(0, len(found), factors):
-        assert {step.factor for step in found[first : first + factors]} == set(checked)
+    steps_of_plan = steps(plan.points, checked)
+    assert len(steps_of_plan) == trajectories * factors
+    for first in range(0, len(steps_of_plan), factors):
+        assert {step.factor for step in steps_of_plan[first : first + factors]} == set(checked)
     # Morris 1991, section 2: p / (2 (p - 1)).
-    assert [abs(step.change) for step in found] == pytest.approx([levels / (2 * (levels - 1))] * len(found))
+    assert [abs(step.change) for step in steps_of_plan] == pytest.approx(
+        [levels / (2 * (levels - 1))] * len(steps_of_plan)
+    )
     for one, other in pairwise(plan.points):
         assert one != other
 

@@ -81,7 +81,7 @@ def test_a_tree_of_what_is_near_selects_the_same(seed, dimensions, dmin) -> None
 
 
 def selection_of(candidates: NDArray[np.float64], dmin: float) -> tuple[list[int], float, float]:
-    """What is selected, and the interval of dmin that selects it."""
+    """Return the selected candidates, and the interval of dmin that selects them."""
     selection = wsp_module._select(np.ascontiguousarray(candidates.T), dmin, len(candidates))
     return selection.indices.tolist(), selection.low, selection.high
 
@@ -110,16 +110,17 @@ def test_a_size_is_met_exactly_and_its_dmin_selects_the_same(seed, dimensions, s
     # Among some candidates, no dmin selects so many: the planner goes on with others, and so does this.
     for candidate_set in range(CANDIDATE_SETS):
         candidates = generated("sobol", 20 * size, dimensions, seed + 10**6 * candidate_set)
-        if found := wsp_of_size(candidates, size):
+        if subset := wsp_of_size(candidates, size):
             break
-    assert found is not None
-    selected, dmin = found
+    assert subset is not None
+    selected, dmin = subset
     assert len(selected) == size
     assert wsp(candidates, dmin).tolist() == selected.tolist()
 
 
 def sizes_of(candidates: NDArray[np.float64]) -> set[int]:
-    """Every size that some dmin gives: it changes where dmin passes a distance between two candidates."""
+    """Return every size that some dmin gives: it changes where dmin passes a distance between two
+    candidates."""
     distances = {math.dist(a, b) for a in candidates for b in candidates}
     return {len(wsp(candidates, d)) for exact in distances for d in (exact, np.nextafter(exact, 9))}
 
@@ -129,9 +130,9 @@ def sizes_of(candidates: NDArray[np.float64]) -> set[int]:
 def test_every_size_that_some_dmin_gives_is_found_in_a_small_set(lattice, data) -> None:
     candidates = np.unique(in_unit_cube(lattice), axis=0)
     size = data.draw(st.sampled_from(sorted(sizes_of(candidates))))
-    found = wsp_of_size(candidates, size)
-    assert found is not None
-    assert len(found[0]) == size
+    subset = wsp_of_size(candidates, size)
+    assert subset is not None
+    assert len(subset[0]) == size
 
 
 def test_a_size_that_no_dmin_gives_is_not_invented() -> None:
@@ -154,10 +155,10 @@ def test_a_size_beyond_the_candidates_is_refused() -> None:
 def test_many_points_take_little_memory(size: int, count: int, dimensions: int, most_bytes: float) -> None:
     candidates = generated("sobol", count, dimensions, 1)
     tracemalloc.start()
-    found = wsp_of_size(candidates, size)
+    subset = wsp_of_size(candidates, size)
     peak_bytes = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert found is not None
+    assert subset is not None
     assert peak_bytes < most_bytes
 
 

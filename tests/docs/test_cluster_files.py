@@ -62,7 +62,7 @@ def _scheduler(kind: str) -> dict[str, Any]:
 
 
 def test_the_chart_reads_every_value(values: dict[str, Any]) -> None:
-    assert {part: set(given) - OF_THE_CHART[part] for part, given in values.items()} == {
+    assert {part: set(options) - OF_THE_CHART[part] for part, options in values.items()} == {
         "scheduler": set(),
         "jupyter": set(),
         "worker": set(),
@@ -72,7 +72,7 @@ def test_the_chart_reads_every_value(values: dict[str, Any]) -> None:
 def test_workers_look_for_the_scheduler_where_it_is(
     values: dict[str, Any], deployment: dict[str, Any], service: dict[str, Any]
 ) -> None:
-    """By its service, whose port is that of the container and of the scheduler."""
+    """The address is that of its service, whose port is that of the container and of the scheduler."""
     (port,) = (each["port"] for each in service["spec"]["ports"])
     assert values["worker"]["custom_scheduler_url"] == f"tls://{service['metadata']['name']}:{port}"
     pod = deployment["spec"]["template"]
@@ -103,10 +103,10 @@ def _user_of_the_image() -> int:
 
 
 def test_the_page_makes_the_secrets_that_the_files_name(values: dict[str, Any]) -> None:
-    made = set(re.findall(r"kubectl create secret generic (\S+)", PAGE))
+    secrets = set(re.findall(r"kubectl create secret generic (\S+)", PAGE))
     of_volumes = {volume["secret"]["secretName"] for volume in values["worker"]["mounts"]["volumes"]}
     of_variables = {variable["valueFrom"]["secretKeyRef"]["name"] for variable in values["worker"]["env"]}
-    assert of_volumes | of_variables == made
+    assert of_volumes | of_variables == secrets
 
 
 def test_workers_are_started_by_what_the_image_has(values: dict[str, Any]) -> None:
@@ -114,18 +114,18 @@ def test_workers_are_started_by_what_the_image_has(values: dict[str, Any]) -> No
     assert re.search(rf"> /usr/local/bin/{command} ", CONTAINERFILE)
     (module,) = re.findall(r"-m (fecbench\.runners\.\S+)", CONTAINERFILE)
     assert (REPOSITORY / f"{module.replace('.', '/')}.py").is_file()
-    given = [values["worker"]["custom_scheduler_url"], *values["worker"]["extraArgs"]]
-    assert "--certificates" in worker_arguments(given)
+    options = [values["worker"]["custom_scheduler_url"], *values["worker"]["extraArgs"]]
+    assert "--certificates" in worker_arguments(options)
 
 
 def test_the_image_has_all_that_make_builds() -> None:
-    """By the target that builds every part; nothing that a trial needs is in a folder that is removed."""
+    """The image has the target that builds every part; a removed folder has nothing that a trial needs."""
     assert re.search(r"make build( |$)", CONTAINERFILE, re.MULTILINE)
     assert re.findall(r"rm -rf (\S+) && find (.*) -exec rm", CONTAINERFILE) == [
         (".build", "quic-impls -path '*/target/release/*' -type d -prune")
     ]
-    known = (ours().find(name, "tests") for name in OWN)
-    needed = [path.resolve() for implementation in known for path in implementation.needed_files()]
+    implementations = (ours().find(name, "tests") for name in OWN)
+    needed = [path.resolve() for implementation in implementations for path in implementation.needed_files()]
     removed = re.compile(rf"{re.escape(str(REPOSITORY))}/(\.build|quic-impls/.*/target/release/[^/]+)/")
     assert [path for path in needed if removed.match(str(path))] == []
 

@@ -31,7 +31,7 @@ SKELETON = "libngtcp2-dev libngtcp2-crypto-gnutls-dev libgnutls28-dev libcjson-d
 
 
 def below(root: Path, path: Path) -> Path:
-    """Where a path of the container's lies here."""
+    """Return the place here of a path in the container."""
     return root / path.relative_to("/")
 
 
@@ -78,19 +78,21 @@ def job(root: Path, stack: str, change: Mapping[str, str]) -> Job:
     """The job for a change; what one before it has written is gone, what it has built is there."""
 
     def execute(folder: Path, variables: Mapping[str, str], command: list[str]) -> Ran:
-        given = [f"{name}={value}" for name, value in {"HOME": str(HOME), **variables}.items()]
-        return subprocess.run([BARE, "in", root, folder, *given, *command], capture_output=True, text=True)
+        variables_of_job = [f"{name}={value}" for name, value in {"HOME": str(HOME), **variables}.items()]
+        return subprocess.run(
+            [BARE, "in", root, folder, *variables_of_job, *command], capture_output=True, text=True
+        )
 
     for name in ("compare", "results.sqlite", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
         subprocess.run(["rm", "-rf", below(root, WORKSPACE) / name], check=True)
     return Job(execute, WORKSPACE, stack, change, root)
 
 
-def told(root: Path, job: Job) -> str:
+def summary_of(root: Path, job: Job) -> str:
     """The summary, which the comment has, too, once everything that is to be kept is there."""
     workspace = below(root, WORKSPACE)
-    for kept in steps()["Keep the report"]["with"]["path"].split():
-        assert (workspace / kept).exists()
+    for path in steps()["Keep the report"]["with"]["path"].split():
+        assert (workspace / path).exists()
     for name in ("junit.xml", "compare.json"):
         assert (workspace / "compare" / name).stat().st_size > 0
     summary = (workspace / "compare" / "summary.md").read_text()
@@ -106,14 +108,14 @@ def test_a_revision_that_changes_nothing_passes_in_virtual_time(
     same = job(root, "bench/made-up", {"base": revisions["first"], "head": revisions["same"]})
     for name, ran in same.run():
         assert ran.returncode == 0, (name, ran.stdout, ran.stderr)
-    assert "**no difference that matters" in told(root, same)
+    assert "**no difference that matters" in summary_of(root, same)
 
 
 def test_a_slower_revision_fails_the_step_in_virtual_time(root: Path, revisions: Mapping[str, str]) -> None:
     slower = job(root, "bench/made-up", {"base": revisions["same"], "head": revisions["slower"]})
     failed = {name: ran for name, ran in slower.run() if ran.returncode != 0}
     assert [(name, ran.returncode) for name, ran in failed.items()] == [("Compare", 1)], failed
-    assert "**slower" in told(root, slower)
+    assert "**slower" in summary_of(root, slower)
 
 
 def test_an_emulated_stack_with_packages_of_its_own_is_compared(
@@ -127,5 +129,5 @@ def test_an_emulated_stack_with_packages_of_its_own_is_compared(
     same = job(root, "bench/skeleton-c", {"base": revisions["first"], "head": revisions["same"]})
     for name, ran in same.run(written):
         assert ran.returncode == 0, (name, ran.stdout, ran.stderr)
-    summary = told(root, same)
+    summary = summary_of(root, same)
     assert any(f"**{verdict}" in summary for verdict in ("undecided", "no difference that matters", "faster"))

@@ -30,13 +30,13 @@ size_bytes = 10_000
 FEW_NETWORKS = (
     '#!/bin/sh\nfirst=$1 old=$2 new=$3\nshift 3\nexec {} "$first" "$old" "$new" {} "$@" --no-calibrate\n'
 )
-"""In the place of the command: the same over fewer networks."""
+"""Replacement of the command: the same over fewer networks."""
 NOTES = '#!/bin/sh\necho "${0##*/} $*" >> "$CALLS"\n'
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    """What a runner has when it comes to compare: fecbench beside a stack of two revisions."""
+    """A runner before it compares: fecbench and a stack of two revisions."""
     command = tmp_path / "fecbench" / ".venv" / "bin" / "fecbench"
     command.parent.mkdir(parents=True)
     (tmp_path / "quick.toml").write_text(DESIGN)
@@ -57,13 +57,13 @@ def workspace(tmp_path: Path) -> Path:
 @pytest.fixture
 def job(workspace: Path) -> Job:
     def execute(folder: Path, variables: Mapping[str, str], command: list[str]) -> Ran:
-        given = {
+        environment = {
             "HOME": str(workspace),  # git's settings of all trees are here
             "PATH": f"{workspace / 'bin'}:{os.environ['PATH']}",
             "CALLS": str(workspace / "calls"),
         }
         return subprocess.run(
-            command, cwd=folder, env=os.environ | given | variables, capture_output=True, text=True
+            command, cwd=folder, env=os.environ | environment | variables, capture_output=True, text=True
         )
 
     change = {"base": commit(workspace / "stack"), "head": commit_slower(workspace / "stack")}
@@ -80,8 +80,8 @@ def test_the_steps_one_by_one_fail_for_a_slower_revision_and_tell_why(workspace:
     assert "make -C fecbench build" in calls
     assert any(call.startswith("apt-get install -y") for call in calls)
     assert (workspace / ".gitconfig").read_text().split() == ["[safe]", "directory", "=", "*"]
-    for kept in steps()["Keep the report"]["with"]["path"].split():
-        assert (workspace / kept).exists()
+    for path in steps()["Keep the report"]["with"]["path"].split():
+        assert (workspace / path).exists()
 
 
 def test_the_cache_has_what_is_built_by_its_commits(workspace: Path, job: Job) -> None:

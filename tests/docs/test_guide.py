@@ -1,5 +1,5 @@
-"""Every block of commands and every example of the README and of docs/ is run as a reader would run it, in a
-folder that looks like the checkout. What a page has its reader write elsewhere is written beside that folder.
+"""The commands and examples of the README and of docs/ are run as a reader would run them, in a folder that
+looks like the checkout. Files that a page has its reader write elsewhere are written beside that folder.
 
 How a fenced block begins says what it is:
 
@@ -78,7 +78,7 @@ class Block:
 
 
 def blocks_of(markdown: str) -> list[Block]:
-    return [Block(*found.groups()) for found in _FENCE.finditer(markdown)]
+    return [Block(*match.groups()) for match in _FENCE.finditer(markdown)]
 
 
 def commands_of(block: Block) -> list[str]:
@@ -156,14 +156,14 @@ class Reader:
                 done = self._shell(command.replace(number, self.trial, 1))
             case _:
                 done = self._shell(command)
-        said = done.stdout + done.stderr
-        if "--trials" in command and (listed := re.search(r"^\s*(\d+) ", said, re.MULTILINE)):
+        output = done.stdout + done.stderr
+        if "--trials" in command and (listed := re.search(r"^\s*(\d+) ", output, re.MULTILINE)):
             self.trial = listed[1]
         right = (0, 1) if command.startswith(MAY_END_WITH_1) else (0,)
-        assert done.returncode in right, f"{command}: {done.returncode}\n{said}"
+        assert done.returncode in right, f"{command}: {done.returncode}\n{output}"
         for states in _STATES.findall(done.stdout):
-            assert re.fullmatch(r"\d+ ok", states), f"{command}:\n{said}"
-        return said
+            assert re.fullmatch(r"\d+ ok", states), f"{command}:\n{output}"
+        return output
 
     def _resumed(self, command: str, name: str, database: Path) -> subprocess.CompletedProcess[str]:
         """A command that runs trials, resumed while any of them is invalid."""
@@ -213,11 +213,13 @@ class Reader:
 
 
 def check_printed(shown: str, printed: str) -> None:
-    """Each line that a page shows was printed, in this order; … stands for anything."""
+    """Assert that each line of a page was printed, in this order; … stands for anything."""
     lines = iter(" ".join(line.split()) for line in printed.splitlines())
-    for line in filter(None, (" ".join(each.split()) for each in shown.splitlines())):
-        wanted = re.compile(".*".join(map(re.escape, line.split("…"))))
-        assert any(wanted.fullmatch(each) for each in lines), f"not printed: {line}\nbut:\n{printed}"
+    for line in filter(None, (" ".join(line_shown.split()) for line_shown in shown.splitlines())):
+        pattern = re.compile(".*".join(map(re.escape, line.split("…"))))
+        assert any(pattern.fullmatch(line_shown) for line_shown in lines), (
+            f"not printed: {line}\nbut:\n{printed}"
+        )
 
 
 @pytest.fixture
@@ -265,15 +267,15 @@ def test_the_commands_that_pages_mention_exist_with_their_options() -> None:
             while words and hasattr(command, "commands"):
                 command = command.commands[words.pop(0)]
                 command = command.load() if isinstance(command, Unloaded) else command
-            known = {option for parameter in command.params for option in parameter.opts}
-            assert set(words) <= known, f"{page}: `fecbench {mentioned}`: values belong into a run block"
+            declared = {option for parameter in command.params for option in parameter.opts}
+            assert set(words) <= declared, f"{page}: `fecbench {mentioned}`: values belong into a run block"
 
 
 def test_the_files_that_pages_link_exist() -> None:
     for page in PAGES:
         linked = re.findall(r"\]\(([^):#]+)(?:#[^)]*)?\)", (REPOSITORY / page).read_text())
         folder = (REPOSITORY / page).parent
-        assert [each for each in linked if not (folder / each).exists()] == [], page
+        assert [line_shown for line_shown in linked if not (folder / line_shown).exists()] == [], page
 
 
 @pytest.mark.parametrize(

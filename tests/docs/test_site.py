@@ -52,7 +52,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def served(built: Path) -> Iterator[str]:
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
-            """Nothing."""
+            """Print nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(built))) as server:
         thread = threading.Thread(target=server.serve_forever)
@@ -69,7 +69,7 @@ def browser() -> Iterator[Browser]:
 
 
 class Named(HTMLParser):
-    """What a page names: ids, what it links, and what it loads."""
+    """The ids of a page, its links, and what it loads."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -77,21 +77,21 @@ class Named(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        given = {name: value for name, value in attributes if value}
-        self.ids.update(given[name] for name in ("id", "name") if name in given)
-        if "href" in given:
-            (self.links if tag == "a" else self.loads).add(given["href"])
-        if "src" in given:
-            self.loads.add(given["src"])
+        values = {name: value for name, value in attributes if value}
+        self.ids.update(values[name] for name in ("id", "name") if name in values)
+        if "href" in values:
+            (self.links if tag == "a" else self.loads).add(values["href"])
+        if "src" in values:
+            self.loads.add(values["src"])
 
 
 @pytest.fixture(scope="module")
 def pages(built: Path) -> dict[Path, Named]:
-    """All pages but reports, and templates that the theme brings."""
+    """The pages except reports, and except templates of the theme."""
     files = [path for path in built.rglob("*.html") if not {"reports", "_static"} & set(path.parts)]
-    found = {path: Named(path.read_text()) for path in files}
-    assert len(found) > 50
-    return found
+    named = {path: Named(path.read_text()) for path in files}
+    assert len(named) > 50
+    return named
 
 
 def test_every_page_of_the_guide_is_in_the_site(pages: dict[Path, Named], built: Path) -> None:

@@ -25,10 +25,10 @@ HEADERS = {
     "quiche": ["cjson/cJSON.h"],
 }
 CARGO = REPOSITORY / "quic-impls/quiche"
-"""What the second variant is made of was built there, if it was: BoringSSL takes minutes."""
+"""Folder with parts of the second variant, if they were built there: BoringSSL takes minutes."""
 SIZE_BYTES = 300_000
 MOST = {"packets": 1, "bytes": 1252}
-"""Of one packet."""
+"""Limits of a single packet."""
 
 
 @pytest.fixture(scope="module", params=HEADERS)
@@ -47,8 +47,8 @@ def sources(stack: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(REPOSITORY / "docs/skeleton-c", folder, ignore=shutil.ignore_patterns("build"))
     if stack == "quiche":
         declared = (folder / "impl.toml").read_text()
-        made = f'["make", "STACK=quiche", "CARGO_TARGET_DIR={CARGO}/build/target"]'
-        (folder / "impl.toml").write_text(declared.replace('["make"]', made))
+        build_command = f'["make", "STACK=quiche", "CARGO_TARGET_DIR={CARGO}/build/target"]'
+        (folder / "impl.toml").write_text(declared.replace('["make"]', build_command))
         shutil.copy(CARGO / "Cargo.lock", folder / "quiche")
     return folder
 
@@ -83,10 +83,12 @@ def test_it_meets_the_contract_and_has_the_content_of_its_seed(
         isolation.require("this test")
     parts = contract.check(skeleton, tmp_path, other)
     assert [part for part in parts if not part.good] == []
-    said = {part.part: part.detail for part in parts}
-    assert said["content of the seed"] == "noq-fec's client gets the same"
-    assert said["certificates"].startswith("the client refuses one that another authority signed and one of")
-    assert said["a server of another stack"] == "a download from noq-fec's server succeeds"
+    details = {part.part: part.detail for part in parts}
+    assert details["content of the seed"] == "noq-fec's client gets the same"
+    assert details["certificates"].startswith(
+        "the client refuses one that another authority signed and one of"
+    )
+    assert details["a server of another stack"] == "a download from noq-fec's server succeeds"
 
 
 def test_content_that_both_ends_make_wrong_alike_is_named(

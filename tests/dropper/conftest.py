@@ -46,7 +46,8 @@ class Namespace:
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     def inside(self, make: Callable[[], Any]) -> Any:
-        """What `make` gives, called by a thread that has entered the namespace: a socket stays there."""
+        """Call `make` in a thread that has entered the namespace, and return its result: a socket stays
+        there."""
 
         def enter_and_make() -> Any:
             with Path(self.path).open() as namespace:
@@ -58,7 +59,7 @@ class Namespace:
             return thread.submit(enter_and_make).result()
 
     def qdiscs_and_filters(self) -> list[Any]:
-        """All that tc has on the interface."""
+        """Return everything that tc has on the interface."""
         listings = (("qdisc",), ("filter", "ingress"), ("filter", "egress"))
         tc = [self.run("tc", "-j", kind, "show", "dev", self.interface, *side) for kind, *side in listings]
         return [json.loads(listing or "[]") for listing in tc]
@@ -69,10 +70,10 @@ class Namespace:
         document: dict[str, Any] = json.loads(ended.stdout)
         return document
 
-    def counters_after(self, seen: int, direction: Literal["ingress", "egress"] = "ingress") -> Counters:
+    def counters_after(self, judged: int, direction: Literal["ingress", "egress"] = "ingress") -> Counters:
         """The counters once so many packets were judged."""
         place = self.attachment(direction)
-        wait_until(lambda: show(place).seen >= seen, f"{seen} packets at {place}")
+        wait_until(lambda: show(place).seen >= judged, f"{judged} packets at {place}")
         return show(place)
 
 
@@ -82,17 +83,17 @@ def namespaces(*interfaces: str) -> Iterator[list[Namespace]]:
     if os.geteuid() != 0:
         pytest.skip("needs root")
     unique = uuid.uuid4().hex[:8]
-    made = [
+    sockets = [
         Namespace(f"fecbench-test-{unique}-{interface}", interface, f"10.83.0.{i}", f"fd83::{i}")
         for i, interface in enumerate(interfaces, 1)
     ]
     try:
-        for namespace in made:
+        for namespace in sockets:
             subprocess.run(["ip", "netns", "add", namespace.name], check=True)
             namespace.run("sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1")
-        yield made
+        yield sockets
     finally:
-        for namespace in made:
+        for namespace in sockets:
             subprocess.run(["ip", "netns", "del", namespace.name], check=True)
 
 

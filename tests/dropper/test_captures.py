@@ -35,7 +35,7 @@ CAME = [number for number in range(COUNT) if number not in LOST]
 
 
 def payload(number: int, size: int = 1200) -> bytes:
-    """As random as that of an encrypted packet."""
+    """Return bytes as random as those of an encrypted packet."""
     return random.Random(number).randbytes(size)
 
 
@@ -51,7 +51,7 @@ def between(tmp_path: Path, sender: bytes, receiver: bytes) -> Recording:
     return recorded(tmp_path / "sender", tmp_path / "receiver")
 
 
-def told(recording: Recording) -> tuple[str, int]:
+def numbers_lost(recording: Recording) -> tuple[str, int]:
     return drop_list(recording.lost), recording.lost.size
 
 
@@ -64,7 +64,7 @@ def test_every_form_of_file_tells_the_same_losses(tmp_path: Path, form: str, ver
     ends = (SERVER, CLIENT) if version == 4 else (SERVER_6, CLIENT_6)
     write = FILES[form]
     recording = between(tmp_path, write(framed(sent(range(COUNT), *ends))), write(framed(sent(CAME, *ends))))
-    assert told(recording) == RIGHT
+    assert numbers_lost(recording) == RIGHT
     assert (recording.direction, recording.notes) == ("down", ())
 
 
@@ -74,7 +74,7 @@ def test_every_link_type_tells_the_same_losses(tmp_path: Path, link: str, versio
     ends = (SERVER, CLIENT) if version == 4 else (SERVER_6, CLIENT_6)
     sender = framed(sent(range(COUNT), *ends), LINKS[link])
     recording = between(tmp_path, pcap(sender), pcap(framed(sent(CAME, *ends))))
-    assert told(recording) == RIGHT
+    assert numbers_lost(recording) == RIGHT
 
 
 @pytest.mark.parametrize("version", OF_ONE_VERSION)
@@ -84,7 +84,7 @@ def test_a_link_type_of_one_version_of_ip_is_read(tmp_path: Path, version: int) 
     recording = between(
         tmp_path, pcap(framed(sent(range(COUNT), *ends), link)), pcapng(framed(sent(CAME, *ends), link))
     )
-    assert told(recording) == RIGHT
+    assert numbers_lost(recording) == RIGHT
 
 
 def test_a_link_type_that_is_not_read_is_named(tmp_path: Path) -> None:
@@ -102,27 +102,27 @@ def test_interfaces_with_other_link_types_are_read_and_others_passed_over(tmp_pa
     recording = between(
         tmp_path, pcapng([*noise, Frame(bytes(20), 189), *of_tunnel]), pcap(framed(sent(CAME)))
     )
-    assert told(recording) == RIGHT
+    assert numbers_lost(recording) == RIGHT
 
 
 def test_a_section_has_interfaces_of_its_own(tmp_path: Path) -> None:
-    """As where captures are put one behind the other."""
+    """The captures of this test are concatenated."""
     packets = sent(range(COUNT))
     sender = pcapng(framed(packets[:30], LINKS["raw"])) + pcapng(framed(packets[30:]), order=">")
-    assert told(between(tmp_path, sender, pcap(framed(sent(CAME))))) == RIGHT
+    assert numbers_lost(between(tmp_path, sender, pcap(framed(sent(CAME))))) == RIGHT
 
 
 def test_a_packet_that_several_interfaces_saw_was_sent_once(tmp_path: Path) -> None:
     """A capture on "any" of a host with a bridge."""
     link_type, _ = LINKS["cooked 2"]
-    seen = [
+    frames_seen = [
         Frame(
             b"\x08\0\0\0" + device.to_bytes(4, "big") + bytes([0, 1, way, 6]) + bytes(8) + packet, link_type
         )
         for packet in sent(range(COUNT))
         for device, way in ((3, 0), (4, 4))
     ]
-    assert told(between(tmp_path, pcap(seen), pcap(framed(sent(CAME))))) == RIGHT
+    assert numbers_lost(between(tmp_path, pcap(frames_seen), pcap(framed(sent(CAME))))) == RIGHT
 
 
 HOP = (0, bytes([0]) + bytes(6))
@@ -143,7 +143,7 @@ def test_extension_headers_of_ipv6_are_stepped_over(tmp_path: Path, extensions: 
         for packet in sent(range(COUNT), SERVER_6, CLIENT_6)
     ]
     recording = between(tmp_path, pcap(framed(sender)), pcap(framed(sent(CAME, SERVER_6, CLIENT_6))))
-    assert told(recording) == RIGHT
+    assert numbers_lost(recording) == RIGHT
 
 
 def test_options_of_ipv4_are_stepped_over(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_options_of_ipv4_are_stepped_over(tmp_path: Path) -> None:
         )
 
     sender = pcap(framed([with_options(packet) for packet in sent(range(COUNT))]))
-    assert told(between(tmp_path, sender, pcap(framed(sent(CAME))))) == RIGHT
+    assert numbers_lost(between(tmp_path, sender, pcap(framed(sent(CAME))))) == RIGHT
 
 
 def test_a_datagram_in_fragments_is_lost_when_one_of_them_is(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_a_datagram_in_fragments_is_lost_when_one_of_them_is(tmp_path: Path) -> 
     came = [piece for number in CAME for piece in reversed(pieces[number])]
     came[14:14] = pieces[7][:2]
     recording = between(tmp_path, pcap(framed(sent(range(COUNT)))), pcap(framed(came)))
-    assert told(recording) == RIGHT
+    assert numbers_lost(recording) == RIGHT
     assert recording.notes == (
         "57 datagrams of receiver are in fragments; a datagram is lost when a fragment is.",
     )
@@ -177,11 +177,11 @@ def test_addresses_may_be_translated_between(tmp_path: Path) -> None:
     recording = between(
         tmp_path, pcap(framed(sent(range(COUNT)))), pcap(framed(sent(CAME, ("203.0.113.9", 61000))))
     )
-    assert told(recording) == RIGHT
+    assert numbers_lost(recording) == RIGHT
     assert recording.notes[0].startswith("receiver has them as 203.0.113.9:61000 to 198.51.100.2:50000")
     segments = [tcp(payload(number, 900), 900 * number) for number in range(COUNT)]
     translated = [tcp(payload(number, 900), 900 * number, ("203.0.113.9", 61000)) for number in CAME]
-    assert told(between(tmp_path, pcap(framed(segments)), pcap(framed(translated)))) == RIGHT
+    assert numbers_lost(between(tmp_path, pcap(framed(segments)), pcap(framed(translated)))) == RIGHT
 
 
 def test_a_keep_alive_that_is_alike_makes_no_flow_the_same(tmp_path: Path) -> None:
@@ -193,13 +193,15 @@ def test_a_keep_alive_that_is_alike_makes_no_flow_the_same(tmp_path: Path) -> No
     keeps = [udp(b"\0", SERVER, ("203.0.113.5", 50000)), udp(bytes(20), SERVER, ("203.0.113.5", 50000))]
     others = [udp(b"\0", ("192.0.2.8", 53), CLIENT), udp(bytes(20), ("192.0.2.8", 53), CLIENT)]
     sender = [*elsewhere, *keeps, *sent(range(COUNT))]
-    assert told(between(tmp_path, pcap(framed(sender)), pcap(framed([*others, *sent(CAME)])))) == RIGHT
+    assert (
+        numbers_lost(between(tmp_path, pcap(framed(sender)), pcap(framed([*others, *sent(CAME)])))) == RIGHT
+    )
 
 
 def test_clocks_may_differ(tmp_path: Path) -> None:
     late = [Frame(frame.content, 1, frame.at_s + 86_400) for frame in framed(sent(CAME))]
     recording = between(tmp_path, pcap(framed(sent(range(COUNT)))), pcap(late))
-    assert told(recording) == RIGHT
+    assert numbers_lost(recording) == RIGHT
     assert "are 86400 s apart" in recording.notes[0]
 
 
@@ -212,7 +214,8 @@ def test_clocks_may_differ(tmp_path: Path) -> None:
 def test_datagrams_that_an_offload_joined_are_split(
     tmp_path_factory: pytest.TempPathFactory, joins: list[int], missing: set[int], by_sender: bool
 ) -> None:
-    """At the sender (GSO) or the receiver (GRO), any number of packets in one, the last of them shorter."""
+    """The offload is the sender's (GSO) or the receiver's (GRO). It joins any number of packets, the last
+    shorter."""
     count = sum(joins)
     sizes = [700 if number % 6 == 5 else 1200 for number in range(count)]
     lost = sorted(number for number in missing if 0 < number < count - 1)
@@ -243,13 +246,15 @@ def test_datagrams_that_an_offload_joined_are_split(
 
 def test_datagrams_that_an_offload_joined_are_split_where_the_others_are_cut(tmp_path: Path) -> None:
     joined = [udp(payload(number) + payload(number + 1)) for number in range(0, COUNT, 2)]
-    assert told(between(tmp_path, pcap(framed(joined)), cut(sent(CAME), 96))) == RIGHT
+    assert numbers_lost(between(tmp_path, pcap(framed(joined)), cut(sent(CAME), 96))) == RIGHT
 
 
 def test_a_lost_datagram_is_none_of_tiny_parts(tmp_path: Path) -> None:
     """Payloads of zeros, and a keep-alive of a byte among them."""
     sender = [udp(number.to_bytes(2, "big") + bytes(1198)) for number in range(1, COUNT)] + [udp(b"\0")]
-    assert told(between(tmp_path, pcap(framed(sender)), pcap(framed([*sender[:7], *sender[8:]])))) == (
+    assert numbers_lost(
+        between(tmp_path, pcap(framed(sender)), pcap(framed([*sender[:7], *sender[8:]])))
+    ) == (
         "7",
         COUNT,
     )
@@ -271,7 +276,7 @@ def test_a_lost_probe_of_the_mtu_is_a_packet_of_its_own(tmp_path: Path) -> None:
     sender = sent(range(COUNT))
     sender[30] = udp(payload(30, 1452))
     came = [packet for number, packet in enumerate(sender) if number not in (*LOST, 30)]
-    assert told(between(tmp_path, pcap(framed(sender)), pcap(framed(came)))) == ("7,20-21,30", COUNT)
+    assert numbers_lost(between(tmp_path, pcap(framed(sender)), pcap(framed(came)))) == ("7,20-21,30", COUNT)
 
 
 def cut(packets: Iterable[bytes], snap_bytes: int) -> bytes:
@@ -286,7 +291,7 @@ def test_frames_that_are_cut_are_compared_up_to_there(tmp_path: Path) -> None:
         (pcap(framed(sent(range(COUNT)))), cut(sent(CAME), 80)),
     ):
         recording = between(tmp_path, sender, receiver)
-        assert told(recording) == RIGHT
+        assert numbers_lost(recording) == RIGHT
         assert recording.notes[0].startswith("Frames are cut (snaplen): payloads are compared by their first")
 
 
@@ -294,7 +299,7 @@ def test_frames_of_another_flow_may_be_cut_too_short(tmp_path: Path) -> None:
     """A header of IPv6 is longer."""
     other = udp(payload(7), SERVER_6, CLIENT_6)
     recording = between(tmp_path, cut([other, *sent(range(COUNT))], 66), cut([other, *sent(CAME)], 66))
-    assert told(recording) == RIGHT
+    assert numbers_lost(recording) == RIGHT
 
 
 def test_frames_that_are_cut_too_short_are_refused(tmp_path: Path) -> None:
@@ -309,14 +314,19 @@ def test_the_flow_is_one_of_one_destination(tmp_path: Path) -> None:
     """The sender is a server with another client, whose packets do not come to the first one."""
     others = [udp(payload(1000 + number), SERVER, ("198.51.100.77", 50001)) for number in range(COUNT + 30)]
     assert (
-        told(between(tmp_path, pcap(framed([*others, *sent(range(COUNT))])), pcap(framed(sent(CAME)))))
+        numbers_lost(
+            between(tmp_path, pcap(framed([*others, *sent(range(COUNT))])), pcap(framed(sent(CAME))))
+        )
         == RIGHT
     )
 
 
 def test_packets_that_the_network_sent_twice_are_no_losses_of_the_other_direction(tmp_path: Path) -> None:
     came = sent([*range(10), 5, 6, *range(10, COUNT)])
-    assert told(between(tmp_path, pcap(framed(sent(range(COUNT)))), pcap(framed(came)))) == ("", COUNT)
+    assert numbers_lost(between(tmp_path, pcap(framed(sent(range(COUNT)))), pcap(framed(came)))) == (
+        "",
+        COUNT,
+    )
 
 
 def test_a_capture_that_ends_in_a_packet_is_read_up_to_there(tmp_path: Path) -> None:
@@ -325,7 +335,7 @@ def test_a_capture_that_ends_in_a_packet_is_read_up_to_there(tmp_path: Path) -> 
         if write is pcapng:  # behind the packet are two blocks
             sender = write(framed(sent(range(COUNT + 1))))[: -30 - 12 - 16 - 20]
         recording = between(tmp_path, sender, pcap(framed(sent(CAME))))
-        assert told(recording) == RIGHT
+        assert numbers_lost(recording) == RIGHT
         assert recording.notes == ("sender is cut off within its last packet, which is left out.",)
 
 
@@ -368,7 +378,7 @@ def test_a_packet_has_its_time_in_every_form_that_keeps_it(tmp_path: Path) -> No
 
 
 def test_an_interface_may_have_times_of_its_own(tmp_path: Path) -> None:
-    """In units of 2^-10 s, 1,000 s late."""
+    """Units of 2^-10 s, 1,000 s late."""
     options = (
         b"\x09\0\1\0\x8a\0\0\0" + b"\x0e\0\x08\0" + (-1000).to_bytes(8, "little", signed=True) + bytes(4)
     )

@@ -26,7 +26,9 @@ RESTLESS = TimedGilbertElliott(1e-5, 1e-5, 0.9, 0.2)
 """Its stays begin again within a second."""
 
 seeds = st.integers(0, SEEDS - 1)
-times = st.lists(st.integers(0, 5 * 10**9), max_size=50).map(lambda each: np.array(sorted(each), np.int64))
+times = st.lists(st.integers(0, 5 * 10**9), max_size=50).map(
+    lambda values: np.array(sorted(values), np.int64)
+)
 
 
 def stays_one_by_one(seed, good_us, bad_us, count):
@@ -58,8 +60,8 @@ def stays_one_by_one(seed, good_us, bad_us, count):
 @example(SEEDS - 1)
 def test_stays_are_those_of_the_contract(seed):
     model = TimedGilbertElliott(0.25, 0.003)
-    made = [stay for stay, _ in zip(stays_us(model, seed), range(20), strict=False)]
-    assert made == list(stays_one_by_one(seed, 250_000, 3_000, 20))
+    stays = [stay for stay, _ in zip(stays_us(model, seed), range(20), strict=False)]
+    assert stays == list(stays_one_by_one(seed, 250_000, 3_000, 20))
 
 
 def test_stays_in_each_state_are_exponential_with_its_mean_and_do_not_follow_from_the_last():
@@ -225,7 +227,7 @@ def test_a_report_says_of_a_design_that_time_decides_its_losses_wherever_these_s
 
 
 def test_runs_whose_losses_time_decides_need_not_lose_the_same_packets():
-    """Those that the packets' numbers decide do."""
+    """Runs whose losses packets' numbers decide do."""
 
     def run(model, bitmap):
         task = {"links": {"internet": {"losses": {"up": model, "down": model}}}}

@@ -40,15 +40,15 @@ def put_filter_that_drops(namespace, direction, *place):
 
 
 def udp_socket(namespace, family=socket.AF_INET):
-    made = namespace.inside(lambda: socket.socket(family, socket.SOCK_DGRAM))
-    made.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
-    return made
+    sender = namespace.inside(lambda: socket.socket(family, socket.SOCK_DGRAM))
+    sender.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
+    return sender
 
 
 def packet_socket(namespace):
-    made = namespace.inside(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW))
-    made.bind((namespace.interface, 0))
-    return made
+    sender = namespace.inside(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW))
+    sender.bind((namespace.interface, 0))
+    return sender
 
 
 def numbers_received(receiver):
@@ -152,7 +152,7 @@ def test_packets_with_a_vlan_tag_that_the_kernel_took_out_of_the_frame_are_judge
         frame = frame_to(far, mac(far), bytes(100))
         for tags in (b"\x81\x00\x00\x64", b"\x88\xa8\x00\x0a\x81\x00\x00\x64"):
             sender.send(frame[:12] + tags + frame[12:])
-    assert far.counters_after(seen=2).other == 0
+    assert far.counters_after(judged=2).other == 0
 
 
 def test_a_super_packet_of_the_sender_is_counted_as_gso_and_segmented_ones_are_not(veth):
@@ -163,7 +163,7 @@ def test_a_super_packet_of_the_sender_is_counted_as_gso_and_segmented_ones_are_n
             near.run("ethtool", "-K", near.interface, "tx-udp-segmentation", offload)
             attach(far.attachment("ingress"), Uniform(0), 0, QUIC)
             sender.sendto(bytes(10 * 1000), (far.ipv4, PORT))
-            counters = far.counters_after(seen=expected[0])
+            counters = far.counters_after(judged=expected[0])
             assert (counters.seen, counters.gso) == expected
 
 
@@ -175,7 +175,7 @@ def test_cut_packets_are_counted_truncated_and_judged_if_their_ports_are_there(v
         for length in range(14, len(frame)):
             sender.send(frame[:length])
     with_ports = range(14 + 20 + 4, len(frame))
-    counters = far.counters_after(seen=len(with_ports))
+    counters = far.counters_after(judged=len(with_ports))
     assert (counters.seen, counters.other) == (len(with_ports), 24)
     assert counters.truncated == len(frame) - 14
 
@@ -190,7 +190,7 @@ def test_attaching_again_starts_afresh_with_one_filter(veth):
         with closing(udp_socket(near)) as sender:
             for datagram in numbered(500):
                 sender.sendto(datagram, (far.ipv4, PORT))
-        far.counters_after(seen=500)
+        far.counters_after(judged=500)
     assert np.array_equal(unpack(log(far.attachment("ingress")).bitmap, 500), verdicts(BURSTY, SEED, 500))
     _, ingress, egress = far.qdiscs_and_filters()
     assert len([filter for filter in ingress if "options" in filter]) == 1
@@ -204,7 +204,7 @@ def test_the_two_directions_are_independent(veth):
     with closing(udp_socket(near)) as sender:
         for _ in range(10):
             sender.sendto(b"", (far.ipv4, PORT))
-    assert far.counters_after(seen=10).dropped == 0
+    assert far.counters_after(judged=10).dropped == 0
     assert show(far.attachment("egress")).seen == 0
 
 
@@ -293,7 +293,7 @@ def test_filters_of_others_see_the_packets_that_we_let_pass(veth):
     with closing(udp_socket(near)) as sender, closing(udp_socket(far)) as receiver:
         receiver.bind((far.ipv4, PORT))
         sender.sendto(bytes(4), (far.ipv4, PORT))
-        assert far.counters_after(seen=1).dropped == 0
+        assert far.counters_after(judged=1).dropped == 0
         assert numbers_received(receiver) == set()
 
 

@@ -1,4 +1,4 @@
-"""Which packets are judged, and what is counted of the others. Frames go through BPF_PROG_TEST_RUN."""
+"""The packets that are judged, and the counters of the others. Frames go through BPF_PROG_TEST_RUN."""
 
 import socket
 import struct

@@ -99,13 +99,13 @@ def test_two_cpus_at_once_lose_no_update(lone, run_program, quic_frame, model):
     cpus = sorted(os.sched_getaffinity(0))[:2]
     if len(cpus) < 2:
         pytest.skip("needs two CPUs")
-    each = 1_000_000
-    attach(lone.attachment("ingress"), model, 11, QUIC, record=2 * each)
+    per_process = 1_000_000
+    attach(lone.attachment("ingress"), model, 11, QUIC, record=2 * per_process)
 
     def hammer(cpu, program):
         os.sched_setaffinity(0, {cpu})
-        program.run(quic_frame, repeat=each)
+        program.run(quic_frame, repeat=per_process)
 
     with run_program(lone) as program, ThreadPoolExecutor(2) as threads:
         list(threads.map(lambda cpu: hammer(cpu, program), cpus))
-    assert_as_predicted(lone.attachment("ingress"), model, 11, 2 * each)
+    assert_as_predicted(lone.attachment("ingress"), model, 11, 2 * per_process)

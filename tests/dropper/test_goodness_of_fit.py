@@ -20,17 +20,17 @@ from fecbench.dropper.model import GilbertElliott, Uniform, markov, verdicts
 Verdicts = NDArray[np.bool_]
 Random = np.random.Generator
 RECORDINGS = {2_000: 100, 20_000: 100, 100_000: 25}
-"""How many of each length, to say how often they are refused."""
+"""Number of recordings of each length, to measure how often they are refused."""
 
 
 def by_chance(shares: float | NDArray[np.float64], packets: int, random: Random) -> Verdicts:
-    """Each packet is lost with a probability of its own, or all with one."""
+    """Lose each packet with a probability of its own, or all with one."""
     lost: Verdicts = random.random(packets) < shares
     return lost
 
 
 def blackouts(length: int, every: int, share: float) -> Callable[[int, Random], Verdicts]:
-    """So many packets are lost in a row at regular times, and single ones with this share."""
+    """Lose so many packets in a row at regular times, and single ones with this share."""
 
     def record(packets: int, random: Random) -> Verdicts:
         lost = by_chance(share, packets, random)
@@ -53,8 +53,8 @@ def made_by(model: Uniform | GilbertElliott) -> Callable[[int, Random], Verdicts
 
 
 class Source(NamedTuple):
-    """What makes losses, and from how many packets on its losses are refused in 95 of 100 recordings; None
-    for a model, whose losses are refused in two of 100 at most."""
+    """A source of losses, and the number of packets from which its losses are refused in 95 of 100
+    recordings; None for a model, whose losses are refused in two of 100 at most."""
 
     record: Callable[[int, Random], Verdicts]
     found_from: int | None
@@ -82,19 +82,19 @@ def fits(source: Source, packets: int, recordings: int) -> list[Fit]:
 
 @pytest.mark.parametrize("name", [name for name, source in SOURCES.items() if source.found_from is None])
 def test_losses_that_a_model_made_are_not_refused(name: str) -> None:
-    found = fits(SOURCES[name], 20_000, 3)
-    assert [each.usable for each in found] == [True] * 3, [each.why for each in found]
+    results = fits(SOURCES[name], 20_000, 3)
+    assert [fitted.usable for fitted in results] == [True] * 3, [fitted.why for fitted in results]
 
 
 @pytest.mark.parametrize("name", [name for name, source in SOURCES.items() if source.found_from])
 def test_losses_that_no_model_makes_are_refused(name: str) -> None:
     source = SOURCES[name]
-    found = fits(source, source.found_from or 0, 4)
-    assert [each.usable for each in found] == [False] * 4, [each.why for each in found]
+    results = fits(source, source.found_from or 0, 4)
+    assert [fitted.usable for fitted in results] == [False] * 4, [fitted.why for fitted in results]
 
 
 def test_a_right_model_is_refused_in_one_of_a_hundred() -> None:
-    """With its own parameters, not fitted ones: nothing makes it less."""
+    """The model has its own parameters, not fitted ones: nothing reduces the share."""
     for model in (Uniform(0.03), markov(0.02, 0.4)):
         random = np.random.default_rng(8)
         refused = [
@@ -104,10 +104,10 @@ def test_a_right_model_is_refused_in_one_of_a_hundred() -> None:
 
 
 def test_what_differs_is_said() -> None:
-    found = fit(blackouts(20, 1500, 0.002)(40_000, np.random.default_rng(1)))
+    results = fit(blackouts(20, 1500, 0.002)(40_000, np.random.default_rng(1)))
     # Two of three windows of 1,000 packets have one blackout.
-    assert re.match(r"6\d % \(of the model's \d %\) of windows of 1000 packets have 2\d to 2\d", found.why)
-    assert found.why.endswith(
+    assert re.match(r"6\d % \(of the model's \d %\) of windows of 1000 packets have 2\d to 2\d", results.why)
+    assert results.why.endswith(
         f"of {SIMULATED} simulations are as far from it in any comparison; use the"
         " recorded losses as a pattern"
     )
@@ -125,9 +125,9 @@ def test_a_longer_recording_sees_smaller_differences() -> None:
 def test_how_often_losses_are_refused(name: str) -> None:
     source = SOURCES[name]
     for packets, recordings in RECORDINGS.items():
-        found = fits(source, packets, recordings)
-        few = sum("too few" in each.why for each in found)
-        refused = sum(not each.usable for each in found)
+        results = fits(source, packets, recordings)
+        few = sum("too few" in fitted.why for fitted in results)
+        refused = sum(not fitted.usable for fitted in results)
         print(f"{name}, {packets:,} packets: {refused} of {recordings} refused, {few} since they are too few")
         if source.found_from is None:
             # A right model is refused in 1 of 100: one of 25 is no surprise.

@@ -1,4 +1,4 @@
-"""What is built of the BPF programs bears the licence that the README says."""
+"""The licence in the built BPF programs is the one in the README."""
 
 import re
 import subprocess

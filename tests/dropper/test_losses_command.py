@@ -46,8 +46,8 @@ MODELS = [
 
 
 def test_the_summary_counts_losses_and_bursts():
-    told = run("pattern", "--drop", "3,7-9", "--packets", "100").stdout
-    assert "4 of 100 packets" in told and "2, mean length 2" in told and "3, 7, 8, 9" in told
+    printed = run("pattern", "--drop", "3,7-9", "--packets", "100").stdout
+    assert "4 of 100 packets" in printed and "2, mean length 2" in printed and "3, 7, 8, 9" in printed
     assert "none" in run("pattern", "--drop", "").stdout
 
 

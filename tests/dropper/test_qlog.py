@@ -73,7 +73,7 @@ def test_packets_of_the_handshake_have_numbers_of_their_own(tmp_path: Path) -> N
 
 
 def test_ranges_that_touch_or_reach_beyond_what_was_sent_end_before_their_last_number(tmp_path: Path) -> None:
-    """Each by itself tells; 30 was lost for good, and such an ACK seems to have it."""
+    """Each case shows it alone; packet 30 was lost for good, and such an ACK seems to have it."""
     declared = events(by_header, (*LOST, 20))
     both_ends, touching = ([0, 4], [7, 30], [32, 39]), ([0, 5], [7, 30], [31, 39])
     beyond = ([0, 5], [7, 30], [33, 40])

@@ -28,7 +28,7 @@ def capture(path: Path, packets: Iterable[bytes], form: str = "pcap") -> Path:
 
 
 def frames(numbers: Iterable[int]) -> list[bytes]:
-    """As of RTP, whose sequence numbers begin again after 65535."""
+    """Return frames of RTP, whose sequence numbers begin again after 65535."""
     return [udp(b"\x80\0" + (number % 65536).to_bytes(2, "big") + bytes(20)) for number in numbers]
 
 
@@ -38,7 +38,7 @@ def test_a_drop_list_of_losses_is_read_back_as_the_same_losses(lost: list[bool])
 
 
 def test_what_the_receivers_capture_lacks_is_lost(tmp_path: Path) -> None:
-    """Not what was sent last, which may be under way, and not what the receiver sends."""
+    """The last packets may be under way, and the receiver's own packets do not count."""
     replies = [udp(bytes([number]), CLIENT, SERVER) for number in range(40)]
     came = [number for number in range(10) if number not in LOST]
     sent = capture(tmp_path / "sent", [*frames(range(12)), *replies[:3]])
@@ -65,12 +65,12 @@ def test_the_command_prints_what_a_design_takes(tmp_path: Path) -> None:
     path.write_text("0011000100\n")
     done = CliRunner().invoke(losses, ["import", str(path)])
     assert done.exit_code == 0
-    said = 'loss.down.model = "pattern"\nloss.down.drop = "2-3,7"\nloss.down.length = 10\n'
-    assert said in done.stdout and "down is assumed" in done.stdout
+    lines = 'loss.down.model = "pattern"\nloss.down.drop = "2-3,7"\nloss.down.length = 10\n'
+    assert lines in done.stdout and "down is assumed" in done.stdout
     done = CliRunner().invoke(losses, ["import", str(path), "--direction", "up"])
-    assert said.replace("down", "up") in done.stdout and "assumed" not in done.stdout
-    told = json.loads(CliRunner().invoke(losses, ["import", str(path), "--json"]).stdout)
-    assert told == {
+    assert lines.replace("down", "up") in done.stdout and "assumed" not in done.stdout
+    document = json.loads(CliRunner().invoke(losses, ["import", str(path), "--json"]).stdout)
+    assert document == {
         **{"model": "pattern", "drop": "2-3,7", "length": 10, "losses": 3},
         **{"direction": None, "source": "", "notes": []},
     }

@@ -65,7 +65,7 @@ def test_a_flow_is_of_one_destination(tmp_path: Path) -> None:
 def test_numbers_may_stand_anywhere_in_either_order(
     tmp_path_factory: pytest.TempPathFactory, size: int, offset: int, order: str, first: int
 ) -> None:
-    """At 2:2 of big-endian is RTP alone."""
+    """RTP alone has them at 2:2, big-endian."""
     if (offset, size, order) == (2, 2, "big"):
         return
     packets = [

@@ -20,7 +20,7 @@ from tests.fuzz.targets import TARGETS
 
 OUT = Path(__file__).resolve().parents[2] / "out" / "fuzz"
 MEMORY = Path("/dev/shm")
-"""Where a file costs least."""
+"""Folder in which files are cheapest."""
 
 
 def main() -> int:
@@ -29,10 +29,10 @@ def main() -> int:
         "targets", metavar="TARGET", nargs="*", help=f"of {', '.join(TARGETS)}; by default all"
     )
     parser.add_argument("--runs", type=from_one, default=100_000, help="executions of each")
-    asked = parser.parse_args()
-    if unknown := set(asked.targets) - TARGETS.keys():
+    options = parser.parse_args()
+    if unknown := set(options.targets) - TARGETS.keys():
         parser.error(f"{min(unknown)}: must be one of {', '.join(TARGETS)}")
-    broken = [name for name in asked.targets or TARGETS if not holds(name, asked.runs)]
+    broken = [name for name in options.targets or TARGETS if not holds(name, options.runs)]
     return 1 if broken else 0
 
 
@@ -41,9 +41,12 @@ def holds(name: str, runs: int) -> bool:
     folder.mkdir(parents=True, exist_ok=True)
     words = [sys.executable, "-m", "tests.fuzz.one", name, str(runs), str(folder)]
     # What fuzzes ends without cleaning up.
-    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as files, log.open("w") as said:
+    with (
+        tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as files,
+        log.open("w") as output,
+    ):
         environment = {**os.environ, "TMPDIR": files}
-        ended = subprocess.run(words, stdout=said, stderr=said, cwd=OUT.parents[1], env=environment)
+        ended = subprocess.run(words, stdout=output, stderr=output, cwd=OUT.parents[1], env=environment)
     outcome = "holds" if ended.returncode == 0 else f"BROKEN, see {log}"
     print(f"{name}: {outcome} ({runs} executions asked, {time.monotonic() - started:.0f} s)", flush=True)
     return ended.returncode == 0

@@ -1,4 +1,4 @@
-"""What is fuzzed: a function of bytes, and bytes that it takes to begin with."""
+"""Fuzz targets: a function of bytes, and bytes that it accepts to begin with."""
 
 import ctypes
 import io
@@ -38,14 +38,14 @@ LANE_SOURCES = [
 ]
 
 REFUSALS = (BadInput, Failed, SeriesError)
-"""How bytes may be refused."""
+"""Errors that refuse bytes."""
 
 MOST_TRIALS = 2_000
-"""Of a design that is planned: larger ones only take longer."""
+"""Most trials of a design that is planned: larger ones only take longer."""
 
 _KEPT = tempfile.TemporaryDirectory(prefix="fecbench-fuzz-")
 _FOLDER = Path(_KEPT.name)
-"""Of this process alone: files have fixed names."""
+"""Folder of this process only: files have fixed names."""
 
 
 @dataclass(frozen=True)
@@ -139,9 +139,9 @@ def _both_sides(path: Path) -> None:
 
 
 def _list(path: Path) -> None:
-    made = real_time.from_list(path, 30.0, "fuzz")
-    path.write_text(made.text())
-    assert traffic.load(path) == made
+    trace = real_time.from_list(path, 30.0, "fuzz")
+    path.write_text(trace.text())
+    assert traffic.load(path) == trace
 
 
 @cache
@@ -182,7 +182,7 @@ _ENDED.wait()
 
 
 def _lines(data: bytes) -> None:
-    """What an endpoint prints, in two pieces."""
+    """Feed the output of an endpoint, in two pieces."""
     for cut in (0, len(data) // 2):
         endpoint = Endpoint("client", _ENDED)
         endpoint.exit_code = 0  # it is never killed

@@ -16,19 +16,19 @@ _NOT_SET = re.compile(r"# (CONFIG_\w+) is not set")
 
 def options(text: str) -> dict[str, str]:
     """The value of each option; "n" when it is not set. Raises ValueError for any other line."""
-    found = {}
+    values = {}
     for number, line in enumerate(text.splitlines(), 1):
         if match := _SET.fullmatch(line):
-            found[match[1]] = match[2]
+            values[match[1]] = match[2]
         elif match := _NOT_SET.fullmatch(line):
-            found[match[1]] = "n"
+            values[match[1]] = "n"
         elif line and not line.startswith("#"):
             raise ValueError(f"line {number}: {line!r} must be CONFIG_NAME=value or # CONFIG_NAME is not set")
-    return found
+    return values
 
 
 def differing(asked: dict[str, str], configuration: dict[str, str]) -> list[str]:
-    """One line for each option that the configuration has with another value than was asked for."""
+    """Return a line for each option whose value differs from what was asked for."""
     # An option that cannot be chosen is not there at all.
     values = {name: configuration.get(name, "n") for name in asked}
     return [

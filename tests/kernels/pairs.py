@@ -9,7 +9,7 @@ from fecbench.results.store.records import TrialKey, TrialRecord, VerdictLog
 
 @dataclass(frozen=True)
 class Pair:
-    """One trial, carried out in two ways."""
+    """A trial that was carried out in two ways."""
 
     key: TrialKey
     records: tuple[TrialRecord, TrialRecord]
@@ -33,13 +33,13 @@ class Pair:
         )
 
     def values(self, metric: str) -> tuple[float, float]:
-        """What the client reported, both times."""
+        """Return what the client reported, both times."""
         one, other = (record.metrics["client"][metric] for record in self.records)
         return one, other
 
 
 def pairs(one: dict[TrialKey, TrialRecord], other: dict[TrialKey, TrialRecord]) -> list[Pair]:
-    """Every trial of two runs of one design, by workload, point and variant.
+    """Return every trial of two runs of one design, by workload, point and variant.
 
     Raises ValueError when only one of them has a trial.
     """

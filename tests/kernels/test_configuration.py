@@ -36,10 +36,10 @@ def test_a_line_that_is_no_option_is_named_with_its_number() -> None:
 
 
 def test_the_program_names_the_file_and_the_option(tmp_path: Path) -> None:
-    asked, configuration = tmp_path / "asked", tmp_path / "configuration"
-    asked.write_text(ASKED)
+    options, configuration = tmp_path / "asked", tmp_path / "configuration"
+    options.write_text(ASKED)
     configuration.write_text("CONFIG_HZ=100\n")
     program = Path(__file__).with_name("configuration.py")
-    ended = subprocess.run([sys.executable, program, asked, configuration], capture_output=True, text=True)
+    ended = subprocess.run([sys.executable, program, options, configuration], capture_output=True, text=True)
     assert ended.returncode == 1
     assert ended.stderr.startswith(f"{configuration}: CONFIG_TIME_TRAVEL is n, not y")

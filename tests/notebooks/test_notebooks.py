@@ -101,7 +101,7 @@ def unpack(names: Iterable[str], checkout: Path) -> None:
 
 @pytest.fixture(scope="session")
 def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelManager]:
-    """One for all notebooks: to load the libraries takes as long as to run a notebook."""
+    """A kernel for all notebooks: loading the libraries takes as long as running a notebook."""
     started = KernelManager(kernel_name="python3")
     folder = str(tmp_path_factory.mktemp("ipython"))
     started.start_kernel(env={**os.environ, "PYTHONPATH": str(REPOSITORY), "IPYTHONDIR": folder})
@@ -112,8 +112,8 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelManager]:
 def run(notebook: nbformat.NotebookNode, kernel: KernelManager, folder: Path) -> None:
     """Run all cells in `folder`. Raises CellExecutionError for the first one that fails."""
     begin = nbformat.v4.new_code_cell(f"%reset -f\nimport os\nos.chdir({str(folder)!r})\ndel os")
-    for each in (nbformat.v4.new_notebook(cells=[begin]), notebook):
-        NotebookClient(each, km=kernel, timeout=LIMIT_S).execute()
+    for output in (nbformat.v4.new_notebook(cells=[begin]), notebook):
+        NotebookClient(output, km=kernel, timeout=LIMIT_S).execute()
 
 
 @pytest.mark.parametrize(
@@ -133,16 +133,18 @@ def test_a_notebook_draws_every_figure_that_its_cells_ask_for(
     }
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     for cell in code:
-        images = [each for each in cell.outputs if "image/png" in each.get("data", {})]
+        images = [output for output in cell.outputs if "image/png" in output.get("data", {})]
         # A campaign that lacks what a figure shows says so in its place ("No download is ok …").
-        printed = "".join(each.text for each in cell.outputs if each.get("name") == "stdout")
+        printed = "".join(output.text for output in cell.outputs if output.get("name") == "stdout")
         lacking = re.findall("^No ", printed, re.MULTILINE)
         assert len(images) + len(lacking) == figures_asked_for(cell.source, of_papers), cell.source
         assert cell.outputs, f"shows nothing: {cell.source}"
-    printed = "".join(each.text for cell in code for each in cell.outputs if each.get("name") == "stdout")
+    printed = "".join(
+        output.text for cell in code for output in cell.outputs if output.get("name") == "stdout"
+    )
     missing = re.findall("^(.*): this database has no campaign for it", printed, re.MULTILINE)
     assert missing == []
-    assert [each.text for cell in code for each in cell.outputs if each.get("name") == "stderr"] == []
+    assert [output.text for cell in code for output in cell.outputs if output.get("name") == "stderr"] == []
 
 
 def figures_of_papers(database: Path, campaigns: set[str]) -> list[str]:
@@ -153,13 +155,13 @@ def figures_of_papers(database: Path, campaigns: set[str]) -> list[str]:
 
 
 def figures_asked_for(source: str, of_papers: dict[str, list[str]]) -> int:
-    """How many images a cell draws: one for each call of a figure, or for each campaign with the paper's, and
-    for each figure of a reader's."""
+    """Return how many images a cell draws: one for each call of a figure, or for each campaign with the
+    paper's, and one for each figure of a reader's."""
     shows = len(re.findall(r"^ *plt\.show\(\)", source, re.MULTILINE))
     own = shows or len(re.findall(r"^axes = sns\.", source, re.MULTILINE))  # shown at the end of the cell
     drawn = len(re.findall(r"^figures\.", source, re.MULTILINE)) + own
     shown = re.findall(r"^(show\w*)\(\"(.+)\"\)", source, re.MULTILINE)
-    return drawn + sum(number.endswith(each) for show, each in shown for number in of_papers[show])
+    return drawn + sum(number.endswith(output) for show, output in shown for number in of_papers[show])
 
 
 def test_a_cell_that_fails_fails_the_notebook(checkout: Path, kernel: KernelManager) -> None:
@@ -208,7 +210,9 @@ def test_a_recorded_table_has_each_trial_of_its_design() -> None:
     for name in sorted(TABLES):
         design = designs.load(designs.catalogue()[Path(name).stem])
         trials = pd.read_parquet(NOTEBOOKS / "samples" / TABLES[name])
-        variants, workloads = [[each.label for each in some] for some in (design.variants, design.workloads)]
+        variants, workloads = [
+            [output.label for output in some] for some in (design.variants, design.workloads)
+        ]
         planned = product(variants, workloads, range(len(design.plan().points)), range(design.repetitions))
         key = ["variant", "workload", "point", "repetition"]
         assert set(trials[key].itertuples(index=False, name=None)) == set(planned), name

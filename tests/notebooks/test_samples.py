@@ -1,4 +1,4 @@
-"""What was recorded in virtual time comes out again, here and today, to the last bit.
+"""Recordings in virtual time come out again, here and today, to the last bit.
 
 The recordings were made by other builds on another machine. Whatever moves a packet of these implementations
 is seen here; the samples, with the pages that quote them, are to be made anew then.
@@ -63,10 +63,10 @@ def test_trials_have_the_digests_that_were_recorded(
             pytest.skip(f"needs {program}: make build")
     now, then = tmp_path / "now.sqlite", tmp_path / "then.sqlite"
     then.write_bytes(lzma.decompress((SAMPLES / f"{sample}.sqlite.xz").read_bytes()))
-    options = [word for each in filters for word in ("--filter", each)]
+    options = [word for text in filters for word in ("--filter", text)]
     command = [FECBENCH, "run", design, "--engine", "virtual", "--jobs", "2", "--db", now, *options]
     # Status 1 says that some trials are not ok, as some that were recorded.
     assert subprocess.run(command, cwd=REPOSITORY, capture_output=True, timeout=200).returncode in (0, 1)
-    found, known = digests(now, design), digests(then, design)
-    assert found
-    assert found == {key: known[key] for key in found}
+    digests_now, digests_then = digests(now, design), digests(then, design)
+    assert digests_now
+    assert digests_now == {key: digests_then[key] for key in digests_now}

@@ -1,4 +1,4 @@
-"""What tests of endpoints share: endpoints over loopback, and an assignment for them.
+"""The common parts of tests of endpoints: endpoints over loopback, and an assignment for them.
 
 A test module says by a fixture `name` which implementation its `endpoints` are of.
 """
@@ -42,7 +42,7 @@ UNACKNOWLEDGED = ("udp",)
 
 
 def told(role: str, assignment: dict[str, Any]) -> dict[str, Any]:
-    """What one end gets of it, as in trials."""
+    """Return the part of the assignment that one end gets, as in trials."""
     return {key: value for key, value in assignment.items() if role == "server" or key not in OF_SERVERS}
 
 
@@ -158,9 +158,9 @@ class Exchanges:
     """Carries out exchanges of messages in virtual time, with a folder for the tables of each."""
 
     mbps, owd_s = 20, 0.025
-    """Of the link, both ways."""
+    """Rate and delay of the link, both ways."""
     seeds: ClassVar = {"up": 5, "down": 6}
-    """Of its losses."""
+    """Seeds of its losses."""
 
     def __init__(self, name: str, folder: Path, identity: dict[str, str]) -> None:
         self.name = name
@@ -287,7 +287,7 @@ def rows_of(tmp_path: Path) -> Callable[[Literal["client", "server"], str], list
 
 @pytest.fixture
 def assignment(identity: dict[str, str], tmp_path: Path) -> dict[str, Any]:
-    """What a client and a server are told alike: a download of 1000 bytes with default options."""
+    """An assignment for a client and a server: a download of 1000 bytes with default options."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -1,5 +1,5 @@
-"""What the contract in quic-impls/README.md asks of every endpoint, and what ours keep besides: files,
-events, exit codes, signals."""
+"""The contract of quic-impls/README.md for every endpoint, and further promises of ours: files, events, exit
+codes, signals."""
 
 import json
 import re
@@ -33,7 +33,7 @@ WITHOUT_CERTIFICATES = ("udp",)
 
 @pytest.fixture(params=OF_QUIC)
 def name(request: pytest.FixtureRequest) -> str:
-    """Each implementation of QUIC in turn."""
+    """The name of each implementation of QUIC in turn."""
     return str(request.param)
 
 
@@ -164,14 +164,14 @@ def option_values(name: str) -> Iterator[tuple[str, Any, bool]]:
 
 def test_options_are_checked_as_impl_toml_says(endpoints: Any, assignment: dict[str, Any], name: str) -> None:
     # The server's port is taken: a good option gets it to where that is noticed.
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
-        taken.bind((assignment["address"], assignment["port"]))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as occupied:
+        occupied.bind((assignment["address"], assignment["port"]))
         for option, value, right in option_values(name):
             options = {**COMPANIONS.get((name, option), {}), option: value}
             code, events, err = endpoints.start("server", {**assignment, "options": options}).end()
             assert (code, events, err.count("\n")) == (1 if right else 2, [], 1), options
-            said = "address already in use" if right else f"options.{option}: "
-            assert said in (err.lower() if right else err)
+            message = "address already in use" if right else f"options.{option}: "
+            assert message in (err.lower() if right else err)
             code, events, err = endpoints.check(options).end()
             assert (code, events, err.count("\n")) == ((0, [], 0) if right else (2, [], 1)), options
 
@@ -216,11 +216,11 @@ def test_a_wrong_call_is_refused_with_one_line(endpoints: Any, tmp_path: Path) -
         *((["--check", text], "", "options") for text in ("", "[]", "{", "{}")),
         *(([file], text, str(file)) for text in ("", "[]", "{", '{"version": 1, "colour": "red"}')),
     ]
-    for arguments, content, said in calls:
+    for arguments, content, message in calls:
         file.write_text(content)
         code, events, err = endpoints.call(*arguments).end()
         assert (code, events, err.count("\n")) == (2, [], 1)
-        assert said in err
+        assert message in err
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ class Exit(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Datagram:
-    """What came out of a lane."""
+    """A datagram that left a lane."""
 
     at_ns: int
     tag: int
@@ -79,7 +79,7 @@ class Lane:
         self._payload = ctypes.create_string_buffer(LONGEST_FRAME - ETHERNET_IPV4_UDP)
 
     def begin(self, text: str) -> str | None:
-        """Why the text is refused, if it is."""
+        """Return why the text is refused, if it is."""
         refusal: bytes | None = self._core.lane_begin(self._lane, text.encode())
         return None if refusal is None else refusal.decode("ascii")
 
@@ -99,10 +99,10 @@ class Lane:
         return int(self._core.lane_next_exit(self._lane))
 
     def receive(self, now_ns: int) -> Datagram | None:
-        left = Exit()
-        if not self._core.lane_receive(self._lane, u64(now_ns), self._payload, ctypes.byref(left)):
+        exits = Exit()
+        if not self._core.lane_receive(self._lane, u64(now_ns), self._payload, ctypes.byref(exits)):
             return None
-        return Datagram(left.at_ns, left.tag, self._payload.raw[: left.length], left.lost)
+        return Datagram(exits.at_ns, exits.tag, self._payload.raw[: exits.length], exits.lost)
 
     def report(self) -> dict[str, int]:
         report = self._core.lane_report(self._lane)
@@ -112,13 +112,13 @@ class Lane:
         return int(self._core.lane_times(self._lane))
 
     def verdicts(self) -> tuple[int, bytes]:
-        """How many are recorded, and their bitmap."""
+        """Return how many verdicts are recorded, and their bitmap."""
         packets = u64()
         bits = self._core.lane_verdicts(self._lane, ctypes.byref(packets))
         return packets.value, ctypes.string_at(bits, (packets.value + 7) // 8)
 
     def arrivals_ns(self) -> list[int] | None:
-        """When each packet left, since the first; None where losses do not follow from it."""
+        """Return when each packet left, since the first; None if losses do not depend on it."""
         packets = u64()
         self._core.lane_verdicts(self._lane, ctypes.byref(packets))
         times = self._core.lane_arrivals(self._lane)
@@ -183,14 +183,14 @@ class Law:
     idle_until_ns: int = 0
     bits: int = 0
     leaves: list[tuple[int, int]] = field(default_factory=list)
-    """When each frame's last bit leaves, and the frame's bytes."""
+    """Time at which each frame's last bit leaves, and the frame's bytes."""
     queue_dropped: int = 0
     oversize_dropped: int = 0
     max_queue_bytes: int = 0
     max_queue_packets: int = 0
 
     def exit_of(self, payload: int, now_ns: int) -> int | None:
-        """When a datagram leaves the link; None if it is dropped."""
+        """Return when a datagram leaves the link; None if it is dropped."""
         frame = payload + ETHERNET_IPV4_UDP
         if frame > LONGEST_FRAME:
             self.oversize_dropped += 1
@@ -223,7 +223,7 @@ def payload_of(tag: int, length: int) -> bytes:
 
 
 def lost_of(model: LossModel, seed: int, due_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """What the oracle says of datagrams that leave at these times, in their order."""
+    """Return the oracle's verdicts of datagrams that leave at these times, in their order."""
     if isinstance(model, Timed):
         return verdicts_at(model, seed, due_ns - due_ns[:1])
     return verdicts(model, seed, len(due_ns))
@@ -234,7 +234,7 @@ def tag_of(number: int) -> int:
 
 
 def drain(lane: Lane, now_ns: int) -> Iterator[Datagram]:
-    """What has left the lane at this time, each as soon as it can."""
+    """Return the datagrams that have left the lane at this time, each as soon as it can."""
     while (at_ns := lane.next_exit()) <= now_ns and at_ns != NEVER:
         assert lane.receive(at_ns - 1) is None
         datagram = lane.receive(at_ns)
@@ -245,14 +245,14 @@ def drain(lane: Lane, now_ns: int) -> Iterator[Datagram]:
 
 def simulate(lane: Lane, sent: Sent, end_ns: int) -> tuple[list[bool], list[Datagram]]:
     """Whether each datagram was accepted, and what left until the end, before which all are sent."""
-    accepted, left = [], []
+    accepted, exits = [], []
     now_ns = 0
     for number, (gap_ns, length) in enumerate(sent):
         now_ns += gap_ns
-        left += drain(lane, now_ns)
+        exits += drain(lane, now_ns)
         accepted.append(lane.send(payload_of(tag_of(number), length), tag_of(number), now_ns))
-    left += drain(lane, end_ns)
-    return accepted, left
+    exits += drain(lane, end_ns)
+    return accepted, exits
 
 
 probabilities = st.sampled_from([0.0, 1.0, 2.0**-32, 1 - 2.0**-32]) | st.floats(0, 1)
@@ -329,8 +329,8 @@ def test_a_datagram_leaves_when_the_links_law_says_and_is_lost_when_the_oracle_s
 def test_the_hash_of_times_is_that_of_the_instants_and_lengths_of_datagrams(
     new_lane: LaneMaker, link: Link, sent: Sent, data: st.DataObject
 ) -> None:
-    """In a lane that was used, too. A datagram that comes a nanosecond later changes it, and so does a longer
-    one, and one that was never sent."""
+    """A used lane has the same hash. A datagram that comes a nanosecond later changes it, and so does a
+    longer one, and one that was never sent."""
     end_ns = sum(gap_ns for gap_ns, _ in sent) + 1000 * MS
 
     def of(lane: Lane, sent: Sent, end_ns: int) -> int:
@@ -339,14 +339,14 @@ def test_the_hash_of_times_is_that_of_the_instants_and_lengths_of_datagrams(
         return lane.times()
 
     with new_lane() as lane, new_lane() as another:
-        known = of(lane, sent, end_ns)
-        assert [of(lane, sent, end_ns), of(another, sent, end_ns)] == [known, known]
+        usual = of(lane, sent, end_ns)
+        assert [of(lane, sent, end_ns), of(another, sent, end_ns)] == [usual, usual]
         if sent:
             place = data.draw(st.integers(0, len(sent) - 1))
             gap_ns, length = sent[place]
             for other in ((gap_ns + 1, length), (gap_ns, length + 1)):
-                assert of(lane, [*sent[:place], other, *sent[place + 1 :]], end_ns + 1) != known
-            assert of(lane, sent[:-1], end_ns) != known
+                assert of(lane, [*sent[:place], other, *sent[place + 1 :]], end_ns + 1) != usual
+            assert of(lane, sent[:-1], end_ns) != usual
 
 
 def test_the_hash_of_times_has_exits_as_well_as_entries(new_lane: LaneMaker) -> None:
@@ -372,8 +372,8 @@ def test_what_is_sent_while_a_lane_is_out_is_dropped_and_counted_until_the_next_
         sent = [lane.send(b"", now_ns, now_ns) for now_ns in (149, 150, 200, 249, 250)]
         assert sent == [True, False, False, False, True]
         assert lane.report()["outage_dropped"] == 3
-        left = [datagram.tag for datagram in drain(lane, 10**6)]
-        assert left == [149, 250]
+        exits = [datagram.tag for datagram in drain(lane, 10**6)]
+        assert exits == [149, 250]
         report = lane.report()
         assert (report["frames_in"], report["frames_out"], report["queue_dropped"]) == (5, 2, 0)
         assert report["conserved"]
@@ -403,8 +403,8 @@ def test_a_datagram_that_is_asked_for_late_says_when_it_was_due(new_lane: LaneMa
         for tag in (1, 2):
             lane.send(b"", tag, 0)
         due = ETHERNET_IPV4_UDP + 100
-        left = [lane.receive(10**6), lane.receive(10**6), lane.receive(10**6)]
-        assert left == [Datagram(due, 1, b"", False), Datagram(due + ETHERNET_IPV4_UDP, 2, b"", False), None]
+        exits = [lane.receive(10**6), lane.receive(10**6), lane.receive(10**6)]
+        assert exits == [Datagram(due, 1, b"", False), Datagram(due + ETHERNET_IPV4_UDP, 2, b"", False), None]
 
 
 # ---- Verdicts ----
@@ -465,9 +465,9 @@ def test_a_datagram_whose_draw_is_below_the_threshold_leaves_twice_at_its_time(
     noise = f"reorder {str(reorder).lower()}\nduplicate {threshold} {seed}\n"
     with new_lane() as lane:
         assert not lane.begin(text_of(link, model, 3) + noise)
-        accepted, left = simulate(lane, sent, end_ns)
-        assert [(datagram.at_ns, datagram.tag) for datagram in left] == due
-        assert [datagram.lost for datagram in left] == lost.tolist()
+        accepted, exits = simulate(lane, sent, end_ns)
+        assert [(datagram.at_ns, datagram.tag) for datagram in exits] == due
+        assert [datagram.lost for datagram in exits] == lost.tolist()
         report = lane.report()
         assert report["conserved"] and report["in_flight"] == 0
         assert report["frames_out"] == len(due)
@@ -499,12 +499,12 @@ def test_more_packets_than_are_recorded_are_judged_and_counted(new_lane: LaneMak
 def test_where_datagrams_overtake_the_nth_that_leaves_has_the_nth_verdict(
     new_lane: LaneMaker, link: Link, sent: Sent, model: LossModel, seed: int, mean_ns: int, jitter_seed: int
 ) -> None:
-    """As the dropper, which meets the packets in the order in which they leave the link."""
+    """The dropper does the same: it meets the packets in the order in which they leave the link."""
     chosen = text_of(link, model, seed) + f"jitter uniform {mean_ns} {jitter_seed}\nreorder true\n"
     law, due = Law(link), []
     with new_lane() as lane:
         assert not lane.begin(chosen)
-        accepted, left = simulate(lane, sent, NEVER - 1)
+        accepted, exits = simulate(lane, sent, NEVER - 1)
         now_ns = 0
         for number, (gap_ns, length) in enumerate(sent):
             now_ns += gap_ns
@@ -514,14 +514,15 @@ def test_where_datagrams_overtake_the_nth_that_leaves_has_the_nth_verdict(
         assert accepted.count(True) == len(due)
         due.sort()
         expected = lost_of(model, seed, np.array([at for at, _, _ in due], dtype=np.int64))
-        told = [(datagram.at_ns, datagram.tag, datagram.lost) for datagram in left]
-        assert told == [(at, tag, lost) for (at, _, tag), lost in zip(due, expected, strict=True)]
+        leaving = [(datagram.at_ns, datagram.tag, datagram.lost) for datagram in exits]
+        assert leaving == [(at, tag, lost) for (at, _, tag), lost in zip(due, expected, strict=True)]
         assert lane.verdicts() == (len(due), pack(expected))
         assert lane.report()["conserved"]
 
 
 def next_of(lane: Lane) -> Datagram:
-    """With CoDel where datagrams overtake, there may be an instant at which none leaves."""
+    """Return the next datagram. With CoDel where datagrams overtake, there may be an instant at which none
+    leaves."""
     for _ in range(100):
         at_ns = lane.next_exit()
         if (datagram := lane.receive(at_ns)) is not None:
@@ -540,8 +541,8 @@ def test_a_datagram_that_waits_for_its_turn_overtakes_the_one_before_it(new_lane
         lane.begin(chosen)
         for tag in range(2):
             assert lane.send(bytes(100 - ETHERNET_IPV4_UDP), tag, 0)
-        left = [next_of(lane), next_of(lane)]
-        assert [(each.tag, each.at_ns) for each in left] == [
+        exits = [next_of(lane), next_of(lane)]
+        assert [(datagram.tag, datagram.at_ns) for datagram in exits] == [
             (1, 2 * MS // 10 + noise[1]),
             (0, MS // 10 + noise[0]),
         ]
@@ -551,23 +552,23 @@ def test_a_datagram_that_waits_for_its_turn_overtakes_the_one_before_it(new_lane
 def test_codel_drops_the_same_though_the_emulator_looks_before_it_has_read_all(
     new_lane: LaneMaker, reorder: bool
 ) -> None:
-    """What comes from now on leaves a delay later at the soonest, so it writes until then before it reads."""
+    """Datagrams from now on leave a delay later at the soonest, so it writes until then before it reads."""
     delay_ns, outcomes = 5 * MS, []
     noisy = f"jitter uniform {MS} 7\nreorder {str(reorder).lower()}\nqueue codel\n"
     chosen = text_of(Link(8 * MS, delay_ns, queue_packets=1000)) + noisy
     for looks_ahead in (False, True):
         with new_lane() as lane:
             lane.begin(chosen)
-            left = []
+            exits = []
             for number in range(900):
                 now_ns = number * MS // 2
                 until_ns = now_ns + delay_ns - 1 if looks_ahead else 0
                 while (datagram := lane.receive(until_ns)) is not None:
-                    left.append(datagram)
+                    exits.append(datagram)
                 lane.send(bytes(1000 - ETHERNET_IPV4_UDP), number, now_ns)
             while (datagram := lane.receive(NEVER - 1)) is not None:
-                left.append(datagram)
-            outcomes.append((left, lane.report()))
+                exits.append(datagram)
+            outcomes.append((exits, lane.report()))
     assert outcomes[0] == outcomes[1]
     assert outcomes[0][1]["queue_dropped"] > 0
 
@@ -576,7 +577,7 @@ def test_codel_drops_the_same_though_the_emulator_looks_before_it_has_read_all(
 
 
 def trace(lane: Lane, chosen: str, sent: Sent, end_ns: int) -> object:
-    """All that can be seen of a trial."""
+    """Return everything visible of a trial."""
     assert not lane.begin(chosen)
     return simulate(lane, sent, end_ns), lane.report(), lane.verdicts()
 
@@ -631,14 +632,14 @@ def test_settings_that_are_refused_change_nothing(
 
     def halves(lane: Lane, between: Callable[[], object]) -> object:
         lane.begin(text_of(link, model, 3))
-        seen = [simulate(lane, first, 5 * MS)]
+        traces = [simulate(lane, first, 5 * MS)]
         between()
-        return [*seen, simulate(lane, second, NEVER - 1), lane.report(), lane.verdicts()]
+        return [*traces, simulate(lane, second, NEVER - 1), lane.report(), lane.verdicts()]
 
     with new_lane() as disturbed, new_lane() as lane:
         other = text_of(refused, Pattern((0, 1, 2)), 4)
-        seen = halves(disturbed, lambda: disturbed.begin(other) or pytest.fail("not refused"))
-        assert seen == halves(lane, lambda: None)
+        traces = halves(disturbed, lambda: disturbed.begin(other) or pytest.fail("not refused"))
+        assert traces == halves(lane, lambda: None)
 
 
 def test_a_text_is_refused_by_the_link_by_the_losses_or_by_its_names(new_lane: LaneMaker) -> None:

@@ -53,7 +53,7 @@ def core(shared_library: Callable[..., ctypes.CDLL]) -> ctypes.CDLL:
 
 
 def write(core: ctypes.CDLL, path: Path, packets: list[Packet], epoch_ns: int = 0) -> int:
-    """What capture_close says."""
+    """Write a capture, and return the result of capture_close."""
     capture = core.capture_open(os.fsencode(path), ctypes.c_uint64(epoch_ns))
     assert capture
     for packet in packets:

@@ -1,5 +1,5 @@
-"""No simulator is built from an old lane. Go hands out what it has built for as long as the files of a
-package are the same, so they have to be links to the lane's own."""
+"""Simulators are never built from an old lane. Go reuses a built package as long as its files are the same,
+so they have to be links to the lane's own."""
 
 import subprocess
 from pathlib import Path

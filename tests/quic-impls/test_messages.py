@@ -129,7 +129,7 @@ def test_without_losses_a_message_takes_the_links_delay_and_its_own_bits(exchang
 
 
 def latencies(exchanges: Any, task: dict[str, Any]) -> Iterator[tuple[tuple[int, int], float]]:
-    """Of each part that arrived, from when it was due."""
+    """Yield each arrived part, and its latency since it was due."""
     due = {row["message"]: row["due_s"] for row in exchanges.rows(task, "sender")}
     for row in exchanges.rows(task, "receiver"):
         yield (int(row["message"]), int(row["part"])), row["arrived_s"] - due[row["message"]]
@@ -279,9 +279,9 @@ def test_the_same_task_has_the_same_answer_and_the_same_tables(exchanges: Any) -
         for number, (delivery, scheme, direction) in enumerate(kinds)
     ]
 
-    first, left = exchanges.answers(tasks), exchanges.tables(tasks)
+    first, remaining = exchanges.answers(tasks), exchanges.tables(tasks)
     again = exchanges.answers(tasks[::-1])[::-1]
-    assert first == again and left == exchanges.tables(tasks)
+    assert first == again and remaining == exchanges.tables(tasks)
 
 
 def test_what_udp_does_not_have_ends_with_127(exchanges: Any) -> None:

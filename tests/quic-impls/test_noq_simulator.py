@@ -65,10 +65,10 @@ def tasks(identity: dict[str, str], tmp_path: Path) -> Tasks:
 
 
 def competing(tasks: Tasks, size_bytes: int, background_bytes: int = 10**9, **chosen: Any) -> Task:
-    asked = tasks(download(size_bytes), queue={"queue_bytes": 75_000}, **chosen)
+    batch = tasks(download(size_bytes), queue={"queue_bytes": 75_000}, **chosen)
     others = replace(tasks, logs=tasks.logs / "background")
     background = others.pair(download(background_bytes), address="10.0.4.2", series=chosen.get("series", ()))
-    return {**asked, "pairs": [*asked["pairs"], background], "filling": FILLING}
+    return {**batch, "pairs": [*batch["pairs"], background], "filling": FILLING}
 
 
 # ---- The same line, the same answer ----
@@ -76,20 +76,20 @@ def competing(tasks: Tasks, size_bytes: int, background_bytes: int = 10**9, **ch
 
 def test_congestion_controls_differ(simulator: Simulator, tasks: Tasks) -> None:
     controls = tasks.implementation.declaration.options["congestion_control"].choices or []
-    asked = [
+    batch = [
         {**tasks(download(300_000), down=Uniform(0.02), congestion_control=control), "number": 1}
         for control in controls
     ]
-    assert len(set(map(simulator.line, asked))) == len(controls)
+    assert len(set(map(simulator.line, batch))) == len(controls)
 
 
 @pytest.mark.skipif(not QEMU, reason="needs qemu-x86_64 of Debian's qemu-user or qemu-user-static")
 def test_another_processor_comes_to_the_same(simulator: Simulator, tasks: Tasks) -> None:
-    """One that has special instructions neither for cryptography nor for vectors."""
+    """This processor has special instructions neither for cryptography nor for vectors."""
     with Simulator("noq-fec", str(QEMU), "-cpu", "qemu64") as another:
         for scheme in SCHEMES:
-            asked = tasks(download(200_000), down=Uniform(0.03), scheme=scheme)
-            assert another.line(asked) == simulator.line(asked)
+            batch = tasks(download(200_000), down=Uniform(0.03), scheme=scheme)
+            assert another.line(batch) == simulator.line(batch)
 
 
 def test_a_certificate_whose_handshakes_differ_in_length_is_refused(
@@ -198,7 +198,7 @@ def test_a_client_that_expects_other_content_or_trusts_another_authority_fails(
     simulator: Simulator, tasks: Tasks, tmp_path: Path
 ) -> None:
     certificates.write(tmp_path, "server.fecbench")
-    for changes, said in (
+    for changes, message in (
         ({"content_seed": 1}, "byte 0 is not that of the content"),
         ({"authority": str(tmp_path / "authority.pem")}, "handshake"),
     ):
@@ -206,20 +206,20 @@ def test_a_client_that_expects_other_content_or_trusts_another_authority_fails(
         task["pairs"][0]["client"] |= changes
         answer = simulator.answer(task)
         assert exits(answer)["client"] == 1
-        assert said in answer["endpoints"]["client"]["stderr"]
+        assert message in answer["endpoints"]["client"]["stderr"]
         assert not answer["timed_out"]
 
 
 def test_processors_delay_what_is_sent_by_just_what_they_take(simulator: Simulator, tasks: Tasks) -> None:
-    asked = tasks(download(1000))
-    none = metrics(simulator.answer(asked))
+    batch = tasks(download(1000))
+    none = metrics(simulator.answer(batch))
     handshake = metrics(
-        simulator.answer({**asked, "processor": {"handshake_ns": 1_000_000, "datagram_ns": 0}})
+        simulator.answer({**batch, "processor": {"handshake_ns": 1_000_000, "datagram_ns": 0}})
     )
     # The server's TLS before its first answer, and the client's before its second flight, with the request.
     assert handshake["handshake_s"] == pytest.approx(none["handshake_s"] + 0.001, abs=1e-9)
     assert handshake["dct_s"] == pytest.approx(none["dct_s"] + 0.002, abs=1e-9)
-    datagram = metrics(simulator.answer({**asked, "processor": {"handshake_ns": 0, "datagram_ns": 50_000}}))
+    datagram = metrics(simulator.answer({**batch, "processor": {"handshake_ns": 0, "datagram_ns": 50_000}}))
     # The client's first datagram, and the server's answer to it.
     assert datagram["handshake_s"] == pytest.approx(none["handshake_s"] + 0.0001, abs=1e-5)
 
@@ -285,15 +285,15 @@ def test_a_background_that_ends_first_is_told(simulator: Simulator, tasks: Tasks
 
 
 def test_one_time_limit_is_for_both_transfers(simulator: Simulator, tasks: Tasks) -> None:
-    asked = competing(tasks, 10**9)
-    never_full = simulator.answer({**asked, "timeout_s": 0.9})
+    batch = competing(tasks, 10**9)
+    never_full = simulator.answer({**batch, "timeout_s": 0.9})
     assert (never_full["timed_out"], never_full["competition"]) == (True, None)
     assert "client" not in never_full["endpoints"]
-    answer = simulator.answer({**asked, "timeout_s": 5.0})
+    answer = simulator.answer({**batch, "timeout_s": 5.0})
     assert answer["timed_out"]
     assert answer["virtual_s"] == 5.0
-    left = 5.0 - answer["competition"]["filling_s"]
-    assert answer["client_s"] == pytest.approx(left)
+    remaining_s = 5.0 - answer["competition"]["filling_s"]
+    assert answer["client_s"] == pytest.approx(remaining_s)
 
 
 # ---- Files ----
@@ -304,12 +304,12 @@ def test_what_endpoints_record_has_virtual_times_and_changes_nothing(
 ) -> None:
     without = simulator.answer(competing(tasks, 100_000))
     captures = tmp_path / "captures"
-    asked = {**competing(tasks, 100_000, series=["cwnd"]), "capture": str(captures)}
-    logs = [Path(end["log_folder"]) for ends in asked["pairs"] for end in ends.values()]
+    batch = {**competing(tasks, 100_000, series=["cwnd"]), "capture": str(captures)}
+    logs = [Path(end["log_folder"]) for ends in batch["pairs"] for end in ends.values()]
     for folder in (captures, *logs):
         folder.mkdir(parents=True)
-    answer = simulator.answer(asked)
-    assert answer == {**without, "number": asked["number"]}
+    answer = simulator.answer(batch)
+    assert answer == {**without, "number": batch["number"]}
     assert {str(path.relative_to(captures)) for path in captures.rglob("*.pcapng")} == {
         f"{folder}{role}.pcapng" for folder in ("", "background/") for role in ("client", "server")
     }
@@ -333,8 +333,8 @@ def test_the_losses_of_a_trial_can_be_imported_from_what_it_records(
     handshake, which loses nothing here."""
     # These losses spare the end of the connection, of which no sender learns.
     lossy = {"down": GilbertElliott(0.02, 0.3), "seeds": {**SEEDS, "down": 3}}
-    asked = tasks(download(300_000), **lossy, capture=True, controller=controller)
-    report = simulator.answer(told(asked, log_folder=str(tmp_path)))["links"]["internet"]["down"]
+    batch = tasks(download(300_000), **lossy, capture=True, controller=controller)
+    report = simulator.answer(told(batch, log_folder=str(tmp_path)))["links"]["internet"]["down"]
     assert report["queue_dropped"] == 0
     dropped = unpack(base64.b64decode(report["bitmap"]), report["packets"])
     lost = recordings.read(tmp_path / "server.pcapng", tmp_path / "client.pcapng")
@@ -350,8 +350,8 @@ def test_a_replay_leaves_traces_of_the_same_names(simulator: Simulator, tasks: T
 
     def traces(folder: Path, seed: int) -> set[str]:
         folder.mkdir()
-        asked = told({**tasks(seed=seed), "capture": str(folder)}, log_folder=str(folder))
-        assert exits(simulator.answer(asked)) == {"client": 0, "server": 0}
+        batch = told({**tasks(seed=seed), "capture": str(folder)}, log_folder=str(folder))
+        assert exits(simulator.answer(batch)) == {"client": 0, "server": 0}
         return {path.name for path in folder.glob("*.sqlog")}
 
     first, again, other = (traces(tmp_path / f"{n}", seed) for n, seed in enumerate((1, 1, 2)))
@@ -365,11 +365,11 @@ def test_a_file_that_cannot_be_written_is_told(simulator: Simulator, tasks: Task
     answer = simulator.answer(told(task, log_folder=nowhere))
     assert exits(answer) == {"client": 1, "server": 1}
     assert f"series cwnd: {nowhere}" in answer["endpoints"]["client"]["stderr"]
-    for capture, logs, said in (
+    for capture, logs, message in (
         (str(tmp_path), nowhere, f"{nowhere}/keys.log"),
         (nowhere, str(tmp_path), f"capture: {nowhere}"),
     ):
-        assert said in simulator.error(told({**task, "capture": capture}, log_folder=logs))
+        assert message in simulator.error(told({**task, "capture": capture}, log_folder=logs))
 
 
 # ---- Tasks that are wrong ----
@@ -428,7 +428,7 @@ WRONG_LINKS: list[tuple[str, str]] = [
     ("speed 9\n", "links.internet.down: speed is no name; it must be one of rate_bps, delay_ns"),
     ("a\0b", "links.internet.down: a text has a zero in it"),
 ]
-"""All that is refused is in tests/topologies/test_written.py."""
+"""Some refused links; tests/topologies/test_written.py has all of them."""
 
 
 # ---- Several links ----
@@ -442,7 +442,7 @@ def client_addresses(count: int) -> list[str]:
 
 
 def link(rate_mbps: float, owd_ms: float, number: int = 0, **models: LossModel) -> dict[str, str]:
-    """Both directions of a link; each has a seed of its own."""
+    """Return both directions of a link; each has a seed of its own."""
     queue_bytes = max(round(1.5 * rate_mbps * 1e6 / 8 * 2 * owd_ms / 1e3), 10 * 1514)
     queue = {"queue_bytes": queue_bytes}
     return {w: way(rate_mbps, owd_ms, models.get(w, NOTHING), seed_of(number, w), **queue) for w in WAYS}
@@ -509,8 +509,8 @@ def test_two_equal_links_take_little_more_than_half_the_time_of_one(
 ) -> None:
     links, took = [link(10, 25, 0), link(10, 25, 1)], {}
     for paths in (1, 2):
-        asked = over(tasks, links, download(20_000_000), paths=paths, scheme="none")
-        took[paths] = metrics(checked(simulator.answer(asked)))["dct_s"]
+        batch = over(tasks, links, download(20_000_000), paths=paths, scheme="none")
+        took[paths] = metrics(checked(simulator.answer(batch)))["dct_s"]
     assert took[1] / took[2] >= 1.8
 
 
@@ -574,8 +574,8 @@ def test_each_end_captures_what_comes_to_each_link(
     for role in ("client", "server"):
         (tmp_path / role).mkdir()
     links = [link(10, 20, 0), link(10, 20, 1, down=Uniform(0.02))]
-    asked = over(tasks, links, download(200_000))
-    answer = checked(simulator.answer({**asked, "capture": str(tmp_path)}))
+    batch = over(tasks, links, download(200_000))
+    answer = checked(simulator.answer({**batch, "capture": str(tmp_path)}))
     sent = list(addresses_of(tmp_path / "server.pcapng"))
     for number, address in enumerate(client_addresses(2), 1):
         assert sent.count((SERVER, address)) == answer["links"][f"path{number}"]["down"]["frames_in"]

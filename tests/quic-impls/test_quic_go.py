@@ -35,9 +35,9 @@ def test_the_tree_is_made_once_and_anew_when_the_patch_has_changed(folder: Path)
     assert run(folder) == ""
     patched = folder / "build" / "quic-go" / PATCHED
     assert "PaceAsIn2020" in patched.read_text()
-    made = patched.stat().st_ino
+    inode = patched.stat().st_ino
     assert run(folder) == ""
-    assert patched.stat().st_ino == made
+    assert patched.stat().st_ino == inode
     patch = folder / "quic-go.patch"
     patch.write_text(patch.read_text().replace("PaceAsIn2020", "PaceAsBefore"))
     assert run(folder) == ""
@@ -60,7 +60,7 @@ def test_a_module_that_is_not_as_published_is_refused(folder: Path) -> None:
 
 
 def test_the_patch_is_a_part_of_the_sources(tmp_path: Path) -> None:
-    """What the build hashes, as its Makefile says."""
+    """The build hashes what its Makefile says."""
     copy = tmp_path / "quic-impls" / "rquic"
     shutil.copytree(FOLDER, copy, ignore=shutil.ignore_patterns("build"))
     for name in ("quic-impls/lane", "topologies/wire"):

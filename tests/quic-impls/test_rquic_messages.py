@@ -44,7 +44,7 @@ def name() -> str:
 
 
 def latencies(exchanges: Any, task: Task) -> list[float]:
-    """Of each message, from when it was due to when its last part was whole."""
+    """Yield each message, and its latency since it was due until its last part was whole."""
     due = {row["message"]: row["due_s"] for row in exchanges.rows(task, "sender")}
     arrived: dict[float, list[float]] = {}
     for row in exchanges.rows(task, "receiver"):
@@ -118,9 +118,9 @@ def test_the_same_task_has_the_same_answer_and_the_same_tables(exchanges: Any) -
             itertools.product(DELIVERIES, ("none", "rlc"), WAYS)
         )
     ]
-    first, left = exchanges.answers(tasks), exchanges.tables(tasks)
+    first, remaining = exchanges.answers(tasks), exchanges.tables(tasks)
     again = exchanges.answers(tasks[::-1])[::-1]
-    assert first == again and left == exchanges.tables(tasks)
+    assert first == again and remaining == exchanges.tables(tasks)
 
 
 def test_both_ends_count_what_the_workload_has(exchanges: Any) -> None:

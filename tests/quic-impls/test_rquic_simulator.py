@@ -74,22 +74,22 @@ def test_a_download_takes_what_the_link_needs(simulator: Simulator, tasks: Tasks
 
 
 def test_programs_that_take_the_cpu_change_nothing(simulator: Simulator, tasks: Tasks) -> None:
-    asked = many_kinds(tasks)
-    first = [simulator.line(task) for task in asked]
+    batch = many_kinds(tasks)
+    first = [simulator.line(task) for task in batch]
     with ExitStack() as busy:
         for _ in range(6):
             loop = busy.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
             busy.callback(loop.kill)
-        assert [simulator.line(task) for task in asked] == first
+        assert [simulator.line(task) for task in batch] == first
 
 
 def test_a_processor_that_has_no_special_instructions_changes_nothing(
     simulator: Simulator, tasks: Tasks
 ) -> None:
     """Neither for cryptography nor for vectors; no product is fused with a sum."""
-    asked = many_kinds(tasks)
+    batch = many_kinds(tasks)
     with Simulator("rquic", GODEBUG="cpu.all=off") as plain:
-        assert [plain.line(task) for task in asked] == [simulator.line(task) for task in asked]
+        assert [plain.line(task) for task in batch] == [simulator.line(task) for task in batch]
 
 
 def test_a_page_of_more_objects_than_a_queue_of_the_scheduler_holds_has_one_answer(tasks: Tasks) -> None:
@@ -118,7 +118,7 @@ def test_timers_of_one_instant_have_one_order(simulator: Simulator, tasks: Tasks
 def test_a_page_has_the_metrics_of_one(simulator: Simulator, tasks: Tasks) -> None:
     measured = metrics(simulator.answer(tasks(page("per_origin"))))
     assert measured["objects"] == len(PAGE)
-    assert measured["connections"] == len({each["origin"] for each in PAGE})
+    assert measured["connections"] == len({item["origin"] for item in PAGE})
     assert 0 < measured["handshake_s"] < measured["first_object_s"] < measured["dct_s"]
 
 
@@ -134,10 +134,10 @@ def test_a_line_that_is_no_task_is_answered_and_the_next_carried_out(
 def test_what_is_left_behind_is_of_virtual_time_and_changes_nothing(
     simulator: Simulator, tasks: Tasks, tmp_path: Path
 ) -> None:
-    asked = tasks(page(), http="h3", down=Uniform(0.02))
-    left = tasks(page(), http="h3", down=Uniform(0.02), series=["cwnd", "code_rate"], capture=True)
-    first, second = simulator.answer(asked), simulator.answer(left)
-    assert second == {**first, "number": left["number"]}
+    batch = tasks(page(), http="h3", down=Uniform(0.02))
+    other_tasks = tasks(page(), http="h3", down=Uniform(0.02), series=["cwnd", "code_rate"], capture=True)
+    first, second = simulator.answer(batch), simulator.answer(other_tasks)
+    assert second == {**first, "number": other_tasks["number"]}
     for role, endpoint in second["endpoints"].items():
         assert {path.suffix for path in (tmp_path / role).iterdir()} == {".csv", ".log", ".sqlog"}
         (qlog,) = (tmp_path / role).glob("*.sqlog")
@@ -177,9 +177,9 @@ def quic_packets_sent(folder: Path) -> list[tuple[str, int, list[str]]]:
 def test_without_losses_all_arms_send_the_same_quic_packets(
     simulator: Simulator, tasks: Tasks, tmp_path: Path
 ) -> None:
-    """What is coded travels beside QUIC's packets: they are as many, in the same order, of the same sizes and
-    with the same frames, those of the handshake and those with ACKs, too. In longer transfers, the times that
-    headers take on the link move an ACK now and then."""
+    """Coded packets travel besides QUIC's packets. QUIC's packets are as many, in the same order, of the same
+    sizes and with the same frames, including those of the handshake and those with ACKs. In longer transfers,
+    the times of headers on the link move an ACK now and then."""
     for transfer, size in product((download, upload), (1000, 10_000, 40_000)):
         sent = {}
         for scheme in ("plain", "none", "hold", "xor", "rlc"):
@@ -195,7 +195,7 @@ def test_without_losses_all_arms_send_the_same_quic_packets(
 
 
 def packets_of(capture: Path) -> int:
-    """How many packets a pcapng file has."""
+    """Return the number of packets in a pcapng file."""
     content, packets, at = capture.read_bytes(), 0, 0
     while at < len(content):
         kind, size = struct.unpack_from("=II", content, at)

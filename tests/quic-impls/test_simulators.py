@@ -1,4 +1,4 @@
-"""What holds of each simulator: one line has one answer, byte for byte, and its losses are the oracle's."""
+"""Laws of every simulator: one line has one answer, byte for byte, and its losses are the oracle's."""
 
 import base64
 import json
@@ -56,9 +56,10 @@ def tasks(name: str, identity: dict[str, str], tmp_path: Path) -> Tasks:
 
 
 def of_noq_fec(tasks: Tasks) -> list[Task]:
-    """What differs at once when a byte of the handshake does, or a packet number is skipped elsewhere.
+    """Return tasks that differ at once when a byte of the handshake does, or a skipped packet number.
 
-    In 16 s, BBRv3 probes for bandwidth five times or more, after waits of a random length."""
+    In 16 s, BBRv3 probes for bandwidth five times or more, after waits of a random length.
+    """
     lossy = {"up": Uniform(0.05), "down": Uniform(0.05)}
     return [
         tasks(download(500_000), up=Uniform(0.02), down=Uniform(0.02)),
@@ -94,26 +95,26 @@ def test_a_line_has_one_answer_in_each_process_after_any_tasks_and_with_any_keys
     simulator: Simulator, tasks: Tasks, tmp_path: Path
 ) -> None:
     kinds = {"noq-fec": of_noq_fec, "rquic": of_rquic}[tasks.name]
-    asked = kinds(tasks)
-    first = [simulator.line(task) for task in asked]
-    assert [exits(json.loads(answer)) for answer in first] == [{"client": 0, "server": 0}] * len(asked)
+    batch = kinds(tasks)
+    first = [simulator.line(task) for task in batch]
+    assert [exits(json.loads(answer)) for answer in first] == [{"client": 0, "server": 0}] * len(batch)
     certificates.write(tmp_path, "server.fecbench")
     files = {"certificate": "server.pem", "private_key": "server.key", "authority": "authority.pem"}
     others = {**tasks.identity, **{key: str(tmp_path / file) for key, file in files.items()}}
     with_other_keys = kinds(Tasks(tasks.name, others, tmp_path))
-    order = list(range(len(asked)))
+    order = list(range(len(batch)))
     random.Random(1).shuffle(order)
-    assert [simulator.line(asked[i]) for i in order] == [first[i] for i in order]
+    assert [simulator.line(batch[i]) for i in order] == [first[i] for i in order]
     with Simulator(tasks.name) as another:
         assert [another.line(with_other_keys[i]) for i in order] == [first[i] for i in order]
 
 
 def test_the_seed_decides_what_is_random_and_has_to_be_there(simulator: Simulator, tasks: Tasks) -> None:
-    asked = tasks(download(1_000_000), up=Uniform(0.02), down=Uniform(0.02))
-    answers = [json.loads(simulator.line({**asked, "seed": seed})) for seed in (0, 1, 2**64 - 1)]
+    batch = tasks(download(1_000_000), up=Uniform(0.02), down=Uniform(0.02))
+    answers = [json.loads(simulator.line({**batch, "seed": seed})) for seed in (0, 1, 2**64 - 1)]
     assert len({json.dumps(answer["endpoints"]) for answer in answers}) == 3
-    del asked["seed"]
-    assert "seed" in simulator.error(asked)
+    del batch["seed"]
+    assert "seed" in simulator.error(batch)
 
 
 # ---- The link ----
@@ -172,10 +173,10 @@ def test_codel_keeps_a_deep_queue_short(simulator: Simulator, tasks: Tasks) -> N
 
 
 def test_while_a_link_is_out_it_takes_nothing_and_counts_that(simulator: Simulator, tasks: Tasks) -> None:
-    asked = tasks(download(300_000), mbps=5)
-    whole = simulator.answer(asked)
-    asked["links"]["internet"]["down"] += "outage_ns 100000000 600000000\n"
-    answer = simulator.answer(asked)
+    batch = tasks(download(300_000), mbps=5)
+    whole = simulator.answer(batch)
+    batch["links"]["internet"]["down"] += "outage_ns 100000000 600000000\n"
+    answer = simulator.answer(batch)
     check_conserved(answer)
     assert answer["links"]["internet"]["up"]["outage_dropped"] == 0
     assert answer["links"]["internet"]["down"]["outage_dropped"] > 0

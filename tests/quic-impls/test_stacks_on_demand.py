@@ -27,7 +27,7 @@ PLAIN = {"noq-fec": {"scheme": "none"}, "rquic": {"scheme": "plain", "http": "hq
 
 @pytest.fixture(params=STACKS)
 def name(request: pytest.FixtureRequest) -> str:
-    """Each of them in turn."""
+    """The name of each such stack in turn."""
     return str(request.param)
 
 

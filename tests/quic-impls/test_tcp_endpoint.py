@@ -37,7 +37,7 @@ def name() -> str:
 
 @pytest.fixture
 def assignment(assignment: dict[str, Any]) -> dict[str, Any]:
-    """With a controller that any user may choose, and two addresses of the machine."""
+    """The assignment with a controller that any user may choose, and two addresses of the machine."""
     addresses = {"local_addresses": ["127.0.0.1", "127.0.0.2"]}
     return {**assignment, **addresses, "options": {"congestion_control": "reno"}}
 
@@ -77,7 +77,7 @@ def for_all() -> Iterator[Path]:
 def test_a_controller_that_the_user_may_not_choose_is_unsupported_with_one_line(
     assignment: dict[str, Any], for_all: Path
 ) -> None:
-    refused = [each for each in CONTROLLERS if each not in ALLOWED.read_text().split()]
+    refused = [controller for controller in CONTROLLERS if controller not in ALLOWED.read_text().split()]
     if os.geteuid() != 0:
         pytest.skip("needs root: becomes another user")
     if not refused:
@@ -135,9 +135,9 @@ def test_a_server_outlives_a_client_that_goes_and_one_that_speaks_no_tls(
     endpoints: Any, assignment: dict[str, Any]
 ) -> None:
     with endpoints.serving(assignment) as server:
-        for said in (b"", b"GET /1000\r\n"):
+        for request_bytes in (b"", b"GET /1000\r\n"):
             with socket.create_connection((assignment["address"], assignment["port"])) as client:
-                client.sendall(said)
+                client.sendall(request_bytes)
         endpoints.start("client", assignment).metrics()
         server.process.send_signal(signal.SIGTERM)
         assert server.end()[0] == 0

@@ -140,7 +140,7 @@ def resident_bytes(process: int) -> int:
 
 
 def queued_bytes(address: tuple[str, int]) -> int:
-    """What waits to be received at UDP sockets of IPv4 with that port."""
+    """Return the bytes that wait at UDP sockets of IPv4 with that port."""
     sockets = [line.split() for line in Path("/proc/net/udp").read_text().splitlines()[1:]]
     waiting = [queues for _, local, _, _, queues, *_ in sockets if local.endswith(f":{address[1]:04X}")]
     return sum(int(queues.split(":")[1], 16) for queues in waiting)

@@ -121,7 +121,7 @@ either = pytest.mark.parametrize("address", ["sqlite", "postgresql"], indirect=T
 
 @pytest.fixture
 def address(request: pytest.FixtureRequest) -> str:
-    """Where to make a database: in a file, or of each kind in turn for what is marked with `either`."""
+    """The address of a new database: a file, or each kind in turn for tests marked with `either`."""
     return str(request.getfixturevalue(getattr(request, "param", "sqlite")))
 
 

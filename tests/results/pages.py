@@ -1,4 +1,4 @@
-"""What the page of a report says, without the files and the figures: to make these takes most of its time."""
+"""The text of a report's page, without the files and the figures, which take most of the time to make."""
 
 from __future__ import annotations
 

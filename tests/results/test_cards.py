@@ -1,4 +1,4 @@
-"""What stands last in a cell of a notebook is shown as a card, and printed in a line."""
+"""The last value of a notebook's cell is shown as a card, and printed in a line."""
 
 from __future__ import annotations
 

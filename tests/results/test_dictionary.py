@@ -14,8 +14,8 @@ SAMPLES = sorted((REPOSITORY / "notebooks" / "samples").glob("*.xz"))
 
 
 def test_the_guide_has_the_page_that_is_made() -> None:
-    made = dictionary.page()
-    assert (REPOSITORY / "docs" / "what-a-database-holds.md").read_text() == made, (
+    page = dictionary.page()
+    assert (REPOSITORY / "docs" / "what-a-database-holds.md").read_text() == page, (
         "python -m fecbench.results.dictionary > docs/what-a-database-holds.md"
     )
 
@@ -28,7 +28,7 @@ def test_every_table_and_every_column_says_what_it_holds() -> None:
 
 
 def test_every_metric_and_column_of_a_recorded_campaign_stands_on_the_page(tmp_path: Path) -> None:
-    """Of the columns, those of each sample's smallest campaign: to read the others takes long."""
+    """The columns are those of each sample's smallest campaign: reading the others takes long."""
     page, described = dictionary.page(), {column.name for column in metrics.COLUMNS}
     for sample in SAMPLES:
         file = tmp_path / sample.stem

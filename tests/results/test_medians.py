@@ -1,5 +1,5 @@
-"""No number that stands for a variant points another way than its pairs: over several networks, or in one, of
-which a variant got through some trials alone."""
+"""Numbers of a variant never contradict its pairs: over several networks, or in one, where a variant got
+through in some trials only."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ def measure(filled: Filled) -> Measure:
 
 
 def lines_in_boxes(measured: Measured) -> list[float]:
-    """Where the lines are, from left to right."""
+    """Return the places of the lines, from left to right."""
     database, campaign = measured
     axes = figures.boxes(frames.trials(database, campaign), campaign).axes[0]
-    drawn = [each for each in axes.collections if isinstance(each, LineCollection)]
-    return [float(start[1]) for each in drawn for start, _ in each.get_segments()]
+    drawn = [collection for collection in axes.collections if isinstance(collection, LineCollection)]
+    return [float(start[1]) for collection in drawn for start, _ in collection.get_segments()]
 
 
 def times_in(page: str) -> list[float]:
-    """Of the variants, in the report's table of metrics."""
+    """Return the variants' times in the report's table of metrics."""
     (row,) = re.findall(r"<tr><td>client.dct_s</td>(.*?)</tr>", page[page.index("<h3>Medians of all") :])
     return [float(value.replace("∞", "inf")) for value in re.findall(r">([\d.∞]+)(?: s)?<", row)]
 
@@ -100,8 +100,8 @@ def test_a_median_is_a_variants_own_where_the_ratios_do_not_speak_for_all_networ
 def test_the_value_of_a_variant_follows_its_own_baseline_and_that_ones_baseline() -> None:
     medians = {"plain": 4.0, "bbr": 9.0, "bbr with FEC": 1.0, "alone": 7.0}
     ratios = {"plain": float("nan"), "bbr": 0.5, "bbr with FEC": 1.5, "alone": float("nan")}
-    found = by_pairs(medians, ratios, {"bbr": "plain", "bbr with FEC": "bbr"})
-    assert found == {"plain": 4.0, "bbr": 2.0, "bbr with FEC": 3.0, "alone": 7.0}
+    table = by_pairs(medians, ratios, {"bbr": "plain", "bbr with FEC": "bbr"})
+    assert table == {"plain": 4.0, "bbr": 2.0, "bbr with FEC": 3.0, "alone": 7.0}
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def measure_one(filled: Filled) -> Filled:
 
 
 def medians(measured: Measured) -> tuple[list[float], float]:
-    """Of both variants, and the ratio."""
+    """Return the medians of both variants, and the ratio."""
     database, campaign = measured
     table = summary(frames.trials(database, campaign), campaign).query("workload == @WORKLOAD")
     return table["median_dct_s"].tolist(), table["median_ratio"].tolist()[1]

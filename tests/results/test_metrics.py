@@ -1,4 +1,4 @@
-"""Every metric that is ever measured is registered, and is named to a person by its words and its unit."""
+"""The registry has every metric that is ever measured, with words and a unit for people."""
 
 from __future__ import annotations
 
@@ -81,17 +81,20 @@ COLUMNS: list[tuple[str, str]] = [
 def test_a_column_of_a_frame_has_the_metric_of_its_name() -> None:
     for name, registered in COLUMNS:
         (entry,) = (metric for metric in ALL if metric.name == registered)
-        found = metrics.of(name)
-        assert found.name == name
-        assert (found.unit, found.meaning, found.better, found.by) == (
-            *(entry.unit, entry.meaning, entry.better, entry.by),
-        )
+        metric_of_column = metrics.of(name)
+        assert metric_of_column.name == name
+        assert (
+            metric_of_column.unit,
+            metric_of_column.meaning,
+            metric_of_column.better,
+            metric_of_column.by,
+        ) == (*(entry.unit, entry.meaning, entry.better, entry.by),)
 
 
 def test_a_metric_that_nobody_registered_has_the_unit_of_its_name_and_no_direction() -> None:
     for name in ("client.startup_ms", "lost", "nobody.dct_s", "a.b.c.lost", "client.a.lost"):
-        found = metrics.of(name)
-        assert found == Metric(name, metrics.unit_of(name), "", None, None)  # type: ignore[attr-defined]
+        metric = metrics.of(name)
+        assert metric == Metric(name, metrics.unit_of(name), "", None, None)  # type: ignore[attr-defined]
 
 
 NAMED: list[tuple[str, str, str, str]] = [
@@ -192,16 +195,16 @@ WRONG: list[tuple[str, str, str, str]] = [
 
 
 def test_a_table_that_is_wrong_is_refused_in_one_line(tmp_path: Path) -> None:
-    for file, right, wrong, said in WRONG:
+    for file, right, wrong, message in WRONG:
         shutil.copytree(registry.FOLDER, tmp_path, dirs_exist_ok=True)
         table = tmp_path / f"{file}.toml"
-        assert right in table.read_text(), said
+        assert right in table.read_text(), message
         table.write_text(table.read_text().replace(right, wrong))
         with pytest.raises(BadInput) as refused:
             registry.read_metrics(tmp_path), registry.read_columns(tmp_path), registry.read_series(tmp_path)
-        assert f"{file}.toml: " in str(refused.value), said
-        assert said in str(refused.value), said
-        assert "\n" not in str(refused.value), said
+        assert f"{file}.toml: " in str(refused.value), message
+        assert message in str(refused.value), message
+        assert "\n" not in str(refused.value), message
 
 
 def test_a_metric_of_a_path_is_that_of_any_path_under_its_own_name() -> None:

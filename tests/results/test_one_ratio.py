@@ -1,4 +1,4 @@
-"""Of a campaign with timeouts, tables, headline, figures, rules and a paper's claims say the same."""
+"""Tables, headline, figures, rules and a paper's claims agree about a campaign with timeouts."""
 
 from __future__ import annotations
 
@@ -96,12 +96,12 @@ def test_the_figures_hold_the_points_of_the_table(measured: Measured) -> None:
     assert sorted(of_paper["ratio"].dropna()) == sorted(RATIOS)
     assert (of_paper["ratio"] < 1).sum() == FASTER
     # With one repetition of each, nothing is decided; a paper's figure makes no claim.
-    for figure, told in (
+    for figure, text in (
         (figures.ratio_ecdf(frame, campaign), "10 kB\ntoo few repetitions to decide"),
         (networking2019.fig10_bursts(frame, campaign), "10 kB"),
     ):
         (panel,) = figure.axes
-        assert panel.get_title(loc="left") == told
+        assert panel.get_title(loc="left") == text
         x, y = panel.lines[-1].get_data()
         assert y[x < x.max()].max() == pytest.approx(1 - 2 / KNOWN)  # the rest is at the end, or beyond
         assert value_at_the_left_end(figure) == pytest.approx(1 / KNOWN)

@@ -50,7 +50,7 @@ KEYS = [
 
 @pytest.fixture
 def campaign(filled: Filled) -> tuple[Database, CampaignInfo]:
-    """Each variant takes the same time at all points."""
+    """A campaign whose variants take the same time at all points."""
     outcomes = {key: ("ok", TIMES_S[key.variant]) for key in KEYS}
     return filled(outcomes, variants=VARIANTS, repetitions=1)
 
@@ -64,9 +64,9 @@ def measured(campaign: tuple[Database, CampaignInfo]) -> tuple[pd.DataFrame, Cam
 def test_a_database_keeps_what_each_variant_is_compared_with(
     database: Database, new_campaign: Callable[..., CampaignInfo]
 ) -> None:
-    made = new_campaign(database, variants=VARIANTS)
-    assert baselines_of(made) == BASELINES
-    assert database.campaign(made.name) == made
+    campaign_id = new_campaign(database, variants=VARIANTS)
+    assert baselines_of(campaign_id) == BASELINES
+    assert database.campaign(campaign_id.name) == campaign_id
 
 
 def test_each_variant_is_divided_by_the_one_that_it_names_or_by_the_designs_baseline(
@@ -97,9 +97,9 @@ def test_the_headline_names_what_each_variant_is_compared_with(
     measured: tuple[pd.DataFrame, CampaignInfo],
 ) -> None:
     table = findings(*measured, ratio_figures.table(*measured))
-    said = " ".join(headline(*measured, table))
+    text = " ".join(headline(*measured, table))
     for variant, baseline in BASELINES.items():
-        assert f"{variant} against {baseline}, " in said
+        assert f"{variant} against {baseline}, " in text
 
 
 def test_invalid_attempts_are_held_against_those_of_the_own_baseline(filled: Filled) -> None:
@@ -113,7 +113,7 @@ def test_invalid_attempts_are_held_against_those_of_the_own_baseline(filled: Fil
 
 
 def words(figure: Figure) -> str:
-    """All that stands in a figure, without line breaks."""
+    """Return all text of a figure, without line breaks."""
     texts = [*figure.texts, *(text for legend in figure.legends for text in legend.get_texts())]
     labels = [axis.get_label() for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)]
     bars = [axes.get_ylabel() for axes in figure.axes]
@@ -146,9 +146,9 @@ def test_a_figure_of_variants_with_one_baseline_names_it_once(
 ) -> None:
     frame, info = measured
     ratios = ratio_figures.table(frame, info).query("variant != @BBR_FEC")
-    said = words(figures.bars(ratios, info))
-    assert "DCT / DCT of Cubic" in said
-    assert "against" not in said
+    text = words(figures.bars(ratios, info))
+    assert "DCT / DCT of Cubic" in text
+    assert "against" not in text
 
 
 @pytest.mark.usefixtures("unrendered")

@@ -69,19 +69,19 @@ def test_every_figure_of_one_panel_is_drawn_into_axes_and_returns_them(campaign:
 def test_axes_of_another_number_are_refused_with_what_to_choose(campaign: Campaign) -> None:
     with pytest.raises(ValueError, match=r"1 axes for a figure of 2 panels.*choose some of factors="):
         campaign.plot.over_factor(workload=SMALL, ax=Figure().subplots())
-    left, right = Figure().subplots(1, 2)
-    campaign.plot.over_factor(workload=SMALL, ax=[left, right])
-    assert (left.get_xlabel(), right.get_xlabel()) == ("owd (ms)", "loss.p")
+    first_axes, right = Figure().subplots(1, 2)
+    campaign.plot.over_factor(workload=SMALL, ax=[first_axes, right])
+    assert (first_axes.get_xlabel(), right.get_xlabel()) == ("owd (ms)", "loss.p")
 
 
 def test_an_unknown_or_missing_label_is_told(campaign: Campaign) -> None:
-    for draw, said in (
+    for draw, message in (
         (lambda: campaign.plot.ratio(arms=["xo"]), "has no variant 'xo'; did you mean 'xor'"),
         (lambda: campaign.plot.ratio(workloads=["download-2001"]), "did you mean 'download-2000'"),
         (lambda: campaign.plot.cells(), "choose one with arm=: 'xor', 'rlc'"),
         (lambda: campaign.plot.over_factor("owd_ms", workload="download-1"), "workload 'download-1'"),
     ):
-        with pytest.raises(BadInput, match=said):
+        with pytest.raises(BadInput, match=message):
             draw()
     with pytest.raises(NothingToDraw, match="does not vary 'owd'"):
         campaign.plot.over_factor("owd", workload=SMALL)

@@ -85,13 +85,13 @@ def test_one_timeout_of_nine_takes_no_gain_from_a_point(filled: Filled, sqlite: 
     }
     filled(outcomes | {TrialKey(XOR, "download-10000", 1, 0): ("timeout", 60.0)})
     with results.open(sqlite) as opened:
-        found = opened["campaign-0"].intervals(OFF, XOR)
-    assert found[["pairs", "timeouts", "verdict"]].to_numpy().tolist() == [
+        table = opened["campaign-0"].intervals(OFF, XOR)
+    assert table[["pairs", "timeouts", "verdict"]].to_numpy().tolist() == [
         [9, 0, "gain"],
         [9, 1, "gain"],
     ]
     # The interval reaches to where the median would be if two or three more had timed out.
-    assert found["high"].tolist() == [0.5, 0.5]
+    assert table["high"].tolist() == [0.5, 0.5]
 
 
 @pytest.mark.filterwarnings("error")
@@ -103,10 +103,10 @@ def test_a_metric_that_is_0_gives_no_warning_and_no_infinite_ratio(
         lost = 0 if variant == OFF and (point == 0 or n < 2) else 1 + n
         key = TrialKey(variant, "download-10000", point, n)
         database.record(info.id, make(key=key, metrics={"server": {"packets_lost": lost}}))
-    found = Campaign(database, info).intervals(OFF, XOR, "server.packets_lost")
-    assert found["point"].tolist() == [1]
-    assert found["ratio"].tolist() == [1.0]
-    assert found["verdict"].tolist() == ["undecided"]
+    table = Campaign(database, info).intervals(OFF, XOR, "server.packets_lost")
+    assert table["point"].tolist() == [1]
+    assert table["ratio"].tolist() == [1.0]
+    assert table["verdict"].tolist() == ["undecided"]
 
 
 def test_a_wrong_name_is_refused_with_the_right_one(read: Results) -> None:
@@ -302,8 +302,8 @@ def test_a_table_of_series_needs_the_name_of_one(with_series: Campaign) -> None:
 
 def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     wrong = {"trials.xlsx": "must end with .csv or .parquet", "no/trials.csv": "does not exist"}
-    for name, said in wrong.items():
-        with pytest.raises(DatabaseError, match=said):
+    for name, message in wrong.items():
+        with pytest.raises(DatabaseError, match=message):
             export.write(pd.DataFrame({"a": [1]}), tmp_path / name)
 
 

@@ -1,4 +1,4 @@
-"""What tests of whole campaigns share: the command, and whether trials can run here."""
+"""The common parts of tests of whole campaigns: the command, and whether trials can run here."""
 
 import json
 import os
@@ -85,7 +85,7 @@ class Fecbench:
         return replayed
 
     def trials(self, database: Path) -> list[dict[str, Any]]:
-        """What `show` tells of each trial, by key."""
+        """Return what `show` prints of each trial, by key."""
         shown = self("show", "--db", database, "--json")
         assert shown.returncode == 0, shown.stderr
         trials: list[dict[str, Any]] = json.loads(shown.stdout)["trials"]
@@ -99,7 +99,7 @@ def fecbench(patiently: Callable[..., Any], has_invalid_trials: Callable[[Path],
 
 @dataclass(frozen=True)
 class Done:
-    """How the command ended."""
+    """The exit status and outputs of a command."""
 
     returncode: int
     stdout: str

@@ -1,4 +1,4 @@
-"""What a probe cannot find out is None."""
+"""A probe returns None for what it cannot find out."""
 
 from pathlib import Path
 

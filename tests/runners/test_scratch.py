@@ -1,4 +1,4 @@
-"""Only what a dead harness left is removed."""
+"""Only the folders of dead harnesses are removed."""
 
 import fcntl
 import os
@@ -25,7 +25,7 @@ NAME = f"{scratch.PREFIX}1-abcdefgh"
 
 
 def leave(path: Path) -> Path:
-    """What a killed harness leaves."""
+    """Make the folder of a killed harness."""
     path.mkdir(mode=0o700)
     (path / scratch.LOCK).touch()
     (path / "trial-0").mkdir()
@@ -47,12 +47,12 @@ def test_the_folder_of_a_running_harness_is_kept_and_an_abandoned_one_removed(tm
 def test_a_harness_removes_what_a_killed_one_left_where_it_makes_its_own_folder(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    left, left_elsewhere = leave(tmp_path / NAME), leave(elsewhere / NAME)
+    abandoned, left_elsewhere = leave(tmp_path / NAME), leave(elsewhere / NAME)
     with scratch.folder(elsewhere) as running:
         assert [*elsewhere.iterdir()] == [running]
-        assert left.exists()
+        assert abandoned.exists()
     with scratch.folder() as running:
-        assert not left.exists()
+        assert not abandoned.exists()
     assert not left_elsewhere.exists()
 
 
@@ -77,7 +77,7 @@ def test_a_harness_whose_new_folder_is_taken_for_abandoned_makes_another(
 def test_a_folder_that_another_harness_removes_meanwhile_is_no_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    left = leave(tmp_path / NAME)
+    abandoned = leave(tmp_path / NAME)
 
     def remove(path: Path) -> bool:
         shutil.rmtree(path)
@@ -85,7 +85,7 @@ def test_a_folder_that_another_harness_removes_meanwhile_is_no_error(
 
     monkeypatch.setattr(scratch, "_is_unlocked", remove)
     with scratch.folder() as running:
-        assert not left.exists()
+        assert not abandoned.exists()
         assert list(tmp_path.iterdir()) == [running]
 
 
@@ -93,9 +93,9 @@ def test_a_folder_that_another_harness_removes_meanwhile_is_no_error(
 def test_what_a_killed_harness_left_and_cannot_be_removed_hinders_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    left = leave(tmp_path / NAME)
-    (left / "a folder").mkdir()
-    (left / "a file").touch()
+    abandoned = leave(tmp_path / NAME)
+    (abandoned / "a folder").mkdir()
+    (abandoned / "a file").touch()
 
     def refuse(remove: Any) -> Any:
         def refused(path: Any, **more: Any) -> None:
@@ -109,7 +109,7 @@ def test_what_a_killed_harness_left_and_cannot_be_removed_hinders_nobody(
     monkeypatch.setattr(os, "rmdir", refuse(os.rmdir))
     with scratch.folder() as running:
         assert running.is_dir()
-    assert (left / name).exists()
+    assert (abandoned / name).exists()
 
 
 KILLED_WHILE_IT_REMOVES = """
@@ -141,8 +141,8 @@ def test_a_harness_that_is_killed_while_it_removes_its_folder_leaves_one_that_is
     command = [sys.executable, "-c", KILLED_WHILE_IT_REMOVES, str(removals)]
     killed = subprocess.run(command, env={**os.environ, "TMPDIR": str(tmp_path)})
     assert killed.returncode == -signal.SIGKILL
-    [left] = tmp_path.iterdir()
-    assert scratch.remove_abandoned() == [left]
+    [abandoned] = tmp_path.iterdir()
+    assert scratch.remove_abandoned() == [abandoned]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -160,9 +160,9 @@ def test_the_folder_of_a_harness_that_was_killed_before_it_had_the_lock_is_remov
         [sys.executable, "-c", KILLED_BEFORE_ITS_LOCK], env={**os.environ, "TMPDIR": str(tmp_path)}
     )
     assert killed.returncode < 0
-    [left] = tmp_path.iterdir()
-    assert list(left.iterdir()) == []
-    assert scratch.remove_abandoned() == [left]
+    [abandoned] = tmp_path.iterdir()
+    assert list(abandoned.iterdir()) == []
+    assert scratch.remove_abandoned() == [abandoned]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -224,8 +224,8 @@ def test_a_link_to_a_folder_is_left_alone_and_keeps_nothing_from_being_removed(t
     link.symlink_to(target)
     nowhere = tmp_path / f"{scratch.PREFIX}0-bcdefghi"
     nowhere.symlink_to(tmp_path / "nowhere")
-    left = leave(tmp_path / NAME)
-    assert scratch.remove_abandoned() == [left]
+    abandoned = leave(tmp_path / NAME)
+    assert scratch.remove_abandoned() == [abandoned]
     assert link.is_symlink()
     assert nowhere.is_symlink()
     assert (target / "trial-0").is_dir()

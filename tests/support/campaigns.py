@@ -34,7 +34,7 @@ def workload(label: str = "download-1", name: str = "download", **parameters: ob
 
 
 def new_campaign(name: str = "planted", **fields: Any) -> NewCampaign:
-    """One repetition of a download by one variant at one point."""
+    """Return a campaign with one repetition of a download by one variant at one point."""
     return NewCampaign(name=name, **{**_usual(), **fields})
 
 
@@ -66,7 +66,7 @@ def frame_of(rows: Iterable[Mapping[str, object]], campaign: CampaignInfo) -> pd
     """Trials as a frame of the campaign has them: labels are categories in the order of the design."""
     orders = {
         "variant": [variant["label"] for variant in campaign.variants],
-        "workload": [each["label"] for each in campaign.workloads],
+        "workload": [item["label"] for item in campaign.workloads],
         "state": list(STATES),
     }
     types = {name: pd.CategoricalDtype(labels, ordered=True) for name, labels in orders.items()}

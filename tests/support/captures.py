@@ -67,7 +67,7 @@ def _two(number: int) -> bytes:
 
 
 def ethernet(packet: bytes, *tags: int) -> bytes:
-    """With tags of VLANs, by their EtherTypes."""
+    """Return a frame with tags of VLANs, by their EtherTypes."""
     tagged = b"".join(_two(tag) + _two(7) for tag in tags)
     return bytes(12) + tagged + _two(_kind(packet)) + packet
 
@@ -90,7 +90,7 @@ def wireless(packet: bytes) -> bytes:
 
 
 def _logged(packet: bytes, order: str) -> bytes:
-    """With a prefix before the packet."""
+    """Return the packet after a prefix."""
     prefix = struct.pack(f"{order}HH", 9, 10) + b"drop\0" + bytes(3)
     inside = struct.pack(f"{order}HH", 4 + len(packet), 9) + packet
     return b"\x02\0\0\0" + prefix + inside + bytes(-len(inside) % 4)
@@ -157,7 +157,7 @@ class Frame:
     link_type: int = 1
     at_s: float = BEGIN_S
     length: int | None = None
-    """On the wire; None: as the content."""
+    """Length on the wire; None: that of the content."""
 
     @property
     def wire_bytes(self) -> int:

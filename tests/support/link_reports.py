@@ -9,7 +9,7 @@ from fecbench.topologies.link_report import DirectionReport, LinkReport
 
 
 def direction_report(frames: int = 0, **fields: Any) -> DirectionReport:
-    """So many frames of 1,000 bytes came, and all of them left."""
+    """Return a report in which so many frames of 1,000 bytes came, and all of them left."""
     none = ("max_queue_bytes", "max_queue_packets", "lateness_us", "read_lag_us")
     zero = ("queue_dropped", "oversize_dropped", "in_flight", "write_errors", "kernel_dropped", "late")
     carried = {

@@ -1,4 +1,4 @@
-"""What emulated trials need: a file whose tests carry some out has `pytestmark = needs.TRIALS`."""
+"""Needs of emulated trials: a file with such tests has `pytestmark = needs.TRIALS`."""
 
 import os
 
@@ -14,5 +14,5 @@ TRIALS = [ROOT, pytest.mark.skipif(not (DROPPER.exists() and WIRE.exists()), rea
 
 def built(*implementations: Implementation) -> pytest.MarkDecorator:
     """The mark of tests that need these."""
-    missing = any(each.missing_programs() for each in implementations)
+    missing = any(implementation.missing_programs() for implementation in implementations)
     return pytest.mark.skipif(missing, reason="needs make build")

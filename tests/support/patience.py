@@ -1,6 +1,6 @@
-"""What other programs of this machine may disturb: done ahead of them, and again where they did all the same.
+"""Tests that other programs of this machine may disturb run ahead of them, and again if they were disturbed.
 
-Nothing here makes a wrong thing right: what is wrong each time stays wrong.
+Nothing here makes a wrong result right: it stays wrong each time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def ahead() -> Iterator[None]:
 
 
 def patiently(attempt: Callable[[int], T], disturbed: Callable[[T], bool]) -> T:
-    """What `attempt(number)` gave, the last time of at most MOST_TRIES; the number is 0 at first."""
+    """Return the result of the last `attempt(number)`, of at most MOST_TRIES; the number is 0 at first."""
     for number in range(MOST_TRIES):
         with ahead():
             done = attempt(number)

@@ -36,12 +36,12 @@ def begin() -> None:
 
 
 def fecbench(arguments: Sequence[str], folder: Path, environment: Mapping[str, str], limit_s: float) -> Ended:
-    """What `fecbench` with these arguments came to in a folder. Raises TimeoutExpired when it was killed."""
+    """Run `fecbench` with these arguments in a folder. Raises TimeoutExpired when it was killed."""
     return _run(main, ["fecbench", *arguments], folder, environment, limit_s)
 
 
 def script(text: str, folder: Path, environment: Mapping[str, str], limit_s: float) -> Ended:
-    """What a script in Python came to in a folder. Raises TimeoutExpired when it was killed."""
+    """Run a script in Python in a folder. Raises TimeoutExpired when it was killed."""
     return _run(_execute, ["-", text], folder, environment, limit_s)
 
 

@@ -15,15 +15,15 @@ def is_running(process: int) -> bool:
 def with_mark(mark: str | bytes, places: Sequence[str] = ("cmdline",)) -> dict[int, bytes]:
     """The processes that have the mark in one of these files of theirs, with what they have in the first."""
     word = mark.encode() if isinstance(mark, str) else mark
-    found = {}
+    processes = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             texts = [(folder / place).read_bytes() for place in places]
         except OSError:  # it has just ended
             continue
         if any(word in text for text in texts):
-            found[int(folder.name)] = texts[0]
-    return found
+            processes[int(folder.name)] = texts[0]
+    return processes
 
 
 def descendants(process: int) -> list[int]:

@@ -80,7 +80,7 @@ def sequence(written: Sequence[Event], separator: str = "\x1e", **heading: Any) 
 
 
 def quic_go() -> str:
-    """With two packets that were declared lost too early."""
+    """Return the log of quic-go: two packets were declared lost too early."""
     declared = events(by_header, (*LOST, 20, 21))
     spurious = [
         {
@@ -103,7 +103,8 @@ def late_acknowledgement() -> str:
 
 
 def noq() -> str:
-    """With ranges of ACKs that end before their last number. 20 and 21 were declared lost, and came late."""
+    """Return the log of noq: ranges of ACKs end before their last number. Packets 20 and 21 were declared
+    lost, and came late."""
     declared = events(by_header, (*LOST, 20, 21))
     late = [acknowledged([0, 5], [7, 20], [22, 30], [31, 40]), acknowledged([0, 5], [7, 30], [31, 40])]
     return sequence([*declared, *late])
@@ -190,7 +191,7 @@ def quinn() -> str:
 
 
 def neqo() -> str:
-    """With what it acknowledged as events."""
+    """Return the log of neqo: acknowledged packets are events."""
     acked = {
         "time": 99,
         "name": "quic:packets_acked",

@@ -7,7 +7,7 @@ _AUTHOR = ("-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "commit.gp
 
 
 def git(tree: Path, *words: str) -> str:
-    """What git says in that tree."""
+    """Return what git prints in that tree."""
     command = ["git", "-C", str(tree), *_AUTHOR, *words]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 

@@ -18,9 +18,9 @@ from fecbench.runners.implementations.implementation import Implementation
 
 NOTHING = Uniform(0.0)
 OVERHEAD_BYTES = 42
-"""What Ethernet, IPv4 and UDP add to a datagram."""
+"""Bytes that Ethernet, IPv4 and UDP add to a datagram."""
 SEEDS = {"up": 2**64 - 1, "down": 4}
-"""Of the losses."""
+"""Seeds of the losses."""
 TIMEOUT_S = 60.0
 QUEUE: Mapping[str, object] = MappingProxyType({"queue_packets": 100})
 OF_SERVERS = ("certificate", "private_key")
@@ -60,7 +60,7 @@ class Simulator:
         return answer
 
     def error(self, task: Task | bytes) -> str:
-        """Why a task cannot be carried out."""
+        """Return why a task cannot be carried out."""
         answer: Answer = json.loads(self.line(task))
         assert answer.keys() <= {"number", "error"}
         error: str = answer["error"]
@@ -154,7 +154,7 @@ class Tasks:
         series: Sequence[str] = (),
         **options: Any,
     ) -> dict[str, dict[str, Any]]:
-        """What both ends are told."""
+        """Return the assignments of both ends."""
         assignment = {
             "version": 1,
             "address": address,
@@ -191,7 +191,7 @@ def exits(answer: Answer) -> dict[str, int]:
 
 
 def check_conserved(answer: Answer) -> None:
-    """All links tell of each frame what became of it."""
+    """Check that all links account for each frame."""
     for link in answer["links"].values():
         for report in link.values():
             assert report["conserved"]

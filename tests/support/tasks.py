@@ -30,7 +30,7 @@ def link(
 
 
 def seeds(content: int, losses: Mapping[str, Mapping[Any, int]]) -> dict[str, int]:
-    """Those of a task, of its content and of the losses of each link."""
+    """Return the seeds of a task: of its content, and of the losses of each link."""
     of_links = {f"{link}/{way}": seed for link, ways in losses.items() for way, seed in ways.items()}
     return {"content": content, **of_links}
 

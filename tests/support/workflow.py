@@ -63,11 +63,11 @@ class Job:
 
     def filled(self, text: str) -> str:
         """The text with its expressions' values. Raises KeyError for an expression that has none."""
-        return re.sub(r"\$\{\{ *(.*?) *\}\}", lambda found: self._known[found[1]], text)
+        return re.sub(r"\$\{\{ *(.*?) *\}\}", lambda match: self._known[match[1]], text)
 
     @property
     def summary(self) -> str:
-        """What the page of the run shows."""
+        """Return the page of the run."""
         return self._here(self._files["GITHUB_STEP_SUMMARY"]).read_text()
 
     def _run(self, step: Mapping[str, Any], script: str) -> Ran:

@@ -67,7 +67,7 @@ class Wire:
         self.receiver = self._socket(far, "far")
 
     def send(self, size: int, direction: Direction = "up") -> None:
-        """One datagram in a frame of `size` bytes, with the time of sending."""
+        """Send a datagram in a frame of `size` bytes, with the time of sending."""
         now = time.time_ns().to_bytes(8, "little")
         sender, to = (self.sender, "far") if direction == "up" else (self.receiver, "near")
         sender.sendto(now.ljust(size - UDP_OVERHEAD, b"\0"), (ADDRESSES[to], PORT))

@@ -8,7 +8,7 @@ from statistics import NormalDist
 
 UNIFORM, NORMAL, PARETO = LAWS = (1, 2, 3)
 MOST = {UNIFORM: 2, NORMAL: 2, PARETO: 18.5}
-"""Of each law, in means."""
+"""Largest noise of each law, in means."""
 _WORD = 2**64
 
 
@@ -44,7 +44,8 @@ def noise_ns(law: int, mean_ns: int, seed: int, number: int) -> int:
 
 @cache
 def quantiles() -> list[tuple[int, int]]:
-    """Of each of 256 cells of the half normal distribution that ends at two standard deviations, in these."""
+    """Return the quantiles of each of 256 cells of the half normal distribution that ends at two standard
+    deviations."""
     normal = NormalDist()
     to = normal.cdf(2) - 0.5
     return list(pairwise(round(2**29 * normal.inv_cdf(0.5 + to * cell / 256)) for cell in range(257)))

@@ -1,5 +1,5 @@
-"""When frames leave a link whose rate changes, written apart from the link: whole numbers, over the steps
-laid out one behind the other."""
+"""Times at which frames leave a link whose rate changes, written apart from the link: whole numbers, over the
+steps laid out one behind the other."""
 
 import ctypes
 from bisect import bisect_left, bisect_right
@@ -13,7 +13,7 @@ NEVER = 2**64 - 1
 
 @dataclass(frozen=True)
 class Step:
-    """For so long it has this rate and delay, and a burst of bytes at its end."""
+    """A rate and delay for some time, and a burst of bytes at its end."""
 
     keep_ns: int
     rate_bps: int
@@ -37,17 +37,17 @@ def in_c(steps: list[Step]) -> "ctypes.Array[CStep]":
 
 @dataclass
 class Timeline:
-    """All steps until a time, and how much work has been done where each ends, in bits times 10⁹."""
+    """The steps until a time, and the work that is done at the end of each, in bits times 10⁹."""
 
     steps: list[Step]
     repeat: int
     until_ns: int
     after: Step
-    """Where it has ended."""
+    """The step after its end."""
     ends: list[int] = field(default_factory=list)
     laid: list[Step] = field(default_factory=list)
     work: list[int] = field(default_factory=list)
-    """At each end, without the burst, and then with it."""
+    """Work at each end, without the burst, and then with it."""
 
     def __post_init__(self) -> None:
         end, done = 0, 0
@@ -92,11 +92,11 @@ class Timeline:
 def departures(
     timeline: Timeline, arrivals: list[int], lengths: list[int], offset_ns: int = 0
 ) -> tuple[list[int], list[int]]:
-    """When the last bit of each frame was sent, and when it left, with a queue that holds all.
+    """Return when the last bit of each frame was sent, and when it left, with a queue that holds all.
 
     Times are those since the schedule began to count.
     """
-    sent, left = [], []
+    sent, leaves = [], []
     free, target, latest = -1, 0, 0
     for at, length in zip(arrivals, lengths, strict=True):
         if at > free:
@@ -107,5 +107,5 @@ def departures(
         exits = NEVER if free == NEVER else free + timeline.delay(due)
         latest = max(latest, exits)
         sent.append(free)
-        left.append(latest)
-    return sent, left
+        leaves.append(latest)
+    return sent, leaves

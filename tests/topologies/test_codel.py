@@ -15,7 +15,7 @@ from tests.topologies.test_link_core import ACCEPTED, MS, Lane, core, run  # noq
 TARGET, INTERVAL, MAX_PACKET = 5 * MS, 100 * MS, 1514
 FAST, SLOW = 100_000_000, 1_000_000
 FULL_AT_SLOW = 1500 * 8 * 1000
-"""How long 1,500 bytes take at SLOW, in ns."""
+"""Time for 1,500 bytes at SLOW, in ns."""
 
 
 @dataclass
@@ -79,9 +79,11 @@ class Queue:
 
 
 def oracle(path: Lane, arrivals: list[int], lengths: list[int]) -> tuple[dict[int, int], list[int]]:
-    """When each packet that gets through leaves the transmitter, and which ones CoDel drops; no limit is met.
+    """Return when each packet that gets through leaves the transmitter, and which ones CoDel drops, without
+    limits.
 
-    A rate at which a byte takes whole nanoseconds."""
+    A rate at which a byte takes whole nanoseconds.
+    """
     queue, serialized, free = Queue(), {}, 0
     byte_ns = 8 * 10**9 // path.rate_bps
     waiting = deque(map(Packet, itertools.count(), arrivals, lengths))
@@ -95,7 +97,7 @@ def oracle(path: Lane, arrivals: list[int], lengths: list[int]) -> tuple[dict[in
 
 
 def compare(core: ctypes.CDLL, path: Lane, arrivals: list[int], lengths: list[int], looks: Any = ()) -> int:  # noqa: F811
-    """How many CoDel dropped, the same ones in both."""
+    """Return how many packets CoDel dropped, the same ones in both."""
     result = run(core, path, arrivals, lengths, looks)
     serialized, lost = oracle(path, arrivals, lengths)
     through = {i: exit_ns - path.delay_ns for i, exit_ns in enumerate(result.exits) if result.order[i]}

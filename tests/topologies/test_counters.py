@@ -1,4 +1,4 @@
-"""What the kernel counted of a process's network namespace."""
+"""Counters of the kernel for a process's network namespace."""
 
 import errno
 import os

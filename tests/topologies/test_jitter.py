@@ -36,7 +36,7 @@ def test_noise_is_that_of_the_law_to_the_nanosecond(
 
 # In means: the distribution functions of the laws, from their definitions.
 NORMAL_CUT = 0.9544997361036416
-"""Of a normal distribution, within two standard deviations."""
+"""Share of a normal distribution within two standard deviations."""
 
 
 def share_below(law: int, values: np.ndarray) -> np.ndarray:
@@ -69,7 +69,7 @@ some_jitter = st.builds(
 def due(
     lane_delay_ns: int | None, steps: list[Step], arrivals: list[int], lengths: list[int], jitter: Jitter
 ) -> list[int]:
-    """When each frame would leave if none were in another's way."""
+    """Return when each frame would leave if none delayed another."""
     if lane_delay_ns is None:
         carried = sum(step.keep_ns * step.rate_bps + 8 * 10**9 * step.burst_bytes for step in steps)
         period = sum(step.keep_ns for step in steps)
@@ -86,7 +86,8 @@ def due(
 
 
 def places(exits: list[int]) -> list[int]:
-    """Of each frame, in the order in which they leave: those of one instant in that of sending."""
+    """Return the place of each frame in the order in which they leave; frames of one instant keep the order
+    of sending."""
     order = sorted(range(len(exits)), key=lambda number: (exits[number], number))
     return [order.index(number) + 1 for number in range(len(exits))]
 
@@ -110,7 +111,7 @@ def test_with_noise_frames_leave_in_order_unless_they_may_overtake(
     if not reorder:
         expected = np.maximum.accumulate(expected).tolist()
     looks = sorted(data.draw(st.lists(st.integers(0, max(arrivals) + 1), max_size=8)))
-    found = run(
+    result = run(
         core,
         lane,
         [START_NS + at for at in arrivals],
@@ -118,17 +119,17 @@ def test_with_noise_frames_leave_in_order_unless_they_may_overtake(
         [START_NS + at for at in looks],
         end_ns=NEVER - 1,
     )
-    assert set(found.fates) == {ACCEPTED} and found.outcome.conserved and not found.outcome.in_flight
-    assert [at - START_NS for at in found.exits] == expected
-    assert found.order == places(expected)
+    assert set(result.fates) == {ACCEPTED} and result.outcome.conserved and not result.outcome.in_flight
+    assert [at - START_NS for at in result.exits] == expected
+    assert result.order == places(expected)
 
 
 def test_a_delay_that_falls_lets_frames_overtake_where_they_may(core: ctypes.CDLL) -> None:
     """A frame a millisecond, and the delay falls from 100 to 10 ms after 50 of them."""
     steps = [Step(50 * MS, 10**9, 100 * MS), Step(10**12, 10**9, 10 * MS)]
     arrivals = [START_NS + n * MS for n in range(100)]
-    kept = run(core, scheduled(steps), arrivals, [FULL] * 100)
-    assert kept.order == list(range(1, 101))
+    result = run(core, scheduled(steps), arrivals, [FULL] * 100)
+    assert result.order == list(range(1, 101))
     let = run(core, replace(scheduled(steps), reorder=True), arrivals, [FULL] * 100)
     # Frame 50 leaves at 60 ms, frame 0 at 100 ms.
     assert let.order == places(let.exits)
@@ -140,10 +141,10 @@ def test_frames_that_overtake_are_counted_while_they_are_on_their_way(core: ctyp
     arrivals = [START_NS + n * MS // 10 for n in range(300)]
     lane = Lane(10**9, 0, queue_packets=10**6, jitter=(UNIFORM, 30 * MS, 5), reorder=True)
     for end_ms in range(0, 100, 7):
-        found = run(core, lane, arrivals, [FULL] * 300, end_ns=max(arrivals) + end_ms * MS)
-        out = sum(place > 0 for place in found.order)
-        assert (found.outcome.frames_out, found.outcome.in_flight) == (out, 300 - out), end_ms
-        assert found.outcome.conserved
+        result = run(core, lane, arrivals, [FULL] * 300, end_ns=max(arrivals) + end_ms * MS)
+        out = sum(place > 0 for place in result.order)
+        assert (result.outcome.frames_out, result.outcome.in_flight) == (out, 300 - out), end_ms
+        assert result.outcome.conserved
 
 
 def with_codel(core: ctypes.CDLL, looks: list[int], reorder: bool) -> Run:
@@ -175,7 +176,7 @@ def test_ten_thousands_of_frames_in_flight_leave_in_the_order_of_their_exits(cor
     count = 100_000
     arrivals = [START_NS + n * 1000 for n in range(count)]
     lane = Lane(10**11, 0, queue_packets=10**6, jitter=(UNIFORM, 50 * MS, 9), reorder=True)
-    found = run(core, lane, arrivals, [60] * count)
-    assert found.outcome.frames_out == count and found.outcome.conserved
-    left = np.argsort(found.order)
-    assert (np.diff(np.array(found.exits)[left]) >= 0).all()
+    result = run(core, lane, arrivals, [60] * count)
+    assert result.outcome.frames_out == count and result.outcome.conserved
+    order = np.argsort(result.order)
+    assert (np.diff(np.array(result.exits)[order]) >= 0).all()

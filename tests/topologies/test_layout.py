@@ -1,4 +1,4 @@
-"""What any layout can ask for, for real: here a client with two addresses, each with a link of its own."""
+"""A real topology of any layout: here a client with two addresses, each with a link of its own."""
 
 import json
 import re

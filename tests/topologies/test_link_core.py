@@ -65,11 +65,11 @@ class Run:
     exits: list[int]
     order: list[int]
     outcomes: Any
-    """Of each direction."""
+    """Outcome of each direction."""
 
     @property
     def outcome(self) -> Any:
-        """Of the one direction that has traffic."""
+        """Outcome of the one direction that has traffic."""
         return self.outcomes[0]
 
     @property
@@ -99,7 +99,7 @@ class Lane:
     outage_from_ns: int = 0
     outage_to_ns: int = 0
     steps: int = 0
-    """Where they are in memory."""
+    """Address in memory."""
     count: int = 0
     repeat: int = 0
     offset_ns: int = 0
@@ -248,7 +248,7 @@ def test_each_direction_of_a_link_is_that_of_the_symmetric_link_with_its_setting
     looks = sorted(data.draw(st.lists(st.integers(0, 50 * MS), max_size=20)))
     both = run_link(core, (up, down), ways, arrivals, lengths, looks)
     for way, lane in enumerate((up, down)):
-        own = [i for i, taken in enumerate(ways) if taken == way]
+        own = [i for i, used_way in enumerate(ways) if used_way == way]
         alone = run(core, lane, [arrivals[i] for i in own], [lengths[i] for i in own], looks)
         assert [both.fates[i] for i in own] == alone.fates
         assert [both.exits[i] for i in own] == alone.exits

@@ -108,39 +108,39 @@ def test_what_is_no_trace_of_theaterq_is_refused(tmp_path: Path, what: str) -> N
 
 BEGIN_NS = 1_700_000_000_000_000_000
 DELAYS_MS = [(40, 20), None, (42, 20), None, (44, 20)]
-"""Of each packet, every 10 ms: up and down; None: lost."""
+"""Delays of each packet, every 10 ms: up and down; None: lost."""
 
 
 def trip(number: int, delays: tuple[float, float] | None, lost: str = "true_down") -> dict[str, Any]:
     at_ns = {"wall": BEGIN_NS + 10_000_000 * number, "monotonic": 10_000_000 * number}
-    told = {}
+    columns = {}
     if delays is not None:
         up, down = (round(1e6 * delay) for delay in delays)
-        told = {"receive": down, "rtt": up + down, "send": up}
+        columns = {"receive": down, "rtt": up + down, "send": up}
     return {
         "seqno": number,
         "lost": "false" if delays else lost,
         "timestamps": {"client": {"receive": {}, "send": at_ns}, "server": {"receive": {}, "send": {}}},
-        "delay": told,
+        "delay": columns,
         "ipdv": {},
     }
 
 
 def as_json(delays: list[tuple[float, float] | None], **trips: Any) -> str:
-    written = [trip(number, told, **trips) for number, told in enumerate(delays)]
+    written = [trip(number, columns, **trips) for number, columns in enumerate(delays)]
     return json.dumps({"version": {"irtt": "0.9.1"}, "stats": {}, "round_trips": written}, indent=1)
 
 
 def as_csv(delays: list[tuple[float, float] | None], units: float, lost: str) -> str:
-    """As LENS has it: of a lost packet, one column is −1 and others are 0; or all are −1."""
+    """Return a table of LENS: for a lost packet, one column is −1 and others are 0, or all are −1."""
     lines = ["timestamp,rtt,uplink,downlink"]
-    for number, told in enumerate(delays):
+    for number, columns in enumerate(delays):
         at = (
             (BEGIN_NS + 10_000_000 * number) * round(units) // 10**9
             if units > 1
             else f"{17e8 + number / 100:.2f}"
         )
-        rest = lost if told is None else f"{sum(told)},{told[0]},{told[1]}"
+        rest = lost if columns is None else f"{sum(columns)},{columns[0]},{columns[1]}"
         lines.append(f"{at},{rest}")
     return "\n".join(lines)
 

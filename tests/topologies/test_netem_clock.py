@@ -130,7 +130,8 @@ def timed() -> Iterator[Timed]:
 
 
 def send(topology: Topology, datagrams: int, size: int = 1200) -> None:
-    """At once, to the server. Those of one size have the same bytes, ports and identification, too."""
+    """Send datagrams at once to the server. Those of one size have the same bytes, ports and identification,
+    too."""
     in_client = f"/proc/{topology.client.pid}/ns/net"
     opened = partial(socket.socket, socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
     addresses = b"".join(map(socket.inet_aton, (topology.client.address, topology.server.address)))
@@ -156,13 +157,13 @@ def test_it_sees_each_frame_leave_a_link_that_keeps_the_law(timed: Timed) -> Non
     ping = ["ping", "-q", "-c", "20", "-i", "0.01", "-s", "1000", topology.server.address]
     topology.client.popen(ping, stdout=subprocess.DEVNULL).wait(timeout=60)
     report, departures = topology.finish()["internet"], clock.finish()
-    for direction, told in departures.items():
-        known = report.directions[direction]
-        assert known.lateness_us
-        assert told.frames == known.frames_out >= 20
+    for direction, times in departures.items():
+        counted = report.directions[direction]
+        assert counted.lateness_us
+        assert times.frames == counted.frames_out >= 20
         # Wire counts from when the kernel took the frame, a little later, to when it gave the frame back.
-        assert told.early_us <= EARLY_US
-        assert told.lateness_us.max >= known.lateness_us.max * 15 / 16 - EARLY_US
+        assert times.early_us <= EARLY_US
+        assert times.lateness_us.max >= counted.lateness_us.max * 15 / 16 - EARLY_US
 
 
 @root
@@ -218,12 +219,12 @@ def test_frames_of_the_same_bytes_that_its_queue_dropped_make_no_later_frame_lat
         await_bytes(topology, (5 + 12) * 1242 + 642)
         up = topology.finish()["internet"].directions["up"]
         assert up.queue_dropped > 10
-        told = clock.finish()["up"]
+        report = clock.finish()["up"]
         clock.close()
-    assert told.frames == up.frames_out
+    assert report.frames == up.frames_out
     # Taken for those that were dropped, each would be 20 ms later than the one before.
     assert up.lateness_us
-    assert told.lateness_us.max < 100_000 + up.lateness_us.max + up.read_lag_us.max
+    assert report.lateness_us.max < 100_000 + up.lateness_us.max + up.read_lag_us.max
 
 
 @root
@@ -237,11 +238,11 @@ def test_a_link_that_stands_still_is_late_for_so_long(timed: Timed) -> None:
     link._process.send_signal(signal.SIGCONT)
     await_frames(topology, 5)
     topology.finish()
-    told = clock.finish()["up"]
+    report = clock.finish()["up"]
     # Due 20 ms and a few serializations after they were sent.
-    assert told.late >= 5
-    assert told.lateness_us.max >= 170_000
-    assert told.late_sum_us >= 170_000
+    assert report.late >= 5
+    assert report.lateness_us.max >= 170_000
+    assert report.late_sum_us >= 170_000
 
 
 @root

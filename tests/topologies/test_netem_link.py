@@ -129,15 +129,17 @@ def stand_in_for_delay(interface: str, _: DirectionSettings) -> list[str]:
     return [f"qdisc add dev {interface} root handle 1: tbf rate 10gbit burst 1000000 limit 1000000"]
 
 
-def configuration_without_delay(asked: DirectionConfiguration, queue: str, _: str) -> DirectionConfiguration:
+def configuration_without_delay(
+    expected: DirectionConfiguration, queue: str, _: str
+) -> DirectionConfiguration:
     """The queue's is the kernel's word; the delay line's is made up as the stand-in is."""
     options = {
         "limit": DELAY_LINE_LIMIT_PACKETS,
-        "delay": {"delay": asked.delay_ns / 1e9},
-        "rate": {"rate": asked.rate_bps // 8},
+        "delay": {"delay": expected.delay_ns / 1e9},
+        "rate": {"rate": expected.rate_bps // 8},
     }
     line = [{"kind": "netem", "options": options}]
-    return netem_shown.configuration(asked, queue, json.dumps(line))
+    return netem_shown.configuration(expected, queue, json.dumps(line))
 
 
 def put_stand_in(
@@ -334,7 +336,8 @@ def test_frames_that_leave_sooner_than_they_can_are_no_measurement(monkeypatch: 
 
 
 def doubts_after(make: Callable[..., Topology], which: int, change: str) -> list[str]:
-    """What the judge says of a link whose queue (0) or delay line (1) upwards was changed by somebody."""
+    """Return the judge's doubts about a link whose queue (0) or delay line (1) upwards was changed by
+    somebody."""
     settings = LinkSettings.symmetric(10, 20, queue_bytes=30_000)
     with make(settings) as topology:
         link = topology._links["internet"]
@@ -431,7 +434,7 @@ def test_frames_leave_one_serialization_apart_also_after_the_link_was_idle(
 
 
 def arrivals_s(sender: Host, receiver: Host) -> list[float]:
-    """When each of five datagrams that are sent at once comes."""
+    """Return when each of five datagrams that are sent at once arrives."""
     outgoing, incoming = (
         run_inside(f"/proc/{host.pid}/ns/net", partial(socket.socket, socket.AF_INET, socket.SOCK_DGRAM))
         for host in (sender, receiver)
@@ -486,7 +489,7 @@ def test_counters_of_a_link_that_has_drained_are_not_those_that_a_busy_machine_r
 
 
 def send_50_datagrams(topology: Topology) -> None:
-    """At once, with 1242 bytes each, to the server."""
+    """Send 50 datagrams at once, with 1242 bytes each, to the server."""
     in_client = f"/proc/{topology.client.pid}/ns/net"
     opened = run_inside(in_client, partial(socket.socket, socket.AF_INET, socket.SOCK_DGRAM))
     with opened as sender, ahead():

@@ -1,4 +1,4 @@
-"""Which of the frames that entered a link is the one that leaves, as the clock of netem says it."""
+"""The passage of frames: which of those that entered a link is the one that leaves, by netem's clock."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ FRAMES = st.lists(st.tuples(st.integers(0, 5), st.booleans(), st.integers(0, 4))
 
 
 def passed(passage: Passage, frames: list[tuple[int, bool, int]]) -> list[tuple[int, int, int]]:
-    """Of each frame that leaves: its key, when it entered, and when it did by the passage."""
+    """Return the key of each frame that leaves, when it entered, and when it did by the passage."""
     queue: list[tuple[int, int]] = []
-    left = []
+    exits = []
 
     def leave() -> None:
         key, entered_ns = queue.pop(0)
-        left.append((key, entered_ns, passage.leave(key)))
+        exits.append((key, entered_ns, passage.leave(key)))
 
     for at_ns, (key, is_dropped, leaving) in enumerate(frames, start=1):
         for _ in range(min(leaving, len(queue))):
@@ -67,7 +67,7 @@ def passed(passage: Passage, frames: list[tuple[int, bool, int]]) -> list[tuple[
             queue.append((key, at_ns))
     while queue:
         leave()
-    return left
+    return exits
 
 
 @given(FRAMES)
@@ -85,10 +85,10 @@ def test_each_frame_is_itself_where_none_of_its_key_is_dropped(
 def test_a_frame_is_one_of_its_key_that_entered_no_later_and_no_two_are_the_same(
     passage: Callable[[], Passage], frames: list[tuple[int, bool, int]]
 ) -> None:
-    left = passed(passage(), frames)
-    assert all(0 < found_ns <= entered_ns for _, entered_ns, found_ns in left)
-    assert all(frames[found_ns - 1][0] == key for key, _, found_ns in left)
-    assert len({found_ns for _, _, found_ns in left}) == len(left)
+    exits = passed(passage(), frames)
+    assert all(0 < found_ns <= entered_ns for _, entered_ns, found_ns in exits)
+    assert all(frames[found_ns - 1][0] == key for key, _, found_ns in exits)
+    assert len({found_ns for _, _, found_ns in exits}) == len(exits)
 
 
 @given(FRAMES)

@@ -55,9 +55,9 @@ def test_another_rate_of_either_stands_as_it_is_shown() -> None:
 
 def test_a_queue_of_packets_is_the_one_below_the_shaper() -> None:
     inner = {"kind": "pfifo", "handle": "10:", "parent": "1:1", "options": {"limit": 41}}
-    asked = ASKED.model_copy(update={"queue_bytes": None, "queue_packets": 40})
-    found = configuration(asked, json.dumps([*json.loads(QUEUE), inner]), LINE)
-    assert (found.queue_bytes, found.queue_packets) == (None, 41)
+    expected = ASKED.model_copy(update={"queue_bytes": None, "queue_packets": 40})
+    shown = configuration(expected, json.dumps([*json.loads(QUEUE), inner]), LINE)
+    assert (shown.queue_bytes, shown.queue_packets) == (None, 41)
 
 
 SHOWN: list[tuple[int, float]] = [
@@ -79,9 +79,9 @@ OTHER: list[tuple[int, float]] = [
 def test_delays_are_shown_with_fewer_digits_and_another_delay_stands_as_it_is_shown() -> None:
     for asked_ns, shown_s in (*SHOWN, *OTHER):
         line = changed(LINE, lambda options, shown_s=shown_s: options["delay"].update(delay=shown_s))
-        found = configuration(ASKED.model_copy(update={"delay_ns": asked_ns}), QUEUE, line).delay_ns
+        shown = configuration(ASKED.model_copy(update={"delay_ns": asked_ns}), QUEUE, line).delay_ns
         expected = asked_ns if (asked_ns, shown_s) in SHOWN else round(shown_s * 1e9)
-        assert found == expected, (asked_ns, shown_s)
+        assert shown == expected, (asked_ns, shown_s)
 
 
 LINES_THAT_DO_MORE: list[tuple[dict[str, Any], str]] = [

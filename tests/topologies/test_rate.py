@@ -1,4 +1,4 @@
-"""What a link carries: least time, most bytes and largest rate agree with each other."""
+"""The capacity of a link: least time, most bytes and largest rate agree with each other."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""How long a busy wire rests: never where it takes little, and long enough where it takes too much."""
+"""The rest of a busy wire: none if it uses little CPU time, and long enough if it uses too much."""
 
 import ctypes
 from collections.abc import Callable
@@ -17,7 +17,7 @@ class Rest(ctypes.Structure):
 
 
 class Machine:
-    """One on which a link takes so much CPU time for each frame, and so much to wake."""
+    """A machine on which a link takes so much CPU time for each frame, and so much to wake."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self._library, self.rest = library, Rest()

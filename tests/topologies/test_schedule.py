@@ -50,17 +50,17 @@ def compare(
     if repeat == LOOPS:  # long enough for all of them
         until_ns += sum(step.keep_ns for step in steps) * (8 * SECOND * sum(lengths) // carries + 2)
     timeline = Timeline(steps, repeat, until_ns, AFTER)
-    _, left = law.departures(timeline, arrivals, lengths, offset_ns)
+    _, exits = law.departures(timeline, arrivals, lengths, offset_ns)
     lane = scheduled(steps, repeat, offset_ns)
-    found = run(core, lane, [START_NS + at for at in arrivals], lengths, end_ns=NEVER - 1)
-    assert set(found.fates) == {ACCEPTED}
-    leaving = [number for number, at in enumerate(left) if at != NEVER]
-    assert [found.exits[number] - START_NS for number in leaving] == [left[number] for number in leaving]
-    order = [found.order[number] for number in leaving]
+    result = run(core, lane, [START_NS + at for at in arrivals], lengths, end_ns=NEVER - 1)
+    assert set(result.fates) == {ACCEPTED}
+    leaving = [number for number, at in enumerate(exits) if at != NEVER]
+    assert [result.exits[number] - START_NS for number in leaving] == [exits[number] for number in leaving]
+    order = [result.order[number] for number in leaving]
     assert order == list(range(1, len(leaving) + 1))
-    outcome = found.outcome
+    outcome = result.outcome
     assert outcome.conserved and outcome.in_flight == len(arrivals) - len(leaving)
-    return left
+    return exits
 
 
 some_steps = st.lists(
@@ -153,29 +153,29 @@ def test_one_opportunity_a_millisecond_is_12_mbps_within_a_millisecond(core: cty
 def test_an_outage_drops_by_the_queues_rule_alone(core: ctypes.CDLL) -> None:
     steps = [Step(SECOND, 8 * 10**6), Step(5 * SECOND, 0), Step(60 * SECOND, 8 * 10**6)]
     arrivals = [n * 10 * MS for n in range(800)]
-    found = run(core, scheduled(steps, queue_packets=50), [START_NS + at for at in arrivals], [1000] * 800)
-    dropped = [number for number, fate in enumerate(found.fates) if fate == QUEUE_FULL]
+    result = run(core, scheduled(steps, queue_packets=50), [START_NS + at for at in arrivals], [1000] * 800)
+    dropped = [number for number, fate in enumerate(result.fates) if fate == QUEUE_FULL]
     # It fills with 50 after half a second, and has room again a millisecond after the end.
     assert dropped == list(range(150, 600 + 1))
-    assert found.outcome.conserved
+    assert result.outcome.conserved
 
 
 def test_a_queue_in_time_holds_what_the_present_rate_sends_meanwhile(core: ctypes.CDLL) -> None:
     steps = [Step(SECOND, 80 * 10**6), Step(SECOND, 8 * 10**6), Step(SECOND, 0)]
     for at, held in ((0, 1000), (SECOND, 100), (2 * SECOND, 15)):
         lane = scheduled(steps, queue_ns=100 * MS)
-        found = run(core, lane, [START_NS + at] * 2000, [1000] * 2000)
-        assert found.fates.count(ACCEPTED) == held
+        result = run(core, lane, [START_NS + at] * 2000, [1000] * 2000)
+        assert result.fates.count(ACCEPTED) == held
 
 
 def test_what_arrives_before_the_start_has_the_constant_rate(core: ctypes.CDLL) -> None:
     lane = scheduled([Step(SECOND, 10**9, 7 * MS)])
-    found = run(core, lane, [0, START_NS], [1000, 1000])
-    assert found.exits == [8000 * SECOND // AFTER.rate_bps + AFTER.delay_ns, START_NS + 8000 + 7 * MS]
+    result = run(core, lane, [0, START_NS], [1000, 1000])
+    assert result.exits == [8000 * SECOND // AFTER.rate_bps + AFTER.delay_ns, START_NS + 8000 + 7 * MS]
 
 
 def test_a_loop_of_ages_does_not_overflow(core: ctypes.CDLL) -> None:
     lane = scheduled([Step(SECOND, 0), Step(SECOND, 8 * 10**9)], offset_ns=2**62)
-    found = run(core, lane, [START_NS + 2**62], [1000], end_ns=NEVER - 1)
-    assert found.fates == [ACCEPTED]
-    assert 0 < found.exits[0] - START_NS - 2**62 <= SECOND + 1000
+    result = run(core, lane, [START_NS + 2**62], [1000], end_ns=NEVER - 1)
+    assert result.fates == [ACCEPTED]
+    assert 0 < result.exits[0] - START_NS - 2**62 <= SECOND + 1000

@@ -44,7 +44,7 @@ connection.recv(1)
 
 
 def transfer(topology: Topology, protocol: int) -> dict[str, tuple[str, list[list[str]]]]:
-    """Of each end, the congestion control that it got, and what ss told of each of its connections."""
+    """Return the congestion control of each end, and ss's report of each of its connections."""
     processes = {}
     for name, host, program in (
         ("server", topology.server, SERVER),
@@ -76,15 +76,18 @@ def test_connections_of_users_without_rights_have_the_controller_that_their_host
         for host in (topology.client, topology.server):
             topology.set_tcp(host, controller, 1)
         ends = transfer(topology, socket.IPPROTO_TCP)
-    assert {end: got for end, (got, _) in ends.items()} == {"server": controller, "client": controller}
+    assert {end: controller_of_end for end, (controller_of_end, _) in ends.items()} == {
+        "server": controller,
+        "client": controller,
+    }
 
 
 def test_a_controller_that_the_kernel_lacks_is_not_set() -> None:
     usual = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
     with build("single-path", {"internet": LinkSettings.symmetric(50, 1)}) as topology:
         topology.set_tcp(topology.client, "no-such-controller", 1)
-        got, _ = transfer(topology, socket.IPPROTO_TCP)["client"]
-    assert got == usual
+        controller_of_end, _ = transfer(topology, socket.IPPROTO_TCP)["client"]
+    assert controller_of_end == usual
 
 
 @pytest.mark.parametrize(("name", "paths", "used"), [("multipath", 1, 1), ("multipath-3", 2, 2)])
@@ -97,8 +100,8 @@ def test_multipath_tcp_has_a_subflow_for_each_path_and_all_have_the_controller(
             topology.set_tcp(host, controller, paths)
         ends = transfer(topology, socket.IPPROTO_MPTCP)
         reports = topology.finish()
-    for got, subflows in ends.values():
-        assert got == controller
+    for controller_of_end, subflows in ends.values():
+        assert controller_of_end == controller
         assert [controller in words for words in subflows] == [True] * used
     carried = [reports[link].directions["down"].frames_in > 10 for link in links]
     assert carried == [number < used for number in range(len(links))]

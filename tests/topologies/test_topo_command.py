@@ -88,11 +88,11 @@ def test_a_terminal_gets_mininet_s_command_line(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def expect(terminal: int, wanted: str, timeout_s: float = 60) -> str:
+def expect(terminal: int, expected: str, timeout_s: float = 60) -> str:
     text, deadline = "", time.monotonic() + timeout_s
-    while wanted not in text:
+    while expected not in text:
         ready, _, _ = select.select([terminal], [], [], deadline - time.monotonic())
-        assert ready, f"{wanted!r} did not come after {text!r}"
+        assert ready, f"{expected!r} did not come after {text!r}"
         text += os.read(terminal, 4096).decode()
     return text
 

@@ -1,4 +1,4 @@
-"""What a trace carries in windows, and when it carries nothing: by laws over any trace."""
+"""Traces in windows, and their outages: by laws over any trace."""
 
 from itertools import pairwise
 
@@ -41,12 +41,12 @@ def test_windows_carry_together_what_the_trace_carries(trace: Trace) -> None:
 
 @given(some_rates)
 def test_outages_are_the_steps_without_a_rate(rows: list[tuple[int, int]]) -> None:
-    told = outages(of_rates(rows))
-    assert sum(outage.lasts_s for outage in told) == pytest.approx(
+    result = outages(of_rates(rows))
+    assert sum(outage.lasts_s for outage in result) == pytest.approx(
         sum(keep for keep, rate in rows if rate == 0) / 1e6
     )
-    ends = [outage.begin_s + outage.lasts_s for outage in told]
-    assert all(end < outage.begin_s for end, outage in zip(ends, told[1:], strict=False))
+    ends = [outage.begin_s + outage.lasts_s for outage in result]
+    assert all(end < outage.begin_s for end, outage in zip(ends, result[1:], strict=False))
 
 
 @given(some_bursts)

@@ -87,11 +87,11 @@ def test_of_many_steps_the_most_is_told_by_bundles_and_never_too_small(
     exact = TraceRate(trace, CONSTANT_BPS).most_bytes(0, lasts_s)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trace_module, "MOST_EXACT_STEPS", bundles)
-        told = TraceRate(trace, CONSTANT_BPS).most_bytes(0, lasts_s)
-    assert told >= exact * (1 - 1e-6) - 0.01
+        most_bytes = TraceRate(trace, CONSTANT_BPS).most_bytes(0, lasts_s)
+    assert most_bytes >= exact * (1 - 1e-6) - 0.01
     # A window begins within one bundle and ends within another, neither of which is longer than all steps.
     longer = TraceRate(trace, CONSTANT_BPS).most_bytes(0, lasts_s + 2 * trace.period_ns / 1e9)
-    assert told <= longer * (1 + 1e-6) + 0.01
+    assert most_bytes <= longer * (1 + 1e-6) + 0.01
 
 
 def test_a_trace_that_never_changes_is_a_constant_rate() -> None:
@@ -247,12 +247,12 @@ def test_a_bad_file_of_others_is_named_in_one_line(tmp_path: Path) -> None:
 
 def test_a_made_trace_is_that_of_its_seed_and_changes() -> None:
     for kind in link_traces.KINDS:
-        made = link_traces.make(kind, 5, 120)
-        assert made == link_traces.make(kind, 5, 120) != link_traces.make(kind, 6, 120)
-        assert made.rate_bps is not None and made.owd_us is not None
-        median = float(np.median(made.rate_bps)) / 1e6
+        trace = link_traces.make(kind, 5, 120)
+        assert trace == link_traces.make(kind, 5, 120) != link_traces.make(kind, 6, 120)
+        assert trace.rate_bps is not None and trace.owd_us is not None
+        median = float(np.median(trace.rate_bps)) / 1e6
         assert link_traces.KINDS[kind].median_mbps / 3 < median < link_traces.KINDS[kind].median_mbps * 3
-        assert max(made.rate_bps) > 3 * min(made.rate_bps)
+        assert max(trace.rate_bps) > 3 * min(trace.rate_bps)
 
 
 def test_the_link_begins_within_the_trace_and_at_the_same_place_in_both_directions() -> None:
@@ -284,7 +284,8 @@ def test_the_least_delay_is_of_the_trace_or_of_what_comes_after_it() -> None:
 
 
 def test_a_queue_in_time_never_holds_more_than_at_the_largest_rate() -> None:
-    """Of the trace, or of what holds before and after it; and ten full frames at least."""
+    """The largest rate is that of the trace, or of what holds before and after it. A queue has ten full
+    frames at least."""
     trace = Trace.of((5, 5), rate_bps=(80_000_000, 8), repeat="end")
     for mbps, queue_ms, most in ((8, 100, 1_000_000), (160, 100, 2_000_000), (8, 0.1, 10 * FULL_FRAME_BYTES)):
         assert symmetric(mbps, 10, queue_ms, trace).queue_limit("up").most_bytes == most

@@ -1,4 +1,4 @@
-"""When the wire wakes for a frame: the law of its alarm, with the clock in the hands of the test."""
+"""The wake-ups of the wire for frames: the law of its alarm, with a clock that the test sets."""
 
 import ctypes
 import random

@@ -47,7 +47,7 @@ class Burst:
     """50 frames in each of some directions."""
 
     came_ms: dict[Direction, NDArray[np.float64]]
-    """When those that the link did not drop came, since the first was sent."""
+    """Arrival of each frame that the link did not drop, since the first was sent."""
     report: LinkReport
     at_once: bool
     """Whether the link had read all of them before the first could leave."""
@@ -111,7 +111,7 @@ def test_a_burst_leaves_at_the_rate(wire: Any, bandwidth_mbps: float, frames: in
 def departures_ns(
     entered_ns: NDArray[np.int64], serialization_ns: float, delay_ns: float
 ) -> NDArray[np.float64]:
-    """Of frames of one size, by the law of a link whose queue is long."""
+    """Return the departures of frames of one size, by the law of a link whose queue is long."""
     departures, free_ns = [], 0.0
     for at_ns in entered_ns:
         free_ns = max(free_ns, float(at_ns)) + serialization_ns
@@ -153,9 +153,9 @@ def test_codel_drops_from_a_queue_that_stays_long(wire: Any) -> None:
 
 @pytest.fixture
 def origin() -> Iterator[Origin]:
-    made = Origin()
-    yield made
-    made.close()
+    new_origin = Origin()
+    yield new_origin
+    new_origin.close()
 
 
 @root
@@ -212,7 +212,7 @@ def test_links_of_a_topology_count_outages_from_the_first_frame_to_any_of_them(
 
 @root
 def test_frames_of_others_than_the_client_begin_no_outage(wire: Any) -> None:
-    """Such as those of a background that shares the link."""
+    """The background that shares the link is such another sender."""
     for clients, passes in ((["10.9.9.9"], 1), (["10.9.9.9", "10.9.0.1"], 0)):
         ends = wire(LinkSettings.symmetric(100, 1, outage_s=(0, 1000)), clients=clients)
         ends.link.start(time.monotonic_ns())
@@ -260,7 +260,7 @@ def test_each_direction_is_that_of_the_symmetric_link_with_its_settings(burst: B
     for direction in DIRECTIONS:
         settings = link.of(direction)
         alone = burst(LinkSettings(settings, settings), (direction,))
-        reports = [each.report.directions[direction] for each in (both, alone)]
+        reports = [run_of_link.report.directions[direction] for run_of_link in (both, alone)]
         for counter in ("frames_in", "queue_dropped", "frames_out", "max_queue_bytes", "conserved"):
             assert getattr(reports[0], counter) == getattr(reports[1], counter)
         assert reports[0].frames_in == 50
@@ -410,7 +410,7 @@ def test_frames_that_came_while_the_wire_was_stopped_are_late(wire: Any) -> None
 @root
 def test_a_stop_that_ends_before_a_frame_is_due_delays_no_frame(wire: Any, patiently: Any) -> None:
     def stop(_: int) -> tuple[float, DirectionReport]:
-        """By how many µs the most delayed frame was late, and what the link says."""
+        """Return the largest lateness of a frame in µs, and the link's report."""
         ends = wire(LinkSettings.symmetric(100, 200), late_bound_us=20_000)
         pid = ends.link._process.pid
         os.kill(pid, signal.SIGSTOP)
@@ -529,8 +529,8 @@ def test_every_orderly_end_reports_and_removes_the_interfaces(two_namespaces: An
 @root
 def test_a_link_that_cannot_be_made_says_why_in_one_line(two_namespaces: Any) -> None:
     near, far = two_namespaces
-    kept = ["ip", "tuntap", "add", "dev", "kept", "mode", "tap"]
-    subprocess.run(["nsenter", f"--net={near}", *kept], check=True)
+    command = ["ip", "tuntap", "add", "dev", "kept", "mode", "tap"]
+    subprocess.run(["nsenter", f"--net={near}", *command], check=True)
     for first, second in (("same", "same"), ("kept", "other")):
         ends = LinkEnd(near, first), LinkEnd(near, second)
         link = WireLink(*ends, LinkSettings.symmetric(1, 1), 1000)

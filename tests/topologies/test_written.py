@@ -38,12 +38,12 @@ def read(shared_library: Callable[..., ctypes.CDLL]) -> Read:
     library.written_read.restype = ctypes.c_bool
 
     def read(text: str | bytes) -> Written | str:
-        found = Written()
-        library.written_begin(ctypes.byref(found))
+        result = Written()
+        library.written_begin(ctypes.byref(result))
         buffer = ctypes.create_string_buffer(text.encode() if isinstance(text, str) else text)
-        if library.written_read(ctypes.byref(found), buffer):
-            return found
-        return str(found.refusal.decode("ascii"))
+        if library.written_read(ctypes.byref(result), buffer):
+            return result
+        return str(result.refusal.decode("ascii"))
 
     return read
 
@@ -92,9 +92,9 @@ def test_c_reads_each_direction_as_python_has_it_in_any_order_of_lines(
         own, limit = link.of(direction), link.queue_limit(direction)
         lines = written_whole(link, direction).splitlines(keepends=True)
         random.Random(order).shuffle(lines)
-        found = read("".join(lines))
-        assert isinstance(found, Written), found
-        c = found.settings
+        result = read("".join(lines))
+        assert isinstance(result, Written), result
+        c = result.settings
         assert (c.rate_bps, c.delay_ns) == (own.rate_bps, own.delay_ns)
         held = (limit.bytes or 0, limit.packets or 0, limit.time_ns or 0)
         assert (c.queue_bytes, c.queue_packets, c.queue_ns) == held
@@ -107,17 +107,17 @@ def test_c_reads_each_direction_as_python_has_it_in_any_order_of_lines(
         of_noise = (0, 0) if noise is None else (noise.mean_ns, noise.seed)
         assert (c.jitter.law, c.jitter.mean_ns, c.jitter.seed) == (law, *of_noise)
         if own.trace is None:
-            assert (c.count, c.steps, found.steps) == (0, None, None)
+            assert (c.count, c.steps, result.steps) == (0, None, None)
         else:
             expected = own.trace.steps(own.rate_bps, own.delay_ns)
-            assert (c.count, c.steps) == (len(expected), found.steps)
+            assert (c.count, c.steps) == (len(expected), result.steps)
             assert bytes((ctypes.c_char * expected.nbytes).from_address(c.steps)) == expected.tobytes()
             assert (c.repeat, c.offset_ns) == (REPEATS.index(own.trace.repeat), own.trace.offset_ns or 0)
 
 
 GOOD = {"rate_bps": "1000000", "delay_ns": "0", "queue_packets": "10"}
 STEPS = "QEIPAAAAAABAQg8AAAAAAAAAAAAAAAAAAAAAAAAAAAA="
-"""One step of a millisecond at 1 Mbit/s."""
+"""A step of a millisecond at 1 Mbit/s."""
 NUMBERS = {
     "rate_bps": (1000, 10**11),
     "delay_ns": (0, 10**12),
@@ -188,9 +188,9 @@ def test_a_number_is_taken_within_its_bounds_and_refused_beyond(read: Read) -> N
         if name.startswith("queue"):
             del others["queue_packets"]
         for value in (least, most):
-            found = read(text({**others, name: value}))
-            assert isinstance(found, Written), found
-            assert getattr(found.settings, name) == value
+            result = read(text({**others, name: value}))
+            assert isinstance(result, Written), result
+            assert getattr(result.settings, name) == value
         for wrong in (least - 1, most + 1, "", "x", "1.5", "+1", "0x10", " 5", "5 ", "5\t", 2**64, "9" * 30):
             right = f"it must be a whole number from {least} to {most}"
             shown = str(wrong).replace("\t", "?")
@@ -208,8 +208,8 @@ def test_bytes_that_were_changed_anywhere_are_read_or_refused_in_one_printable_l
 ) -> None:
     whole = text({**GOOD, "schedule": "loop 5", "steps": STEPS, "jitter": "pareto 5 7", "outage_ns": "1 2"})
     changed = whole.encode()[:first] + other + whole.encode()[first + length :]
-    found = read(changed)
-    assert isinstance(found, Written) or (found and found.isprintable() and len(found) < REFUSAL_BYTES)
+    result = read(changed)
+    assert isinstance(result, Written) or (result and result.isprintable() and len(result) < REFUSAL_BYTES)
 
 
 def test_a_step_in_the_text_has_the_layout_of_python() -> None:

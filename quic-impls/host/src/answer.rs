@@ -9,9 +9,9 @@ const HASH_LENGTH: usize = 64;
 pub struct Answer {
     transfer: Transfer,
     content_seed: u64,
-    /// Of a download.
+    /// The content of a download, verified as it comes.
     content: Verifier,
-    /// Of an upload.
+    /// The hash of an upload.
     hash: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! What a host of a simulator sends and receives, as a pcapng file: `quic-impls/lane/capture.h`.
+//! Packets that a host of a simulator sends and receives, as a pcapng file: `quic-impls/lane/capture.h`.
 
 use std::ffi::{CString, c_char, c_int};
 use std::io;
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// A file that is being written. Errors are one line.
 #[derive(Debug)]
 pub struct Capture {
-    /// None once it is closed.
+    /// Closed if None.
     raw: Option<NonNull<RawCapture>>,
     path: PathBuf,
 }

@@ -11,7 +11,7 @@ use fec::{
 
 use crate::contract::{Result, Values, wrong};
 
-/// What is sent beside the source symbols.
+/// The repair that is sent besides the source symbols.
 #[derive(Debug, Clone)]
 pub struct Coding {
     pub code: Code,
@@ -22,7 +22,7 @@ pub struct Coding {
     pub window: usize,
     /// Whether symbols that the receiver has leave a sliding window's beginning.
     pub window_trim: bool,
-    /// How many blocks are filled in turn.
+    /// Number of blocks that are filled in turn.
     pub interleave: usize,
     pub redundancy: Redundancy,
     pub flush: Flush,
@@ -31,19 +31,20 @@ pub struct Coding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Redundancy {
     Constant,
-    /// Only when there is no data to send.
+    /// Repair only when there is no data to send.
     Tail,
-    /// Nothing is protected.
+    /// No protection.
     Null,
-    /// All is protected, and never repaired.
+    /// Protection of everything, but no repair.
     ProtectOnly,
-    /// As much as the losses so far call for, when there is no data to send.
+    /// As much repair as the losses so far require, when there is no data to send.
     Safe,
-    /// As the first loss probe.
+    /// Repair as the first loss probe.
     Probe,
-    /// As much as the losses so far call for, where a retransmission would come later than this; zero: as soon as possible.
+    /// As much repair as the losses so far require, where a retransmission would come later than this; zero: as soon as
+    /// possible.
     Deadline(Duration),
-    /// As other systems do.
+    /// Repair as other systems send it.
     Quirl,
     QuirlBursts,
     Flec,
@@ -56,7 +57,7 @@ impl Redundancy {
         !matches!(self, Self::Constant | Self::Null | Self::ProtectOnly | Self::Probe | Self::FlecLimited)
     }
 
-    /// What decides by the losses so far, if that is not a share of what is sent.
+    /// Returns the policy that decides by the losses so far; None for a fixed share of what is sent.
     fn policy(self) -> Option<Box<dyn Policy>> {
         Some(match self {
             Self::Constant | Self::Tail => return None,
@@ -73,7 +74,7 @@ impl Redundancy {
     }
 }
 
-/// When what is unprotected gets its repair symbols, before there is enough of it.
+/// The time at which unprotected symbols get repair symbols, before there are enough of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flush {
     /// When there is no data to send.
@@ -89,8 +90,8 @@ const FLUSHES: [(&str, Flush); 3] = [("idle", Flush::Idle), ("message", Flush::M
 /// The length of the window of what adapts itself: more than the end of data has packets.
 const ADAPTIVE_WINDOW: usize = 128;
 
-/// How many of the newest symbols that were recovered and haven't come are remembered, lest one that was merely late counts
-/// as lost, and its content comes twice. QUIC itself takes no packet that is 129 packets late.
+/// Number of the newest recovered symbols that are remembered until they come. A symbol that was merely late then does
+/// not count as lost, and its content does not come twice. QUIC itself takes no packet that is 129 packets late.
 const REMEMBERED: usize = 4096;
 
 impl Coding {
@@ -125,7 +126,7 @@ impl Coding {
         self.redundancy == Redundancy::Constant && matches!(code, Code::Xor | Code::ReedSolomon)
     }
 
-    /// What decides on redundancy with a code. An error is one line.
+    /// Returns the controller that decides on redundancy with a code. An error is one line.
     pub fn controller(&self, code: Code) -> std::result::Result<Box<dyn Controller>, String> {
         let refused = |refused: fec::Refused| refused.to_string();
         if self.redundancy.waits_for_idleness() && self.flush == Flush::Never {
@@ -159,7 +160,7 @@ impl Coding {
         }
     }
 
-    /// What rebuilds symbols of at most so many bytes.
+    /// Returns the decoding of symbols of at most so many bytes.
     pub fn decoding(&self, longest_symbol: usize) -> Decoding {
         Decoding { decoder: Decoder::new(self.code, self.span(), longest_symbol), recovered: BTreeSet::new() }
     }
@@ -201,12 +202,13 @@ impl Decoding {
         self.decoder.window()
     }
 
-    /// How many symbols came too late: the decoder no longer looked back at them, or at what they protect.
+    /// Returns how many symbols came too late: the decoder no longer looked back at them, or at what they protect.
     pub fn outdated(&self) -> u64 {
         self.decoder.outdated()
     }
 
-    /// How many repair symbols were ignored, since to use them would have cost more arithmetic than the peer has paid for.
+    /// Returns how many repair symbols were ignored, because using them would have cost more arithmetic than the peer
+    /// has paid for.
     pub fn ignored(&self) -> u64 {
         self.decoder.ignored()
     }

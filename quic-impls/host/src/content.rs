@@ -72,7 +72,7 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// Of `size` bytes.
+    /// Verifies content of `size` bytes.
     pub fn new(seed: u64, size: u64) -> Self {
         Self { seed, size, received: 0, right: Vec::new() }
     }

@@ -25,11 +25,11 @@ const EXIT_UNSUPPORTED: u8 = 127;
 /// The largest transfer, in bytes.
 pub(crate) const LARGEST: u64 = 1 << 40;
 
-/// What an endpoint has to do, with the options of its implementation.
+/// The task of an endpoint, with the options of its implementation.
 #[derive(Debug)]
 pub struct Assignment<O> {
     pub role: Role,
-    /// Where the server listens.
+    /// The address at which the server listens.
     pub address: SocketAddr,
     pub server_name: String,
     pub workload: Workload,
@@ -38,11 +38,12 @@ pub struct Assignment<O> {
     pub certificate: PathBuf,
     pub private_key: PathBuf,
     pub authority: PathBuf,
-    /// Where an endpoint leaves files.
+    /// The folder for files of the endpoint.
     pub log_folder: PathBuf,
     /// The series that were asked for.
     pub series: Vec<String>,
-    /// Those of the host, for implementations that declare it: a client's paths begin at them, in their order.
+    /// Addresses of the host, for implementations that declare that they need them: a client's paths begin at them, in
+    /// their order.
     pub local_addresses: Vec<IpAddr>,
     pub deadline: Duration,
 }
@@ -63,7 +64,7 @@ impl Display for Role {
 }
 
 impl<O> Assignment<O> {
-    /// Where the paths of a client begin, if it uses several.
+    /// Returns the addresses at which the paths of a client begin, if it uses several.
     pub fn path_addresses<I: Implementation<Options = O>>(&self) -> &[IpAddr] {
         match (self.role, I::paths(&self.options)) {
             (Role::Server, _) | (_, 1) => &[],
@@ -71,14 +72,14 @@ impl<O> Assignment<O> {
         }
     }
 
-    /// Where to leave a series, if it was asked for.
+    /// Returns the path for a series, if it was asked for.
     pub fn series(&self, name: &str) -> Option<PathBuf> {
         let is_wanted = self.series.iter().any(|series| series == name);
         is_wanted.then(|| self.log_folder.join(format!("{name}.series.csv")))
     }
 }
 
-/// What crosses the link.
+/// The traffic that crosses the link.
 #[derive(Debug, Clone)]
 pub enum Workload {
     Transfer(Transfer),
@@ -124,7 +125,7 @@ impl Display for Transfer {
     }
 }
 
-/// Where content goes: to the client, or to the server.
+/// The direction of content: to the client, or to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     Download,
@@ -132,7 +133,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Who sends the content.
+    /// Returns the role that sends the content.
     pub fn sender(self) -> Role {
         match self {
             Self::Download => Role::Server,
@@ -141,12 +142,12 @@ impl Direction {
     }
 }
 
-/// Why an assignment is not taken on, in one line.
+/// The reason for which an assignment is refused, in one line.
 #[derive(Debug, PartialEq)]
 pub enum Refused {
     /// The file or a value in it is wrong.
     Wrong(String),
-    /// This implementation doesn't have what was asked for.
+    /// The implementation does not have something in the assignment.
     Unsupported(String),
 }
 
@@ -367,17 +368,17 @@ impl Values {
     }
 }
 
-/// What an endpoint has measured, by the contract's names.
+/// Measurements of an endpoint, by the contract's names.
 pub type Metrics = BTreeMap<&'static str, f64>;
 
-/// What an endpoint says on standard output.
+/// A message of an endpoint on standard output.
 #[derive(Debug)]
 pub enum Event {
     /// A server listens.
     Ready,
     /// An endpoint has ended, and was a success.
     Done(Metrics),
-    /// What has happened to something that was asked for.
+    /// An event of an object that was asked for.
     Said(Said),
 }
 
@@ -395,7 +396,7 @@ impl Event {
     }
 }
 
-/// How an endpoint ends: its exit code, and the last line on standard error of all but a success.
+/// The end of an endpoint: its exit code, and the last line on standard error unless it succeeded.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Exit {
     pub code: u8,
@@ -403,7 +404,7 @@ pub struct Exit {
 }
 
 impl Exit {
-    /// That of an endpoint that has taken its assignment on; an error is one line.
+    /// Returns the exit of an endpoint that has accepted its assignment; an error is one line.
     pub fn of<I: Implementation>(role: Role, ended: std::result::Result<(), String>) -> Self {
         match ended {
             Ok(()) => Self { code: 0, line: None },
@@ -411,7 +412,7 @@ impl Exit {
         }
     }
 
-    /// That of one that has not.
+    /// Returns the exit of an endpoint that has refused its assignment.
     pub fn refusing<I: Implementation>(refused: Refused) -> Self {
         let code = match refused {
             Refused::Wrong(_) => EXIT_BAD_INPUT,

@@ -1,5 +1,5 @@
-//! What an implementation has, and what its endpoints do with what they run on. An endpoint is the same in a process with a
-//! socket and in a simulator: [`Host`] is what these differ in.
+//! The traits of an implementation, its endpoints, and their environment. An endpoint is the same in a process with a
+//! socket and in a simulator: only the [`Host`] differs.
 
 use std::fmt::Debug;
 use std::io;
@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use crate::contract::{Assignment, Event, Result, Values};
 use crate::requests::Input;
 
-/// One of the implementations, as its impl.toml declares it.
+/// An implementation, as its impl.toml declares it.
 pub trait Implementation: Sized + 'static {
-    /// That of its folder.
+    /// The name of its folder.
     const NAME: &'static str;
     const WORKLOADS: &'static [&'static str];
     const SERIES: &'static [&'static str];
@@ -20,7 +20,7 @@ pub trait Implementation: Sized + 'static {
     const HAS_CERTIFICATES: bool;
 
     type Options: Debug;
-    /// What is around an endpoint beside its assignment.
+    /// The environment of an endpoint besides its assignment.
     type Surroundings;
     /// An endpoint that has yet to start.
     type Prepared;
@@ -29,7 +29,7 @@ pub trait Implementation: Sized + 'static {
     /// Takes its options out of the values.
     fn options(values: &mut Values) -> Result<Self::Options>;
 
-    /// How many paths a connection uses, each from an address of the client's own.
+    /// Returns how many paths a connection uses, each from an address of the client's own.
     fn paths(_options: &Self::Options) -> usize {
         1
     }
@@ -40,8 +40,8 @@ pub trait Implementation: Sized + 'static {
     /// The surroundings of a process. An error is one line.
     fn surroundings() -> std::result::Result<Self::Surroundings, String>;
 
-    /// Those of an endpoint in virtual time, whose randomness the seed and its name decide, and which leaves its logs in a
-    /// folder, if there is one. An error is one line.
+    /// Returns the surroundings of an endpoint in virtual time. The seed and its name decide its randomness. It writes
+    /// logs to the folder, if there is one. An error is one line.
     fn virtual_surroundings(
         seed: u64,
         name: &str,
@@ -70,7 +70,7 @@ pub trait Endpoint {
     fn interrupt(&mut self);
 }
 
-/// What an endpoint runs on: its network, its clock and its outputs.
+/// The environment of an endpoint: its network, its clock and its outputs.
 pub trait Host {
     fn now(&self) -> Instant;
 
@@ -83,10 +83,10 @@ pub trait Host {
     /// The next datagram that has arrived.
     fn receive(&mut self) -> io::Result<Option<Received<'_>>>;
 
-    /// What is there of its standard input, of a client of the workload `requests`.
+    /// Reads the next part of standard input, for a client of the workload `requests`.
     fn read(&mut self) -> io::Result<Option<Input>>;
 
-    /// On standard output.
+    /// Writes an event on standard output.
     fn say(&mut self, event: Event) -> io::Result<()>;
 
     /// A line on standard error.
@@ -102,10 +102,10 @@ pub struct Received<'a> {
     pub datagram: &'a [u8],
 }
 
-/// When an endpoint has its next turn.
+/// The next turn of an endpoint.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// At this time, if there is one, and before it when a datagram has arrived or it is interrupted.
+    /// Until this time, if there is one, or until a datagram arrives or the endpoint is interrupted.
     Until(Option<Instant>),
     /// Never: it was a success, and has reported.
     Ended,

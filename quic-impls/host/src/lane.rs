@@ -1,5 +1,5 @@
-//! One direction of the emulated link in virtual time, with the losses behind it: `quic-impls/lane`, which is written in C and
-//! shared by all simulators.
+//! A direction of the emulated link in virtual time, with the losses behind it: `quic-impls/lane`, which is written in
+//! C and shared by all simulators.
 
 use std::ffi::{CStr, CString, c_char};
 use std::ptr::NonNull;
@@ -8,7 +8,7 @@ use std::slice;
 /// The largest payload of a datagram over a link with an MTU of 1500 bytes.
 const PAYLOAD_MAX: usize = 1472;
 
-/// What a datagram over IPv4 has more on the link, in bytes.
+/// Bytes that a datagram over IPv4 has on the link besides its payload.
 pub const OVERHEAD: u64 = 42;
 
 /// The verdicts of so many packets are recorded.
@@ -16,7 +16,7 @@ const RECORDED: u64 = 1 << 20;
 
 const NEVER: u64 = u64::MAX;
 
-/// What a direction has done.
+/// Counters of a direction.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Report {
@@ -39,14 +39,14 @@ pub struct Report {
 /// A datagram that has left the link.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Exit<'a> {
-    /// As it was sent.
+    /// The tag with which it was sent.
     pub tag: u64,
     pub payload: &'a [u8],
     /// Nobody receives it.
     pub lost: bool,
 }
 
-/// One direction of the link. It is made once, and used for one trial after another.
+/// A direction of the link. It is made once, and used for one trial after another.
 #[derive(Debug)]
 pub struct Lane {
     raw: NonNull<RawLane>,
@@ -89,7 +89,7 @@ impl Lane {
         unsafe { lane_send(self.raw.as_ptr(), payload.as_ptr(), length, tag, now_ns) }
     }
 
-    /// When the next datagram leaves, if there is one.
+    /// Returns when the next datagram leaves, if there is one.
     pub fn next_exit(&self) -> Option<u64> {
         // SAFETY: the lane is ours.
         match unsafe { lane_next_exit(self.raw.as_ptr()) } {
@@ -112,7 +112,7 @@ impl Lane {
         unsafe { lane_start(self.raw.as_ptr(), now_ns) }
     }
 
-    /// From now on, the lane is asked whether a transfer has filled it.
+    /// Begins to watch whether a transfer has filled the lane.
     pub fn begin_filling(&mut self, full_share: f64, window_ns: u64) {
         // SAFETY: the lane is ours.
         unsafe { lane_begin_filling(self.raw.as_ptr(), full_share, window_ns) }
@@ -135,7 +135,8 @@ impl Lane {
         unsafe { lane_report(self.raw.as_ptr()) }
     }
 
-    /// When each of the same packets left, in nanoseconds since the first; None if their losses do not follow from it.
+    /// Returns when each of these packets left, in nanoseconds since the first; None if their losses do not depend on
+    /// it.
     pub fn arrivals(&self) -> Option<&[u64]> {
         let mut packets = 0;
         // SAFETY: the lane is ours, it has a time for each of so many packets, and nothing changes it while they are borrowed.
@@ -212,7 +213,7 @@ mod tests {
         assert_eq!((lane.next_exit(), lane.verdicts()), (None, &[0][..]));
     }
 
-    /// As `tests/topologies/law_of_jitter.py` says, for a mean of 1 ms and the seed 7.
+    /// The values are those of `tests/topologies/law_of_jitter.py` for a mean of 1 ms and the seed 7.
     #[test]
     fn noise_is_that_of_the_law_and_lets_datagrams_overtake_where_they_may() {
         let laws = [
@@ -256,7 +257,7 @@ mod tests {
         }
     }
 
-    /// All that is refused is in tests/topologies/test_written.py.
+    /// tests/topologies/test_written.py has all refused texts.
     #[test]
     fn a_text_that_is_no_link_is_refused_in_a_line() {
         for (text, why) in [

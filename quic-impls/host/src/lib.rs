@@ -1,5 +1,5 @@
-//! What endpoints of fecbench in Rust run on, and have in common: the contract, a socket and the machine's clock, or lanes in
-//! virtual time. It knows no transport.
+//! The base of all endpoints of fecbench in Rust: the contract, a socket with the machine's clock, and lanes in virtual
+//! time. It knows no transport.
 //!
 //! | module | its one job |
 //! |---|---|

@@ -21,16 +21,16 @@ const MOST_MESSAGES: usize = 100_000;
 const LARGEST_MESSAGE: u64 = 16 << 20;
 const LARGEST_PART: u64 = 1400;
 const MOST_PARTS_OF_A_MESSAGE: u64 = 1 << 16;
-/// Of all messages: so many rows fit into the largest file that a series may have.
+/// Most parts of all messages: so many rows fit into the largest file that a series may have.
 const MOST_PARTS: u64 = 1_000_000;
 
-/// How long a receiver of datagrams waits for more when its sender has ended.
+/// Time for which a receiver of datagrams waits for more after its sender has ended.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// In front of the content of a part in a datagram, its message's number, and its own.
+/// Bytes before the content of a part in a datagram: the number of its message, and its own.
 pub const HEADER: usize = 6;
 
-/// What both ends know: who sends which messages when, and how.
+/// The messages as both ends know them: sender, timetable, and delivery.
 #[derive(Debug)]
 pub struct Messages {
     pub direction: Direction,
@@ -41,13 +41,13 @@ pub struct Messages {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
-    /// Each part in a datagram of its own.
+    /// A datagram for each part.
     Datagram,
     /// A stream for each message, which is reset when the message has been due for so long.
     Deadline(Duration),
     /// A stream for each message.
     Stream,
-    /// One stream for all.
+    /// A single stream for all messages.
     Reliable,
 }
 
@@ -67,7 +67,7 @@ struct Message {
     /// Since the sender began.
     due: Duration,
     bytes: u64,
-    /// Where in the content it begins.
+    /// Place in the content at which it begins.
     begin: u64,
 }
 
@@ -85,7 +85,7 @@ impl Display for Part {
 }
 
 impl Part {
-    /// What a datagram has of it: its numbers, big-endian, and so many bytes of content.
+    /// Packs the part into a datagram: its numbers, big-endian, and so many bytes of content.
     pub fn packed(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Vec<u8> {
         let mut bytes = vec![0; HEADER + length];
         bytes[..4].copy_from_slice(&self.message.to_be_bytes());
@@ -94,7 +94,7 @@ impl Part {
         bytes
     }
 
-    /// What a datagram says that it has, and the content.
+    /// Returns the part in a datagram, and its content.
     pub fn unpacked(datagram: &[u8]) -> Option<(Self, &[u8])> {
         let (message, rest) = datagram.split_first_chunk()?;
         let (part, content) = rest.split_first_chunk()?;
@@ -129,7 +129,7 @@ impl Messages {
         self.direction.sender()
     }
 
-    /// How many there are.
+    /// Returns the number of messages.
     pub fn count(&self) -> u32 {
         self.timetable.len() as u32
     }
@@ -150,7 +150,7 @@ impl Messages {
         longest.map_or(0, |bytes| bytes.min(self.part_bytes))
     }
 
-    /// When a message is due, since the sender began.
+    /// Returns when a message is due, since the sender began.
     pub fn due(&self, message: u32) -> Duration {
         self.timetable[message as usize].due
     }
@@ -163,7 +163,7 @@ impl Messages {
         self.bytes_of(message).div_ceil(self.part_bytes) as u32
     }
 
-    /// Where in the content a message begins.
+    /// Returns the place in the content at which a message begins.
     pub fn begin_of(&self, message: u32) -> u64 {
         self.timetable[message as usize].begin
     }
@@ -237,7 +237,7 @@ fn timetable(value: &Value, part_bytes: u64) -> Result<Vec<Message>> {
     }
 }
 
-/// Where a receiver puts content: verified against the seed, and noted part by part.
+/// The receiver of content: it verifies it against the seed, and records it part by part.
 #[derive(Debug)]
 pub struct Receiver {
     messages: Arc<Messages>,
@@ -245,7 +245,7 @@ pub struct Receiver {
     /// The parts of each message that are there; nothing for a message of which none is.
     present: Vec<Option<Box<[u64]>>>,
     missing: u64,
-    /// When the last new part came in a datagram, and when the sender told that it has sent all.
+    /// Time at which the last new part came in a datagram, and at which the sender reported its end.
     last_news: Option<Instant>,
     sender_ended: Option<Instant>,
     pub log: Log,
@@ -273,7 +273,7 @@ impl Receiver {
         self.sender_ended.get_or_insert(now);
     }
 
-    /// When nothing more is to be expected of datagrams.
+    /// Returns when no more datagrams are expected.
     pub fn drained_at(&self) -> Option<Instant> {
         let ended = self.sender_ended?;
         Some(self.last_news.map_or(ended, |news| news.max(ended)) + DRAIN)
@@ -344,7 +344,7 @@ impl Receiver {
     }
 }
 
-/// When parts were sent, or had arrived, on a connection.
+/// Times at which parts were sent or arrived on a connection.
 #[derive(Debug, Default)]
 pub struct Log {
     rows: Vec<(Instant, Part)>,
@@ -355,17 +355,17 @@ impl Log {
         self.rows.push((now, part));
     }
 
-    /// How many parts there are.
+    /// Returns the number of parts.
     pub fn parts(&self) -> u64 {
         self.rows.len() as u64
     }
 }
 
-/// What a connection leaves to the series.
+/// A connection's contribution to the series.
 #[derive(Debug)]
 pub struct Recorded<'a> {
     pub connection: usize,
-    /// When its timetable began; none of a receiver.
+    /// Time at which its timetable began; None for a receiver.
     pub begun: Option<Instant>,
     pub log: &'a Log,
 }

@@ -39,7 +39,7 @@ pub fn run<I: Implementation>(assignment: Assignment<I::Options>) -> Result<(), 
 struct Process {
     socket: Socket,
     clock: Clock,
-    /// Of a client that reads what to ask for.
+    /// Standard input of a client that reads requests.
     input: Option<StandardInput>,
 }
 
@@ -134,14 +134,14 @@ impl Host for Process {
     }
 }
 
-/// What an [`Instant`] is by CLOCK_MONOTONIC, which an `Instant` has and does not tell.
+/// The time of an [`Instant`] by CLOCK_MONOTONIC, which an `Instant` has but does not show.
 struct Clock {
     instant: Instant,
     monotonic: Duration,
 }
 
 impl Clock {
-    /// How often both are read, one after the other: the pair that is closest together counts.
+    /// Number of readings of both clocks, one after the other: the closest pair counts.
     const READINGS: usize = 16;
 
     fn read() -> Self {

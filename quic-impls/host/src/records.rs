@@ -1,4 +1,4 @@
-//! Where an endpoint leaves qlog and TLS secrets: what the environment says, or a folder in virtual time.
+//! Places for qlog and TLS secrets: those of the environment's variables, or a folder in virtual time.
 
 use std::env;
 use std::fs::{self, File, OpenOptions};
@@ -14,7 +14,7 @@ pub struct Records {
 }
 
 impl Records {
-    /// Those that the variables QLOGDIR and SSLKEYLOGFILE ask for. An error is one line.
+    /// Returns the records that the variables QLOGDIR and SSLKEYLOGFILE ask for. An error is one line.
     pub fn of_process() -> Result<Self, String> {
         let qlog_folder = variable("QLOGDIR");
         if let Some(folder) = &qlog_folder {
@@ -24,7 +24,7 @@ impl Records {
         Ok(Self { qlog_folder, secrets: secrets.map_err(|error| format!("SSLKEYLOGFILE: {error}"))? })
     }
 
-    /// Both in a folder. An error is one line.
+    /// Returns records in a folder. An error is one line.
     pub fn in_folder(folder: &Path) -> Result<Self, String> {
         Ok(Self { qlog_folder: Some(folder.to_owned()), secrets: Some(appended_to(&folder.join("keys.log"))?) })
     }

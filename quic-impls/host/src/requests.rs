@@ -13,17 +13,17 @@ use crate::implementation::Host;
 
 pub const NAME: &str = "requests";
 
-/// What a line of standard input is: some text, or its end.
+/// A part of standard input: a line, or the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
     Line(String),
     End,
 }
 
-/// What a client says of an object. Times are those of the clock that both ends of a trial have.
+/// A message of a client about an object. Times are those of the clock that both ends of a trial have.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Said {
-    /// So many bytes of it have arrived.
+    /// The number of bytes of an object that have arrived.
     Progress {
         bytes: u64,
         requested_at: Duration,
@@ -32,11 +32,11 @@ pub enum Said {
     Object(Object),
 }
 
-/// One that has arrived, or was given up.
+/// An object that has arrived, or was given up.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Object {
     pub is_whole: bool,
-    /// Those that have arrived.
+    /// Bytes that have arrived.
     pub bytes: u64,
     pub requested_at: Duration,
     pub first_byte_at: Duration,
@@ -66,7 +66,7 @@ fn seconds(time: &Duration) -> String {
     format!("{}.{:09}", time.as_secs(), time.subsec_nanos())
 }
 
-/// What a line asks for.
+/// The request in a line.
 #[derive(Debug, PartialEq)]
 enum Asked {
     Get { size: u64, tell_every: Option<Duration> },
@@ -96,25 +96,25 @@ fn asked(line: &str) -> Result<Asked, String> {
     }
 }
 
-/// What a client is asked for, and what of it has arrived. A stream is named as its protocol does.
+/// The requests to a client, and the progress of their objects. A stream is named as its protocol does.
 pub struct Requests<Stream> {
     content_seed: u64,
-    /// Those that have no stream yet.
+    /// Requests without a stream.
     waiting: VecDeque<Pending>,
     open: BTreeMap<Stream, Pending>,
     /// Streams of objects that were given up, which are to be stopped.
     given_up: Vec<Stream>,
-    /// When they were.
+    /// Time at which they were given up.
     stopped: Option<Instant>,
-    /// What has happened to which, and when.
+    /// News of objects, with their times.
     news: Vec<(News, Pending, Instant)>,
-    /// When the handshake was complete.
+    /// Time at which the handshake was complete.
     pub connected: Option<Instant>,
     /// Whether the server allows no further stream for now.
     pub is_blocked: bool,
-    /// When the input ended.
+    /// Time at which the input ended.
     ended: Option<Instant>,
-    /// Why it has ended otherwise.
+    /// Another reason for the end.
     failure: Option<(Instant, String)>,
     /// Room for the content that is right.
     right: Vec<u8>,
@@ -124,7 +124,7 @@ pub struct Requests<Stream> {
 struct Pending {
     size: u64,
     requested: Instant,
-    /// How often its progress is told.
+    /// Interval of progress reports.
     tell_every: Option<Duration>,
     told: Option<Instant>,
     received: u64,
@@ -212,7 +212,7 @@ impl<Stream: Ord + Copy> Requests<Stream> {
         }
     }
 
-    /// How and when it has ended, if it has; an error is one line.
+    /// Returns how and when it has ended, if it has; an error is one line.
     pub fn outcome(&self) -> Option<(Instant, Result<(), String>)> {
         if let Some((at, what)) = &self.failure {
             return Some((*at, Err(what.clone())));
@@ -292,7 +292,7 @@ impl<Stream: Ord + Copy> Requests<Stream> {
     }
 }
 
-/// What a simulator asks the harness: what its client is to read, at first and whenever it has said something.
+/// A question of a simulator to the harness: what its client has to read, at first and after each message of it.
 #[derive(Serialize)]
 pub struct Question {
     pub number: u64,
@@ -300,7 +300,7 @@ pub struct Question {
     pub now_s: f64,
 }
 
-/// What it is to read from then on, in the place of what it has not read yet; times are ns of the simulation.
+/// The lines for the client from then on, which replace those that it has not read yet; times are ns of the simulation.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reply {

@@ -38,7 +38,7 @@ use answer::Answer;
 use task::Task;
 use trial::{Harness, Trial};
 
-/// From 1970 to 2000, when virtual time begins.
+/// The time from 1970 to 2000, when virtual time begins.
 pub const VIRTUAL_TIME_BEGINS: Duration = Duration::from_secs(946_684_800);
 
 /// Answers tasks until their end.
@@ -94,10 +94,10 @@ impl<R: BufRead, W: Write> Harness for Wire<R, W> {
     }
 }
 
-/// What is kept from trial to trial.
+/// The state that is kept from trial to trial.
 pub struct Simulator<I> {
     implementation: PhantomData<I>,
-    /// One for each link that a trial has had.
+    /// Lanes for each link that a trial has had.
     lanes: Vec<Lanes>,
     /// The instant 0 of virtual time. Only differences to it are ever used.
     zero: Instant,

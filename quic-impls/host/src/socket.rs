@@ -17,10 +17,10 @@ const LARGEST: usize = 65535;
 /// A datagram: from where it came, to which of several addresses of ours, and what it is.
 pub type Arrived<'a> = (SocketAddr, Option<IpAddr>, &'a [u8]);
 
-/// What an endpoint sends and receives by.
+/// The sockets of an endpoint.
 pub struct Socket {
     bound: Vec<Bound>,
-    /// From which of them the last datagram came.
+    /// Index of the socket from which the last datagram came.
     last: usize,
     signals: Signals,
     datagram: Box<[u8]>,
@@ -28,11 +28,11 @@ pub struct Socket {
 
 struct Bound {
     socket: UdpSocket,
-    /// Of a path.
+    /// Address of the path.
     address: Option<IpAddr>,
 }
 
-/// What ended a wait.
+/// The reason for which a wait ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Woken {
     /// A datagram can be received, or the time has come.

@@ -1,4 +1,4 @@
-//! Where an endpoint's randomness comes from in virtual time, and what day it is.
+//! Randomness and date of an endpoint in virtual time.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -19,12 +19,12 @@ impl Seed {
         Self::digest(&[&seed.to_le_bytes(), name.as_bytes()].concat())
     }
 
-    /// What a QUIC stack seeds its generators with.
+    /// Returns the seed of a QUIC stack's generators.
     pub fn of_generators(&self) -> [u8; 32] {
         self.part("generators").0
     }
 
-    /// What decides when BBR probes for bandwidth.
+    /// Returns the seed that decides when BBR probes for bandwidth.
     pub fn of_congestion_control(&self) -> [u8; 16] {
         *self.part("congestion control").0.first_chunk().expect("a seed is longer")
     }
@@ -43,7 +43,7 @@ impl Seed {
     }
 }
 
-/// What day it is, for certificates and tokens.
+/// The date, for certificates and tokens.
 #[derive(Debug, Clone, Copy)]
 pub enum Calendar {
     System,

@@ -16,7 +16,8 @@ use crate::contract::Assignment;
 use crate::records::Records;
 use crate::surroundings::Calendar;
 
-/// How a certificate ends that is signed with Ed25519: the algorithm, and the 64 bytes of the signature, which follow.
+/// Last bytes of a certificate that is signed with Ed25519, before the signature: the algorithm, and the length of 64
+/// bytes.
 const ED25519_SIGNATURE: [u8; 10] = [0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x41, 0x00];
 
 /// A client that trusts its authority alone.

@@ -1,4 +1,4 @@
-//! What a transfer consists of, over any protocol: how much is asked for, what a stream has to send, and the body of an upload.
+//! A transfer over any protocol: its requested size, the content of a stream, and the body of an upload.
 
 use crate::content::{self, Hash};
 
@@ -8,7 +8,7 @@ const STEP: usize = 16 << 10;
 /// The largest transfer, in bytes.
 const LARGEST: u64 = 1 << 40;
 
-/// How many bytes a path, "/SIZE", asks for or announces.
+/// Returns how many bytes a path, "/SIZE", asks for or announces.
 pub fn size(path: &str) -> Option<u64> {
     path.strip_prefix('/')?.parse().ok().filter(|size| *size <= LARGEST)
 }
@@ -43,7 +43,7 @@ impl Body {
     }
 }
 
-/// What a stream has to send: some first bytes, then content of `size` bytes.
+/// The data of a stream: some first bytes, then content of `size` bytes.
 pub struct Outgoing {
     first: Vec<u8>,
     seed: u64,
@@ -71,7 +71,7 @@ impl Outgoing {
         self.size > 0
     }
 
-    /// All of it in bytes.
+    /// Returns the length of all of it in bytes.
     pub fn length(&self) -> u64 {
         self.first.len() as u64 + self.size
     }

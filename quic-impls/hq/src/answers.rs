@@ -18,7 +18,7 @@ pub struct Answers {
     content_seed: u64,
     /// The stream of the first content that was asked for.
     download: Option<StreamId>,
-    /// Of each stream that was opened. One that is over stays, so that it is not taken for a new one.
+    /// The exchange of each stream that was opened. A finished one stays, so that it is not taken for a new one.
     exchanges: BTreeMap<StreamId, Exchange>,
 }
 
@@ -31,11 +31,11 @@ enum Exchange {
         sending: Sending,
         is_read: bool,
     },
-    /// It was refused, or nobody wants the answer any more.
+    /// The request was refused, or nobody wants the answer any more.
     Ended,
 }
 
-/// Why a request is refused: an error code of its stream, and a line.
+/// The reason to refuse a request: an error code of its stream, and a line.
 type Refusal = (u32, String);
 
 impl Answers {
@@ -138,7 +138,7 @@ impl Exchange {
         }
     }
 
-    /// What the end of the request means.
+    /// Handles the end of the request.
     fn end(&mut self) -> Result<(), Refusal> {
         match self {
             Self::Line(_) => Err((BAD_REQUEST, "no request line".into())),

@@ -26,14 +26,14 @@ enum Work {
     Server(Answers),
 }
 
-/// What a client has to do.
+/// The task of a client.
 enum ClientTask {
     Transfer(Box<Request>),
     Requests(Box<Requests>),
 }
 
 impl ClientTask {
-    /// How and when it has ended, if it has.
+    /// Returns how and when it has ended, if it has.
     fn take_outcome(&mut self) -> Option<(Instant, Result<(), String>)> {
         match self {
             Self::Transfer(request) => request.outcome.take(),
@@ -120,7 +120,7 @@ impl<S> Endpoint<S> {
         }
     }
 
-    /// How it has ended, if it has: with the metrics that its role alone has, or an error.
+    /// Returns how it has ended, if it has: with the metrics that only its role has, or an error.
     fn outcome(&mut self, now: Instant) -> Option<Result<Metrics, String>> {
         let Work::Client { task, start, deadline, workload } = &mut self.work else {
             return self.is_interrupted.then(|| Ok(Metrics::new()));
@@ -141,12 +141,12 @@ impl<S> Endpoint<S> {
     }
 }
 
-/// What client and server have in common.
+/// The common part of client and server.
 struct Side<S> {
     stack: S,
-    /// Of the implementation.
+    /// The implementation's name.
     name: &'static str,
-    /// All UDP payload that passed the host's network.
+    /// UDP payload in all that passed the host's network.
     bytes_sent: u64,
     bytes_received: u64,
     datagram: Vec<u8>,
@@ -212,7 +212,7 @@ impl<S: Stack> Side<S> {
         has_happened
     }
 
-    /// Those of the contract that both roles have.
+    /// Returns the contract's metrics that both roles have.
     fn metrics(&self) -> Metrics {
         let mut metrics = self.stack.metrics();
         metrics.insert("bytes_sent", self.bytes_sent as f64);

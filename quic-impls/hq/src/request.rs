@@ -15,9 +15,9 @@ pub struct Request {
     sending: Sending,
     stream: Option<StreamId>,
     answer: Answer,
-    /// When the handshake was complete.
+    /// Time at which the handshake was complete.
     pub connected: Option<Instant>,
-    /// How and when the transfer ended; an error is one line.
+    /// Result of the transfer and its time; an error is one line.
     pub outcome: Option<(Instant, Result<(), String>)>,
 }
 

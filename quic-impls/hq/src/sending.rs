@@ -1,4 +1,4 @@
-//! What a stream sends, up to its end.
+//! Sending on a stream, up to its end.
 
 use host::transfer::Outgoing;
 

@@ -1,4 +1,4 @@
-//! What a QUIC stack has to offer: its connections and their streams, without a socket.
+//! The interface of a QUIC stack: its connections and their streams, without a socket.
 
 use std::net::SocketAddr;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use host::contract::Metrics;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StreamId {
     pub connection: usize,
-    /// That of QUIC.
+    /// QUIC's number of the stream.
     pub stream: u64,
 }
 
@@ -51,7 +51,7 @@ pub trait Streams {
 pub trait Stack: Streams {
     fn receive(&mut self, at: Instant, from: SocketAddr, datagram: &[u8]);
 
-    /// When [`Self::on_timeout`] has to be called.
+    /// Returns when [`Self::on_timeout`] has to be called.
     fn timeout(&mut self) -> Option<Instant>;
 
     fn on_timeout(&mut self, now: Instant);
@@ -64,6 +64,6 @@ pub trait Stack: Streams {
     /// Closes all connections; what that has to tell the peers is left to [`Self::transmit`].
     fn close(&mut self, now: Instant, reason: &'static str);
 
-    /// What it has counted in all connections, by the contract's names.
+    /// Returns the counters of all connections, by the contract's names.
     fn metrics(&self) -> Metrics;
 }

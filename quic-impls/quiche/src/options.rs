@@ -6,7 +6,7 @@ use quiche::CongestionControlAlgorithm;
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     pub congestion_control: CongestionControlAlgorithm,
-    /// In packets.
+    /// Initial window in packets.
     pub initial_window: usize,
     /// The largest QUIC packet in bytes.
     pub packet_size: usize,

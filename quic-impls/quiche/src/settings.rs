@@ -1,4 +1,4 @@
-//! How QUIC and TLS are set up.
+//! Settings of QUIC and TLS.
 
 use std::path::Path;
 

@@ -19,7 +19,7 @@ const ID_LENGTH: usize = 16;
 /// Bytes that are read of a stream at once.
 const STEP: usize = 64 << 10;
 
-/// From one of a client's bidirectional streams to the next; the first is 0.
+/// Step from one of a client's bidirectional streams to the next; the first is 0.
 const NEXT_STREAM: u64 = 4;
 
 /// Our own address, which quiche asks for with each datagram: there is one path.
@@ -29,7 +29,7 @@ pub struct QuicheStack {
     role: Role,
     config: Config,
     records: Records,
-    /// By their number, those that are no more as well.
+    /// Connections by their number, finished ones included.
     connections: Vec<Running>,
     /// The numbers of connections by the IDs that datagrams for them have.
     numbers: BTreeMap<Vec<u8>, usize>,
@@ -44,7 +44,7 @@ struct Running {
     /// Streams of ours.
     opened: u64,
     is_lost: bool,
-    /// Why a datagram could not be taken in, which ends a connection.
+    /// The reason for which a datagram could not be processed, which ends a connection.
     failure: Option<Error>,
     /// A datagram that was made and whose time has not come.
     held: Option<Held>,
@@ -143,7 +143,7 @@ impl QuicheStack {
 }
 
 impl Running {
-    /// Why it is no more.
+    /// Returns why it has ended.
     fn reason(&self) -> String {
         if let Some(error) = self.failure {
             return error.to_string();

@@ -5,7 +5,7 @@ use host::contract::{Result, Values};
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     pub congestion_control: CongestionControl,
-    /// In packets.
+    /// Initial window in packets.
     pub initial_window: u64,
     /// The largest QUIC packet in bytes.
     pub packet_size: u16,

@@ -18,7 +18,7 @@ use crate::settings::{Configuration, End};
 
 pub struct QuinnStack {
     endpoint: Endpoint,
-    /// By their number.
+    /// Connections by their number.
     connections: BTreeMap<usize, Connection>,
     /// The numbers of connections, by their handles, which are used again.
     numbers: BTreeMap<ConnectionHandle, usize>,
@@ -26,7 +26,7 @@ pub struct QuinnStack {
     /// Answers that belong to no connection.
     replies: VecDeque<(SocketAddr, Vec<u8>)>,
     events: VecDeque<Event>,
-    /// What connections counted that are no more.
+    /// Counters of finished connections.
     counters: Counters,
 }
 
@@ -35,7 +35,7 @@ struct Counters {
     packets_sent: u64,
     packets_lost: u64,
     congestion_events: u64,
-    /// Of the last connection.
+    /// Congestion window of the last connection.
     congestion_window: u64,
     rtt: Duration,
 }

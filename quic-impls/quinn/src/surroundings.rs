@@ -1,4 +1,4 @@
-//! What is around an endpoint beside its assignment: where its randomness comes from, what day it is, and what it records.
+//! The environment of an endpoint besides its assignment: its randomness, its date, and its records.
 
 use std::time::SystemTime;
 
@@ -7,7 +7,7 @@ use host::surroundings::{Calendar, Seed};
 use quinn_proto::TimeSource;
 
 pub struct Surroundings {
-    /// What decides the lengths and the order of what QUIC sends, as far as they are random; the system does without one.
+    /// Seed of the lengths and the order of what QUIC sends, as far as they are random; the system has none.
     pub seed: Option<Seed>,
     pub calendar: Calendar,
     pub records: Records,

@@ -22,7 +22,7 @@ const MOST_CLIENTS: usize = 16;
 pub struct Endpoint {
     assignment: Assignment,
     start: Instant,
-    /// By the address of the other end.
+    /// Sessions by the address of the other end.
     sessions: BTreeMap<SocketAddr, Session>,
     is_interrupted: bool,
 }
@@ -112,7 +112,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// When it has something to do though nothing arrives.
+    /// Returns when it has something to do even if nothing arrives.
     fn timeout(&self) -> Option<Instant> {
         let deadline = (self.assignment.role == Role::Client).then(|| self.start + self.assignment.deadline);
         self.sessions.values().filter_map(Session::timeout).chain(deadline).min()

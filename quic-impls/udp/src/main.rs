@@ -24,7 +24,7 @@ fn main() -> ExitCode {
 /// The implementation, as impl.toml declares it.
 struct Udp;
 
-/// What protects datagrams, if anything does.
+/// The protection of datagrams, if there is any.
 type Options = Option<Coding>;
 
 type Assignment = contract::Assignment<Options>;

@@ -11,7 +11,7 @@ use host::messages::{Log, Messages, Part};
 
 use crate::wire::{self, Datagram};
 
-/// Where datagrams go, and what time it is.
+/// The destination of datagrams, and the clock.
 pub trait Outlet {
     fn now(&self) -> Instant;
 
@@ -24,7 +24,7 @@ pub struct Sending {
     messages: Arc<Messages>,
     content_seed: u64,
     protection: Option<Protection>,
-    /// When the timetable began.
+    /// Time at which the timetable began.
     pub begun: Option<Instant>,
     /// The message that is sent next.
     next: u32,
@@ -60,7 +60,7 @@ impl Sending {
         })
     }
 
-    /// When the next message is due.
+    /// Returns when the next message is due.
     pub fn timeout(&self) -> Option<Instant> {
         let begun = self.begun.filter(|_| !self.is_done())?;
         Some(begun + self.messages.due(self.next))

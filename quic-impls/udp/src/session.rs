@@ -12,23 +12,23 @@ use crate::receiving::Receiving;
 use crate::sending::{Outlet, Sending};
 use crate::wire::Datagram;
 
-/// How often, and how many times, what waits for an answer is sent.
+/// Interval and number of repetitions of a datagram that waits for an answer.
 const INTERVAL: Duration = Duration::from_millis(100);
 const MOST_TIMES: u32 = 100;
 
-/// One end of it.
+/// An end of a session.
 pub struct Session {
     role: Role,
-    /// In the order in which they began.
+    /// Number in the order of beginnings.
     pub number: usize,
     pub start: Instant,
     content: Content,
-    /// What is repeated until it is answered, and what is an answer.
+    /// The datagram that is repeated until its answer comes, and the form of this answer.
     asking: Option<Repeated>,
     answers: Vec<Datagram<'static>>,
-    /// When the peer's first datagram came.
+    /// Time at which the peer's first datagram came.
     pub met: Option<Instant>,
-    /// When the receiver was done, here or at the other end.
+    /// Time at which the receiver was done, here or at the other end.
     pub done: Option<Instant>,
     counters: Counters,
 }
@@ -140,7 +140,7 @@ impl Session {
         Ok(())
     }
 
-    /// When [`Self::proceed`] has something to do though nothing arrives.
+    /// Returns when [`Self::proceed`] has something to do even if nothing arrives.
     pub fn timeout(&self) -> Option<Instant> {
         let content = match &self.content {
             Content::Sending(sending) => sending.timeout(),
@@ -152,13 +152,13 @@ impl Session {
         content.into_iter().chain(asking.map(|asking| asking.next)).min()
     }
 
-    /// What has been sent often enough, and never answered.
+    /// Returns the datagram that was repeated often enough without an answer.
     pub fn unanswered(&self, now: Instant) -> Option<String> {
         let asking = self.asking.as_ref().filter(|asking| asking.times == MOST_TIMES && asking.next <= now)?;
         Some(format!("{} times {}", asking.times, asking.datagram))
     }
 
-    /// When parts were sent, or had arrived; and when the timetable began, if this is the sender.
+    /// Returns when parts were sent or arrived; and when the timetable began, for the sender.
     pub fn log(&self) -> (&Log, Option<Instant>) {
         match &self.content {
             Content::Sending(sending) => (&sending.log, sending.begun),
@@ -243,7 +243,7 @@ impl Sum for Counters {
 }
 
 impl Counters {
-    /// By the contract's names.
+    /// Returns metrics by the contract's names.
     pub fn metrics(self) -> Metrics {
         let never_came = self.recovered - self.recovered_spurious;
         let counts = [

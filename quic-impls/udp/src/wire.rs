@@ -32,7 +32,7 @@ const END: u8 = 0x30;
 const DONE: u8 = 0x31;
 
 impl<'a> Datagram<'a> {
-    /// Nothing of what is none of these.
+    /// Parses a datagram; None if it is none of these.
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         match bytes {
             [HELLO] => Some(Self::Hello),

@@ -43,7 +43,7 @@ def _reasons(task: Task, outcome: Outcome) -> Iterator[tuple[State, str]]:
 
 
 def _refused(endpoints: Mapping[str, EndpointOutcome]) -> Iterator[tuple[State, str]]:
-    """What an endpoint left that is not of its contract, or that it cannot do what was asked."""
+    """Yield the endpoints that broke their contract, or that do not support their task."""
     for name, endpoint in endpoints.items():
         if endpoint.complaint:
             yield "failed", f"{name} {endpoint.complaint}"
@@ -84,7 +84,7 @@ def _reasons_of_ends(task: Task, outcome: Outcome) -> Iterator[tuple[State, str]
 
 
 def completion_s(task: Task, outcome: Outcome) -> float:
-    """What the client reported as the time that its transfer took, in s; 0 when it reported none."""
+    """Return the time of the transfer in s as the client reported it; 0 without a report."""
     client = outcome.endpoints.get("client")
     return (client.metrics or {}).get(task.completion, 0.0) if client else 0.0
 

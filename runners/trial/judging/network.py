@@ -26,7 +26,8 @@ SMALL_BUFFER_BYTES = 32 << 10
 def doubts_of_link(
     report: DirectionReport, recorded: DropperOutcome, validity: Validity, duration_s: float
 ) -> Iterator[str]:
-    """Why the harness cannot vouch for one direction of a link, of a trial whose result is `duration_s`."""
+    """Yield why the harness cannot vouch for a direction of a link, in a trial whose result is
+    `duration_s`."""
     if not report.conserved:
         yield f"the link did not conserve its packets: {report.model_dump()}"
     crossed = recorded.counters.seen + recorded.counters.other
@@ -67,8 +68,8 @@ def doubts_of_competition(competition: Competition, rate: Rate, share: float) ->
     rates = (competition.foreground_mbps, competition.background_mbps)
     measured = [rate for rate in rates if rate is not None]
     if any(rate < 0 for rate in measured) or sum(measured) > share * rate.largest_bps / 1e6:
-        told = " and ".join(f"{rate:g}" for rate in measured)
-        yield f"the transfers came at {told} Mbit/s over a link of {rate.largest_bps / 1e6:g}"
+        text = " and ".join(f"{rate:g}" for rate in measured)
+        yield f"the transfers came at {text} Mbit/s over a link of {rate.largest_bps / 1e6:g}"
 
 
 def doubts_of_queue(report: DirectionReport, limit: QueueLimit) -> Iterator[str]:
@@ -91,13 +92,13 @@ def doubts_of_configuration(report: LinkReport, link: LinkSettings, direction: D
     """Whether one direction was told what the task asks, by the emulator's word; a simulator says none."""
     if report.configuration is None:
         return
-    told, settings, limit = (
+    configuration, settings, limit = (
         getattr(report.configuration, direction),
         link.of(direction),
         link.queue_limit(direction),
     )
     trace, jitter = settings.trace, settings.jitter
-    asked = {
+    expected = {
         "rate_bps": settings.rate_bps,
         "delay_ns": settings.delay_ns,
         "queue_bytes": limit.bytes,
@@ -118,23 +119,23 @@ def doubts_of_configuration(report: LinkReport, link: LinkSettings, direction: D
         if settings.duplicate
         else None,
     }
-    for name, value in asked.items():
-        if getattr(told, name) != value:
-            yield f"the link had {name} = {getattr(told, name)}, and should have {value}"
+    for name, value in expected.items():
+        if getattr(configuration, name) != value:
+            yield f"the link had {name} = {getattr(configuration, name)}, and should have {value}"
 
 
 def late_s(report: DirectionReport) -> float:
-    """How long late frames of one direction were overdue; 0 where the backend does not know."""
+    """Return how long late frames of one direction were overdue in all; 0 if the backend does not know."""
     return max((report.late_sum_us or 0.0) / 1e6, longest_late_s(report))
 
 
 def longest_late_s(report: DirectionReport) -> float:
-    """How late the latest frame was, if it was late at all."""
+    """Return how late the latest late frame was; 0 if none was late."""
     return report.lateness_us.max / 1e6 if report.late and report.lateness_us else 0.0
 
 
 def doubts_of_losses(task: Task, outcome: Outcome) -> Iterator[str]:
-    """What was lost where nobody lets packets be lost, and was no endpoint's doing.
+    """Yield the packets that were lost where none may be, unless an endpoint caused it.
 
     A full buffer of a socket is the endpoint's doing, unless it was kept from running for so long that
     SMALL_BUFFER_BYTES could come.
@@ -156,7 +157,7 @@ def doubts_of_losses(task: Task, outcome: Outcome) -> Iterator[str]:
 
 
 def overflow(outcome: Outcome) -> str:
-    """Which endpoint lost packets that had come, since it left them in its socket; or nothing."""
+    """Return which endpoints lost packets because they did not read them from their sockets; or nothing."""
     full = {
         node: places[RECEIVE_BUFFER] for node, places in outcome.discarded.items() if RECEIVE_BUFFER in places
     }
@@ -168,7 +169,7 @@ def overflow(outcome: Outcome) -> str:
 
 
 def bypass(task: Task, outcome: Outcome) -> str:
-    """In which direction endpoints sent more than a few packets past the loss model; or nothing."""
+    """Return in which direction more than a few packets passed the loss model unjudged; or nothing."""
     validity = task.validity
     for link, directions in outcome.droppers.items():
         for direction, recorded in directions.items():

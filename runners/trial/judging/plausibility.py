@@ -70,8 +70,8 @@ OF_ITSELF = (
     ("packets_recovered", "repair_symbols_received"),
 )
 OF_WHOLE_SYMBOLS = ("repair_received", "packets_recovered")
-"""Where symbols are smaller than packets, one repair packet may rebuild several packets, and several may be
-needed for one: what is said of these two together does not hold there."""
+"""Two counters that cannot be compared where symbols are smaller than packets: one repair packet may then
+rebuild several packets, or several may be needed for one."""
 # Sums that are equal, of an end that counts all that stands in them: each repair packet has a count, and each
 # packet that was rebuilt.
 SUMS = (
@@ -82,7 +82,7 @@ SUMS = (
 
 @dataclass(frozen=True)
 class Way:
-    """One direction of the measured transfer: who sends, who receives, and what the links in between did."""
+    """A direction of the measured transfer: its sender, its receiver, and its links."""
 
     direction: Direction
     sender: str
@@ -94,7 +94,7 @@ class Way:
 
 
 def problems(task: Task, outcome: Outcome) -> Iterator[str]:
-    """What is impossible of a transfer that both ends say was a success, a sentence each."""
+    """Yield what is impossible in a transfer that both ends call a success, a sentence each."""
     metrics = {name: endpoint.metrics or {} for name, endpoint in outcome.endpoints.items()}
     if not task.timed_by_harness:
         yield from _problems_of_clock(task, outcome, metrics["client"])
@@ -107,7 +107,8 @@ def problems(task: Task, outcome: Outcome) -> Iterator[str]:
 
 
 def problems_between_ends(task: Task, outcome: Outcome) -> Iterator[str]:
-    """What is impossible of the counters of both ends by themselves, and which FEC they lack."""
+    """Yield contradictions among the counters of both ends, and FEC that they should have sent but did
+    not."""
     metrics = {name: endpoint.metrics or {} for name, endpoint in outcome.endpoints.items()}
     for name, counted in metrics.items():
         yield from problems_of_counters(name, counted)
@@ -127,7 +128,7 @@ def _ways(task: Task, metrics: Mapping[str, Metrics]) -> tuple[Way, Way]:
 
 
 def doubts_of_clock(task: Task, outcome: Outcome) -> Iterator[str]:
-    """What is impossible of the times that the harness itself has measured."""
+    """Yield impossible times among those that the harness itself measured."""
     most_s = task.timeout_s + task.validity.overrun_s
     if outcome.client_s is not None and not 0 <= outcome.client_s <= most_s:
         yield f"the client ran for {outcome.client_s:g} s, and its time limit is {task.timeout_s:g} s"
@@ -144,7 +145,7 @@ def _problems_of_clock(task: Task, outcome: Outcome, client: Metrics) -> Iterato
 
 
 def problems_of_times(metrics: Metrics, completion: str, lasted_s: float) -> Iterator[str]:
-    """What is impossible of the times of a client that ran for `lasted_s`."""
+    """Yield impossible times of a client that ran for `lasted_s`."""
     completion_s, handshake_s = metrics.get(completion, lasted_s), metrics.get(HANDSHAKE, 0.0)
     if not 0 < completion_s <= lasted_s:
         bounds = f"must be above 0 and at most {lasted_s:.3f}, as long as it ran"
@@ -177,7 +178,7 @@ def _too_soon(task: Task, completion_s: float) -> Iterator[str]:
 
 
 def problems_of_counters(name: str, counted: Metrics) -> Iterator[str]:
-    """What is impossible of the counters of one end."""
+    """Yield impossible counters of one end."""
     for counter in (*COUNTERS, *OF_SOME_CODES):
         if counted.get(counter, 0) < 0:
             yield f"{name}: {counter} = {counted[counter]:g}: must be at least 0"
@@ -192,14 +193,14 @@ def problems_of_counters(name: str, counted: Metrics) -> Iterator[str]:
         if in_parts and {*OF_WHOLE_SYMBOLS} <= {*named}:
             continue
         if all(counter in counted for counter in named):
-            left, right = (sum(counted[counter] for counter in side) for side in sums)
-            if left != right:
-                told, wanted = (" + ".join(side) for side in sums)
-                yield f"{name}: {told} = {left:g}: must be {wanted} = {right:g}"
+            left_sum, right_sum = (sum(counted[counter] for counter in side) for side in sums)
+            if left_sum != right_sum:
+                left_names, right_names = (" + ".join(side) for side in sums)
+                yield f"{name}: {left_names} = {left_sum:g}: must be {right_names} = {right_sum:g}"
 
 
 def _not_carried(outcome: Outcome, way: Way) -> Iterator[str]:
-    """What the links have not carried, of what was transferred, sent and received."""
+    """Yield bytes that were transferred, sent or received, but that the links did not carry."""
     reports = [report.directions[way.direction] for report in outcome.links.values()]
     carried = sum(report.bytes_out - HEADER_BYTES * report.frames_out for report in reports)
     judged = sum(directions[way.direction].counters.seen for directions in outcome.droppers.values())
@@ -227,7 +228,7 @@ def _not_carried(outcome: Outcome, way: Way) -> Iterator[str]:
 
 
 def _entered(reports: list[DirectionReport]) -> int | None:
-    """What came to the links, without headers; None where a backend does not know."""
+    """Return the bytes that came to the links, without headers; None if a backend does not know."""
     entered = 0
     for report in reports:
         if report.bytes_in is None:
@@ -237,30 +238,34 @@ def _entered(reports: list[DirectionReport]) -> int | None:
 
 
 def problems_of_peers(closing: int, way: Way) -> Iterator[str]:
-    """What one end received, and the other has not sent; the last packets, `closing` of them, are let off."""
+    """Yield what one end received but the other did not send. A difference of `closing` last packets is
+    allowed."""
     of_bytes = ("bytes_received", "bytes_sent")
-    for got, given in (*OF_PEER, of_bytes):
-        slack = closing * DATAGRAM_BYTES if (got, given) == of_bytes else closing
-        received, sent = way.received.get(got), way.sent.get(given)
+    for received_as, sent_as in (*OF_PEER, of_bytes):
+        slack = closing * DATAGRAM_BYTES if (received_as, sent_as) == of_bytes else closing
+        received, sent = way.received.get(received_as), way.sent.get(sent_as)
         if received is not None and sent is not None and received > sent + slack:
-            yield f"{way.receiver}: {got} = {received:g}: but {given} of {way.sender} is {sent:g}"
+            yield f"{way.receiver}: {received_as} = {received:g}: but {sent_as} of {way.sender} is {sent:g}"
 
 
 def _not_framed(validity: Validity, outcome: Outcome, way: Way) -> Iterator[str]:
     """Packets that were sent, or came, in no frame. Several of a handshake may share one."""
     reports = [report.directions[way.direction] for report in outcome.links.values()]
-    came, left = sum(report.frames_in for report in reports), sum(report.frames_out for report in reports)
+    frames_in, frames_out = (
+        sum(report.frames_in for report in reports),
+        sum(report.frames_out for report in reports),
+    )
     sent = packets_sent(way.sent)
-    if sent.total > came + validity.coalesced_packets:
+    if sent.total > frames_in + validity.coalesced_packets:
         yield (
             f"{way.sender}: {sent.names} = {sent.total:g}:"
-            f" but {came} frames came to the links {way.direction}"
+            f" but {frames_in} frames came to the links {way.direction}"
         )
     received = packets_received(way.received)
-    if received.total > left + validity.coalesced_packets:
+    if received.total > frames_out + validity.coalesced_packets:
         yield (
             f"{way.receiver}: {received.names} = {received.total:g}:"
-            f" but {left} frames left the links {way.direction}"
+            f" but {frames_out} frames left the links {way.direction}"
         )
     lost = sum(report.frames_in - report.frames_out for report in reports)
     lost += sum(directions[way.direction].counters.dropped for directions in outcome.droppers.values())
@@ -284,12 +289,12 @@ class Packets(NamedTuple):
 
 
 def packets_sent(counted: Metrics) -> Packets:
-    """All packets that an end says it sent."""
+    """Return the number of packets that an end reports as sent."""
     return _packets(counted, ("packets_sent",), "sent")
 
 
 def packets_received(counted: Metrics) -> Packets:
-    """All packets that an end says came to it: none that it has rebuilt."""
+    """Return the number of packets that an end reports as received, without those that it recovered."""
     return _packets(counted, ("packets_received", "packets_recovered"), "received")
 
 
@@ -309,8 +314,11 @@ def _packets(counted: Metrics, of_data: Sequence[str], deed: str) -> Packets:
 
 
 def _not_lost(task: Task, outcome: Outcome, way: Way) -> Iterator[str]:
-    """Where packets overtake each other, over several links or one that reorders, a packet that was recovered
-    may be on its way still."""
+    """Yield recovered packets that no link lost.
+
+    Several links, or one that reorders, are not checked: packets overtake each other there, so a recovered
+    packet may still be on its way.
+    """
     recovered = way.received.get("packets_recovered", 0)
     if len(outcome.links) != 1 or task.settings_of(*outcome.links).of(way.direction).reorder:
         return
@@ -327,7 +335,7 @@ def _not_lost(task: Task, outcome: Outcome, way: Way) -> Iterator[str]:
 def problems_of_fec(
     pair: PairTask, number: int, metrics: Mapping[str, Metrics], short_packets: int
 ) -> Iterator[str]:
-    """What both ends say of FEC that is not what their options promise."""
+    """Yield counters of FEC that contradict the options of both ends."""
     for role in ROLES:
         name = endpoint_name(number, role)
         repair = metrics.get(name, {}).get("repair_sent", 0)

@@ -7,7 +7,8 @@ from fecbench.runners.tasks.validity import Validity
 
 
 def doubts(outcome: Outcome, validity: Validity, duration_s: float) -> Iterator[str]:
-    """Why the harness cannot vouch for what endpoints did, of a trial whose result is `duration_s`."""
+    """Yield why the harness cannot vouch for endpoints' time on the CPU, in a trial whose result is
+    `duration_s`."""
     yield from _doubts_of_transfer(outcome, validity, duration_s)
     yield from _doubts_of_servers(outcome, validity)
 
@@ -18,13 +19,13 @@ def _doubts_of_transfer(outcome: Outcome, validity: Validity, duration_s: float)
         return
     bound_s = max(validity.stall_at_least_s, validity.stall_share * duration_s)
     if outcome.stalled_s is not None and outcome.stalled_s > bound_s:
-        yield f"the endpoints were kept from running for {_beside(outcome.stalled_s, bound_s)}"
+        yield f"the endpoints were kept from running for {_excess(outcome.stalled_s, bound_s)}"
     # Where the kernel does not tell of endpoints, a harness that could not run itself does.
     if outcome.stalled_s is None and outcome.longest_gap_s > bound_s:
-        yield f"nobody could look at the endpoints for {_beside(outcome.longest_gap_s, bound_s)}"
+        yield f"nobody could look at the endpoints for {_excess(outcome.longest_gap_s, bound_s)}"
     bound_s = max(validity.stolen_at_least_s, validity.stolen_share * duration_s)
     if outcome.stolen_s is not None and outcome.stolen_s > bound_s:
-        yield f"a hypervisor took a CPU for {_beside(outcome.stolen_s, bound_s)}"
+        yield f"a hypervisor took a CPU for {_excess(outcome.stolen_s, bound_s)}"
 
 
 def _doubts_of_servers(outcome: Outcome, validity: Validity) -> Iterator[str]:
@@ -38,8 +39,8 @@ def _doubts_of_servers(outcome: Outcome, validity: Validity) -> Iterator[str]:
         hindered_s, took_s = outcome.hindered_s.get(phase, 0.0), outcome.phases_s.get(phase, 0.0)
         bound_s = max(validity.stall_at_least_s, validity.stall_share * took_s)
         if problems and hindered_s > bound_s:
-            yield f"{problems[0]}, and was kept from running for {_beside(hindered_s, bound_s)}"
+            yield f"{problems[0]}, and was kept from running for {_excess(hindered_s, bound_s)}"
 
 
-def _beside(measured_s: float, bound_s: float) -> str:
+def _excess(measured_s: float, bound_s: float) -> str:
     return f"{1e3 * measured_s:.1f} ms, the bound is {1e3 * bound_s:.1f}"

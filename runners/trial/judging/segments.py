@@ -18,7 +18,8 @@ _DIRECTIONS: Mapping[Role, Direction] = {"client": "up", "server": "down"}
 
 
 def problems(task: Task, outcome: Outcome, metrics: Mapping[str, Metrics]) -> Iterator[str]:
-    """What is impossible of trials whose packets are TCP's, a sentence each; of others nothing."""
+    """Yield what is impossible in a trial whose packets are TCP's, a sentence each; nothing for other
+    trials."""
     for role in ROLES:
         ends = {endpoint_name(number, role): pair.end(role) for number, pair in enumerate(task.pairs)}
         names = [name for name, end in ends.items() if end.transport == "tcp"]
@@ -30,8 +31,8 @@ def problems(task: Task, outcome: Outcome, metrics: Mapping[str, Metrics]) -> It
         frames = sum(report.frames_in for report in reports)
         sent = sum(metrics.get(name, {}).get(SENT, 0) for name in names)
         if sent > frames:
-            said = f"{SENT} = {sent:g}: but {frames} frames came to the links {_DIRECTIONS[role]}"
-            yield f"{' and '.join(names)}: {said}: segments travelled as one"
+            excess = f"{SENT} = {sent:g}: but {frames} frames came to the links {_DIRECTIONS[role]}"
+            yield f"{' and '.join(names)}: {excess}: segments travelled as one"
         copied = any(link.settings.has_duplicates for link in task.links.values())
         if len(task.pairs) == 1 and not copied and SENT in metrics.get(role, {}):
             yield from _untold(task, outcome, metrics, role, frames)

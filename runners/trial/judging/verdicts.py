@@ -22,9 +22,9 @@ class VerdictCheck:
     """The recorded verdicts of one direction beside the oracle's."""
 
     packets: int
-    """That the dropper judged."""
+    """Number of packets that the dropper judged."""
     dropped: int
-    """By the oracle."""
+    """Number of packets that the oracle drops."""
     differing: int
     first_difference: int | None
     same_total: bool
@@ -62,16 +62,16 @@ def _predicted(model: Counted, seed: int, packets: int) -> NDArray[np.bool_]:
     share them."""
     if packets > _MOST_KEPT:
         return verdicts(model, seed, packets)
-    return _kept(model, seed, max(_LEAST_KEPT, 1 << packets.bit_length()))[:packets]
+    return _keep_mask(model, seed, max(_LEAST_KEPT, 1 << packets.bit_length()))[:packets]
 
 
 @lru_cache(maxsize=64)
-def _kept(model: Counted, seed: int, packets: int) -> NDArray[np.bool_]:
+def _keep_mask(model: Counted, seed: int, packets: int) -> NDArray[np.bool_]:
     return verdicts(model, seed, packets)
 
 
 def doubts(recorded: DropperOutcome, check: VerdictCheck) -> Iterator[str]:
-    """Why the harness cannot vouch for the losses of one direction."""
+    """Yield why the harness cannot vouch for the losses of one direction."""
     counters = recorded.counters
     if check.differing:
         yield (

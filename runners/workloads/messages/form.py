@@ -25,7 +25,7 @@ USUAL_PLAYOUT_MS = 100.0
 """The on-time ratio at this playout delay is always computed."""
 MOST_PLAYOUTS = 50
 OF_RATE = ("rate_hz", "packets")
-"""What a trace says itself."""
+"""Parameters that a trace replaces."""
 
 
 class Messages(Workload):
@@ -98,7 +98,8 @@ class Messages(Workload):
     compared: ClassVar[str] = f"messages.on_time_ratio_{USUAL_PLAYOUT_MS:g}ms"
 
     def check(self, chosen: Mapping[str, Any], labels: Collection[str], where: str) -> None:  # noqa: ARG002
-        """What is not chosen has its default: the thesis' traffic."""
+        """Refuse parameters that do not fit. Those that are not chosen have the values of the thesis'
+        traffic."""
         playouts = _playouts(chosen)
         self.check_values({name: value for name, value in chosen.items() if name != "playout_ms"}, where)
         shown = f"{where}: workload {self.name}: playout_ms = {list(playouts)!r:.200}"
@@ -127,31 +128,31 @@ class Messages(Workload):
         return f"messages.on_time_ratio_{_playouts(chosen)[0]:g}ms"
 
     def _check_regular(self, chosen: Mapping[str, Any], where: str) -> None:
-        given = self._with_defaults(chosen)
+        values = self._with_defaults(chosen)
         # Counted before it is made: a rate and a duration may ask for more than there is memory.
-        messages = traffic.count(given["rate_hz"], given["duration_s"])
-        size_bytes = given["packets"] * given["payload_bytes"]
+        messages = traffic.count(values["rate_hz"], values["duration_s"])
+        size_bytes = values["packets"] * values["payload_bytes"]
         problem = ""
         if messages > traffic.MOST_MESSAGES:
             problem = f"has {messages} messages; there may be {traffic.MOST_MESSAGES}"
-        elif messages * given["packets"] > traffic.MOST_PARTS_IN_ALL:
+        elif messages * values["packets"] > traffic.MOST_PARTS_IN_ALL:
             problem = (
-                f"has {messages * given['packets']} parts in all; {traffic.MOST_PARTS_IN_ALL} are the most"
+                f"has {messages * values['packets']} parts in all; {traffic.MOST_PARTS_IN_ALL} are the most"
             )
         elif size_bytes > traffic.LARGEST_MESSAGE_BYTES:
             problem = f"has messages of {size_bytes} bytes; {traffic.LARGEST_MESSAGE_BYTES} are the most"
         if problem:
             raise Refusal(
-                f"{where}: workload {self.name}: rate_hz = {given['rate_hz']:g},"
-                f" packets = {given['packets']}, duration_s = {given['duration_s']:g}: {problem}"
+                f"{where}: workload {self.name}: rate_hz = {values['rate_hz']:g},"
+                f" packets = {values['packets']}, duration_s = {values['duration_s']:g}: {problem}"
             )
 
     def _with_defaults(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
         return {name: option.default for name, option in self.parameters.items()} | dict(chosen)
 
     def transfers(self, chosen: Mapping[str, Any], around: Surroundings) -> list[Transfer]:
-        given = self._with_defaults(chosen)
-        timetable = self._timetable(chosen, given, around)
+        values = self._with_defaults(chosen)
+        timetable = self._timetable(chosen, values, around)
         last_s = timetable[-1][0] / 1e6
         if last_s >= around.timeout_s:
             raise Refusal(
@@ -160,44 +161,47 @@ class Messages(Workload):
             )
         workload = {
             "name": self.asked_for,
-            "direction": given["direction"],
-            "delivery": given["delivery"],
-            "deadline_ms": float(given["deadline_ms"]),
-            "part_bytes": given["payload_bytes"],
+            "direction": values["direction"],
+            "delivery": values["delivery"],
+            "deadline_ms": float(values["deadline_ms"]),
+            "part_bytes": values["payload_bytes"],
             "timetable": timetable,
         }
         playouts = sorted({USUAL_PLAYOUT_MS, *map(float, _playouts(chosen))})
         return [Transfer(around.variant, workload, self.demand_of(workload), tuple(playouts))]
 
     def _timetable(
-        self, chosen: Mapping[str, Any], given: Mapping[str, Any], around: Surroundings
+        self, chosen: Mapping[str, Any], values: Mapping[str, Any], around: Surroundings
     ) -> Timetable:
-        if not given["trace"]:
+        if not values["trace"]:
             return traffic.regular(
-                given["rate_hz"], given["packets"] * given["payload_bytes"], given["duration_s"]
+                values["rate_hz"], values["packets"] * values["payload_bytes"], values["duration_s"]
             )
-        timetable: Timetable = around.documents[given["trace"]]["timetable"]
+        timetable: Timetable = around.documents[values["trace"]]["timetable"]
         if "duration_s" in chosen:
             timetable = [message for message in timetable if message[0] < 1e6 * chosen["duration_s"]]
-        where = f"workload {self.name}: trace = {given['trace']!r}"
+        where = f"workload {self.name}: trace = {values['trace']!r}"
         if not timetable:
             raise Refusal(f"{where}: no message is due before duration_s = {chosen['duration_s']:g}")
-        if problem := traffic.problem_of(timetable, given["payload_bytes"]):
-            raise Refusal(f"{where}, payload_bytes = {given['payload_bytes']}: {problem}")
+        if problem := traffic.problem_of(timetable, values["payload_bytes"]):
+            raise Refusal(f"{where}, payload_bytes = {values['payload_bytes']}: {problem}")
         return timetable
 
-    def demand_of(self, told: Mapping[str, Any]) -> Demand:
-        """The last message is due at its time, and nobody knows before that that all is over. What may be
-        lost need not arrive."""
-        timetable = told["timetable"]
+    def demand_of(self, workload: Mapping[str, Any]) -> Demand:
+        """Return the demand: the last message is due at its time, and nobody knows earlier that no other
+        follows.
+
+        Content that may be lost need not arrive.
+        """
+        timetable = workload["timetable"]
         size_bytes = sum(message[1] for message in timetable)
-        down = told["direction"] == "down"
+        down = workload["direction"] == "down"
         return Demand(
             up_bytes=0 if down else size_bytes,
             down_bytes=size_bytes if down else 0,
             round_trips=1,
             pauses_s=timetable[-1][0] / 1e6,
-            may_be_lost=told["delivery"] not in WHOLE,
+            may_be_lost=workload["delivery"] not in WHOLE,
         )
 
     def document(self, chosen: Mapping[str, Any], folders: Sequence[Path]) -> tuple[str, Path] | None:
@@ -213,13 +217,13 @@ class Messages(Workload):
             raise Impossible(problem)
         pair, sent_bytes = task.pairs[0], possible.sent_bytes(task, outcome)
         _, receiver = noted.ends(pair)
-        wanted = SERIES in pair.end(receiver).series
+        keeps_rows = SERIES in pair.end(receiver).series
         return Measured(
             metrics=noted.measure(messages, pair.playout_ms, sent_bytes),
-            series={(receiver, SERIES): noted.rows(messages)} if wanted else {},
+            series={(receiver, SERIES): noted.rows(messages)} if keeps_rows else {},
         )
 
 
 def _playouts(chosen: Mapping[str, Any]) -> tuple[Any, ...]:
-    given = chosen.get("playout_ms", USUAL_PLAYOUT_MS)
-    return tuple(given) if isinstance(given, list | tuple) else (given,)
+    delays = chosen.get("playout_ms", USUAL_PLAYOUT_MS)
+    return tuple(delays) if isinstance(delays, list | tuple) else (delays,)

@@ -1,16 +1,16 @@
-"""What there is to say of the messages of a trial, computed from what both ends noted: one place for all of
-them (quic-impls/contract/messages.md).
+"""Measurements of the messages of a trial, computed from the records of both ends: one place for all of them
+(quic-impls/contract/messages.md).
 
-`read` takes the two files, of which an endpoint may have written anything, and refuses rows that no message
-of the timetable can have. `measure` computes the metrics. All latencies count from when a message was due,
-not from when its sender came to hand it over. A message is *whole* when its last part has arrived.
+`read` takes the two files, in which an endpoint may have written anything, and refuses rows that contradict
+the timetable. `measure` computes the metrics. All latencies count from the time at which a message was due,
+not from the time at which its sender handed it over. A message is *whole* when its last part has arrived.
 
-The reader of Michel's thesis (2018, §5.1.5) reads a message as soon as the first bytes of the fourth one,
-itself the first, can have arrived, and reads on at the rate of the messages. So it reads each when it was
-due, plus the least latency of any message's first bytes, plus three intervals between messages. One that is
-not whole by then is a re-buffering of one interval, whatever comes later (§5.1.6.1): the reader's clock does
-not wait for it. Over streams it blocks there until the message is whole, and gets all bytes; without them it
-goes on when bytes of a later one let it, and gets what of the message is there.
+The reader of Michel's thesis (2018, §5.1.5) reads the first message as soon as the first bytes of the fourth
+can have arrived, and reads on at the rate of the messages. So it reads each message at its due time, plus the
+least latency of any message's first bytes, plus three intervals between messages. A message that is not whole
+by then is a re-buffering of one interval, even if it arrives later (§5.1.6.1): the reader's clock does not
+wait for it. Over streams the reader blocks until the message is whole, and gets all its bytes. Without
+streams it goes on when bytes of a later message arrive, and gets the bytes of the message that are there.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SERIES = "messages"
-"""What both ends leave, whatever the design asks for: the harness computes all metrics from that."""
+"""The series that both ends always record: the harness computes all metrics from it."""
 WHOLE = ("stream", "reliable")
-"""Of these deliveries all bytes arrive, however late."""
+"""Deliveries with which all bytes arrive, however late."""
 SENT_COLUMNS = ("t_s", "connection", "message", "part", "due_s", "sent_s", "bytes")
 ARRIVED_COLUMNS = ("t_s", "connection", "message", "part", "arrived_s", "bytes")
 CLOCK_S = 2e-6
 """Timetables are in microseconds, and the times of endpoints have nine decimals."""
 LATEST_S = 1e9
-"""Of a clock that begins when a machine does."""
+"""Latest time of a clock that begins when a machine starts."""
 BUFFER_MESSAGES, LOW_BUFFER_MESSAGES = 4, 2
 """The desynchronization buffer of §5.1.5, and that of §5.7."""
 PERCENTILES = (50, 95, 99)
@@ -56,27 +56,28 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Timetable:
-    """What a sender was asked for."""
+    """The messages that a sender has to send."""
 
     due_s: Floats
-    """Of each message, since the sender began."""
+    """Time at which each message is due, since the sender began."""
     sizes: Integers
     part_bytes: int
 
     @classmethod
     def of(cls, pair: PairTask) -> Timetable:
-        """That of a pair's workload."""
+        """Return the timetable of a pair's workload."""
         table = np.array(pair.workload["timetable"], dtype=np.int64).reshape(-1, 2)
         return cls(table[:, 0] / 1e6, table[:, 1], int(pair.workload["part_bytes"]))
 
     @cached_property
     def parts(self) -> Integers:
-        """Of each message."""
+        """Number of parts of each message."""
         return -(-self.sizes // self.part_bytes)
 
     @cached_property
     def first_part(self) -> Integers:
-        """Of each message: how many parts all before it have; at the end, how many there are in all."""
+        """Number of the first part of each message, counted over all messages; the last entry is the
+        total."""
         return np.concatenate(([0], np.cumsum(self.parts)))
 
     @property
@@ -89,25 +90,25 @@ class Timetable:
         return float(self.due_s[-1] - self.due_s[0]) / max(1, self.messages - 1)
 
     def bytes_of(self, message: Integers, part: Integers) -> Integers:
-        """How large these parts have to be."""
+        """Return the right sizes of these parts."""
         size: Integers = np.minimum(self.part_bytes, self.sizes[message] - part * self.part_bytes)
         return size
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What one end noted, in the order in which it did: a row for each part."""
+    """Records of one end in the order in which it wrote them: a row for each part."""
 
     message: Integers
     part: Integers
     bytes: Integers
     at_s: Floats
-    """When it was handed over, or became whole: seconds since the sender began."""
+    """Time at which the part was handed over, or became whole: seconds since the sender began."""
 
 
 @dataclass(frozen=True)
 class Messages:
-    """What became of the messages of a trial."""
+    """The messages of a trial, sent and received."""
 
     timetable: Timetable
     delivery: str
@@ -116,43 +117,44 @@ class Messages:
 
     @cached_property
     def handed_over_s(self) -> Floats:
-        """When the last part of each message was handed over; −∞ for one of which none was."""
+        """Time at which the last part of each message was handed over; −∞ for a message without any."""
         at_s = np.full(self.timetable.messages, -math.inf)
         np.maximum.at(at_s, self.sent.message, self.sent.at_s)
         return at_s
 
     @cached_property
     def first_s(self) -> Floats:
-        """When the first part of each message arrived; ∞ for one of which none did."""
+        """Time at which the first part of each message arrived; ∞ for a message without any."""
         at_s = np.full(self.timetable.messages, math.inf)
         np.minimum.at(at_s, self.arrived.message, self.arrived.at_s)
         return at_s
 
     @cached_property
     def arrived_parts(self) -> Integers:
-        """How many parts of each message arrived."""
+        """Number of parts of each message that arrived."""
         return np.bincount(self.arrived.message, minlength=self.timetable.messages)
 
     @cached_property
     def whole_s(self) -> Floats:
-        """When each message was whole; ∞ for one that never was."""
+        """Time at which each message was whole; ∞ for a message that never was."""
         last_s = np.full(self.timetable.messages, -math.inf)
         np.maximum.at(last_s, self.arrived.message, self.arrived.at_s)
         return np.where(self.arrived_parts == self.timetable.parts, last_s, math.inf)
 
     @property
     def latency_s(self) -> Floats:
-        """Of each message, from when it was due until it was whole; ∞ for one that never was."""
+        """Time from when each message was due until it was whole; ∞ for a message that never was."""
         return self.whole_s - self.timetable.due_s
 
 
 def ends(pair: PairTask) -> tuple[Role, Role]:
-    """Who sends the messages of a pair, and who receives them."""
+    """Return the sender and the receiver of the messages of a pair."""
     return ("server", "client") if pair.workload["direction"] == "down" else ("client", "server")
 
 
 def read(task: Task, outcome: Outcome) -> Messages:
-    """What both ends noted. Raises SeriesError with the end and the first thing that cannot be."""
+    """Return the messages that both ends recorded. Raises SeriesError with the end and the first impossible
+    row."""
     pair = task.pairs[0]
     sender, receiver = ends(pair)
     timetable = Timetable.of(pair)
@@ -246,10 +248,10 @@ def _problem(end: Role, message: int, part: int, problem: str) -> SeriesError:
 
 
 def measure(messages: Messages, playout_ms: Sequence[float], sent_bytes: int | None) -> dict[str, float]:
-    """Every metric of messages, by its name.
+    """Return every metric of messages, by its name.
 
-    `sent_bytes` is all that the sender has sent on the wire, as UDP payload; None: nobody knows. A percentile
-    that falls on a message that never was whole is none: it is infinite, and comparisons take it for that
+    `sent_bytes` is everything that the sender sent on the wire, as UDP payload; None: unknown. A percentile
+    that falls on a message that was never whole is omitted: it is infinite, and comparisons treat it so
     (results/analysis/outcomes.py).
     """
     timetable, latency_s = messages.timetable, messages.latency_s
@@ -288,7 +290,7 @@ def _latencies(latency_s: Floats) -> Iterator[tuple[str, float]]:
 
 
 def _read_s(messages: Messages, buffer: int) -> Floats:
-    """When the reader with a buffer of so many messages reads each."""
+    """Return when the reader with a buffer of so many messages reads each message."""
     timetable = messages.timetable
     least_s = float(np.min(messages.first_s - timetable.due_s))
     waits_s = (buffer - 1) * timetable.interval_s
@@ -310,18 +312,18 @@ def _received_bytes(messages: Messages, buffer: int, read_s: Floats) -> int:
 
 
 def _freezes(messages: Messages) -> tuple[float, float]:
-    """How often and for how long the picture froze, as W3C's webrtc-stats counts it, where each message is a
+    """Return how often and for how long the picture froze, as W3C's webrtc-stats counts it; a message is a
     frame.
 
     The player shows a frame when the thesis' reader would read it, or as soon as it is whole, unless it has
-    shown a later one. A frame that is followed by the next only after max(3 · mean, mean + 150 ms) was
-    frozen; the mean is that of the durations of the 30 frames before it, of the first frame the mean time
-    between messages. At 30 Hz that is 183 ms: a single lost message is no freeze.
+    shown a later one. A frame was frozen if the next one follows only after max(3 · mean, mean + 150 ms). The
+    mean is that of the durations of the 30 frames before it; for the first frame it is the mean time between
+    messages. At 30 Hz the bound is 183 ms: a single lost message is not a freeze.
 
-    Who sees nothing is not better off: the time before the first frame counts from when the first message
-    should have been shown, and the last frame stands until the end, one mean interval after the last message
-    should have been shown. So a stream that dies freezes until the end, and one of which nothing arrives all
-    the time.
+    A viewer who sees nothing is not better off: the time before the first frame counts from when the first
+    message should have been shown. The last frame stands until the end, one mean interval after the last
+    message should have been shown. So a stream that dies freezes until the end, and a stream of which nothing
+    arrives freezes all the time.
     """
     interval_s, read_s = messages.timetable.interval_s, _read_s(messages, BUFFER_MESSAGES)
     whole = np.isfinite(messages.whole_s)
@@ -355,12 +357,12 @@ def rows(messages: Messages) -> pa.Table:
         "size_bytes": timetable.sizes,
         "parts": timetable.parts,
         "parts_arrived": messages.arrived_parts,
-        "sent_s": _known(messages.handed_over_s),
-        "first_s": _known(messages.first_s),
-        "whole_s": _known(messages.whole_s),
+        "sent_s": _finite_or_minus_one(messages.handed_over_s),
+        "first_s": _finite_or_minus_one(messages.first_s),
+        "whole_s": _finite_or_minus_one(messages.whole_s),
     }
     return pa.table(dict(columns))
 
 
-def _known(at_s: Floats) -> Floats:
+def _finite_or_minus_one(at_s: Floats) -> Floats:
     return np.where(np.isfinite(at_s), at_s, -1.0)

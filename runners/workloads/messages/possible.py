@@ -21,13 +21,13 @@ from fecbench.topologies.link import Direction
 from fecbench.topologies.rate import together
 
 HEADER_OF_PART_BYTES = 6
-"""In front of a part's content in a DATAGRAM frame: the numbers of message and part."""
+"""Bytes before a part's content in a DATAGRAM frame: the numbers of message and part."""
 DEADLINE_SLACK_S = 0.001
 """Between looking at the clock and noting the time."""
 
 
 def problems(task: Task, outcome: Outcome, messages: Messages) -> Iterator[str]:
-    """What is impossible, a sentence each."""
+    """Yield what is impossible in these messages, a sentence each."""
     sender, receiver = ends(task.pairs[0])
     for problem in _of_sender(task, messages):
         yield f"{sender}: {problem}"
@@ -41,14 +41,17 @@ def problems(task: Task, outcome: Outcome, messages: Messages) -> Iterator[str]:
 
 
 def direction_of(task: Task) -> Direction:
-    """Which way the messages go."""
+    """Return the direction of the messages."""
     direction: Direction = task.pairs[0].workload["direction"]
     return direction
 
 
 def sent_bytes(task: Task, outcome: Outcome) -> int | None:
-    """What came to the links in the direction of the messages, as UDP payload: all that the sender has sent.
-    None where a backend does not know."""
+    """Return the UDP payload that came to the links in the direction of the messages: everything that the
+    sender sent.
+
+    None if a backend does not know.
+    """
     sent = 0
     for link in outcome.links.values():
         report = link.directions[direction_of(task)]
@@ -95,7 +98,7 @@ def _of_receiver(messages: Messages) -> Iterator[str]:
 
 
 def _too_early(task: Task, messages: Messages) -> Iterator[str]:
-    """What arrived that was not sent, or sooner than any link carries it."""
+    """Yield parts that arrived although they were not sent, or sooner than any link can carry them."""
     sent, arrived, timetable = messages.sent, messages.arrived, messages.timetable
     sent_at_s = np.full(timetable.first_part[-1], np.nan)
     sent_at_s[_numbers(messages, sent)] = sent.at_s
@@ -109,7 +112,7 @@ def _too_early(task: Task, messages: Messages) -> Iterator[str]:
     rate = together(direction.rate for direction in directions)
 
     def is_early(size_bytes: float, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Of these rows, which arrived sooner than so many bytes can."""
+        """Return which of these rows arrived sooner than so many bytes can."""
         least_s = owd_s + rate.least_time_s(size_bytes)
         return takes_s[rows] < task.validity.least_share * least_s - 1e-6
 

@@ -20,7 +20,7 @@ from fecbench.unpacking import content_of
 CHAT_HZ, VOICE_HZ, GAME_HZ = 30.0, 50.0, 60.0
 VOICE_BYTES, GAME_BYTES = (60, 160), (60, 250)
 LARGE_FRAMES = 1 / 100
-"""How often the picture changes so much that its frame is a large one."""
+"""Share of frames that are large, because the picture changes so much."""
 LARGEST_LIST_BYTES = 64 * 2**20
 _FIRST_DUE_S = 2.0
 """A column that begins above it is none of times, unless it is called so."""
@@ -50,7 +50,7 @@ def voice(seed: int, duration_s: float, made_by: str) -> Trace:
 
 
 def game(seed: int, duration_s: float, made_by: str) -> Trace:
-    """What changed in a game's world: small messages of changing size."""
+    """Return a trace of changes of a game's world: small messages of varying size."""
     draw = Sizes(seed)
     return _trace(
         f"game, seed {seed}", made_by, GAME_HZ, duration_s, lambda _: _between(GAME_BYTES, draw, 110, 0.35)

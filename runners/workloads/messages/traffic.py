@@ -1,8 +1,8 @@
-"""When messages become due, and how large they are: what the workload `messages` sends.
+"""The traffic of the workload `messages`: when messages become due, and their sizes.
 
-A timetable has a pair for each message: microseconds since the sender began, and bytes. It is made of a rate
-and a size, or is a trace: a file `traces/NAME.json` beside the design. This is the one place that refuses
-traffic that endpoints could not be asked for: times that go back, sizes and numbers out of range.
+A timetable has a pair for each message: microseconds since the sender began, and bytes. It comes from a rate
+and a size, or from a trace: a file `traces/NAME.json` beside the design. Only this module refuses traffic
+that endpoints cannot send: times that go back, sizes and numbers out of range.
 """
 
 import hashlib
@@ -14,16 +14,16 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from fecbench.runners.workloads.json_file import Line, beside, checked, read_json
+from fecbench.runners.workloads.json_file import Line, checked, find_document, read_json
 
 Timetable = list[list[int]]
 
 MOST_MESSAGES = 100_000
 LARGEST_MESSAGE_BYTES = 16 * 2**20
 MOST_PARTS = 65_536
-"""Of a message: a DATAGRAM frame has 16 bits for its number."""
+"""Most parts of a message: a DATAGRAM frame has 16 bits for the number of a part."""
 MOST_PARTS_IN_ALL = 500_000
-"""Each is a row of the series that both ends leave, which has 64 MiB at most."""
+"""Most parts of all messages: each is a row of the series that both ends record, which has 64 MiB at most."""
 LONGEST_S = 86_400
 
 
@@ -38,7 +38,7 @@ class Trace(BaseModel):
         list[Annotated[list[int], Field(min_length=2, max_length=2)]],
         Field(min_length=1, max_length=MOST_MESSAGES),
     ]
-    """When each is due, in microseconds since the first may be sent, and its bytes."""
+    """The time at which each message is due, in microseconds since the sender may begin, and its bytes."""
 
     @model_validator(mode="after")
     def _check_messages(self) -> Self:
@@ -78,7 +78,7 @@ def stored(path: Path) -> dict[str, Any]:
 
 def path_of(name: str, folders: Sequence[Path]) -> Path:
     """The file of the trace of that name: in `traces` within these folders. Raises Refusal."""
-    return beside(folders, "trace", name, "workload messages: trace")
+    return find_document(folders, "trace", name, "workload messages: trace")
 
 
 def regular(rate_hz: float, size_bytes: int, duration_s: float) -> Timetable:
@@ -87,7 +87,7 @@ def regular(rate_hz: float, size_bytes: int, duration_s: float) -> Timetable:
 
 
 def count(rate_hz: float, duration_s: float) -> int:
-    """How many messages become due before `duration_s`: 750 at 30 Hz in 25 s."""
+    """Return how many messages become due before `duration_s`: 750 at 30 Hz in 25 s."""
     messages = rate_hz * duration_s
     whole = round(messages)
     # The product of two decimals is not always the number that it should be: 0.1 · 30 is above 3.
@@ -95,12 +95,12 @@ def count(rate_hz: float, duration_s: float) -> int:
 
 
 def parts(size_bytes: int, part_bytes: int) -> int:
-    """How many parts a message has."""
+    """Return how many parts a message has."""
     return -(-size_bytes // part_bytes)
 
 
 def problem_of(timetable: Sequence[Sequence[int]], part_bytes: int) -> str:
-    """Why endpoints cannot be asked for these messages in parts of that size, or nothing."""
+    """Return why endpoints cannot send these messages in parts of that size, or nothing."""
     if len(timetable) > MOST_MESSAGES:
         return f"has {len(timetable)} messages; there may be {MOST_MESSAGES}"
     largest = max(size_bytes for _, size_bytes in timetable)

@@ -44,11 +44,11 @@ class Page(Workload):
     }
 
     def transfers(self, chosen: Mapping[str, Any], around: Surroundings) -> list[Transfer]:
-        told = {"name": self.asked_for, **chosen, "graph": around.documents[chosen["graph"]]["graph"]}
-        return [Transfer(around.variant, told, self.demand_of(told))]
+        workload = {"name": self.asked_for, **chosen, "graph": around.documents[chosen["graph"]]["graph"]}
+        return [Transfer(around.variant, workload, self.demand_of(workload))]
 
-    def demand_of(self, told: Mapping[str, Any]) -> Demand:
-        return page_graph.demand(told["graph"])
+    def demand_of(self, workload: Mapping[str, Any]) -> Demand:
+        return page_graph.demand(workload["graph"])
 
     def document(self, chosen: Mapping[str, Any], folders: Sequence[Path]) -> tuple[str, Path] | None:
         name = str(chosen["graph"])

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fecbench.hints import nearest
 from fecbench.runners.tasks.demand import Demand
-from fecbench.runners.workloads.json_file import Line, beside, checked, read_json
+from fecbench.runners.workloads.json_file import Line, checked, find_document, read_json
 
 MOST_OBJECTS = 10_000
 LARGEST_OBJECT_BYTES = 2**40
@@ -23,7 +23,7 @@ LONGEST_PROCESSING_MS = 3_600_000
 
 
 class PageObject(BaseModel):
-    """What one request gets."""
+    """An object of a page, which one request fetches."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -72,12 +72,12 @@ class Page(BaseModel):
 
     @property
     def size_bytes(self) -> int:
-        """Of all objects together."""
+        """Size of all objects together."""
         return sum(item.size_bytes for item in self.objects)
 
     @property
     def origins(self) -> list[str]:
-        """In the order in which they are first met."""
+        """Origins in the order of their first objects."""
         return list(dict.fromkeys(item.origin for item in self.objects))
 
     @property
@@ -107,8 +107,8 @@ def stored(path: Path) -> dict[str, Any]:
 
 
 def demand(graph: Mapping[str, Any]) -> Demand:
-    """What no load of a stored graph can do without: all its objects, and the objects one after another
-    whose processing takes the longest in all."""
+    """Return the least that a load of a stored graph needs: all its objects, and its slowest chain of objects
+    by processing time."""
     ways: dict[str, tuple[float, int]] = {}
     for item in graph["objects"]:  # parents stand before their children
         before_ms, before = max((ways[parent] for parent in item["parents"]), default=(0.0, 0))
@@ -120,4 +120,4 @@ def demand(graph: Mapping[str, Any]) -> Demand:
 
 def path_of(name: str, folders: Sequence[Path]) -> Path:
     """The file of the page of that name: in `pages` within these folders. Raises Refusal."""
-    return beside(folders, "page", name, "workload page: graph")
+    return find_document(folders, "page", name, "workload page: graph")

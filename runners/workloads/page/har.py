@@ -107,9 +107,9 @@ class Entry(BaseModel):
 
     @property
     def size_bytes(self) -> int:
-        """The body as it was transferred, or the nearest to it that is known; −1 when nothing is."""
-        known = (self.response.bodySize, self.response.transferSize, self.response.content.size)
-        return next((size for size in known if size >= 0), -1)
+        """Size of the body as it was transferred, or the nearest known size; −1 if none is known."""
+        sizes = (self.response.bodySize, self.response.transferSize, self.response.content.size)
+        return next((size for size in sizes if size >= 0), -1)
 
 
 def _came(entry: Any) -> Any:
@@ -171,13 +171,13 @@ def _transferred(entries: list[Entry], path: Path, pageref: str | None) -> list[
             ", …" if len(pages) > _SHOWN else ""
         )
         raise Refusal(f"{path}: holds several pages: choose one of them by --page ({listed})")
-    kept = [entry for entry in entries if pageref is None or entry.pageref == pageref]
-    for entry in kept:
+    of_page = [entry for entry in entries if pageref is None or entry.pageref == pageref]
+    for entry in of_page:
         if entry.size_bytes < 0:
             raise Refusal(f"{path}: {entry.request.url[:100]}: no size is known (bodySize, content.size)")
-    if not 1 <= len(kept) <= MOST_OBJECTS:
-        raise Refusal(f"{path}: {len(kept)} objects were transferred; a page has 1 to {MOST_OBJECTS}")
-    return sorted(kept, key=lambda entry: entry.startedDateTime)
+    if not 1 <= len(of_page) <= MOST_OBJECTS:
+        raise Refusal(f"{path}: {len(of_page)} objects were transferred; a page has 1 to {MOST_OBJECTS}")
+    return sorted(of_page, key=lambda entry: entry.startedDateTime)
 
 
 def _parent_of(place: int, entries: Sequence[Entry]) -> list[int]:

@@ -1,8 +1,8 @@
-"""When a segment is given up while it comes, as dash.js does (its AbandonRequestsRule, read in version 4).
+"""The rule by which a segment is given up on its way, like in dash.js (AbandonRequestsRule, as of version 4).
 
-A request is given up when, at the rate so far, it would take longer than 1.8 times what it plays, and more
-of it is missing than a whole segment has at a level which that rate carries. Each segment is given up once at
-most, and none while the buffer is large.
+A request is given up if, at the rate so far, it would take longer than 1.8 times its playing time, and if
+more of it is missing than a whole segment of a level that this rate can carry. Each segment is given up at
+most once, and none is given up while the buffer is large.
 """
 
 from dataclasses import dataclass, field
@@ -16,9 +16,9 @@ GRACE_S = 0.5
 FEWEST_SAMPLES = 5
 """Nor before the rate was seen so often."""
 PATIENCE = 1.8
-"""It may take so many times what it plays."""
+"""Most time that a segment may take, in playing times."""
 LARGE_BUFFER_S = 12.0
-"""With more video than this, nothing is given up."""
+"""Buffer above which no segment is given up."""
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Download:
     level: int
     bytes: int
     first_s: float | None = None
-    """When its progress was told for the first time."""
+    """Time of the first progress report."""
     rates_kbps: list[float] = field(default_factory=list)
     """Since then, at each look."""
 

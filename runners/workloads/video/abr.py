@@ -1,4 +1,4 @@
-"""Which level of a ladder a player asks for next: five rules, by the names that a design gives them.
+"""The next level of a ladder that a player requests: five rules, by their names in designs.
 
 Levels are numbered from 0, the lowest. Each rule sees what a player knows when it asks for a segment
 (`View`). A rule that goes by throughput takes the lowest level as long as it has measured none.
@@ -9,33 +9,33 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 OLD_SHARE = 0.8
-"""Of the old estimate in the new one: EWMA 0.8/0.2, as goDASH's conventional rule."""
+"""Share of the old estimate in the new one: EWMA 0.8/0.2, as in goDASH's conventional rule."""
 GAMMA_P = 5.0
 """gamma p of BOLA, the value of its paper's evaluation (Spiteri, Urgaonkar and Sitaraman 2016)."""
 SWITCH_S = 10.0
 """DYNAMIC goes by BOLA from this buffer on (Spiteri, Sitaraman and Sparacio 2018)."""
 SAFETY = 0.9
-"""Of the throughput, DYNAMIC's throughput rule uses so much (dash.js's bandwidth safety factor)."""
+"""Share of the throughput that DYNAMIC's throughput rule uses (dash.js's bandwidth safety factor)."""
 RESERVOIR, UPPER = 90 / 240, 216 / 240
-"""Of the largest buffer: up to the first BBA-0 takes the lowest level, from the second on the highest. The
-paper's buffer has 240 s, a reservoir of 90 s and a cushion of 126 s (Huang et al. 2014)."""
+"""Shares of the largest buffer: up to the first, BBA-0 takes the lowest level; from the second on, the
+highest. The paper's buffer has 240 s, a reservoir of 90 s and a cushion of 126 s (Huang et al. 2014)."""
 
 
 @dataclass
 class View:
-    """What a player knows when it asks for a segment."""
+    """A player's knowledge when it requests a segment."""
 
     kbps: tuple[float, ...]
-    """Of each level, ascending."""
+    """Rate of each level, ascending."""
     segment_s: float
     buffer_most_s: float
-    """It holds no more than this."""
+    """Largest buffer."""
     buffer_s: float = 0.0
     """Media that has arrived and was not played."""
     estimate_kbps: float | None = None
-    """Of the throughput; None: nothing was measured yet."""
+    """Estimate of the throughput; None: not measured yet."""
     level: int | None = None
-    """The one of the segment before; None: this is the first."""
+    """Level of the previous segment; None: this is the first."""
     by_buffer: bool = False
     """Whether DYNAMIC goes by BOLA."""
     fixed: int = 0

@@ -80,42 +80,42 @@ class Video(Workload):
     compared = "video.mean_kbps"
 
     def check(self, chosen: Mapping[str, Any], labels: Collection[str], where: str) -> None:  # noqa: ARG002
-        """What is not chosen has its default."""
+        """Refuse parameters that do not fit. Those that are not chosen have their defaults."""
         self.check_values(chosen, where)
-        given = self._with_defaults(chosen)
-        if 0 < given["live_latency_s"] < 2 * CHUNK_S:
+        values = self._with_defaults(chosen)
+        if 0 < values["live_latency_s"] < 2 * CHUNK_S:
             raise Refusal(
-                f"{where}: workload {self.name}: live_latency_s = {given['live_latency_s']:g}: must be 0 or"
+                f"{where}: workload {self.name}: live_latency_s = {values['live_latency_s']:g}: must be 0 or"
                 f" at least {2 * CHUNK_S:g}, two chunks"
             )
-        if given["live_latency_s"] and given["abandon"]:
+        if values["live_latency_s"] and values["abandon"]:
             raise Refusal(f"{where}: workload {self.name}: abandon = true: is for video that is not live")
 
     def reads(self, parameter: str, chosen: Mapping[str, Any]) -> bool:
-        given = self._with_defaults(chosen)
+        values = self._with_defaults(chosen)
         match parameter:
             case "level":
-                return bool(given["abr"] == "fixed")
+                return bool(values["abr"] == "fixed")
             case "start_segments":
-                return not given["live_latency_s"]
+                return not values["live_latency_s"]
             case _:
                 return True
 
     def compared_with(self, chosen: Mapping[str, Any]) -> str:
-        """Of live video, how late it is."""
+        """Return the metric to compare: the latency, for live video."""
         return "video.latency_p95_s" if self._with_defaults(chosen)["live_latency_s"] else self.compared
 
     def transfers(self, chosen: Mapping[str, Any], around: Surroundings) -> list[Transfer]:
-        given = self._with_defaults(chosen)
-        ladder = Ladder.model_validate(around.documents[given["ladder"]]["ladder"])
-        where = f"workload {self.name}: ladder = {given['ladder']!r}"
-        segments = math.ceil(round(given["duration_s"] / ladder.segment_s, 9))
+        values = self._with_defaults(chosen)
+        ladder = Ladder.model_validate(around.documents[values["ladder"]]["ladder"])
+        where = f"workload {self.name}: ladder = {values['ladder']!r}"
+        segments = math.ceil(round(values["duration_s"] / ladder.segment_s, 9))
         if segments > ladder.segments:
-            raise Refusal(f"{where}: has {ladder.duration_s:g} s, and duration_s = {given['duration_s']:g}")
-        begins_with = 1 if given["live_latency_s"] else given["start_segments"]
-        if given["buffer_s"] < ladder.segment_s * begins_with:
+            raise Refusal(f"{where}: has {ladder.duration_s:g} s, and duration_s = {values['duration_s']:g}")
+        begins_with = 1 if values["live_latency_s"] else values["start_segments"]
+        if values["buffer_s"] < ladder.segment_s * begins_with:
             raise Refusal(
-                f"{where}: buffer_s = {given['buffer_s']:g}: must hold the"
+                f"{where}: buffer_s = {values['buffer_s']:g}: must hold the"
                 f" {begins_with} segments of {ladder.segment_s:g} s with which it begins"
             )
         longest_s = PATIENCE * segments * ladder.segment_s + MARGIN_S
@@ -124,25 +124,25 @@ class Video(Workload):
                 f"workload {self.name}: timeout_s = {around.timeout_s:g}: must be at least {longest_s:g}: a"
                 f" viewer leaves after {PATIENCE:g} times the video's length"
             )
-        if given["abr"] == "fixed" and given["level"] >= len(ladder.levels):
-            raise Refusal(f"{where}: level = {given['level']}: must be at most {len(ladder.levels) - 1}")
+        if values["abr"] == "fixed" and values["level"] >= len(ladder.levels):
+            raise Refusal(f"{where}: level = {values['level']}: must be at most {len(ladder.levels) - 1}")
         settings = Settings(
-            abr=given["abr"],
-            start_segments=given["start_segments"],
-            buffer_s=float(given["buffer_s"]),
-            live_latency_s=float(given["live_latency_s"]),
-            level=given["level"],
-            abandon=given["abandon"],
+            abr=values["abr"],
+            start_segments=values["start_segments"],
+            buffer_s=float(values["buffer_s"]),
+            live_latency_s=float(values["live_latency_s"]),
+            level=values["level"],
+            abandon=values["abandon"],
         )
-        asked = sessions.document(ladder.cut(segments), settings)
-        told = {"name": self.asked_for}
-        return [Transfer(around.variant, told, self.demand_of(told), session=asked)]
+        session = sessions.document(ladder.cut(segments), settings)
+        workload = {"name": self.asked_for}
+        return [Transfer(around.variant, workload, self.demand_of(workload), session=session)]
 
     def _with_defaults(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
         return {name: option.default for name, option in self.parameters.items()} | dict(chosen)
 
-    def demand_of(self, told: Mapping[str, Any]) -> Demand:  # noqa: ARG002
-        """Nobody knows before which levels a player will choose."""
+    def demand_of(self, workload: Mapping[str, Any]) -> Demand:  # noqa: ARG002
+        """Return a demand of one round trip: nobody can know which levels a player will choose."""
         return Demand(round_trips=1)
 
     def document(self, chosen: Mapping[str, Any], folders: Sequence[Path]) -> tuple[str, Path] | None:
@@ -156,9 +156,9 @@ class Video(Workload):
         return sessions.Asking(_player(session))
 
     def settled(self, task: Task, outcome: Outcome) -> Task:
-        """What has arrived had to be carried."""
+        """Return the task with the demand of the objects that arrived: links had to carry them."""
         pair = task.pairs[0]
-        carried = sum(said.bytes for said in outcome.said if isinstance(said, Object))
+        carried = sum(message.bytes for message in outcome.said if isinstance(message, Object))
         demand = Demand(down_bytes=carried, round_trips=1)
         return task.model_copy(
             update={"pairs": [pair.model_copy(update={"demand": demand}), *task.pairs[1:]]}

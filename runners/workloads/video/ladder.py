@@ -13,7 +13,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from fecbench.runners.workloads.json_file import Line, beside, checked, read_json
+from fecbench.runners.workloads.json_file import Line, checked, find_document, read_json
 
 MOST_SEGMENTS = 10_000
 MOST_LEVELS = 64
@@ -27,7 +27,7 @@ class _Part(BaseModel):
 
 
 class Level(_Part):
-    """One representation of a video."""
+    """A representation of a video."""
 
     kbps: Annotated[float, Field(gt=0, le=1e6)]
     """The mean bit rate that players go by, in kilobits (1,000 bits) a second."""
@@ -102,4 +102,4 @@ def stored(path: Path) -> dict[str, Any]:
 
 def path_of(name: str, folders: Sequence[Path]) -> Path:
     """The file of the ladder of that name: in `videos` within these folders. Raises Refusal."""
-    return beside(folders, "video", name, "workload video: ladder")
+    return find_document(folders, "video", name, "workload video: ladder")

@@ -24,12 +24,12 @@ RUNGS = (
 """kbps, width and height."""
 FPS = 24.0
 SPREAD = 0.35
-"""Of the logarithm of a scene's rate, a standard deviation: segments then spread by two to four times around
+"""Standard deviation of the logarithm of a scene's rate: segments then spread by two to four times around
 their level's mean, as those of published ladders do."""
 OF_SEGMENT = 0.08
 """The same within a scene, a level each."""
 SCENE_S = 6.0
-"""How long a scene takes in the median."""
+"""Median length of a scene."""
 SCENE_SPREAD = 0.6
 
 
@@ -59,7 +59,7 @@ def make(seed: int, segment_s: float, duration_s: float, made_by: str) -> Video:
 
 
 def _scenes(sizes: Sizes, duration_s: float) -> list[tuple[float, float]]:
-    """When each scene ends, and its rate beside the mean."""
+    """Return the end of each scene, and its rate relative to the mean."""
     scenes, end_s = [], 0.0
     while end_s < duration_s:
         end_s += sizes.lognormal(SCENE_S, SCENE_SPREAD)

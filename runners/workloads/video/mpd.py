@@ -26,11 +26,15 @@ def video_from(path: Path, made_by: str) -> Video:
     """The video of a presentation: an MPD, or the folder with its only one. Raises Refusal."""
     read = Presentation(path)
     period = read.root.find("Period")
-    sets = [] if period is None else [each for each in period.iter("AdaptationSet") if _is_video(each)]
+    sets = (
+        []
+        if period is None
+        else [adaptation for adaptation in period.iter("AdaptationSet") if _is_video(adaptation)]
+    )
     if period is None or not sets:
         raise read.refuse("has no AdaptationSet of video in its first Period")
-    chosen = max(sets, key=lambda each: len(each.findall("Representation")))
-    base = "".join((each.findtext("BaseURL") or "").strip() for each in (read.root, period, chosen))
+    chosen = max(sets, key=lambda adaptation: len(adaptation.findall("Representation")))
+    base = "".join((element.findtext("BaseURL") or "").strip() for element in (read.root, period, chosen))
     length_s = period_length_s(read, period)
     levels, lengths = [], list[float]()
     for representation in chosen.findall("Representation"):
@@ -49,8 +53,8 @@ def video_from(path: Path, made_by: str) -> Video:
             }
         )
     if lengths and max(lengths) - min(lengths) > 1 / 24:
-        told = sorted(round(length, 3) for length in set(lengths))[:5]
-        raise read.refuse(f"its representations have segments of {told} s: one length is read")
+        lengths_s = sorted(round(length, 3) for length in set(lengths))[:5]
+        raise read.refuse(f"its representations have segments of {lengths_s} s: one length is read")
     counts = sorted({len(level["sizes"]) for level in levels})  # type: ignore[arg-type]
     if counts and counts[-1] - counts[0] > 1:
         raise read.refuse(
@@ -76,10 +80,10 @@ def _one_length(read: Presentation, durations_s: list[float], fps: float) -> flo
         or usual - min(others) > frame_s
         or durations_s[-1] > _LONGEST_LAST * usual
     ):
-        told = ", ".join(f"{length:g}" for length in durations_s[:_SHOWN])
+        text = ", ".join(f"{length:g}" for length in durations_s[:_SHOWN])
         more = ", …" if len(durations_s) > _SHOWN else ""
         raise read.refuse(
-            f"its segments last {told}{more} s, {sum(durations_s):g} s in all: a ladder has one length, which"
+            f"its segments last {text}{more} s, {sum(durations_s):g} s in all: a ladder has one length, which"
             " all but the last must have"
         )
     return others[0] if min(others) == max(others) else round(sum(others) / len(others), 6)
@@ -87,7 +91,7 @@ def _one_length(read: Presentation, durations_s: list[float], fps: float) -> flo
 
 def _is_video(adaptation: Element) -> bool:
     kinds = [adaptation.get("contentType"), adaptation.get("mimeType")]
-    kinds += [each.get("mimeType") for each in adaptation.findall("Representation")]
+    kinds += [representation.get("mimeType") for representation in adaptation.findall("Representation")]
     return any(kind and kind.startswith("video") for kind in kinds)
 
 
@@ -96,6 +100,6 @@ def _integer(read: Presentation, representation: Element, chosen: Element, name:
 
 
 def _fps(text: str) -> float:
-    """Such as 25 or 30000/1001; 0, which is refused, for anything else."""
-    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)(?:/(\d{1,9}))?", text)
-    return float(found[1]) / max(1.0, float(found[2] or 1)) if found else 0.0
+    """Return a frame rate such as 25 or 30000/1001; 0, which is refused, for anything else."""
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)(?:/(\d{1,9}))?", text)
+    return float(match[1]) / max(1.0, float(match[2] or 1)) if match else 0.0

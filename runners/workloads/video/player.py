@@ -23,7 +23,7 @@ from fecbench.runners.workloads.video.ladder import Ladder
 PATIENCE = 2.0
 """A viewer leaves after so many times the video's length."""
 CHUNK_S = 0.5
-"""Of live video."""
+"""Length of a chunk of live video."""
 CATCHING_UP = 1.1
 """A player of live video plays so much faster while it is late."""
 SKIPS_AFTER_S = 4.0
@@ -34,15 +34,15 @@ NOTHING_S = 1e-9
 
 @dataclass(frozen=True)
 class Settings:
-    """What a session is asked for, beside the ladder."""
+    """Settings of a session, besides the ladder."""
 
     abr: str
     start_segments: int
     buffer_s: float
     live_latency_s: float = 0.0
-    """0: the video is not live."""
+    """Latency of live video; 0: the video is not live."""
     level: int = 0
-    """That of `fixed`."""
+    """Level of the rule `fixed`."""
     abandon: bool = False
     """Whether a segment is given up that comes too slowly."""
 
@@ -53,16 +53,16 @@ class Settings:
 
 @dataclass(frozen=True)
 class Request:
-    """What a player asks for, and when: seconds since the session began."""
+    """A request of a player, and its time: seconds since the session began."""
 
     at_s: float
     index: int
-    """Of the segment."""
+    """Number of the segment."""
     chunk: int
     level: int
     bytes: int
     tell_every_s: float | None = None
-    """So often the player wants to know how much has come; None: it does not."""
+    """Interval at which the player wants progress reports; None: none."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class GivenUp:
 
     request: Request
     bytes: int
-    """Those that had come."""
+    """Bytes that had arrived."""
     requested_s: float
     done_s: float
 
@@ -88,7 +88,7 @@ class Arrival:
     """Before it was whole, at that time."""
     buffer_after_s: float
     estimate_kbps: float
-    """Of the throughput, with this one."""
+    """Estimate of the throughput, this object included."""
 
 
 @dataclass(frozen=True)
@@ -96,21 +96,21 @@ class Stall:
     """The picture stands still."""
 
     media_s: float
-    """Where in the video."""
+    """Place in the video."""
     length_s: float
 
 
 @dataclass
 class Session:
-    """What has happened so far."""
+    """Events of a session so far."""
 
     arrivals: list[Arrival] = field(default_factory=list)
     given_up: list[GivenUp] = field(default_factory=list)
     stalls: list[Stall] = field(default_factory=list)
     startup_s: float | None = None
-    """When the first picture was shown; None: not yet."""
+    """Time at which the first picture was shown; None: not yet."""
     ended_s: float | None = None
-    """When the last picture was shown, or the viewer left; None: it goes on."""
+    """Time at which the last picture was shown, or the viewer left; None: the session goes on."""
     played_s: float = 0.0
     """Media that was shown."""
     skipped_s: float = 0.0
@@ -179,7 +179,7 @@ class Player:
         self.request = self._decide()
 
     def progressed(self, received: int, now_s: float) -> bool:
-        """So much of what is on its way has come, at this time: whether it is to be given up."""
+        """Return whether the object on its way is to be given up, of which so much has come at this time."""
         self._advance(now_s)
         if self.instead is not None or self._has_given_up:
             return False
@@ -188,7 +188,7 @@ class Player:
         return self.instead is not None
 
     def gave_up(self, received: int, requested_s: float, done_s: float) -> None:
-        """What was on its way was given up, with so much of it, at these times."""
+        """Record that the object on its way was given up, with so many bytes received, at these times."""
         request = self.request
         assert request is not None
         assert self.instead is not None
@@ -246,7 +246,7 @@ class Player:
         return Request(at_s, index, chunk, level, size, often_s)
 
     def _has_room_s(self) -> float:
-        """When the buffer has room for one more; it is playing, or has room now."""
+        """Return when the buffer has room for one more object: now, or once enough was played."""
         more_s = self._ladder.segment_s if self._chunks == 1 else CHUNK_S
         over_s = self.buffer_s + more_s - self._settings.buffer_s
         if over_s <= NOTHING_S or not self._plays:
@@ -254,7 +254,7 @@ class Player:
         return self._now_s + self._time_to_show(over_s)
 
     def _is_there_s(self, index: int, chunk: int) -> float:
-        """When a chunk of a live video is there: all of a video that is not live was there before."""
+        """Return when a chunk of a live video exists. Any other video exists from the beginning."""
         if not self._settings.is_live:
             return 0.0
         return self._end_of(index, chunk) - self._settings.live_latency_s
@@ -276,15 +276,15 @@ class Player:
         return present
 
     def _end_of(self, index: int, chunk: int) -> float:
-        """Where in the video it ends."""
+        """Return the place in the video at which a chunk ends."""
         begins_s, length_s = index * self._ladder.segment_s, self._ladder.segment_s
         return begins_s + (length_s if chunk + 1 == self._chunks else (chunk + 1) * CHUNK_S)
 
     def _bytes(self, index: int, chunk: int, level: int) -> int:
-        """Chunks of a segment are of one size, but for the last."""
+        """Return the size of a chunk. Chunks of a segment have one size, except for the last."""
         size = self._ladder.levels[level].sizes[index]
-        each = max(1, size // self._chunks)
-        return each if chunk + 1 < self._chunks else max(1, size - each * (self._chunks - 1))
+        chunk_size = max(1, size // self._chunks)
+        return chunk_size if chunk + 1 < self._chunks else max(1, size - chunk_size * (self._chunks - 1))
 
     # What is shown
 
@@ -338,7 +338,7 @@ class Player:
         self.session.path.append((self._now_s, self._position_s))
 
     def _time_to_show(self, media_s: float) -> float:
-        """How long so much of the video takes from now on."""
+        """Return how long it takes from now on to show so much of the video."""
         catching_s = self._late_s / (CATCHING_UP - 1)
         if media_s <= CATCHING_UP * catching_s:
             return media_s / CATCHING_UP
@@ -346,12 +346,13 @@ class Player:
 
     @property
     def _late_s(self) -> float:
-        """By how much a live video is shown later than wanted: then its picture of time t is shown at t."""
+        """The lateness of a live video beyond the intended latency: its picture of time t should be shown at
+        t."""
         return max(0.0, self._now_s - self._position_s) if self._settings.is_live else 0.0
 
 
 def latencies_s(session: Session, settings: Settings, step_s: float = 0.01) -> Sequence[float]:
-    """How late a live video was shown, at regular times from the first picture to the last."""
+    """Return the latencies of a live video at regular times from the first picture to the last."""
     import numpy as np
 
     assert session.startup_s is not None and session.ended_s is not None

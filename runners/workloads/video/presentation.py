@@ -72,10 +72,10 @@ class Presentation:
 
 
 def _only_mpd(folder: Path) -> Path:
-    found = sorted(folder.glob("*.mpd"))
-    if len(found) != 1:
-        raise Refusal(f"{folder}: has {len(found)} files *.mpd: name one of them")
-    return found[0]
+    files = sorted(folder.glob("*.mpd"))
+    if len(files) != 1:
+        raise Refusal(f"{folder}: has {len(files)} files *.mpd: name one of them")
+    return files[0]
 
 
 def period_length_s(read: Presentation, period: Element) -> float:
@@ -91,10 +91,10 @@ def period_length_s(read: Presentation, period: Element) -> float:
 
 def _seconds(read: Presentation, text: str) -> float:
     """Return a duration of XML Schema in seconds, such as PT1H2M3.5S."""
-    found = _DURATION.fullmatch(text.strip())
-    if found is None or not any(found.groups()):
+    match = _DURATION.fullmatch(text.strip())
+    if match is None or not any(match.groups()):
         raise read.refuse(f"{text[:40]!r} is no duration such as PT1H2M3.5S")
-    years, months, *parts = (float(part or 0) for part in found.groups())
+    years, months, *parts = (float(part or 0) for part in match.groups())
     if years or months:
         raise read.refuse(f"{text[:40]!r}: years and months are no length in seconds")
     return sum(part * unit for part, unit in zip(parts, (86400, 3600, 60, 1), strict=True))
@@ -107,7 +107,7 @@ def whole_number(read: Presentation, text: str) -> int:
 
 
 def byte_range(read: Presentation, span: str) -> tuple[int, int]:
-    found = re.fullmatch(r"(\d{1,15})-(\d{1,15})", span)
-    if found is None or int(found[2]) < int(found[1]):
+    match = re.fullmatch(r"(\d{1,15})-(\d{1,15})", span)
+    if match is None or int(match[2]) < int(match[1]):
         raise read.refuse(f"{span[:40]!r} is no range of bytes")
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])

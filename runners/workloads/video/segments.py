@@ -65,7 +65,7 @@ def _described(name: str, levels: tuple[Element, Element, Element], base: str, l
     for level in levels:
         if (element := level.find(name)) is not None:
             attributes |= element.attrib
-            within |= {inner: element.findall(inner) for inner in {each.tag for each in element}}
+            within |= {inner: element.findall(inner) for inner in {child.tag for child in element}}
     return _Described(attributes, within, levels[-1], base, length_s)
 
 
@@ -176,7 +176,7 @@ def _of_base(read: Presentation, described: _Described) -> Sizes:
 
 
 def _of_index(read: Presentation, name: str, span: str) -> Sizes:
-    """By the box `sidx` of a file (ISO/IEC 14496-12, 8.16.3)."""
+    """Return sizes and durations from the box `sidx` of a file (ISO/IEC 14496-12, 8.16.3)."""
     first, last = byte_range(read, span)
     box = read.head_of(name, first, last)
     try:

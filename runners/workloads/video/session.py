@@ -1,4 +1,4 @@
-"""A session: what the harness asks a client for in its course, and what it was worth to the viewer.
+"""A session: the requests of the harness to a client, and the worth of the session to the viewer.
 
 The player decides twice: in the trial, and when the trial is judged, from what the client noted. Both
 times it decides the same, or the client was asked for something else than it says.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 CLOCK_S = 2e-6
 """Times of endpoints have nine decimals, and pass through two clocks."""
 LEAST_SHARE = 0.99
-"""Of the least time that an object takes by its link, so much must have passed."""
+"""Share of an object's shortest possible time that must have passed."""
 STALL_WEIGHT_MBPS = 3.0
 """Yin et al. 2015, "balanced": a second without a picture costs as much as 3 Mbit/s for a second."""
 STALL_WEIGHT_LOG = 2.66
@@ -33,11 +33,11 @@ STALL_WEIGHT_LOG = 2.66
 
 
 def document(ladder: Ladder, settings: Settings) -> dict[str, Any]:
-    """What a task keeps of a session."""
-    told = asdict(settings)
+    """Return the document of a session, as a task stores it."""
+    values = asdict(settings)
     if not settings.abandon:  # a task says of it nothing where it is not wanted
-        del told["abandon"]
-    return {"ladder": ladder.model_dump(mode="json"), "settings": told}
+        del values["abandon"]
+    return {"ladder": ladder.model_dump(mode="json"), "settings": values}
 
 
 def read(written: Mapping[str, Any] | None) -> tuple[Ladder, Settings]:
@@ -55,17 +55,17 @@ class Asking:
     def begin(self) -> list[Line]:
         return self._lines()
 
-    def heard(self, said: Object | Progress) -> list[Line]:
-        player, now_s = self._player, said.done_at if isinstance(said, Object) else said.at
+    def heard(self, message: Object | Progress) -> list[Line]:
+        player, now_s = self._player, message.done_at if isinstance(message, Object) else message.at
         if player.request is None:  # it was not asked for that
             return [Line(now_s)]
-        if isinstance(said, Progress):
-            gives_up = player.progressed(said.bytes, said.at)
+        if isinstance(message, Progress):
+            gives_up = player.progressed(message.bytes, message.at)
             return [*([Line(now_s, stop=True)] if gives_up else []), Line(player.leaves_s)]
-        if said.whole:
-            player.arrived(said.requested_at, said.first_byte_at, said.done_at)
+        if message.whole:
+            player.arrived(message.requested_at, message.first_byte_at, message.done_at)
         elif player.instead is not None:
-            player.gave_up(said.bytes, said.requested_at, said.done_at)
+            player.gave_up(message.bytes, message.requested_at, message.done_at)
         return self._lines() or [Line(now_s)]
 
     def _lines(self) -> list[Line]:
@@ -82,41 +82,41 @@ class Played:
 
     session: Session
     lags_s: list[float]
-    """Of each request: by how much the client read it later than the player had decided."""
+    """Time from the player's decision until the client read the request, for each request."""
 
 
 def played(player: Player, outcome: Outcome, rate: Rate) -> Played:
-    """The session that a client noted, over links of this rate.
+    """Return the session that a client recorded, over links of this rate.
 
-    Raises Impossible with the first object that cannot be.
+    Raises Impossible with the first impossible object.
     """
     lags_s, number, progress = [], 0, Progress(event="progress", bytes=0, requested_at=0.0, at=0.0)
     stopped_s = 0.0
-    for told in outcome.said:
+    for message in outcome.said:
         request = player.request
         if request is None:
             raise Impossible(f"client: object {number}: was not asked for: the session was over")
-        said = since(told, outcome.said[0].requested_at)
-        if isinstance(said, Progress):
-            for problem in _problems_of_progress(said, progress, request):
+        relative = since(message, outcome.said[0].requested_at)
+        if isinstance(relative, Progress):
+            for problem in _problems_of_progress(relative, progress, request):
                 raise Impossible(f"client: progress of object {number}: {problem}")
-            progress = said
-            if player.progressed(said.bytes, said.at):
-                stopped_s = said.at
+            progress = relative
+            if player.progressed(relative.bytes, relative.at):
+                stopped_s = relative.at
             continue
-        assert isinstance(told, Object)
-        for problem in _problems(told, said, request, rate, gives_up=player.instead is not None):
+        assert isinstance(message, Object)
+        for problem in _problems(message, relative, request, rate, gives_up=player.instead is not None):
             raise Impossible(f"client: object {number}: {problem}")
-        lags_s.append(_at_least_0(said.requested_at - request.at_s))
-        if said.whole:
-            player.arrived(said.requested_at, said.first_byte_at, said.done_at)
+        lags_s.append(_at_least_0(relative.requested_at - request.at_s))
+        if relative.whole:
+            player.arrived(relative.requested_at, relative.first_byte_at, relative.done_at)
         else:
-            lags_s.append(_at_least_0(said.done_at - stopped_s))
-            player.gave_up(said.bytes, said.requested_at, said.done_at)
+            lags_s.append(_at_least_0(relative.done_at - stopped_s))
+            player.gave_up(relative.bytes, relative.requested_at, relative.done_at)
         number += 1
         progress = progress.model_copy(update={"bytes": 0})
-    left = player.request is not None
-    if left and outcome.client_s is not None and outcome.client_s < player.leaves_s - CLOCK_S:
+    has_request = player.request is not None
+    if has_request and outcome.client_s is not None and outcome.client_s < player.leaves_s - CLOCK_S:
         raise Impossible(
             f"client: ended after {number} objects and {outcome.client_s:g} s: it was asked for"
             f" another, and the viewer leaves after {player.leaves_s:g} s"
@@ -124,35 +124,35 @@ def played(player: Player, outcome: Outcome, rate: Rate) -> Played:
     return Played(player.end(), lags_s)
 
 
-def _problems_of_progress(said: Progress, before: Progress, request: Request) -> Iterator[str]:
+def _problems_of_progress(progress: Progress, before: Progress, request: Request) -> Iterator[str]:
     if request.tell_every_s is None:
         yield "was not asked for"
-    elif said.at < before.at + (request.tell_every_s if before.bytes else 0.0) - CLOCK_S:
-        yield f"at = {said.at:.9f} s: is too soon after {before.at:.9f} s"
-    elif not before.bytes < said.bytes < request.bytes:
-        yield f"bytes = {said.bytes}: must be more than {before.bytes} and less than {request.bytes}"
-    elif said.requested_at < request.at_s - CLOCK_S or said.at < said.requested_at:
-        yield f"requested_at = {said.requested_at:.9f}: it was asked for at {request.at_s:.9f} s"
+    elif progress.at < before.at + (request.tell_every_s if before.bytes else 0.0) - CLOCK_S:
+        yield f"at = {progress.at:.9f} s: is too soon after {before.at:.9f} s"
+    elif not before.bytes < progress.bytes < request.bytes:
+        yield f"bytes = {progress.bytes}: must be more than {before.bytes} and less than {request.bytes}"
+    elif progress.requested_at < request.at_s - CLOCK_S or progress.at < progress.requested_at:
+        yield f"requested_at = {progress.requested_at:.9f}: it was asked for at {request.at_s:.9f} s"
 
 
 def _problems(
-    told: Object, arrived: Object, request: Request, rate: Rate, *, gives_up: bool
+    message: Object, arrived: Object, request: Request, rate: Rate, *, gives_up: bool
 ) -> Iterator[str]:
-    asked_s, size_bytes = request.at_s, told.bytes
-    if told.whole and told.bytes != request.bytes:
-        yield f"bytes = {told.bytes}: {request.bytes} were asked for"
-    if not told.whole and not gives_up:
+    asked_s, size_bytes = request.at_s, message.bytes
+    if message.whole and message.bytes != request.bytes:
+        yield f"bytes = {message.bytes}: {request.bytes} were asked for"
+    if not message.whole and not gives_up:
         yield "was given up, and nobody asked for that"
-    if told.bytes > request.bytes:
-        yield f"bytes = {told.bytes}: at most {request.bytes} can come"
-    if not told.requested_at <= told.first_byte_at <= told.done_at:
+    if message.bytes > request.bytes:
+        yield f"bytes = {message.bytes}: at most {request.bytes} can come"
+    if not message.requested_at <= message.first_byte_at <= message.done_at:
         yield (
-            f"requested_at = {told.requested_at:.9f}, first_byte_at = {told.first_byte_at:.9f},"
-            f" done_at = {told.done_at:.9f}: must not decrease"
+            f"requested_at = {message.requested_at:.9f}, first_byte_at = {message.first_byte_at:.9f},"
+            f" done_at = {message.done_at:.9f}: must not decrease"
         )
     if arrived.requested_at < asked_s - CLOCK_S:
         yield f"requested_at is {asked_s - arrived.requested_at:.6f} s before it was asked for"
-    least_s, took_s = rate.least_time_s(size_bytes), told.done_at - told.requested_at
+    least_s, took_s = rate.least_time_s(size_bytes), message.done_at - message.requested_at
     if took_s < LEAST_SHARE * least_s:
         yield (f"took {took_s:.6f} s: the links carry {size_bytes} bytes in {least_s:.6f} s at the soonest")
 
@@ -161,12 +161,13 @@ def _problems(
 
 
 def metrics(ladder: Ladder, settings: Settings, played: Played) -> dict[str, float]:
-    """Every metric of a session, by its name. What was never shown has none."""
+    """Return every metric of a session, by its name. A session without pictures lacks those of its
+    pictures."""
     session, levels = played.session, _levels(played.session)
     stall_s = math.fsum(stall.length_s for stall in session.stalls)
     startup_s = session.ended_s if session.startup_s is None else session.startup_s
     assert startup_s is not None
-    found = {
+    values = {
         "stalls": float(len(session.stalls)),
         "stall_s": stall_s,
         "unplayed_s": _at_least_0(ladder.duration_s - session.played_s - session.skipped_s),
@@ -174,32 +175,32 @@ def metrics(ladder: Ladder, settings: Settings, played: Played) -> dict[str, flo
         "objects": float(len(session.arrivals)),
     }
     if settings.abandon:
-        found["given_up"] = float(len(session.given_up))
-        found["given_up_bytes"] = float(sum(each.bytes for each in session.given_up))
+        values["given_up"] = float(len(session.given_up))
+        values["given_up_bytes"] = float(sum(item.bytes for item in session.given_up))
     if session.startup_s is not None:
-        found["startup_s"] = startup_s
-        found["stall_ratio"] = stall_s / (stall_s + session.played_s) if stall_s else 0.0
+        values["startup_s"] = startup_s
+        values["stall_ratio"] = stall_s / (stall_s + session.played_s) if stall_s else 0.0
     if levels:
         rates = [ladder.levels[level].kbps for level in levels]
-        found["mean_kbps"] = math.fsum(rates) / len(rates)
+        values["mean_kbps"] = math.fsum(rates) / len(rates)
         without_s = (stall_s + startup_s) / len(rates)
-        found["qoe_lin"] = _qoe([rate / 1e3 for rate in rates]) - STALL_WEIGHT_MBPS * without_s
-        found["qoe_log"] = (
+        values["qoe_lin"] = _qoe([rate / 1e3 for rate in rates]) - STALL_WEIGHT_MBPS * without_s
+        values["qoe_log"] = (
             _qoe([math.log(rate / ladder.levels[0].kbps) for rate in rates]) - STALL_WEIGHT_LOG * without_s
         )
-        found |= _shares(ladder, levels)
+        values |= _shares(ladder, levels)
     if played.lags_s:
         in_order = sorted(played.lags_s)
-        found["request_lag_p99_ms"] = 1e3 * in_order[math.ceil(0.99 * len(in_order)) - 1]
+        values["request_lag_p99_ms"] = 1e3 * in_order[math.ceil(0.99 * len(in_order)) - 1]
     if settings.is_live:
-        found["skipped_s"] = session.skipped_s
+        values["skipped_s"] = session.skipped_s
         if session.startup_s is not None:
             in_order = sorted(latencies_s(session, settings))
             for percent in (50, 95):
                 if in_order:
                     place = math.ceil(percent / 100 * len(in_order)) - 1
-                    found[f"latency_p{percent}_s"] = float(in_order[place])
-    return found
+                    values[f"latency_p{percent}_s"] = float(in_order[place])
+    return values
 
 
 def _at_least_0(time_s: float) -> float:
@@ -219,7 +220,7 @@ def _qoe(qualities: list[float]) -> float:
 
 
 def _shares(ladder: Ladder, levels: list[int]) -> dict[str, float]:
-    """Of each resolution: the share of segments that had it."""
+    """Return the share of segments of each resolution."""
     names = {_name(level): 0 for level in ladder.levels}
     for level in levels:
         names[_name(ladder.levels[level])] += 1
@@ -271,21 +272,21 @@ def _given_up(session: Session) -> pa.Table:
     given_up = session.given_up
     return pa.table(
         {
-            "t_s": pa.array([each.done_s for each in given_up], pa.float64()),
-            "index": pa.array([each.request.index for each in given_up], pa.int64()),
-            "level": pa.array([each.request.level for each in given_up], pa.int64()),
-            "bytes": pa.array([each.bytes for each in given_up], pa.int64()),
-            "requested_s": pa.array([each.requested_s for each in given_up], pa.float64()),
+            "t_s": pa.array([item.done_s for item in given_up], pa.float64()),
+            "index": pa.array([item.request.index for item in given_up], pa.int64()),
+            "level": pa.array([item.request.level for item in given_up], pa.int64()),
+            "bytes": pa.array([item.bytes for item in given_up], pa.int64()),
+            "requested_s": pa.array([item.requested_s for item in given_up], pa.float64()),
         }
     )
 
 
 def series(session: Session) -> dict[tuple[str, str], pa.Table]:
-    """What is kept of each session, by endpoint and name.
+    """Return the series of each session, by endpoint and name.
 
     `segments` has a row for each object that arrived. In `stalls`, t_s is the place in the video, and the
-    first row is the time before the first picture. `given_up` is there where segments were given up: `bytes`
-    are those that had come.
+    first row is the time before the first picture. `given_up` exists if segments were given up: its `bytes`
+    are those that had arrived.
     """
-    kept = {("client", "segments"): _segments(session), ("client", "stalls"): _stalls(session)}
-    return kept | ({("client", "given_up"): _given_up(session)} if session.given_up else {})
+    tables = {("client", "segments"): _segments(session), ("client", "stalls"): _stalls(session)}
+    return tables | ({("client", "given_up"): _given_up(session)} if session.given_up else {})

@@ -49,10 +49,10 @@ def run(backend: Backend) -> dict[TrialKey, TrialRecord]:
         print(f"{backend}: {line}")
     if not table.good:
         raise Refusal(f"{backend} does not hold its bounds")
-    wanted = request(designs.load(DESIGN), ours(), name=backend, backend=backend, calibrate=False)
-    engine = engine_for("local", wanted.experiment.implementations, wanted.jobs)
+    campaign_request = request(designs.load(DESIGN), ours(), name=backend, backend=backend, calibrate=False)
+    engine = engine_for("local", campaign_request.experiment.implementations, campaign_request.jobs)
     with Database.open(f"{FOLDER}/{backend}.sqlite", create=True) as database:
-        done = campaign.run(wanted, engine, database, Progress())
+        done = campaign.run(campaign_request, engine, database, Progress())
         return {trial.record.key: trial.record for trial in database.trials(done.id)}
 
 

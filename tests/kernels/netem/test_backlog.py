@@ -34,7 +34,7 @@ def test_frames_that_find_a_full_backlog_are_counted_with_their_place() -> None:
 
 
 def send_at_once() -> dict[str, int]:
-    """What is discarded of frames that netem holds back and then lets go all together."""
+    """Return the discarded frames of those that netem holds back and then releases all together."""
     commands = [
         "link add v0 address 02:00:00:00:00:0a type veth peer name v1 address 02:00:00:00:00:0b",
         "link set v0 up",

@@ -1,4 +1,4 @@
-"""What the comparison of netem with wire believes of numbers of lateness."""
+"""The plausibility of lateness in the comparison of netem with wire."""
 
 from typing import Any
 

@@ -17,9 +17,9 @@ from fecbench.results.store.records import TrialKey, TrialRecord
 from tests.kernels.pairs import Pair, pairs
 
 HANDSHAKE_US = {"noq-fec": 20.0, "rquic": 150.0}
-"""How far apart the two handshakes of a trial may be, by implementation."""
+"""Largest difference of the two handshakes of a trial, by implementation."""
 RATIO = (0.997, 1.003)
-"""Where the median ratio of completion times has to be, for each workload."""
+"""Bounds of the median ratio of completion times, for each workload."""
 
 HEADING = """\
 Completion times in s, their ratio, and by how many µs the handshake is longer in process.
@@ -28,7 +28,7 @@ workload          point  variant               state      referee  in process   
 
 @dataclass(frozen=True)
 class Finding:
-    """One number with the bounds that it has to keep."""
+    """A number with its bounds."""
 
     name: str
     trials: int
@@ -48,7 +48,7 @@ class Finding:
 
 
 def findings(compared: Sequence[Pair], implementations: Mapping[str, str]) -> Iterator[Finding]:
-    """All that has to hold; `implementations` has the implementation of each variant."""
+    """Yield all findings; `implementations` has the implementation of each variant."""
     fail = sum(not pair.ok for pair in compared)
     yield Finding("trials that are not ok", len(compared), fail, 0, 0)
     other = sum(not pair.same_losses for pair in compared)
@@ -65,7 +65,7 @@ def findings(compared: Sequence[Pair], implementations: Mapping[str, str]) -> It
 
 
 def _handshake_us(pair: Pair) -> float:
-    """By how much the handshake is longer in process."""
+    """Return how much longer the handshake is in process."""
     referee_s, in_process_s = pair.values("handshake_s")
     return 1e6 * (in_process_s - referee_s)
 

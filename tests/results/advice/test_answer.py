@@ -181,10 +181,10 @@ def test_between_two_recorded_sizes_the_prediction_holds_those_of_both() -> None
     for shorter, longer in pairwise(SIZES):
         ends = [asked(size_bytes=size).candidates for size in (shorter, longer)]
         between = asked(size_bytes=(shorter * longer) ** 0.5).candidates
-        for candidate, *beside in zip(between, *ends, strict=True):
+        for candidate, *end_candidates in zip(between, *ends, strict=True):
             assert candidate.sizes_bytes == [shorter, longer]
-            assert candidate.prediction[0] < min(end.prediction[0] for end in beside)
-            assert candidate.prediction[1] > max(end.prediction[1] for end in beside)
+            assert candidate.prediction[0] < min(end.prediction[0] for end in end_candidates)
+            assert candidate.prediction[1] > max(end.prediction[1] for end in end_candidates)
 
 
 def test_the_recorded_networks_behind_an_advice_give_its_ratio_again() -> None:

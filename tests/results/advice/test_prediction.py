@@ -89,7 +89,7 @@ def test_at_a_size_that_is_left_out_the_prediction_holds_85_of_100_networks_left
 def test_what_was_measured_between_the_sizes_of_the_design_is_predicted_without_it(
     shipped: pd.DataFrame,
 ) -> None:
-    found = 0
+    count_held = 0
     for arm in ARMS:
         of_sizes = ratios(shipped, arm)
         coarse = {size: of_size for size, of_size in of_sizes.items() if size in BASE}
@@ -97,8 +97,8 @@ def test_what_was_measured_between_the_sizes_of_the_design_is_predicted_without_
             of_size = of_sizes[size]
             ends = intervals(of_size.places, coarse, beside([*coarse], size), of_size.networks)
             assert held(of_size, ends) >= FEWEST, (arm, size)
-            found += 1
-    assert found >= 2 * 9
+            count_held += 1
+    assert count_held >= 2 * 9
 
 
 def test_the_interval_of_the_mean_is_none_of_a_network(shipped: pd.DataFrame) -> None:

@@ -147,7 +147,7 @@ def test_the_shipped_record_is_of_its_designs(shipped: pd.DataFrame) -> None:
 
 
 def test_the_page_tells_what_the_record_holds(shipped: pd.DataFrame) -> None:
-    """Where the record has the ratios that the page is of: those of the campaign never-harms."""
+    """The record has the ratios of the page: those of the campaign never-harms."""
     page = (REPOSITORY / "docs/which-fec.md").read_text()
     table = page.partition("| losses of 0.1 to 10 %, one by one |")[2].partition("\n\n")[0]
     single = shipped[kinds_of(shipped) == "single"]

@@ -1,4 +1,4 @@
-"""What tests of cross-checks share."""
+"""The common parts of tests of cross-checks."""
 
 from __future__ import annotations
 

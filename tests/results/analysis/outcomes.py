@@ -30,8 +30,8 @@ timeouts = st.lists(often_timed_out, min_size=len(KEYS), max_size=len(KEYS)).map
 
 
 def frame_with(outcomes: Outcomes, metric: str = DEFAULT) -> pd.DataFrame:
-    """What `frames.trials` gives for these outcomes, without a database; a test of frames says that it
-    does."""
+    """Return the frame that `frames.trials` makes of these outcomes, without a database; a test of frames
+    checks that."""
     rows = [(k.variant, k.workload, k.point, k.repetition, *outcomes[k]) for k in KEYS if k in outcomes]
     columns = ["variant", "workload", "point", "repetition", "state", metric]
     frame = pd.DataFrame(rows, columns=columns)

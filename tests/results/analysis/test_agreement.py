@@ -29,31 +29,33 @@ from tests.results.analysis.twin_campaigns import (
 
 
 def test_what_is_equal_agrees_though_its_intervals_have_no_width(compare: Callable[..., Agreement]) -> None:
-    found = compare()
-    assert found.count("agrees") == len(found.comparisons)
-    assert {comparison.interval for comparison in found.comparisons} == {(0.0, 0.0)}
-    assert {comparison.n for comparison in found.comparisons} == {POINTS}
+    result = compare()
+    assert result.count("agrees") == len(result.comparisons)
+    assert {comparison.interval for comparison in result.comparisons} == {(0.0, 0.0)}
+    assert {comparison.n for comparison in result.comparisons} == {POINTS}
 
 
 def test_a_shift_that_a_test_of_equality_would_find_is_within_the_tolerance(
     compare: Callable[..., Agreement],
 ) -> None:
-    found = compare(virtual=times(0.999))
-    assert found.count("agrees") == len(found.comparisons)
-    low, high = one(found, OFF).interval
+    result = compare(virtual=times(0.999))
+    assert result.count("agrees") == len(result.comparisons)
+    low, high = one(result, OFF).interval
     assert low <= high < 0
 
 
 def test_a_shift_beyond_the_tolerance_differs(compare: Callable[..., Agreement]) -> None:
     for factor, where in ((0.8, "below"), (1.2, "above")):
-        found = compare(virtual=times(factor))
-        dct = one(found, OFF)
-        assert (found.verdict, dct.verdict) == ("differs", "differs"), factor
+        result = compare(virtual=times(factor))
+        dct = one(result, OFF)
+        assert (result.verdict, dct.verdict) == ("differs", "differs"), factor
         assert dct.quantiles[0.5] == pytest.approx(factor - 1), factor
         assert (
             (dct.interval[1] < dct.tolerance[0]) if where == "below" else (dct.interval[0] > dct.tolerance[1])
         ), factor
-        assert one(found, XOR, ratio=True).verdict == "agrees", factor  # both were as much shorter, or longer
+        assert one(result, XOR, ratio=True).verdict == "agrees", (
+            factor
+        )  # both were as much shorter, or longer
 
 
 def test_an_interval_on_an_end_of_the_tolerance_cannot_tell(compare: Callable[..., Agreement]) -> None:
@@ -64,17 +66,17 @@ def test_an_interval_on_an_end_of_the_tolerance_cannot_tell(compare: Callable[..
 
 
 def test_too_few_trials_cannot_tell(compare: Callable[..., Agreement]) -> None:
-    found = compare(points=5)
-    assert found.verdict == "cannot tell"
-    assert found.count("cannot tell") == len(found.comparisons)
-    assert all(math.isnan(comparison.interval[0]) for comparison in found.comparisons)
+    result = compare(points=5)
+    assert result.verdict == "cannot tell"
+    assert result.count("cannot tell") == len(result.comparisons)
+    assert all(math.isnan(comparison.interval[0]) for comparison in result.comparisons)
 
 
 def test_a_ratio_has_one_percent_up_to_10_kb_and_four_above(compare: Callable[..., Agreement]) -> None:
     for size_bytes, verdict in ((10_000, "differs"), (10_001, "agrees")):
-        found = compare(virtual=times(0.98, variant=XOR), size_bytes=size_bytes)
-        assert one(found, XOR, ratio=True).verdict == verdict, size_bytes
-        assert one(found, XOR).verdict == "agrees", size_bytes
+        result = compare(virtual=times(0.98, variant=XOR), size_bytes=size_bytes)
+        assert one(result, XOR, ratio=True).verdict == verdict, size_bytes
+        assert one(result, XOR).verdict == "agrees", size_bytes
 
 
 def test_a_time_may_be_shorter_by_the_processor_of_each_round_trip() -> None:
@@ -87,25 +89,25 @@ def test_a_time_may_be_shorter_by_the_processor_of_each_round_trip() -> None:
 
 def test_a_handshake_may_be_shorter_by_six_milliseconds(compare: Callable[..., Agreement]) -> None:
     for shorter_s, verdict in ((0.0005, "agrees"), (0.006, "agrees"), (0.007, "differs")):
-        found = compare(virtual=times(1, handshake=(0.11 - shorter_s + 1e-9) / 0.11))
-        assert one(found, OFF, "client.handshake_s").verdict == verdict, shorter_s
+        result = compare(virtual=times(1, handshake=(0.11 - shorter_s + 1e-9) / 0.11))
+        assert one(result, OFF, "client.handshake_s").verdict == verdict, shorter_s
         assert HANDSHAKE.ends(np.array([0.11]))[0] == pytest.approx([-0.006 / 0.11]), shorter_s
 
 
 def test_other_losses_differ_however_equal_the_times_are(compare: Callable[..., Agreement]) -> None:
-    found = compare(bitmaps=(b"\x01", b"\x03"))
-    assert found.verdict == "differs"
-    assert len(found.other_losses) == found.pairs == 2 * POINTS
-    assert "Packets met other verdicts in" in " ".join(agreement_in_words.sentences(found))
+    result = compare(bitmaps=(b"\x01", b"\x03"))
+    assert result.verdict == "differs"
+    assert len(result.other_losses) == result.pairs == 2 * POINTS
+    assert "Packets met other verdicts in" in " ".join(agreement_in_words.sentences(result))
 
 
 def test_a_trial_that_one_got_through_and_the_other_did_not_differs(
     compare: Callable[..., Agreement],
 ) -> None:
-    found = compare(virtual=but("failed"))
-    assert found.verdict == "differs"
-    assert [key.point for key in found.other_states] == [0]
-    assert one(found, OFF).n == POINTS - 1
+    result = compare(virtual=but("failed"))
+    assert result.verdict == "differs"
+    assert [key.point for key in result.other_states] == [0]
+    assert one(result, OFF).n == POINTS - 1
 
 
 @pytest.mark.parametrize(
@@ -120,21 +122,21 @@ def test_a_trial_that_one_got_through_and_the_other_did_not_differs(
 def test_what_says_nothing_is_left_out_and_counted(
     compare: Callable[..., Agreement], virtual: Run, emulated: Run, reason: str
 ) -> None:
-    found = compare(virtual, emulated)
-    assert (found.left_out, found.pairs) == ({reason: 1}, 2 * POINTS - 1)
-    assert found.count("agrees") == len(found.comparisons)
-    assert (one(found, OFF).n, one(found, XOR).n) == (POINTS - 1, POINTS)
-    assert one(found, XOR, ratio=True).n == POINTS - 1
-    assert f"1 {reason}" in agreement_in_words.sentences(found)[1]
+    result = compare(virtual, emulated)
+    assert (result.left_out, result.pairs) == ({reason: 1}, 2 * POINTS - 1)
+    assert result.count("agrees") == len(result.comparisons)
+    assert (one(result, OFF).n, one(result, XOR).n) == (POINTS - 1, POINTS)
+    assert one(result, XOR, ratio=True).n == POINTS - 1
+    assert f"1 {reason}" in agreement_in_words.sentences(result)[1]
 
 
 def test_a_timeout_of_one_of_the_two_is_the_farthest(compare: Callable[..., Agreement]) -> None:
     for virtual, end in ((True, math.inf), (False, -1.0)):
-        found = compare(but("timeout"), as_it_is) if virtual else compare(as_it_is, but("timeout"))
-        dct = one(found, OFF)
+        result = compare(but("timeout"), as_it_is) if virtual else compare(as_it_is, but("timeout"))
+        dct = one(result, OFF)
         assert dct.quantiles[0.95 if virtual else 0.05] == end, virtual
         assert dct.n == POINTS, virtual
-        assert found.verdict != "differs", virtual  # one of sixteen: which of them times out may be chance
+        assert result.verdict != "differs", virtual  # one of sixteen: which of them times out may be chance
 
 
 def test_trials_that_are_not_emulated_yet_are_counted(compare: Callable[..., Agreement]) -> None:
@@ -160,5 +162,5 @@ def test_the_greatest_share_that_was_asked_for_counts(tmp_path: Path) -> None:
         less = {"crosscheck": {"campaign": "x", "share": 0.1, "trials": 4}}
         for provenance in (more, less):
             database.start(sample.id, "ada", provenance)
-        found = agreement.between(database, virtual, sample)
-        assert (found.share, found.planned) == (0.6, 20)
+        result = agreement.between(database, virtual, sample)
+        assert (result.share, result.planned) == (0.6, 20)

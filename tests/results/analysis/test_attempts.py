@@ -22,7 +22,8 @@ Make = Callable[..., TrialRecord]
 
 @pytest.fixture
 def retried(database: Database, campaign: CampaignInfo, make: Make) -> CampaignInfo:
-    """Of 10 repetitions, XOR was invalid once in two and twice in one, and is still invalid in another."""
+    """A campaign of 10 repetitions: XOR was invalid once in two, twice in one, and is still invalid in
+    another."""
     tries = {1: 1, 2: 1, 3: 2, 4: 1}
     for variant in (OFF, XOR):
         for n in range(10):
@@ -62,7 +63,7 @@ def test_shares_of_invalid_attempts_stand_beside_each_other_with_an_exact_test(
 
 
 def chance(invalid: int) -> float:
-    """That so many of the 5 invalid ones of 24 attempts are among XOR's 14."""
+    """Return the chance that so many of the 5 invalid ones of 24 attempts are among XOR's 14."""
     return math.comb(14, invalid) * math.comb(10, 5 - invalid) / math.comb(24, 5)
 
 

@@ -29,8 +29,8 @@ def test_counted_ratios_have_the_percentiles_of_the_resamples(monkeypatch: pytes
         random = np.random.default_rng(pairs)
         of_arms = arm(random, 40, pairs), arm(random, 40, pairs)
         middle = (pairs - 1) // 2, pairs // 2
-        found = []
+        intervals_drawn = []
         for most_counted in (10**9, 0):
             monkeypatch.setattr(bootstrap, "_MOST_COUNTED", most_counted)
-            found.append(bootstrap.quantile_ratio_intervals(*of_arms, 0.05, *middle))
-        np.testing.assert_array_equal(*found)
+            intervals_drawn.append(bootstrap.quantile_ratio_intervals(*of_arms, 0.05, *middle))
+        np.testing.assert_array_equal(*intervals_drawn)

@@ -1,4 +1,4 @@
-"""What is chosen of many variants pays where it was not chosen; what cannot be told apart costs little."""
+"""The best of many variants pays where it was not chosen; a choice among equal ones costs little."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_timeout_is_infinitely_worse_and_which_of_two_is_worse_nobody_can_tell
 def test_a_repetition_that_one_variant_failed_in_is_there_and_one_that_is_invalid_is_not() -> None:
     key = next(key for key in KEYS if key.variant == XOR)
     for state, is_there in (("failed", True), ("invalid", False)):
-        outcomes = {each: (state if each == key else "ok", 2.0) for each in KEYS}
+        outcomes = {key_of_trial: (state if key_of_trial == key else "ok", 2.0) for key_of_trial in KEYS}
         logs = log_ratios(frame_with(outcomes), OFF, [OFF, XOR], "client.dct_s")
         assert ((key.workload, key.point, key.repetition) in logs.index) == is_there
         assert len(logs) == len(KEYS) / 2 - (not is_there)
@@ -116,7 +116,7 @@ def trials_of(logs: pd.DataFrame) -> pd.DataFrame:
 
 
 def test_a_variant_does_not_gain_by_timing_out_where_it_is_slow() -> None:
-    """It is faster in most networks and mostly times out in the others: on average, it harms."""
+    """The variant is faster in most networks and mostly times out in the others: on average, it harms."""
     logs = logs_of({"code 1": math.log(0.5)}, 100, spread=0.1)
     hard = logs.index.get_level_values("point") % 4 == 0
     logs.loc[hard, "code 1"] += 10
@@ -137,7 +137,7 @@ def compared(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def test_a_variant_that_does_not_get_through_in_two_of_five_trials_is_not_chosen() -> None:
-    """It is the fastest by far where it ends, and the second is chosen, by all repetitions."""
+    """The variant is the fastest by far when it ends, but the second is chosen, by all repetitions."""
     for state in ("failed", "timeout"):
         gains = {"code 1": math.log(0.5), "code 2": math.log(0.9)}
         frame = trials_of(logs_of(gains, 60, spread=0.1))
@@ -166,7 +166,7 @@ def test_repetitions_without_a_value_of_every_variant_are_counted() -> None:
 
 
 def test_a_number_that_is_not_of_the_chosen_variant_alone_is_marked() -> None:
-    """One half of the repetitions sees one code as the best, the other half another one."""
+    """Half of the repetitions see one code as the best, the other half another one."""
     logs = logs_of({}, 100, spread=1e-3)
     is_even = logs.index.get_level_values("repetition") == 0
     logs.loc[is_even, "code 1"] += math.log(0.5)
@@ -182,8 +182,8 @@ def test_timeouts_of_the_baseline_alone_leave_their_cell_open_and_no_other() -> 
     frame = trials_of(logs)
     of_cell = frame["point"] == 1
     frame.loc[of_cell & (frame["variant"] == OFF_ARM), "state"] = "timeout"
-    found = log_ratios(frame, OFF_ARM, list(logs), "client.dct_s").droplevel("workload")
-    table = choices(found, COSTS, cells_of(100, 2))
+    logs_of_frame = log_ratios(frame, OFF_ARM, list(logs), "client.dct_s").droplevel("workload")
+    table = choices(logs_of_frame, COSTS, cells_of(100, 2))
     assert table["variant"].tolist() == ["code 1", OFF_ARM]
     assert table["unknown"].tolist() == [0, 1]
     assert table["timed_out"].tolist() == [(), (OFF_ARM,)]

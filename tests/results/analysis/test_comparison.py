@@ -1,5 +1,5 @@
-"""What a comparison comes to: each point is counted once, exchanged variants have exchanged counts, and no
-margin is below what the engine is true to."""
+"""Laws of a comparison: each point is counted once, exchanged variants have exchanged counts, and no margin
+is below the accuracy of the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes with a ratio is found though no tree predicts it; noise is not."""
+"""A correlation with a ratio is found though no tree predicts it; noise is not."""
 
 from __future__ import annotations
 

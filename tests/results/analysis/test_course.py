@@ -21,7 +21,7 @@ def log_of(lost: list[bool], direction: str = "down") -> VerdictLog:
 
 
 def met(truth: list[int]) -> tuple[np.ndarray, VerdictLog, int]:
-    """What captures, model and link would say of packets that met this."""
+    """Return what captures, model and link report of packets with these fates."""
     arrived = np.array([fate == ARRIVED for fate in truth], dtype=np.bool_)
     judged = [fate == LOST for fate in truth if fate in (ARRIVED, LOST)]
     return arrived, log_of(judged), truth.count(DROPPED)
@@ -32,11 +32,11 @@ TRUTHS = st.lists(st.sampled_from([ARRIVED, ARRIVED, LOST, DROPPED]), max_size=6
 
 @given(TRUTHS, st.integers(0, 3))
 def test_as_many_packets_are_lost_and_dropped_as_the_record_counts(truth: list[int], under_way: int) -> None:
-    """Those that are on their way when the trial ends are the last ones."""
+    """The last packets are on their way when the trial ends."""
     whole = truth + [UNDER_WAY] * under_way
-    found = course.fates(*met(whole))
-    assert [np.count_nonzero(found == fate) for fate in range(5)] == [whole.count(fate) for fate in range(5)]
-    assert ((found == ARRIVED) == (np.array(whole) == ARRIVED)).all()
+    fates = course.fates(*met(whole))
+    assert [np.count_nonzero(fates == fate) for fate in range(5)] == [whole.count(fate) for fate in range(5)]
+    assert ((fates == ARRIVED) == (np.array(whole) == ARRIVED)).all()
 
 
 @given(st.lists(st.sampled_from([ARRIVED, LOST]), max_size=60))
@@ -108,9 +108,9 @@ def test_who_sent_more_is_the_sender_and_what_was_not_recorded_is_said(
         TrialKey("rlc", "download", 2, 0), "ok", "", "2026-01-02T03:04:05+00:00", 1.0, links=links
     )
     trial = StoredTrial(id=7, campaign_id=1, start_id=None, attempt=1, record=record)
-    found = course.of_record(trial, [repair_table([0, 1])])
-    assert (found.sender, found.detail) == (sender, "trial 7 · rlc · download · point 2 · repetition 0")
-    (note,) = found.notes
+    fates = course.of_record(trial, [repair_table([0, 1])])
+    assert (fates.sender, fates.detail) == (sender, "trial 7 · rlc · download · point 2 · repetition 0")
+    (note,) = fates.notes
     assert "packets" in note
     assert "congestion control" in note
     assert "repair" not in note

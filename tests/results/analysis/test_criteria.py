@@ -1,4 +1,4 @@
-"""What the questions of a cross-check are worth: right simulators seldom differ, and estimates hold."""
+"""The power of a cross-check's criteria: right simulators seldom differ, and estimates are right."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def verdict_of(drawn: Differences) -> Verdict:
 
 
 def small_noise(random: np.random.Generator, n: int) -> Floats:
-    """That of emulated trials that lose nothing."""
+    """Return the noise of emulated trials that lose nothing."""
     return random.normal(-0.008, 0.005, n)
 
 
 def tails_alike(random: np.random.Generator, n: int) -> Floats:
-    """In each engine one trial in ten waits for a timer, another one in each, and for one to four times as
-    long as it would take without."""
+    """Return differences with alike tails: in each engine another trial in ten waits for a timer, and takes
+    two to five times as long as without."""
     waits = [random.random(n) < 0.1 for _ in range(2)]
     took = [np.where(waiting, 1 + random.pareto(2, n).clip(1, 4), 1.0) for waiting in waits]
     noise: Floats = small_noise(random, n) + np.log(took[0]) - np.log(took[1])
@@ -65,7 +65,7 @@ def test_a_right_simulator_differs_in_the_share_level_at_most() -> None:
             random = np.random.default_rng(1)
             either = tolerances.far_either(short=draw is not chaos)
             drawn = [differences(draw(random, n), random.random(n) < 0.6, either) for _ in range(MANY)]
-            share = np.mean([verdict_of(each) == "differs" for each in drawn])
+            share = np.mean([verdict_of(sample) == "differs" for sample in drawn])
             print(f"{draw.__name__}, {n} trials: {share:.1%} differ")
             assert share <= LEVEL + CHANCE, (draw, n)
 
@@ -73,20 +73,20 @@ def test_a_right_simulator_differs_in_the_share_level_at_most() -> None:
 def test_a_right_simulator_agrees_where_machines_are_quiet() -> None:
     for n in (16, N):
         random = np.random.default_rng(2)
-        found = [verdict_of(differences(small_noise(random, n), random.random(n) < 0.6)) for _ in range(50)]
-        assert found == ["agrees"] * 50, n
+        results = [verdict_of(differences(small_noise(random, n), random.random(n) < 0.6)) for _ in range(50)]
+        assert results == ["agrees"] * 50, n
 
 
 def test_a_simulator_that_is_wrong_in_three_of_ten_trials_is_found_by_chance_too() -> None:
-    """Not always nine of thirty: as many as chance makes of it."""
+    """The number of wrong trials varies by chance: it is not always nine of thirty."""
     random = np.random.default_rng(3)
-    found = [
+    results = [
         verdict_of(differences(small_noise(random, N) + math.log(2) * (random.random(N) < 0.3)))
         for _ in range(MANY)
     ]
-    print(f"{found.count('differs') / MANY:.0%} differ, {found.count('agrees') / MANY:.0%} agree")
-    assert found.count("differs") > 0.7 * MANY
-    assert found.count("agrees") == 0
+    print(f"{results.count('differs') / MANY:.0%} differ, {results.count('agrees') / MANY:.0%} agree")
+    assert results.count("differs") > 0.7 * MANY
+    assert results.count("agrees") == 0
 
 
 def test_a_simulator_that_is_wrong_in_three_of_ten_trials_never_agrees() -> None:
@@ -118,7 +118,7 @@ def test_an_excess_turns_about_with_its_sides() -> None:
 
 
 def test_as_many_more_as_it_says_decide() -> None:
-    """In four of five cases, if the sample told how trials spread: here in most."""
+    """The estimate holds in four of five cases if the sample shows how trials spread: here in most."""
     random = np.random.default_rng(6)
     decided: list[bool] = []
     while len(decided) < 60:

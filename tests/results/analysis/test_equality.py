@@ -29,7 +29,7 @@ CAMPAIGNS = 1000
 
 
 def log_ratios(random: np.random.Generator, pairs: int) -> Logs:
-    """What A/A campaigns show: most ratios are within 1 %, and some pairs differ by a timeout."""
+    """Return ratios like those of A/A campaigns: most are within 1 %, and some pairs differ by a timeout."""
     noise = random.normal(0, 0.005, pairs)
     timeouts = random.normal(0, 0.4, pairs) * (random.random(pairs) < 0.08)
     return noise + timeouts
@@ -38,8 +38,8 @@ def log_ratios(random: np.random.Generator, pairs: int) -> Logs:
 def share_found(pairs: int, shift: float, seed: int) -> float:
     """The share of simulated campaigns in which the test sees a difference."""
     random = np.random.default_rng(seed)
-    found = [signed_rank(log_ratios(random, pairs) + shift) < LEVEL for _ in range(CAMPAIGNS)]
-    return float(np.mean(found))
+    result = [signed_rank(log_ratios(random, pairs) + shift) < LEVEL for _ in range(CAMPAIGNS)]
+    return float(np.mean(result))
 
 
 def test_equal_arms_are_found_different_in_the_nominal_share_of_campaigns_at_most() -> None:
@@ -59,11 +59,11 @@ def test_the_pairs_needed_give_the_power_that_is_promised() -> None:
         needed = pairs_needed(spread, difference)
         assert needed > 11, "more than the fewest: the formula is what is tested"
         random = np.random.default_rng(3)
-        found = [
+        result = [
             signed_rank(log_ratios(random, needed) * 4 + math.log1p(difference)) < LEVEL
             for _ in range(CAMPAIGNS)
         ]
-        assert POWER - 0.04 < np.mean(found) < 0.95
+        assert POWER - 0.04 < np.mean(result) < 0.95
 
 
 def test_a_smaller_difference_needs_more_pairs_and_so_does_a_wider_spread() -> None:
@@ -90,10 +90,10 @@ def test_exchanged_arms_give_the_inverse_ratio_and_the_same_test() -> None:
 
 
 def test_a_ratio_is_of_the_second_arm_to_the_first() -> None:
-    found = compare([1.0, 2.0, 4.0], [1.02, 2.2, 4.0])
-    assert found.median == pytest.approx(1.02)
-    assert found.beyond == {0.01: pytest.approx(2 / 3), 0.05: pytest.approx(1 / 3)}
-    assert found.pairs == 3
+    result = compare([1.0, 2.0, 4.0], [1.02, 2.2, 4.0])
+    assert result.median == pytest.approx(1.02)
+    assert result.beyond == {0.01: pytest.approx(2 / 3), 0.05: pytest.approx(1 / 3)}
+    assert result.pairs == 3
 
 
 def test_the_interval_contains_the_median_ratio_in_the_nominal_share_of_campaigns() -> None:
@@ -112,8 +112,8 @@ def test_equal_times_do_not_differ() -> None:
 
 def test_what_cannot_be_compared_is_refused() -> None:
     few, zero = "pairs", "some values are not above 0"
-    for first, second, said in (([1.0], [1.0], few), ([], [], few), ([1.0, 0.0], [1.0, 1.0], zero)):
-        with pytest.raises(NothingToCompare, match=said):
+    for first, second, message in (([1.0], [1.0], few), ([], [], few), ([1.0, 0.0], [1.0, 1.0], zero)):
+        with pytest.raises(NothingToCompare, match=message):
             compare(first, second)
 
 
@@ -138,28 +138,28 @@ def test_workloads_of_different_metrics_are_compared_each_by_its_own(filled: Fil
     first, second = two_arms(filled)[1].workloads
     database, campaign = two_arms(filled)
     changed = replace(campaign, workloads=[first, {**second, "metric": "server.packets_sent"}])
-    found = equality.of_itself(database, changed)
-    assert (found.pairs, found.beyond[0.05]) == (12, 0.5)
-    assert found.metrics == ("client.dct_s", "server.packets_sent")
+    result = equality.of_itself(database, changed)
+    assert (result.pairs, result.beyond[0.05]) == (12, 0.5)
+    assert result.metrics == ("client.dct_s", "server.packets_sent")
 
 
 def test_two_campaigns_are_compared_by_the_chosen_metric(filled: Filled) -> None:
     database, one = two_arms(filled)
     _, other = two_arms(filled)
-    found = equality.between(database, one, other, "server.packets_sent")
-    assert (found.pairs, found.differ, found.metrics) == (24, False, ("server.packets_sent",))
+    result = equality.between(database, one, other, "server.packets_sent")
+    assert (result.pairs, result.differ, result.metrics) == (24, False, ("server.packets_sent",))
 
 
 def test_pairs_without_a_value_are_left_out_and_counted() -> None:
-    """As of a latency at p95, where fewer than 95 % of the messages arrived."""
+    """A latency at p95 has no value where fewer than 95 % of the messages arrived."""
     nan = math.nan
-    found = compare([1.0, nan, 2.0, 1.0, nan, 4.0], [2.0, 1.0, 4.0, nan, nan, 8.0])
-    assert (found.pairs, found.without, found.one_sided, found.median) == (3, 3, 2, 2.0)
-    told = (
+    result = compare([1.0, nan, 2.0, 1.0, nan, 4.0], [2.0, 1.0, 4.0, nan, nan, 8.0])
+    assert (result.pairs, result.without, result.one_sided, result.median) == (3, 3, 2, 2.0)
+    expected = (
         "Left out: 3 pairs more, in which a trial failed, timed out or has no value; in 2 of them the other"
         " trial has one."
     )
-    assert told in equality.sentences(found)
+    assert expected in equality.sentences(result)
     assert not any("Left out" in sentence for sentence in equality.sentences(compare([1.0] * 3, [1.0] * 3)))
     with pytest.raises(NothingToCompare, match="1 pairs are ok, 2 more without a value; a comparison needs"):
         compare([1.0, nan, 2.0], [1.0, 1.0, nan])
@@ -170,8 +170,8 @@ def test_a_pair_of_which_one_trial_did_not_get_through_is_counted_and_one_that_i
     states = iter(["failed", "timeout", "invalid"])
     second = frame_with({key: (next(states, "ok"), 2.0) for key in KEYS if key.variant == OFF})
     of_workloads = dict.fromkeys(WORKLOADS, DEFAULT)
-    found = compare(*equality.values_of_pairs(first, second, of_workloads, same_variant=True))
-    assert (found.pairs, found.without, found.one_sided) == (9, 2, 2)
+    result = compare(*equality.values_of_pairs(first, second, of_workloads, same_variant=True))
+    assert (result.pairs, result.without, result.one_sided) == (9, 2, 2)
 
 
 def test_the_level_and_the_power_are_the_usual_ones() -> None:

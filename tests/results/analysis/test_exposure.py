@@ -1,4 +1,4 @@
-"""Which trials met an outage, and where two arms differ in it."""
+"""The trials that met an outage, and the difference of two arms in that."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def campaign(filled: Filled) -> CampaignInfo:
 
 
 def frame_of(met: Callable[[pd.Series], bool], state: str = "ok") -> pd.DataFrame:
-    """All trials of the design, of which the link dropped three packets in an outage where `met` says so."""
+    """Return all trials of the design. The link dropped three packets in an outage of those for which `met`
+    is true."""
     frame = frame_with(dict.fromkeys(KEYS, (state, 1.0)))
     dropped = [3.0 if met(row) else np.nan for _, row in frame.iterrows()]
     return frame.assign(**{"path1.up.outage_dropped": 0.0, "path1.down.outage_dropped": dropped})
@@ -43,7 +44,7 @@ def test_arms_that_met_the_same_outages_are_counted_and_give_no_warning(campaign
 def test_an_arm_that_met_outages_which_the_other_was_spared_is_named_with_the_pairs(
     campaign: CampaignInfo,
 ) -> None:
-    """As where the path dies after the end of the faster transfers."""
+    """The path may die after the end of the faster transfers."""
     frame = frame_of(lambda row: row["variant"] == XOR and row["workload"] == LONG and row["repetition"] < 2)
     table = exposure.exposure(frame, campaign)
     of_long = table[(table["workload"] == LONG) & (table["variant"] == XOR)].iloc[0]

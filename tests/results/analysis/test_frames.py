@@ -32,8 +32,8 @@ def test_a_frame_holds_each_trial_once_in_the_order_of_the_design(filled: Filled
     database, campaign = filled(outcomes)
     frame = frames.trials(database, campaign)
     if outcomes:
-        known = frame_with(outcomes)
-        pd.testing.assert_frame_equal(frame[known.columns], known)
+        expected = frame_with(outcomes)
+        pd.testing.assert_frame_equal(frame[expected.columns], expected)
     rows = list(zip(frame["variant"], frame["workload"], frame["point"], frame["repetition"], strict=True))
     assert rows == [(k.variant, k.workload, k.point, k.repetition) for k in KEYS if k in outcomes]
     for row, (_, values) in zip(rows, frame.iterrows(), strict=True):

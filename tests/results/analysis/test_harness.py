@@ -40,7 +40,7 @@ durations = st.floats(0, 1e9)
 
 @st.composite
 def directions(draw: st.DrawFn) -> dict[str, Any]:
-    """What a trial's record has of one direction of a link. A backend may not know how late packets were."""
+    """Draw the record of one direction of a link. A backend may not know how late packets were."""
     lateness = draw(st.none() | durations)
     return {
         "seed": draw(seeds),
@@ -150,9 +150,9 @@ def test_the_first_packet_lost_is_the_first_bit_of_the_recorded_verdicts(
     frame = frames.trials(database, campaign)
     for n, of_directions in enumerate(drawn):
         for end, bits in zip(("up", "down"), of_directions, strict=True):
-            found = frame.loc[n, f"internet.{end}.first_lost"]
+            first_lost = frame.loc[n, f"internet.{end}.first_lost"]
             first = bits[:FIRST_PACKETS]
-            assert found == first.index(True) if any(first) else math.isnan(found)
+            assert first_lost == first.index(True) if any(first) else math.isnan(first_lost)
 
 
 @pytest.fixture

@@ -21,13 +21,16 @@ CELLS = 5
 
 
 def groups(
-    random: np.random.Generator, slower: float = 1.0, each: int = 20, names: tuple[str, ...] = ("ada", "bob")
+    random: np.random.Generator,
+    slower: float = 1.0,
+    per_host: int = 20,
+    names: tuple[str, ...] = ("ada", "bob"),
 ) -> pd.DataFrame:
     """Groups of points that differ much, run by hosts by chance; the last host is slower."""
     rows = []
     for point in range(CELLS):
         base = random.normal(0, 2)
-        for repetition in range(each):
+        for repetition in range(per_host):
             host = str(random.choice(names))
             log = base + random.normal(0, 0.1) + (np.log(slower) if host == names[-1] else 0)
             rows.append(("download", point, repetition, host, log))
@@ -35,18 +38,18 @@ def groups(
 
 
 def test_a_host_that_is_a_tenth_slower_is_found() -> None:
-    (found,) = compare(groups(np.random.default_rng(1), 1.1))
-    assert found.differ
-    assert found.interval[0] < 1.1 < found.interval[1]
-    assert (found.first, found.second) == ("ada", "bob")
-    assert "they differ by more than the noise" in hosts.sentence(found)
+    (result,) = compare(groups(np.random.default_rng(1), 1.1))
+    assert result.differ
+    assert result.interval[0] < 1.1 < result.interval[1]
+    assert (result.first, result.second) == ("ada", "bob")
+    assert "they differ by more than the noise" in hosts.sentence(result)
 
 
 def test_equal_hosts_are_seldom_told_apart() -> None:
     for names in (("ada", "bob"), ("ada", "bob", "cyd", "dot")):
         random, campaigns = np.random.default_rng(2), 60
         wrong = sum(
-            any(found.differ for found in compare(groups(random, names=names))) for _ in range(campaigns)
+            any(result.differ for result in compare(groups(random, names=names))) for _ in range(campaigns)
         )
         # At level 0.05: of 60, beyond 10 in less than one of a thousand.
         assert wrong <= 10, names
@@ -61,7 +64,7 @@ def test_the_ratio_of_two_hosts_is_the_inverse_the_other_way_around() -> None:
 
 
 def test_hosts_that_share_too_few_groups_are_not_compared() -> None:
-    frame = groups(np.random.default_rng(4), each=100)
+    frame = groups(np.random.default_rng(4), per_host=100)
     assert compare(frame[frame["host"] == "ada"]) == []
     alone = frame.assign(host=np.where(frame["point"] < 2, "ada", "bob"))
     assert compare(alone) == []  # no point that both have run
@@ -71,15 +74,16 @@ def test_hosts_that_share_too_few_groups_are_not_compared() -> None:
 
 def test_hosts_that_are_equal_to_the_bit_do_not_differ() -> None:
     frame = groups(np.random.default_rng(5)).assign(log=0.0)
-    (found,) = compare(frame)
-    assert (found.ratio, found.p_value, found.differ) == (1.0, 1.0, False)
+    (result,) = compare(frame)
+    assert (result.ratio, result.p_value, result.differ) == (1.0, 1.0, False)
 
 
 @pytest.fixture
 def two_hosts(
     sqlite: str, new_campaign: Callable[..., CampaignInfo]
 ) -> Iterator[tuple[Database, CampaignInfo]]:
-    """Both have run 40 groups of two variants, bob at half the speed; one run of bob was invalid first."""
+    """A campaign whose hosts have run 40 groups of two variants each, bob at half the speed; one run of bob
+    was invalid first."""
     with Database.open(sqlite, create=True) as database:
         campaign = new_campaign(database)
         starts = [database.start(campaign.id, name, {}) for name in ("ada", "bob")]
@@ -113,11 +117,11 @@ def test_what_each_host_has_done_is_told(two_hosts: tuple[Database, CampaignInfo
 def test_a_campaign_and_its_report_warn_of_hosts_that_differ(
     two_hosts: tuple[Database, CampaignInfo], tmp_path: Path
 ) -> None:
-    (found,) = hosts.differences(*two_hosts)
-    assert found.interval[0] < 2 < found.interval[1]
-    assert found.groups == (40, 40)
-    told = hosts.told_of(*two_hosts)
-    (warning,), (note,) = told.warnings, told.notes
+    (result,) = hosts.differences(*two_hosts)
+    assert result.interval[0] < 2 < result.interval[1]
+    assert result.groups == (40, 40)
+    remarks = hosts.told_of(*two_hosts)
+    (warning,), (note,) = remarks.warnings, remarks.notes
     assert warning.startswith("Hosts differ: bob against ada: ratio ")
     assert note.startswith("Whether ratios depend on the host was tested of each variant")
     page = unescape(report(*two_hosts, tmp_path).html.read_text())
@@ -171,7 +175,7 @@ def twice_as_slow_on_bob(variant: str, repetition: int) -> float:
 def test_no_ratio_compares_two_hosts_and_what_is_left_out_is_counted(
     on_hosts: Callable[..., tuple[Database, CampaignInfo]], tmp_path: Path
 ) -> None:
-    """With them, FEC would seem to take twice as long in five of twelve repetitions."""
+    """Otherwise FEC would seem to take twice as long in five of twelve repetitions."""
     database, campaign = on_hosts(went_on_elsewhere, twice_as_slow_on_bob, repetitions=12)
     frame = frames.trials(database, campaign, ["client.dct_s"])
     pairing = paired(frame, OFF, XOR)
@@ -191,8 +195,8 @@ def test_no_ratio_compares_two_hosts_and_what_is_left_out_is_counted(
 def test_pairs_of_two_hosts_are_no_pairs_of_an_a_a_comparison(
     on_hosts: Callable[..., tuple[Database, CampaignInfo]],
 ) -> None:
-    found = equality.of_itself(*on_hosts(went_on_elsewhere, twice_as_slow_on_bob, repetitions=12))
-    assert (found.pairs, found.median) == (7, 1.0)
+    result = equality.of_itself(*on_hosts(went_on_elsewhere, twice_as_slow_on_bob, repetitions=12))
+    assert (result.pairs, result.median) == (7, 1.0)
 
 
 def test_in_virtual_time_it_does_not_matter_which_host_ran_a_trial(
@@ -229,13 +233,13 @@ def test_a_host_that_slows_fec_alone_is_found(
         return float(random.lognormal(0, 0.05)) * slower
 
     database, campaign = on_hosts(by_turns, dct_s)
-    (found,) = hosts.arm_differences(frames.trials(database, campaign), campaign)
-    assert (found.variant, found.baseline, found.by.first, found.by.second) == (XOR, OFF, "ada", "bob")
-    assert found.differ
-    assert found.by.interval[0] < 1.1 < found.by.interval[1]
-    told = hosts.told_of(database, campaign)
-    (warning,) = [line for line in told.warnings if line.startswith("Ratios depend on the host: that of ")]
-    assert told.notes == []
+    (result,) = hosts.arm_differences(frames.trials(database, campaign), campaign)
+    assert (result.variant, result.baseline, result.by.first, result.by.second) == (XOR, OFF, "ada", "bob")
+    assert result.differ
+    assert result.by.interval[0] < 1.1 < result.by.interval[1]
+    remarks = hosts.told_of(database, campaign)
+    (warning,) = [line for line in remarks.warnings if line.startswith("Ratios depend on the host: that of ")]
+    assert remarks.notes == []
     assert warning in unescape(report(database, campaign, tmp_path).html.read_text())
 
 
@@ -248,7 +252,7 @@ def test_a_host_that_slows_both_arms_alike_is_seldom_taken_for_one_that_slows_fe
     wrong = 0
     for _ in range(trials):
         again = frame.assign(**{"client.dct_s": slow * random.lognormal(0, 0.1, len(frame))})
-        wrong += any(found.differ for found in hosts.arm_differences(again, campaign))
+        wrong += any(result.differ for result in hosts.arm_differences(again, campaign))
     # At level 0.05: of 60, beyond 10 in less than one of a thousand.
     assert wrong <= 10
 
@@ -256,6 +260,6 @@ def test_a_host_that_slows_both_arms_alike_is_seldom_taken_for_one_that_slows_fe
 def test_too_few_pairs_on_two_hosts_leave_open_whether_ratios_depend_on_the_host(
     on_hosts: Callable[..., tuple[Database, CampaignInfo]],
 ) -> None:
-    told = hosts.told_of(*on_hosts(by_turns, repetitions=2 * LEAST_GROUPS - 2))
-    (note,) = told.notes
+    remarks = hosts.told_of(*on_hosts(by_turns, repetitions=2 * LEAST_GROUPS - 2))
+    (note,) = remarks.notes
     assert note.startswith("Whether ratios depend on the host is not known: ")

@@ -53,9 +53,9 @@ def record(database: Database, campaign: CampaignInfo, variant: str, point: int 
 
 
 def matrix(database: Database, campaign: CampaignInfo) -> Matrix:
-    found = interoperability.of_campaign(database, campaign)
-    assert found is not None
-    return found
+    matrix_found = interoperability.of_campaign(database, campaign)
+    assert matrix_found is not None
+    return matrix_found
 
 
 def test_each_pair_has_the_state_of_its_trials_and_the_reason(
@@ -65,14 +65,14 @@ def test_each_pair_has_the_state_of_its_trials_and_the_reason(
     record(database, campaign, "a, server b", state="failed", reason="wrong bytes")
     record(database, campaign, "b, server a", state="unsupported", reason="no such workload")
     record(database, campaign, "b with FEC, server a", state="timeout", reason="after 20 s")
-    found = matrix(database, campaign)
-    assert found.ends == list(ENDS)
-    assert found.rows() == [["a", "✓", "✕", "✕"], ["b", "?", "✕", "✕"], ["b with FEC", "✕", "✕", "✕"]]
-    assert "✕ client a, server b: wrong bytes" in found.reasons
-    assert "? client b, server a: no such workload" in found.reasons
-    assert "✕ client b with FEC, server a: it ran out of time: after 20 s" in found.reasons
-    assert "✕ client a, server b with FEC: it was not run" in found.reasons
-    assert len(found.reasons) == 8
+    matrix_found = matrix(database, campaign)
+    assert matrix_found.ends == list(ENDS)
+    assert matrix_found.rows() == [["a", "✓", "✕", "✕"], ["b", "?", "✕", "✕"], ["b with FEC", "✕", "✕", "✕"]]
+    assert "✕ client a, server b: wrong bytes" in matrix_found.reasons
+    assert "? client b, server a: no such workload" in matrix_found.reasons
+    assert "✕ client b with FEC, server a: it ran out of time: after 20 s" in matrix_found.reasons
+    assert "✕ client a, server b with FEC: it was not run" in matrix_found.reasons
+    assert len(matrix_found.reasons) == 8
 
 
 def test_one_trial_of_several_that_is_not_ok_decides(database: Database, campaign: CampaignInfo) -> None:
@@ -87,17 +87,17 @@ def test_one_trial_of_several_that_is_not_ok_decides(database: Database, campaig
 def test_a_trial_counts_by_what_both_ends_said_whatever_its_times_were(
     database: Database, campaign: CampaignInfo, judged: Any
 ) -> None:
-    for client, said in (
+    for client, message in (
         ("a", {"state": "ok", "reason": ""}),
         ("b", {"state": "unsupported", "reason": "no such workload"}),
         ("b with FEC", {"state": "timeout", "reason": "after 20 s"}),
         ("a, server b", {"state": "failed", "reason": "wrong bytes"}),
     ):
-        record(database, campaign, client, state=judged, reason="late", checks={"by_ends": said})
-    found = matrix(database, campaign)
-    assert [found.rows()[index][index + 1] for index in range(3)] == ["✓", "?", "✕"]
-    assert "✕ client a, server b: wrong bytes" in found.reasons
-    assert "✕ client b with FEC, server b with FEC: it ran out of time: after 20 s" in found.reasons
+        record(database, campaign, client, state=judged, reason="late", checks={"by_ends": message})
+    matrix_found = matrix(database, campaign)
+    assert [matrix_found.rows()[index][index + 1] for index in range(3)] == ["✓", "?", "✕"]
+    assert "✕ client a, server b: wrong bytes" in matrix_found.reasons
+    assert "✕ client b with FEC, server b with FEC: it ran out of time: after 20 s" in matrix_found.reasons
 
 
 def test_nothing_is_said_of_a_trial_that_never_began(database: Database, campaign: CampaignInfo) -> None:

@@ -63,12 +63,12 @@ REPETITIONS = [
 
 
 def decided_share(arms: tuple[Floats, Floats], statistic: str) -> float:
-    found = intervals.ratio_intervals(pairing(*arms, statistic), statistic)
-    return float((found["verdict"] != "undecided").mean())
+    result = intervals.ratio_intervals(pairing(*arms, statistic), statistic)
+    return float((result["verdict"] != "undecided").mean())
 
 
 def at_most(share: float, points: int) -> float:
-    """What a share of points that is this one in truth exceeds in one of 1000 cases."""
+    """Return the number that a point's true share exceeds in one of 1000 cases, as a share of points."""
     return float(stats.binom.ppf(0.999, points, share)) / points
 
 
@@ -101,7 +101,7 @@ def test_looks_that_do_not_share_the_chance_to_err_decide_more_than_that() -> No
 
 
 def test_of_a_mean_that_rare_delays_make_longer_an_early_look_finds_nothing_that_differs() -> None:
-    """So `results.analysis.deciding` doesn't believe it."""
+    """The early look is wrong, so `results.analysis.deciding` does not believe it."""
     assert wrongly_equal_so_far("mean") > 0.5
 
 
@@ -117,12 +117,12 @@ def delayed_apart(random: np.random.Generator, shape: tuple[int, int]) -> tuple[
 
 
 def coverage(unequal: Arms, repetitions: int, points: int, statistic: str = "median") -> float:
-    """How often the interval holds the ratio of the statistics of very many trials."""
+    """Return how often the interval contains the ratio of the statistics of very many trials."""
     random = np.random.default_rng(repetitions)
     of_many = np.mean if statistic == "mean" else np.median
     baseline, variant = (float(of_many(arm)) for arm in unequal(random, (1, 1_000_000)))
-    found = intervals.ratio_intervals(pairing(*unequal(random, (points, repetitions)), statistic), statistic)
-    return float(((found["low"] <= variant / baseline) & (variant / baseline <= found["high"])).mean())
+    result = intervals.ratio_intervals(pairing(*unequal(random, (points, repetitions)), statistic), statistic)
+    return float(((result["low"] <= variant / baseline) & (variant / baseline <= result["high"])).mean())
 
 
 def at_least(share: float, points: int) -> float:
@@ -144,7 +144,7 @@ def test_the_interval_of_medians_holds_the_true_ratio_of_arms_with_other_spreads
 def test_the_interval_of_means_holds_the_true_ratio_less_often_where_one_arm_has_long_delays(
     repetitions: int,
 ) -> None:
-    """What the README warns of: means of few values do not know of the delays that are not among them."""
+    """The README warns of this: means of few values do not know the delays that are missing among them."""
     apart, delayed = (
         coverage(unequal, repetitions, 10_000, "mean") for unequal in (spread_apart, delayed_apart)
     )
@@ -154,29 +154,29 @@ def test_the_interval_of_means_holds_the_true_ratio_less_often_where_one_arm_has
 
 
 def test_the_interval_of_means_is_students_of_the_log_ratio_where_pairs_are_alike() -> None:
-    """Where ratios differ by little, the log of a mean is the mean of logs."""
+    """The log of a mean is the mean of logs where ratios differ by little."""
     random = np.random.default_rng(1)
     logs = random.normal(0.1, 1e-4, (1, 12))
-    found = intervals.ratio_intervals(pairing(np.ones((1, 12)), np.exp(logs), "mean"), "mean").iloc[0]
+    result = intervals.ratio_intervals(pairing(np.ones((1, 12)), np.exp(logs), "mean"), "mean").iloc[0]
     expected = stats.ttest_1samp(logs[0], 0).confidence_interval(1 - LEVEL)
-    assert np.log([found["low"], found["high"]]) == pytest.approx([expected.low, expected.high], abs=1e-7)
+    assert np.log([result["low"], result["high"]]) == pytest.approx([expected.low, expected.high], abs=1e-7)
 
 
 def test_a_median_of_times_that_few_timeouts_are_among_has_an_interval() -> None:
     random = np.random.default_rng(2)
     arms = [times(random, (1, 15)) for _ in range(2)]
     arms[1][0, 3] = math.inf
-    found = intervals.ratio_intervals(with_timeouts(*arms)).iloc[0]
-    assert 0 < found["low"] <= found["ratio"] <= found["high"] < math.inf
+    result = intervals.ratio_intervals(with_timeouts(*arms)).iloc[0]
+    assert 0 < result["low"] <= result["ratio"] <= result["high"] < math.inf
     half = arms[1].copy()
     half[0, :8] = math.inf
-    found = intervals.ratio_intervals(with_timeouts(arms[0], half)).iloc[0]
-    assert (found["ratio"], found["high"]) == (math.inf, math.inf)
-    assert found["verdict"] == "undecided" or found["low"] > 1
+    result = intervals.ratio_intervals(with_timeouts(arms[0], half)).iloc[0]
+    assert (result["ratio"], result["high"]) == (math.inf, math.inf)
+    assert result["verdict"] == "undecided" or result["low"] > 1
 
 
 def with_timeouts(baseline: Floats, variant: Floats) -> Pairing:
-    """As `pairing`; infinite values are timeouts."""
+    """Return a pairing in which infinite values are timeouts."""
     points, repetitions = baseline.shape
     values = np.concatenate([baseline.ravel(), variant.ravel()])
     rows = {
@@ -199,10 +199,10 @@ def test_of_discoveries_no_more_than_the_nominal_share_is_false() -> None:
     for _ in range(60):
         equal = np.arange(60) >= 12
         first, second = of_downloads(random, (60, 9))
-        found = intervals.ratio_intervals(pairing(first, second * np.where(equal, 1, 0.7)[:, None]))
-        discovered = found["discovery"] != "undecided"
+        result = intervals.ratio_intervals(pairing(first, second * np.where(equal, 1, 0.7)[:, None]))
+        discovered = result["discovery"] != "undecided"
         false.append((discovered & equal).sum() / max(1, discovered.sum()))
-        powers.append((found["discovery"] == "gain")[~equal].mean())
+        powers.append((result["discovery"] == "gain")[~equal].mean())
     spread = np.std(false, ddof=1) / math.sqrt(len(false))
     assert np.mean(false) <= LEVEL + 3 * spread
     assert np.mean(powers) > 0.5
@@ -225,19 +225,19 @@ def test_of_equal_arms_campaigns_with_any_discovery_are_rare(statistic: str) -> 
 def test_what_is_discovered_was_decided_the_same_way() -> None:
     random = np.random.default_rng(5)
     arms = [times(random, (60, 9)) * random.uniform(0.9, 1.1, (60, 1)) for _ in range(2)]
-    found = intervals.ratio_intervals(pairing(*arms))
-    discovered = found["discovery"] != "undecided"
-    assert 0 < discovered.sum() < (found["verdict"] != "undecided").sum()
-    assert (found["discovery"] == found["verdict"])[discovered].all()
-    assert (found["p_value"] <= LEVEL)[discovered].all()
+    result = intervals.ratio_intervals(pairing(*arms))
+    discovered = result["discovery"] != "undecided"
+    assert 0 < discovered.sum() < (result["verdict"] != "undecided").sum()
+    assert (result["discovery"] == result["verdict"])[discovered].all()
+    assert (result["p_value"] <= LEVEL)[discovered].all()
 
 
 def test_a_point_has_the_p_value_of_its_pairs_however_they_are_scaled() -> None:
     random = np.random.default_rng(6)
     arms = [times(random, (5, 9)) for _ in range(2)]
-    found = intervals.ratio_intervals(pairing(*arms))
+    result = intervals.ratio_intervals(pairing(*arms))
     expected = [stats.wilcoxon(logs).pvalue for logs in np.log(arms[1] / arms[0])]
-    assert found["p_value"].tolist() == pytest.approx(expected)
+    assert result["p_value"].tolist() == pytest.approx(expected)
 
 
 def test_exchanged_arms_give_inverse_intervals_and_opposite_verdicts() -> None:
@@ -263,20 +263,20 @@ def test_the_inverse_of_a_metric_with_the_opposite_direction_has_the_same_verdic
 
 def test_pairs_that_all_agree_have_an_interval_of_one_ratio() -> None:
     baseline = np.random.default_rng(3).lognormal(0, 1, (4, FEWEST))
-    found = intervals.ratio_intervals(pairing(baseline, 2 * baseline))
-    assert found[["low", "high"]].to_numpy() == pytest.approx(2, abs=1.0)
+    result = intervals.ratio_intervals(pairing(baseline, 2 * baseline))
+    assert result[["low", "high"]].to_numpy() == pytest.approx(2, abs=1.0)
     same = np.full((1, FEWEST), 3.0)
-    found = intervals.ratio_intervals(pairing(same, 2 * same))
-    assert found[["low", "high"]].to_numpy().tolist() == [[2.0, 2.0]]
+    result = intervals.ratio_intervals(pairing(same, 2 * same))
+    assert result[["low", "high"]].to_numpy().tolist() == [[2.0, 2.0]]
 
 
 def test_fewer_than_six_repetitions_leave_a_point_undecided_however_far_the_arms_are_apart() -> None:
     for repetitions in range(1, FEWEST):
         baseline = np.ones((3, repetitions))
-        found = intervals.ratio_intervals(pairing(baseline, 10 * baseline))
-        assert found["ratio"].tolist() == [10] * 3
-        assert found[["low", "high"]].isna().all(axis=None)
-        assert (found["verdict"] == "undecided").all()
+        result = intervals.ratio_intervals(pairing(baseline, 10 * baseline))
+        assert result["ratio"].tolist() == [10] * 3
+        assert result[["low", "high"]].isna().all(axis=None)
+        assert (result["verdict"] == "undecided").all()
 
 
 def test_points_of_different_numbers_of_pairs_have_the_intervals_that_they_have_alone() -> None:
@@ -293,23 +293,25 @@ def test_points_of_different_numbers_of_pairs_have_the_intervals_that_they_have_
         decided=parts[0].decided,
         timeouts=parts[0].timeouts,
     )
-    found = intervals.ratio_intervals(together)
-    expected = pd.concat([each.assign(point=i) for i, each in enumerate(alone)], ignore_index=True)
-    pd.testing.assert_frame_equal(found, expected)
+    result = intervals.ratio_intervals(together)
+    expected = pd.concat(
+        [pairing_of_point.assign(point=i) for i, pairing_of_point in enumerate(alone)], ignore_index=True
+    )
+    pd.testing.assert_frame_equal(result, expected)
 
 
 def test_shares_of_a_workload_sum_to_one_and_say_how_many_points_chance_would_decide() -> None:
     random = np.random.default_rng(5)
     arms = [times(random, (40, 9)) * random.uniform(0.7, 1.4, (40, 1)) for _ in range(2)]
-    found = intervals.ratio_intervals(pairing(*arms))
-    (row,) = intervals.shares(found).to_dict("records")
+    result = intervals.ratio_intervals(pairing(*arms))
+    (row,) = intervals.shares(result).to_dict("records")
     assert row["points"] == 40
     assert row["gain"] + row["harm"] + row["undecided"] == pytest.approx(1)
-    assert row["gain"] == (found["high"] < 1).mean()
+    assert row["gain"] == (result["high"] < 1).mean()
     assert row["low"] <= row["median"] <= row["high"]
     assert row["by_chance"] == pytest.approx(40 * LEVEL)
-    assert row["discovered_gain"] == (found["discovery"] == "gain").mean()
-    (none,) = intervals.shares(found.assign(low=math.nan)).to_dict("records")
+    assert row["discovered_gain"] == (result["discovery"] == "gain").mean()
+    (none,) = intervals.shares(result.assign(low=math.nan)).to_dict("records")
     assert none["by_chance"] == 0
 
 
@@ -330,14 +332,14 @@ def test_counts_say_on_which_side_of_a_margin_each_point_surely_is() -> None:
         ("b", 4.0, 3.0, 5.0),
         ("b", 0.25, 0.2, 0.3),
     ]
-    found = pd.DataFrame(rows, columns=["workload", "ratio", "low", "high"])
+    result = pd.DataFrame(rows, columns=["workload", "ratio", "low", "high"])
 
     def of_share(count: int, of: int) -> Any:
-        """By another library's implementation, to its precision."""
+        """Return the interval of another library's implementation, to its precision."""
         ends = stats.binomtest(count, of).proportion_ci(method="exact")
         return SimpleNamespace(low=pytest.approx(ends.low), high=pytest.approx(ends.high))
 
-    one, other = intervals.counts(found, 0.05).to_dict("records")
+    one, other = intervals.counts(result, 0.05).to_dict("records")
     assert one == {
         **{"workload": "a", "points": 5, "ratio": pytest.approx((0.9 * 1.2 * 1.1) ** (1 / 5))},
         **{"below": 1, "above": 1, "not_above": 2, "open": 2},
@@ -348,9 +350,9 @@ def test_counts_say_on_which_side_of_a_margin_each_point_surely_is() -> None:
         **{"below": 1, "above": 1, "not_above": 1, "open": 0},
         **{"share_low": of_share(1, 2).low, "share_high": of_share(1, 2).high},
     }
-    (none,) = intervals.counts(found[found["workload"] == "a"].iloc[2:3], 0.05).to_dict("records")
+    (none,) = intervals.counts(result[result["workload"] == "a"].iloc[2:3], 0.05).to_dict("records")
     assert (none["above"], none["share_low"], none["share_high"]) == (0, 0, pytest.approx(0.975))
-    assert intervals.counts(found, 0.3)["below"].tolist() == [0, 1]
+    assert intervals.counts(result, 0.3)["below"].tolist() == [0, 1]
 
 
 # Over points
@@ -358,7 +360,7 @@ def test_counts_say_on_which_side_of_a_margin_each_point_surely_is() -> None:
 
 @pytest.mark.parametrize("level", [LEVEL, 0.01])
 def test_the_interval_of_a_median_ends_at_the_innermost_order_statistics_that_hold_it(level: float) -> None:
-    """By the law: value i of n is above the median where fewer than i of n fair coins show heads."""
+    """Value i of n is above the median if fewer than i of n fair coins show heads."""
     for units in range(1, 60):
         low, high = intervals.median_interval(np.arange(1.0, units + 1), range(units), level)
         if math.isnan(low):
@@ -410,28 +412,30 @@ def test_the_band_holds_the_whole_distribution_in_the_nominal_share_of_campaigns
     random = np.random.default_rng(8)
     held = []
     for _ in range(500):
-        found = intervals.ecdf(random.normal(size=60))
-        true = stats.norm.cdf(found["value"])
-        before = np.concatenate([[0], found["high"][:-1]])  # just left of each step
-        held.append(bool((found["low"] <= true).all() and (true <= np.maximum(before, found["high"])).all()))
+        result = intervals.ecdf(random.normal(size=60))
+        true = stats.norm.cdf(result["value"])
+        before = np.concatenate([[0], result["high"][:-1]])  # just left of each step
+        held.append(
+            bool((result["low"] <= true).all() and (true <= np.maximum(before, result["high"])).all())
+        )
     assert np.mean(held) >= stats.binom.ppf(0.001, 500, 1 - LEVEL) / 500
 
 
 @given(values=st.lists(st.integers(0, 5).map(float), min_size=1, max_size=40))
 def test_an_ecdf_is_the_share_of_values_at_most_each_value(values: list[float]) -> None:
-    found = intervals.ecdf(values)
-    for row in found.itertuples():
+    result = intervals.ecdf(values)
+    for row in result.itertuples():
         assert row.share == pytest.approx(sum(value <= row.value for value in values) / len(values))
         assert 0 <= row.low <= row.share <= row.high <= 1
-    assert found["share"].iloc[-1] == pytest.approx(1)
+    assert result["share"].iloc[-1] == pytest.approx(1)
 
 
 def test_the_band_is_the_one_of_massart_and_goes_on_left_of_all_values() -> None:
-    """For 100 values and 95 %, √(ln 40 / 200) is 0.1358."""
-    found = intervals.ecdf(np.arange(100.0))
-    assert found["share"][50] - found["low"][50] == pytest.approx(0.1358, abs=1e-4)
-    assert found.iloc[0][["value", "share", "low"]].tolist() == [-math.inf, 0, 0]
-    assert found["high"][0] == pytest.approx(0.1358, abs=1e-4)
+    """The width for 100 values and 95 % is √(ln 40 / 200) = 0.1358."""
+    result = intervals.ecdf(np.arange(100.0))
+    assert result["share"][50] - result["low"][50] == pytest.approx(0.1358, abs=1e-4)
+    assert result.iloc[0][["value", "share", "low"]].tolist() == [-math.inf, 0, 0]
+    assert result["high"][0] == pytest.approx(0.1358, abs=1e-4)
 
 
 def test_no_values_have_an_empty_ecdf() -> None:
@@ -466,15 +470,15 @@ def test_a_median_of_ratios_of_timeouts_has_its_ends_at_0_and_infinity() -> None
 
 
 def test_the_test_of_ranks_is_exact_where_values_tie() -> None:
-    """Of a few values, every choice of signs is tried."""
+    """The exact test of a few values tries every choice of signs."""
     random = np.random.default_rng(4)
     for _ in range(40):
         logs = random.choice([-0.2, -0.1, 0.0, 0.1, 0.2, 0.3, math.inf], size=int(random.integers(1, 9)))
         differing = logs[logs != 0]
         ranks = stats.rankdata(np.abs(differing))
         signs = np.array(list(product([0, 1], repeat=len(ranks))))
-        sums, seen = signs @ ranks, ranks[differing > 0].sum()
-        tail = min((sums <= seen).mean(), (sums >= seen).mean())
+        sums, rank_sum = signs @ ranks, ranks[differing > 0].sum()
+        tail = min((sums <= rank_sum).mean(), (sums >= rank_sum).mean())
         assert intervals.signed_rank(logs) == pytest.approx(min(1, 2 * tail))
 
 

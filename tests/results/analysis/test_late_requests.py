@@ -34,5 +34,5 @@ def test_late_requests_of_emulated_sessions_are_told(
         for repetition, lag in enumerate(lags):
             metrics = {"client": {"dct_s": 1.0}, "video": {"request_lag_p99_ms": lag}}
             database.record(campaign.id, trial(TrialKey("off", name, 0, repetition), metrics=metrics))
-        said = late_requests.sentences(database, campaign)
-    assert [sentence.partition(", 1 %")[0] for sentence in said] == ([told] if told else [])
+        sentences = late_requests.sentences(database, campaign)
+    assert [sentence.partition(", 1 %")[0] for sentence in sentences] == ([told] if told else [])

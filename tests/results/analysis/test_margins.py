@@ -1,4 +1,4 @@
-"""No margin in virtual time is below what a cross-check vouches for, by the same tolerances."""
+"""Margins in virtual time are never below what a cross-check vouches for, by the same tolerances."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from tests.results.analysis.twin_campaigns import ON_TIME, Laboratory
 def campaign(tmp_path: Path) -> CampaignInfo:
     with Database.open(str(tmp_path / "x.sqlite"), create=True) as database:
         Laboratory(database).compare()
-        found = database.campaign("x")
-        assert found is not None
-        return replace(found, margin=0.0)
+        margin = database.campaign("x")
+        assert margin is not None
+        return replace(margin, margin=0.0)
 
 
 def margin(campaign: CampaignInfo, size_bytes: int = 1000, metric: str = "client.dct_s") -> float:
     (workload,) = campaign.workloads
     changed = {**workload, "parameters": {"size_bytes": size_bytes}, "metric": metric}
-    (found,) = margins_of(replace(campaign, workloads=[changed])).values()  # type: ignore[list-item]
-    return found
+    (only_margin,) = margins_of(replace(campaign, workloads=[changed])).values()  # type: ignore[list-item]
+    return only_margin
 
 
 def test_the_least_margin_in_virtual_time_is_the_tolerance_of_a_ratio(campaign: CampaignInfo) -> None:

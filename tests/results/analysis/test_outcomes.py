@@ -1,4 +1,4 @@
-"""One rule says what a trial counts as: whoever does not get through is worse than all who do."""
+"""The rule for the value of a trial: a variant that does not get through is worse than all that do."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def test_failed_and_timed_out_are_the_worst_and_what_nobody_vouches_for_is_nothi
     for name in (LESS, MORE, P95):
         keys = KEYS[: len(STATES)]
         frame = frame_with({key: (state, 5.0) for key, state in zip(keys, STATES, strict=True)}, name)
-        found = dict(zip(frame["state"], outcomes.values(frame, metrics.of(name)), strict=True))
+        result = dict(zip(frame["state"], outcomes.values(frame, metrics.of(name)), strict=True))
         worst = -math.inf if name == MORE else math.inf
-        assert (found["ok"], found["failed"], found["timeout"]) == (5.0, worst, worst), name
-        assert np.isnan([found["invalid"], found["unsupported"]]).all(), name
+        assert (result["ok"], result["failed"], result["timeout"]) == (5.0, worst, worst), name
+        assert np.isnan([result["invalid"], result["unsupported"]]).all(), name
         assert set(outcomes.COUNTED) == {"ok", "failed", "timeout"}, name
 
 
@@ -60,8 +60,8 @@ def test_boxes_say_how_many_of_which_variant_they_lack(filled: Filled) -> None:
         key: "failed" for key in KEYS if key.variant == XOR and not key.repetition
     }
     frame = frame_with({key: (state, 1.0) for key, state in states.items()})
-    said = " ".join(" ".join(text.get_text() for text in figures.boxes(frame, campaign).texts).split())
-    assert f"in no box, and may decide: failed or timed out: {XOR} 4 of 12" in said
+    printed = " ".join(" ".join(text.get_text() for text in figures.boxes(frame, campaign).texts).split())
+    assert f"in no box, and may decide: failed or timed out: {XOR} 4 of 12" in printed
     assert int(whole_groups(frame, campaign).sum()) == 16
     assert int(whole_groups(frame, campaign, with_worst=True).sum()) == 24
 
@@ -86,5 +86,5 @@ def test_the_table_of_metrics_has_the_ratio_of_the_95th_percentiles(filled: Fill
     _, campaign = filled({})
     frame = of_twenty(lambda variant, n: (n + 1.0) * (3 if variant == XOR else 1), LESS, "download-10000")
     medians = pd.DataFrame({OFF: [10.0], XOR: [30.0]}, index=[LESS])
-    found = as_pairs_have_them(medians, frame, replace(campaign, statistic="p95"))
-    assert found.loc[LESS].to_dict() == {OFF: 10.0, XOR: 30.0}
+    result = as_pairs_have_them(medians, frame, replace(campaign, statistic="p95"))
+    assert result.loc[LESS].to_dict() == {OFF: 10.0, XOR: 30.0}

@@ -40,7 +40,7 @@ def test_a_session_without_a_stall_has_the_time_before_the_first_picture_alone()
     assert document(segments, stalls, {"segment_s": 2.0, "levels": LEVELS})["I23"]["stalling"] == [[0.0, 0.4]]
 
 
-def _kept(monkeypatch: pytest.MonkeyPatch, latencies_s: list[float]) -> list[int]:
+def _segments_kept(monkeypatch: pytest.MonkeyPatch, latencies_s: list[float]) -> list[int]:
     """The trials whose documents are written, of sessions so late; 0: not live."""
     ids = range(len(latencies_s))
     tables = {
@@ -61,13 +61,13 @@ def _kept(monkeypatch: pytest.MonkeyPatch, latencies_s: list[float]) -> list[int
 
 
 def test_live_sessions_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _kept(monkeypatch, [0.0, 3.0, 0.0]) == [0, 2]
+    assert _segments_kept(monkeypatch, [0.0, 3.0, 0.0]) == [0, 2]
     with pytest.raises(p1203.NoSessions, match="live video alone"):
-        _kept(monkeypatch, [3.0])
+        _segments_kept(monkeypatch, [3.0])
 
 
 class Standalone:
-    """In place of the model, which no test may have: its score is how many segments there are."""
+    """A replacement of the model, which no test may have: its score is the number of segments."""
 
     def __init__(self, session: dict[str, Any], quiet: bool) -> None:
         self._session, self._quiet = session, quiet

@@ -60,7 +60,7 @@ def pairs_of(outcomes: Outcomes) -> Pairs:
 
 
 def ratio_of(off: float, xor: float) -> float | None:
-    """None where nobody can tell."""
+    """Return the ratio; None if nobody can tell."""
     return None if math.isinf(off) and math.isinf(xor) else xor / off
 
 
@@ -103,16 +103,16 @@ def test_the_ratio_of_a_pair_is_0_or_infinite_where_one_arm_alone_timed_out_and_
     outcomes: Outcomes,
 ) -> None:
     pairing = paired(frame_with(outcomes), OFF, XOR)
-    known = pairs_of(outcomes)
+    by_hand = pairs_of(outcomes)
     of_points = pairing.matched.groupby(["workload", "point"], observed=True)
     for place, rows in of_points:
-        expected = [ratio_of(*pair) for pair in known[place]]
+        expected = [ratio_of(*pair) for pair in by_hand[place]]
         assert rows["ratio"].tolist() == [
             pytest.approx(math.nan if ratio is None else ratio, nan_ok=True) for ratio in expected
         ]
         assert rows["censored"].tolist() == [ratio in (0, math.inf) for ratio in expected]
     by_kind = pairing.timeouts.drop(columns=["workload", "point"]).sum()
-    all_pairs = [pair for pairs in known.values() for pair in pairs]
+    all_pairs = [pair for pairs in by_hand.values() for pair in pairs]
     assert by_kind["both_timeouts"] == all_pairs.count((math.inf, math.inf))
     assert by_kind["baseline_timeouts"] == sum(ratio_of(*pair) == 0 for pair in all_pairs)
     assert by_kind["variant_timeouts"] == sum(ratio_of(*pair) == math.inf for pair in all_pairs)

@@ -1,4 +1,4 @@
-"""Where two trials part: at the first packet that one of them sends otherwise."""
+"""The packet at which two trials part: the first that one of them sends otherwise."""
 
 import dataclasses
 

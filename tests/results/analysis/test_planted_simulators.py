@@ -29,7 +29,8 @@ A_THIRD = 1 / 3
 
 
 class Trials:
-    """Those of both arms with one workload: logarithms of virtual / emulated, which a simulator changes."""
+    """The trials of both arms with one workload: logarithms of virtual / emulated, which a simulator
+    changes."""
 
     def __init__(self, random: Random, n: int, workload: str) -> None:
         self.random, self.n, self.workload = random, n, workload
@@ -61,7 +62,8 @@ class Trials:
 
 
 Plant = Callable[[Trials], tuple[Any, Any]]
-"""What a simulator adds to the logarithms of baseline and variant: a number, or one of each trial."""
+"""The error of a simulator, added to the logarithms of baseline and variant: a number, or one of each
+trial."""
 
 
 def variant_alone(share: float, factor: float) -> Plant:
@@ -69,7 +71,7 @@ def variant_alone(share: float, factor: float) -> Plant:
 
 
 def in_turn(share: float, factor: float) -> Plant:
-    """Of each arm, so many trials are longer, or shorter, by this factor."""
+    """Make so many trials of each arm longer, or shorter, by this factor."""
 
     def of_arm(trials: Trials) -> Any:
         return trials.some(share) * np.where(trials.some(0.5), 1, -1) * math.log(factor)
@@ -86,8 +88,8 @@ def both(where: Callable[[Trials], NDArray[np.bool_]], factor: float) -> Plant:
 
 
 class Simulator(NamedTuple):
-    """What is wrong in it, and from how many trials of a workload and arm on it is found in 95 of 100
-    campaigns; None where no such number is known."""
+    """The error of a simulator, and the number of trials of a workload and arm from which it is found in 95
+    of 100 campaigns; None where no such number is known."""
 
     plant: Plant
     found_from: int | None = None
@@ -129,7 +131,8 @@ SIMULATORS: Mapping[str, Simulator] = {
 
 
 def verdicts(plant: Plant | None, n: int, campaigns: Iterable[int]) -> Counter[Verdict]:
-    """Of so many campaigns with seeds of their own, each with n trials of a workload and arm."""
+    """Count the verdicts of so many campaigns with their own seeds, each with n trials of a workload and
+    arm."""
     return Counter(_agreement(plant, n, np.random.default_rng([n, seed])).verdict for seed in campaigns)
 
 
@@ -192,10 +195,10 @@ def test_a_right_simulator_never_differs_and_agrees_with_enough_trials() -> None
 def test_a_wrong_simulator_is_not_taken_for_right(name: str) -> None:
     plant, found_from = SIMULATORS[name]
     for n in SIZES:
-        found = verdicts(plant, n, range(6))
-        assert found["agrees"] == 0, n
+        counts = verdicts(plant, n, range(6))
+        assert counts["agrees"] == 0, n
         if found_from and n >= found_from:
-            assert found["differs"] >= 5, n
+            assert counts["differs"] >= 5, n
 
 
 @pytest.mark.slow
@@ -204,11 +207,11 @@ def test_how_often_simulators_are_found() -> None:
     for name, (plant, found_from) in {RIGHT: Simulator(lambda _: (0.0, 0.0)), **SIMULATORS}.items():
         cells = []
         for n in SIZES:
-            found = verdicts(plant, n, range(CAMPAIGNS))
-            cells.append(" / ".join(str(found[each]) for each in ("differs", "cannot tell", "agrees")))
+            counts = verdicts(plant, n, range(CAMPAIGNS))
+            cells.append(" / ".join(str(counts[verdict]) for verdict in ("differs", "cannot tell", "agrees")))
             if name == RIGHT:
-                assert found["differs"] <= 0.05 * CAMPAIGNS, n
+                assert counts["differs"] <= 0.05 * CAMPAIGNS, n
             else:
-                assert found["agrees"] <= 0.05 * CAMPAIGNS, (name, n)
-                assert not found_from or n < found_from or found["differs"] >= 0.95 * CAMPAIGNS, (name, n)
+                assert counts["agrees"] <= 0.05 * CAMPAIGNS, (name, n)
+                assert not found_from or n < found_from or counts["differs"] >= 0.95 * CAMPAIGNS, (name, n)
         print(f"| {name} | {' | '.join(cells)} |", flush=True)

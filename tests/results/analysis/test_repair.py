@@ -15,7 +15,7 @@ Make = Callable[..., TrialRecord]
 
 
 def task(fec: bool | None, of_server: bool | None = None) -> dict[str, Any]:
-    """What is asked for, as far as it tells whether FEC is on."""
+    """Return the part of a task that shows whether FEC is on."""
     return {"pairs": [{"client": {"fec": fec}, "server": {"fec": fec if of_server is None else of_server}}]}
 
 

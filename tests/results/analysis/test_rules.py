@@ -87,7 +87,7 @@ def compared(
 
 
 def p_value(pairing: Pairing, campaign: CampaignInfo) -> float:
-    """What decides whether `explain` gives rules, without what it draws."""
+    """Return the p-value by which `explain` decides on rules, without its figures."""
     factors = module._factors(pairing.ratios, campaign)
     ratios = pairing.ratios
     data = trees.Data(factors.to_numpy(), np.log(ratios["ratio"].to_numpy()), ratios["point"].to_numpy())
@@ -118,19 +118,19 @@ def test_noise_is_given_rules_in_the_nominal_share_of_campaigns_at_most(
 def test_what_decides_about_rules_is_the_p_value() -> None:
     for seed in range(3):
         pairing, campaign = compared(np.random.default_rng(seed), 40)
-        found = explain(pairing, campaign)
-        assert found.p_value == p_value(pairing, campaign)
-        assert bool([*found.rules, *found.left_out]) == (found.p_value <= LEVEL)
+        explanation = explain(pairing, campaign)
+        assert explanation.p_value == p_value(pairing, campaign)
+        assert bool([*explanation.rules, *explanation.left_out]) == (explanation.p_value <= LEVEL)
 
 
 def test_a_ratio_that_is_the_same_everywhere_has_no_rule_but_an_interval() -> None:
     pairing, campaign = compared(np.random.default_rng(2), 60, effect=lambda *_: math.log(0.8))
-    found = explain(pairing, campaign)
-    assert found.rules == ()
-    assert "no tree predicts points that it has not seen" in found.sentence
-    assert "No rank correlation with the ratio is sure" in found.sentence
-    assert found.everywhere.low < 0.8 < found.everywhere.high < 0.9
-    assert str(found.everywhere).startswith("everywhere: ratio 0.8")
+    explanation = explain(pairing, campaign)
+    assert explanation.rules == ()
+    assert "no tree predicts points that it has not seen" in explanation.sentence
+    assert "No rank correlation with the ratio is sure" in explanation.sentence
+    assert explanation.everywhere.low < 0.8 < explanation.everywhere.high < 0.9
+    assert str(explanation.everywhere).startswith("everywhere: ratio 0.8")
 
 
 def planted(point: Point, size: int) -> float:
@@ -138,27 +138,27 @@ def planted(point: Point, size: int) -> float:
 
 
 @pytest.fixture(scope="module")
-def found() -> Explanation:
+def planted_explanation() -> Explanation:
     return explain(*compared(np.random.default_rng(3), 80, (1000, 50_000, 1_000_000), planted))
 
 
-def test_a_planted_effect_is_found_near_its_threshold(found: Explanation) -> None:
-    least = found.rules[0]
+def test_a_planted_effect_is_found_near_its_threshold(planted_explanation: Explanation) -> None:
+    least = planted_explanation.rules[0]
     loss, size = sorted(least.conditions)
     assert size == "size_bytes ≤ 50 kB"
     assert loss.startswith("loss.p ≥ ")
     assert float(loss.removeprefix("loss.p ≥ ").removesuffix(" %")) == pytest.approx(3.5, abs=0.3)
     assert least.low <= 0.7 <= least.high
-    assert all(rule.low <= 1 <= rule.high for rule in found.rules[1:])
-    assert set(found.importances["factor"][:2]) == {"loss.p", "size_bytes"}
+    assert all(rule.low <= 1 <= rule.high for rule in planted_explanation.rules[1:])
+    assert set(planted_explanation.importances["factor"][:2]) == {"loss.p", "size_bytes"}
 
 
 def test_one_value_that_is_left_of_a_few_is_named() -> None:
     def middle(_: Point, size: int) -> float:
         return math.log(0.5) if size == 50_000 else 0.0
 
-    found = explain(*compared(np.random.default_rng(3), 80, (1000, 50_000, 1_000_000), middle))
-    assert found.rules[0].conditions == ("size_bytes = 50 kB",)
+    explanation = explain(*compared(np.random.default_rng(3), 80, (1000, 50_000, 1_000_000), middle))
+    assert explanation.rules[0].conditions == ("size_bytes = 50 kB",)
 
 
 COMPARE = {"≥": pd.Series.ge, "<": pd.Series.lt, "≤": pd.Series.le, "=": pd.Series.eq}
@@ -170,7 +170,7 @@ def number(text: str) -> float:
 
 
 def meeting(rows: pd.DataFrame, conditions: Sequence[str]) -> pd.Series:
-    """Which rows meet the conditions of a rule, by their text."""
+    """Return the rows that meet the conditions of a rule, by their text."""
     meets = pd.Series(True, rows.index)
     for condition in conditions:
         name, sign, value = condition.split(" ", 2)
@@ -182,20 +182,22 @@ def test_rules_count_the_ratios_that_the_design_has_where_they_hold() -> None:
     pairing, campaign = compared(np.random.default_rng(3), 80, (1000, 50_000, 1_000_000), planted)
     large = pairing.ratios["workload"] == "download-1000000"
     lost = pairing.ratios["point"].isin(range(16)) & (large | (pairing.ratios["point"] == 0))
-    kept = pairing.matched[~lost]  # one repetition: a row of `matched` is one of `ratios`
-    found = explain(replace(pairing, ratios=pairing.ratios[~lost], matched=kept), campaign)
-    assert sum(rule.ratios for rule in found.rules) == found.everywhere.ratios == 240 - 18
-    assert sum(rule.planned_ratios for rule in found.rules) == found.everywhere.planned_ratios == 240
+    matched = pairing.matched[~lost]  # one repetition: a row of `matched` is one of `ratios`
+    explanation = explain(replace(pairing, ratios=pairing.ratios[~lost], matched=matched), campaign)
+    assert sum(rule.ratios for rule in explanation.rules) == explanation.everywhere.ratios == 240 - 18
+    assert (
+        sum(rule.planned_ratios for rule in explanation.rules) == explanation.everywhere.planned_ratios == 240
+    )
     planned = pd.DataFrame(campaign.points).merge(
         pd.DataFrame({"size_bytes": [1000, 50_000, 1_000_000]}), how="cross"
     )
-    for rule in found.rules:
+    for rule in explanation.rules:
         assert rule.planned_ratios == meeting(planned, rule.conditions).sum()
-    assert str(found.everywhere).endswith(", 79 points, 222 of 240 ratios: helps in the median")
+    assert str(explanation.everywhere).endswith(", 79 points, 222 of 240 ratios: helps in the median")
 
 
-def test_partial_dependence_falls_where_the_effect_was_planted(found: Explanation) -> None:
-    effect = found.effects["loss.p"]
+def test_partial_dependence_falls_where_the_effect_was_planted(planted_explanation: Explanation) -> None:
+    effect = planted_explanation.effects["loss.p"]
     below, above = effect[effect["value"] < 0.03]["ratio"], effect[effect["value"] > 0.04]["ratio"]
     assert below.min() > above.max()
 
@@ -233,8 +235,9 @@ def rows_of(data: trees.Data) -> pd.DataFrame:
 
 
 def held(scene: Scene, random: np.random.Generator, count: int, believed: bool) -> list[bool]:
-    """Of each rule of `count` trees, whether its interval holds the median of new points where it applies."""
-    new, found, grown = scene.draw(random, 20_000), [], 0
+    """Return for each rule of `count` trees whether its interval contains the median of new points where it
+    applies."""
+    new, are_held, grown = scene.draw(random, 20_000), [], 0
     while grown < count:
         data = scene.draw(random, scene.points)
         if believed and trees.p_value(data) > LEVEL:
@@ -248,15 +251,15 @@ def held(scene: Scene, random: np.random.Generator, count: int, believed: bool) 
             here = rows[of_row == leaf]
             rule = module._rule([], here, module._HONEST_LEVEL, 0)
             if not module._is_contradicted(rule, here, rows[honest == leaf]):
-                found.append(rule.low <= math.exp(np.median(new.logs[of_new == leaf])) <= rule.high)
-    return found
+                are_held.append(rule.low <= math.exp(np.median(new.logs[of_new == leaf])) <= rule.high)
+    return are_held
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scene", [WEAK, STRONG])
 def test_intervals_of_rules_hold_what_is_true_as_often_as_is_printed(scene: Scene) -> None:
-    found = held(scene, np.random.default_rng(4), 60, believed=False)
-    assert sum(found) >= stats.binom.ppf(0.001, len(found), 1 - LEVEL)
+    holds = held(scene, np.random.default_rng(4), 60, believed=False)
+    assert sum(holds) >= stats.binom.ppf(0.001, len(holds), 1 - LEVEL)
 
 
 @pytest.mark.slow
@@ -267,17 +270,19 @@ def test_intervals_of_rules_hold_what_is_true_in_trees_that_are_believed(
 ) -> None:
     # The fewest flips that can reach LEVEL: the test has the same level as with more, only less power.
     monkeypatch.setattr(trees, "_FLIPS", round(1 / LEVEL) - 1)
-    found = held(scene, np.random.default_rng(5), 150, believed=True)
-    print(f"{scene}: {sum(found)} of {len(found)} intervals hold what is true, {np.mean(found):.1%}")
+    holds = held(scene, np.random.default_rng(5), 150, believed=True)
+    print(f"{scene}: {sum(holds)} of {len(holds)} intervals hold what is true, {np.mean(holds):.1%}")
     # No worse than 93 %, by a test that a coverage of 95 % passes in nine of ten cases and more.
-    assert stats.binomtest(sum(found), len(found), 0.93, alternative="less").pvalue > 0.05
+    assert stats.binomtest(sum(holds), len(holds), 0.93, alternative="less").pvalue > 0.05
 
 
-def test_a_rule_that_trees_contradict_which_had_not_seen_its_points_is_left_out(found: Explanation) -> None:
-    rows = found.table[found.table["ratio"] < 0.85]
+def test_a_rule_that_trees_contradict_which_had_not_seen_its_points_is_left_out(
+    planted_explanation: Explanation,
+) -> None:
+    rows = planted_explanation.table[planted_explanation.table["ratio"] < 0.85]
     rule = module._rule([], rows, LEVEL, len(rows))
     assert not module._is_contradicted(rule, rows, rows)
-    above = found.table[found.table["ratio"] > 0.9]
+    above = planted_explanation.table[planted_explanation.table["ratio"] > 0.9]
     assert module._is_contradicted(rule, rows, above)
     assert module._is_contradicted(module._rule([], above, LEVEL, len(above)), above, rows)
     assert module._is_contradicted(rule, rows, rows[:7])
@@ -314,7 +319,7 @@ def test_reasons_count_repetitions() -> None:
 
 
 def keep_the_law(seed: int) -> int:
-    """One campaign whose effects are drawn, too: how many rules it has. None may say what its points deny."""
+    """Draw a campaign with its effects, and return its number of rules. None may contradict its points."""
     random = np.random.default_rng(seed)
     driver = str(random.choice(["bandwidth_mbps", "owd_ms", "loss.p"]))
     middle = {"bandwidth_mbps": 5.0, "owd_ms": 250.0, "loss.p": 0.045}[driver]
@@ -369,19 +374,19 @@ def test_factors_that_are_words_are_said_as_words() -> None:
         effect=lambda point, _: math.log(0.7) * (point["queue"] == "codel"),
         queue=lambda: str(random.choice(["codel", "droptail"])),
     )
-    found = explain(pairing, campaign)
-    assert found.rules[0].conditions in [("queue is codel",), ("queue is not droptail",)]
+    explanation = explain(pairing, campaign)
+    assert explanation.rules[0].conditions in [("queue is codel",), ("queue is not droptail",)]
 
 
 def test_too_few_points_give_no_rule_and_say_so() -> None:
     pairing, campaign = compared(np.random.default_rng(6), FEWEST_POINTS - 1, (1, 2, 3, 4), planted)
-    found = explain(pairing, campaign)
-    assert found.rules == ()
-    assert found.sentence == "Too few points for a rule: 29, and 30 are needed."
-    assert math.isnan(found.p_value)
+    explanation = explain(pairing, campaign)
+    assert explanation.rules == ()
+    assert explanation.sentence == "Too few points for a rule: 29, and 30 are needed."
+    assert math.isnan(explanation.p_value)
     for draw in (benefit_map, effects):
         with pytest.raises(NothingToDraw):
-            draw(found, XOR, OFF)
+            draw(explanation, XOR, OFF)
 
 
 def test_the_same_comparison_is_explained_in_the_same_way() -> None:
@@ -394,10 +399,10 @@ def test_the_rule_of_the_greatest_gain_is_first_where_more_is_better() -> None:
     pairing, campaign = compared(
         np.random.default_rng(3), 60, effect=lambda *given: -planted(*given), metric=MORE
     )
-    found = explain(pairing, campaign)
-    assert found.metric == MORE
-    assert len(found.rules) >= 2
-    ratios = [rule.ratio for rule in found.rules]
+    explanation = explain(pairing, campaign)
+    assert explanation.metric == MORE
+    assert len(explanation.rules) >= 2
+    ratios = [rule.ratio for rule in explanation.rules]
     assert ratios == sorted(ratios, reverse=True)
     assert ratios[0] == pytest.approx(1 / 0.7, rel=0.05)
 
@@ -407,11 +412,11 @@ def test_a_map_marks_the_side_on_which_the_gain_is() -> None:
         return lambda *given: sign * planted(*given)
 
     for metric, sign, marker in ((DEFAULT, 1, "v"), (MORE, -1, "^")):
-        found = explain(*compared(np.random.default_rng(3), 40, effect=times(sign), metric=metric))
-        gained = np.log(found.table["ratio"]) * sign < -0.1
-        table = found.table.assign(verdict=np.where(gained, "gain", "harm"))
-        axes = benefit_map(replace(found, table=table), XOR, OFF).axes[0]
-        of_axes = table[table["workload"] == next(iter(found.surfaces))]
+        explanation = explain(*compared(np.random.default_rng(3), 40, effect=times(sign), metric=metric))
+        gained = np.log(explanation.table["ratio"]) * sign < -0.1
+        table = explanation.table.assign(verdict=np.where(gained, "gain", "harm"))
+        axes = benefit_map(replace(explanation, table=table), XOR, OFF).axes[0]
+        of_axes = table[table["workload"] == next(iter(explanation.surfaces))]
         style = MarkerStyle(marker)
         vertices = style.get_path().transformed(style.get_transform()).vertices
         paths = axes.collections[-1].get_paths()
@@ -419,10 +424,12 @@ def test_a_map_marks_the_side_on_which_the_gain_is() -> None:
         assert marked == (of_axes["verdict"] == "gain").tolist(), metric
 
 
-def test_each_workload_has_a_map_whose_counts_are_those_of_its_verdicts(found: Explanation) -> None:
+def test_each_workload_has_a_map_whose_counts_are_those_of_its_verdicts(
+    planted_explanation: Explanation,
+) -> None:
     random = np.random.default_rng(1)
-    table = found.table.assign(verdict=random.choice(VERDICTS, len(found.table)))
-    *maps, _ = benefit_map(replace(found, table=table), XOR, OFF).axes
+    table = planted_explanation.table.assign(verdict=random.choice(VERDICTS, len(planted_explanation.table)))
+    *maps, _ = benefit_map(replace(planted_explanation, table=table), XOR, OFF).axes
     labels = list(dict.fromkeys(table["workload"]))
     assert len(maps) == len(labels)
     for axes, label in zip(maps, labels, strict=True):
@@ -452,10 +459,10 @@ def test_what_cannot_be_explained_says_why() -> None:
 
 def test_of_one_network_the_ratio_there_is_told() -> None:
     pairing, campaign = compared(np.random.default_rng(8), 1)
-    told = explain(pairing, replace(campaign, points=[{}]))
-    assert (told.everywhere.points, told.everywhere.conditions) == (1, ())
-    assert told.everywhere.ratio == pytest.approx(pairing.ratios["ratio"].iloc[0])
-    assert told.sentence == "Too few points for a rule: 1, and 30 are needed."
+    explanation = explain(pairing, replace(campaign, points=[{}]))
+    assert (explanation.everywhere.points, explanation.everywhere.conditions) == (1, ())
+    assert explanation.everywhere.ratio == pytest.approx(pairing.ratios["ratio"].iloc[0])
+    assert explanation.sentence == "Too few points for a rule: 1, and 30 are needed."
 
 
 @pytest.mark.filterwarnings("error")
@@ -465,31 +472,33 @@ def test_where_the_variant_timed_out_the_rule_is_infinite_and_its_figures_are_dr
     ratios = pairing.ratios.assign(
         ratio=pairing.ratios["ratio"].mask(lost, math.inf), censored=lost, timeouts=lost.astype(int)
     )
-    found = explain(replace(pairing, ratios=ratios), campaign)
-    assert [rule.ratio for rule in found.rules if "loss.p ≥" in str(rule)] == [math.inf]
-    assert ": ratio ∞ [∞, ∞], " in str(found.rules[-1])
-    assert all(rule.ratio < 2 for rule in found.rules[:-1])
-    assert found.table["ratio"].max() == math.inf
+    explanation = explain(replace(pairing, ratios=ratios), campaign)
+    assert [rule.ratio for rule in explanation.rules if "loss.p ≥" in str(rule)] == [math.inf]
+    assert ": ratio ∞ [∞, ∞], " in str(explanation.rules[-1])
+    assert all(rule.ratio < 2 for rule in explanation.rules[:-1])
+    assert explanation.table["ratio"].max() == math.inf
     for draw in (benefit_map, effects):
-        draw(found, XOR, OFF)
+        draw(explanation, XOR, OFF)
 
 
-def test_figures_are_the_same_bytes_each_time(found: Explanation, tmp_path: Any) -> None:
+def test_figures_are_the_same_bytes_each_time(planted_explanation: Explanation, tmp_path: Any) -> None:
     for draw in (benefit_map, effects):
         for suffix in (".png", ".svg"):
             for name in ("one", "two"):
-                save(draw(found, XOR, OFF), tmp_path / f"{name}{suffix}")
+                save(draw(planted_explanation, XOR, OFF), tmp_path / f"{name}{suffix}")
             first, second = ((tmp_path / f"{name}{suffix}").read_bytes() for name in ("one", "two"))
             assert first == second, draw
             assert len(first) > 5000, draw
 
 
-def test_effects_have_at_least_two_ticks_however_little_ratios_differ(found: Explanation) -> None:
+def test_effects_have_at_least_two_ticks_however_little_ratios_differ(
+    planted_explanation: Explanation,
+) -> None:
     for spread in (0.0, 0.003, 0.02, 0.1, 0.4, 1.0, 3.0):
-        logs = np.linspace(-spread, spread, len(found.table))
-        table = found.table.assign(ratio=np.exp(logs))
-        flat = {name: effect.assign(ratio=1.0) for name, effect in found.effects.items()}
-        for axes in effects(replace(found, table=table, effects=flat), XOR, OFF).axes:
+        logs = np.linspace(-spread, spread, len(planted_explanation.table))
+        table = planted_explanation.table.assign(ratio=np.exp(logs))
+        flat = {name: effect.assign(ratio=1.0) for name, effect in planted_explanation.effects.items()}
+        for axes in effects(replace(planted_explanation, table=table, effects=flat), XOR, OFF).axes:
             low, high = axes.get_ylim()
             assert sum(low <= tick <= high for tick in axes.get_yticks()) >= 2, spread
 
@@ -499,8 +508,8 @@ def test_a_bound_of_whole_numbers_parts_them_as_it_is_told(sizes: set[int], data
     values = pd.Series(sorted(sizes), dtype=float)
     place = data.draw(st.integers(0, len(values) - 2))
     threshold = float(values[place] + values[place + 1]) / 2
-    told = module._condition("queue_bytes", values, threshold, at_most=False)
-    amount, unit = told.removeprefix("queue_bytes ≥ ").split(" ")
+    explanation = module._condition("queue_bytes", values, threshold, at_most=False)
+    amount, unit = explanation.removeprefix("queue_bytes ≥ ").split(" ")
     bound = round(float(amount) * {"B": 1, "kB": 1000}[unit])
     assert ((values >= bound) == (values > threshold)).all()
 

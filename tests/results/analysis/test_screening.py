@@ -42,8 +42,8 @@ def ratios(
 
 
 def test_a_sum_of_factors_has_its_coefficients_as_effects() -> None:
-    points, found = screening(6)
-    table = elementary_effects(ratios(points, lambda x: 0.5 * x["a"] - 2 * x["b"], 0), found).set_index(
+    points, effects = screening(6)
+    table = elementary_effects(ratios(points, lambda x: 0.5 * x["a"] - 2 * x["b"], 0), effects).set_index(
         "factor"
     )
     assert table["mean"].to_dict() == pytest.approx({"a": 0.5, "b": -2, "c": 0, "d": 0}, abs=1e-9)
@@ -54,8 +54,8 @@ def test_a_sum_of_factors_has_its_coefficients_as_effects() -> None:
 
 
 def test_a_factor_whose_effect_depends_on_another_has_a_spread() -> None:
-    points, found = screening(8)
-    table = elementary_effects(ratios(points, lambda x: 2 * x["a"] * (x["b"] - 0.5), 0), found).set_index(
+    points, effects = screening(8)
+    table = elementary_effects(ratios(points, lambda x: 2 * x["a"] * (x["b"] - 0.5), 0), effects).set_index(
         "factor"
     )
     assert table.loc["a", "spread"] > 0.5
@@ -65,26 +65,26 @@ def test_a_factor_whose_effect_depends_on_another_has_a_spread() -> None:
 
 def test_where_nothing_matters_one_screening_in_twenty_names_a_factor() -> None:
     rng = np.random.default_rng(5)
-    points, found = screening(8)
+    points, effects = screening(8)
     named = 0
     for _ in range(100):
         noise = ERROR * rng.standard_normal(len(points))
-        named += elementary_effects(ratios(points, lambda x: 0 * x["a"], noise), found)["matters"].any()
+        named += elementary_effects(ratios(points, lambda x: 0 * x["a"], noise), effects)["matters"].any()
     assert named <= 11  # of 100 with a share of 0.05: more in 1 of 200
 
 
 def test_steps_without_a_ratio_are_left_out_and_counted() -> None:
-    points, found = screening(4)
+    points, effects_found = screening(4)
     table = ratios(points, lambda x: x["a"], 0)
     table.loc[0, "ratio"] = math.inf
-    effects = elementary_effects(table, found)
-    assert effects["steps"].sum() == len(found) - 1
+    effects = elementary_effects(table, effects_found)
+    assert effects["steps"].sum() == len(effects_found) - 1
     assert effects.set_index("factor").loc["a", "mean"] == pytest.approx(1)
 
 
 def test_too_few_repetitions_for_an_interval_say_nothing_of_chance() -> None:
-    points, found = screening(4)
+    points, effects_found = screening(4)
     table = ratios(points, lambda x: x["a"], 0).assign(low=math.nan, high=math.nan)
-    effects = elementary_effects(table, found)
+    effects = elementary_effects(table, effects_found)
     assert not effects["matters"].any()
     assert "too few repetitions" in in_words(effects.iloc[0])

@@ -1,4 +1,4 @@
-"""How a campaign stands while it runs, in both kinds of database."""
+"""The standing of a campaign while it runs, in both kinds of database."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def test_invalid_runs_are_told_by_cause_and_are_not_done(
     for number, reason in enumerate(("late by 3.1 ms", "late by 12 ms", "the oracle differs")):
         database.record(campaign.id, make(number, state="invalid", reason=reason))
     database.record(campaign.id, make(0))  # run again
-    seen = standing(database, campaign)
-    assert seen.done == 1
-    assert seen.invalid == {"late by … ms": 2, "the oracle differs": 1}
+    state = standing(database, campaign)
+    assert state.done == 1
+    assert state.invalid == {"late by … ms": 2, "the oracle differs": 1}
 
 
 def test_a_campaign_has_ended_when_all_is_run_and_nothing_is_held(

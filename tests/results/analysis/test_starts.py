@@ -64,14 +64,14 @@ def test_what_differs_between_starts_that_ran_trials_is_named_with_both_values(r
     starts = starts_of(*run(("ada", ADA), ("bob", BOB)))
     assert list(starts.trials.values()) == [1, 1]
     assert {d.what: tuple(d.values.values()) for d in starts.differences} == DIFFERENCES
-    told = sentences(starts)
-    assert told[0] == "2 starts have run its trials: 2 on ada (1), 3 on bob (1); they differ in"
-    assert "kernel: 6.1 (start 2); 6.8 (start 3)" in told
+    lines = sentences(starts)
+    assert lines[0] == "2 starts have run its trials: 2 on ada (1), 3 on bob (1); they differ in"
+    assert "kernel: 6.1 (start 2); 6.8 (start 3)" in lines
 
 
 def test_starts_that_are_alike_are_counted_and_one_is_not_mentioned(run: Any) -> None:
-    (told,) = sentences(starts_of(*run(("ada", ADA), ("ada", ADA))))
-    assert told.endswith("2 on ada (1), 3 on ada (1), which do not differ.")
+    (lines,) = sentences(starts_of(*run(("ada", ADA), ("ada", ADA))))
+    assert lines.endswith("2 on ada (1), 3 on ada (1), which do not differ.")
 
 
 def test_a_campaign_of_one_start_says_nothing_of_starts(run: Any) -> None:
@@ -79,8 +79,8 @@ def test_a_campaign_of_one_start_says_nothing_of_starts(run: Any) -> None:
 
 
 def test_trials_of_which_no_start_is_known_are_counted(run: Any) -> None:
-    told = sentences(starts_of(*run(None, None, ("ada", ADA))))
-    assert told == ["Of 2 trials it is not known which start has run them."]
+    lines = sentences(starts_of(*run(None, None, ("ada", ADA))))
+    assert lines == ["Of 2 trials it is not known which start has run them."]
 
 
 def test_the_report_shows_several_starts_and_is_silent_of_one(run: Any) -> None:

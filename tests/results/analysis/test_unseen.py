@@ -1,4 +1,4 @@
-"""What repetitions cannot have seen."""
+"""The events that so many repetitions may have missed."""
 
 from types import SimpleNamespace
 

@@ -20,7 +20,7 @@ N = 30
 
 
 def ends(share: float = 1.0, **otherwise: float) -> Run:
-    """As it is, but for this share of the trials, which end `otherwise`."""
+    """Return the usual ends of trials, but for this share of them, which end `otherwise`."""
 
     def ended(key: TrialKey) -> Ended:
         return as_it_is(key)._replace(**(otherwise if key.point < round(share * N) else {}))
@@ -35,37 +35,37 @@ def slow(key: TrialKey) -> Ended:
 
 
 def test_one_that_is_wrong_by_two_in_three_of_ten_trials(compare: Callable[..., Agreement]) -> None:
-    found = compare(virtual=slow, points=N)
-    dct = one(found, OFF)
-    assert (found.verdict, dct.verdict) == ("differs", "differs")
+    result = compare(virtual=slow, points=N)
+    dct = one(result, OFF)
+    assert (result.verdict, dct.verdict) == ("differs", "differs")
     assert dct.quantiles[0.5] == 0
-    assert agreement_in_words.headline(found).startswith("Virtual and emulated differ: 2 of ")
+    assert agreement_in_words.headline(result).startswith("Virtual and emulated differ: 2 of ")
 
 
 def test_one_that_is_on_time_in_a_third_of_the_trials_that_were_late_throughout(
     compare: Callable[..., Agreement],
 ) -> None:
-    found = compare(ends(1 / 3, on_time=0.9), ends(1 / 3, on_time=0.0), points=N, metric=ON_TIME)
-    late = one(found, OFF, ON_TIME)
+    result = compare(ends(1 / 3, on_time=0.9), ends(1 / 3, on_time=0.0), points=N, metric=ON_TIME)
+    late = one(result, OFF, ON_TIME)
     assert (late.n, late.verdict) == (N, "differs")
     assert late.quantiles[0.05] == pytest.approx(-0.9)
 
 
 def test_one_that_has_another_share_of_late_messages(compare: Callable[..., Agreement]) -> None:
     for virtual, emulated in ((0.995, 0.960), (0.960, 0.995)):
-        found = compare(ends(on_time=virtual), ends(on_time=emulated), points=N, metric=ON_TIME)
-        late = one(found, OFF, ON_TIME)
+        result = compare(ends(on_time=virtual), ends(on_time=emulated), points=N, metric=ON_TIME)
+        late = one(result, OFF, ON_TIME)
         assert late.verdict == "differs", (virtual, emulated)
         assert late.quantiles[0.5] == pytest.approx(emulated - virtual), (virtual, emulated)
         assert late.tolerance == (-0.005, 0.005), (virtual, emulated)
 
 
 def test_one_that_sends_all_of_it_twice_and_is_as_fast(compare: Callable[..., Agreement]) -> None:
-    found = compare(virtual=ends(sent_bytes=24_000, sent_packets=24), points=N)
-    assert one(found, OFF).verdict == "agrees"
-    assert one(found, OFF, "server.bytes_sent").verdict == "differs"
-    assert one(found, OFF, "server.packets_sent").verdict == "differs"
-    assert found.verdict == "differs"
+    result = compare(virtual=ends(sent_bytes=24_000, sent_packets=24), points=N)
+    assert one(result, OFF).verdict == "agrees"
+    assert one(result, OFF, "server.bytes_sent").verdict == "differs"
+    assert one(result, OFF, "server.packets_sent").verdict == "differs"
+    assert result.verdict == "differs"
 
 
 def test_one_that_is_wrong_where_packets_are_lost_alone(compare: Callable[..., Agreement]) -> None:
@@ -77,20 +77,20 @@ def test_one_that_is_wrong_where_packets_are_lost_alone(compare: Callable[..., A
 
         return ended
 
-    found = compare(most_lose_nothing(1.1), most_lose_nothing(1), points=100)
-    dct = one(found, OFF)
+    result = compare(most_lose_nothing(1.1), most_lose_nothing(1), points=100)
+    dct = one(result, OFF)
     assert dct.verdict == "differs"
-    differing = [(each.stratum, each.statistic) for each in dct.criteria if each.differs]
+    differing = [(item.stratum, item.statistic) for item in dct.criteria if item.differs]
     assert ("met a loss", "mean") in differing
     # The slowest twenty met a loss: their 95th percentile is that of the whole.
-    assert {each for each in differing if each[0] == "all"} == {("all", "tail")}
-    assert found.met_a_loss == 40
-    assert "where a packet was lost" in " ".join(agreement_in_words.sentences(found))
+    assert {item for item in differing if item[0] == "all"} == {("all", "tail")}
+    assert result.met_a_loss == 40
+    assert "where a packet was lost" in " ".join(agreement_in_words.sentences(result))
 
 
 def test_a_zero_is_a_value(compare: Callable[..., Agreement]) -> None:
-    found = compare(ends(dct_s=1.0), ends(1 / 3, dct_s=0.0), points=N)
-    dct = one(found, OFF)
+    result = compare(ends(dct_s=1.0), ends(1 / 3, dct_s=0.0), points=N)
+    dct = one(result, OFF)
     assert (dct.n, dct.verdict) == (N, "differs")
     both = compare(ends(on_time=0.0), ends(on_time=0.0), points=N, metric=ON_TIME)
     assert one(both, OFF, ON_TIME).verdict == "agrees"
@@ -121,11 +121,11 @@ def test_a_timeout_says_nothing_of_a_handshake(compare: Callable[..., Agreement]
     def ended(key: TrialKey) -> Ended:
         return as_it_is(key)._replace(state="timeout" if key.point < 5 else "ok")
 
-    found = compare(virtual=ended, points=N)
-    assert one(found, OFF).n == N
-    assert one(found, OFF, "client.handshake_s").n == N - 5
-    assert one(found, OFF, "client.handshake_s").verdict == "agrees"
-    assert one(found, OFF, "server.bytes_sent").verdict == "agrees"
+    result = compare(virtual=ended, points=N)
+    assert one(result, OFF).n == N
+    assert one(result, OFF, "client.handshake_s").n == N - 5
+    assert one(result, OFF, "client.handshake_s").verdict == "agrees"
+    assert one(result, OFF, "server.bytes_sent").verdict == "agrees"
 
 
 def test_a_headline_says_how_many_more_would_decide(compare: Callable[..., Agreement]) -> None:
@@ -134,30 +134,30 @@ def test_a_headline_says_how_many_more_would_decide(compare: Callable[..., Agree
         factor = {0: 1.2, 1: 1 / 1.2}.get(key.point % 5, 1) if key.variant == XOR else 1
         return ended._replace(dct_s=ended.dct_s * factor)
 
-    found = compare(virtual=spread, points=20)
-    assert [each.verdict for each in found.comparisons].count("cannot tell") == 2
-    assert found.verdict == "cannot tell"  # for the ratio is not known to 1 %
-    assert found.more is not None
-    (mean,) = found.pooled
+    result = compare(virtual=spread, points=20)
+    assert [item.verdict for item in result.comparisons].count("cannot tell") == 2
+    assert result.verdict == "cannot tell"  # for the ratio is not known to 1 %
+    assert result.more is not None
+    (mean,) = result.pooled
     assert mean.more is not None and mean.more >= 80
-    assert agreement_in_words.headline(found) == (
+    assert agreement_in_words.headline(result) == (
         "No disagreement found: 7 of 9 comparisons agree, for 2 the sample is too small"
-        f" ({found.more} more would decide); to 1 %, cannot tell of 1 of 1 mean ratios"
+        f" ({result.more} more would decide); to 1 %, cannot tell of 1 of 1 mean ratios"
         " (10 times the 20 groups of the design would not decide)."
     )
-    told = agreement_in_words.sentences(found)
-    assert "The design has 20 groups of a workload" in told[-1]
-    assert any(each.startswith(f"{XOR} to {OFF}, download-10000: the mean ratio is ") for each in told)
-    assert any("95th percentiles" in each for each in told)
+    sentences = agreement_in_words.sentences(result)
+    assert "The design has 20 groups of a workload" in sentences[-1]
+    assert any(item.startswith(f"{XOR} to {OFF}, download-10000: the mean ratio is ") for item in sentences)
+    assert any("95th percentiles" in item for item in sentences)
     assert "(10 times the 0 groups of the design would not decide)" in agreement_in_words.headline(
-        replace(found, groups=0)
+        replace(result, groups=0)
     )
 
 
 def test_a_hundred_trials_that_are_equal_agree_to_one_percent(compare: Callable[..., Agreement]) -> None:
-    found = compare(points=100)
-    assert found.verdict == "agrees"
-    assert agreement_in_words.headline(found) == (
+    result = compare(points=100)
+    assert result.verdict == "agrees"
+    assert agreement_in_words.headline(result) == (
         "No disagreement found: all 9 comparisons agree; to 1 %, the mean ratio agrees."
     )
     few = compare(points=99)
@@ -173,10 +173,10 @@ def test_a_mean_ratio_that_is_beyond_one_percent_differs(compare: Callable[..., 
         ended = as_it_is(key)
         return ended._replace(dct_s=ended.dct_s * (0.98 if key.variant == XOR else 1))
 
-    found = compare(virtual=flattering, points=100, size_bytes=50_000)
-    assert found.count("differs") == 0
-    assert found.verdict == "differs"
-    assert agreement_in_words.headline(found) == (
+    result = compare(virtual=flattering, points=100, size_bytes=50_000)
+    assert result.count("differs") == 0
+    assert result.verdict == "differs"
+    assert agreement_in_words.headline(result) == (
         "Virtual and emulated differ: 1 of 1 mean ratios differ by more than 1 %."
     )
 
@@ -192,7 +192,7 @@ def test_high_losses_are_asked_by_themselves(compare: Callable[..., Agreement]) 
 
         return ended
 
-    found = one(compare(run(0.9), run(1), points=200, size_bytes=50_000), OFF)
-    (mean,) = (each for each in found.criteria if (each.stratum, each.statistic) == ("high losses", "mean"))
+    result = one(compare(run(0.9), run(1), points=200, size_bytes=50_000), OFF)
+    (mean,) = (item for item in result.criteria if (item.stratum, item.statistic) == ("high losses", "mean"))
     assert (mean.n, mean.differs) == (20, True)
     assert mean.value == pytest.approx(math.log(0.9))

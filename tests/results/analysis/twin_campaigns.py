@@ -17,7 +17,7 @@ ON_TIME = "messages.on_time_ratio_100ms"
 
 
 class Ended(NamedTuple):
-    """How a trial ended, and what was measured of it."""
+    """The end of a trial, and its measurements."""
 
     state: State
     dct_s: float
@@ -27,7 +27,7 @@ class Ended(NamedTuple):
     sent_packets: float = 12
     lost: bool = True
     packets_lost: int | None = None
-    """Of eight; None: as the campaign has it."""
+    """Lost packets of eight; None: those of the campaign."""
     stalled_s: float = 0.0
 
 
@@ -40,7 +40,7 @@ def as_it_is(key: TrialKey) -> Ended:
 
 
 def times(factor: float, handshake: float = 1.0, variant: str = "") -> Run:
-    """Each trial takes `factor` times as long, of one variant or of all."""
+    """Return ends of trials that take `factor` times as long, of one variant or of all."""
 
     def ended(key: TrialKey) -> Ended:
         ended = as_it_is(key)
@@ -52,7 +52,7 @@ def times(factor: float, handshake: float = 1.0, variant: str = "") -> Run:
 
 
 def but(state: State, variant: str = OFF, point: int = 0) -> Run:
-    """As it is, but for one trial, which ends in another state."""
+    """Return the usual ends, but for one trial, which ends in another state."""
     return lambda key: (
         as_it_is(key)._replace(state=state) if (key.variant, key.point) == (variant, point) else as_it_is(key)
     )
@@ -102,9 +102,9 @@ class Laboratory:
                     key = TrialKey(variant, f"download-{size_bytes}", point, 0)
                     self.database.record(campaign.id, record(key, run(key), size_bytes, owd_ms, bitmap))
         self.database.start(campaigns[1].id, "ada", campaigns[1].provenance)
-        found = agreement.of_campaign(self.database, campaigns[0])
-        assert found is not None
-        return found
+        result = agreement.of_campaign(self.database, campaigns[0])
+        assert result is not None
+        return result
 
     def _campaign(
         self, name: str, provenance: Any, points: int, size_bytes: int, metric: str
@@ -147,10 +147,10 @@ def record(key: TrialKey, ended: Ended, size_bytes: int, owd_ms: float, bitmap: 
     )
 
 
-def one(found: Agreement, variant: str, metric: str = "client.dct_s", *, ratio: bool = False) -> Comparison:
+def one(result: Agreement, variant: str, metric: str = "client.dct_s", *, ratio: bool = False) -> Comparison:
     (comparison,) = [
-        each
-        for each in found.comparisons
-        if (each.variant, each.metric, each.baseline is not None) == (variant, metric, ratio)
+        item
+        for item in result.comparisons
+        if (item.variant, item.metric, item.baseline is not None) == (variant, metric, ratio)
     ]
     return comparison

@@ -14,13 +14,13 @@ VARIANTS = ["no FEC", "XOR", "RLC"]
 
 
 def planted(table: pd.DataFrame, **columns: object) -> pd.DataFrame:
-    """What `choices` says of cells in which all went well, but for these columns."""
+    """Return the table of `choices` for cells in which all went well, except for these columns."""
     usual = {"points": 20, "unknown": 0, "dropped": 0, "halves_agree": True, "margin": 0.02}
     return table.assign(**(usual | {"timed_out": [()] * len(table)} | columns))
 
 
 def texts_in(figure: Figure) -> list[Text]:
-    """Those of the first panel's cells that say anything, row by row from below."""
+    """Return the texts of the first panel's cells that have some, row by row from below."""
     return [text for text in figure.axes[0].texts if text.get_text()]
 
 

@@ -1,4 +1,4 @@
-"""One colour has one meaning: verdicts have theirs everywhere, and no variant is near one."""
+"""A colour has one meaning: verdicts have theirs everywhere, and no variant is near one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing in a figure of a report hides anything else, whatever design of the catalogue it shows.
+"""Figures of reports hide nothing of themselves, with any design of the catalogue.
 
 The designs bring their own names of variants, workloads and factors; only the times are made up.
 """
@@ -27,8 +27,8 @@ CATALOG = Path(designs.__file__).parent / "catalog"
 
 
 def names_in(design: designs.Design) -> tuple[object, ...]:
-    """What a design calls its variants, workloads and factors."""
-    labels = [(each.label for each in some) for some in (design.variants, design.workloads)]
+    """Return the names of a design's variants, workloads and factors."""
+    labels = [(item.label for item in some) for some in (design.variants, design.workloads)]
     return (*map(tuple, labels), *design.factors, *sorted(design.parameters - design.constants.keys()))
 
 
@@ -50,17 +50,17 @@ def fill(database: Database, design: designs.Design) -> None:
             points=points,
             variants=[
                 Variant(
-                    label=each.label,
-                    implementation=each.implementation,
-                    options=each.options,
-                    baseline=each.is_baseline,
-                    compared_with=each.compared_with,
+                    label=item.label,
+                    implementation=item.implementation,
+                    options=item.options,
+                    baseline=item.is_baseline,
+                    compared_with=item.compared_with,
                 )
-                for each in design.variants
+                for item in design.variants
             ],
             workloads=[
-                Workload(label=each.label, name=each.name, parameters=each.of_trials)
-                for each in design.workloads
+                Workload(label=item.label, name=item.name, parameters=item.of_trials)
+                for item in design.workloads
             ],
             repetitions=1,
             statistic=design.statistic,
@@ -93,7 +93,7 @@ def of_messages(dct_s: float) -> dict[str, float]:
 
 
 def mark(design: designs.Design) -> tuple[pytest.MarkDecorator, ...]:
-    """One design is drawn each time, the others with the slow tests."""
+    """Return the mark by which one design is drawn each time, and the others with the slow tests."""
     each_time = ("networking2019-ge-short",)
     return () if design.name in each_time else (pytest.mark.slow,)
 
@@ -109,33 +109,34 @@ def test_no_text_of_a_figure_is_cut_off_or_under_another(
 
 
 def test_a_metric_of_many_words_has_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    design = next(each for each in DESIGNS.values() if each.name.startswith("networking2019-uniform"))
+    design = next(item for item in DESIGNS.values() if item.name.startswith("networking2019-uniform"))
     assert faults_of_report(design, tmp_path, monkeypatch, "server.spurious_losses") == []
 
 
 def faults_of_report(
     design: designs.Design, folder: Path, monkeypatch: pytest.MonkeyPatch, metric: str = ""
 ) -> list[str]:
-    """What is wrong with the figures of a campaign of this design."""
+    """Return the faults of the figures of a campaign of this design."""
     wrong: list[str] = []
 
     def judge(figure: Figure, path: Path) -> None:
         path.touch()
         if path.suffix == ".png":
-            wrong.extend(f"{path.stem}: {each}" for each in faults(figure))
+            wrong.extend(f"{path.stem}: {item}" for item in faults(figure))
 
     monkeypatch.setattr(saving, "save", judge)
     with Database.open(str(folder / "trials.sqlite"), create=True) as database:
         fill(database, design)
         (campaign,) = database.campaigns()
         drawn = report(database, campaign, folder / "report", metric)
-    of_comparisons = {"ratio", "bars"} if any(each.is_baseline for each in design.variants) else set()
+    of_comparisons = {"ratio", "bars"} if any(item.is_baseline for item in design.variants) else set()
     assert {path.stem for path in drawn.pngs} >= {"points"} | of_comparisons
     return wrong
 
 
 def faults(figure: Figure) -> Iterator[str]:
-    """What is wrong with the figure as it is saved: texts off the canvas, texts that touch, hidden panels."""
+    """Return the faults of the figure as it is saved: texts off the canvas, texts that touch, hidden
+    panels."""
     FigureCanvasAgg(figure)
     figure.draw_without_rendering()
     boxes = {text: text.get_window_extent() for text in texts(figure)}
@@ -152,7 +153,7 @@ def faults(figure: Figure) -> Iterator[str]:
 
 
 def texts(figure: Figure) -> Iterator[Text]:
-    """All that are seen: an axis has ticks outside its range, too."""
+    """Yield all visible texts: an axis has ticks outside its range, too."""
     unseen = {label for axes in figure.axes for axis in (axes.xaxis, axes.yaxis) for label in outside(axis)}
     for text in figure.findobj(Text):
         if text.get_visible() and text.get_text().strip() and text not in unseen:
@@ -160,10 +161,10 @@ def texts(figure: Figure) -> Iterator[Text]:
 
 
 def outside(axis: Axis) -> Iterator[Text]:
-    seen = axis._update_ticks()  # type: ignore[attr-defined]  # what drawing an axis draws
+    visible = axis._update_ticks()  # type: ignore[attr-defined]  # what drawing an axis draws
     for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
         for label in (tick.label1, tick.label2):
-            if tick not in seen:
+            if tick not in visible:
                 yield label
 
 

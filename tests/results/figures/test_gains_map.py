@@ -30,15 +30,15 @@ def table() -> pd.DataFrame:
 
 
 def means_and_spans(axes: Axes) -> tuple[list[float], list[tuple[float, float]]]:
-    """Of each arm in each group: where its mark is, and the ends of its line."""
+    """Return the mark of each arm in each group, and the ends of its line."""
     *drawn, at_1 = axes.lines
     assert np.ravel(at_1.get_ydata()).tolist() == [1, 1]
     lines = [np.ravel(line.get_ydata()) for line in drawn]
     marked = [line.get_marker() not in ("", "None", None) for line in drawn]
     means = [float(y) for ys, is_mark in zip(lines, marked, strict=True) if is_mark for y in ys]
     ends = [ys for ys, is_mark in zip(lines, marked, strict=True) if not is_mark]
-    known = [(float(ys.min()), float(ys.max())) for ys in ends if np.isfinite(ys).any()]
-    return [mean for mean in means if np.isfinite(mean)], known
+    finite_ends = [(float(ys.min()), float(ys.max())) for ys in ends if np.isfinite(ys).any()]
+    return [mean for mean in means if np.isfinite(mean)], finite_ends
 
 
 def test_each_arm_has_its_mean_and_nine_tenths_of_its_networks_in_each_group(table: pd.DataFrame) -> None:

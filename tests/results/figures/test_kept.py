@@ -1,4 +1,4 @@
-"""Where enough messages are whole in time is counted by points, and drawn at what was lost there."""
+"""Points where enough messages are whole in time are counted, and drawn at what was lost there."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ Filled = Callable[..., tuple[Database, CampaignInfo]]
 @pytest.fixture
 def campaign(filled: Filled) -> CampaignInfo:
     workload = Workload(label=WORKLOAD, name="messages", parameters={"direction": "up"}, metric=METRIC)
-    _, made = filled({}, workloads=[workload], points=[{"owd_ms": owd_ms} for owd_ms in (10, 20, 30)])
-    return made
+    _, filled_campaign = filled(
+        {}, workloads=[workload], points=[{"owd_ms": owd_ms} for owd_ms in (10, 20, 30)]
+    )
+    return filled_campaign
 
 
 @pytest.fixture

@@ -90,7 +90,7 @@ def test_boxes_of_many_trials_have_their_outliers_as_pixels(filled: Filled) -> N
         low, high = np.quantile(values, [0.25, 0.75])
         trials = pd.DataFrame({"workload": "w", "variant": label, "dct_s": values})
         boxes_of(axes, trials, "workload", "dct_s", ["w"], {label: look})
-        marks = [each for each in axes.collections if isinstance(each, PathCollection)]
-        assert [each.get_rasterized() for each in marks] == [pixels], count
+        marks = [collection for collection in axes.collections if isinstance(collection, PathCollection)]
+        assert [collection.get_rasterized() for collection in marks] == [pixels], count
         beyond = (values > high + 1.5 * (high - low)) | (values < low - 1.5 * (high - low))
         assert len(marks[0].get_offsets()) == np.count_nonzero(beyond)

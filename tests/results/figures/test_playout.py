@@ -26,12 +26,14 @@ def campaign(filled: Filled) -> CampaignInfo:
         Workload(label=f"messages-{delivery}", name="messages", parameters={"delivery": delivery})
         for delivery in ("datagram", "reliable")
     ]
-    _, made = filled({}, workloads=workloads, points=[{"owd_ms": owd_ms} for owd_ms in range(POINTS)])
-    return made
+    _, filled_campaign = filled(
+        {}, workloads=workloads, points=[{"owd_ms": owd_ms} for owd_ms in range(POINTS)]
+    )
+    return filled_campaign
 
 
 def trials(campaign: CampaignInfo, state: str = "ok") -> pd.DataFrame:
-    """Of two repetitions; the share on time grows with the delay, and falls with the point."""
+    """Return two repetitions; the share on time grows with the delay, and falls with the point."""
     return pd.DataFrame(
         {
             "variant": variant["label"],

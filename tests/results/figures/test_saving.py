@@ -24,9 +24,9 @@ def test_the_second_and_the_third_file_cost_a_drawing_each_and_no_layout(
 
     def figure() -> Figure:
         with style():
-            made = Figure()
-            made.subplots(1, 2)
-        return made
+            drawing = Figure()
+            drawing.subplots(1, 2)
+        return drawing
 
     Folder(tmp_path).draw("panels", "Two panels.", figure)
     _, *others = drawings  # the first lays out

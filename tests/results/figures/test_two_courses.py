@@ -24,7 +24,7 @@ OTHER = dataclasses.replace(
 
 
 def legend(figure) -> list[str]:
-    return [text.get_text() for each in figure.legends for text in each.get_texts()]
+    return [text.get_text() for box in figure.legends for text in box.get_texts()]
 
 
 def test_two_trials_have_a_line_each_their_ends_and_where_they_part() -> None:

@@ -24,7 +24,7 @@ def test_bars_of_pictures_hold_all_segments() -> None:
     frame, campaign = campaign_of_sessions()
     (axes,) = pictures(frame, campaign).axes  # type: ignore[arg-type]
     assert [label.get_text() for label in axes.get_yticklabels()] == [OFF, XOR]
-    bars = [each for each in axes.patches if isinstance(each, Rectangle)]
+    bars = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
     in_order = sorted(bars, key=lambda bar: (round(bar.get_y()), bar.get_x()))
     assert [bar.get_width() for bar in in_order] == pytest.approx([0.9, 0.1, 0.2, 0.8])
     assert in_order[1].get_x() == pytest.approx(0.9)

@@ -21,16 +21,16 @@ from tests.support.campaigns import campaign_info, variants, workload
 
 SIZES = (1_000, 10_000, 100_000)
 Cube = NDArray[np.float64]
-"""Of points × workloads × repetitions."""
+"""Numbers by point, workload and repetition."""
 Effect = Callable[[np.random.Generator, tuple[int, int, int]], Cube]
-"""By which factor each trial of the new build takes longer."""
+"""Factor by which each trial of the new build takes longer."""
 Failing = Callable[[np.random.Generator, tuple[int, int, int]], tuple[NDArray[np.bool_], NDArray[np.bool_]]]
-"""Which trials of the old build fail, and which of the new one."""
+"""Trials of the old build that fail, and those of the new one."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How large a campaign is."""
+    """Size of a campaign."""
 
     points: int
     workloads: int
@@ -49,7 +49,7 @@ class Plan:
             provenance={"engine": engine},
             points=[{"owd_ms": 5.0 + point} for point in range(self.points)],
             variants=variants(OLD, NEW),
-            workloads=[{**each, "metric": "client.dct_s"} for each in labels[: self.workloads]],
+            workloads=[{**item, "metric": "client.dct_s"} for item in labels[: self.workloads]],
         )
 
 
@@ -76,7 +76,7 @@ class Builds:
             NEW: usual * np.exp(np.maximum(delays, 0)) * effect,
         }
         failing = (np.zeros(shape, bool),) * 2 if self.failing is None else self.failing(random, shape)
-        labels = [each["label"] for each in campaign.workloads]
+        labels = [item["label"] for item in campaign.workloads]
         point, label, repetition = (index.ravel() for index in np.indices(shape))
         arms = []
         for (arm, of_arm), fails in zip(times.items(), failing, strict=True):
@@ -108,10 +108,10 @@ class Builds:
             share = (len(looks) - place if is_over else 1) / len(looks)
             there = frame[frame["repetition"] < repetitions]
             unlike = disturbed_unlike(_attempts(there), campaign, share)
-            found = measured(there, campaign, share, unlike)
-            if is_over or is_settled(found, margins, is_deterministic(campaign)):
+            result = measured(there, campaign, share, unlike)
+            if is_over or is_settled(result, margins, is_deterministic(campaign)):
                 break
-        return verdict_of(found, margins)
+        return verdict_of(result, margins)
 
 
 def _now_and_then(random: np.random.Generator, shape: Sequence[int], scale: float) -> Cube:
@@ -120,13 +120,13 @@ def _now_and_then(random: np.random.Generator, shape: Sequence[int], scale: floa
 
 
 def _attempts(frame: pd.DataFrame) -> pd.DataFrame:
-    """As `attempts.by_variant` has them."""
+    """Return the table of `attempts.by_variant`."""
     import scipy.stats
 
     counts = [
         frame.loc[frame["variant"] == arm, "state"].eq("invalid").agg(["sum", "size"]) for arm in (OLD, NEW)
     ]
-    table = [[int(each["sum"]), int(each["size"] - each["sum"])] for each in counts]
+    table = [[int(item["sum"]), int(item["size"] - item["sum"])] for item in counts]
     rows: list[dict[str, Any]] = [
         {"variant": arm, "attempts": sum(row), "invalid": row[0], "invalid_share": row[0] / sum(row)}
         | {"low": math.nan, "high": math.nan, "p_value": math.nan}
@@ -141,7 +141,7 @@ def everywhere(ratio: float) -> Effect:
 
 
 def in_workloads(ratios: dict[int, float]) -> Effect:
-    """Each of these workloads by its place; the others are as before."""
+    """Return the effect of each of these workloads by its place; the others are unchanged."""
 
     def effect(_: np.random.Generator, shape: tuple[int, int, int]) -> Cube:
         of_workloads = np.ones(shape)
@@ -170,7 +170,7 @@ def fails_alone(share: float) -> Failing:
 
 
 def fails_as_often(share: float) -> Failing:
-    """Each build by itself."""
+    """Return failures of each build with this share, independent of each other."""
     return lambda random, shape: (random.random(shape) < share, random.random(shape) < share)
 
 

@@ -39,7 +39,8 @@ def test_a_network_is_found_by_one_of_its_workloads_or_by_all_together() -> None
 
 
 def test_equal_builds_have_a_slower_network_in_5_of_100_at_most() -> None:
-    """At the margin itself, where the test has least to spare; 5 % and three standard deviations."""
+    """The builds are at the margin itself, the hardest case; the bound is 5 % and three standard
+    deviations."""
     random = np.random.default_rng(2)
     wrong = 0
     for _ in range(100):
@@ -57,28 +58,28 @@ def test_the_tail_is_the_mean_over_places_of_the_ratios_of_95th_percentiles() ->
     pairs = pairs_of(np.random.default_rng(4), repetitions=40)
     ends = pairs.groupby(["workload", "point"])[["old", "new"]].agg(lambda of: np.sort(of)[37])  # of 40
     expected = np.exp(np.log(ends["new"] / ends["old"]).mean())
-    found = tail_ratio_of(pairs, 0.05)
-    assert found.value == pytest.approx(expected)
-    assert found == tail_ratio_of(pairs, 0.05)
+    tail = tail_ratio_of(pairs, 0.05)
+    assert tail.value == pytest.approx(expected)
+    assert tail == tail_ratio_of(pairs, 0.05)
     shuffled = pairs.sample(frac=1, random_state=5)
     assert tail_ratio_of(shuffled, 0.05).value == pytest.approx(expected)
 
 
 def test_a_build_that_takes_twice_as_long_each_time_does_so_surely_at_its_slow_end() -> None:
     pairs = pairs_of(np.random.default_rng(5))
-    found = tail_ratio_of(pairs.assign(new=2 * pairs["old"]), 0.05)
-    assert (found.low, found.high) == (pytest.approx(2), pytest.approx(2))
+    tail = tail_ratio_of(pairs.assign(new=2 * pairs["old"]), 0.05)
+    assert (tail.low, tail.high) == (pytest.approx(2), pytest.approx(2))
 
 
 def test_the_interval_of_the_tail_holds_1_for_equal_arms() -> None:
-    """In 95 of 100; two standard deviations of that less."""
+    """The interval contains 1 in 95 of 100 cases, less two standard deviations."""
     random = np.random.default_rng(6)
     held = 0
     for _ in range(60):
         pairs = pairs_of(random, repetitions=12)
         own = np.exp(random.normal(0, 0.3, (2, len(pairs))))
-        found = tail_ratio_of(pairs.assign(old=own[0], new=own[1]), 0.05)
-        held += found.low <= 1 <= found.high
+        tail = tail_ratio_of(pairs.assign(old=own[0], new=own[1]), 0.05)
+        held += tail.low <= 1 <= tail.high
     assert held >= 60 * 0.95 - 2 * np.sqrt(60 * 0.95 * 0.05)
 
 

@@ -53,18 +53,18 @@ def test_each_network_has_the_same_weight_however_many_pairs_it_has() -> None:
 
 
 def test_equal_builds_are_called_different_in_no_more_than_the_level() -> None:
-    """Of 400 campaigns, 5 % and three standard deviations of that."""
+    """The bound for 400 campaigns is 5 % and three standard deviations of that."""
     for repetitions in (1, 3, 12):
         random = np.random.default_rng(2)
         wrong = 0
         for _ in range(400):
-            found = ratio_of(planted(random, repetitions=repetitions), 0.05)
-            wrong += not found.low <= 1 <= found.high
+            result = ratio_of(planted(random, repetitions=repetitions), 0.05)
+            wrong += not result.low <= 1 <= result.high
         assert wrong <= 400 * 0.05 + 3 * math.sqrt(400 * 0.05 * 0.95), repetitions
 
 
 def test_workloads_that_meet_the_same_losses_are_no_independent_samples() -> None:
-    """Where they move together, the interval is that of one of them: two tell no more than one."""
+    """The interval of workloads that move together is that of one of them: two show no more than one."""
     one = planted(np.random.default_rng(7), repetitions=6).query("workload == 'upload-1'")
     both = pd.concat([one, one.assign(workload="download-1")], ignore_index=True)
     single, double = ratio_of(one, 0.05), ratio_of(both, 0.05)
@@ -74,23 +74,23 @@ def test_workloads_that_meet_the_same_losses_are_no_independent_samples() -> Non
 def test_of_one_workload_the_variance_is_that_of_stratified_sampling() -> None:
     """Cochran, 1977, §5.3, of two networks of six pairs: all degrees of freedom are Satterthwaite's."""
     pairs = planted(np.random.default_rng(8), repetitions=6, points=2).query("workload == 'upload-1'")
-    found = ratio_of(pairs, 0.05)
+    result = ratio_of(pairs, 0.05)
     parts = pairs.groupby("point")["log"].var().to_numpy() / 6 / 4
     freedom = parts.sum() ** 2 / (parts**2 / 5).sum()
     half = scipy.stats.t.ppf(0.975, freedom) * math.sqrt(parts.sum())
-    assert math.log(found.high / found.value) == pytest.approx(half)
+    assert math.log(result.high / result.value) == pytest.approx(half)
 
 
 def test_an_effect_is_in_the_interval_and_1_is_not() -> None:
-    found = ratio_of(planted(np.random.default_rng(3), repetitions=12, effect=math.log(1.1)), 0.05)
-    assert 1 < found.low < 1.1 < found.high
+    result = ratio_of(planted(np.random.default_rng(3), repetitions=12, effect=math.log(1.1)), 0.05)
+    assert 1 < result.low < 1.1 < result.high
 
 
 def test_what_a_ratio_alone_surely_is_lies_within_its_interval_and_is_of_its_own_level() -> None:
     pairs = planted(np.random.default_rng(4), repetitions=3)
-    found, by_default = ratio_of(pairs, 0.02, 0.05), ratio_of(pairs, 0.1)
-    assert found.low < found.at_least < found.value < found.at_most < found.high
-    assert (found.at_least, found.at_most) == pytest.approx((by_default.low, by_default.high))
+    result, by_default = ratio_of(pairs, 0.02, 0.05), ratio_of(pairs, 0.1)
+    assert result.low < result.at_least < result.value < result.at_most < result.high
+    assert (result.at_least, result.at_most) == pytest.approx((by_default.low, by_default.high))
     assert (by_default.at_least, by_default.at_most) == (by_default.low, by_default.high)
 
 
@@ -109,14 +109,14 @@ def test_the_ratio_of_means_sees_a_rare_stall_that_the_geometric_mean_hardly_see
 
 def test_equal_values_have_an_interval_without_width() -> None:
     pairs = planted(np.random.default_rng(5), repetitions=3).assign(log=0.0)
-    found = ratio_of(pairs, 0.01)
-    assert (found.value, found.low, found.high) == (1, 1, 1)
+    result = ratio_of(pairs, 0.01)
+    assert (result.value, result.low, result.high) == (1, 1, 1)
 
 
 def test_few_networks_of_one_pair_each_have_no_interval() -> None:
-    found = ratio_of(planted(np.random.default_rng(6), repetitions=1, points=5), 0.05)
-    assert math.isnan(found.low)
-    assert not math.isnan(found.value)
+    result = ratio_of(planted(np.random.default_rng(6), repetitions=1, points=5), 0.05)
+    assert math.isnan(result.low)
+    assert not math.isnan(result.value)
 
 
 def test_a_pair_is_in_the_ratio_when_both_are_ok(tmp_path: Path) -> None:

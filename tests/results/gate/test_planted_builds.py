@@ -61,16 +61,16 @@ def verdicts(builds: Builds, plan: Plan, campaigns: int) -> Counter[str]:
 @pytest.mark.parametrize("name", NOT_GREEN)
 def test_a_harm_is_never_called_none(name: str) -> None:
     """Small campaigns: what they cannot decide is undecided."""
-    found = verdicts(NOT_GREEN[name], SMALL, 6)
-    assert sum(found[verdict] for verdict in GREEN) <= (1 if "0." in name else 0), found
+    counts = verdicts(NOT_GREEN[name], SMALL, 6)
+    assert sum(counts[verdict] for verdict in GREEN) <= (1 if "0." in name else 0), counts
     if name in SURELY:
-        assert found.keys() == SURELY[name], found
+        assert counts.keys() == SURELY[name], counts
 
 
 @pytest.mark.parametrize("name", NOT_DIFFERENT)
 def test_equal_builds_are_not_called_different(name: str) -> None:
-    found = verdicts(NOT_DIFFERENT[name], SMALL, 10)
-    assert sum(found[verdict] for verdict in DIFFERENT) <= 1, found
+    counts = verdicts(NOT_DIFFERENT[name], SMALL, 10)
+    assert sum(counts[verdict] for verdict in DIFFERENT) <= 1, counts
 
 
 def test_a_build_that_is_faster_everywhere_is_faster() -> None:
@@ -80,12 +80,12 @@ def test_a_build_that_is_faster_everywhere_is_faster() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NOT_GREEN)
 def test_in_campaigns_of_recovery_a_harm_is_called_none_in_5_of_100_at_most(name: str) -> None:
-    found = verdicts(NOT_GREEN[name], RECOVERY, 100)
-    assert sum(found[verdict] for verdict in GREEN) <= 5, found
+    counts = verdicts(NOT_GREEN[name], RECOVERY, 100)
+    assert sum(counts[verdict] for verdict in GREEN) <= 5, counts
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NOT_DIFFERENT)
 def test_in_campaigns_of_recovery_equal_builds_are_called_different_in_5_of_100_at_most(name: str) -> None:
-    found = verdicts(NOT_DIFFERENT[name], RECOVERY, 100)
-    assert sum(found[verdict] for verdict in DIFFERENT) <= 5, found
+    counts = verdicts(NOT_DIFFERENT[name], RECOVERY, 100)
+    assert sum(counts[verdict] for verdict in DIFFERENT) <= 5, counts

@@ -26,12 +26,12 @@ def judged(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
 
 
 def named(claims: list[Claim], *, but: bool) -> list[tuple[str, str]]:
-    """Those that do not hold so."""
+    """Return the claims with another result than `but`."""
     return [(claim.text, claim.measured) for claim in claims if claim.holds is not but]
 
 
 def assert_drawn(frame: pd.DataFrame, campaign: CampaignInfo) -> None:
-    """Each figure of the campaign can be drawn and has sentences beside it."""
+    """Assert that each figure of the campaign can be drawn and has sentences beside it."""
     for figure in figures_of(campaign):
         assert figure.draw(frame, campaign).axes
         assert figure.differences(frame, campaign)

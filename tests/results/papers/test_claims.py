@@ -33,24 +33,24 @@ intervals = st.tuples(tenths, tenths).map(sorted).map(lambda ends: Estimate(sum(
 
 def values_in(estimate: Estimate) -> list[float]:
     """The ends, and as fine as to meet each bound and values on both sides of it."""
-    return [each / 20 for each in range(round(20 * estimate.low), round(20 * estimate.high) + 1)]
+    return [value / 20 for value in range(round(20 * estimate.low), round(20 * estimate.high) + 1)]
 
 
 @given(intervals)
 @pytest.mark.parametrize(
     ("asked", "of_a_value"),
     [
-        (lambda each: each.below(BOUND), lambda value: value < BOUND),
-        (lambda each: each.above(BOUND), lambda value: value > BOUND),
-        (lambda each: each.within(BOUND, MOST), lambda value: BOUND <= value <= MOST),
+        (lambda value: value.below(BOUND), lambda value: value < BOUND),
+        (lambda value: value.above(BOUND), lambda value: value > BOUND),
+        (lambda value: value.within(BOUND, MOST), lambda value: BOUND <= value <= MOST),
     ],
     ids=["below", "above", "within"],
 )
 def test_an_answer_is_that_of_each_value_of_the_interval(
-    asked: Question, of_a_value: Callable[[float], bool], estimate: Estimate
+    question_of: Question, of_a_value: Callable[[float], bool], estimate: Estimate
 ) -> None:
     answers = {of_a_value(value) for value in values_in(estimate)}
-    assert asked(estimate) in (answers if len(answers) == 1 else {None})
+    assert question_of(estimate) in (answers if len(answers) == 1 else {None})
 
 
 @given(intervals, intervals)
@@ -99,8 +99,8 @@ def test_the_interval_of_a_difference_of_means_holds_it_as_often_as_is_printed()
 
 
 def claimed_of(values: list[pd.Series[float]]) -> Judgements:
-    """That each mean is at most 10."""
-    return lambda level: [Estimate.of_mean(each, level).within(-math.inf, 10) for each in values]
+    """Return the claim that each mean is at most 10."""
+    return lambda level: [Estimate.of_mean(value, level).within(-math.inf, 10) for value in values]
 
 
 def test_a_claim_about_many_things_differs_by_chance_no_more_often_than_one_about_one() -> None:
@@ -128,14 +128,14 @@ def test_that_one_thing_holds_is_the_contrary_of_that_none_does() -> None:
         """Whether values are above 0, by intervals that are wider where more is asked."""
         return lambda level: [Estimate(v, v - widths[level], v + widths[level]).above(0) for v in values]
 
-    for values, each, one in (
+    for values, value, one in (
         ([1.5, 1.5], True, None),
         ([2.5, -1.5], None, True),
         ([-1.5, 3.0], None, True),
         ([-2.5, 0.5], False, None),
         ([-1.5, -1.5], None, False),
     ):
-        assert all_hold(judged(values)) is each
+        assert all_hold(judged(values)) is value
         assert one_holds(judged(values)) is one
 
 
@@ -171,10 +171,16 @@ def test_a_tolerance_decides_nothing_where_the_machine_kept_one_arm_waiting_long
 
 
 def test_what_has_no_interval_decides_nothing() -> None:
-    for each in (Estimate(), Estimate(1.5)):
-        answers = [each.below(9), each.above(0), each.within(0, 9), each.exceeds(OTHER), OTHER.exceeds(each)]
-        assert [*answers, each.near_or_below(OTHER, 9), OTHER.near_or_below(each, 9)] == [None] * 7
-        assert (each.shorter(BY), each.longer(BY), each.exceeds(OTHER, BY)) == (None, None, None)
+    for value in (Estimate(), Estimate(1.5)):
+        answers = [
+            value.below(9),
+            value.above(0),
+            value.within(0, 9),
+            value.exceeds(OTHER),
+            OTHER.exceeds(value),
+        ]
+        assert [*answers, value.near_or_below(OTHER, 9), OTHER.near_or_below(value, 9)] == [None] * 7
+        assert (value.shorter(BY), value.longer(BY), value.exceeds(OTHER, BY)) == (None, None, None)
 
 
 SHARES: list[tuple[Share, bool | None, bool | None]] = [
@@ -204,14 +210,14 @@ def test_a_share_allows_for_whatever_is_true_of_the_unknown_units(
     count = data.draw(st.integers(0, units))
     estimate = Share(count, units, unknown).estimate
     for of_unknown in (0, unknown // 2, unknown):
-        known = Share(count + of_unknown, units + unknown).estimate
-        assert estimate.low <= known.low
-        assert known.high <= estimate.high
+        is_known = Share(count + of_unknown, units + unknown).estimate
+        assert estimate.low <= is_known.low
+        assert is_known.high <= estimate.high
 
 
 def test_a_share_counts_what_is_true_of_known_units() -> None:
-    true, known = pd.Series([True, True, False, False]), pd.Series([True, False, True, True])
-    assert Share.of(true, known) == Share(1, 3, 1)
+    true, estimate = pd.Series([True, True, False, False]), pd.Series([True, False, True, True])
+    assert Share.of(true, estimate) == Share(1, 3, 1)
 
 
 def test_a_share_that_has_no_interval_says_so() -> None:

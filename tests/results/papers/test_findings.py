@@ -27,7 +27,7 @@ def test_more_trials_judge_a_claim_where_they_tell_more() -> None:
         return Claim("", "", "", holds, in_direction)
 
     in_direction, open_in_size = claim(False, True), claim(None, True)
-    for known, more, tells_more in (
+    for words, more, tells_more in (
         (claim(None), claim(True), True),
         (claim(None), claim(None), False),
         (claim(True), claim(False), False),
@@ -39,4 +39,4 @@ def test_more_trials_judge_a_claim_where_they_tell_more() -> None:
         (claim(False, None), claim(False, None), False),
         (in_direction, claim(True), False),
     ):
-        assert findings._tells_more(more, known) is tells_more, (known, more)
+        assert findings._tells_more(more, words) is tells_more, (words, more)

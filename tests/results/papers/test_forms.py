@@ -24,7 +24,7 @@ from fecbench.runners.tasks.validity import Validity
 from tests.support.campaigns import campaign_info
 
 logarithms = st.floats(-1.0, 1.0)
-some_ratios = st.lists(logarithms.map(lambda each: 2.0**each), min_size=6, max_size=60)
+some_ratios = st.lists(logarithms.map(lambda value: 2.0**value), min_size=6, max_size=60)
 margins = st.floats(0.0, 0.5)
 share_words = st.sampled_from([MOST, VAST_MAJORITY])
 estimates = (
@@ -58,8 +58,8 @@ def exchanged(ratio: Estimate) -> Estimate:
 
 @given(some_ratios, margins, share_words)
 def test_exchanging_the_arms_exchanges_the_claims(ratios: list[float], by: float, word: ShareWord) -> None:
-    assume(all(abs(each * (1 + by) - 1) > 1e-9 and abs(each / (1 + by) - 1) > 1e-9 for each in ratios))
-    contrary = [1 / each for each in ratios]
+    assume(all(abs(value * (1 + by) - 1) > 1e-9 and abs(value / (1 + by) - 1) > 1e-9 for value in ratios))
+    contrary = [1 / value for value in ratios]
     assert of_shorter(ratios, by, word).verdict == of_longer(contrary, by, word).verdict
     assert of_longer(ratios, by, word).verdict == of_shorter(contrary, by, word).verdict
 
@@ -73,7 +73,7 @@ def test_exchanging_the_arms_exchanges_the_claims_about_one_ratio(ratio: Estimat
 
 
 def assert_no_better(greater: Claim, less: Claim) -> None:
-    """What a claim of a greater size may be, beside the same of less."""
+    """Assert that the verdict of a claim of a greater size is no better than that of the smaller one."""
     may_follow = {
         "agrees": {"agrees", "agrees in direction", "cannot tell", "differs"},
         "agrees in direction": {"agrees in direction"},
@@ -118,7 +118,7 @@ def test_what_holds_in_sign_and_fails_in_size_agrees_in_direction(ratio: Estimat
 
 
 def test_a_majority_by_less_than_the_margin_agrees_in_direction_alone() -> None:
-    """As 130 points of Fig. 6 of Networking 2019 have it, with 10 kB."""
+    """The 130 points of Fig. 6 of Networking 2019 are such a case, with 10 kB."""
     ratios = [0.9995] * 64 + [0.7] * 47 + [1.0] * 19
     for engine in ("virtual", "local"):
         campaign = campaign_info(provenance={"engine": engine})
@@ -157,8 +157,8 @@ def test_a_greater_margin_never_turns_a_papers_number_from_differs_to_agrees(
 
 def test_each_word_has_one_meaning() -> None:
     rows = [line.split("|")[1].strip() for line in words.table().splitlines()[2:]]
-    found = [word for row in rows for word in row.split(", ")]
-    assert len(found) == len(set(found))
+    verdicts = [word for row in rows for word in row.split(", ")]
+    assert len(verdicts) == len(set(verdicts))
     sizes = [word.least for word in words.SIZES]
     assert sizes == sorted(set(sizes))
     assert sizes[0] >= words.SLIGHTLY

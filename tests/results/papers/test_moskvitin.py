@@ -91,7 +91,7 @@ def plant(
 
 
 def figure(campaign: CampaignInfo, number: str) -> PaperFigure:
-    return next(each for each in papers.figures_of(campaign) if each.number.endswith(number))
+    return next(item for item in papers.figures_of(campaign) if item.number.endswith(number))
 
 
 def claims(planted: Planted, number: str = "uploads, losses one way") -> dict[str, Claim]:
@@ -145,7 +145,7 @@ def test_what_the_slides_measured_agrees_with_what_they_claim() -> None:
 
 
 def test_a_cell_has_our_mean_times_beside_the_slides() -> None:
-    (claim,) = (each for text, each in claims(plant()).items() if text.startswith("uploads of 5 MB at 3 %"))
+    (claim,) = (item for text, item in claims(plant()).items() if text.startswith("uploads of 5 MB at 3 %"))
     assert "41865 / 70281 ms" in claim.paper
     of_rlc = re.search(rf"{RLC}: 0\.6\d \(.*?\) \((\d+) / (\d+) ms\)", claim.measured)
     assert of_rlc is not None, claim.measured
@@ -195,7 +195,7 @@ def test_a_campaign_without_a_directions_trials_has_nothing_to_draw() -> None:
 
 def test_the_design_has_the_slides_sizes_and_losses_and_two_round_trips_for_a_small_message() -> None:
     design = designs.load(designs.catalogue()["moskvitin-short"])
-    sizes = {(each.name, each.parameters["size_bytes"]) for each in design.workloads}
+    sizes = {(item.name, item.parameters["size_bytes"]) for item in design.workloads}
     assert sizes == set(product(("upload", "download"), SIZES))
     points = {(point["loss.up.p"], point["loss.down.p"]) for point in design.plan().points}
     assert points == {(up, down) for up in LOSSES for down in (0, up)}

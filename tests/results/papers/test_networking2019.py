@@ -44,7 +44,7 @@ def workloads_of(design: dict[str, Any]) -> list[Workload]:
 
 
 @pytest.fixture
-def made() -> Made:
+def planted_campaign() -> Made:
     """Trials of a design of the catalogue, each DCT of which a function gives, and their campaign."""
 
     def make(
@@ -107,9 +107,9 @@ def uniform(small: float, large: float, rlc_to_rs: float) -> Dct:
     return dct_s
 
 
-def test_every_design_of_networking_2019_has_its_figures(made: Made) -> None:
+def test_every_design_of_networking_2019_has_its_figures(planted_campaign: Made) -> None:
     for name in [name for name in CATALOGUE if name.startswith("networking2019-")]:
-        _, campaign = made(name, lambda *_: 1.0, points=1)
+        _, campaign = planted_campaign(name, lambda *_: 1.0, points=1)
         numbers = [figure.number.rpartition(" ")[2] for figure in figures_of(campaign)]
         whole = name.split("-")[1]
         expected = {"da2gc": "5", "mss": "5", "uniform": "6 7", "noloss": "8", "fairness": "9", "ge": "10"}[
@@ -118,33 +118,33 @@ def test_every_design_of_networking_2019_has_its_figures(made: Made) -> None:
         assert " ".join(numbers) == expected
 
 
-def test_the_claims_about_sizes_and_codes_hold_exactly_when_the_ratios_say_so(made: Made) -> None:
+def test_the_claims_about_sizes_and_codes_hold_exactly_when_the_ratios_say_so(planted_campaign: Made) -> None:
     for name in ("networking2019-uniform", "networking2019-uniform-short"):
-        assert holding(judged(*made(name, uniform(0.7, 1.4, 0.8)))) == {True}
-        assert holding(judged(*made(name, uniform(1.4, 0.7, 1.2)))) == {False}
+        assert holding(judged(*planted_campaign(name, uniform(0.7, 1.4, 0.8)))) == {True}
+        assert holding(judged(*planted_campaign(name, uniform(1.4, 0.7, 1.2)))) == {False}
 
 
-def test_few_points_leave_every_claim_undecided(made: Made) -> None:
+def test_few_points_leave_every_claim_undecided(planted_campaign: Made) -> None:
     for name in ("networking2019-uniform", "networking2019-ge", "networking2019-noloss"):
-        assert holding(judged(*made(name, uniform(0.7, 1.4, 0.9), points=5))) == {None}
+        assert holding(judged(*planted_campaign(name, uniform(0.7, 1.4, 0.9), points=5))) == {None}
 
 
-def test_a_ratio_is_of_the_two_arms_named_and_no_other(made: Made) -> None:
-    frame, campaign = made("networking2019-uniform", uniform(0.5, 1.5, 0.9))
+def test_a_ratio_is_of_the_two_arms_named_and_no_other(planted_campaign: Made) -> None:
+    frame, campaign = planted_campaign("networking2019-uniform", uniform(0.5, 1.5, 0.9))
     ratio = networking2019.ratios(frame, campaign, networking2019.RLC, networking2019.REED_SOLOMON)["ratio"]
     assert ratio.to_numpy() == pytest.approx(0.9)
     assert len(ratio) == 4 * POINTS
 
 
-def test_loss_patterns_are_compared_one_by_one(made: Made) -> None:
-    """One pattern in four is ruinous: the median over the patterns would hide it."""
+def test_loss_patterns_are_compared_one_by_one(planted_campaign: Made) -> None:
+    """Every fourth pattern is ruinous: the median over the patterns would hide it."""
 
     def dct_s(variant: str, _: dict[str, Any], __: int, repetition: int) -> float:
         return 1.0 if "off" in variant or repetition % 4 else 3.0
 
-    frame, campaign = made("networking2019-da2gc", dct_s, points=1, repetitions=20)
-    found = networking2019.ratios(frame, campaign, networking2019.RLC, unit="repetition")
-    assert (found[found["size_bytes"] == 1000]["ratio"] > 2).sum() == 5
+    frame, campaign = planted_campaign("networking2019-da2gc", dct_s, points=1, repetitions=20)
+    ratios = networking2019.ratios(frame, campaign, networking2019.RLC, unit="repetition")
+    assert (ratios[ratios["size_bytes"] == 1000]["ratio"] > 2).sum() == 5
 
 
 def patterns(of_1_kb: float, others: float, rest: float, share: float = 0.75) -> Dct:
@@ -160,7 +160,7 @@ def patterns(of_1_kb: float, others: float, rest: float, share: float = 0.75) ->
 
 
 def with_losses(trials: tuple[pd.DataFrame, CampaignInfo]) -> tuple[pd.DataFrame, CampaignInfo]:
-    """One pattern in four drops none of the first 100 packets, the others one of the first."""
+    """Every fourth pattern drops none of the first 100 packets, the others one of the first."""
     frame, campaign = trials
     first_lost = (frame["repetition"] % 4 != 3).map({True: 2.0, False: math.nan})
     of_links = {
@@ -173,13 +173,15 @@ def with_losses(trials: tuple[pd.DataFrame, CampaignInfo]) -> tuple[pd.DataFrame
 
 
 def spared(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, str]:
-    """How many loss patterns the claims of no harm are about, by size."""
+    """Return the number of loss patterns in the claims of no harm, by size."""
     claims = [claim for claim in judged(frame, campaign) if "drop none of" in claim.text]
     return {claim.text.split()[4] + " kB": claim.measured.rpartition(", ")[2] for claim in claims}
 
 
-def test_patterns_without_losses_are_chosen_by_what_was_drawn_and_not_by_how_an_arm_fared(made: Made) -> None:
-    frame, campaign = with_losses(made("networking2019-mss", patterns(0.9, 0.8, 1.02), 1, 40))
+def test_patterns_without_losses_are_chosen_by_what_was_drawn_and_not_by_how_an_arm_fared(
+    planted_campaign: Made,
+) -> None:
+    frame, campaign = with_losses(planted_campaign("networking2019-mss", patterns(0.9, 0.8, 1.02), 1, 40))
     assert spared(frame, campaign) == {"1 kB": "10 loss patterns", "10 kB": "10 loss patterns"}
     # An arm that lost nothing all the same, or says so, makes no pattern one of these.
     lucky = frame["variant"].str.contains("off") & (frame["repetition"] == 0)
@@ -194,7 +196,7 @@ def test_patterns_without_losses_are_chosen_by_what_was_drawn_and_not_by_how_an_
     assert spared(fewer, campaign) == spared(frame, campaign)
 
 
-def test_a_pattern_is_without_losses_for_as_many_packets_as_the_size_needs(made: Made) -> None:
+def test_a_pattern_is_without_losses_for_as_many_packets_as_the_size_needs(planted_campaign: Made) -> None:
     """1 kB is one packet of 1,200 bytes, and 10 kB are nine: acknowledgements for one and five, and a
     handshake of five each way."""
     for direction, first_lost, of_1_kb, of_10_kb in (
@@ -204,15 +206,15 @@ def test_a_pattern_is_without_losses_for_as_many_packets_as_the_size_needs(made:
         ("down", 14, 10, 10),
         ("up", 9, 10, 0),
     ):
-        frame, campaign = with_losses(made("networking2019-mss", patterns(0.9, 0.8, 1.02), 1, 40))
+        frame, campaign = with_losses(planted_campaign("networking2019-mss", patterns(0.9, 0.8, 1.02), 1, 40))
         column = f"internet.{direction}.first_lost"
         frame[column] = frame[column].mask(frame["repetition"] % 4 == 3, float(first_lost))
         of_sizes = {"1 kB": f"{of_1_kb} loss patterns", "10 kB": f"{of_10_kb} loss patterns"}
         assert spared(frame, campaign) == of_sizes
 
 
-def test_a_pattern_of_which_too_little_was_seen_is_none_without_losses(made: Made) -> None:
-    frame, campaign = with_losses(made("networking2019-mss", patterns(0.9, 0.8, 1.02), 1, 40))
+def test_a_pattern_of_which_too_little_was_seen_is_none_without_losses(planted_campaign: Made) -> None:
+    frame, campaign = with_losses(planted_campaign("networking2019-mss", patterns(0.9, 0.8, 1.02), 1, 40))
     frame["internet.up.packets"] = 8.0
     assert spared(frame, campaign) == {"1 kB": "10 loss patterns", "10 kB": "0 loss patterns"}
 
@@ -225,50 +227,56 @@ PATTERNS_OF_FIGURE_5: list[tuple[str, Dct, bool]] = [
 ]
 
 
-def test_the_claims_of_figure_5_are_about_loss_patterns(made: Made) -> None:
+def test_the_claims_of_figure_5_are_about_loss_patterns(planted_campaign: Made) -> None:
     for name, dct_s, holds in PATTERNS_OF_FIGURE_5:
-        claims = judged(*with_losses(made(name, dct_s, points=1, repetitions=400)))
+        claims = judged(*with_losses(planted_campaign(name, dct_s, points=1, repetitions=400)))
         claims = [claim for claim in claims if "vast majority" not in claim.paper]
         assert {claim.text: claim.measured for claim in claims if claim.holds is not holds} == {}
 
 
-def test_the_vast_majority_is_more_than_most(made: Made) -> None:
+def test_the_vast_majority_is_more_than_most(planted_campaign: Made) -> None:
     for share, verdict in ((1.0, "agrees"), (0.75, "agrees in direction"), (0.25, "differs")):
-        planted = made("networking2019-mss", patterns(0.8, 0.8, 1.02, share), points=1, repetitions=400)
+        planted = planted_campaign(
+            "networking2019-mss", patterns(0.8, 0.8, 1.02, share), points=1, repetitions=400
+        )
         of_majority = [claim for claim in judged(*planted) if "vast majority" in claim.paper]
         assert len(of_majority) == 3
         assert {claim.size for claim in of_majority} == {"at least 80 %, by more than 5 %"}
         assert {claim.verdict for claim in of_majority} == {verdict}, share
 
 
-def test_a_noticeable_harm_is_no_harm_by_less(made: Made) -> None:
+def test_a_noticeable_harm_is_no_harm_by_less(planted_campaign: Made) -> None:
     for harm, verdict in ((1.1, "agrees"), (1.03, "agrees in direction"), (0.9, "differs")):
-        planted = made("networking2019-da2gc", patterns(0.9, harm, 0.8), points=1, repetitions=400)
+        planted = planted_campaign(
+            "networking2019-da2gc", patterns(0.9, harm, 0.8), points=1, repetitions=400
+        )
         of_caption = [claim for claim in judged(*planted) if "noticeably deteriorates" in claim.paper]
         assert {claim.verdict for claim in of_caption} == {verdict}, harm
 
 
-def test_small_files_gain_considerably_and_drastically_by_their_medians(made: Made) -> None:
+def test_small_files_gain_considerably_and_drastically_by_their_medians(planted_campaign: Made) -> None:
     for ratio, considerably, drastically in (
         (0.7, "agrees", "agrees"),
         (0.8, "agrees", "agrees in direction"),
         (0.97, "agrees in direction", "agrees in direction"),
         (1.1, "differs", "differs"),
     ):
-        claims = judged(*made("networking2019-uniform", uniform(ratio, 1.4, 0.8), points=MOST_POINTS))
+        claims = judged(
+            *planted_campaign("networking2019-uniform", uniform(ratio, 1.4, 0.8), points=MOST_POINTS)
+        )
         for word, verdict in (("considerably", considerably), ("drastically", drastically)):
-            found = [claim.verdict for claim in claims if word in claim.paper]
-            assert found == 3 * [verdict], (ratio, word)
+            ratios = [claim.verdict for claim in claims if word in claim.paper]
+            assert ratios == 3 * [verdict], (ratio, word)
 
 
-def test_one_code_is_significantly_better_by_more_than_a_little(made: Made) -> None:
+def test_one_code_is_significantly_better_by_more_than_a_little(planted_campaign: Made) -> None:
     for ratio, verdict in ((0.8, "agrees"), (0.97, "agrees in direction"), (1.03, "differs")):
-        claims = judged(*made("networking2019-uniform", uniform(0.7, 1.4, ratio)))
+        claims = judged(*planted_campaign("networking2019-uniform", uniform(0.7, 1.4, ratio)))
         (claim,) = (claim for claim in claims if "significantly" in claim.paper)
         assert claim.verdict == verdict, ratio
 
 
-def test_about_75_percent_is_decided_by_the_whole_interval(made: Made) -> None:
+def test_about_75_percent_is_decided_by_the_whole_interval(planted_campaign: Made) -> None:
     for repetitions, share, holds in (
         (8, 0.75, None),
         (20, 0.75, None),
@@ -278,7 +286,7 @@ def test_about_75_percent_is_decided_by_the_whole_interval(made: Made) -> None:
         (400, 0.5, False),
     ):
         dct_s = patterns(0.9, 1.2, 0.8, share)
-        claims = judged(*made("networking2019-da2gc", dct_s, points=1, repetitions=repetitions))
+        claims = judged(*planted_campaign("networking2019-da2gc", dct_s, points=1, repetitions=repetitions))
         about = [claim for claim in claims if "25 %" in claim.paper]
         assert len(about) == 2
         assert all("60 % to 87 %" in claim.size for claim in about)
@@ -296,12 +304,14 @@ NONE_HARMED: list[tuple[int, int, bool | None]] = [
 ]
 
 
-def test_none_is_not_agreed_with_before_the_trials_could_have_shown_some(made: Made) -> None:
+def test_none_is_not_agreed_with_before_the_trials_could_have_shown_some(planted_campaign: Made) -> None:
     def harms_until(harmed: int) -> Dct:
         return lambda variant, _, __, n: 1.0 if "off" in variant or n >= harmed else 1.2
 
     for repetitions, harmed, holds in NONE_HARMED:
-        planted = made("networking2019-da2gc", harms_until(harmed), points=1, repetitions=repetitions)
+        planted = planted_campaign(
+            "networking2019-da2gc", harms_until(harmed), points=1, repetitions=repetitions
+        )
         claim = judged(*planted)[0]
         assert claim.size == "at most 10 %, by more than 5 %", (repetitions, harmed)
         assert claim.holds is holds, (repetitions, harmed)
@@ -315,9 +325,11 @@ TIMED_OUT: list[tuple[bool, int, tuple[str, bool | None], tuple[str, bool | None
 ]
 
 
-def test_a_timeout_of_fec_alone_is_a_longer_download_and_of_both_arms_an_unknown(made: Made) -> None:
+def test_a_timeout_of_fec_alone_is_a_longer_download_and_of_both_arms_an_unknown(
+    planted_campaign: Made,
+) -> None:
     for also_off, points, small, large in TIMED_OUT:
-        frame, campaign = made("networking2019-uniform", uniform(0.7, 1.4, 0.9))
+        frame, campaign = planted_campaign("networking2019-uniform", uniform(0.7, 1.4, 0.9))
         arms = [networking2019.REED_SOLOMON, networking2019.OFF][: 1 + also_off]
         variants = [networking2019.variant_with(campaign, arm) for arm in arms]
         timed_out = (frame["point"] < points) & frame["variant"].isin(variants)
@@ -330,14 +342,14 @@ def test_a_timeout_of_fec_alone_is_a_longer_download_and_of_both_arms_an_unknown
             assert claim.holds is holds, (also_off, points)
 
 
-def test_a_point_has_the_median_that_fewer_timeouts_than_half_cannot_move(made: Made) -> None:
-    frame, campaign = made("networking2019-uniform", uniform(0.7, 1.4, 0.9), repetitions=3)
+def test_a_point_has_the_median_that_fewer_timeouts_than_half_cannot_move(planted_campaign: Made) -> None:
+    frame, campaign = planted_campaign("networking2019-uniform", uniform(0.7, 1.4, 0.9), repetitions=3)
     off = networking2019.variant_with(campaign, networking2019.OFF)
     unlucky = (frame["point"] == 0) & (frame["repetition"] == 0) & (frame["variant"] == off)
     frame["state"] = frame["state"].mask(unlucky, "timeout")
-    found = networking2019.ratios(frame, campaign, networking2019.REED_SOLOMON)
-    assert found["ratio"].notna().all()
-    assert not found["censored"].any()
+    ratios = networking2019.ratios(frame, campaign, networking2019.REED_SOLOMON)
+    assert ratios["ratio"].notna().all()
+    assert not ratios["censored"].any()
     frame["state"] = frame["state"].mask(
         unlucky | (frame["repetition"] == 1) & (frame["point"] == 0), "timeout"
     )
@@ -355,13 +367,15 @@ def noloss(harm: Callable[[float], float], rate_4_5: float) -> Dct:
 
 
 def test_without_losses_harm_has_to_grow_with_less_bandwidth_and_shrink_with_the_code_rate(
-    made: Made,
+    planted_campaign: Made,
 ) -> None:
     name = "networking2019-noloss"
-    assert holding(judged(*made(name, noloss(lambda mbps: 0.2 + 3 / mbps, 0.5), points=50))) == {True}
-    wrong = judged(*made(name, noloss(lambda mbps: mbps, 2), points=50))
+    assert holding(judged(*planted_campaign(name, noloss(lambda mbps: 0.2 + 3 / mbps, 0.5), points=50))) == {
+        True
+    }
+    wrong = judged(*planted_campaign(name, noloss(lambda mbps: mbps, 2), points=50))
     assert [claim.holds for claim in wrong] == 4 * [True] + 8 * [False]
-    helped = judged(*made(name, noloss(lambda _: -0.1, 1)))
+    helped = judged(*planted_campaign(name, noloss(lambda _: -0.1, 1)))
     assert [claim.verdict for claim in helped[:4]] == 4 * ["differs"]
 
 
@@ -372,8 +386,8 @@ def fairness(beside_notify: float, beside_mask: float) -> Dct:
         if "off" not in variant:
             return 1e6
         background = workload["background"]
-        beside = beside_notify if "notify" in background else beside_mask if "mask" in background else 1
-        return 100 * beside * spread(repetition)
+        factor = beside_notify if "notify" in background else beside_mask if "mask" in background else 1
+        return 100 * factor * spread(repetition)
 
     return dct_s
 
@@ -385,9 +399,9 @@ FAIRNESS: list[tuple[Dct, list[bool]]] = [
 ]
 
 
-def test_fairness_is_judged_by_what_a_download_without_fec_meets(made: Made) -> None:
+def test_fairness_is_judged_by_what_a_download_without_fec_meets(planted_campaign: Made) -> None:
     for dct_s, holds in FAIRNESS:
-        frame, campaign = made("networking2019-fairness", dct_s, points=1, repetitions=8)
+        frame, campaign = planted_campaign("networking2019-fairness", dct_s, points=1, repetitions=8)
         frame = frame.assign(**{"competition.foreground_mbps": 1.0, "competition.background_mbps": 3.0})
         assert [claim.holds for claim in judged(frame, campaign)] == holds
         assert judged(frame, campaign)[0].size == "0.95 to 1.05"
@@ -396,11 +410,11 @@ def test_fairness_is_judged_by_what_a_download_without_fec_meets(made: Made) -> 
         assert all("25%" in label.get_text() for label in labels)
 
 
-def test_fairness_is_judged_at_each_queue(made: Made) -> None:
+def test_fairness_is_judged_at_each_queue(planted_campaign: Made) -> None:
     def dct_s(variant: str, workload: dict[str, Any], point: int, repetition: int) -> float:
         return fairness(1, [1.3, 0.9][point])(variant, workload, point, repetition)
 
-    frame, campaign = made("networking2019-fairness", dct_s, points=2, repetitions=8)
+    frame, campaign = planted_campaign("networking2019-fairness", dct_s, points=2, repetitions=8)
     mbps = {"competition.foreground_mbps": 1.0, "competition.background_mbps": 3.0}
     window = {"background_server.window_reductions": 9.0, "background_server.window_restorations": 4.0}
     frame = frame.assign(**mbps, **window)
@@ -428,21 +442,23 @@ def bursts(low_r: float, other: float) -> Dct:
     return dct_s
 
 
-def test_long_bursts_are_where_r_is_at_most_12_percent(made: Made) -> None:
-    frame, campaign = made("networking2019-ge", bursts(1.3, 0.6))
+def test_long_bursts_are_where_r_is_at_most_12_percent(planted_campaign: Made) -> None:
+    frame, campaign = planted_campaign("networking2019-ge", bursts(1.3, 0.6))
     by_text = {claim.text: claim for claim in judged(frame, campaign)}
     long_bursts = [claim for text, claim in by_text.items() if "r ≤ 12 %" in text]
     others = [claim for text, claim in by_text.items() if "r > 12 %" in text]
     assert len(long_bursts) == len(others) == 2
     assert holding(long_bursts + others) == {True}
-    frame, campaign = made("networking2019-ge", bursts(0.6, 1.3))
+    frame, campaign = planted_campaign("networking2019-ge", bursts(0.6, 1.3))
     contrary = [claim for claim in judged(frame, campaign) if "mean DCT ratio" in claim.text]
     assert holding(contrary) == {False}
 
 
-def test_a_mean_ratio_is_judged_by_its_own_interval_and_not_by_that_of_the_geometric_mean(made: Made) -> None:
+def test_a_mean_ratio_is_judged_by_its_own_interval_and_not_by_that_of_the_geometric_mean(
+    planted_campaign: Made,
+) -> None:
     """A third of the ratios is 2.7, the others 0.3: the geometric mean is 0.62, the mean 1.1."""
-    frame, campaign = made("networking2019-ge", bursts(1.3, 0.3), points=MOST_POINTS)
+    frame, campaign = planted_campaign("networking2019-ge", bursts(1.3, 0.3), points=MOST_POINTS)
     rare = (frame["point"] % 6 == 0) & (frame[DCT] < 1)
     frame[DCT] = frame[DCT].mask(rare, 2.7)
     (claim, _) = [claim for claim in judged(frame, campaign) if "r > 12 %" in claim.text]
@@ -450,17 +466,21 @@ def test_a_mean_ratio_is_judged_by_its_own_interval_and_not_by_that_of_the_geome
     assert claim.holds is None
 
 
-def test_how_far_ratios_under_bursts_reach_is_said(made: Made) -> None:
-    frame, campaign = made("networking2019-ge", bursts(5, 0.6))
+def test_how_far_ratios_under_bursts_reach_is_said(planted_campaign: Made) -> None:
+    frame, campaign = planted_campaign("networking2019-ge", bursts(5, 0.6))
     (figure,) = figures_of(campaign)
-    said = figure.differences(frame, campaign)[-1]
+    sentence = figure.differences(frame, campaign)[-1]
     small_sizes = 3
-    assert said.startswith(f"{small_sizes * POINTS // 2} of {(small_sizes + 1) * POINTS} ratios are above 3;")
+    assert sentence.startswith(
+        f"{small_sizes * POINTS // 2} of {(small_sizes + 1) * POINTS} ratios are above 3;"
+    )
 
 
-def test_a_campaign_without_ok_trials_says_what_it_lacks(made: Made) -> None:
+def test_a_campaign_without_ok_trials_says_what_it_lacks(planted_campaign: Made) -> None:
     for name in ("da2gc", "uniform", "noloss", "fairness", "ge"):
-        frame, campaign = made(f"networking2019-{name}", lambda *_: 1.0, points=1, state="timeout")
+        frame, campaign = planted_campaign(
+            f"networking2019-{name}", lambda *_: 1.0, points=1, state="timeout"
+        )
         for figure in figures_of(campaign):
             with pytest.raises(NothingToDraw, match=r"ok"):
                 figure.draw(frame, campaign)
@@ -469,8 +489,10 @@ def test_a_campaign_without_ok_trials_says_what_it_lacks(made: Made) -> None:
             assert holding(claims) == {None}, figure.number
 
 
-def test_a_design_of_ones_own_that_is_named_as_the_papers_has_no_claims(made: Made) -> None:
-    frame, campaign = made("rquic2021-bulk", lambda *_: 1.0, points=1, named="networking2019-uniform-mine")
+def test_a_design_of_ones_own_that_is_named_as_the_papers_has_no_claims(planted_campaign: Made) -> None:
+    frame, campaign = planted_campaign(
+        "rquic2021-bulk", lambda *_: 1.0, points=1, named="networking2019-uniform-mine"
+    )
     for figure in figures_of(campaign):
         with pytest.raises(
             NothingToDraw,
@@ -480,8 +502,8 @@ def test_a_design_of_ones_own_that_is_named_as_the_papers_has_no_claims(made: Ma
         assert figure.claims(frame, campaign) == []
 
 
-def test_points_of_low_r_alone_judge_the_claims_about_low_r_alone(made: Made) -> None:
-    frame, campaign = made("networking2019-ge-r", uniform(1.2, 1.4, 1.0))
+def test_points_of_low_r_alone_judge_the_claims_about_low_r_alone(planted_campaign: Made) -> None:
+    frame, campaign = planted_campaign("networking2019-ge-r", uniform(1.2, 1.4, 1.0))
     low = [{**point, "loss.r": LOW_R} for point in campaign.points]
     claims = judged(frame, replace(campaign, points=low))
     assert [claim.text for claim in claims] == [
@@ -490,20 +512,20 @@ def test_points_of_low_r_alone_judge_the_claims_about_low_r_alone(made: Made) ->
     assert holding(claims) == {True}
 
 
-def test_points_at_which_code_rates_harm_alike_are_told(made: Made) -> None:
-    alike = judged(*made("networking2019-noloss", noloss(lambda mbps: 1 / mbps, 1)))
+def test_points_at_which_code_rates_harm_alike_are_told(planted_campaign: Made) -> None:
+    alike = judged(*planted_campaign("networking2019-noloss", noloss(lambda mbps: 1 / mbps, 1)))
     of_rates = [claim for claim in alike if "harms downloads" in claim.text]
     assert holding(of_rates) == {False}
     assert all(claim.measured.endswith(f"; equal at {POINTS}") for claim in of_rates)
 
 
-def test_sizes_that_a_design_lacks_have_no_claims(made: Made) -> None:
+def test_sizes_that_a_design_lacks_have_no_claims(planted_campaign: Made) -> None:
     for rest in ("da2gc-more", "mss-more", "uniform-as-2018"):
-        claims = judged(*made(f"networking2019-{rest}", lambda *_: 1.0))
+        claims = judged(*planted_campaign(f"networking2019-{rest}", lambda *_: 1.0))
         sizes = {size for claim in claims for size in re.findall(r"\d+ [kM]B", claim.text)}
         assert sizes == {"10 kB", "50 kB"}, rest
 
 
-def test_each_figure_is_drawn(made: Made) -> None:
+def test_each_figure_is_drawn(planted_campaign: Made) -> None:
     for kind in ("uniform", "ge", "noloss", "da2gc"):
-        assert_drawn(*made(f"networking2019-{kind}", uniform(0.7, 1.4, 0.9), points=6))
+        assert_drawn(*planted_campaign(f"networking2019-{kind}", uniform(0.7, 1.4, 0.9), points=6))

@@ -112,7 +112,7 @@ def timeouts() -> list[dict[str, Value]]:
 
 
 def figure(campaign: CampaignInfo, number: str) -> PaperFigure:
-    return next(each for each in papers.figures_of(campaign) if each.number.endswith(f"Fig. {number}"))
+    return next(item for item in papers.figures_of(campaign) if item.number.endswith(f"Fig. {number}"))
 
 
 def claims(planted: Planted, number: str) -> dict[str, Claim]:
@@ -138,10 +138,10 @@ def test_the_completion_rate_is_the_mean_time_with_fec_over_that_without() -> No
 
 def test_an_overhead_is_that_of_ok_trials_with_fec_within_its_interval() -> None:
     frame, campaign = plant(fails=lambda *trial: trial == (XOR, 0, 0))
-    found = rquic2021.overheads(frame, campaign, "download")
-    assert set(found["variant"]) == {XOR}
-    assert sorted(found["trials"]) == [7] + [8] * 14
-    for row in found.rename(columns={"loss.p": "loss"}).itertuples():
+    result = rquic2021.overheads(frame, campaign, "download")
+    assert set(result["variant"]) == {XOR}
+    assert sorted(result["trials"]) == [7] + [8] * 14
+    for row in result.rename(columns={"loss.p": "loss"}).itertuples():
         assert row.low < row.mean < row.high
         assert row.mean == pytest.approx(overhead(row.network, row.loss), rel=0.01)
 
@@ -151,9 +151,9 @@ def test_every_claim_holds_where_the_world_is_as_the_paper_says() -> None:
         design = "rquic2021-bulk" if workload == "download" else "rquic2021-page"
         planted = plant(design, workload=workload, rate=rate if workload == "download" else page_rate)
         for number in numbers:
-            found = claims(planted, number)
-            assert len(found) >= 3, workload
-            not_so = {text: claim.verdict for text, claim in found.items() if claim.holds is not True}
+            result = claims(planted, number)
+            assert len(result) >= 3, workload
+            not_so = {text: claim.verdict for text, claim in result.items() if claim.holds is not True}
             # A difference as slight is less than the margin, and boxes shrink here as times do.
             of_less = {"5": {SLIGHTLY_LARGER: "agrees in direction"}, "7": {SCATTER: "agrees in direction"}}
             assert not_so == of_less.get(number, {}), workload
@@ -192,8 +192,8 @@ def test_a_claim_fails_where_its_contrary_was_planted() -> None:
 
 def test_a_dispersion_is_much_greater_from_twice_on() -> None:
     for times, verdict in ((0.3, "agrees"), (0.7, "agrees in direction"), (1.5, "differs")):
-        found = claims(plant("rquic2021-page", workload="page", rate=always(times)), "7")
-        assert found[SCATTER].verdict == verdict, times
+        result = claims(plant("rquic2021-page", workload="page", rate=always(times)), "7")
+        assert result[SCATTER].verdict == verdict, times
 
 
 def test_a_gain_beyond_a_bound_that_the_paper_prints_agrees_in_direction() -> None:
@@ -205,8 +205,8 @@ def test_a_gain_beyond_a_bound_that_the_paper_prints_agrees_in_direction() -> No
 
 def test_the_bounds_of_bulk_transfers_begin_at_two_percent_of_losses() -> None:
     for loss, holds in ((0.01, True), (0.02, False), (0.05, False)):
-        found = claims(plant(rate=lambda _, at, loss=loss: 0.9 if at == loss else 0.3), "6")
-        assert found["ξ over cellular from 2 % loss on"].holds is holds, loss
+        result = claims(plant(rate=lambda _, at, loss=loss: 0.9 if at == loss else 0.3), "6")
+        assert result["ξ over cellular from 2 % loss on"].holds is holds, loss
 
 
 def test_pages_gain_as_in_the_paper_only_if_the_whole_interval_says_so() -> None:
@@ -220,7 +220,7 @@ def test_pages_gain_as_in_the_paper_only_if_the_whole_interval_says_so() -> None
 
 
 def timed_out(planted: Planted, variants: set[str], repetitions: int, points: range = range(99)) -> Planted:
-    """So many repetitions of these variants at these points time out."""
+    """Return the campaign in which so many repetitions of these variants at these points time out."""
     frame, campaign = planted
     chosen = frame["variant"].isin(variants) & (frame["repetition"] < repetitions)
     chosen &= frame["point"].isin(points)
@@ -230,7 +230,7 @@ def timed_out(planted: Planted, variants: set[str], repetitions: int, points: ra
 
 
 def test_a_box_whose_upper_quartile_is_a_timeout_is_higher_than_any() -> None:
-    """Of eight repetitions, one that timed out leaves the upper quartile a number."""
+    """The upper quartile is a number if one of eight repetitions timed out."""
     for repetitions, holds in ((1, True), (3, False)):
         planted = plant("rquic2021-page", workload="page", rate=always(0.2))
         claim = claims(timed_out(planted, {XOR}, repetitions), "7")[SCATTER]
@@ -248,46 +248,46 @@ def test_points_at_which_the_boxes_of_both_end_in_timeouts_are_unknown() -> None
 def test_trials_that_timed_out_are_counted_above_their_boxes() -> None:
     frame, campaign = timed_out(plant("rquic2021-page", workload="page"), {XOR}, 2)
     drawn = figure(campaign, "7").draw(frame, campaign)
-    said = [" ".join(text.get_text().split()) for axes in drawn.axes for text in axes.texts]
-    assert said.count("70 ok trials; beyond the boxes, failed or timed out: XOR 10 of 40") == 3
+    sentences = [" ".join(text.get_text().split()) for axes in drawn.axes for text in axes.texts]
+    assert sentences.count("70 ok trials; beyond the boxes, failed or timed out: XOR 10 of 40") == 3
 
 
 def test_losses_that_quic_declared_and_packets_recovered_late_are_told_by_network() -> None:
     frame, campaign = plant(repetitions=2)
-    said = figure(campaign, "5").differences(frame, campaign)
-    assert "at 5 % loss: Wi-Fi 4.0 % without FEC, 1.0 % with it; cellular 4.0 %" in said[0]
-    assert "Wi-Fi 40 without FEC, 10 with it; cellular" in said[1]
-    assert "Wi-Fi 50 and 20, cellular 50 and 20, satellite 50 and 20" in " ".join(said)
+    sentences = figure(campaign, "5").differences(frame, campaign)
+    assert "at 5 % loss: Wi-Fi 4.0 % without FEC, 1.0 % with it; cellular 4.0 %" in sentences[0]
+    assert "Wi-Fi 40 without FEC, 10 with it; cellular" in sentences[1]
+    assert "Wi-Fi 50 and 20, cellular 50 and 20, satellite 50 and 20" in " ".join(sentences)
 
 
 def test_transfers_of_another_size_than_the_papers_are_named() -> None:
-    for size_bytes, told in ((20 * 2**20, False), (2**20, True)):
+    for size_bytes, is_told in ((20 * 2**20, False), (2**20, True)):
         point: dict[str, Value] = {"loss.p": 0.01, "network": "Wi-Fi", "workload.size_bytes": size_bytes}
         frame, campaign = plant(points=[point])
-        said = " ".join(figure(campaign, "5").differences(frame, campaign))
-        assert ("Wi-Fi 1 MiB for 20" in said) is told, size_bytes
+        sentences = " ".join(figure(campaign, "5").differences(frame, campaign))
+        assert ("Wi-Fi 1 MiB for 20" in sentences) is is_told, size_bytes
 
 
 def test_too_few_repetitions_decide_nothing_about_completion_rates() -> None:
     planted = plant(repetitions=5)
-    found = claims(planted, "6")
-    assert {claim.holds for claim in found.values()} == {None}
-    assert all("no interval" in claim.measured for claim in found.values())
+    result = claims(planted, "6")
+    assert {claim.holds for claim in result.values()} == {None}
+    assert all("no interval" in claim.measured for claim in result.values())
 
 
 def test_a_point_that_was_not_run_leaves_its_claims_open_and_says_so() -> None:
     point = 3 * LOSSES.index(0.03)  # Wi-Fi
-    found = claims(plant(fails=lambda _variant, failed, _repetition: failed == point), "6")
-    claim = found["ξ over Wi-Fi from 2 % loss on"]
+    result = claims(plant(fails=lambda _variant, failed, _repetition: failed == point), "6")
+    claim = result["ξ over Wi-Fi from 2 % loss on"]
     assert claim.holds is None
     assert "3 %: not measured" in claim.measured
-    assert found["ξ over cellular from 2 % loss on"].holds is True
+    assert result["ξ over cellular from 2 % loss on"].holds is True
 
 
 def test_points_without_an_interval_are_named_where_the_greatest_rate_is() -> None:
     point = 3 * LOSSES.index(0.03)
-    found = claims(plant(fails=lambda _, failed, repetition: failed == point and repetition < 3), "5")
-    claim = found["ξ wherever packets are lost"]
+    result = claims(plant(fails=lambda _, failed, repetition: failed == point and repetition < 3), "5")
+    claim = result["ξ wherever packets are lost"]
     assert claim.holds is None
     assert claim.measured.endswith("; no interval: Wi-Fi, 3 %")
 
@@ -304,25 +304,25 @@ def test_an_overhead_near_the_papers_is_open_and_one_of_few_trials_has_no_interv
 
 def test_the_best_buffer_timeouts_are_found_where_they_were_planted() -> None:
     planted = plant("rquic2021-bto", rate=rate_by_timeout, points=timeouts())
-    found = claims(planted, "13")
+    result = claims(planted, "13")
     for network, best in BEST_BTO_MS.items():
-        claim = found[f"ξ over {network} with the paper's best buffer timeout, about {best:g} ms"]
+        claim = result[f"ξ over {network} with the paper's best buffer timeout, about {best:g} ms"]
         assert claim.holds is True
         assert claim.measured.startswith(f"at {best:g} ms")
-    assert found["ξ over satellite, a buffer timeout of one RTT against a short one"].holds is True
+    assert result["ξ over satellite, a buffer timeout of one RTT against a short one"].holds is True
 
 
 def test_the_papers_best_timeout_is_not_judged_by_one_that_is_far_from_it() -> None:
     points = [point for point in timeouts() if point["option.bto_ms"] != BEST_BTO_MS["satellite"]]
-    found = claims(plant("rquic2021-bto", rate=always(0.5), points=points), "13")
-    assert found["ξ over satellite with the paper's best buffer timeout, about 2500 ms"].holds is None
-    assert found["ξ over cellular with the paper's best buffer timeout, about 400 ms"].holds is True
+    result = claims(plant("rquic2021-bto", rate=always(0.5), points=points), "13")
+    assert result["ξ over satellite with the paper's best buffer timeout, about 2500 ms"].holds is None
+    assert result["ξ over cellular with the paper's best buffer timeout, about 400 ms"].holds is True
 
 
 def test_a_timeout_that_was_tried_alone_is_not_called_close_to_the_lowest() -> None:
     alone = [{"network": network, "option.bto_ms": rtt_ms} for network, rtt_ms in RTT_MS.items()]
-    found = claims(plant("rquic2021-bto", rate=always(0.5), points=alone), "13")
-    assert {claim.holds for claim in found.values()} == {None}
+    result = claims(plant("rquic2021-bto", rate=always(0.5), points=alone), "13")
+    assert {claim.holds for claim in result.values()} == {None}
 
 
 def test_a_best_buffer_timeout_elsewhere_than_in_the_paper_is_said() -> None:
@@ -356,9 +356,9 @@ def test_which_recovery_quic_go_has_is_said() -> None:
     for recovery in ("current", "2020"):
         frame, campaign = plant(repetitions=2)
         text = f'{campaign.design_text}[constants]\noption.recovery = "{recovery}"\n'
-        said = " ".join(figure(campaign, "5").differences(frame, replace(campaign, design_text=text)))
-        assert ("recovers from losses as in 2020" in said) == (recovery == "2020"), recovery
-        assert ("has changed since 2021" in said) == (recovery == "current"), recovery
+        sentences = " ".join(figure(campaign, "5").differences(frame, replace(campaign, design_text=text)))
+        assert ("recovers from losses as in 2020" in sentences) == (recovery == "2020"), recovery
+        assert ("has changed since 2021" in sentences) == (recovery == "current"), recovery
 
 
 NOT_DRAWN: list[tuple[dict[str, object], str]] = [
@@ -377,11 +377,11 @@ def test_what_cannot_be_drawn_is_said_in_a_sentence() -> None:
         if "points" in changes:
             changes["rate"] = changes["overhead"] = always(0.5)
         frame, campaign = plant(**changes)
-        for each in papers.figures_of(campaign):
+        for item in papers.figures_of(campaign):
             with pytest.raises(figures.NothingToDraw, match=why):
-                each.draw(frame, campaign)
-            assert each.claims(frame, campaign) == [], why
-            assert not any("lost" in sentence for sentence in each.differences(frame, campaign)), why
+                item.draw(frame, campaign)
+            assert item.claims(frame, campaign) == [], why
+            assert not any("lost" in sentence for sentence in item.differences(frame, campaign)), why
 
 
 FIGURES: list[tuple[str, list[str]]] = [
@@ -398,7 +398,7 @@ FIGURES: list[tuple[str, list[str]]] = [
 def test_a_campaign_has_the_figures_of_its_design() -> None:
     for design, numbers in FIGURES:
         _, campaign = plant(design, repetitions=1)
-        assert [each.number for each in papers.figures_of(campaign)] == [
+        assert [item.number for item in papers.figures_of(campaign)] == [
             f"rQUIC 2021, Fig. {n}" for n in numbers
         ]
 
@@ -409,9 +409,9 @@ def test_each_figure_of_these_papers_is_one_function_with_its_number() -> None:
             if number := re.match(r"fig(\d+)_", name):
                 draw = getattr(package, name)
                 drawn = [
-                    each for figures in package.FIGURES.values() for each in figures if each.draw is draw
+                    item for figures in package.FIGURES.values() for item in figures if item.draw is draw
                 ]
-                assert {each.number.rpartition(" ")[2] for each in drawn} == {number[1]}, name
+                assert {item.number.rpartition(" ")[2] for item in drawn} == {number[1]}, name
 
 
 def test_a_variant_against_itself_has_no_figure_of_a_paper(
@@ -429,12 +429,12 @@ def test_figures_have_a_panel_a_network_and_the_colours_of_all_figures() -> None
     for design, workload, points in DRAWN:
         frame, campaign = plant(design, workload=workload, points=points)
         color = looks(campaign)[XOR].color
-        drawable = [each for each in papers.figures_of(campaign) if not each.number.endswith("13")]
+        drawable = [item for item in papers.figures_of(campaign) if not item.number.endswith("13")]
         assert drawable, design
-        for each in drawable:
-            drawn = each.draw(frame, campaign)
-            assert {axes.get_title("left") for axes in drawn.axes} >= set(RTT_MS), (design, each.number)
+        for item in drawable:
+            drawn = item.draw(frame, campaign)
+            assert {axes.get_title("left") for axes in drawn.axes} >= set(RTT_MS), (design, item.number)
             colors = [patch.get_facecolor()[:3] for axes in drawn.axes for patch in axes.patches]
             colors += [line.get_color() for axes in drawn.axes for line in axes.lines]
-            assert color in colors, (design, each.number)
-            assert each.differences(frame, campaign), (design, each.number)
+            assert color in colors, (design, item.number)
+            assert item.differences(frame, campaign), (design, item.number)

@@ -15,7 +15,7 @@ from fecbench.results.papers.rquic2021 import video
 from tests.results.papers.test_rquic2021 import OFF, XOR, plant
 
 Gain = Callable[[str, float], float]
-"""Of a network and a loss rate: by how much the quality is higher with FEC."""
+"""Increase of the quality by FEC, in a network with a loss rate."""
 
 
 def as_claimed(network: str, loss: float) -> float:
@@ -35,8 +35,8 @@ def sessions(gain: Gain = as_claimed, repetitions: int = 8, noise: float = 0.01)
 
 
 def verdicts(gain: Gain = as_claimed, **chosen: object) -> dict[str, bool | None]:
-    found = video.claims_of_scores(*sessions(gain, **chosen))
-    return {claim.text.removeprefix(f"{XOR}: the score over "): claim.holds for claim in found}
+    result = video.claims_of_scores(*sessions(gain, **chosen))
+    return {claim.text.removeprefix(f"{XOR}: the score over "): claim.holds for claim in result}
 
 
 def test_what_the_paper_claims_agrees_where_it_was_planted() -> None:
@@ -63,9 +63,9 @@ def test_one_network_that_is_otherwise_makes_its_claim_differ() -> None:
         return lambda *of: -0.5 if of == where else as_claimed(*of)
 
     for where, differs in OTHERWISE:
-        found = verdicts(but(where))
-        assert [text for text, holds in found.items() if holds is not True] == [differs], where
-        assert found[differs] is False, where
+        result = verdicts(but(where))
+        assert [text for text, holds in result.items() if holds is not True] == [differs], where
+        assert result[differs] is False, where
 
 
 def test_few_or_scattered_sessions_cannot_tell() -> None:
@@ -89,7 +89,7 @@ def test_the_figures_have_a_panel_a_network_and_stack_all_segments() -> None:
     frame, campaign = sessions()
     scores, pictures = video.fig10_scores(frame, campaign), video.fig11_resolutions(frame, campaign)
     assert [axes.get_title(loc="left") for axes in scores.axes] == ["Wi-Fi", "cellular", "satellite"]
-    drawn = [each for each in pictures.axes[0].patches if isinstance(each, Rectangle)]
+    drawn = [patch for patch in pictures.axes[0].patches if isinstance(patch, Rectangle)]
     bars = [bar for bar in drawn if bar.get_height() > 0]
     tops = {round(bar.get_x(), 3): bar.get_y() + bar.get_height() for bar in bars}
     assert all(top == pytest.approx(1.0) for top in tops.values())

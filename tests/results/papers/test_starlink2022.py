@@ -38,8 +38,11 @@ def as_on_the_slides(variant: str, lost: float, last: float) -> float:
 
 
 def plant(time: Time = as_on_the_slides, repetitions: int = 400, last_of: int = 8) -> Planted:
-    """Of each four uploads, one lost a data packet, and one of `last_of`, a multiple of four, lost it in the
-    end, and every fifth of these lost four there."""
+    """Make a campaign in which one of four uploads lost a data packet.
+
+    One of `last_of` uploads, a multiple of four, lost it at the end, and every fifth of these lost four
+    there.
+    """
     noise = np.random.default_rng(3).normal(1, 0.005, (repetitions, len(LENGTHS), len(VARIANTS)))
     rows = []
     for repetition, point, (v, variant) in product(
@@ -73,8 +76,8 @@ def plant(time: Time = as_on_the_slides, repetitions: int = 400, last_of: int = 
 
 
 def figure(campaign: CampaignInfo) -> PaperFigure:
-    (found,) = papers.figures_of(campaign)
-    return found
+    (figure_found,) = papers.figures_of(campaign)
+    return figure_found
 
 
 def claims(planted: Planted) -> dict[str, Claim]:
@@ -90,7 +93,11 @@ def test_the_slides_table_is_that_which_they_print() -> None:
         (TABLE[stratum, "median"].without_ms, TABLE[stratum, "median"].with_fec_ms) for stratum in STRATA
     ] == [(248, 247), (287, 277), (311, 279)]
     of_p95 = [TABLE[stratum, "95th percentile"] for stratum in STRATA]
-    assert [(each.without_ms, each.with_fec_ms) for each in of_p95] == [(382, 373), (395, 386), (560, 447)]
+    assert [(row_of_table.without_ms, row_of_table.with_fec_ms) for row_of_table in of_p95] == [
+        (382, 373),
+        (395, 386),
+        (560, 447),
+    ]
     assert min(TABLE, key=lambda key: TABLE[key].ratio) == (LAST, "95th percentile")
 
 
@@ -151,7 +158,7 @@ def test_too_few_pairs_have_no_interval() -> None:
 
 @pytest.mark.slow
 def test_intervals_hold_what_is_true_as_often_as_they_say() -> None:
-    """Of arms that are equal: the interval of the ratio of two medians, or 95th percentiles, holds 1."""
+    """The arms are equal: the interval of the ratio of two medians, or 95th percentiles, contains 1."""
     random = np.random.default_rng(5)
     for statistic in STATISTICS:
         held = 0
@@ -164,7 +171,7 @@ def test_intervals_hold_what_is_true_as_often_as_they_say() -> None:
 
 
 def test_strata_of_the_same_pairs_have_the_same_ratio_without_a_doubt() -> None:
-    """Where every upload loses its last packets, each stratum is all of them."""
+    """Each stratum is all uploads if every upload loses its last packets."""
     for of_others in gains(*plant(repetitions=80, last_of=1), "95th percentile").values():
         for gain in of_others:
             estimate = gain.estimate()
@@ -173,7 +180,7 @@ def test_strata_of_the_same_pairs_have_the_same_ratio_without_a_doubt() -> None:
 
 @pytest.mark.slow
 def test_intervals_of_gains_hold_what_is_true_as_often_as_they_say() -> None:
-    """Of arms that are equal: no stratum gains more than those that it is a part of."""
+    """The arms are equal: no stratum gains more than those that it is a part of."""
     random = np.random.default_rng(6)
     frame, campaign = plant(repetitions=600)
     held = []
@@ -198,10 +205,10 @@ def test_losses_that_are_not_known_are_in_no_stratum_but_all() -> None:
 
 def test_the_other_way_is_told_beside_it() -> None:
     planted = plant(repetitions=80)
-    told = " ".join(figure(planted[1]).differences(*planted))
-    assert "by its own losses" in told
-    assert "of 0 / " in told  # by its own losses, the other arm has none in the last stratum
-    assert "Repair packets that a client sent, in the mean: tail 10.0." in told
+    text = " ".join(figure(planted[1]).differences(*planted))
+    assert "by its own losses" in text
+    assert "of 0 / " in text  # by its own losses, the other arm has none in the last stratum
+    assert "Repair packets that a client sent, in the mean: tail 10.0." in text
 
 
 def test_a_campaign_without_the_series_has_nothing_to_draw() -> None:

@@ -39,7 +39,7 @@ def values_of(point: int) -> dict[str, float]:
 
 
 def as_the_thesis_says(arm: Arm, point: dict[str, float]) -> Measured:
-    """What was claimed, with a difference at each point."""
+    """Return the thesis' results, with a difference at each point."""
     noise = point["owd_ms"] / 1e4
     high = point["owd_ms"] > 45
     rebuffering = {UDP: 5.0, RELIABLE: 15.0 if high else 1.5, REED_SOLOMON: 0.5, XOR: 0.9, RLC: 0.1}
@@ -58,8 +58,11 @@ def as_the_thesis_says(arm: Arm, point: dict[str, float]) -> Measured:
 
 
 def the_contrary(arm: Arm, point: dict[str, float]) -> Measured:
-    """Nothing of what was claimed, as far as the judge lets trials pass: reliable QUIC has received all data,
-    or it is failed, and so it has sent all, in packets with longer headers than UDP's."""
+    """Return the contrary of the claims, as far as the judge accepts it.
+
+    Reliable QUIC has received all data, or it fails. So it has sent all data, in packets with longer headers
+    than UDP's.
+    """
     noise = point["owd_ms"] / 1e4
     high = point["owd_ms"] > 45
     rebuffering = {UDP: 1.0, RELIABLE: 0.5 if high else 2.0, REED_SOLOMON: 11.0 if high else 6.0}
@@ -78,7 +81,7 @@ def the_contrary(arm: Arm, point: dict[str, float]) -> Measured:
 
 
 @pytest.fixture
-def made() -> Made:
+def planted_campaign() -> Made:
     """Trials of a design of the catalogue, of which a function gives what each arm measured."""
 
     def make(name: str, measure: Measure, state: str = "ok") -> Planted:
@@ -127,53 +130,55 @@ def made() -> Made:
 DESIGNS = ("thesis2018-ge", "thesis2018-uniform", "thesis2018-delay", "thesis2018-low-desync-short")
 
 
-def test_each_claim_agrees_where_it_is_as_the_thesis_says(made: Made) -> None:
+def test_each_claim_agrees_where_it_is_as_the_thesis_says(planted_campaign: Made) -> None:
     for name in DESIGNS:
-        planted = made(name, as_the_thesis_says)
+        planted = planted_campaign(name, as_the_thesis_says)
         assert_drawn(*planted)
         claims = judged(*planted)
         assert claims, name
         assert named(claims, but=True) == [], name
 
 
-def test_each_claim_differs_where_it_is_the_contrary(made: Made) -> None:
+def test_each_claim_differs_where_it_is_the_contrary(planted_campaign: Made) -> None:
     for name in DESIGNS:
-        assert named(judged(*made(name, the_contrary)), but=False) == [], name
+        assert named(judged(*planted_campaign(name, the_contrary)), but=False) == [], name
 
 
-def test_a_little_more_agrees_in_direction(made: Made) -> None:
+def test_a_little_more_agrees_in_direction(planted_campaign: Made) -> None:
     def a_little(arm: Arm, point: dict[str, float]) -> Measured:
         measured = as_the_thesis_says(arm, point)
         return measured | {"messages.received_bytes": 5.9e6 + measured["messages.received_bytes"] / 100}
 
-    claims = [claim for claim in judged(*made("thesis2018-ge", a_little)) if claim.in_direction]
+    claims = [claim for claim in judged(*planted_campaign("thesis2018-ge", a_little)) if claim.in_direction]
     of_bytes = [claim for claim in claims if "receive" in claim.text and "messages" not in claim.text]
     assert {claim.verdict for claim in of_bytes if "5.7" not in claim.paper} == {"agrees in direction"}
     assert len(of_bytes) == 5
 
 
-def test_without_trials_that_are_ok_there_is_nothing_to_draw_and_nothing_is_claimed(made: Made) -> None:
+def test_without_trials_that_are_ok_there_is_nothing_to_draw_and_nothing_is_claimed(
+    planted_campaign: Made,
+) -> None:
     for name in DESIGNS:
-        frame, campaign = made(name, as_the_thesis_says, "failed")
+        frame, campaign = planted_campaign(name, as_the_thesis_says, "failed")
         for figure in figures_of(campaign):
             with pytest.raises(NothingToDraw):
                 figure.draw(frame, campaign)
             assert figure.claims(frame, campaign) == [], figure.number
 
 
-def test_the_figures_of_both_loss_models_are_those_of_chapter_5(made: Made) -> None:
+def test_the_figures_of_both_loss_models_are_those_of_chapter_5(planted_campaign: Made) -> None:
     numbers = [
         figure.number.rpartition(" ")[2]
         for name in DESIGNS[:3]
-        for figure in figures_of(made(name, as_the_thesis_says)[1])
+        for figure in figures_of(planted_campaign(name, as_the_thesis_says)[1])
     ]
     assert sorted(numbers, key=lambda number: int(number.partition(".")[2])) == [
         f"5.{number}" for number in range(6, 20)
     ]
 
 
-def test_arms_are_compared_at_points_and_repetitions_that_both_have(made: Made) -> None:
-    frame, campaign = made("thesis2018-ge", as_the_thesis_says)
+def test_arms_are_compared_at_points_and_repetitions_that_both_have(planted_campaign: Made) -> None:
+    frame, campaign = planted_campaign("thesis2018-ge", as_the_thesis_says)
     lost = (frame["variant"] == "UDP") & (frame["point"] == 3)
     frame.loc[lost, "state"] = "invalid"
     table = at_points(frame, campaign, "messages.rebuffering_s", [UDP, RELIABLE])
@@ -197,10 +202,10 @@ WORST: list[tuple[str, float]] = [
 
 
 def test_an_arm_that_timed_out_is_worse_than_any_value_and_which_of_two_is_worse_nobody_can_tell(
-    made: Made,
+    planted_campaign: Made,
 ) -> None:
     for metric, worst in WORST:
-        frame, campaign = made("thesis2018-ge", as_the_thesis_says)
+        frame, campaign = planted_campaign("thesis2018-ge", as_the_thesis_says)
         time_out(frame, "XOR", range(5, 15))
         time_out(frame, "RLC", range(10, 20))
         table = at_points(frame, campaign, metric, [XOR, RLC]).set_index("point")
@@ -215,8 +220,10 @@ def test_an_arm_that_timed_out_is_worse_than_any_value_and_which_of_two_is_worse
         assert np.isfinite(ratio[20:]).all(), metric
 
 
-def test_a_claim_counts_points_at_which_one_arm_timed_out_and_says_how_many_are_unknown(made: Made) -> None:
-    frame, campaign = made("thesis2018-ge", as_the_thesis_says)
+def test_a_claim_counts_points_at_which_one_arm_timed_out_and_says_how_many_are_unknown(
+    planted_campaign: Made,
+) -> None:
+    frame, campaign = planted_campaign("thesis2018-ge", as_the_thesis_says)
     time_out(frame, "XOR", range(5, 15))
     time_out(frame, "(30, 20)", range(10, 20))
     claim = next(
@@ -229,8 +236,8 @@ def test_a_claim_counts_points_at_which_one_arm_timed_out_and_says_how_many_are_
     assert claim.holds is True
 
 
-def test_a_difference_between_arms_that_mostly_timed_out_is_left_open(made: Made) -> None:
-    frame, campaign = made("thesis2018-ge", as_the_thesis_says)
+def test_a_difference_between_arms_that_mostly_timed_out_is_left_open(planted_campaign: Made) -> None:
+    frame, campaign = planted_campaign("thesis2018-ge", as_the_thesis_says)
     for variant in ("XOR", "(30, 20)"):
         time_out(frame, variant, range(40))
     claims = judged(frame, campaign)
@@ -240,20 +247,20 @@ def test_a_difference_between_arms_that_mostly_timed_out_is_left_open(made: Made
     }
 
 
-def test_timeouts_are_beyond_the_ends_of_the_axis_and_the_figure_says_so(made: Made) -> None:
+def test_timeouts_are_beyond_the_ends_of_the_axis_and_the_figure_says_so(planted_campaign: Made) -> None:
     for name in DESIGNS[:3]:
-        frame, campaign = made(name, as_the_thesis_says)
+        frame, campaign = planted_campaign(name, as_the_thesis_says)
         time_out(frame, "(30, 20)", range(5, 10))  # is in each of the figures
         for figure in figures_of(campaign):
             drawn = figure.draw(frame, campaign)
-            said = " ".join(text.get_text() for text in drawn.texts)
-            assert "timed out" in " ".join(said.split()), figure.number
+            printed = " ".join(text.get_text() for text in drawn.texts)
+            assert "timed out" in " ".join(printed.split()), figure.number
             lines = [np.asarray(line.get_ydata(), float) for axes in drawn.axes for line in axes.lines]
             assert all(np.isfinite(line).all() for line in lines), figure.number
 
 
-def test_a_point_that_was_not_run_is_not_unknown(made: Made) -> None:
-    frame, campaign = made("thesis2018-ge", as_the_thesis_says)
+def test_a_point_that_was_not_run_is_not_unknown(planted_campaign: Made) -> None:
+    frame, campaign = planted_campaign("thesis2018-ge", as_the_thesis_says)
     claims = judged(frame[frame["point"] < POINTS // 2], campaign)
     assert not any("unknown" in claim.measured for claim in claims)
 
@@ -263,9 +270,9 @@ def test_a_ratio_to_nothing_is_none() -> None:
     assert list(ratios(table, "messages.rebuffering_s", RLC, UDP)["ratio"].isna()) == [True, False]
 
 
-def test_the_95th_percentile_of_an_arm_is_at_its_bad_end(made: Made) -> None:
+def test_the_95th_percentile_of_an_arm_is_at_its_bad_end(planted_campaign: Made) -> None:
     """19 of 20 repetitions are as good or better, whichever direction is better."""
-    frame, campaign = made("thesis2018-ge", as_the_thesis_says)
+    frame, campaign = planted_campaign("thesis2018-ge", as_the_thesis_says)
     campaign = replace(campaign, statistic="p95")
     one = frame[(frame["point"] == 3) & (frame["repetition"] == 0)]
     many = pd.concat([one.assign(repetition=n) for n in range(20)], ignore_index=True)

@@ -30,8 +30,8 @@ def of_both(point: int) -> Point:
     first, second = homogeneous(point), homogeneous(3 * point + 5)
     paths = {
         f"path{number}.{name}": value
-        for number, each in ((1, first), (2, second))
-        for name, value in each.items()
+        for number, path in ((1, first), (2, second))
+        for name, value in path.items()
     }
     return paths | {"path2.owd_ms": 100 * (point % 13) / 12}
 
@@ -44,7 +44,7 @@ def of_losses(point: int) -> Point:
 
 
 def alike(point: int) -> Point:
-    """With enough points of short delays to tell that something is true of none."""
+    """Return enough points of short delays to show that something is true of none."""
     return {**homogeneous(point), "owd_ms": point / 4}
 
 
@@ -78,7 +78,7 @@ def the_contrary(arm: Arm, point: Point) -> tuple[float, float]:
 
 
 @pytest.fixture
-def made() -> Made:
+def planted_campaign() -> Made:
     """Trials of a design of the catalogue, of which a function gives what each arm measured."""
 
     def make(name: str, measure: Measure) -> Planted:
@@ -120,15 +120,15 @@ def made() -> Made:
     return make
 
 
-def test_each_claim_agrees_where_it_is_as_the_thesis_says(made: Made) -> None:
+def test_each_claim_agrees_where_it_is_as_the_thesis_says(planted_campaign: Made) -> None:
     for name in DESIGNS:
-        planted = made(name, as_the_thesis_says)
+        planted = planted_campaign(name, as_the_thesis_says)
         assert_drawn(*planted)
         claims = judged(*planted)
         assert claims, name
         assert named(claims, but=True) == [], name
 
 
-def test_each_claim_differs_where_it_is_the_contrary(made: Made) -> None:
+def test_each_claim_differs_where_it_is_the_contrary(planted_campaign: Made) -> None:
     for name in DESIGNS:
-        assert named(judged(*made(name, the_contrary)), but=False) == [], name
+        assert named(judged(*planted_campaign(name, the_contrary)), but=False) == [], name

@@ -83,10 +83,10 @@ def test_the_box_of_trust_names_whom_failures_are_of_and_what_was_not_run(filled
         for variant, n in product((OFF, XOR), range(3))
     }
     document = collect(*filled(outcomes, repetitions=3, points=POINTS))
-    about = {each.about: each for each in document.trust}
+    about = {item.about: item for item in document.trust}
     assert about["trials"].text.startswith("5 of 96 trials are ok; 90 were not run")
     assert about["trials"].warns
-    lost = next(each for each in document.trust if each.about == "missing")
+    lost = next(item for item in document.trust if item.about == "missing")
     assert lost.text == "Failed or timed out, and counted as worse than any value: rquic-xor 1."
     assert about["engine"].text.startswith("Emulated")
 
@@ -120,7 +120,7 @@ def test_losses_that_are_clocked_by_time_are_told_apart(filled: Filled) -> None:
         database, campaign = filled({TrialKey(OFF, "download-2000", 0, 0): ("ok", 1.0)}, points=POINTS)
         text = f'{campaign.design_text}\n[constants]\nloss.model = "{model}"\nloss.{parameter}\n'
         document = collect(database, replace(campaign, design_text=text))
-        assert any(each.about == "losses" for each in document.trust) == is_told, model
+        assert any(item.about == "losses" for item in document.trust) == is_told, model
 
 
 def test_a_campaign_whose_factors_have_ranges_says_that_nobody_looked_between_its_points(
@@ -132,6 +132,6 @@ def test_a_campaign_whose_factors_have_ranges_says_that_nobody_looked_between_it
         name = "" if "name =" in campaign.design_text else 'name = "mine"\n'
         text = f"{name}{campaign.design_text}{more}"
         trust = collect(database, replace(campaign, design_text=text)).trust
-        between = [each.text for each in trust if each.about == "between"]
+        between = [item.text for item in trust if item.about == "between"]
         assert bool(between) == is_told
         assert all(f"--arm {XOR} searches there" in line for line in between)

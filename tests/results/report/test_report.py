@@ -147,16 +147,16 @@ def test_a_variant_that_timed_out_where_it_would_have_been_slower_is_not_said_to
         {key: ("timeout" if key in lost else "ok", dct_s(key)) for key in KEYS if key.repetition < 2},
         repetitions=3,
     )
-    said = (
+    message = (
         "rquic-xor against rquic-off, 10 kB: faster at 1 of 2 points, too few repetitions to decide;"
         " median DCT ratio ∞. 2 kB: faster at 0 of 2 points, too few repetitions to decide;"
         " median DCT ratio ∞."
         " Of 12 planned pairs of “rquic-xor” and “rquic-off”, 8 have a ratio."
         f" “rquic-xor” alone failed or timed out in 6 pairs, “rquic-off” alone in 0, both in 0: {WORSE}"
     )
-    assert headline_of(database, campaign)[1:] == [said]
+    assert headline_of(database, campaign)[1:] == [message]
     page = Page(page_of(database, campaign))
-    assert said in page.text
+    assert message in page.text
     assert "workload ok / run 10 kB 2 / 4 2 kB 0 / 4 The same in all rows: variant: rquic-xor;" in page.text
     assert (
         "helps, harms: 0 (0); no difference: 0; undecided, networks: 2; median ratio [95 %]: ∞" in page.text
@@ -182,19 +182,19 @@ def test_gain_and_harm_are_counted_where_repetitions_decide(filled: Filled) -> N
     points = [{"owd_ms": n} for n in range(8)]
     database, campaign = filled(outcomes, repetitions=FEWEST, points=points)
     frame = frames.trials(database, campaign)
-    found = findings(frame, campaign, ratio_figures.table(frame, campaign))
-    row = found.query("variant == @XOR and workload == 'download-2000'").iloc[0]
+    result = findings(frame, campaign, ratio_figures.table(frame, campaign))
+    row = result.query("variant == @XOR and workload == 'download-2000'").iloc[0]
     assert (row["helps"], row["harms"], row["equivalent"], row["undecided"]) == (3, 1, 1, 3)
     assert row["low"] <= row["median_ratio"] <= row["high"]
     # Six pairs say no more than p = 2 · 2⁻⁶: no four of eight points are discoveries at 5 %.
     assert (row["helps_discovered"], row["harms_discovered"]) == (0, 0)
     assert row["by_chance"] == pytest.approx(0.4)
-    said = "faster at 3 of 8 points by more than 2 %, slower at 1, no difference that matters at 1"
+    message = "faster at 3 of 8 points by more than 2 %, slower at 1, no difference that matters at 1"
     assert (
-        f"rquic-xor against rquic-off, 2 kB: {said}, undecided at 3; median DCT ratio"
+        f"rquic-xor against rquic-off, 2 kB: {message}, undecided at 3; median DCT ratio"
         in headline_of(database, campaign)[1]
     )
-    assert found.query("variant == @OFF")["helps"].isna().all()
+    assert result.query("variant == @OFF")["helps"].isna().all()
 
 
 def test_every_trial_that_is_not_ok_is_listed_with_its_reason(filled: Filled, make: Make) -> None:
@@ -257,7 +257,7 @@ def test_the_figures_of_a_paper_stand_beside_its_claims(
 ) -> None:
     judged = {"holds": True, "fails": False, "is less": False, "open": None}
     verdicts = ("agrees", "differs", "agrees in direction", "cannot tell")
-    found = PaperFigure(
+    result = PaperFigure(
         name="paper-fig1",
         number="Paper 2020, Fig. 1",
         caption="What the paper draws.",
@@ -276,7 +276,7 @@ def test_the_figures_of_a_paper_stand_beside_its_claims(
         ],
         differences=lambda _frame, campaign: [f"We ran {campaign.name}."],
     )
-    monkeypatch.setitem(papers.FIGURES, "demo", [found])
+    monkeypatch.setitem(papers.FIGURES, "demo", [result])
     paths = report(*filled({}), tmp_path)
     assert (tmp_path / "paper-fig1.pdf") in paths.pdfs
     page = Page(paths.html.read_text())

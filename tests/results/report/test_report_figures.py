@@ -60,7 +60,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[pd.DataFrame, Ca
 
 
 def dots(figure: Figure) -> list[PathCollection]:
-    return [each for axes in figure.axes for each in axes.collections if isinstance(each, PathCollection)]
+    return [item for axes in figure.axes for item in axes.collections if isinstance(item, PathCollection)]
 
 
 def test_a_bar_ends_at_the_median_over_points_and_its_line_is_the_interval(
@@ -92,10 +92,10 @@ INTERVALS: list[tuple[int, str]] = [
 
 
 def test_bars_say_whether_they_have_an_interval(measured: tuple[pd.DataFrame, CampaignInfo]) -> None:
-    for points, said in INTERVALS:
+    for points, words in INTERVALS:
         ratios, campaign = measured
         figure = ratio_figures.bars(ratios[ratios["point"] < points], campaign)
-        assert " ".join(figure.texts[-1].get_text().split()).endswith(f"bar: median over points; {said}"), (
+        assert " ".join(figure.texts[-1].get_text().split()).endswith(f"bar: median over points; {words}"), (
             points
         )
 
@@ -117,16 +117,16 @@ def test_each_curve_of_ratios_has_a_panel_with_its_band_from_end_to_end(
             (band,) = axes.collections
             assert axes.lines[-1].get_color() == looks(campaign)[variant].color
             assert len(axes.lines) == 1 + len(of_variant)  # the line at 1, and all curves
-            left, right = axes.get_xlim()
-            at = np.array([left * 1.001, *sorted(ratio), right * 0.999])
+            least, right = axes.get_xlim()
+            at = np.array([least * 1.001, *sorted(ratio), right * 0.999])
             share = np.array([0, *np.arange(1, len(ratio) + 1) / len(ratio), 1])
             half = math.sqrt(math.log(40) / (2 * len(ratio)))
             for x, y in zip(at, share, strict=True):
                 low, high = max(0, y - half), min(1, y + half)
                 inside = [low + 0.001, high - 0.001]
-                outside = [each for each in (low - 0.001, high + 0.001) if 0 <= each <= 1]
-                assert all(band.get_paths()[0].contains_point((x * 1.00001, each)) for each in inside)
-                assert not any(band.get_paths()[0].contains_point((x * 1.00001, each)) for each in outside)
+                outside = [item for item in (low - 0.001, high + 0.001) if 0 <= item <= 1]
+                assert all(band.get_paths()[0].contains_point((x * 1.00001, item)) for item in inside)
+                assert not any(band.get_paths()[0].contains_point((x * 1.00001, item)) for item in outside)
     assert next(panels, None) is None
 
 
@@ -138,8 +138,8 @@ def test_every_ratio_of_a_workload_is_drawn_over_every_factor(
     assert [axes.get_xlabel() for axes in figure.axes] == ["bandwidth (Mbit/s)", "loss.p", "queue"]
     expected = sorted(ratios.loc[ratios["workload"] == SMALL, "ratio"])
     for axes in figure.axes:
-        drawn = [each for each in axes.collections if isinstance(each, PathCollection)]
-        np.testing.assert_allclose(sorted(y for each in drawn for _, y in each.get_offsets()), expected)
+        drawn = [item for item in axes.collections if isinstance(item, PathCollection)]
+        np.testing.assert_allclose(sorted(y for item in drawn for _, y in item.get_offsets()), expected)
 
 
 def test_the_cells_of_a_map_hold_every_point_once(measured: tuple[pd.DataFrame, CampaignInfo]) -> None:
@@ -148,14 +148,14 @@ def test_the_cells_of_a_map_hold_every_point_once(measured: tuple[pd.DataFrame, 
         *panels, _ = ratio_figures.heat_map(ratios, campaign, XOR, factors).axes
         assert len(panels) == 2, factors
         for axes, workload in zip(panels, (LARGE, SMALL), strict=True):
-            said = [text.get_text().split("\n") for text in axes.texts]
-            assert sum(int(count.strip("()")) for _, count in said) == 30, (factors, workload)
+            words = [text.get_text().split("\n") for text in axes.texts]
+            assert sum(int(count.strip("()")) for _, count in words) == 30, (factors, workload)
             some = ratios[(ratios["variant"] == XOR) & (ratios["workload"] == workload)]["ratio"]
-            assert all(some.min() - 0.01 <= float(median) <= some.max() + 0.01 for median, _ in said), (
+            assert all(some.min() - 0.01 <= float(median) <= some.max() + 0.01 for median, _ in words), (
                 factors,
                 workload,
             )
-            assert len(said) > 3, (factors, workload)
+            assert len(words) > 3, (factors, workload)
 
 
 def test_a_cell_of_unknown_median_has_a_question_mark_and_its_points(
@@ -165,9 +165,9 @@ def test_a_cell_of_unknown_median_has_a_question_mark_and_its_points(
     some = ratios[(ratios["variant"] == RLC) & (ratios["workload"] == SMALL)]
     unknown = some.assign(ratio=np.where(np.arange(len(some)) % 2, 0.0, math.inf), censored=True)
     axes, _ = ratio_figures.heat_map(unknown, campaign, RLC, ("bandwidth_mbps", "loss.p")).axes
-    told = {text.get_text().partition("\n")[0]: text.get_text().partition("\n")[2] for text in axes.texts}
-    assert set(told) <= {"?", "∞", "0.00"}
-    assert "?" in told
+    texts = {text.get_text().partition("\n")[0]: text.get_text().partition("\n")[2] for text in axes.texts}
+    assert set(texts) <= {"?", "∞", "0.00"}
+    assert "?" in texts
     assert (
         sum(int(text.get_text().partition("\n")[2].strip("()")) for text in axes.texts if text.get_text())
         == POINTS
@@ -207,7 +207,7 @@ def test_a_variant_has_its_colour_and_mark_in_bars_and_over_factors(
     bars = ratio_figures.bars(alone, campaign).axes[0].patches
     over = dots(ratio_figures.over_factors(alone, campaign, SMALL))
     assert {bar.get_facecolor()[:3] for bar in bars} == {color}
-    assert {tuple(each.get_facecolor()[0][:3]) for each in over} == {color}
+    assert {tuple(item.get_facecolor()[0][:3]) for item in over} == {color}
     assert len({(look.color, look.marker, look.hatch) for look in looks(campaign).values()}) == 3
 
 
@@ -228,10 +228,10 @@ def test_what_a_figure_lacks_is_said(measured: tuple[pd.DataFrame, CampaignInfo]
 
 def test_a_dct_of_zero_has_no_ratio(filled: Filled) -> None:
     keys = [TrialKey(variant, SMALL, 0, 0) for variant in (OFF, XOR)]
-    for zero, said in zip(keys, ["so there is no DCT ratio", "A DCT of 0 s"], strict=True):
+    for zero, words in zip(keys, ["so there is no DCT ratio", "A DCT of 0 s"], strict=True):
         outcomes = {key: ("ok", 0.0 if key == zero else 1.0) for key in keys}
         database, campaign = filled(outcomes, variants=VARIANTS)
-        with pytest.raises(NothingToDraw, match=said):
+        with pytest.raises(NothingToDraw, match=words):
             ratio_figures.table(frames.trials(database, campaign), campaign)
 
 

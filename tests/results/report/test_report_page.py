@@ -1,4 +1,4 @@
-"""What a browser makes of the page of a report: Debian's Chromium, driven by Playwright."""
+"""The page of a report in a browser: Debian's Chromium, driven by Playwright."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ LEAST_CONTRAST = """() => {
     return (high + 0.05) / (low + 0.05);
   }));
 }"""
-"""Of all text on the first screen."""
+"""Script for the least contrast of all text on the first screen."""
 
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is missing: apt-get install chromium")
 
@@ -84,19 +84,21 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 ],
                 workloads=[
                     Workload(
-                        label=f"download of {size(each)}", name="download", parameters={"size_bytes": each}
+                        label=f"download of {size(size_of_screen)}",
+                        name="download",
+                        parameters={"size_bytes": size_of_screen},
                     )
-                    for each in sizes
+                    for size_of_screen in sizes
                 ],
                 repetitions=1,
                 statistic="median",
                 title=f"Does FEC help? {NASTY}",
             )
         )
-        for variant, (n, point), each in product(labels, enumerate(points), sizes):
-            helps = variant != "off" and point["loss.p"] > 0.025 and each == 10_000
-            key = TrialKey(variant, f"download of {size(each)}", n, 0)
-            dct_s = (0.1 + each / 1e5) * (0.6 if helps else 1.0) * (1 + 0.01 * (n % 3))
+        for variant, (n, point), size_of_screen in product(labels, enumerate(points), sizes):
+            helps = variant != "off" and point["loss.p"] > 0.025 and size_of_screen == 10_000
+            key = TrialKey(variant, f"download of {size(size_of_screen)}", n, 0)
+            dct_s = (0.1 + size_of_screen / 1e5) * (0.6 if helps else 1.0) * (1 + 0.01 * (n % 3))
             record_one(database, campaign.id, key, dct_s)
         return report(database, campaign, folder / "report").html
 
@@ -120,23 +122,23 @@ def record_one(database: Database, campaign_id: int, key: TrialKey, dct_s: float
 @pytest.fixture(scope="module")
 def served(page: Path) -> Iterator[tuple[str, list[str]]]:
     """The page's address on a server of our own, and the paths that were asked of it."""
-    asked: list[str] = []
+    paths: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked.append(self.path)
+            paths.append(self.path)
             self.send_response(200)
             self.send_header("Content-Type", "text/html; charset=utf-8")
             self.end_headers()
             self.wfile.write(page.read_bytes())
 
         def log_message(self, *_: object) -> None:
-            """Nothing: the paths are kept."""
+            """Print nothing: the paths are recorded."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/report.html", asked
+        yield f"http://127.0.0.1:{server.server_port}/report.html", paths
         server.shutdown()
         thread.join()
 
@@ -164,7 +166,7 @@ def opened(tab: Page, page: Path) -> Page:
 
 @needs_chromium
 def test_nothing_but_the_page_is_requested(tab: Page, served: tuple[str, list[str]]) -> None:
-    address, asked = served
+    address, paths = served
     requested: list[str] = []
     logged: list[str] = []
     network = tab.context.new_cdp_session(tab)  # Playwright's own event leaves out addresses that are data
@@ -179,7 +181,7 @@ def test_nothing_but_the_page_is_requested(tab: Page, served: tuple[str, list[st
     assert requested[0] == address
     assert all(url.startswith("data:") for url in requested[1:])
     assert len(requested) > 3  # the figures: requests are seen
-    assert asked == ["/report.html"]
+    assert paths == ["/report.html"]
     assert logged == []
 
 
@@ -288,7 +290,7 @@ def test_text_stands_out_from_what_is_behind_it(opened: Page, scheme: Literal["l
 
 @pytest.fixture
 def explored(opened: Page) -> Page:
-    """With the interactive charts drawn."""
+    """A page with the interactive charts drawn."""
     opened.set_viewport_size(SCREEN)
     opened.click("#explore > summary")
     opened.wait_for_selector(DRAWN)
@@ -328,12 +330,12 @@ def test_a_brush_over_a_factor_filters_the_other_charts(explored: Page) -> None:
     explored.mouse.down()
     explored.mouse.move(place["x"] + place["width"] - 1, middle, steps=3)
     explored.mouse.up()
-    kept = explored.locator("#explore-ranks svg .mark-symbol path")
-    expect(kept).not_to_have_count(2 * 31)
+    marks = explored.locator("#explore-ranks svg .mark-symbol path")
+    expect(marks).not_to_have_count(2 * 31)
     assert 0 < cases_of(explored)[0] < 2 * 31
     assert chart.locator("svg .mark-symbol path").count() >= 2 * 31  # of its own factor it shows all
     chart.dblclick(position={"x": 100, "y": 20})
-    expect(kept).to_have_count(2 * 31)
+    expect(marks).to_have_count(2 * 31)
 
 
 @needs_chromium
@@ -369,8 +371,8 @@ def test_labels_of_ticks_stand_apart(explored: Page, page: Path, viewport: Viewp
             ".map(text => text.getBoundingClientRect())"
             ".map(({left, right, top, bottom}) => [left, right, top, bottom])"
         )
-        for (left, right, top, bottom), other in combinations(places, 2):
-            apart = left >= other[1] or right <= other[0] or top >= other[3] or bottom <= other[2]
+        for (left_edge, right, top, bottom), other in combinations(places, 2):
+            apart = left_edge >= other[1] or right <= other[0] or top >= other[3] or bottom <= other[2]
             assert apart, axis.inner_text()
 
 

@@ -19,7 +19,7 @@ Made = Callable[..., CampaignInfo]
 
 
 @pytest.fixture
-def made(
+def make_tried_campaign(
     database: Database, new_campaign: Callable[..., CampaignInfo], make: Callable[..., TrialRecord]
 ) -> Made:
     """XOR is twice as fast in those of 3 repetitions that were run again, if any, and slower in others."""
@@ -39,8 +39,8 @@ def made(
     return make_campaign
 
 
-def test_a_decision_that_second_tries_made_is_named(database: Database, made: Made) -> None:
-    campaign = made(retried=2)
+def test_a_decision_that_second_tries_made_is_named(database: Database, make_tried_campaign: Made) -> None:
+    campaign = make_tried_campaign(retried=2)
     compared = compare(frames.trials(database, campaign), campaign)
     assert compared is not None
     assert (compared.groups, compared.left_out) == (3 * POINTS, 2 * POINTS)
@@ -55,9 +55,9 @@ def test_a_decision_that_second_tries_made_is_named(database: Database, made: Ma
 
 
 def test_a_report_of_first_attempts_leaves_the_groups_out_and_counts_all_trials(
-    database: Database, made: Made
+    database: Database, make_tried_campaign: Made
 ) -> None:
-    text = text_of(page_of(database, made(retried=2), first_attempts=True))
+    text = text_of(page_of(database, make_tried_campaign(retried=2), first_attempts=True))
     assert "48 of 96 planned trials are ok (not ok: 0, not run: 48)." in text
     assert (
         "Compared are first attempts alone: 16 of 24 groups needed a second try , and are left out." in text
@@ -65,8 +65,10 @@ def test_a_report_of_first_attempts_leaves_the_groups_out_and_counts_all_trials(
     assert "10 kB: faster at 0 of 8 points, too few repetitions to decide; median DCT ratio 1.50" in text
 
 
-def test_a_campaign_that_was_run_once_has_nothing_to_compare(database: Database, made: Made) -> None:
-    campaign = made(retried=0)
+def test_a_campaign_that_was_run_once_has_nothing_to_compare(
+    database: Database, make_tried_campaign: Made
+) -> None:
+    campaign = make_tried_campaign(retried=0)
     assert compare(frames.trials(database, campaign), campaign) is None
     text = text_of(page_of(database, campaign, first_attempts=True))
     assert "no group needed a second try, so none is left out" in text

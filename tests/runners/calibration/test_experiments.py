@@ -123,15 +123,15 @@ FORGIVING = Validity(
     stall_share=1e6,
     stolen_share=1e6,
 )
-"""With these, no trial is invalid since the machine had other things to do."""
+"""Bounds with which a busy machine makes no trial invalid."""
 
 
 def bad_then_good(attempts: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
-    left = iter(attempts)
+    outcomes = iter(attempts)
 
     def measure(_: str, kind: Kind) -> Table:
         assert kind == "brief"
-        return table(Measurement(name="x", value=0 if next(left) else 2, bound=1, unit=""))
+        return table(Measurement(name="x", value=0 if next(outcomes) else 2, bound=1, unit=""))
 
     monkeypatch.setattr(calibration, "measure", measure)
 
@@ -174,8 +174,8 @@ def run_another_trial(database: Path, **options: bool) -> None:
 def calibrations(database: Path) -> list[dict[str, Any]]:
     with Database.open(str(database)) as opened:
         (campaign,) = opened.campaigns()
-    kept: list[dict[str, Any]] = campaign.provenance["calibration"]
-    return kept
+    calibrations_of_campaign: list[dict[str, Any]] = campaign.provenance["calibration"]
+    return calibrations_of_campaign
 
 
 @needs.ROOT

@@ -26,7 +26,7 @@ ASYMMETRIC = LinkSettings(
 
 
 def delay_and_rate(room: Laboratory) -> Iterable[Measurement]:
-    """Of each direction of an asymmetric link."""
+    """Measure each direction of an asymmetric link."""
     for direction in DIRECTIONS:
         error_us = float(np.median(room.delay_error_us(ASYMMETRIC, 40, direction)))
         yield Measurement(name=f"delay error {direction}", value=error_us, bound=None, unit="µs")
@@ -35,14 +35,14 @@ def delay_and_rate(room: Laboratory) -> Iterable[Measurement]:
 
 
 def slow(direction: Direction, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One direction of each link is then built slower than asked for."""
+    """Build one direction of each link slower than asked for."""
 
     def build_slower(topology: str, links: dict[str, LinkSettings], *others: Any) -> Any:
         return real_build(topology, {name: slowed(link) for name, link in links.items()}, *others)
 
     def slowed(link: LinkSettings) -> LinkSettings:
-        asked = link.of(direction)
-        built = replace(asked, bandwidth_mbps=0.9 * asked.bandwidth_mbps, owd_ms=asked.owd_ms + 5)
+        lane = link.of(direction)
+        built = replace(lane, bandwidth_mbps=0.9 * lane.bandwidth_mbps, owd_ms=lane.owd_ms + 5)
         return replace(link, **{direction: built})
 
     real_build = laboratory.build  # type: ignore[attr-defined]
@@ -70,7 +70,7 @@ def test_a_direction_that_is_slower_than_it_should_be_is_noticed(
     slow(direction, monkeypatch)
 
     def is_right(lines: dict[str, Measurement]) -> bool:
-        return all(is_as_asked(lines, each, slow=each == direction) for each in DIRECTIONS)
+        return all(is_as_asked(lines, way, slow=way == direction) for way in DIRECTIONS)
 
     assert is_right(lines := measure(delay_and_rate, is_right)), lines
 

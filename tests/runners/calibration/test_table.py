@@ -1,4 +1,4 @@
-"""What a table says of its lines."""
+"""The summary of a calibration's table."""
 
 from fecbench.runners.calibration.table import Measurement, Table
 

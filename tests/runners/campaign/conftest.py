@@ -67,7 +67,7 @@ class Pretence:
 
 @dataclass
 class Told(Watcher):
-    """What a campaign tells whoever follows it."""
+    """A watcher that records what a campaign reports."""
 
     ended_trials: list[tuple[TrialKey, str, str]] = field(default_factory=list)
     dropped_trials: list[TrialKey] = field(default_factory=list)
@@ -96,7 +96,7 @@ def believed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def little(write_design: Any, tmp_path: Path) -> Request:
-    """What a user asks for who runs the little design."""
+    """The request of a user who runs the little design."""
     design = designs.load(write_design(tmp_path))
     experiment = Experiment(design, design.plan().points, ours())
     return Request(
@@ -120,12 +120,12 @@ def run(believed: None, tmp_path: Path, little: Request) -> Run:  # noqa: ARG001
         engine: Pretence | None = None,
         database: str = str(tmp_path / "x.sqlite"),
         watcher: Told | None = None,
-        wanted: Request = little,
+        base_request: Request = little,
         **changes: Any,
     ) -> CampaignInfo:
-        wanted = dataclasses.replace(wanted, **changes)
+        base_request = dataclasses.replace(base_request, **changes)
         with Database.open(database, create=True) as opened:
-            return campaign.run(wanted, engine or Pretence(), opened, watcher or Told())
+            return campaign.run(base_request, engine or Pretence(), opened, watcher or Told())
 
     return run
 

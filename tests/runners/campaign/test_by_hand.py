@@ -1,4 +1,4 @@
-"""What a replay leaves to start both programs of a trial by hand, works where it lies."""
+"""The files of a replay that start both programs of a trial by hand work where they lie."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ from tests.runners.campaign.conftest import Run
 
 @pytest.fixture
 def task(run: Run, little: Request, tmp_path: Path) -> Task:
-    """One that a campaign has recorded."""
+    """The task of a recorded trial."""
     if ours().find("rquic", "tests").missing_programs():
         pytest.skip("needs rquic: make build")
     run(keys=little.keys[:1])
@@ -27,10 +27,10 @@ def task(run: Run, little: Request, tmp_path: Path) -> Task:
 
 
 def test_the_command_that_it_says_repeats_the_transfer_over_loopback(task: Task, tmp_path: Path) -> None:
-    made, at = tmp_path / "unfinished", tmp_path / "a folder" / "by-hand"
-    by_hand.leave(task, ours(), made, at)
+    source, at = tmp_path / "unfinished", tmp_path / "a folder" / "by-hand"
+    by_hand.leave(task, ours(), source, at)
     at.parent.mkdir()
-    made.rename(at)
+    source.rename(at)
     started = ["sh", "-c", f"({by_hand.start_with(at)}; wait)"]
     done = subprocess.run(started, capture_output=True, text=True, timeout=500, cwd="/")
     assert done.stderr == ""
@@ -43,8 +43,10 @@ def test_the_command_that_it_says_repeats_the_transfer_over_loopback(task: Task,
 def test_each_end_has_what_the_trial_told_it(task: Task, tmp_path: Path) -> None:
     by_hand.leave(task, ours(), tmp_path / "by-hand", tmp_path / "by-hand")
     for role in ("client", "server"):
-        told = json.loads((tmp_path / "by-hand" / f"{role}.json").read_text())
+        assignment = json.loads((tmp_path / "by-hand" / f"{role}.json").read_text())
         end = task.pairs[0].client if role == "client" else task.pairs[0].server
-        assert (told["options"], told["content_seed"]) == (end.options, task.content_seed)
-        assert ("private_key" in told) == (role == "server")
-        assert all(Path(told[key]).is_file() for key in ("authority", "certificate") if key in told)
+        assert (assignment["options"], assignment["content_seed"]) == (end.options, task.content_seed)
+        assert ("private_key" in assignment) == (role == "server")
+        assert all(
+            Path(assignment[key]).is_file() for key in ("authority", "certificate") if key in assignment
+        )

@@ -65,10 +65,10 @@ def test_every_column_of_what_was_measured_is_described(complete: Path) -> None:
         campaign = opened[opened.campaigns()["campaign"][0]]
         own = {*campaign.points(), *campaign.info.workloads[0]["parameters"]}
         columns = {
-            re.sub(r"^seed\.\w+\.(up|down)$", "seed.LINK.DIRECTION", each) for each in campaign.trials()
+            re.sub(r"^seed\.\w+\.(up|down)$", "seed.LINK.DIRECTION", name) for name in campaign.trials()
         }
     assert {"seed.LINK.DIRECTION", "internet.up.lost", "server.packets_lost", "stalled_s"} <= columns
-    assert {each for each in columns - own - described if not metrics.of(each).meaning} == set()
+    assert {name for name in columns - own - described if not metrics.of(name).meaning} == set()
 
 
 def test_a_complete_campaign_is_not_run_again_and_not_with_another_design(

@@ -72,17 +72,17 @@ def test_all_variants_of_a_repetition_begin_at_one_place_of_the_trace(tmp_path: 
             assert link.up.trace is not None and link.down.trace is not None
             assert link.up.trace.offset_ns == link.down.trace.offset_ns
             offsets.setdefault(repetition, set()).add(link.up.trace.offset_ns)
-    assert all(len(each) == 1 for each in offsets.values())
+    assert all(len(places) == 1 for places in offsets.values())
     assert len(set.union(*offsets.values())) == 3
 
 
 def test_a_campaign_keeps_the_trace_by_its_hash(tmp_path: Path) -> None:
     path = written(tmp_path, WITH_TRACE)
     resolved = experiment(path)
-    kept = json.loads(json.dumps(resolved.documents))
-    assert kept["links"]["pause"]["trace"]["rate_bps"] == [4_000_000, 0, 4_000_000]
+    documents = json.loads(json.dumps(resolved.documents))
+    assert documents["links"]["pause"]["trace"]["rate_bps"] == [4_000_000, 0, 4_000_000]
     (tmp_path / "links" / "pause.csv").unlink()
-    again = experiment(path, documents_in(kept))
+    again = experiment(path, documents_in(documents))
     key = TrialKey("off", "download-300000", 0, 0)
     assert again.task(key, VIRTUAL) == resolved.task(key, VIRTUAL)
 

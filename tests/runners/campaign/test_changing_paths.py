@@ -71,7 +71,8 @@ def trial_in(database: Path) -> Any:
 
 
 def soonest_s() -> float:
-    """Both carry 250,000 bytes at most before they stop: the rest comes when they go on."""
+    """Return the shortest time: both paths carry 250,000 bytes at most before they stop, the rest after they
+    resume."""
     before = sum(4e6 / 8 * carries_s for carries_s in CARRIES_S.values())
     assert before < SIZE_BYTES
     return RESUMES_S + (SIZE_BYTES - before) / (2 * 4e6 / 8)
@@ -108,13 +109,13 @@ def test_emulated_each_path_follows_its_own_trace_and_losses_of_frames_that_over
     key = TrialKey("two paths", f"download-{SIZE_BYTES}", 0, 0)
     task = Experiment(design, design.plan().points, ours()).task(key, VIRTUAL)
     for name in PATHS:
-        told, asked = record.links[name], task.settings_of(name).down
-        configured = told["configuration"]["down"]
+        report, lane = record.links[name], task.settings_of(name).down
+        configured = report["configuration"]["down"]
         assert configured["schedule"] == {"steps": 3, "repeat": "loop", "offset_ns": 0}
         assert configured["queue_ns"] == 100_000_000
-        assert configured.get("reorder", False) is asked.reorder is (name == "path2")
-        noise = asked.jitter and {"law": "normal", "mean_ns": 3_000_000, "seed": asked.jitter.seed}
+        assert configured.get("reorder", False) is lane.reorder is (name == "path2")
+        noise = lane.jitter and {"law": "normal", "mean_ns": 3_000_000, "seed": lane.jitter.seed}
         assert (configured.get("jitter"), noise is None) == (noise, name == "path1")
-        down = told["directions"]["down"]
+        down = report["directions"]["down"]
         assert 0 <= down["schedule_late_ns"]["mean"] <= down["schedule_late_ns"]["max"]
         assert down["frames_out"] > 50 and down["conserved"]

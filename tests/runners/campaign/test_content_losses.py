@@ -1,4 +1,4 @@
-"""Which data packets a transfer lost: frames say it as a written list of losses has it."""
+"""Data packets that a transfer lost: frames show the losses of a written list."""
 
 from __future__ import annotations
 

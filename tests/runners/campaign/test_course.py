@@ -66,12 +66,12 @@ def test_a_trial_in_virtual_time_takes_the_course_that_its_record_counts(
         (trial,) = database.trials(campaign.id)
         again = replay(campaign, trial, ours(), tmp_path / "files")
     assert again.same
-    found = course_of(again, tmp_path / "files")
-    assert found.notes == []
-    assert found.sender == ("client" if workload == "upload" else "server")
-    _check_packets(found, trial.record)
-    _check_repair(found, trial.record)
-    _check_times(found, trial.record)
+    trial_course = course_of(again, tmp_path / "files")
+    assert trial_course.notes == []
+    assert trial_course.sender == ("client" if workload == "upload" else "server")
+    _check_packets(trial_course, trial.record)
+    _check_repair(trial_course, trial.record)
+    _check_times(trial_course, trial.record)
 
 
 def test_of_two_pairs_that_share_a_link_those_of_the_measured_one_are_told_apart(
@@ -86,20 +86,20 @@ def test_of_two_pairs_that_share_a_link_those_of_the_measured_one_are_told_apart
     with Database.open(str(path)) as database:
         (campaign,) = database.campaigns()
         (trial,) = database.trials(campaign.id)
-        found = course_of(replay(campaign, trial, ours(), tmp_path / "files"), tmp_path / "files")
-    assert found.notes == []
-    down = next(way for way in found.crossings if way.direction == "down")
+        trial_course = course_of(replay(campaign, trial, ours(), tmp_path / "files"), tmp_path / "files")
+    assert trial_course.notes == []
+    down = next(way for way in trial_course.crossings if way.direction == "down")
     (log,) = (log for log in trial.record.verdicts if log.direction == "down")
     assert 0 < down.times(LOST).size < log.dropped
     assert np.count_nonzero(down.fates == ARRIVED) < log.packets - log.dropped
 
 
-def _check_packets(found: Course, record: TrialRecord) -> None:
+def _check_packets(trial_course: Course, record: TrialRecord) -> None:
     assert sum(log.dropped for log in record.verdicts) > 5
     for log in record.verdicts:
         (crossing,) = (
             crossing
-            for crossing in found.crossings
+            for crossing in trial_course.crossings
             if (crossing.link, crossing.direction) == (log.link, log.direction)
         )
         counted = record.links[log.link]["directions"][log.direction]
@@ -109,30 +109,30 @@ def _check_packets(found: Course, record: TrialRecord) -> None:
         assert crossing.sent_s.size == counted["frames_in"]
 
 
-def _check_repair(found: Course, record: TrialRecord) -> None:
-    assert record.metrics[found.sender]["repair_sent"] > 5
-    for repair in found.repair:
-        told = record.metrics[repair.endpoint]
-        assert repair.sent_s.size == told["repair_sent"]
-        assert repair.received_s.size == told["repair_received"]
-        assert repair.rebuilt_s.size == told["packets_recovered"] + told["recovered_spurious"]
-    assert {repair.endpoint for repair in found.repair} == {"client", "server"}
-    assert sum(repair.rebuilt_s.size for repair in found.repair) > 0
+def _check_repair(trial_course: Course, record: TrialRecord) -> None:
+    assert record.metrics[trial_course.sender]["repair_sent"] > 5
+    for repair in trial_course.repair:
+        counters = record.metrics[repair.endpoint]
+        assert repair.sent_s.size == counters["repair_sent"]
+        assert repair.received_s.size == counters["repair_received"]
+        assert repair.rebuilt_s.size == counters["packets_recovered"] + counters["recovered_spurious"]
+    assert {repair.endpoint for repair in trial_course.repair} == {"client", "server"}
+    assert sum(repair.rebuilt_s.size for repair in trial_course.repair) > 0
 
 
-def _check_times(found: Course, record: TrialRecord) -> None:
+def _check_times(trial_course: Course, record: TrialRecord) -> None:
     """The first packet is at 0, nothing comes sooner than the link's delay, and all is within the trial."""
-    assert min(crossing.sent_s.min() for crossing in found.crossings) == 0
-    for crossing in found.crossings:
+    assert min(crossing.sent_s.min() for crossing in trial_course.crossings) == 0
+    for crossing in trial_course.crossings:
         assert np.nanmin(crossing.arrived_s - crossing.sent_s) > 0.015 - _SMALL_S
-    assert found.completed_s == record.metrics["client"]["dct_s"]
-    assert found.completed_s <= found.end_s <= record.checks["virtual_s"] + _SMALL_S
-    for repair in found.repair:
-        came = _arrivals(found, repair.endpoint)
+    assert trial_course.completed_s == record.metrics["client"]["dct_s"]
+    assert trial_course.completed_s <= trial_course.end_s <= record.checks["virtual_s"] + _SMALL_S
+    for repair in trial_course.repair:
+        came = _arrivals(trial_course, repair.endpoint)
         assert all(np.nanmin(np.abs(came - at_s)) < _SMALL_S for at_s in repair.received_s), "clocks differ"
 
 
-def _arrivals(found: Course, endpoint: str) -> Numbers:
-    """When packets came at an end."""
+def _arrivals(trial_course: Course, endpoint: str) -> Numbers:
+    """Return when packets came at an end."""
     to_it = "down" if endpoint == "client" else "up"
-    return np.concatenate([way.arrived_s for way in found.crossings if way.direction == to_it])
+    return np.concatenate([way.arrived_s for way in trial_course.crossings if way.direction == to_it])

@@ -1,4 +1,4 @@
-"""Which part of a campaign in virtual time is emulated: always the same, of every workload, able to grow."""
+"""The emulated sample of a campaign in virtual time: always the same, of every workload, able to grow."""
 
 import dataclasses
 import math
@@ -93,11 +93,11 @@ def refusal(virtual: Request, little: Request, database: Database) -> str:
 def test_a_sample_is_a_campaign_that_says_what_it_checks(
     run: Run, little: Request, virtual: Request, database: Database
 ) -> None:
-    run(wanted=dataclasses.replace(virtual, resume=False))
+    run(base_request=dataclasses.replace(virtual, resume=False))
     emulation = crosscheck.emulated(virtual, little, 0.5)
     checked = crosscheck.checked_campaign(virtual, emulation, database)
     assert (checked.name, checked.engine, checked.checked) == ("little", "virtual", None)
-    stored = run(wanted=emulation)
+    stored = run(base_request=emulation)
     assert (stored.name, stored.engine, stored.checked) == ("little-crosscheck", "emulated", "little")
     assert stored.provenance["crosscheck"] == {"campaign": "little", "share": 0.5, "trials": 12}
     (start,) = database.starts(stored.id)
@@ -108,9 +108,9 @@ def test_a_sample_is_a_campaign_that_says_what_it_checks(
 def test_without_the_campaign_the_command_that_makes_it_is_told(
     little: Request, virtual: Request, database: Database
 ) -> None:
-    said = refusal(virtual, little, database)
+    message = refusal(virtual, little, database)
     made_by = f"fecbench run {little.design.path} --engine virtual --db {database.address}"
-    assert said.endswith(f"has no campaign 'little' in virtual time; make it: {made_by}")
+    assert message.endswith(f"has no campaign 'little' in virtual time; make it: {made_by}")
     named = dataclasses.replace(virtual, name="other")
     assert refusal(named, little, database).endswith(f"{made_by} --campaign other")
 
@@ -119,24 +119,24 @@ def test_a_campaign_that_was_emulated_is_not_checked(
     run: Run, little: Request, virtual: Request, database: Database
 ) -> None:
     run()
-    said = refusal(virtual, little, database)
-    assert "was emulated, and a crosscheck is of one in virtual time" in said
-    assert said.endswith("--campaign little-virtual, and check --campaign little-virtual")
+    message = refusal(virtual, little, database)
+    assert "was emulated, and a crosscheck is of one in virtual time" in message
+    assert message.endswith("--campaign little-virtual, and check --campaign little-virtual")
 
 
 def test_a_campaign_that_lacks_trials_of_the_sample_is_to_be_gone_on_with(
     run: Run, little: Request, virtual: Request, database: Database
 ) -> None:
-    run(wanted=dataclasses.replace(virtual, resume=False, keys=little.keys[2:]))
-    said = refusal(virtual, little, database)
-    assert "lacks 2 trials of the sample" in said
-    assert "fecbench run" in said
+    run(base_request=dataclasses.replace(virtual, resume=False, keys=little.keys[2:]))
+    message = refusal(virtual, little, database)
+    assert "lacks 2 trials of the sample" in message
+    assert "fecbench run" in message
 
 
 def test_a_campaign_that_only_has_the_name_of_a_sample_is_not_added_to(
     run: Run, little: Request, virtual: Request, database: Database
 ) -> None:
-    run(wanted=dataclasses.replace(virtual, resume=False))
+    run(base_request=dataclasses.replace(virtual, resume=False))
     run(name="little-crosscheck")
     assert "is there, and is no crosscheck" in refusal(virtual, little, database)
 
@@ -144,7 +144,7 @@ def test_a_campaign_that_only_has_the_name_of_a_sample_is_not_added_to(
 def test_a_campaign_of_other_programs_is_not_checked(
     run: Run, little: Request, virtual: Request, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run(wanted=dataclasses.replace(virtual, resume=False))
+    run(base_request=dataclasses.replace(virtual, resume=False))
     others: Any = lambda *_: {"quic-impls/rquic/build/rquic": "ab" * 32}  # noqa: E731
     monkeypatch.setattr("fecbench.runners.campaign.provenance.binaries", others)
     assert "was run with other binaries" in refusal(virtual, little, database)

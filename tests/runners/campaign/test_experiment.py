@@ -71,9 +71,9 @@ LINKED_WRONG: list[tuple[str, str, str]] = [
 
 
 def test_what_a_linked_factor_may_not_say_is_refused(load: Load) -> None:
-    for right, wrong, said in LINKED_WRONG:
+    for right, wrong, message in LINKED_WRONG:
         assert right in DESIGN
-        assert said in refusal_of(load, DESIGN.replace(right, wrong), by=(Refusal, designs.DesignError))
+        assert message in refusal_of(load, DESIGN.replace(right, wrong), by=(Refusal, designs.DesignError))
 
 
 CHECKED = """
@@ -101,17 +101,17 @@ options = { generation_max = 20, http = "h3" }
 def test_each_different_set_of_options_of_a_variant_is_asked_about_once(
     load: Load, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = []
+    questions = []
 
     def ask(_: Implementation, sets: list[tuple[dict[str, Any], str]]) -> None:
-        asked.extend((where.rpartition(": ")[2], chosen) for chosen, where in sets)
+        questions.extend((where.rpartition(": ")[2], chosen) for chosen, where in sets)
 
     monkeypatch.setattr(Implementation, "missing_programs", lambda *_: [])
     monkeypatch.setattr(Implementation, "check_each_together", ask)
     experiment = load(CHECKED)
     assert len(experiment.points) == 6
     assert checks.check_combinations(experiment) == set()
-    assert asked == [
+    assert questions == [
         ("variant 'short'", {"code_rate": 0.5, "generation_max": 8}),
         ("variant 'short'", {"code_rate": 0.5, "generation_max": 9}),
         ("variant 'long'", {"code_rate": 0.5, "generation_max": 20, "http": "h3"}),
@@ -247,13 +247,13 @@ server = ["client", "other"]
 def test_a_server_that_is_no_variant_or_is_named_twice_is_refused(load: Load) -> None:
     workload = '[[workloads]]\nname = "download"\nsize_bytes = 20_000\n'
     of_client = "variant 'client': server = 'othr':"
-    for of_variant, of_workload, said in (
+    for of_variant, of_workload, message in (
         ('server = "othr"', "", f"{of_client} is no label of a variant; did you mean 'other'"),
         ("", 'server = "x"', "workload download: server = 'x': is no label of a variant"),
         ('server = "other"', 'server = "other"', "variant 'client' names a server, too"),
     ):
         text = TWO_STACKS.replace("SERVER", of_variant)
-        assert said in refusal_of(load, f"{text}{workload}{of_workload}\n")
+        assert message in refusal_of(load, f"{text}{workload}{of_workload}\n")
 
 
 UNKNOWN = {
@@ -267,9 +267,9 @@ UNKNOWN = {
 
 
 def test_a_link_or_a_parameter_that_there_is_not_is_refused_by_its_name(load: Load) -> None:
-    for name, said in UNKNOWN.items():
+    for name, message in UNKNOWN.items():
         line = refusal_of(load, f'[constants]\nowd_ms = 5\nloss.model = "uniform"\n{name} = 1\n')
-        assert f"constants.{name}: " in line and said in line
+        assert f"constants.{name}: " in line and message in line
 
 
 PATHS = """
@@ -308,7 +308,7 @@ MULTIPATH = "local_addresses = true\nmultipath = true"
 def test_more_paths_than_there_can_be_are_refused(load: Load, path_options: Callable[[str], None]) -> None:
     undeclared = "variant 'paths': paths = 2: paths has no multipath; it must be 1"
     too_many = "paths = 3: a client of topology multipath has 2 addresses; it must be at most 2"
-    for declared, count, said in (
+    for declared, count, message in (
         ("", 1, None),
         ("local_addresses = true", 2, undeclared),
         (MULTIPATH, 2, None),
@@ -316,10 +316,10 @@ def test_more_paths_than_there_can_be_are_refused(load: Load, path_options: Call
     ):
         path_options(declared)
         experiment = load(PATHS.replace("COUNT", str(count)))
-        if said is None:
+        if message is None:
             checks.check_paths(experiment)
         else:
-            assert refusal_of(checks.check_paths, experiment).endswith(said)
+            assert refusal_of(checks.check_paths, experiment).endswith(message)
 
 
 def test_links_that_a_simulator_does_not_have_are_refused(
@@ -353,7 +353,7 @@ def test_a_series_that_an_implementation_does_not_leave_is_refused(load: Load) -
 
 
 def test_both_ends_are_asked_for_the_series_of_the_clients_variant_that_they_have(load: Load) -> None:
-    wanted = 'server = "other"\nseries = ["cwnd", "code_rate"]'
-    (pair,) = load(TWO_STACKS.replace("SERVER", wanted)).task(KEY, "wire").pairs
+    lines = 'server = "other"\nseries = ["cwnd", "code_rate"]'
+    (pair,) = load(TWO_STACKS.replace("SERVER", lines)).task(KEY, "wire").pairs
     assert set(pair.client.series) == {"cwnd", "code_rate"}
     assert pair.server.series == ["cwnd"]

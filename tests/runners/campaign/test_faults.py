@@ -115,7 +115,7 @@ def cut_the_power(harness: subprocess.Popen[str], moments: random.Random) -> Non
 
 
 class Foreign:
-    """What somebody else has on this machine, with names like ours."""
+    """Things of somebody else on this machine, with names like ours."""
 
     def __init__(self, folder: Path) -> None:
         self.namespace = f"fecbench-foreign-{uuid.uuid4().hex[:8]}"
@@ -138,8 +138,8 @@ class Foreign:
         self.process.wait()
         self._run("ip", "netns", "del", self.namespace)
 
-    def seen(self) -> list[object]:
-        """All that can be seen of it."""
+    def view(self) -> list[object]:
+        """Return everything visible of them."""
         listings = (
             ("ip", "-j", "link"),
             ("tc", "-j", "qdisc", "show", "dev", "r1-r2"),
@@ -161,14 +161,15 @@ class Foreign:
 
 @pytest.fixture
 def foreign(temporary: Path) -> Iterator[Foreign]:
-    made = Foreign(temporary)
-    made.make()
-    yield made
-    made.remove()
+    things = Foreign(temporary)
+    things.make()
+    yield things
+    things.remove()
 
 
 def named_namespaces_and_interfaces() -> set[str]:
-    """Those outside trials, where a trial makes none. Other tests make namespaces with names of their own."""
+    """Return names outside of trials, where a trial makes none. Other tests make namespaces with their own
+    names."""
     of_tests = ("-test-", "-foreign-")
     names = (path.name for path in Path("/run/netns").iterdir())
     namespaces = {name for name in names if not any(mark in name for mark in of_tests)}
@@ -201,8 +202,8 @@ def kill_at_some_moment(
         harness.send_signal(kind)
     else:
         cut_the_power(harness, moments)
-    _, said = harness.communicate(timeout=LIMIT_S)
-    return harness.returncode, said
+    _, output = harness.communicate(timeout=LIMIT_S)
+    return harness.returncode, output
 
 
 @pytest.mark.timeout(600 + 60 * KILLS)
@@ -213,7 +214,7 @@ def test_kills_at_any_moment_lose_no_trial_and_leave_nothing_and_touch_nothing_f
     databases = (tmp_path / f"{number}.sqlite" for number in count())
     database = next(databases)
     finished = stored(database)
-    theirs = foreign.seen()
+    theirs = foreign.view()
     around = named_namespaces_and_interfaces()
     mark = str(temporary)
     for number in range(KILLS):
@@ -222,12 +223,12 @@ def test_kills_at_any_moment_lose_no_trial_and_leave_nothing_and_touch_nothing_f
             finished = stored(database)
         left_before = set(temporary.iterdir())
         kind = KILL_KINDS[number % len(KILL_KINDS)]
-        status, said = kill_at_some_moment(fecbench, design, database, kind, moments)
+        status, output = kill_at_some_moment(fecbench, design, database, kind, moments)
         await_no_process(mark)
         if status not in (0, 1):  # it had not ended of itself
-            assert status in ((-signal.SIGKILL,) if kind == POWER_CUT else (-kind, 128 + kind)), said
+            assert status in ((-signal.SIGKILL,) if kind == POWER_CUT else (-kind, 128 + kind)), output
         if status > 128:
-            assert "what was finished is kept" in said.splitlines()[-1]
+            assert "what was finished is kept" in output.splitlines()[-1]
         if status >= 0:
             assert set(temporary.iterdir()) == left_before
         finished = nothing_lost(finished, database)
@@ -236,7 +237,7 @@ def test_kills_at_any_moment_lose_no_trial_and_leave_nothing_and_touch_nothing_f
     assert set(nothing_lost(finished, database).trials) == TRIALS
     assert fecbench("clean").returncode == 0
     assert list(temporary.iterdir()) == [foreign.note.parent]
-    assert foreign.seen() == theirs
+    assert foreign.view() == theirs
     assert named_namespaces_and_interfaces() == around
 
 
@@ -270,8 +271,8 @@ def some_moment(
     else:
         cut_the_power(victim, moments)
     victim.communicate(timeout=LIMIT_S)
-    _, said = other.communicate(timeout=LIMIT_S)
-    assert other.returncode in (0, 1), said
+    _, output = other.communicate(timeout=LIMIT_S)
+    assert other.returncode in (0, 1), output
 
 
 @pytest.mark.timeout(60 + 30 * 50)
@@ -299,7 +300,7 @@ def test_of_two_harnesses_on_one_campaign_one_is_killed_and_the_other_runs_each_
 
 
 def nothing_lost(before: Stored, database: Path) -> Stored:
-    """What the database holds now: all that it held before, and no trial twice."""
+    """Return the database's present content: everything from before, and no trial twice."""
     now = stored(database)
     assert before.attempts.items() <= now.attempts.items(), "a finished trial was lost or changed"
     assert len(now.trials) == len(set(now.trials)), "a trial is there twice"
@@ -436,11 +437,11 @@ def test_a_database_that_another_process_locks_ends_the_campaign_in_one_line_and
         assert line, "it ended before its first trial"
     with closing(sqlite3.connect(database, isolation_level=None, timeout=LIMIT_S)) as holder:
         holder.execute("BEGIN EXCLUSIVE")
-        _, said = harness.communicate(timeout=LIMIT_S)
+        _, output = harness.communicate(timeout=LIMIT_S)
         holder.execute("ROLLBACK")
     assert harness.returncode == 2
-    assert "is locked" in said.splitlines()[-1]
-    assert "Traceback" not in said
+    assert "is locked" in output.splitlines()[-1]
+    assert "Traceback" not in output
     assert list(temporary.iterdir()) == []
     before = stored(database)
     assert 0 < len(before.trials) < len(TRIALS)

@@ -32,12 +32,12 @@ def database(tmp_path: Path) -> Path:
 
 
 def refusal(run: Run, database: Path, **changes: Any) -> str:
-    """Why the campaign is not gone on with."""
+    """Return why the campaign does not continue."""
     before = database.read_bytes()
-    said = refusal_of(lambda: run(**changes))
+    message = refusal_of(lambda: run(**changes))
     assert database.read_bytes() == before
-    assert "--campaign" in said
-    return said
+    assert "--campaign" in message
+    return message
 
 
 @pytest.fixture
@@ -55,8 +55,8 @@ def other_points(experiment: Experiment, change: Callable[[dict[str, Any]], dict
 def test_points_that_are_planned_otherwise_now_are_refused(run: Run, part: Path, little: Request) -> None:
     before = little.experiment.points[0]["loss.p"]
     lossy = other_points(little.experiment, lambda point: point | {"loss.p": 0.5})
-    said = refusal(run, part, experiment=lossy)
-    assert f"was run with other points: point 0.loss.p was {before}, is 0.5; " in said
+    message = refusal(run, part, experiment=lossy)
+    assert f"was run with other points: point 0.loss.p was {before}, is 0.5; " in message
     fewer = Experiment(little.experiment.design, little.experiment.points[:2], ours())
     assert "point 2 was {" in refusal(run, part, experiment=fewer, keys=little.keys[:1])
 
@@ -65,9 +65,9 @@ def test_another_design_is_refused_by_its_first_other_line(run: Run, part: Path,
     path = tmp_path / "design.toml"
     path.write_text(path.read_text().replace("owd_ms = 5", "owd_ms = 15"))
     design = designs.load(path)
-    said = refusal(run, part, experiment=Experiment(design, design.plan().points, ours()))
-    assert "was run with another design: line " in said
-    assert "was 'owd_ms = 5', is 'owd_ms = 15'" in said
+    message = refusal(run, part, experiment=Experiment(design, design.plan().points, ours()))
+    assert "was run with another design: line " in message
+    assert "was 'owd_ms = 5', is 'owd_ms = 15'" in message
 
 
 def test_another_default_of_an_option_is_refused(run: Run, part: Path, little: Request) -> None:
@@ -77,9 +77,9 @@ def test_another_default_of_an_option_is_refused(run: Run, part: Path, little: R
     options = rquic.declaration.options
     shorter = options["generation_max"].model_copy(update={"default": 7})
     declaration = rquic.declaration.model_copy(update={"options": {**options, "generation_max": shorter}})
-    said = refusal(run, part, experiment=with_implementation(little, rquic, text, declaration))
-    assert "was run with another impl.toml: " in said
-    assert "rquic.options.generation_max.default was 63, is 7" in said
+    message = refusal(run, part, experiment=with_implementation(little, rquic, text, declaration))
+    assert "was run with another impl.toml: " in message
+    assert "rquic.options.generation_max.default was 63, is 7" in message
 
 
 def test_a_declaration_that_says_the_same_in_other_words_is_gone_on_with(run: Run, little: Request) -> None:
@@ -91,12 +91,12 @@ def test_a_declaration_that_says_the_same_in_other_words_is_gone_on_with(run: Ru
     assert len(engine.ran) == len(little.keys) - 1
 
 
-def with_implementation(wanted: Request, known: Implementation, text: str, declaration: Any) -> Experiment:
+def with_implementation(base: Request, declared: Implementation, text: str, declaration: Any) -> Experiment:
     """The experiment with another declaration of its implementation."""
-    changed = dataclasses.replace(known, text=text, declaration=declaration)
+    changed = dataclasses.replace(declared, text=text, declaration=declaration)
     known_ones = ours()
     known_ones._read["rquic"] = changed
-    return Experiment(wanted.experiment.design, wanted.experiment.points, known_ones)
+    return Experiment(base.experiment.design, base.experiment.points, known_ones)
 
 
 def test_another_binary_backend_harness_or_rule_of_validity_is_refused_by_its_name(
@@ -122,11 +122,11 @@ def test_another_binary_backend_harness_or_rule_of_validity_is_refused_by_its_na
         (Database, "campaign", lambda *_: before, ["another harness: harness was not known, is version "]),
         (Experiment, "task", of_longer_patience, ["other tasks: task of ", ": timeout_s was 30.0, is 77.0"]),
     ]
-    for where, name, other, told in others:
+    for where, name, other, watcher in others:
         with monkeypatch.context() as changes:
             changes.setattr(where, name, other)
-            said = refusal(run, part)
-        assert all(part_of in said for part_of in told), said
+            message = refusal(run, part)
+        assert all(part_of in message for part_of in watcher), message
     del campaign.provenance["engine"]  # as an earlier fecbench has left it
     monkeypatch.setattr(Database, "campaign", lambda *_: campaign)
     assert "another engine: engine was 'local', is 'virtual'" in refusal(run, part, backend="virtual")
@@ -228,9 +228,9 @@ def test_a_judge_that_fails_makes_the_trial_invalid_and_the_campaign_goes_on(
         return Judgement("ok", "")
 
     monkeypatch.setattr("fecbench.runners.campaign.record.judge", fail)
-    told = Told()
-    run(AnyEnd(), watcher=told)
-    ends: dict[TrialKey, tuple[str, str]] = {key: (state, why) for key, state, why in told.ended_trials}
+    watcher = Told()
+    run(AnyEnd(), watcher=watcher)
+    ends: dict[TrialKey, tuple[str, str]] = {key: (state, why) for key, state, why in watcher.ended_trials}
     assert ends[little.keys[0]] == ("invalid", "it cannot be judged: ValueError: too many packets")
     assert [key.group for key, (state, _) in ends.items() if state != "ok"] == [little.keys[0].group] * 2
     assert len(ends) == len(little.keys)
@@ -247,10 +247,10 @@ def test_a_trial_that_cannot_be_stored_is_invalid_and_the_campaign_goes_on(
     run: Run, little: Request, database: Path
 ) -> None:
     outcome = Outcome(endpoints={"client": EndpointOutcome(metrics={"dct_s": float("inf")})})
-    told = Told()
-    run(AnyEnd(outcome=outcome), watcher=told, keys=little.keys[:1])
-    said = f"it cannot be kept: {little.keys[0]}: metric client.dct_s is inf: must be a finite number"
-    assert {(state, why) for _, state, why in told.ended_trials} == {("invalid", said)}
+    watcher = Told()
+    run(AnyEnd(outcome=outcome), watcher=watcher, keys=little.keys[:1])
+    message = f"it cannot be kept: {little.keys[0]}: metric client.dct_s is inf: must be a finite number"
+    assert {(state, why) for _, state, why in watcher.ended_trials} == {("invalid", message)}
     with Database.open(str(database)) as opened:
         (trial,) = opened.trials(1)
         assert trial.record.task == little.experiment.task(little.keys[0], "wire").document()
@@ -261,16 +261,16 @@ def test_the_first_task_is_made_before_the_others(
     run: Run, little: Request, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many trials there are, the first begins as soon."""
-    made: list[TrialKey] = []
+    runs: list[TrialKey] = []
     make = Experiment.task
 
     def count(self: Experiment, key: TrialKey, *which: Any) -> Task:
-        made.append(key)
+        runs.append(key)
         return make(self, key, *which)
 
     monkeypatch.setattr(Experiment, "task", count)
     behind: list[int] = []
-    engine = Pretence(lambda _: behind.append(len(made) - len(engine.ran)) or "ok")
+    engine = Pretence(lambda _: behind.append(len(runs) - len(engine.ran)) or "ok")
     run(engine)
     assert set(behind) == {0}
-    assert made == list(little.keys)
+    assert runs == list(little.keys)

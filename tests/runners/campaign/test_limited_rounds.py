@@ -27,7 +27,7 @@ class Trials:
         return dict(self.done)
 
     def run(self, rounds: LimitedRounds, campaign: CampaignInfo) -> list[int]:
-        """How many trials each round had."""
+        """Return how many trials each round had."""
         sizes = []
         due = rounds.first(None)
         while due:
@@ -40,7 +40,7 @@ class Trials:
 
 
 @pytest.fixture
-def wanted(made_up: WriteDesign) -> Request:
+def base(made_up: WriteDesign) -> Request:
     design = designs.rewritten(designs.load(made_up()), repetitions=12)
     return request(design, Implementations([MADE_UP.parent]), backend=VIRTUAL)
 
@@ -48,17 +48,17 @@ def wanted(made_up: WriteDesign) -> Request:
 Rounds = Callable[..., LimitedRounds]
 
 
-def rounds_of(wanted: Request, trials: Trials, decides_at: int, limit_s: float = 1e9) -> LimitedRounds:
-    """It is decided once each network has so many repetitions."""
+def rounds_of(base: Request, trials: Trials, decides_at: int, limit_s: float = 1e9) -> LimitedRounds:
+    """Return rounds that are decided once each network has so many repetitions."""
 
     def decides(_: object) -> bool:
-        return min(repetitions(trials, wanted).values()) >= decides_at
+        return min(repetitions(trials, base).values()) >= decides_at
 
-    return LimitedRounds(wanted, trials, limit_s, decides, lambda: trials.now)  # type: ignore[arg-type]
+    return LimitedRounds(base, trials, limit_s, decides, lambda: trials.now)  # type: ignore[arg-type]
 
 
-def repetitions(trials: Trials, wanted: Request) -> dict[tuple[str, int], int]:
-    places = {(key.workload, key.point): 0 for key in wanted.keys}
+def repetitions(trials: Trials, base: Request) -> dict[tuple[str, int], int]:
+    places = {(key.workload, key.point): 0 for key in base.keys}
     for key in trials.done:
         places[key.workload, key.point] += 1
     return {place: count // 2 for place, count in places.items()}
@@ -72,19 +72,19 @@ def test_the_looks_are_halves_down_to_six() -> None:
         assert looks_of_builds(expected[-1]) == expected
 
 
-def test_all_networks_get_the_same_repetitions_up_to_the_look_that_decides(wanted: Request) -> None:
+def test_all_networks_get_the_same_repetitions_up_to_the_look_that_decides(base: Request) -> None:
     for decides_at, ends_at in ((1, 6), (6, 6), (7, 12), (12, 12), (13, 12)):
         trials = Trials(took_s=0.01)
-        rounds = rounds_of(wanted, trials, decides_at)
+        rounds = rounds_of(base, trials, decides_at)
         trials.run(rounds, CAMPAIGN)
-        assert set(repetitions(trials, wanted).values()) == {ends_at}
+        assert set(repetitions(trials, base).values()) == {ends_at}
         assert rounds.is_decided == (decides_at <= 12)
         assert not rounds.is_over
 
 
-def test_it_ends_when_its_time_does_at_most_a_lot_later(wanted: Request) -> None:
+def test_it_ends_when_its_time_does_at_most_a_lot_later(base: Request) -> None:
     trials = Trials(took_s=3.0)
-    rounds = rounds_of(wanted, trials, decides_at=12, limit_s=60)
+    rounds = rounds_of(base, trials, decides_at=12, limit_s=60)
     trials.run(rounds, CAMPAIGN)
     assert rounds.is_over
     assert not rounds.is_decided
@@ -96,13 +96,13 @@ def test_it_ends_when_its_time_does_at_most_a_lot_later(wanted: Request) -> None
     ), "a pair was torn"
 
 
-def emulated(wanted: Request) -> Request:
-    return dataclasses.replace(wanted, backend="wire")
+def emulated(base: Request) -> Request:
+    return dataclasses.replace(base, backend="wire")
 
 
-def test_a_pair_with_an_invalid_trial_is_run_again_before_another(wanted: Request) -> None:
+def test_a_pair_with_an_invalid_trial_is_run_again_before_another(base: Request) -> None:
     trials = Trials(took_s=1.0)
-    rounds = rounds_of(emulated(wanted), trials, decides_at=12)
+    rounds = rounds_of(emulated(base), trials, decides_at=12)
     first = rounds.first(None)
     disturbed = list(first)[3]
     trials.done = dict.fromkeys(first, ("ok", 1)) | {disturbed: ("invalid", 4)}
@@ -112,9 +112,9 @@ def test_a_pair_with_an_invalid_trial_is_run_again_before_another(wanted: Reques
     assert first.keys() & second.keys() == {disturbed}
 
 
-def test_what_stays_invalid_is_given_up_and_the_others_decide(wanted: Request) -> None:
+def test_what_stays_invalid_is_given_up_and_the_others_decide(base: Request) -> None:
     trials = Trials(took_s=0.1)
-    rounds = rounds_of(emulated(wanted), trials, decides_at=6)
+    rounds = rounds_of(emulated(base), trials, decides_at=6)
     lots, due = 0, rounds.first(None)
     disturbed = next(iter(due))
     while due:
@@ -126,14 +126,14 @@ def test_what_stays_invalid_is_given_up_and_the_others_decide(wanted: Request) -
     assert rounds.is_decided
 
 
-def test_in_virtual_time_what_is_invalid_stays_so(wanted: Request) -> None:
+def test_in_virtual_time_what_is_invalid_stays_so(base: Request) -> None:
     trials = Trials(took_s=0.1)
-    rounds = rounds_of(wanted, trials, decides_at=6)
+    rounds = rounds_of(base, trials, decides_at=6)
     trials.done = dict.fromkeys(rounds.first(None), ("invalid", 1))
     assert not trials.done.keys() & rounds.next(CAMPAIGN).keys()
 
 
-def test_the_looks_may_err_in_shares_that_come_to_no_more_than_all(wanted: Request) -> None:
+def test_the_looks_may_err_in_shares_that_come_to_no_more_than_all(base: Request) -> None:
     for limit_s in (5.0, 30.0, 60.0, 1e9):
         trials = Trials(took_s=1.0)
         made = 0
@@ -143,36 +143,36 @@ def test_the_looks_may_err_in_shares_that_come_to_no_more_than_all(wanted: Reque
             made += 1
             return False
 
-        rounds = LimitedRounds(wanted, trials, limit_s, decides, lambda: trials.now)  # type: ignore[arg-type] # noqa: B023
+        rounds = LimitedRounds(base, trials, limit_s, decides, lambda: trials.now)  # type: ignore[arg-type] # noqa: B023
         trials.run(rounds, CAMPAIGN)
-        planned = 1 / len(looks_of_builds(wanted.design.repetitions))
+        planned = 1 / len(looks_of_builds(base.design.repetitions))
         last = rounds.share if rounds.is_over else 0.0
         assert made * planned + last == pytest.approx(1)
 
 
-def test_whoever_goes_on_has_no_more_than_a_planned_look(wanted: Request) -> None:
+def test_whoever_goes_on_has_no_more_than_a_planned_look(base: Request) -> None:
     """The start before has looked when its time was over."""
     trials = Trials(took_s=1.0)
-    trials.done = dict.fromkeys(wanted.keys[:8], ("ok", 1))
-    rounds = rounds_of(wanted, trials, decides_at=13, limit_s=5.0)
+    trials.done = dict.fromkeys(base.keys[:8], ("ok", 1))
+    rounds = rounds_of(base, trials, decides_at=13, limit_s=5.0)
     due = rounds.first(CAMPAIGN)
     while due:
         trials.done |= dict.fromkeys(due, ("ok", 1))
         trials.now += len(due)
         due = rounds.next(CAMPAIGN)
     assert rounds.is_over
-    assert rounds.share == 1 / len(looks_of_builds(wanted.design.repetitions))
+    assert rounds.share == 1 / len(looks_of_builds(base.design.repetitions))
 
 
-def test_what_is_there_is_not_run_again(wanted: Request) -> None:
+def test_what_is_there_is_not_run_again(base: Request) -> None:
     trials = Trials(took_s=0.01)
-    trials.done = dict.fromkeys(wanted.keys, ("ok", 1))
-    rounds = rounds_of(wanted, trials, decides_at=12)
+    trials.done = dict.fromkeys(base.keys, ("ok", 1))
+    rounds = rounds_of(base, trials, decides_at=12)
     assert rounds.first(CAMPAIGN) == {}
     assert rounds.is_decided
 
 
-def test_lots_grow_to_what_takes_some_seconds(wanted: Request) -> None:
+def test_lots_grow_to_what_takes_some_seconds(base: Request) -> None:
     trials = Trials(took_s=1.0)
-    sizes = trials.run(rounds_of(wanted, trials, decides_at=12), CAMPAIGN)
+    sizes = trials.run(rounds_of(base, trials, decides_at=12), CAMPAIGN)
     assert max(sizes) * trials.took_s <= LOT_S

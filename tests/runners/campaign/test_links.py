@@ -1,4 +1,4 @@
-"""Which name of a design gives what to which direction of which link."""
+"""The parameters that each name of a design sets, by link and direction."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def tasks(**values: Any) -> dict[str, LinkTask]:
 
 
 def rates(**values: Any) -> list[list[float]]:
-    """Of each link: upwards and downwards."""
+    """Return the rates of each link: upwards and downwards."""
     return [
         [task.settings.of(direction).bandwidth_mbps for direction in DIRECTIONS]
         for task in tasks(**values).values()
@@ -54,14 +54,16 @@ def test_what_is_given_to_each_direction_of_each_link_needs_nothing_else() -> No
 
 
 def test_a_direction_without_a_rate_or_a_delay_lacks_it() -> None:
-    every = {f"{link}.{direction}.{known}" for link in LINKS for direction in DIRECTIONS for known in PLAIN}
+    every = {
+        f"{link}.{direction}.{setting}" for link in LINKS for direction in DIRECTIONS for setting in PLAIN
+    }
     for name in every:
         assert links.missing(every - {name}, LINKS) == name.rpartition(".")[2]
 
 
 def test_a_queue_of_a_link_takes_the_place_of_that_of_all_links_whatever_its_unit() -> None:
-    made = tasks(**{"queue_packets": 100, "far.queue_bdp": 2, "far.down.queue_bytes": 9000})
-    near, far = (task.settings for task in made.values())
+    settings_of_links = tasks(**{"queue_packets": 100, "far.queue_bdp": 2, "far.down.queue_bytes": 9000})
+    near, far = (task.settings for task in settings_of_links.values())
     assert (near.up.queue_packets, near.down.queue_packets) == (100, 100)
     assert (far.up.queue_packets, far.up.queue_bdp, far.up.queue_bytes) == (None, 2, None)
     assert (far.down.queue_packets, far.down.queue_bdp, far.down.queue_bytes) == (None, None, 9000)
@@ -105,9 +107,9 @@ def test_a_link_and_a_direction_may_have_losses_of_their_own() -> None:
 
 
 def test_a_model_of_a_direction_has_nothing_of_the_common_one() -> None:
-    found = losses(**{"loss.model": "ge", "loss.p": 0.1, "loss.r": 0.5, "loss.down.model": "none"})
-    assert found["near", "down"] == {"model": "none"}
-    assert found["near", "up"] == {"model": "ge", "p": 0.1, "r": 0.5}
+    models = losses(**{"loss.model": "ge", "loss.p": 0.1, "loss.r": 0.5, "loss.down.model": "none"})
+    assert models["near", "down"] == {"model": "none"}
+    assert models["near", "up"] == {"model": "ge", "p": 0.1, "r": 0.5}
     assert set(map(str, losses().values())) == {"{'model': 'none'}"}, "without a model nothing is lost"
 
 

@@ -46,7 +46,7 @@ LOSSES: dict[str, tuple[str, LossModel]] = {
 
 
 def predicted(model: LossModel, seed: int) -> tuple[list[int], float, int]:
-    """Of each message the parts that arrive, the re-buffering in s and the bytes received: by the oracle."""
+    """Return the oracle's arriving parts of each message, re-buffering in s, and received bytes."""
     # The server's first packet answers the client's; its next ones are the parts.
     lost = verdicts(model, seed, 1 + MESSAGES * PACKETS)[1:]
     arrive, rebuffering_s, received_bytes = [], 0.0, 0

@@ -91,14 +91,14 @@ def test_a_delivery_that_an_implementation_lacks_is_refused_in_advance(
     shutil.copytree(HERE / "made-up", tmp_path / "mine" / "made-up")
     declaration = tmp_path / "mine" / "made-up" / "impl.toml"
     text = declaration.read_text()
-    for declared, asked, refused in (
+    for declared, delivery, refused in (
         ('["datagram"]', 'delivery = "stream"', True),
         ('["datagram"]', "", False),
         ('["stream", "reliable"]', "", True),
         ('["stream", "reliable"]', 'delivery = ["stream", "reliable"]', False),
     ):
         declaration.write_text(f"deliveries = {declared}\n{text}")
-        design = made_up(more=f"{DESIGN}{asked}\n")
+        design = made_up(more=f"{DESIGN}{delivery}\n")
         design.write_text(design.read_text().replace('"made-up"', '"mine"'))
         done = fecbench_here("plan", design, "--implementations", f"mine={declaration.parent}")
         if refused:

@@ -124,11 +124,11 @@ def test_all_variants_of_a_repetition_meet_the_same_noise_and_each_direction_has
         )
         assert off == rlc
         noise |= {off.of(direction).jitter for direction in DIRECTIONS}
-    assert len(noise) == 4 and all(each.seed for each in noise)
+    assert len(noise) == 4 and all(seeds.seed for seeds in noise)
 
 
 def test_a_link_without_noise_is_asked_for_as_before_there_was_any(tmp_path: Path) -> None:
-    """At a point whose noise is 0, too."""
+    """The same is true at a point whose noise is 0."""
     task = task_of(written(tmp_path), "off", 0, 0)
     assert "jitter" not in str(task.document()) and "jitter" not in str(task.seeds)
     document = LinkTask(settings=one(jitter_ms=0), late_bound_us=1, losses={}).model_dump_json()
@@ -151,7 +151,7 @@ def test_trials_in_virtual_time_meet_noise_that_is_recorded_and_replayed(
     frame = results.open(str(database))["noisy"].trials(["client.dct_s"])
     assert set(frame["state"]) == {"ok"}
     noisy = next(trial for trial in trials if trial.record.key.point == 1)
-    asked = task_of(path, noisy.record.key.variant, 1, noisy.record.key.repetition)
-    assert noisy.record.seeds == asked.seeds
+    new_task = task_of(path, noisy.record.key.variant, 1, noisy.record.key.repetition)
+    assert noisy.record.seeds == new_task.seeds
     replayed = fecbench_here("replay", noisy.id, "--db", database, "--output", tmp_path / "replay")
     assert replayed.returncode == 0, replayed.stdout

@@ -49,10 +49,10 @@ def test_filters_keep_the_trials_that_meet_one_of_each_field(design: designs.Des
 
 
 def test_a_wrong_filter_is_refused(design: designs.Design) -> None:
-    for filters, said in (
+    for filters, message in (
         (["varaint=xor"], "did you mean 'variant'"),
         (["variant"], "must be FIELD=VALUE"),
         (["variant=rs"], "variant=rs: no trial of the design meets it"),
         (["point=1", "point=5"], "point=5: no trial of the design meets it"),
     ):
-        assert said in refusal_of(filtered, trial_keys(design, 5), filters)
+        assert message in refusal_of(filtered, trial_keys(design, 5), filters)

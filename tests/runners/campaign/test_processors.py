@@ -85,19 +85,19 @@ packets = {{ bandwidth_mbps = 10, {HANDSHAKE} = 0, {DATAGRAM} = {DATAGRAM_US} }}
     with Database.open(str(database)) as opened:
         (campaign,) = opened.campaigns()
         trials = [stored.record for stored in opened.trials(campaign.id)]
-    taken = {
+    times = {
         (trial.key.variant, campaign.points[trial.key.point]["endpoints"]): trial.metrics["client"]
         for trial in trials
     }
     for name in IMPLEMENTATIONS:
-        free, tls, packets = (taken[name, which] for which in ("free", "TLS", "packets"))
+        free, tls, packets = (times[name, which] for which in ("free", "TLS", "packets"))
         assert tls["handshake_s"] >= free["handshake_s"] + HANDSHAKE_MS / 1e3, name
         assert tls["dct_s"] > free["dct_s"] + 1.5 * HANDSHAKE_MS / 1e3, name  # both sides take it
         # Of 20 kB there are 15 datagrams and more, which the server sends one after another.
         assert packets["dct_s"] >= free["dct_s"] + DATAGRAM_US / 1e6, name
-    kept = {json.dumps(trial.task.get("processor")) for trial in trials}
+    documents = {json.dumps(trial.task.get("processor")) for trial in trials}
     ns = [ProcessorTask(handshake_ns=3_000_000), ProcessorTask(datagram_ns=500_000)]
-    assert kept == {"null", *(json.dumps(each.model_dump()) for each in ns)}
+    assert documents == {"null", *(json.dumps(part.model_dump()) for part in ns)}
     assert campaign.processor_time == (
         "0 to 3 ms of a processor for each side of a handshake and 0 to 500 µs for each datagram"
     )
@@ -115,16 +115,16 @@ def test_a_trial_with_such_a_time_is_replayed_as_it_was(
 
 def test_emulation_refuses_a_design_with_such_a_time(load: Load, fecbench_here: Callable[..., Any]) -> None:
     design = load(f"{HANDSHAKE} = 1")
-    said = fecbench_here("run", design.path, "--db", "never.sqlite").refusal()
-    assert f"constants.{HANDSHAKE}: reaches nobody with --engine local" in said
+    message = fecbench_here("run", design.path, "--db", "never.sqlite").refusal()
+    assert f"constants.{HANDSHAKE}: reaches nobody with --engine local" in message
 
 
 def test_the_emulated_sample_of_such_a_campaign_has_none_of_it(load: Load) -> None:
     design = load(f"{HANDSHAKE} = 1")
     virtual = request(design, ours(), backend=VIRTUAL)
     emulation = crosscheck.emulated(virtual, request(design, ours(), beside_virtual=True), 1.0)
-    for wanted, handshake_ns in ((virtual, 1_000_000), (emulation, 0)):
-        tasks = [wanted.experiment.task(key, wanted.backend) for key in wanted.keys]
+    for base, handshake_ns in ((virtual, 1_000_000), (emulation, 0)):
+        tasks = [base.experiment.task(key, base.backend) for key in base.keys]
         assert {task.processor.handshake_ns for task in tasks} == {handshake_ns}
 
 

@@ -1,4 +1,4 @@
-"""What a campaign was run with is found out without ever failing, and gives no secret away."""
+"""The provenance of a campaign is collected without a failure, and reveals no secret."""
 
 import sys
 from pathlib import Path
@@ -29,8 +29,8 @@ def test_the_cpu_is_read_from_proc_cpuinfo() -> None:
 def test_passwords_of_the_command_line_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     urls = ["postgresql://me:s3cret@host/db", "--db=postgresql://host/db?user=me&password=s3cret"]
     monkeypatch.setattr(sys, "argv", ["fecbench", "run", "demo", *urls])
-    kept = provenance.collect([], "wire")["command"]
-    assert kept == [
+    command = provenance.collect([], "wire")["command"]
+    assert command == [
         *("fecbench", "run", "demo"),
         *("postgresql://me:***@host/db", "--db=postgresql://me:***@host/db"),
     ]

@@ -1,4 +1,4 @@
-"""Which trials a parameter of a design reaches, and that one that reaches nobody is refused."""
+"""The trials that a parameter of a design reaches. A parameter that reaches nobody is refused."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -59,16 +59,16 @@ def options(factor: str, *choices: int) -> str:
 
 
 def test_an_option_reaches_the_variants_that_have_it_and_do_not_set_it(load: Load) -> None:
-    found = reach(load(options("option.bto_ms", 0, 25)))
-    assert found["option.bto_ms"].variants == ["rquic"]
-    assert found["option.bto_ms"].workloads == ["download-20000"]
-    assert found["owd_ms"].variants == ["rquic", "rquic, 10 ms", "noq"]
+    reaches = reach(load(options("option.bto_ms", 0, 25)))
+    assert reaches["option.bto_ms"].variants == ["rquic"]
+    assert reaches["option.bto_ms"].workloads == ["download-20000"]
+    assert reaches["owd_ms"].variants == ["rquic", "rquic, 10 ms", "noq"]
 
 
 def without(text: str, *labels: str) -> str:
     parts = text.split("[[variants]]")
-    kept = [part for part in parts if not any(f'label = "{label}"' in part for label in labels)]
-    return "[[variants]]".join(kept)
+    remaining = [part for part in parts if not any(f'label = "{label}"' in part for label in labels)]
+    return "[[variants]]".join(remaining)
 
 
 def test_an_option_that_every_variant_sets_or_lacks_is_refused(refusal: Callable[[str], str]) -> None:
@@ -119,8 +119,8 @@ def test_a_parameter_that_every_workload_sets_or_none_has_is_refused(refusal: Ca
 
 
 def test_a_parameter_of_workloads_reaches_those_that_leave_it_open(load: Load) -> None:
-    found = reach(load(WORKLOADS.replace("size_bytes = 50_000", "")))
-    assert found["workload.size_bytes"] == Reach([("off", "download"), ("xor, 4/5", "download")], {})
+    reaches = reach(load(WORKLOADS.replace("size_bytes = 50_000", "")))
+    assert reaches["workload.size_bytes"] == Reach([("off", "download"), ("xor, 4/5", "download")], {})
 
 
 MESSAGES = """
@@ -187,9 +187,9 @@ name = "download"
 size_bytes = 1000
 server = ["noq", "alone"]
 """
-    found = reach(load(text + workloads + variants))["option.initial_window"]
+    reaches = reach(load(text + workloads + variants))["option.initial_window"]
     by_noq, by_alone = "download-1000-noq", "download-1000-alone"
-    assert found.trials == [("served", by_noq), ("alone", by_noq), ("noq", by_noq), ("noq", by_alone)]
+    assert reaches.trials == [("served", by_noq), ("alone", by_noq), ("noq", by_noq), ("noq", by_alone)]
 
 
 def test_an_option_of_a_background_reaches_what_competes_with_it(load: Load) -> None:
@@ -201,9 +201,9 @@ background = ["noq", "alone"]
 size_bytes = 1000
 """
     text = 'topology = "dumbbell"\n' + head + workloads + SERVED.replace('server = "noq"\n', "")
-    found = reach(load(text))["option.initial_window"]
-    assert ("alone", "competing-noq-1000") in found.trials
-    assert ("alone", "competing-alone-1000") not in found.trials
+    reaches = reach(load(text))["option.initial_window"]
+    assert ("alone", "competing-noq-1000") in reaches.trials
+    assert ("alone", "competing-alone-1000") not in reaches.trials
 
 
 LINKS = """
@@ -251,9 +251,9 @@ DIRECTIONS_OF: list[tuple[str, dict[str, object], list[str]]] = [
 
 def test_a_name_of_links_reaches_the_directions_that_no_other_name_takes(load: Load) -> None:
     for factor, constants, directions in DIRECTIONS_OF:
-        found = reach(load(link_design(factor, **constants)))[factor]
-        assert found.links == {"internet": directions}
-        assert found.variants == ["off", "xor, 4/5"]
+        reaches = reach(load(link_design(factor, **constants)))[factor]
+        assert reaches.links == {"internet": directions}
+        assert reaches.variants == ["off", "xor, 4/5"]
 
 
 REPLACED: list[tuple[dict[str, object], str]] = [
@@ -301,11 +301,11 @@ size_bytes = 7
 def test_a_linked_factor_reaches_all_that_its_parameters_reach_and_each_has_to_reach_somebody(
     load: Load, refusal: Callable[[str], str]
 ) -> None:
-    found = reach(load(LINKED))
-    assert found["workload.size_bytes"].workloads == ["download"]
-    assert found["up.bandwidth_mbps"].links == {"internet": ["up"]}
-    assert found["network"].workloads == ["download", "upload-7"]
-    assert found["network"].links == {"internet": ["up", "down"]}
+    reaches = reach(load(LINKED))
+    assert reaches["workload.size_bytes"].workloads == ["download"]
+    assert reaches["up.bandwidth_mbps"].links == {"internet": ["up"]}
+    assert reaches["network"].workloads == ["download", "upload-7"]
+    assert reaches["network"].links == {"internet": ["up", "down"]}
     line = refusal(LINKED.replace('name = "download"', 'name = "download"\nsize_bytes = 9'))
     assert "factors.network.linked: workload.size_bytes: reaches nobody: " in line
 

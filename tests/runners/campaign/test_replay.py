@@ -33,7 +33,7 @@ def recorded(run: Run, little: Request, tmp_path: Path) -> tuple[CampaignInfo, S
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Pretence:
-    """What a replay runs its trial on."""
+    """The engine on which a replay runs its trial."""
     engine = Pretence()
     monkeypatch.setattr(module, "engine_for", lambda *_: engine)
     monkeypatch.setattr(Implementation, "check_built", lambda *_: None)
@@ -41,14 +41,14 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Pretence:
 
 
 def with_other_defaults() -> Implementations:
-    known = ours()
-    rquic = known.find("rquic", "tests")
+    available = ours()
+    rquic = available.find("rquic", "tests")
     options = rquic.declaration.options
     shorter = options["generation_max"].model_copy(update={"default": 7})
     declaration = rquic.declaration.model_copy(update={"options": {**options, "generation_max": shorter}})
     text = rquic.text.replace("default = 63", "default = 7")
-    known._read["rquic"] = dataclasses.replace(rquic, declaration=declaration, text=text)
-    return known
+    available._read["rquic"] = dataclasses.replace(rquic, declaration=declaration, text=text)
+    return available
 
 
 Again = Callable[..., Replay]
@@ -60,9 +60,9 @@ def again(recorded: tuple[CampaignInfo, StoredTrial], tmp_path: Path) -> Again:
     campaign, trial = recorded
     folders = count()
 
-    def again(known: Implementations | None = None, **record: Any) -> Replay:
+    def again(available: Implementations | None = None, **record: Any) -> Replay:
         stored = dataclasses.replace(trial, record=dataclasses.replace(trial.record, **record))
-        return replay(campaign, stored, known or ours(), tmp_path / f"files-{next(folders)}")
+        return replay(campaign, stored, available or ours(), tmp_path / f"files-{next(folders)}")
 
     return again
 
@@ -124,7 +124,7 @@ def test_a_task_that_this_fecbench_does_not_know_is_refused_in_a_line(
 def test_fields_that_the_recorded_task_lacks_are_told_with_the_defaults_that_were_taken(
     recorded: tuple[CampaignInfo, StoredTrial], again: Again, engine: Pretence
 ) -> None:
-    """Of the judge's bounds, one was another then; the rest did not exist."""
+    """One of the judge's bounds had another value then; the others did not exist."""
     task = copy.deepcopy(recorded[1].record.task)
     task["validity"] = {"stall_share": 0.5}
     (pair,) = task["pairs"]

@@ -1,4 +1,4 @@
-"""Which trials a campaign in virtual time begins with: two that are as unlike as there are."""
+"""The trials with which a campaign in virtual time begins: the two that differ most."""
 
 import pytest
 

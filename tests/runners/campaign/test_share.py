@@ -34,7 +34,7 @@ TRIALS = 3 * 2 * 2
 
 @pytest.fixture
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where to make a database."""
+    """The address of a new database."""
     kind = getattr(request, "param", "sqlite")
     return str(request.getfixturevalue("postgresql") if kind == "postgresql" else tmp_path / "y.sqlite")
 
@@ -101,7 +101,7 @@ def claimed_by(run: Run, address: str, holder: dict[str, Any]) -> Callable[[], N
 
 @pytest.fixture
 def this_process() -> Iterator[dict[str, Any]]:
-    """As a start keeps the process that runs the tests."""
+    """The record of the process that runs the tests, as a start stores it."""
     with present() as holder:
         yield holder
 
@@ -117,7 +117,8 @@ with claims.present() as holder:
 
 @contextmanager
 def another(*within: str, **environment: str) -> Iterator[tuple["subprocess.Popen[str]", dict[str, Any]]]:
-    """Another process that could hold claims, run by a command such as `unshare`, and its holder."""
+    """Start another process that could hold claims, by a command such as `unshare`; yield it and its
+    holder."""
     command = [*within, sys.executable, "-c", STAYS]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(
@@ -135,7 +136,7 @@ def killed(process: "subprocess.Popen[str]") -> None:
 
 
 def a_dead_process() -> dict[str, Any]:
-    """As a harness was on this machine that has been killed."""
+    """The holder of a harness on this machine that has been killed."""
     with another() as (process, holder):
         killed(process)
     return holder
@@ -143,9 +144,9 @@ def a_dead_process() -> dict[str, Any]:
 
 def test_what_a_dead_process_of_this_machine_had_claimed_is_run_at_once(run: Run, address: str) -> None:
     claimed_by(run, address, a_dead_process())
-    told = Told()
-    run(database=address, watcher=told)
-    assert not told.waited
+    watcher = Told()
+    run(database=address, watcher=watcher)
+    assert not watcher.waited
     assert len(stored(address)) == TRIALS
 
 
@@ -172,9 +173,9 @@ def test_what_a_holder_on_another_machine_has_claimed_is_run_when_it_stands_stil
     run: Run, address: str, this_process: dict[str, Any]
 ) -> None:
     claimed_by(run, address, {**this_process, "boot": "another"})
-    told = Told()
-    run(database=address, watcher=told)
-    assert told.waited
+    watcher = Told()
+    run(database=address, watcher=watcher)
+    assert watcher.waited
     assert len(stored(address)) == TRIALS
 
 
@@ -216,10 +217,10 @@ def test_a_holder_that_was_paused_for_long_drops_what_others_have_run_with_a_not
             run(Pretence(), address)
         return "ok"
 
-    engine, told = Pretence(paused), Told()
-    run(engine, address, told)
+    engine, watcher = Pretence(paused), Told()
+    run(engine, address, watcher)
     assert engine.ran == list(little.keys[:2])
-    assert told.dropped_trials == [second]
+    assert watcher.dropped_trials == [second]
     assert stored(address) == dict.fromkeys(little.keys, ("ok", 1))
 
 
@@ -237,7 +238,7 @@ def test_an_invalid_trial_is_run_so_often_by_all_harnesses_together(run: Run, ad
 def test_whether_two_stacks_talk_is_known_at_once_from_what_they_said(
     run: Run, tmp_path: Path, little: Request
 ) -> None:
-    wanted = dataclasses.replace(little, interop={"ends": [], "cells": []}, keys=little.keys[:2])
+    other = dataclasses.replace(little, interop={"ends": [], "cells": []}, keys=little.keys[:2])
     for number, (outcome, attempts) in enumerate(
         (
             (Outcome(endpoints={"client": EndpointOutcome(exit_code=127)}), 1),
@@ -247,7 +248,7 @@ def test_whether_two_stacks_talk_is_known_at_once_from_what_they_said(
         )
     ):
         address = str(tmp_path / f"{number}.sqlite")
-        run(Pretence(lambda _: "invalid", outcome=outcome), address, wanted=wanted)
+        run(Pretence(lambda _: "invalid", outcome=outcome), address, base_request=other)
         assert set(stored(address).values()) == {("invalid", attempts)}, outcome
 
 

@@ -1,4 +1,4 @@
-"""What several paths are for, with real endpoints over emulated paths: each has its own round-trip time, two
+"""The worth of several paths, with real endpoints over emulated paths: each has its own round-trip time, two
 carry twice as much, and one that dies costs little.
 
 The tests compare durations, so trials are run one after another, and again while something disturbed them.
@@ -68,9 +68,9 @@ DIRECTIONS = ("up", "down")
 
 def dead(path: str, directions: tuple[str, ...]) -> str:
     """A network in which a path dies, in these directions."""
-    begins = {(each, way): NEVER_S for each in ("path1", "path2") for way in DIRECTIONS}
+    begins = {(link, way): NEVER_S for link in ("path1", "path2") for way in DIRECTIONS}
     begins |= {(path, way): AT_S for way in directions}
-    values = ", ".join(f"{each}.{way}.outage_from_s = {at_s}" for (each, way), at_s in begins.items())
+    values = ", ".join(f"{link}.{way}.outage_from_s = {at_s}" for (link, way), at_s in begins.items())
     return f'"{path}, {" and ".join(directions)}" = {{ {values} }}'
 
 

@@ -75,11 +75,11 @@ def test_emulated_trials_are_ok_with_a_umask_of_root(
 @pytest.mark.parametrize("words", [("run", "smoke"), ("check",)], ids=" ".join)
 def test_an_ordinary_user_with_such_a_umask_runs_and_checks(of_nobody: Path, words: tuple[str, ...]) -> None:
     """He has folders that he cannot enter, unless they get their mode from us."""
-    told = {
+    lines = {
         "run": (*words, "--engine", "virtual", "--db", of_nobody / "x.sqlite", *WHERE),
         "check": ("implementations", "--check", "udp"),
     }[words[0]]
-    as_user = [*ordinary.command(), "sh", "-c", 'umask 0177 && exec "$@"', "sh", FECBENCH, *map(str, told)]
+    as_user = [*ordinary.command(), "sh", "-c", 'umask 0177 && exec "$@"', "sh", FECBENCH, *map(str, lines)]
     environment = {**os.environ, "HOME": str(of_nobody), "TMPDIR": str(of_nobody)}
     ran = subprocess.run(as_user, cwd=REPOSITORY, env=environment, capture_output=True, text=True)
     assert ran.returncode == 0, (ran.stdout, ran.stderr)
@@ -104,7 +104,7 @@ def test_certificates_are_for_everybody_and_keys_for_us_alone(tmp_path: Path, ma
 def test_what_the_harness_cannot_hand_over_makes_trials_invalid_and_neither_start_nor_doctor_takes_it(
     fecbench_here: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As it was when certificates had the mode that the umask gave them."""
+    """Certificates once had the mode that the umask gave them."""
 
     def write_for_root(path: Path, content: bytes) -> None:
         path.write_bytes(content)

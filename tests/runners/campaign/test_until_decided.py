@@ -30,7 +30,7 @@ from tests.runners.campaign.conftest import Pretence, Run, Told
 
 OFF, ON = "off", "xor, 4/5"
 SAME, FASTER, SLOWER, NOISE, TIMEOUT = range(5)
-"""What the points are, at which the second variant is just as fast, and so on."""
+"""The points; the second variant is just as fast at the first one, and so on."""
 LOOKS = (25, 50, 100)
 ENDS = {
     SAME: (100, "decided", "equivalent"),
@@ -57,7 +57,7 @@ TRIALS = 2 * sum(repetitions for repetitions, _, _ in ENDS.values())
 
 
 def seconds(key: TrialKey) -> float:
-    """How long a made-up trial took."""
+    """Return the duration of a made-up trial."""
     random_ = random.Random(f"{key.point} {key.repetition} {key.variant}")
     match key.point, key.variant:
         case (0, _):
@@ -92,7 +92,7 @@ class Measured(Pretence):
 
 
 @pytest.fixture
-def wanted(write_design: Any, tmp_path: Path) -> Request:
+def base(write_design: Any, tmp_path: Path) -> Request:
     path = write_design(tmp_path, DESIGN)
     path.write_text(UNTIL + path.read_text())
     design = designs.load(path)
@@ -109,7 +109,7 @@ def ends(campaign: CampaignInfo) -> dict[int, tuple[int, str, str]]:
 
 
 def repetitions(address: str) -> Counter[tuple[str, int]]:
-    """How many trials each variant has at each point, all of which have a result and the lowest numbers."""
+    """Return the repetitions of each variant at each point. All have a result, and the lowest numbers."""
     with Database.open(address) as database:
         (campaign,) = database.campaigns()
         keys = database.states(campaign.id).keys()
@@ -136,42 +136,42 @@ class Counting(Told):
 
 
 def test_each_point_runs_until_it_is_decided_and_the_database_says_why_it_stopped(
-    run: Run, wanted: Request, fecbench_here: Callable[..., Any], tmp_path: Path
+    run: Run, base: Request, fecbench_here: Callable[..., Any], tmp_path: Path
 ) -> None:
     """A reader finds what the campaign stopped by, and is refused another statistic."""
-    engine, told = Measured(), Counting()
-    campaign = run(engine, wanted=wanted, watcher=told)
-    assert (wanted.design.looks, campaign.looks) == (LOOKS, LOOKS)
+    engine, watcher = Measured(), Counting()
+    campaign = run(engine, base_request=base, watcher=watcher)
+    assert (base.design.looks, campaign.looks) == (LOOKS, LOOKS)
     assert ends(campaign) == ENDS
     assert repetitions(str(tmp_path / "x.sqlite")) == EXPECTED
     assert len(engine.ran) == campaign.planned_trials == TRIALS
-    assert told.rounds == [2 * 25 * 5, 2 * 25 * 3, 2 * 50 * 2]
-    assert told.why == "3 of 5 points and workloads have enough repetitions"
+    assert watcher.rounds == [2 * 25 * 5, 2 * 25 * 3, 2 * 50 * 2]
+    assert watcher.why == "3 of 5 points and workloads have enough repetitions"
     with sqlite3.connect(tmp_path / "x.sqlite") as connection:
         assert connection.execute("SELECT why FROM stops WHERE point = 3").fetchall() == [
             ("most repetitions",)
         ]
     with reading.Results(str(tmp_path / "x.sqlite")) as opened:
-        found = opened["x"].intervals(OFF, ON)
-    assert dict(zip(found["point"], found["verdict"], strict=True)) == {
+        intervals = opened["x"].intervals(OFF, ON)
+    assert dict(zip(intervals["point"], intervals["verdict"], strict=True)) == {
         point: verdict for point, (_, why, verdict) in ENDS.items() if why != "no interval"
     }
     refusal = fecbench_here("show", "--db", tmp_path / "x.sqlite", "--statistic", "median").refusal()
     assert "--statistic median: campaign 'x' stopped where its mean decided" in refusal
 
 
-def test_of_medians_that_nothing_differs_is_known_as_soon_as_anything_else(run: Run, wanted: Request) -> None:
-    """Of means it is not: a long delay that is rare may have been in no trial yet."""
-    design = designs.rewritten(wanted.design, statistic="median")
+def test_of_medians_that_nothing_differs_is_known_as_soon_as_anything_else(run: Run, base: Request) -> None:
+    """For means it is not: a long and rare delay may be missing in all trials so far."""
+    design = designs.rewritten(base.design, statistic="median")
     experiment = Experiment(design, design.plan().points, ours())
-    found = ends(run(Measured(), wanted=dataclasses.replace(wanted, experiment=experiment)))
-    assert found[SAME] == (25, "decided", "equivalent")
-    assert found[NOISE] == ENDS[NOISE]
+    intervals = ends(run(Measured(), base_request=dataclasses.replace(base, experiment=experiment)))
+    assert intervals[SAME] == (25, "decided", "equivalent")
+    assert intervals[NOISE] == ENDS[NOISE]
 
 
-def test_whoever_reads_it_is_told_how_far_it_was_run(run: Run, wanted: Request) -> None:
-    chosen = [key for key in wanted.keys if key.point != SAME]
-    campaign = run(Measured(), wanted=dataclasses.replace(wanted, keys=chosen))
+def test_whoever_reads_it_is_told_how_far_it_was_run(run: Run, base: Request) -> None:
+    chosen = [key for key in base.keys if key.point != SAME]
+    campaign = run(Measured(), base_request=dataclasses.replace(base, keys=chosen))
     assert ends(campaign) == {point: end for point, end in ENDS.items() if point != SAME}
     (sentence,) = deciding.sentences(campaign)
     assert "100 repetitions at most: 2 of 5 points and workloads are decided, after 25 to 50" in sentence
@@ -180,30 +180,28 @@ def test_whoever_reads_it_is_told_how_far_it_was_run(run: Run, wanted: Request) 
 
 
 def test_one_that_was_interrupted_in_each_round_goes_on_to_the_same_end(
-    run: Run, wanted: Request, tmp_path: Path
+    run: Run, base: Request, tmp_path: Path
 ) -> None:
     before = 0
     for until in (40, 260, 345, 440):
-        told = Counting()
+        watcher = Counting()
         with pytest.raises(KeyboardInterrupt):
-            run(Measured(most=until - before), wanted=wanted, watcher=told)
-        assert told.planned - told.rounds[0] == before
+            run(Measured(most=until - before), base_request=base, watcher=watcher)
+        assert watcher.planned - watcher.rounds[0] == before
         before = until
-    engine, told = Measured(), Counting()
-    campaign = run(engine, wanted=wanted, watcher=told)
+    engine, watcher = Measured(), Counting()
+    campaign = run(engine, base_request=base, watcher=watcher)
     assert ends(campaign) == ENDS
     assert repetitions(str(tmp_path / "x.sqlite")) == EXPECTED
     assert len(engine.ran) == TRIALS - before
-    assert told.planned - told.rounds[0] == before
+    assert watcher.planned - watcher.rounds[0] == before
     again = Measured()
-    assert run(again, wanted=wanted) == campaign
+    assert run(again, base_request=base) == campaign
     assert not again.ran
 
 
-def test_a_trial_that_stays_invalid_does_not_keep_the_campaign_from_its_end(
-    run: Run, wanted: Request
-) -> None:
-    campaign = run(Measured(end=lambda key: "invalid" if key.repetition == 3 else "ok"), wanted=wanted)
+def test_a_trial_that_stays_invalid_does_not_keep_the_campaign_from_its_end(run: Run, base: Request) -> None:
+    campaign = run(Measured(end=lambda key: "invalid" if key.repetition == 3 else "ok"), base_request=base)
     assert {point: end[:2] for point, end in ends(campaign).items()} == {
         point: end[:2] for point, end in (ENDS | {TIMEOUT: (100, "decided", "")}).items()
     }
@@ -218,40 +216,40 @@ options = { scheme = "xor", code_rate = 0.9 }
 
 
 def test_a_variant_without_an_interval_lets_no_mean_of_another_be_called_equal_early(
-    run: Run, wanted: Request
+    run: Run, base: Request
 ) -> None:
-    path = Path(wanted.design.path)
+    path = Path(base.design.path)
     path.write_text(path.read_text() + THIRD)
     design = designs.load(path)
     experiment = Experiment(design, design.plan().points, ours())
     keys = [key for key in trial_keys(design, 5) if key.point == SAME]
     engine = Measured(end=lambda key: "timeout" if (key.variant, key.repetition) == ("third", 7) else "ok")
-    campaign = run(engine, wanted=dataclasses.replace(wanted, experiment=experiment, keys=keys))
+    campaign = run(engine, base_request=dataclasses.replace(base, experiment=experiment, keys=keys))
     (stop,) = campaign.stops.values()
     assert (stop.repetitions, stop.verdicts) == (100, {ON: "equivalent", "third": "undecided"})
 
 
-def test_a_point_that_lacks_an_interval_for_invalid_trials_alone_is_run_on(run: Run, wanted: Request) -> None:
-    keys = [key for key in wanted.keys if key.point == NOISE]
+def test_a_point_that_lacks_an_interval_for_invalid_trials_alone_is_run_on(run: Run, base: Request) -> None:
+    keys = [key for key in base.keys if key.point == NOISE]
     engine = Measured(end=lambda key: "invalid" if 3 < key.repetition < 25 else "ok")
-    (stop,) = run(engine, wanted=dataclasses.replace(wanted, keys=keys)).stops.values()
+    (stop,) = run(engine, base_request=dataclasses.replace(base, keys=keys)).stops.values()
     assert (stop.repetitions, stop.why) == (100, "most repetitions")
 
 
 def test_a_last_look_that_was_missing_alone_is_in_what_is_returned(
-    run: Run, wanted: Request, monkeypatch: pytest.MonkeyPatch
+    run: Run, base: Request, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    only = dataclasses.replace(wanted, keys=[key for key in wanted.keys if key.point == FASTER])
+    only = dataclasses.replace(base, keys=[key for key in base.keys if key.point == FASTER])
     with monkeypatch.context() as killed:
         killed.setattr(Database, "stop", lambda *_: pytest.fail("killed"))
         with pytest.raises(pytest.fail.Exception):
-            run(Measured(), wanted=only)
-    assert ends(run(Measured(), wanted=only)) == {FASTER: ENDS[FASTER]}
+            run(Measured(), base_request=only)
+    assert ends(run(Measured(), base_request=only)) == {FASTER: ENDS[FASTER]}
 
 
 def test_several_that_run_it_at_once_come_to_the_same(
     run: Run,
-    wanted: Request,
+    base: Request,
     postgresql: str,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -261,7 +259,7 @@ def test_several_that_run_it_at_once_come_to_the_same(
 
     def one(engine: Measured) -> None:
         try:
-            assert ends(run(engine, postgresql, wanted=wanted)) == ENDS
+            assert ends(run(engine, postgresql, base_request=base)) == ENDS
         except Exception as problem:
             problems.append(problem)
 
@@ -276,35 +274,35 @@ def test_several_that_run_it_at_once_come_to_the_same(
 
 
 def test_a_database_that_is_older_than_such_campaigns_takes_one(
-    run: Run, wanted: Request, little: Request, tmp_path: Path
+    run: Run, base: Request, little: Request, tmp_path: Path
 ) -> None:
     run(keys=little.keys[:2])
     with sqlite3.connect(tmp_path / "x.sqlite") as connection:
         connection.execute("DROP TABLE stops")
-    only = dataclasses.replace(wanted, keys=[key for key in wanted.keys if key.point == FASTER])
-    assert ends(run(Measured(), wanted=only)) == {FASTER: ENDS[FASTER]}
+    only = dataclasses.replace(base, keys=[key for key in base.keys if key.point == FASTER])
+    assert ends(run(Measured(), base_request=only)) == {FASTER: ENDS[FASTER]}
 
 
 def test_emulated_and_against_itself_a_variant_has_the_repetitions_that_every_point_has(
-    wanted: Request,
+    base: Request,
 ) -> None:
-    groups = sample(wanted.design, 5, 1.0)
+    groups = sample(base.design, 5, 1.0)
     assert {group.repetition for group in groups} == set(range(LOOKS[0]))
-    twice = against_itself(wanted.design, ON)
+    twice = against_itself(base.design, ON)
     assert (twice.until, twice.repetitions, twice.looks) == (None, LOOKS[0], LOOKS[:1])
 
 
 def test_a_plan_says_the_fewest_and_the_most_trials_and_what_cannot_be_decided_is_refused(
-    fecbench_here: Callable[..., Any], wanted: Request, tmp_path: Path
+    fecbench_here: Callable[..., Any], base: Request, tmp_path: Path
 ) -> None:
-    path = Path(wanted.design.path)
+    path = Path(base.design.path)
     for chosen in ("variant=off", "repetition=0"):
         words = ("run", path, "--db", tmp_path / "x.sqlite", "--filter", chosen)
         refusal = fecbench_here(*words).refusal()
         assert f"--filter {chosen}: the design runs until = 'decided'" in refusal
         assert "choose by point or workload" in refusal
-    said = fecbench_here("plan", path).stdout
-    assert "x 25 to 100 repetitions = 250 to 1000 trials, until decided\n" in said
+    message = fecbench_here("plan", path).stdout
+    assert "x 25 to 100 repetitions = 250 to 1000 trials, until decided\n" in message
     alone, *_ = path.read_text().rpartition("[[variants]]")
     path.write_text(alone)
     refusal = fecbench_here("plan", path).refusal()

@@ -51,7 +51,7 @@ def run(fecbench_here: Callable[..., Any], tmp_path: Path) -> Run:
 
 @pytest.fixture
 def digest(fecbench_here: Callable[..., Any]) -> Callable[[object], str]:
-    """What `show --digest` says of the campaign of a database."""
+    """A function that returns the line of `show --digest` for the campaign of a database."""
 
     def digest(database: object) -> str:
         shown = fecbench_here("show", "--db", database, "--digest")
@@ -97,7 +97,7 @@ def test_variants_of_two_implementations_share_a_campaign(
     digest: Callable[[object], str],
     tmp_path: Path,
 ) -> None:
-    """Each trial is of one of them; a core is for one trial at a time."""
+    """Each trial has one of them; a core has one trial at a time."""
     design, both = two_implementations()
     for jobs in (1, 2):
         words = ("run", design, "--engine", "virtual", "--db", tmp_path / f"{jobs}.sqlite", "--jobs", jobs)
@@ -151,10 +151,10 @@ def kills(design: Path, database: Path, times: int, seed: int) -> None:
             text=True,
         )
         assert harness.stderr
-        said = ""
+        output = ""
         while "trials to run" not in (line := harness.stderr.readline()):
-            said += line
-            assert line, f"it ended before it began: {said}"
+            output += line
+            assert line, f"it ended before it began: {output}"
         # Not an event that is awaited, but the moment of the kill: anywhere in the campaign.
         time.sleep(moments.uniform(0, 0.5))
         harness.send_signal(kinds[number % len(kinds)])
@@ -187,7 +187,7 @@ def test_kills_at_random_moments_change_nothing(
 def test_an_interrupt_keeps_what_had_ended(
     made_up: WriteDesign, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing would be stored before the end, but for the interrupt."""
+    """Without the interrupt, nothing would be stored before the end."""
     monkeypatch.setattr(share, "BATCH_TRIALS", 10**6)
     monkeypatch.setattr(share, "BATCH_S", 10**6)
     real = virtual.VirtualEngine.run
@@ -208,7 +208,7 @@ def test_an_interrupt_keeps_what_had_ended(
 
 @pytest.fixture
 def batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many trials were stored together, each time."""
+    """The number of trials in each batch that was stored."""
     sizes: list[int] = []
     record_all = Database.record_all
 
@@ -232,7 +232,7 @@ def test_trials_are_stored_many_at_a_time(
 def test_a_trial_waits_no_longer_than_a_second_for_others_to_be_stored_with_it(
     made_up: WriteDesign, run: Run, batches: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """By a clock on which a trial ends every quarter of a second."""
+    """The clock of this test ends a trial every quarter of a second."""
     quarters = count()
     clock = SimpleNamespace(monotonic=lambda: next(quarters) / 4, sleep=time.sleep)
     monkeypatch.setattr(share, "time", clock)
@@ -243,7 +243,7 @@ def test_a_trial_waits_no_longer_than_a_second_for_others_to_be_stored_with_it(
 def test_a_record_that_cannot_be_stored_spoils_no_other(
     made_up: WriteDesign, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """As if one of a batch had a result already."""
+    """The error is that of a trial that has a result already."""
     once = []
     record_all = Database.record_all
 
@@ -277,7 +277,7 @@ def test_failed_trials_are_run_again_on_request(
     assert run(made_up("dies", one_in=2), path).returncode == 1
     run(made_up("dies", one_in=2), path, *again, "--no-calibrate")
     shown = json.loads(fecbench_here("show", "--db", path, "--json").stdout)["trials"]
-    attempts = {trial["state"]: [each["state"] for each in trial["attempts"]] for trial in shown}
+    attempts = {trial["state"]: [attempt["state"] for attempt in trial["attempts"]] for trial in shown}
     assert attempts == {"ok": ["ok"], "failed": ["failed", "failed"]}
 
 
@@ -288,8 +288,8 @@ def test_a_simulator_that_answers_nothing_or_one_trial_in_two_ways_is_refused_be
     made_up: WriteDesign, run: Run, tmp_path: Path
 ) -> None:
     nothing = "the simulator of made-up ended with status 3: I have had enough (other, download-20000"
-    for manner, said in (("remembers", "made-up: its simulator answered one trial in"), ("dies", nothing)):
-        assert said in run(made_up(manner), tmp_path / "x.sqlite", "--filter", "variant=other").refusal()
+    for manner, output in (("remembers", "made-up: its simulator answered one trial in"), ("dies", nothing)):
+        assert output in run(made_up(manner), tmp_path / "x.sqlite", "--filter", "variant=other").refusal()
         with Database.open(str(tmp_path / "x.sqlite")) as database:
             assert database.campaigns() == []
 
@@ -322,8 +322,8 @@ def test_a_link_and_two_implementations_in_one_trial_are_refused(made_up: WriteD
     served = design.read_text().replace('label = "other"', 'label = "other"\nserver = "third"')
     design.write_text(served + third)
     refused = run(design).refusal()
-    said = "variant 'other', workload download-20000: made-up ('other') and rquic ('third') take part"
-    assert said in refused and "use --engine local" in refused
+    output = "variant 'other', workload download-20000: made-up ('other') and rquic ('third') take part"
+    assert output in refused and "use --engine local" in refused
 
 
 def test_engines_are_never_mixed(made_up: WriteDesign, run: Run, tmp_path: Path) -> None:
@@ -337,7 +337,7 @@ def test_engines_are_never_mixed(made_up: WriteDesign, run: Run, tmp_path: Path)
 
 
 def change(path: Path, name: str, value: str | None) -> None:
-    """Another value in the provenance of the campaign; None takes it out."""
+    """Change a value in the provenance of the campaign; None removes it."""
     with sqlite3.connect(path) as connection:
         (text,) = connection.execute("SELECT provenance FROM campaigns").fetchone()
         provenance = json.loads(text)
@@ -410,17 +410,17 @@ def test_a_metric_that_is_new_moves_no_digest_of_the_wire(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told = []
+    lines = []
     measured, path = record._metrics, tmp_path / "x.sqlite"
     for name in ("today", "tomorrow"):
         run(made_up(), path, "--campaign", name)
         shown = fecbench_here("show", "--db", path, "--digest", "--json", "--campaign", name)
-        told.append(json.loads(shown.stdout))
+        lines.append(json.loads(shown.stdout))
         monkeypatch.setattr(record, "_metrics", lambda *of: measured(*of) | {"messages": {"novel": 1.0}})
-    assert told[0]["digest"] == told[1]["digest"]
-    assert told[0]["metrics_digest"] != told[1]["metrics_digest"]
+    assert lines[0]["digest"] == lines[1]["digest"]
+    assert lines[0]["metrics_digest"] != lines[1]["metrics_digest"]
     plain = fecbench_here("show", "--db", path, "--digest", "--campaign", "today").stdout
-    assert plain == told[0]["digest"] + "\n"
+    assert plain == lines[0]["digest"] + "\n"
     assert "has 2 campaigns" in fecbench_here("show", "--db", path, "--digest").refusal()
 
 
@@ -449,7 +449,7 @@ def test_a_user_without_rights_runs_and_replays_a_campaign(
     environment = {**os.environ, "HOME": str(of_nobody), "TMPDIR": str(of_nobody)}
 
     def as_nobody(*words: str) -> str:
-        """What is told; simulators are confined, and no line says otherwise."""
+        """Return the output. Simulators are confined, and no line denies it."""
         ended = subprocess.run(
             [*user, *where, *words], cwd=REPOSITORY, env=environment, capture_output=True, text=True
         )

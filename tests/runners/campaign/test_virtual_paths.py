@@ -52,8 +52,8 @@ def test_arms_of_which_one_had_ended_before_the_path_died_are_told_by_show_and_b
     shrunk = tail.replace("12_500_000", "2_000_000").replace("queue_bdp", "owd_ms = 20\nqueue_bdp")
     design.write_text(f"{head}[plan]\n{plan}\n[factors]\n{factors}\n[constants]{shrunk}")
     arms = [("--filter", f"variant=lowest RTT, {arm}") for arm in ("FEC off", "RLC (3, 2, 20)")]
-    wanted = ["--filter", "repetition=0", *(word for arm in arms for word in arm)]
-    ran = fecbench_here("run", design, "--engine", "virtual", "--db", path, *wanted)
+    filters = ["--filter", "repetition=0", *(word for arm in arms for word in arm)]
+    ran = fecbench_here("run", design, "--engine", "virtual", "--db", path, *filters)
     assert ran.returncode == 0, ran.stderr
     warning = "in 1 of 2 pairs one trial met an outage that the other was spared"
     shown = fecbench_here("show", "--db", path).stdout

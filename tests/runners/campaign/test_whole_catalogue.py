@@ -1,4 +1,4 @@
-"""Every design of the catalogue can be run, and means what it always meant: points, order, seeds and tasks.
+"""Every design of the catalogue can be run, and has its old meaning: points, order, seeds and tasks.
 
 catalogue.json has a digest of each design. Whoever changes a design on purpose changes its line.
 """
@@ -24,11 +24,11 @@ from fecbench.runners.tasks.task import VIRTUAL
 DESIGNS = Path(designs.__file__).parent
 DIGESTS: dict[str, str] = json.loads(Path(__file__).with_name("catalogue.json").read_text())
 TASKS = 60
-"""Of each design, evenly over its order, with their seeds."""
+"""Number of tasks of each design, evenly spread over its order, with their seeds."""
 
 
 def meaning(experiment: Experiment) -> Iterator[Any]:
-    """All that decides what a campaign of the design runs."""
+    """Yield everything that decides what a campaign of the design runs."""
     keys = trial_keys(experiment.design, len(experiment.points))
     yield experiment.points
     yield [[key.variant, key.workload, key.point, key.repetition] for key in keys]
@@ -77,7 +77,7 @@ def test_every_design_has_its_digest_and_its_row_in_the_readme() -> None:
 
 @pytest.mark.parametrize("name", sorted(DIGESTS))
 def test_a_design_of_the_catalogue(name: str) -> None:
-    """It can be run, means what it always meant, and loses nothing when it is written again."""
+    """The design can be run, has its old meaning, and loses nothing when it is written again."""
     design = designs.load(designs.catalogue()[name])
     again = designs.rewritten(design, repetitions=47)
     plan = again.plan()  # the digest below has the points

@@ -25,7 +25,7 @@ def _plant(
     timed_out: tuple[str, ...] = (),
     unsupported: tuple[str, ...] = (),
 ) -> Path:
-    """One campaign; XOR helps where the loss is above 3.5 %, and nothing else differs."""
+    """Store a campaign in which XOR helps above a loss of 3.5 %, and nothing else differs."""
     random = np.random.default_rng(1)
     drawn = [
         {"loss.p": random.uniform(0.01, 0.08), "owd_ms": random.uniform(100, 400)} for _ in range(points)

@@ -47,19 +47,19 @@ def test_a_variant_against_itself_is_a_campaign_that_can_be_resumed(
     design, database = write_design(tmp_path, "repetitions = 1"), tmp_path / "x.sqlite"
     arguments = ["aa", "itself", design, "--variant", "xor, 4/5", "--jobs", "auto", "--json"]
     ran = fecbench.until_valid(database, *arguments)
-    found = json.loads(ran.stdout)
-    assert ran.returncode == (1 if found["differ"] else 0)
+    document = json.loads(ran.stdout)
+    assert ran.returncode == (1 if document["differ"] else 0)
     with Database.open(str(database)) as opened:
         assert [campaign.provenance["jobs"] for campaign in opened.campaigns()] == ["auto"]
-    assert found["pairs"] == 3
-    assert found["compared"] == "campaign aa-little-xor-4-5"
+    assert document["pairs"] == 3
+    assert document["compared"] == "campaign aa-little-xor-4-5"
     again = fecbench(*arguments, "--db", database, "--no-calibrate", "--resume")
-    assert json.loads(again.stdout) == found
+    assert json.loads(again.stdout) == document
     assert "0 trials to run" in again.stderr
     wrong = fecbench(*arguments, "--db", database, "--no-calibrate", "--resume", "--metric", "client.dct")
-    told = wrong.stderr.splitlines()
-    assert (wrong.returncode, told[0][:34]) == (2, "note: --metric client.dct: compare")
-    assert "no trial measured 'client.dct'; did you mean 'client.dct_s'?" in told[-1]
+    text = wrong.stderr.splitlines()
+    assert (wrong.returncode, text[0][:34]) == (2, "note: --metric client.dct: compare")
+    assert "no trial measured 'client.dct'; did you mean 'client.dct_s'?" in text[-1]
     keys = [trial["key"] for trial in fecbench.trials(database)]
     assert {key["variant"] for key in keys} == {"xor, 4/5 (A)", "xor, 4/5 (B)"}
     assert len(keys) == 6
@@ -72,10 +72,10 @@ def test_one_command_runs_a_design_with_two_numbers_of_jobs_and_tells_which_was_
     design, path = write_design(tmp_path, "repetitions = 1"), tmp_path / "x.sqlite"
     jobs = ["--against-jobs", "1", "--jobs", "3"]
     ran = fecbench.until_valid(path, "aa", "jobs", design, *jobs, "--json")
-    found = json.loads(ran.stdout)
-    assert ran.returncode == (1 if found["differ"] else 0)
-    assert found["compared"] == "little-jobs-3 against little-jobs-1"
-    assert found["pairs"] == 6
+    document = json.loads(ran.stdout)
+    assert ran.returncode == (1 if document["differ"] else 0)
+    assert document["compared"] == "little-jobs-3 against little-jobs-1"
+    assert document["pairs"] == 6
     with Database.open(str(path)) as database:
         campaigns = database.campaigns()
         at_once = [
@@ -86,9 +86,9 @@ def test_one_command_runs_a_design_with_two_numbers_of_jobs_and_tells_which_was_
     # Of those that were invalid and run again, fewer may have been left.
     assert at_once[0] == 1 <= at_once[1] <= 3
     assert campaigns[0].design_text == campaigns[1].design_text == design.read_text()
-    assert all(seconds > 0 for seconds in found["took_s"])
-    told = fecbench("aa", "between", "little-jobs-1", "little-jobs-3", "--db", path).stdout
-    assert f"{found['took_s'][0] / found['took_s'][1]:.2f} times as fast" in told
+    assert all(seconds > 0 for seconds in document["took_s"])
+    text = fecbench("aa", "between", "little-jobs-1", "little-jobs-3", "--db", path).stdout
+    assert f"{document['took_s'][0] / document['took_s'][1]:.2f} times as fast" in text
 
 
 def test_a_campaign_took_the_time_in_which_any_of_its_trials_ran(tmp_path: Path) -> None:
@@ -117,8 +117,8 @@ def test_campaigns_of_a_design_are_compared_trial_by_trial(fecbench_here: Any, t
     database = ("--db", tmp_path / "x.sqlite", "--json")
     for other, status, median in (("same", 0, 1), ("slower", 1, pytest.approx(1.03))):
         done = fecbench_here("aa", "between", "one", other, *database)
-        found = json.loads(done.stdout)
-        assert (done.returncode, found["median"], found["pairs"]) == (status, median, 40)
+        document = json.loads(done.stdout)
+        assert (done.returncode, document["median"], document["pairs"]) == (status, median, 40)
         assert fecbench_here("aa", "--between", "one", "--and", other, *database) == done
 
 
@@ -184,9 +184,9 @@ def test_bad_input_is_one_line_and_status_2(fecbench_here: Any, little_design: P
         filled(database, "one", "text", 1.0)
         filled(database, "other", "another text", 1.0)
         filled(database, "empty", "text", 1.0, repetitions=0)
-    for arguments, said in BAD:
-        given = [str(little_design) if argument == "DESIGN" else argument for argument in arguments]
-        assert said in fecbench_here("aa", *given, "--db", path).refusal()
+    for arguments, message in BAD:
+        words = [str(little_design) if argument == "DESIGN" else argument for argument in arguments]
+        assert message in fecbench_here("aa", *words, "--db", path).refusal()
 
 
 def test_a_wrong_variant_is_refused_before_a_database_is_made(fecbench_here: Any, tmp_path: Path) -> None:
@@ -198,10 +198,10 @@ def test_a_wrong_variant_is_refused_before_a_database_is_made(fecbench_here: Any
 def test_only_the_first_of_two_numbers_of_jobs_is_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = []
+    questions = []
 
     def run_here(resume: bool, _: Database) -> Any:
-        asked.append(resume)
+        questions.append(resume)
         return SimpleNamespace(name="x")
 
     monkeypatch.setattr(aa, "run_here", run_here)
@@ -210,4 +210,4 @@ def test_only_the_first_of_two_numbers_of_jobs_is_resumed(
     manner: Any = SimpleNamespace(jobs="2", resume=True, request=lambda *_, resume: resume)
     design: Any = SimpleNamespace(name="x")
     aa.compare_jobs(str(tmp_path / "x.sqlite"), design, "1", manner)
-    assert asked == [True, False]
+    assert questions == [True, False]

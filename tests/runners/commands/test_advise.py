@@ -23,8 +23,8 @@ def advised(capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
     """Run the command: its exit status, and what it prints."""
 
     def run(*more: str, **other: str) -> tuple[int, str]:
-        given = NETWORK | {f"--{name.replace('_', '-')}": value for name, value in other.items()}
-        words = [word for pair in given.items() for word in pair]
+        options = NETWORK | {f"--{name.replace('_', '-')}": value for name, value in other.items()}
+        words = [word for pair in options.items() for word in pair]
         status = app(["advise", *words, *more], standalone_mode=False)
         return status, capsys.readouterr().out
 
@@ -44,9 +44,9 @@ def test_the_document_has_a_prediction_beside_each_interval_of_a_mean(advised: A
     document = json.loads(printed)
     assert status == 0 and document["answer"] == "use" and document["use"]["controller"] == "safe"
     assert document["networks"] == NEAR and document["outside"] is False
-    for said in (document, *document["candidates"]):
-        (low, high), (mean_low, mean_high) = said["prediction"], said["interval"]
-        assert low < mean_low < said["ratio"] < mean_high < high
+    for entry in (document, *document["candidates"]):
+        (low, high), (mean_low, mean_high) = entry["prediction"], entry["interval"]
+        assert low < mean_low < entry["ratio"] < mean_high < high
     for candidate in document["candidates"]:
         assert candidate["decided"] + candidate["undecided"] == NEAR
 
@@ -69,10 +69,10 @@ def test_nothing_is_surely_longer_or_not_without_how_many_are_decided(
     advised: Any, network: dict[str, str]
 ) -> None:
     _, printed = advised(**network)
-    said = re.findall(r"surely longer in (\d+) of (\d+) that are decided, (\d+) open;", printed)
-    assert len(said) == printed.count("surely longer") == len(CONTROLLERS)
+    entry = re.findall(r"surely longer in (\d+) of (\d+) that are decided, (\d+) open;", printed)
+    assert len(entry) == printed.count("surely longer") == len(CONTROLLERS)
     _, document = advised("--json", **network)
-    for numbers, candidate in zip(said, json.loads(document)["candidates"], strict=True):
+    for numbers, candidate in zip(entry, json.loads(document)["candidates"], strict=True):
         assert [*map(int, numbers)] == [candidate[name] for name in ("harmed", "decided", "undecided")]
 
 

@@ -1,4 +1,4 @@
-"""Which database a command means: that of --db, else of FECBENCH_DB, else fecbench.sqlite in this folder."""
+"""The database of a command: that of --db, else of FECBENCH_DB, else fecbench.sqlite in this folder."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -44,9 +44,9 @@ def test_running_makes_the_default_database_and_says_where_it_is(
         raise Refusal("enough")
 
     monkeypatch.setattr("fecbench.runners.campaign.campaign.run", run)
-    told = "note: the database is fecbench.sqlite in this folder; choose another with --db or FECBENCH_DB"
+    line = "note: the database is fecbench.sqlite in this folder; choose another with --db or FECBENCH_DB"
     for words in WRITERS:
-        assert fecbench_here(*words).stderr.splitlines() == [told, "fecbench: enough"]
+        assert fecbench_here(*words).stderr.splitlines() == [line, "fecbench: enough"]
         assert [path.name for path in tmp_path.iterdir()] == ["fecbench.sqlite"]
         (tmp_path / "fecbench.sqlite").unlink()
 

@@ -13,7 +13,7 @@ from tests.runners.engines.conftest import HERE
 
 FECBENCH = str(Path(sys.executable).parent / "fecbench")
 ELSEWHERE = ("unshare", "--pid", "--mount", "--fork", "--kill-child", "--mount-proc")
-"""As a container that shares the tree of cgroups and the folder for temporary files."""
+"""Command that runs another like a container that shares cgroups and the folder for temporary files."""
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces")

@@ -27,9 +27,9 @@ def in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(REPOSITORY)
 
 
-def assert_refused(done: Any, *said: str) -> None:
+def assert_refused(done: Any, *message: str) -> None:
     line = done.refusal()
-    for part in said:
+    for part in message:
         assert part in line
 
 
@@ -54,12 +54,12 @@ WRONG: list[tuple[str, str, list[str]]] = [
 
 
 def test_a_wrong_design_is_refused(fecbench_here: Any, tmp_path: Path) -> None:
-    for before, after, said in WRONG:
+    for before, after, message in WRONG:
         assert before in SMOKE
         design = tmp_path / "wrong.toml"
         design.write_text(SMOKE.replace(before, after, 1))
         database = tmp_path / "x.sqlite"
-        assert_refused(fecbench_here("run", design, "--db", database), str(design), *said)
+        assert_refused(fecbench_here("run", design, "--db", database), str(design), *message)
         assert not database.exists()
 
 
@@ -77,11 +77,11 @@ def test_options_that_do_not_fit_together_are_refused_before_anything_runs(
     fecbench_here: Any, tmp_path: Path
 ) -> None:
     design, database = tmp_path / "wrong.toml", tmp_path / "x.sqlite"
-    for before, after, said in TOGETHER:
+    for before, after, message in TOGETHER:
         assert before in SMOKE
         design.write_text(SMOKE.replace(before, after, 1))
         for command in (["plan", design], ["run", design, "--db", database]):
-            assert_refused(fecbench_here(*command), f"{design}: variant ", "scheme = 'xor'", *said)
+            assert_refused(fecbench_here(*command), f"{design}: variant ", "scheme = 'xor'", *message)
         assert not database.exists()
 
 
@@ -157,9 +157,9 @@ def test_the_help_of_a_command_begins_with_an_example_that_parses_and_a_group_li
         first, _, rest = leaf.help.partition("\n\n")
         assert first == f"Example: {EXAMPLES[words]}"
         assert rest
-        named, given = words.split(), shlex.split(EXAMPLES[words])[1:]
-        assert given[: len(named)] == named
-        leaf.make_context(words, given[len(named) :])
+        named, arguments = words.split(), shlex.split(EXAMPLES[words])[1:]
+        assert arguments[: len(named)] == named
+        leaf.make_context(words, arguments[len(named) :])
         if " " in words:
             assert leaf.short_help and not leaf.short_help.startswith("Example"), words
     for words, option in product(("replay", "losses", "losses fit"), ("-h", "--help")):

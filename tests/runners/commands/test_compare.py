@@ -113,7 +113,7 @@ def test_a_slower_build_is_slower_by_its_share_has_its_worst_networks_and_is_not
 
 
 def check_files(folder: Path, document: Any) -> None:
-    """What a CI is given, beside the report."""
+    """Check the files for a CI beside the report."""
     assert {*FILES, "report.html"} <= {path.name for path in folder.iterdir()}
     assert json.loads((folder / "compare.json").read_text()) == document
     suite = ElementTree.parse(folder / "junit.xml").getroot()
@@ -228,10 +228,10 @@ def test_where_many_pairs_fail_in_both_nothing_is_said_of_times(compare: Compare
 def test_no_group_begins_when_its_time_is_over_and_none_stays_claimed(
     compare: Compare, build: Builds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = iter([True] * 30)
+    answers = iter([True] * 30)
 
     def goes_on(rounds: LimitedRounds) -> bool:
-        if next(asked, False):
+        if next(answers, False):
             return True
         rounds._ends_at = -math.inf
         return False
@@ -246,10 +246,10 @@ def test_no_group_begins_when_its_time_is_over_and_none_stays_claimed(
 def test_equal_builds_are_undecided_while_a_network_has_no_pair(
     compare: Compare, build: Builds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = iter([True] * 5)
+    answers = iter([True] * 5)
 
     def goes_on(rounds: LimitedRounds) -> bool:
-        if next(asked, False):
+        if next(answers, False):
             return True
         rounds._ends_at = -math.inf
         return False
@@ -292,7 +292,7 @@ def test_bad_input_is_one_line(fecbench_here: Run, build: Builds, tmp_path: Path
 def test_a_hunt_finds_what_lies_between_the_networks_of_the_design(
     compare: Compare, build: Builds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No network of the design has a size above 50 kB, and the space that is searched has."""
+    """No network of the design has a size above 50 kB, but the searched space has some."""
     space = tmp_path / "space.toml"
     sizes = "workload.size_bytes = { min = 1_000, max = 100_000, scale = 'log', integer = true }"
     text = DESIGN.replace("[factors]", f"[factors]\n{sizes}").replace("size_bytes = [10_000, 50_000]\n", "")
@@ -303,5 +303,5 @@ def test_a_hunt_finds_what_lies_between_the_networks_of_the_design(
     document = compare(build("1.0"), slower, "--hunt", "--minutes", 2, status=1)
     assert document["verdict"] != "slower"
     assert document["hunt"]["found"]
-    for found in document["hunt"]["found"]:
-        assert found["network"]["workload.size_bytes"] > 60_000
+    for finding in document["hunt"]["found"]:
+        assert finding["network"]["workload.size_bytes"] > 60_000

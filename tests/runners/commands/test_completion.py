@@ -36,7 +36,7 @@ def db(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def complete(fecbench_here: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What bash is offered behind these words, of which the last one is being typed."""
+    """A function that returns bash's offers for these words, the last of which is being typed."""
 
     def offered(*words: str) -> list[str]:
         typed = " ".join(["fecbench", *words])
@@ -87,7 +87,7 @@ PLACES = [
 
 
 def test_the_loaded_command_offers_the_same(complete: Any, db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is known of a command without loading it is what its arguments and options say themselves."""
+    """Without loading a command, completion knows what its arguments and options say themselves."""
     monkeypatch.setenv("FECBENCH_DB", str(db))
     for words in PLACES:
         at_once = complete(*words)

@@ -1,4 +1,4 @@
-"""Where simulators cannot be confined, a campaign in virtual time says so, in a line."""
+"""A campaign in virtual time says in a line that simulators cannot be confined."""
 
 import os
 import shutil
@@ -28,7 +28,7 @@ LINE = (
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """Of an ordinary user, whom pytest's own folders do not let in."""
+    """A home of an ordinary user, who cannot enter pytest's own folders."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         if os.geteuid() == 0:
             os.chown(folder, ordinary.USER, ordinary.USER)

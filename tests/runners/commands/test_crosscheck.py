@@ -33,8 +33,8 @@ def test_bad_input_is_one_line(
     words = ("crosscheck", little_design, "--db", path)
     assert "no such database" in fecbench_here(*words).refusal()
     Database.open(str(path), create=True).close()
-    said = fecbench_here(*words).refusal()
-    assert said.endswith(f"make it: fecbench run {little_design} --engine virtual --db {path}\n")
+    message = fecbench_here(*words).refusal()
+    assert message.endswith(f"make it: fecbench run {little_design} --engine virtual --db {path}\n")
     assert "--share 2:" in fecbench_here(*words, "--share", "2").refusal()
 
 
@@ -62,25 +62,25 @@ def checked(
 
 def test_a_sample_is_compared_by_arm_workload_and_metric(checked: tuple[Path, Path, Any]) -> None:
     _, _, done = checked
-    found = json.loads(done.stdout)
-    assert done.returncode == (1 if found["verdict"] == "differs" else 0)
-    assert (found["campaign"], found["sample"], found["share"]) == ("little", SAMPLE, 1.0)
-    assert (found["planned"], found["pairs"]) == (12, 12)
-    assert (found["left_out"], found["other_losses"], found["other_states"]) == ({}, [], [])
-    compared = [(arm["variant"], arm["metric"], arm["baseline"]) for arm in found["arms"]]
+    document = json.loads(done.stdout)
+    assert done.returncode == (1 if document["verdict"] == "differs" else 0)
+    assert (document["campaign"], document["sample"], document["share"]) == ("little", SAMPLE, 1.0)
+    assert (document["planned"], document["pairs"]) == (12, 12)
+    assert (document["left_out"], document["other_losses"], document["other_states"]) == ({}, [], [])
+    compared = [(arm["variant"], arm["metric"], arm["baseline"]) for arm in document["arms"]]
     metrics = ("client.dct_s", "client.handshake_s", "server.bytes_sent", "server.packets_sent")
     alone = [(variant, metric, None) for variant in ("off", "xor, 4/5") for metric in metrics]
     assert compared == [*alone[:5], ("xor, 4/5", "client.dct_s", "off"), *alone[5:]]
-    assert found["headline"] in done.stdout
-    assert sum(of_stratum["pairs"] for of_stratum in found["strata"].values()) == 12
-    (mean,) = found["pooled"]  # of one workload: that over all of them would be the same
+    assert document["headline"] in done.stdout
+    assert sum(of_stratum["pairs"] for of_stratum in document["strata"].values()) == 12
+    (mean,) = document["pooled"]  # of one workload: that over all of them would be the same
     assert (mean["variant"], mean["baseline"], mean["workload"], mean["n"]) == (
         *("xor, 4/5", "off"),
-        *(found["arms"][0]["workload"], 6),
+        *(document["arms"][0]["workload"], 6),
     )
     assert mean["verdict"] in ("cannot tell", "differs")  # for a hundred are needed to agree
     assert mean["tolerance"] == [pytest.approx(-1 / 101), pytest.approx(0.01)]
-    for arm in found["arms"]:
+    for arm in document["arms"]:
         assert arm["n"] == 6
         assert list(arm["quantiles"]) == ["0.05", "0.5", "0.95"]
         low, high = arm["interval"]
@@ -120,9 +120,9 @@ def test_readers_mean_the_campaign_and_not_its_sample(
         f"trial {number} of campaign {SAMPLE}, emulated" in fecbench_here("show", number, "--db", path).stdout
     )
     with results.open(str(path)) as database:
-        kept = database.campaigns().set_index("campaign")[["engine", "checks"]]
-    assert list(kept["engine"]) == ["virtual", "emulated"]
-    assert list(kept["checks"].dropna().items()) == [(SAMPLE, "little")]
+        table = database.campaigns().set_index("campaign")[["engine", "checks"]]
+    assert list(table["engine"]) == ["virtual", "emulated"]
+    assert list(table["checks"].dropna().items()) == [(SAMPLE, "little")]
 
 
 @pytest.mark.usefixtures("unrendered")
@@ -130,12 +130,12 @@ def test_the_report_has_the_verdict_and_the_table(
     fecbench_here: Callable[..., Any], checked: tuple[Path, Path, Any], tmp_path: Path
 ) -> None:
     _, path, done = checked
-    found = json.loads(done.stdout)
+    document = json.loads(done.stdout)
     assert fecbench_here("report", "--db", path, "--output", tmp_path / "report").returncode == 0
     page = (tmp_path / "report" / "report.html").read_text()
-    assert f"cross-checked with 12 emulated trials. {found['headline']}" in page
-    assert f"{100 * found['arms'][0]['quantiles']['0.5']:+.2f} %" in page
-    assert found["arms"][0]["reason"] in page
+    assert f"cross-checked with 12 emulated trials. {document['headline']}" in page
+    assert f"{100 * document['arms'][0]['quantiles']['0.5']:+.2f} %" in page
+    assert document["arms"][0]["reason"] in page
     assert "--engine virtual" in page and "--link virtual" not in page
     assert "run in virtual time" in page and "there was no emulated link" in page
     assert "fecbench crosscheck little.toml --share 1 --db little.sqlite" in page

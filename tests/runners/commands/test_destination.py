@@ -60,14 +60,16 @@ def test_a_file_that_exists_is_replaced_and_one_that_cannot_be_written_is_refuse
     assert len(path.read_bytes()) == len(fresh)
     assert neighbour.read_text() == "mine"
     (tmp_path / f"folder{suffix}").mkdir()
-    for name, said in (
+    for name, message in (
         (f"folder{suffix}", "is a folder: give the name of a file"),
         (f"no/such/x{suffix}", "cannot be written: its folder does not exist: make it first"),
         ("x.doc", f"must end with {suffix}"),
     ):
         line = call(words, tmp_path / name).refusal()
         assert f"{words[-1]} {tmp_path / name}: " in line
-        assert said in line or (said.startswith("must") and suffix in line.partition("must end with")[2])
+        assert message in line or (
+            message.startswith("must") and suffix in line.partition("must end with")[2]
+        )
     assert sorted(tmp_path.iterdir()) == sorted([path, neighbour, tmp_path / f"folder{suffix}"])
 
 
@@ -135,9 +137,9 @@ def test_a_replay_replaces_the_replay_before_and_nothing_else(replay: Any, tmp_p
     (folder / "mine.txt").write_text("mine")
     (folder / "client" / "a.sqlog").write_text("stale")
     replay(folder, "client/b.sqlog", "server.pcap")
-    left = contents(folder)
-    report = json.loads(left.pop("replay.json"))
-    assert left == {"client/b.sqlog": "fresh", "server.pcap": "fresh", "mine.txt": "mine"}
+    remains = contents(folder)
+    report = json.loads(remains.pop("replay.json"))
+    assert remains == {"client/b.sqlog": "fresh", "server.pcap": "fresh", "mine.txt": "mine"}
     assert report["artefacts"] == ["client", "server.pcap"]
     assert report["recorded"]["id"] == report["replayed"]["id"] == 1
 
@@ -173,23 +175,23 @@ def test_what_lies_on_another_disk_is_moved_too(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(os, "rename", refuse)
     fill_own_folder(folder, source, "check.json", {})
-    left = contents(folder)
-    assert json.loads(left.pop("check.json")) == {"artefacts": ["client", "server.pcap"]}
-    assert left == {"client/a.sqlog": "fresh", "server.pcap": "fresh"}
+    remains = contents(folder)
+    assert json.loads(remains.pop("check.json")) == {"artefacts": ["client", "server.pcap"]}
+    assert remains == {"client/a.sqlog": "fresh", "server.pcap": "fresh"}
     assert contents(source) == {}
 
 
 class Killed(BaseException):
-    """Nothing that this process does takes effect any more."""
+    """The end of this process: none of its later actions takes effect."""
 
 
 def die_after(changes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let so many changes of names in the file system take effect."""
-    left = count(changes, -1)
+    remains = count(changes, -1)
 
     def counted(change: Callable[..., Any]) -> Callable[..., Any]:
         def called(*arguments: Any, **more: Any) -> Any:
-            if next(left) <= 0:
+            if next(remains) <= 0:
                 raise Killed
             return change(*arguments, **more)
 
@@ -206,11 +208,11 @@ def test_whenever_a_replay_is_killed_the_next_one_takes_its_folder_and_nothing_o
     def record(names: list[str], folder: Path) -> None:
         check_own_folder("--output", folder, "replay.json")
         folder.mkdir(exist_ok=True)
-        with scratch.folder(folder) as made:
+        with scratch.folder(folder) as folder_of_harness:
             for name in names:
-                (made / "files" / name).parent.mkdir(parents=True, exist_ok=True)
-                (made / "files" / name).write_text("fresh")
-            fill_own_folder(folder, made / "files", "replay.json", {})
+                (folder_of_harness / "files" / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder_of_harness / "files" / name).write_text("fresh")
+            fill_own_folder(folder, folder_of_harness / "files", "replay.json", {})
 
     for changes in count():
         folder = tmp_path / str(changes)

@@ -39,8 +39,8 @@ def test_what_only_a_build_needs_is_not_required_of_a_machine(monkeypatch: pytes
     monkeypatch.setattr(shutil, "which", lambda name: None if name in ("clang", "gcc", "ip") else "/bin/x")
     tools = {need.name: need for need in machine._tools()}
     for name in ("clang", "gcc"):
-        need, said = tools[name], "not found (needed for building only)"
-        assert (need.good, need.found, need.required) == (False, said, False)
+        need, message = tools[name], "not found (needed for building only)"
+        assert (need.good, need.found, need.required) == (False, message, False)
     assert tools["ip"].required
 
 
@@ -99,7 +99,7 @@ def mine(tmp_path: Path) -> Path:
 
 
 def needs_of(folder: Path) -> dict[str, Need]:
-    """What is needed for the endpoints of a folder, by its name."""
+    """Return the needs of the endpoints of a folder, by name."""
     return {need.name: need for need in machine._implementations(Implementations([folder]))}
 
 
@@ -155,11 +155,11 @@ SIMULATORS = [
 def test_of_each_implementation_it_says_whether_its_simulator_works(tmp_path: Path) -> None:
     declared = shutil.copytree(HERE / "made-up", tmp_path / "made-up") / "impl.toml"
     text = declared.read_text()
-    for old, new, found, mend in SIMULATORS:
+    for old, new, state, mend in SIMULATORS:
         declared.write_text(text.replace(old, new))
         (need,) = machine._simulators(Implementations((tmp_path,)))
         assert (need.name, need.good, need.required) == ("made-up simulator", not mend, False)
-        assert found in need.found
+        assert state in need.found
         assert mend in need.mend
 
 
@@ -167,7 +167,7 @@ def test_of_each_implementation_it_says_whether_its_simulator_works(tmp_path: Pa
 def test_json_and_status_agree_and_without_the_tools_trials_cannot_run(
     fecbench_here: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With an empty PATH the tools are missing; the kernel is asked all the same."""
+    """With an empty PATH the tools are missing; the kernel is checked nevertheless."""
     for path in (os.environ["PATH"], str(tmp_path)):
         monkeypatch.setenv("PATH", path)
         done = fecbench_here("doctor", "--json")

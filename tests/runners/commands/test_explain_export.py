@@ -24,12 +24,12 @@ def test_explain_finds_the_planted_rule_for_each_variant_and_draws_the_figures(
     fecbench_here: Any, planted: Path, tmp_path: Path
 ) -> None:
     done = fecbench_here("explain", "--db", planted, "--json", "--output", tmp_path / "figures")
-    found: list[dict[str, Any]] = json.loads(done.stdout)
-    assert [(each["variant"], each["baseline"]) for each in found] == [(XOR, OFF), (RS, OFF)]
-    assert any(rule["text"].startswith("loss.p ≥ 3.") for rule in found[0]["rules"])
-    assert found[1]["rules"] == []
-    assert "no tree predicts points that it has not seen" in found[1]["sentence"]
-    assert next(iter(found[0]["importances"])) == "loss.p"
+    document: list[dict[str, Any]] = json.loads(done.stdout)
+    assert [(entry["variant"], entry["baseline"]) for entry in document] == [(XOR, OFF), (RS, OFF)]
+    assert any(rule["text"].startswith("loss.p ≥ 3.") for rule in document[0]["rules"])
+    assert document[1]["rules"] == []
+    assert "no tree predicts points that it has not seen" in document[1]["sentence"]
+    assert next(iter(document[0]["importances"])) == "loss.p"
     assert {path.name for path in (tmp_path / "figures").iterdir()} >= {
         f"{name}-XOR-4-5{suffix}" for name in ("map", "effects") for suffix in (".png", ".svg", ".pdf")
     }
@@ -107,9 +107,9 @@ def test_show_and_explain_say_in_how_many_pairs_one_variant_alone_timed_out(
         " worse than any value; which of two is worse, nobody can tell."
     )
     assert sentence in fecbench_here("show", "--db", database).stdout.splitlines()
-    found = json.loads(fecbench_here("explain", "--db", database, "--json").stdout)
-    assert [each["left_out"] for each in found] == [sentence, ""]
-    everywhere = found[0]["everywhere"]
+    document = json.loads(fecbench_here("explain", "--db", database, "--json").stdout)
+    assert [entry["left_out"] for entry in document] == [sentence, ""]
+    everywhere = document[0]["everywhere"]
     assert everywhere["text"] == "everywhere: ratio ∞ [no interval], 5 points: undecided"
     assert everywhere["ratio"] is None  # JSON knows no infinity
     printed = fecbench_here("explain", "--db", database, "--baseline", RS, "--variant", OFF).stdout
@@ -129,9 +129,9 @@ NOT_EXPLAINED: list[tuple[dict[str, Any], list[str], str]] = [
 
 
 def test_explain_refuses_in_one_line(fecbench_here: Any, plant: Callable[..., Path], tmp_path: Path) -> None:
-    for number, (made, options, said) in enumerate(NOT_EXPLAINED):
-        database = plant(tmp_path / f"{number}.sqlite", points=5, **made)
-        assert said in fecbench_here("explain", "--db", database, *options).refusal()
+    for number, (database_of, options, message) in enumerate(NOT_EXPLAINED):
+        database = plant(tmp_path / f"{number}.sqlite", points=5, **database_of)
+        assert message in fecbench_here("explain", "--db", database, *options).refusal()
 
 
 def test_export_writes_every_row_of_a_table(fecbench_here: Any, planted: Path, tmp_path: Path) -> None:
@@ -188,5 +188,5 @@ REFUSED: list[tuple[list[str], str]] = [
 
 
 def test_export_refuses_in_one_line(fecbench_here: Any, planted: Path) -> None:
-    for options, said in REFUSED:
-        assert said in fecbench_here("export", "--db", planted, *options).refusal()
+    for options, message in REFUSED:
+        assert message in fecbench_here("export", "--db", planted, *options).refusal()

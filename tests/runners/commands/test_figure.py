@@ -45,20 +45,20 @@ def test_a_pdf_has_the_width_that_is_asked_and_letters_as_truetype(
 def test_text_of_an_svg_is_text_and_the_title_can_be_left_out(
     fecbench_here: Any, planted: Path, tmp_path: Path
 ) -> None:
-    said = {}
+    captions = {}
     for option in ("--title", "--no-title"):
         file = tmp_path / f"bars{option}.svg"
         assert fecbench_here("figure", "bars", "--db", planted, option, "-o", file).returncode == 0
-        said[option] = " ".join(
+        captions[option] = " ".join(
             "".join(text.itertext()) for text in ElementTree.parse(file).iter(f"{SVG}text")
         )
         caption = Path(f"{str(file).removesuffix('.svg')}.caption.txt").read_text()
         assert caption.startswith("By how much does the DCT change?")
         assert "Median over points of the DCT ratio" in caption
         assert "40 points" in caption or "60 points" in caption
-    assert "By how much" in said["--title"]
-    assert "By how much" not in said["--no-title"]
-    assert XOR in said["--no-title"]
+    assert "By how much" in captions["--title"]
+    assert "By how much" not in captions["--no-title"]
+    assert XOR in captions["--no-title"]
 
 
 def test_arms_and_workloads_are_chosen(fecbench_here: Any, planted: Path, tmp_path: Path) -> None:
@@ -79,8 +79,8 @@ def test_a_style_of_ones_own_decides_width_and_letters(
     drawn = ElementTree.parse(file)
     assert float(drawn.getroot().attrib["width"].removesuffix("pt")) == pytest.approx(4.5 * 72)
     styles = [text.attrib.get("style", "") for text in drawn.iter(f"{SVG}text")]
-    assert all("monospace" in each or "DejaVu Sans Mono" in each for each in styles), styles
-    sizes = {float(size) for each in styles for size in re.findall(r"font-size: ([\d.]+)px", each)}
+    assert all("monospace" in entry or "DejaVu Sans Mono" in entry for entry in styles), styles
+    sizes = {float(size) for entry in styles for size in re.findall(r"font-size: ([\d.]+)px", entry)}
     assert max(sizes) <= 6.001
 
 
@@ -97,7 +97,7 @@ def test_without_a_name_the_figures_are_listed(fecbench_here: Any, planted: Path
     names = [line.partition(":")[0] for line in done.stdout.splitlines()]
     assert {"points", "ratio", "bars", "dct"} <= set(names)
     listed = json.loads(fecbench_here("figure", "--db", planted, "--json").stdout)
-    assert [each["figure"] for each in listed] == names
+    assert [style["figure"] for style in listed] == names
 
 
 @pytest.mark.parametrize(

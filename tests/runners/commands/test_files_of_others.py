@@ -75,9 +75,9 @@ QLOGS = ("with_header", "aioquic", "draft_00", "quic_go")
 def test_a_qlog_has_three_losses(form: str, tmp_path: Path, fecbench_here: Any) -> None:
     path = tmp_path / "trace.qlog"
     path.write_text(qlogs.FORMS[form]())
-    told = json.loads(fecbench_here("losses", "import", path, "--json").stdout)
-    assert (told["losses"], told["length"], told["drop"]) == (3, 40, "5-6,30")
-    assert told["direction"] == "down"
+    document = json.loads(fecbench_here("losses", "import", path, "--json").stdout)
+    assert (document["losses"], document["length"], document["drop"]) == (3, 40, "5-6,30")
+    assert document["direction"] == "down"
 
 
 def test_rtp_beside_stun_and_rtcp_has_three_losses(tmp_path: Path, fecbench_here: Any) -> None:
@@ -89,15 +89,15 @@ def test_rtp_beside_stun_and_rtcp_has_three_losses(tmp_path: Path, fecbench_here
     came = [rtp(number) for number in range(100) if number not in (10, 50, 51)]
     path = tmp_path / "received.pcap"
     path.write_bytes(pcap(framed([came[0], stun, stun, *came[1:40], rtcp, *came[40:], rtcp, stun, stun])))
-    told = json.loads(fecbench_here("losses", "import", path, "--sequence", "2:2", "--json").stdout)
-    assert (told["losses"], told["length"], told["drop"]) == (3, 100, "10,50-51")
+    document = json.loads(fecbench_here("losses", "import", path, "--sequence", "2:2", "--json").stdout)
+    assert (document["losses"], document["length"], document["drop"]) == (3, 100, "10,50-51")
 
 
 def test_a_recording_says_of_which_direction_it_is(tmp_path: Path, fecbench_here: Any) -> None:
     path = tmp_path / "trace.qlog"
     path.write_text(json.dumps(qlogs.document(qlogs.events(qlogs.by_header), "client")))
-    said = fecbench_here("losses", "import", path).stdout
-    assert 'loss.up.drop = "5-6,30"' in said and "loss.drop" not in said
+    printed = fecbench_here("losses", "import", path).stdout
+    assert 'loss.up.drop = "5-6,30"' in printed and "loss.drop" not in printed
     assert (
         'loss.down.drop = "5-6,30"' in fecbench_here("losses", "import", path, "--direction", "down").stdout
     )
@@ -163,8 +163,8 @@ def test_a_link_of_others_has_its_rates_and_delays(what: str, tmp_path: Path, fe
 
 def test_six_columns_are_no_times_and_rates(tmp_path: Path, fecbench_here: Any) -> None:
     (tmp_path / "log").write_text("1453121790686 190 51.0384 3.7319 2010240 1005\n")
-    asked = ("link", "import", "rates", tmp_path / "log", "--output", tmp_path / "x.csv")
-    assert "line 1: has 6 columns: must have two" in fecbench_here(*asked).refusal()
+    words = ("link", "import", "rates", tmp_path / "log", "--output", tmp_path / "x.csv")
+    assert "line 1: has 6 columns: must have two" in fecbench_here(*words).refusal()
 
 
 def test_lines_of_percent_are_comments_of_frame_lists(tmp_path: Path, fecbench_here: Any) -> None:
@@ -172,9 +172,9 @@ def test_lines_of_percent_are_comments_of_frame_lists(tmp_path: Path, fecbench_h
         "% Nframe | type | X | timestamp | size (Bytes)\n0 U 0. 0.000000 1000\n1 U 0. 0.033000 1200\n"
         "2 U 0. 0.066000 800\n"
     )
-    made = tmp_path / "made.json"
-    assert fecbench_here("trace", "from-list", tmp_path / "frames.txt", "--output", made).returncode == 0
-    assert traffic.load(made).messages == [[0, 1000], [33_000, 1200], [66_000, 800]]
+    output = tmp_path / "made.json"
+    assert fecbench_here("trace", "from-list", tmp_path / "frames.txt", "--output", output).returncode == 0
+    assert traffic.load(output).messages == [[0, 1000], [33_000, 1200], [66_000, 800]]
 
 
 SIZES = (1000, 1200, 800, 900, 500)
@@ -222,5 +222,5 @@ def test_segments_of_several_lengths_are_refused_with_them(tmp_path: Path, fecbe
 
 def test_a_client_of_a_port_below_others_sends_up(tmp_path: Path, fecbench_here: Any) -> None:
     (tmp_path / "sender").write_bytes(pcap(framed([udp(payload(n), CLIENT, SERVER) for n in range(9)])))
-    asked = ("losses", "import", tmp_path / "sender", "--received", tmp_path / "sender")
-    assert 'loss.up.drop = ""' in fecbench_here(*asked).stdout
+    words = ("losses", "import", tmp_path / "sender", "--received", tmp_path / "sender")
+    assert 'loss.up.drop = ""' in fecbench_here(*words).stdout

@@ -250,7 +250,7 @@ def on_a_terminal(command: list[str]) -> tuple[int, str]:
 
 
 def assert_unharmed(sent: str) -> None:
-    """What a program sends to its terminal may have colours, but nothing of what is hostile."""
+    """Assert that the output to a terminal has nothing hostile. It may have colours."""
     assert not [escape for escape in (CLEAR_SCREEN, NEW_TITLE, C1, "\x07") if escape in sent]
 
 

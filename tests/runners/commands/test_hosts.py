@@ -38,6 +38,6 @@ def test_hosts_differ_where_two_of_several_do(
     two_hosts: tuple[Database, CampaignInfo],  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    (found,) = hosts.differences(*two_hosts, "")
-    monkeypatch.setattr(hosts, "differences", lambda *_: [found, replace(found, p_value=1.0)])
+    (difference,) = hosts.differences(*two_hosts, "")
+    monkeypatch.setattr(hosts, "differences", lambda *_: [difference, replace(difference, p_value=1.0)])
     assert aa.hosts(db=two_hosts[0].address) == 1

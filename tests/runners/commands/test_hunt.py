@@ -105,17 +105,17 @@ def test_planted_harm_is_found_and_told_in_the_form_that_scripts_rely_on(
     low, high = document["share"]["interval"]
     assert low <= document["share"]["harmed"] <= high
     assert document["found"]
-    for found in document["found"]:
-        assert list(found) == [
+    for finding in document["found"]:
+        assert list(finding) == [
             *("network", "ratio", "interval", "repetitions", "shrunk_from", "region", "replay"),
         ]
-        assert found["network"].keys() == found["shrunk_from"].keys() >= {"workload", "owd_ms", "losses"}
-        for network in (found["network"], found["shrunk_from"]):
+        assert finding["network"].keys() == finding["shrunk_from"].keys() >= {"workload", "owd_ms", "losses"}
+        for network in (finding["network"], finding["shrunk_from"]):
             assert 9_000 <= network["workload.size_bytes"] <= 12_000 and network["owd_ms"] > 25
-        assert found["ratio"] == pytest.approx(1.4, rel=0.05)
-        assert found["interval"][0] - 1e-9 <= found["ratio"] <= found["interval"][1] + 1e-9
-        assert found["repetitions"] == 20
-        assert len(found["replay"]) == 2
+        assert finding["ratio"] == pytest.approx(1.4, rel=0.05)
+        assert finding["interval"][0] - 1e-9 <= finding["ratio"] <= finding["interval"][1] + 1e-9
+        assert finding["repetitions"] == 20
+        assert len(finding["replay"]) == 2
     first = document["found"][0]  # for further ones there may be no room to look around
     box = first["region"]["box"]
     assert box.keys() == {"owd_ms", "bandwidth_mbps", "workload.size_bytes"}
@@ -145,11 +145,11 @@ def test_what_was_found_is_a_design_that_a_campaign_takes(
     hunt: Callable[..., Done], fecbench_here: Run, options: list[object], tmp_path: Path
 ) -> None:
     assert hunt("--arm", "new", "--output", tmp_path / "out").returncode == 1
-    found = tmp_path / "out" / "found.toml"
-    design = designs.load(found)
+    finding = tmp_path / "out" / "found.toml"
+    design = designs.load(finding)
     assert design.name == "space-found" and design.plan_settings.method == "list"  # type: ignore[attr-defined]
     db = tmp_path / "again.sqlite"
-    ran = fecbench_here("run", found, "--engine", "virtual", "--db", db, "--json", *options)
+    ran = fecbench_here("run", finding, "--engine", "virtual", "--db", db, "--json", *options)
     assert ran.returncode == 0, ran
     shown = fecbench_here("show", "--db", db, "--json")
     (compared,) = json.loads(shown.stdout)["campaigns"][0]["comparisons"]
@@ -227,9 +227,9 @@ def test_it_goes_on_after_a_kill_and_two_share_one_hunt(
 
 
 def without_replays(answer: str) -> Any:
-    """Which of two simulators ends first decides the numbers of trials."""
+    """Return the document without numbers of trials, which depend on which of two simulators ends first."""
     document = json.loads(answer)
-    return {**document, "found": [{**found, "replay": None} for found in document["found"]]}
+    return {**document, "found": [{**finding, "replay": None} for finding in document["found"]]}
 
 
 def test_a_build_that_is_slower_at_some_sizes_alone_is_found_in_minutes(
@@ -239,10 +239,10 @@ def test_a_build_that_is_slower_at_some_sizes_alone_is_found_in_minutes(
     words = ("hunt", "--builds", old, new, design, "--db", tmp_path / "x.sqlite", "--no-calibrate", "--json")
     done = fecbench_here(*words, "--minutes", 2)
     assert done.returncode == 1, done
-    for found in documents(done)["found"]:
-        assert found["network"]["workload.size_bytes"] > 90_000
-        assert found["ratio"] == pytest.approx(1.3, rel=0.01)
-        assert all(f"--implementations made-up.new={new}" in command for command in found["replay"])
+    for finding in documents(done)["found"]:
+        assert finding["network"]["workload.size_bytes"] > 90_000
+        assert finding["ratio"] == pytest.approx(1.3, rel=0.01)
+        assert all(f"--implementations made-up.new={new}" in command for command in finding["replay"])
 
 
 def test_a_hunt_whose_time_is_over_before_it_could_say_anything_says_so(

@@ -66,6 +66,6 @@ def test_a_regression_in_a_few_networks_is_found_in_ten_minutes(
     words = ("--builds", MADE_UP, slower, design, "--db", db, "--no-calibrate", "--json", "--minutes", 10)
     done = fecbench_here("hunt", *words)
     assert done.returncode == 1, done
-    for found in json.loads(done.stdout)["found"]:
-        assert is_slower(found["network"]), found
-        assert found["ratio"] == pytest.approx(1.3, rel=0.02)
+    for finding in json.loads(done.stdout)["found"]:
+        assert is_slower(finding["network"]), finding
+        assert finding["ratio"] == pytest.approx(1.3, rel=0.02)

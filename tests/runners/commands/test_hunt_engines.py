@@ -119,13 +119,13 @@ def test_a_simulator_that_is_wrong_is_found_by_emulation(
     assert document.keys() == {"looked", "share", "found"}
     assert 0 < document["looked"] <= TRIALS
     assert document["share"]["harmed"] > 0
-    for found in document["found"]:
-        assert found["interval"][0] <= found["ratio"] <= found["interval"][1]
-        assert found["ratio"] == pytest.approx(1 / 0.7, rel=0.1)
-        assert found["repetitions"] >= 10
+    for finding in document["found"]:
+        assert finding["interval"][0] <= finding["ratio"] <= finding["interval"][1]
+        assert finding["ratio"] == pytest.approx(1 / 0.7, rel=0.1)
+        assert finding["repetitions"] >= 10
     virtual, emulated = (stored(tmp_path / "x.sqlite", engine) for engine in ("virtual", "local"))
     assert virtual == emulated  # both trials of a pair have the same seeds
-    seeds = [each for of_look in virtual.values() for each in of_look]
+    seeds = [value for of_look in virtual.values() for value in of_look]
     assert len(set(seeds)) == len(seeds)  # and no look those of another
     assert designs.load(tmp_path / "out" / "found.toml").name == "space-found"
     assert hunt(*words).stdout == done.stdout  # nothing is run again
@@ -195,7 +195,7 @@ def test_a_design_without_simulator_or_without_a_range_is_refused_in_one_line(
 def test_an_implementation_that_cannot_be_emulated_disagrees_with_nothing(
     hunt: Callable[..., Done], design: Path
 ) -> None:
-    """All of its trials fail, in every network: that is said, and is no finding."""
+    """All of its trials fail in every network: this is reported, and is no finding."""
     made_up = DESIGN.replace('"rquic"', '"made-up"').replace('options = { scheme = "none" }\n', "")
     design.write_text(made_up)
     done = hunt("--implementations", f"made-up={MADE_UP}")

@@ -12,8 +12,8 @@ from fecbench.topologies import link_traces
 
 def test_a_made_trace_is_shown_and_drawn(tmp_path: Path, fecbench_here: Callable[..., Any]) -> None:
     trace, figure = tmp_path / "lte.csv", tmp_path / "lte.png"
-    made = fecbench_here("link", "make", "lte", "--seed", 4, "--duration-s", 30, "--output", trace)
-    assert made.returncode == 0 and "300 steps, 30 s" in made.stdout
+    done = fecbench_here("link", "make", "lte", "--seed", 4, "--duration-s", 30, "--output", trace)
+    assert done.returncode == 0 and "300 steps, 30 s" in done.stdout
     assert link_traces.read(trace)[0] == link_traces.make("lte", 4, 30)
     shown = fecbench_here("link", "show", trace, "--output", figure)
     assert shown.returncode == 0
@@ -28,9 +28,10 @@ def test_an_imported_trace_tells_when_it_carries_nothing(
     recorded.write_text("0 5\n1 0\n3 0\n4 5\n5 0\n6 1\n")
     done = fecbench_here("link", "import", "rates", recorded, "--output", trace)
     assert done.returncode == 0 and "6 steps, 7 s" in done.stdout
-    said = " ".join(fecbench_here("link", "show", trace).stdout.split())
+    printed = " ".join(fecbench_here("link", "show", trace).stdout.split())
     assert (
-        "carries nothing 2 times, 3 s at the longest and 4 s in all: at 1 s for 3 s, at 5 s for 1 s." in said
+        "carries nothing 2 times, 3 s at the longest and 4 s in all: at 1 s for 3 s, at 5 s for 1 s."
+        in printed
     )
 
 
@@ -41,22 +42,22 @@ def test_opportunities_of_mahimahi_are_shown_as_rates_with_their_outages(
     recorded, trace, figure = (tmp_path / name for name in ("up", "r.csv", "r.png"))
     recorded.write_text("".join(f"{ms}\n" for ms in range(1, 5001) if not 2000 < ms < 3200))
     assert fecbench_here("link", "import", "mahimahi", recorded, "--output", trace).returncode == 0
-    told = json.loads(fecbench_here("link", "show", trace, "--json", "--output", figure).stdout)
+    document = json.loads(fecbench_here("link", "show", trace, "--json", "--output", figure).stdout)
     full_mbps = 8 * 1514 / 1e3
-    assert told["rate_mbps"]["most"] == pytest.approx(full_mbps)
-    assert told["rate_mbps"]["median"] == pytest.approx(full_mbps)
-    assert told["rate_mbps"]["least"] == 0
-    assert told["rate_mbps"]["mean"] == pytest.approx(full_mbps * 3801 / 5000)
-    assert told["outages"] == [{"begin_s": 2.0, "lasts_s": 1.2}]
-    said = " ".join(fecbench_here("link", "show", trace).stdout.split())
-    assert "Rates are of 10 windows of 500 ms. It carries nothing once, 1.2 s at the longest" in said
+    assert document["rate_mbps"]["most"] == pytest.approx(full_mbps)
+    assert document["rate_mbps"]["median"] == pytest.approx(full_mbps)
+    assert document["rate_mbps"]["least"] == 0
+    assert document["rate_mbps"]["mean"] == pytest.approx(full_mbps * 3801 / 5000)
+    assert document["outages"] == [{"begin_s": 2.0, "lasts_s": 1.2}]
+    printed = " ".join(fecbench_here("link", "show", trace).stdout.split())
+    assert "Rates are of 10 windows of 500 ms. It carries nothing once, 1.2 s at the longest" in printed
     assert figure.read_bytes().startswith(b"\x89PNG")
 
 
 def test_what_a_form_has_not_is_refused(tmp_path: Path, fecbench_here: Callable[..., Any]) -> None:
-    asked = ("link", "import", "mahimahi", tmp_path / "x", "--output", tmp_path / "x.csv")
-    assert "only irtt has columns" in fecbench_here(*asked, "--column", "rtt").refusal()
-    assert "only rates hold" in fecbench_here(*asked, "--holds", "before").refusal()
+    words = ("link", "import", "mahimahi", tmp_path / "x", "--output", tmp_path / "x.csv")
+    assert "only irtt has columns" in fecbench_here(*words, "--column", "rtt").refusal()
+    assert "only rates hold" in fecbench_here(*words, "--holds", "before").refusal()
 
 
 def test_what_a_trace_has_no_place_for_is_told(tmp_path: Path, fecbench_here: Callable[..., Any]) -> None:
@@ -70,6 +71,6 @@ def test_what_cannot_be_is_refused_in_one_line(tmp_path: Path, fecbench_here: Ca
     bad = tmp_path / "bad.csv"
     bad.write_text("keep_us,rate_bps\n5,-1\n")
     assert "line 2: rate_bps = '-1'" in fecbench_here("link", "show", bad).refusal()
-    asked = ("link", "import", "mahimahi", tmp_path / "none", "--output", tmp_path / "x.csv")
-    assert "none: cannot be read" in fecbench_here(*asked).refusal()
+    words = ("link", "import", "mahimahi", tmp_path / "none", "--output", tmp_path / "x.csv")
+    assert "none: cannot be read" in fecbench_here(*words).refusal()
     assert ".csv" in fecbench_here("link", "make", "5g", "--output", tmp_path / "x.json").refusal()

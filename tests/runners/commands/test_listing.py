@@ -22,8 +22,8 @@ FEW = {"smoke", "demo", "interop", "multipath-smoke", "video-live"}
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """The catalogue has a few designs: to plan all of them takes long."""
-    known = designs.catalogue()
-    monkeypatch.setattr(designs, "catalogue", lambda: {name: known[name] for name in sorted(FEW)})
+    catalogue = designs.catalogue()
+    monkeypatch.setattr(designs, "catalogue", lambda: {name: catalogue[name] for name in sorted(FEW)})
 
 
 @pytest.fixture

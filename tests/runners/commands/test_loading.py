@@ -1,4 +1,4 @@
-"""What the command loads before it knows which command is meant."""
+"""Modules that the command line loads before it knows the command."""
 
 import subprocess
 import sys

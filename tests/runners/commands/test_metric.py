@@ -88,9 +88,9 @@ REFUSED = {
 
 
 def test_a_margin_or_a_statistic_that_cannot_be_is_refused(fecbench_here: Any, path: Path) -> None:
-    for options, told in REFUSED.items():
+    for options, message in REFUSED.items():
         words = ("show", "--db", path, "--campaign", "aa-times", *options.split())
-        assert told in fecbench_here(*words).refusal()
+        assert message in fecbench_here(*words).refusal()
 
 
 def test_show_lists_its_values(fecbench_here: Any, path: Path) -> None:

@@ -39,16 +39,16 @@ def test_the_list_of_processes_has_no_password(fecbench: Any, silent: socket.soc
     )
     try:
         assert process.stderr is not None
-        told = process.stderr.readline()  # which it says when it is hidden
+        line = process.stderr.readline()  # which it says when it is hidden
         listed = Path(f"/proc/{process.pid}/cmdline").read_bytes()
         shown = subprocess.run(["ps", "-ww", "-o", "args=", "-p", str(process.pid)], capture_output=True)
     finally:
         process.kill()
         process.wait()
-    assert "~/.pgpass" in told
+    assert "~/.pgpass" in line
     assert b"show\0" in listed
     assert SECRET.encode() not in listed + shown.stdout
-    assert SECRET not in told
+    assert SECRET not in line
 
 
 def test_a_url_without_a_password_stays_as_it_was_typed(fecbench: Any, silent: socket.socket) -> None:
@@ -62,8 +62,8 @@ def test_a_url_without_a_password_stays_as_it_was_typed(fecbench: Any, silent: s
             process.kill()
     finally:
         process.kill()
-        _, told = process.communicate()
-    assert told == b""
+        _, line = process.communicate()
+    assert line == b""
 
 
 URLS = [
@@ -144,11 +144,11 @@ def test_what_endpoints_inherit_has_no_password(fecbench: Any, little_design: Pa
 def test_a_password_that_an_older_campaign_has_kept_is_shown_by_no_command(
     fecbench_here: Any, tmp_path: Path
 ) -> None:
-    kept = {"command": ["fecbench", "run", "--db", f"postgresql://host/db?user=me&password={SECRET}"]}
+    provenance = {"command": ["fecbench", "run", "--db", f"postgresql://host/db?user=me&password={SECRET}"]}
     database = tmp_path / "x.sqlite"
     with Database.open(str(database), create=True) as opened:
-        campaign = opened.create_campaign(new_campaign("older", provenance=kept))
-        start = opened.start(campaign.id, "ada", kept)
+        campaign = opened.create_campaign(new_campaign("older", provenance=provenance))
+        start = opened.start(campaign.id, "ada", provenance)
         opened.record(campaign.id, trial(TrialKey("off", "download-1", 0, 0)), start.id)
     for arguments in (("show", "--json"), ("show", 1, "--json"), ("show", 1)):
         done = fecbench_here(*arguments, "--db", database)

@@ -1,4 +1,4 @@
-"""What `fecbench replay` says of the two runs of a trial."""
+"""The comparison that `fecbench replay` prints of the two runs of a trial."""
 
 import dataclasses
 from typing import Any

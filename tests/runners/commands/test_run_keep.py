@@ -33,13 +33,13 @@ def test_the_files_of_all_trials_are_kept_and_those_of_another_database_replaced
 def test_the_files_of_trials_that_are_not_ok_are_kept_and_no_others(
     fecbench: Any, write_design: Callable[[Path, str], Path], little_design: Path, tmp_path: Path
 ) -> None:
-    kept = tmp_path / "kept"
+    folder = tmp_path / "kept"
     database = tmp_path / "x.sqlite"
-    fecbench.run(little_design, database, *ONE, "--keep", "failed", kept)
+    fecbench.run(little_design, database, *ONE, "--keep", "failed", folder)
     states = {
         f"trial-{run['id']}": run["state"] for trial in fecbench.trials(database) for run in trial["attempts"]
     }
-    assert {path.name for path in kept.iterdir()} == {name for name in states if states[name] != "ok"}
+    assert {path.name for path in folder.iterdir()} == {name for name in states if states[name] != "ok"}
     (tmp_path / "short").mkdir()
     design, other = write_design(tmp_path / "short", TOO_SHORT), tmp_path / "short" / "x.sqlite"
     fecbench.run(design, other, *ONE, "--keep", "failed", tmp_path / "timeouts")
@@ -51,10 +51,10 @@ def test_a_wrong_call_is_refused_before_a_database_is_made(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
-    for options, said in (
+    for options, message in (
         (["fialed", "kept"], "--keep fialed kept: must be failed DIR or all DIR; did you mean 'failed'?"),
         (["all", "file"], "--keep file: cannot be made a folder"),
         (["all"], "Option '--keep' requires 2 arguments"),
     ):
-        assert said in fecbench_here("run", "smoke", "--db", "x.sqlite", "--keep", *options).refusal()
+        assert message in fecbench_here("run", "smoke", "--db", "x.sqlite", "--keep", *options).refusal()
         assert [path.name for path in tmp_path.iterdir()] == ["file"]

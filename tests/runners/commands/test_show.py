@@ -220,8 +220,8 @@ WRONG: list[tuple[list[str], str]] = [
 
 
 def test_a_wrong_call_is_refused_in_one_line(fecbench_here: Any, path: Path) -> None:
-    for arguments, said in WRONG:
-        assert said in fecbench_here("show", *arguments, "--db", path).refusal()
+    for arguments, message in WRONG:
+        assert message in fecbench_here("show", *arguments, "--db", path).refusal()
 
 
 def test_second_tries_are_counted_for_a_person_and_as_json(fecbench_here: Any, path: Path) -> None:

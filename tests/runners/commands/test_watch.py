@@ -115,7 +115,7 @@ def test_a_run_of_some_trials_is_watched_to_its_own_end(
     states: list[str],
     status: int,
 ) -> None:
-    """Nothing that another start left counts, nor is it waited for."""
+    """Trials of another start do not count, and are not awaited."""
     with Database.open(str(path)) as database:
         database.start(1, "host", {})
         database.start(1, "host", {"filters": filters})
@@ -130,9 +130,9 @@ def test_a_run_of_some_trials_is_watched_to_its_own_end(
 
     monkeypatch.setattr(command, "time", Clock(land))
     assert watch(db=str(path), campaign="", every=2.0) == status
-    told = capsys.readouterr().out
-    assert f"{len(wanted)} of {len(wanted)} trials: " in told
-    assert "nobody runs it" not in told
+    printed = capsys.readouterr().out
+    assert f"{len(wanted)} of {len(wanted)} trials: " in printed
+    assert "nobody runs it" not in printed
 
 
 def test_json_tells_how_it_stands_and_ends(path: Path, fecbench_here: Any) -> None:

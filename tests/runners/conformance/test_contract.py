@@ -1,4 +1,4 @@
-"""What an implementation breaks of the contract is said in words, each part by itself.
+"""Each breach of the contract by an implementation is reported in words, part by part.
 
 The example is sound; each test makes one thing of it wrong.
 """
@@ -463,8 +463,8 @@ TIMES: list[tuple[dict[str, float], str]] = [
 
 def test_times_that_a_client_cannot_have_taken_are_named() -> None:
     for metrics, problem in TIMES:
-        found = problem_of_metrics(metrics, lasted_s=1.0)
-        assert found.startswith(problem) if problem else found == ""
+        part = problem_of_metrics(metrics, lasted_s=1.0)
+        assert part.startswith(problem) if problem else part == ""
 
 
 def test_content_of_another_seed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""What both ends count where packets are lost stands beside what the link counted."""
+"""Counters of both ends where packets are lost are compared with those of the link."""
 
 import re
 import shutil
@@ -63,9 +63,9 @@ WRONG: list[tuple[dict[str, float], dict[str, float], str]] = [
 
 
 def test_a_counter_that_is_not_the_links_is_named() -> None:
-    for server, client, said in WRONG:
+    for server, client, message in WRONG:
         (problem,) = problems_of_counters(outcome({**SERVER, **server}, {**CLIENT, **client}))
-        assert problem.startswith(said)
+        assert problem.startswith(message)
 
 
 def test_losses_that_were_all_recovered_need_not_be_declared() -> None:

@@ -1,4 +1,4 @@
-"""What `fecbench implementations --check` says of a simulator."""
+"""The report of `fecbench implementations --check` about a simulator."""
 
 import shutil
 from pathlib import Path
@@ -23,7 +23,7 @@ def test_one_that_is_right_each_time_is_good(tmp_path: Path) -> None:
 
 
 def test_one_that_is_not_is_broken_and_it_is_said_how(tmp_path: Path) -> None:
-    for manner, said in {
+    for manner, message in {
         "remembers": "answered in two ways",
         "lies": "verdicts differ from the oracle's",
         "dies": "failed: the simulator of made-up ended with status 3",
@@ -31,7 +31,7 @@ def test_one_that_is_not_is_broken_and_it_is_said_how(tmp_path: Path) -> None:
     }.items():
         parts = list(simulator_check.check(behaving(tmp_path / manner, manner)))
         assert [part.good for part in parts] == [False, False]
-        assert said in parts[0].detail
+        assert message in parts[0].detail
 
 
 def test_nothing_is_said_where_there_is_none(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What tests of virtual time share: an implementation whose simulator is made up, and its engine."""
+"""The common parts of tests of virtual time: an implementation with a made-up simulator, and its engine."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -28,7 +28,7 @@ def experiment_of(path: Path, folder: Path = HERE) -> Experiment:
 
 
 def tasks_of(experiment: Experiment) -> Tasks:
-    """Every trial of it, in order."""
+    """Return every trial of it, in order."""
     keys = trial_keys(experiment.design, len(experiment.points))
     return [(key, experiment.task(key, VIRTUAL)) for key in keys]
 

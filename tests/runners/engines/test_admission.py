@@ -1,4 +1,4 @@
-"""How many trials may run at once: with a clock and a machine that the tests set."""
+"""The number of trials that may run at once: with a clock and a machine that the tests set."""
 
 import math
 
@@ -37,19 +37,19 @@ class Machine:
         self._idle += 1e6 * seconds * idle_share
         self._total += 1e6 * seconds
 
-    def wait_s(self, wanted: Task) -> float:
-        return self.auto.wait_s(wanted, [each for each, _ in self.running])
+    def wait_s(self, candidate: Task) -> float:
+        return self.auto.wait_s(candidate, [running for running, _ in self.running])
 
-    def begin(self, wanted: Task) -> None:
-        self.running.append((wanted, self.now))
+    def begin(self, candidate: Task) -> None:
+        self.running.append((candidate, self.now))
         self.auto.began()
 
-    def fill(self, wanted: Task, idle_share: float = 1.0) -> int:
+    def fill(self, candidate: Task, idle_share: float = 1.0) -> int:
         """Begin trials like `wanted` until one must end first, and tell how many run."""
-        while (wait_s := self.wait_s(wanted)) < math.inf:
+        while (wait_s := self.wait_s(candidate)) < math.inf:
             self.passes(wait_s, idle_share)
-            if self.wait_s(wanted) == 0:
-                self.begin(wanted)
+            if self.wait_s(candidate) == 0:
+                self.begin(candidate)
         return len(self.running)
 
     def end(self, *, cores: float = 0.08, duration_s: float = 2.0, disturbed: bool = False) -> None:

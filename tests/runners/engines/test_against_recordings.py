@@ -42,7 +42,7 @@ LIMIT_S = 3600
 TIMES = (0.98, 1.005)
 """Virtual over emulated: the median of a workload."""
 SHORT, LONG = SHORT_RATIO.above, OTHER.above
-"""How far a pair's ratio may be from the emulated one, in the median, up to SHORT_BYTES and above."""
+"""Largest median difference of a pair's ratio from the emulated one, up to SHORT_BYTES and above."""
 
 
 @cache
@@ -52,14 +52,14 @@ def sample(name: str) -> bytes:
 
 def read(path: Path, name: str) -> tuple[CampaignInfo, pd.DataFrame]:
     with Database.open(str(path)) as database:
-        (campaign,) = (each for each in database.campaigns() if each.name == name)
+        (campaign,) = (item for item in database.campaigns() if item.name == name)
         return campaign, trials(database, campaign, set(metrics.of_workloads(campaign).values()))
 
 
 def differing(emulated_path: Path, virtual_path: Path, name: str) -> list[Comparison]:
     """The comparisons that a cross-check says differ. Recorded trials have no task: it is their twins'."""
     with Database.open(str(emulated_path)) as emulated, Database.open(str(virtual_path)) as virtual:
-        (recorded,) = (each for each in emulated.campaigns() if each.name == name)
+        (recorded,) = (item for item in emulated.campaigns() if item.name == name)
         (campaign,) = virtual.campaigns()
         runs = {stored.record.key: stored.record for stored in virtual.trials(campaign.id)}
         twins = [
@@ -70,7 +70,7 @@ def differing(emulated_path: Path, virtual_path: Path, name: str) -> list[Compar
     compared = [pair for pair in twins if not pair.left_out and pair.same_outcome]
     comparisons = list(of_twins(compared, campaign))
     assert comparisons
-    return [each for each in comparisons if each.verdict == "differs"]
+    return [item for item in comparisons if item.verdict == "differs"]
 
 
 @pytest.mark.parametrize("design", RECORDED)

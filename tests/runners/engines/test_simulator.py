@@ -1,4 +1,4 @@
-"""One running simulator: nothing that it answered is lost, and how it ended is told."""
+"""A running simulator: none of its answers is lost, and its end is reported."""
 
 import os
 import selectors
@@ -15,7 +15,7 @@ CGROUP = f"fecbench-{os.getpid()}-of_tests"
 
 @pytest.fixture(autouse=True)
 def cgroups() -> Iterator[None]:
-    """None is left."""
+    """Check that no cgroup is left."""
     yield
     cgroup.remove(CGROUP)
 
@@ -74,15 +74,15 @@ def test_one_that_reads_nothing_keeps_nobody_waiting(
 
 def test_one_that_cannot_be_started_says_why(tmp_path: Path, selector: selectors.BaseSelector) -> None:
     simulator = Simulator([str(tmp_path / "absent")], tmp_path, tmp_path, CGROUP, selector)
-    _, said = lines_until_its_end(simulator, selector)
-    assert "absent cannot be started" in said
+    _, message = lines_until_its_end(simulator, selector)
+    assert "absent cannot be started" in message
     simulator.close()
 
 
 def test_a_line_without_end_is_no_answer(tmp_path: Path, selector: selectors.BaseSelector) -> None:
     simulator = started("while True: print('x' * (1 << 20), end='')", tmp_path, selector)
-    lines, said = lines_until_its_end(simulator, selector)
-    assert (lines, said) == ([], f"wrote a line of more than {LINE_BYTES} bytes")
+    lines, message = lines_until_its_end(simulator, selector)
+    assert (lines, message) == ([], f"wrote a line of more than {LINE_BYTES} bytes")
     assert len(simulator._unread) <= LINE_BYTES + READ_BYTES
     simulator.close()
 

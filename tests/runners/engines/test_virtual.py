@@ -45,7 +45,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def misbehaving(made_up: WriteDesign, manner: str) -> Tasks:
-    """One good task, one that is answered in this manner, and more good ones."""
+    """Return a good task, one that is answered in this manner, and more good ones."""
     tasks = tasks_of(experiment_of(made_up(manner)))
     good = [task for task in tasks if task[0].variant != OTHER]
     return [good[0], bad_one(made_up, manner), *good[1:]]
@@ -79,27 +79,28 @@ NONSENSE = {
 
 
 def judged(made_up: WriteDesign, play: Play, *manners: str) -> dict[str, Judgement]:
-    """What the judge says of tasks that are answered in these manners; those before and after each are ok."""
+    """Return the judge's results of tasks that are answered in these manners. Those before and after each are
+    ok."""
     usual = [task for task in tasks_of(experiment_of(made_up())) if task[0].variant != OTHER]
     good = cycle(usual)
     tasks = [next(good)]
     for number, manner in enumerate(manners):
         key, task = next(good)
         tasks += [bad_one(made_up, manner), (replace(key, repetition=100 + number), task)]
-    found = {each.key: judge(each.task, each.outcome) for each in play(tasks)}
-    assert found.keys() == {key for key, _ in tasks}
-    assert {judgement.state for key, judgement in found.items() if key.variant not in manners} == {"ok"}
-    return {key.variant: judgement for key, judgement in found.items() if key.variant in manners}
+    results = {item.key: judge(item.task, item.outcome) for item in play(tasks)}
+    assert results.keys() == {key for key, _ in tasks}
+    assert {judgement.state for key, judgement in results.items() if key.variant not in manners} == {"ok"}
+    return {key.variant: judgement for key, judgement in results.items() if key.variant in manners}
 
 
 def test_a_simulator_that_dies_or_answers_nonsense_costs_its_trial_and_no_other(
     made_up: WriteDesign, play: Play
 ) -> None:
-    found = judged(made_up, play, *NONSENSE)
-    for manner, said in NONSENSE.items():
-        assert found[manner].state == "failed", manner
-        assert said in found[manner].reason
-        assert found[manner].reason.startswith("the simulator of made-up ")
+    results = judged(made_up, play, *NONSENSE)
+    for manner, message in NONSENSE.items():
+        assert results[manner].state == "failed", manner
+        assert message in results[manner].reason
+        assert results[manner].reason.startswith("the simulator of made-up ")
 
 
 @pytest.mark.usefixtures("hasty")
@@ -121,21 +122,22 @@ OF_THE_TRIAL = {
 def test_a_simulator_goes_on_after_what_it_cannot_play_has_disturbed_or_lies_about(
     made_up: WriteDesign, play: Play
 ) -> None:
-    found = judged(made_up, play, *OF_THE_TRIAL)
-    for manner, (state, said) in OF_THE_TRIAL.items():
-        assert (found[manner].state, said in found[manner].reason) == (state, True), found[manner]
+    results = judged(made_up, play, *OF_THE_TRIAL)
+    for manner, (state, message) in OF_THE_TRIAL.items():
+        assert (results[manner].state, message in results[manner].reason) == (state, True), results[manner]
 
 
 def test_a_second_answer_to_one_task_is_no_answer_to_the_next(made_up: WriteDesign, play: Play) -> None:
     tasks = misbehaving(made_up, "twice")
-    states = [judge(each.task, each.outcome).state for each in play(tasks)]
+    states = [judge(item.task, item.outcome).state for item in play(tasks)]
     assert sorted(states) == ["failed"] + ["ok"] * (len(tasks) - 1)
 
 
 def test_an_answer_that_nobody_asked_for_ends_the_simulator_and_costs_no_trial(
     made_up: WriteDesign,
 ) -> None:
-    """It says more after its last task. What it says next is not believed either: another one goes on."""
+    """The simulator answers once more after its last task. Its next answer is not believed, so another one
+    continues."""
     experiment = experiment_of(made_up("twice"))
     tasks = tasks_of(experiment)
     last = next(task for task in tasks if task[0].variant == OTHER)
@@ -147,7 +149,7 @@ def test_an_answer_that_nobody_asked_for_ends_the_simulator_and_costs_no_trial(
             engine._selector.select()
             assert list(engine._heard(seat, "made-up", 0)) == []
         good = [task for task in tasks if task[0].variant != OTHER]
-        assert {judge(each.task, each.outcome).state for each in engine.run(good)} == {"ok"}
+        assert {judge(item.task, item.outcome).state for item in engine.run(good)} == {"ok"}
 
 
 @pytest.mark.usefixtures("soon")
@@ -161,8 +163,8 @@ def test_one_that_fails_again_and_again_is_given_up_and_the_engine_ends_in_a_lin
         engine_for("virtual", experiment.implementations, 2) as engine,
         pytest.raises(EngineError, match="made-up failed 3 times, one after another: it ended with"),
     ):
-        for each in engine.run(tasks):
-            failed.append(each.key)
+        for item in engine.run(tasks):
+            failed.append(item.key)
     assert virtual.MOST_FAILURES <= len(failed) <= virtual.MOST_FAILURES + 1
 
 
@@ -177,8 +179,8 @@ def test_one_that_is_given_up_harms_no_trial_of_others(two_implementations: TwoI
         engine_for("virtual", experiment.implementations, jobs) as engine,
         pytest.raises(EngineError, match=r"of second failed 3 times.* its other trials are left undone"),
     ):
-        for each in engine.run(tasks):
-            states[each.key] = judge(each.task, each.outcome).state
+        for item in engine.run(tasks):
+            states[item.key] = judge(item.task, item.outcome).state
     others = {key for key, _ in tasks if key.variant != OTHER}
     assert {key for key, state in states.items() if state == "ok"} == others
     failed = [key for key, state in states.items() if state == "failed"]
@@ -250,14 +252,14 @@ def test_a_simulator_dies_with_its_harness(made_up: WriteDesign) -> None:
 
 
 def test_a_simulator_has_no_rights(made_up: WriteDesign, tmp_path: Path) -> None:
-    """As root, it is another user; else it is the same. It gains none, and memory is limited."""
+    """For root it is another user, otherwise the same user. It gains no rights, and its memory is limited."""
     secret = tmp_path / "secret"
     secret.write_text("mine")
     secret.chmod(0o600)
     folder = tmp_path / "implementations" / "made-up"
     folder.mkdir(parents=True)
-    seen = folder / "seen.py"
-    seen.write_text(
+    module = folder / "seen.py"
+    module.write_text(
         "import json, os, resource, sys\n"
         "status = dict(l.split(':', 1) for l in open('/proc/self/status'))\n"
         "def can(do):\n"
@@ -276,21 +278,21 @@ def test_a_simulator_has_no_rights(made_up: WriteDesign, tmp_path: Path) -> None
         "    })}), flush=True)\n"
     )
     experiment = experiment_of(made_up())
-    with VirtualEngine(2, {"made-up": ["/usr/bin/python3", str(seen)]}, {"made-up": folder}) as engine:
+    with VirtualEngine(2, {"made-up": ["/usr/bin/python3", str(module)]}, {"made-up": folder}) as engine:
         finished = list(engine.run(tasks_of(experiment)[:2]))
         name = engine._folder.name
-    said, other = (json.loads(each.outcome.no_answer.partition(": ")[2]) for each in finished)
-    assert (said["nnp"], said["core"]) == (1, 0)
+    message, other = (json.loads(item.outcome.no_answer.partition(": ")[2]) for item in finished)
+    assert (message["nnp"], message["core"]) == (1, 0)
     if kernel.may_administer():
-        assert min(said["user"], other["user"]) >= rights.FIRST_USER
-        assert said["user"] != other["user"]
-        assert bool(cgroup.usable()) == (f"/{name}." in said["cgroups"])
-        assert said["cap"] == 0
-        assert 0 < said["data"] <= 4 << 30
-        assert not said["reads"]
-        assert not said["writes"]
+        assert min(message["user"], other["user"]) >= rights.FIRST_USER
+        assert message["user"] != other["user"]
+        assert bool(cgroup.usable()) == (f"/{name}." in message["cgroups"])
+        assert message["cap"] == 0
+        assert 0 < message["data"] <= 4 << 30
+        assert not message["reads"]
+        assert not message["writes"]
     else:
-        assert said["user"] == os.geteuid()
+        assert message["user"] == os.geteuid()
 
 
 needs_root = pytest.mark.skipif(not kernel.may_administer(), reason="needs a user to give away")
@@ -298,7 +300,7 @@ needs_root = pytest.mark.skipif(not kernel.may_administer(), reason="needs a use
 
 @needs_root
 def test_what_a_simulator_has_started_ends_with_it(made_up: WriteDesign) -> None:
-    """In a session of its own, too."""
+    """This includes programs in sessions of their own."""
     tasks = misbehaving(made_up, "leaves")
     experiment = experiment_of(made_up("leaves"))
     with engine_for("virtual", experiment.implementations, 1) as engine:
@@ -312,15 +314,15 @@ def test_what_a_simulator_has_started_ends_with_it(made_up: WriteDesign) -> None
 
 def commands_with(mark: bytes) -> list[bytes]:
     """The command lines of running processes that have this word in them, but for that of the launcher."""
-    found = with_mark(mark).values()
-    return [command for command in found if b"fecbench.runners.engines.launcher" not in command]
+    results = with_mark(mark).values()
+    return [command for command in results if b"fecbench.runners.engines.launcher" not in command]
 
 
 @needs_root
 def test_a_simulator_cannot_have_a_file_of_others_by_a_link(
     made_up: WriteDesign, play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that waits for its log folders puts a link in the place of each as soon as it may."""
+    """This one waits for its log folders, and replaces each by a link as soon as it can."""
     ours = tmp_path / "ours"
     ours.touch()
     chown = os.chown
@@ -351,8 +353,8 @@ def test_a_series_that_is_not_there_or_that_a_link_leads_to_fails_the_trial(
 def leaving_series(made_up: WriteDesign, *manner: str) -> Path:
     """A design whose variants leave a series."""
     path = made_up(*manner)
-    asked = 'implementation = "made-up"\nseries = ["cwnd"]'
-    path.write_text(path.read_text().replace('implementation = "made-up"', asked))
+    variant = 'implementation = "made-up"\nseries = ["cwnd"]'
+    path.write_text(path.read_text().replace('implementation = "made-up"', variant))
     return path
 
 
@@ -450,10 +452,10 @@ def test_a_pattern_is_told_as_it_is_judged(made_up: WriteDesign, play: Play) -> 
             more="[factors]\nbandwidth_mbps = { min = 5, max = 20 }\n"
             f"[constants]\nowd_ms = 5\n{losses}loss.repeat = {str(repeat).lower()}\n"
         )
-        for each in play(tasks_of(experiment_of(design))[:2]):
-            judgement = judge(each.task, each.outcome)
+        for item in play(tasks_of(experiment_of(design))[:2]):
+            judgement = judge(item.task, item.outcome)
             assert judgement.state == "ok", judgement.reason
-            recorded = each.outcome.droppers["internet"]["down"]
+            recorded = item.outcome.droppers["internet"]["down"]
             model = Pattern(dropped, 11, repeat)
             assert recorded.bitmap == pack(verdicts(model, 0, recorded.packets))
 

@@ -25,14 +25,14 @@ def _of(is_harmed: Callable[[Places], bool], harm: float = HARM) -> Effect:
 
 
 def box(width: float) -> Effect:
-    """In the middle of three ranges."""
+    """Harm in the middle of three ranges."""
     half = width ** (1 / 3) / 2
     names = ("bandwidth_mbps", "owd_ms", "workload.size_bytes")
     return _of(lambda at: all(abs(at[name] - 0.4) <= half for name in names))
 
 
 def size(width: float) -> Effect:
-    """At some bytes alone, as of a window's edge: 1 % of the axis is 9 % of a size."""
+    """Harm at some sizes only, as at a window's edge: 1 % of the axis is 9 % of a size."""
     return _of(lambda at: abs(at["workload.size_bytes"] - 0.27) <= width / 2)
 
 
@@ -42,12 +42,12 @@ def jitter(width: float) -> Effect:
 
 
 def small_queue(width: float) -> Effect:
-    """In small queues beside one of the congestion controllers."""
+    """Harm in small queues with one of the congestion controllers."""
     return _of(lambda at: at["queue_bdp"] <= 2 * width and at["option.congestion_control"] > 0.5)
 
 
 def ridge(width: float) -> Effect:
-    """Where the size is about what the link holds: rate × delay, over their whole ranges."""
+    """Harm where the size is about what the link holds: rate × delay, over their whole ranges."""
     return _of(
         lambda at: (
             abs((at["bandwidth_mbps"] + at["owd_ms"]) / 2 - at["workload.size_bytes"]) <= width / 2 / 1.3
@@ -56,7 +56,7 @@ def ridge(width: float) -> Effect:
 
 
 def under_losses(width: float) -> Effect:
-    """Where a quarter of networks have bursts: a box of two ranges, half as much again."""
+    """Harm in a quarter of networks, those with bursts: a box of two ranges, half as large again."""
     half = math.sqrt(4 * width) / 2
     return _of(
         lambda at: (
@@ -79,6 +79,6 @@ KINDS: dict[str, Callable[[float], Effect]] = {
 
 
 def share(effect: Effect, networks: int = 100_000, seed: int = 1) -> float:
-    """In which share of the space there is harm, by so many random networks."""
+    """Return the share of the space with harm, measured at so many random networks."""
     random = np.random.default_rng(seed)
     return float(np.mean([effect(SPACE.at(place)) > 1 for place in random.random((networks, SPACE.axes))]))

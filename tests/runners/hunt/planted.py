@@ -68,13 +68,13 @@ label = "new"
 implementation = "made-up"
 """
 LOSSY = {"none": 0.0, "single, 1 %": 0.05, "single, 10 %": 0.5, "bursts of 3, 5 %": 0.3}
-"""By the losses, the chance that something of a transfer is lost that costs time."""
+"""Chance, by loss model, that a transfer loses something that costs time."""
 COSTS = 0.5
 """The mean of the logarithm by which such a transfer takes longer."""
 A_HAIR = 1e-4
 
 Effect = Callable[[Network], float]
-"""By which factor the arm takes longer in a network."""
+"""Factor by which the arm takes longer in a network."""
 
 
 def design(seed: int) -> Design:
@@ -133,7 +133,7 @@ class Planted:
         return Part(campaign, trials.assign(id=np.arange(len(trials)) + before + 1, attempt=1), places)
 
     def times(self, networks: list[Network], repetitions: int, seed: int) -> dict[str, np.ndarray]:
-        """Of each arm, the times of networks × repetitions."""
+        """Return the times of each arm: networks × repetitions."""
         random = np.random.default_rng(seed)
         shape = (len(networks), repetitions)
         chance = np.array([LOSSY[str(network.point["losses"])] for network in networks])[:, np.newaxis]

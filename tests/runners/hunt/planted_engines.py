@@ -21,7 +21,7 @@ from tests.runners.hunt.planted import LOSSY, Effect, design
 TOLERANCE = 0.03
 A_HAIR = 0.005
 CHANCE, FAR = 0.2, 0.4
-"""Of a trial that met losses to be far off, and by how much."""
+"""Chance of a trial that met losses to be far off, and how far."""
 
 
 def asked(seed: int) -> EngineQuestion:
@@ -39,7 +39,7 @@ class PlantedEngines:
     question: EngineQuestion
     effect: Effect
     sensitive: Effect = nothing
-    """By which factor a little time of a processor moves a virtual trial."""
+    """Factor by which a little time of a processor changes a virtual trial."""
     lasts_s: Effect = nothing
     looks: list[Look] = field(default_factory=list)
 

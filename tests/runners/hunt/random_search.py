@@ -13,11 +13,11 @@ from fecbench.runners.hunt.measured import Measured
 from fecbench.runners.hunt.question import Question
 
 CONFIRMED = 0.1
-"""Of all pairs; a hunt has as many for it."""
+"""Share of all pairs that confirm; a hunt has as many for it."""
 
 
 def random_search(question: Question, budget: Budget, laboratory: Laboratory[Measured]) -> list[Finding]:
-    """What the same number of trials finds."""
+    """Return the findings of the same number of trials."""
     lookout, random = Lookout(laboratory, budget), np.random.default_rng(question.seed("random search"))
     count = int((1 - CONFIRMED) * budget.pairs) // START_REPETITIONS
     space = question.space

@@ -201,7 +201,7 @@ def of_logs() -> Rows:
 
 
 def test_a_network_disagrees_by_the_sign_test(of_logs: Rows) -> None:
-    """Of ten pairs all on one side have a chance of 2 in 1024, of nine of ten 22 in 1024."""
+    """Ten pairs all on one side have a chance of 2 in 1024; nine of ten have 22 in 1024."""
     all_beyond, but_one = of_logs([0.1] * 10), of_logs([0.1] * 9 + [0.0])
     assert all_beyond.judged(0.002).is_sure[0] and not all_beyond.judged(0.0019).is_sure[0]
     assert but_one.judged(0.022).is_sure[0] and not but_one.judged(0.021).is_sure[0]

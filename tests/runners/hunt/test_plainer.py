@@ -67,5 +67,5 @@ def test_two_directions_become_alike() -> None:
     space = Space(designs.parse(text, "two-directions.toml"))
     values = {**FOUND.point, "up.owd_ms": 20.0, "down.owd_ms": 62.04}
     network = Network("upload", tuple((name, values[name]) for name in space.factors))
-    alike = [each.point for what, each in plainer.steps(space, network) if " and " in what]
-    assert [(each["up.owd_ms"], each["down.owd_ms"]) for each in alike] == [(20.0, 20.0), (62.04, 62.04)]
+    alike = [point.point for what, point in plainer.steps(space, network) if " and " in what]
+    assert [(point["up.owd_ms"], point["down.owd_ms"]) for point in alike] == [(20.0, 20.0), (62.04, 62.04)]

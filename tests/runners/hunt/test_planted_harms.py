@@ -81,7 +81,7 @@ def test_what_is_everywhere_is_shrunk_to_the_plainest_network() -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_the_share_of_the_space_holds_the_truth(seed: int) -> None:
-    """One network that is wrongly excluded would be enough to miss the whole space."""
+    """A single wrongly excluded network would be enough to miss the whole space."""
     asking = asked(seed)
     spent = budget(TRIALS, asking.repetitions)
 
@@ -166,7 +166,7 @@ def test_a_wrong_arm_is_refused_in_one_line(arm: str, against: str, line: str) -
 
 
 def test_trials_that_have_no_result_are_no_answer() -> None:
-    """Where all are invalid, neither harm nor its absence was seen."""
+    """If all trials are invalid, neither harm nor its absence was seen."""
     asking = asked(1)
     planted = Planted(asking, harms.box(0.05))
 
@@ -218,7 +218,7 @@ def test_a_finding_keeps_most_of_its_effect_while_it_is_shrunk() -> None:
 
 
 def test_where_time_is_over_what_was_known_is_told() -> None:
-    """Nothing is called absent that nobody could confirm; what was confirmed stays."""
+    """The absence of harm is never claimed unconfirmed; confirmed harm stays."""
     asking = asked(1)
     planted = Planted(asking, harms.box(0.05))
     names: list[str] = []

@@ -1,4 +1,5 @@
-"""How often a hunt finds planted harm, how often what is not there, and what its intervals are worth."""
+"""Rates of a hunt: how often it finds planted harm, how often harm that does not exist, and its intervals'
+coverage."""
 
 import pytest
 
@@ -35,11 +36,13 @@ def test_nothing_is_found_where_nothing_is_planted_in_19_of_20_seeds() -> None:
 
 @pytest.mark.slow
 def test_harm_in_a_thousandth_of_the_space_is_found_in_8_of_10_hunts() -> None:
-    """Of six kinds. Random search with as many trials finds less than half as often."""
+    """Six kinds of harm are tried. Random search with as many trials finds less than half as many."""
     hits, by_chance, seeds = 0, 0, range(5)
     for kind, planted in harms.KINDS.items():
         effect = planted(0.001)
-        of_kind = sum(any(effect(each.network) > 1 for each in found(effect, seed, LARGE)) for seed in seeds)
+        of_kind = sum(
+            any(effect(finding.network) > 1 for finding in found(effect, seed, LARGE)) for seed in seeds
+        )
         chance = sum(bool(found_by_chance(effect, seed, LARGE)) for seed in seeds)
         print(f"{kind}: found in {of_kind} of {len(seeds)} seeds, by random search in {chance}")
         hits, by_chance = hits + of_kind, by_chance + chance
@@ -49,7 +52,7 @@ def test_harm_in_a_thousandth_of_the_space_is_found_in_8_of_10_hunts() -> None:
 
 @pytest.mark.slow
 def test_95_of_100_intervals_hold_the_truth() -> None:
-    """Of networks under losses, too, though they were chosen for looking bad."""
+    """The networks under losses are included, although they were chosen because they look bad."""
     effect = harms.under_losses(0.05)
     held = [
         finding.interval[0] <= effect(finding.network) <= finding.interval[1]

@@ -37,10 +37,10 @@ def test_the_ends_of_the_space_are_within_its_ranges() -> None:
 
 def test_neighbours_are_new_and_of_the_space() -> None:
     parents = [SPACE.at(place) for place in PLACES[:5]]
-    known = set(parents)
-    neighbours = SPACE.neighbours(parents, 300, known, np.random.default_rng(1))
-    assert len(set(neighbours)) == 300 and not known & set(neighbours)
-    assert all(SPACE.at(SPACE.place(each)) == each for each in neighbours)
+    parents_so_far = set(parents)
+    neighbours = SPACE.neighbours(parents, 300, parents_so_far, np.random.default_rng(1))
+    assert len(set(neighbours)) == 300 and not parents_so_far & set(neighbours)
+    assert all(SPACE.at(SPACE.place(network)) == network for network in neighbours)
 
 
 def test_a_step_may_be_small_or_large() -> None:

@@ -1,4 +1,4 @@
-"""What tests of implementations share: a folder with an impl.toml."""
+"""The common part of tests of implementations: a folder with an impl.toml."""
 
 from pathlib import Path
 

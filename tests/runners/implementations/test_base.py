@@ -1,11 +1,11 @@
-"""What is compared when a user names no build or one, and when the two may have been exchanged."""
+"""The builds of a comparison for which the user names one or none, and those that may have been exchanged."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from fecbench.runners.implementations.base import swapped, told, words
+from fecbench.runners.implementations.base import description, swapped, words
 from fecbench.runners.implementations.revisions import BUILDS, build_of
 from tests.support import revisions
 from tests.support.refusals import refusal_of
@@ -93,7 +93,7 @@ def test_a_new_build_that_is_older_than_the_old_one_is_warned_of(stack: Path) ->
 def test_each_build_is_told_with_its_commit_or_what_has_changed(stack: Path) -> None:
     commit = git("rev-parse", "HEAD")[:12]
     pattern = rf"new: \.@HEAD: commit {commit}, \d{{4}}-\d\d-\d\d .+"
-    assert re.fullmatch(pattern, told("new", build_of("NEW", ".@HEAD")))
-    assert told("old", build_of("OLD", ".")).endswith(f"nothing changed since commit {commit}")
+    assert re.fullmatch(pattern, description("new", build_of("NEW", ".@HEAD")))
+    assert description("old", build_of("OLD", ".")).endswith(f"nothing changed since commit {commit}")
     (stack / "impl.toml").write_text(f"# changed\n{IMPL}")
-    assert told("old", build_of("OLD", ".")).endswith(f"1 file changed since commit {commit}")
+    assert description("old", build_of("OLD", ".")).endswith(f"1 file changed since commit {commit}")

@@ -1,4 +1,4 @@
-"""One that cannot be built is told with the reason, and keeps no other from being built."""
+"""An implementation that cannot be built is reported with the reason, and does not stop the others."""
 
 import subprocess
 import sys
@@ -98,14 +98,14 @@ def test_without_a_folder_ours_are_built_whatever_the_environment_says(
     monkeypatch.setattr(build, "build", lambda implementation: built.append(implementation.declaration.name))
     build.main()
     # Whatever else somebody put beside ours.
-    known = {name: found for name, found in ours().all().items() if not isinstance(found, Refusal)}
-    assert sorted(built) == [name for name in known if not known[name].declaration.on_demand]
+    usable = {name: one for name, one in ours().all().items() if not isinstance(one, Refusal)}
+    assert sorted(built) == [name for name in usable if not usable[name].declaration.on_demand]
     assert set(OWN) <= set(built)
     built.clear()
     monkeypatch.setattr(sys, "argv", ["build", "--all"])
     with suppress(SystemExit):  # when one of these cannot be read
         build.main()
-    assert sorted(built) == list(known)
+    assert sorted(built) == list(usable)
 
 
 @pytest.mark.parametrize(("own", "code"), [((), 0), (("bad",), 1)])

@@ -44,19 +44,21 @@ WRONG: list[tuple[str, str, str]] = [
 
 def test_a_wrong_declaration_is_refused(folder: Path) -> None:
     sound = (folder / "impl.toml").read_text()
-    for before, after, said in WRONG:
+    for before, after, message in WRONG:
         (folder / "impl.toml").write_text(sound)
         rewrite(folder, before, after)
         line = refusal_of(load, folder)
-        assert said in line and str(folder / "impl.toml") in line
+        assert message in line and str(folder / "impl.toml") in line
 
 
 def test_what_is_declared_is_there_and_what_is_not_said_is_none_of_it(folder: Path) -> None:
     more = 'series = ["cwnd"]\nlocal_addresses = true\nmultipath = true\ncontent_seed_hex = true\nworkloads ='
     for series, declared in (([], False), (["cwnd"], True)):
-        found = load(folder).declaration
-        assert (found.series, found.transport) == (series, "udp")
-        assert {found.local_addresses, found.multipath, found.content_seed_hex} == {declared}
+        declaration = load(folder).declaration
+        assert (declaration.series, declaration.transport) == (series, "udp")
+        assert {declaration.local_addresses, declaration.multipath, declaration.content_seed_hex} == {
+            declared
+        }
         rewrite(folder, "workloads =", more)
 
 

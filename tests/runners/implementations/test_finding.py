@@ -1,4 +1,4 @@
-"""Where implementations are found, and whom a broken one disturbs."""
+"""The folders with implementations, and the users of a broken one."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -53,12 +53,12 @@ def test_a_folder_that_is_given_twice_is_searched_once(
 def test_what_cannot_hold_implementations_is_refused_in_one_line(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for given, problem in {
+    for folders, problem in {
         "nowhere": "must be a folder that holds folders with an impl.toml",
         "example/impl.toml": "must be a folder that holds folders with an impl.toml",
         "example": "is an implementation itself; give the folder that holds it",
     }.items():
-        path = folder.parent / given
+        path = folder.parent / folders
         assert refusal_of(search_path, [path]) == f"--implementations: {path}: {problem}"
         with monkeypatch.context() as environment:
             environment.setenv(VARIABLE, str(path))
@@ -66,9 +66,9 @@ def test_what_cannot_hold_implementations_is_refused_in_one_line(
 
 
 def test_an_implementation_is_found_in_any_of_the_folders(add: Callable[..., Path]) -> None:
-    known = Implementations([add("one", "first"), add("two", "second")])
-    assert known.names() == ["first", "second"]
-    assert known.find("second", "x").folder == known.roots[1] / "second"
+    available = Implementations([add("one", "first"), add("two", "second")])
+    assert available.names() == ["first", "second"]
+    assert available.find("second", "x").folder == available.roots[1] / "second"
 
 
 def test_an_unknown_implementation_is_answered_with_the_nearest_name() -> None:
@@ -79,13 +79,13 @@ def test_an_unknown_implementation_is_answered_with_the_nearest_name() -> None:
 def test_a_name_in_two_folders_is_refused_with_both_where_it_is_used(add: Callable[..., Path]) -> None:
     one, two = add("one", "same"), add("two", "same")
     add("two", "other")
-    known = Implementations([one, two])
+    available = Implementations([one, two])
     clash = f"implementation 'same' is in several folders: {one}/same and {two}/same; rename all but one"
     with pytest.raises(Refusal) as refusal:
-        known.find("same", "design.toml")
+        available.find("same", "design.toml")
     assert str(refusal.value) == f"design.toml: {clash}"
-    assert known.problem("same") == clash
-    assert known.find("other", "design.toml").declaration.name == "other"
+    assert available.problem("same") == clash
+    assert available.find("other", "design.toml").declaration.name == "other"
 
 
 def test_a_broken_implementation_is_refused_where_it_is_used_and_disturbs_no_other(
@@ -93,13 +93,13 @@ def test_a_broken_implementation_is_refused_where_it_is_used_and_disturbs_no_oth
 ) -> None:
     root = add("one", "broken", 'title = "An example"', "title = 3")
     add("one", "sound")
-    known = Implementations([root])
-    assert isinstance(known.find("sound", "x"), Implementation)
+    available = Implementations([root])
+    assert isinstance(available.find("sound", "x"), Implementation)
     with pytest.raises(Refusal, match=rf"^x: {root}/broken/impl\.toml: title = 3: "):
-        known.find("broken", "x")
-    assert known.problem("sound") is None
-    assert str(known.problem("broken")).startswith(f"{root}/broken/impl.toml: title = 3: ")
-    assert {name: type(entry) for name, entry in known.all().items()} == {
+        available.find("broken", "x")
+    assert available.problem("sound") is None
+    assert str(available.problem("broken")).startswith(f"{root}/broken/impl.toml: title = 3: ")
+    assert {name: type(entry) for name, entry in available.all().items()} == {
         "broken": Refusal,
         "sound": Implementation,
     }
@@ -117,13 +117,13 @@ def test_each_impl_toml_is_read_once_and_only_when_it_is_needed(
         return implementation.load(folder)
 
     monkeypatch.setattr(finding, "load", load)
-    known = Implementations([root])
+    available = Implementations([root])
     for _ in range(3):
-        known.find("first", "x")
+        available.find("first", "x")
     assert read == ["first"]
     for _ in range(3):
-        known.all()
-        known.problem("second")
+        available.all()
+        available.problem("second")
     assert read == ["first", "second"]
 
 

@@ -39,7 +39,7 @@ except Refusal as refusal:
 
 
 def as_harness(user: str) -> list[str]:
-    """How the command of a harness begins that has a user's rights."""
+    """Return the first words of a command that runs a harness with a user's rights."""
     if user == "root" and not kernel.may_administer():
         pytest.skip("needs root: gives rights away")
     return ordinary.command() if user == "ordinary" else []
@@ -62,23 +62,23 @@ def refused(request: pytest.FixtureRequest, folder: Path) -> Iterator[Refused]:
         def refused(program: str, limit_s: float = 100) -> str:
             (implementation / "check").write_text(f"#!/usr/bin/python3\n{program}")
             (implementation / "check").chmod(0o755)
-            asked = subprocess.run(
+            done = subprocess.run(
                 [*harness, sys.executable, "-c", ASK, str(implementation), str(limit_s)],
                 cwd=REPOSITORY,
                 env={**os.environ, "FECBENCH_DB": PASSWORD, "PYTHONDONTWRITEBYTECODE": "1"},
                 capture_output=True,
                 text=True,
             )
-            assert asked.returncode == 0, asked.stderr
-            return asked.stdout
+            assert done.returncode == 0, done.stderr
+            return done.stdout
 
         yield refused
 
 
 def reported(refusal: str) -> dict[str, Any]:
-    """What a `check` wrote as JSON, its last line."""
-    _, _, said = refusal.partition("the defaults: ")
-    report: dict[str, Any] = json.loads(said)
+    """Return the JSON document in the last line of a `check`."""
+    _, _, text = refusal.partition("the defaults: ")
+    report: dict[str, Any] = json.loads(text)
     return report
 
 
@@ -116,10 +116,10 @@ def test_one_that_root_asks_has_no_rights(refused: Refused) -> None:
         of_its_own = [f"/tmp/{name}", name]
         values = f"PATHS = {forbidden + of_its_own}\nPORT = {server.getsockname()[1]}\n"
         report = reported(refused(values + LOOK))
-    left = [path for path in map(Path, forbidden + of_its_own) if path.exists()]
-    for path in left:
+    remains = [path for path in map(Path, forbidden + of_its_own) if path.exists()]
+    for path in remains:
         path.unlink()
-    assert left == []
+    assert remains == []
     assert report["writes"] == of_its_own
     assert len(set(report["users"])) == 1
     assert report["users"][0] >= FIRST_USER
@@ -141,7 +141,7 @@ def test_its_environment_is_that_of_endpoints_and_it_gains_no_rights(refused: Re
 
 @pytest.mark.parametrize("ends", [True, False])
 def test_nothing_that_it_started_is_left(refused: Refused, ends: bool) -> None:
-    """Not in a session of its own, either; and nobody waits for it, though one holds the outputs."""
+    """Processes in sessions of their own end, too; nobody waits for them, even if one holds the outputs."""
     mark = f"fecbench-test-{uuid.uuid4().hex[:8]}"
     program = f"""
 import subprocess, sys, time

@@ -41,20 +41,20 @@ WRONG: list[tuple[dict[str, object], str]] = [
 
 
 def test_a_wrong_option_is_refused(folder: Path) -> None:
-    for chosen, said in WRONG:
+    for chosen, message in WRONG:
         line = refusal_of(load(folder).options, chosen, "design.toml: variant 'a'")
-        assert said in line and line.startswith("design.toml: variant 'a': ")
+        assert message in line and line.startswith("design.toml: variant 'a': ")
 
 
 def test_an_option_that_is_not_read_beside_the_others_is_refused(folder: Path) -> None:
     declared = folder / "impl.toml"
     only_with = 'only_with = { scheme = ["xor"] }'
     declared.write_text(declared.read_text().replace("[options.window]", f"[options.window]\n{only_with}"))
-    known = load(folder)
-    assert known.options({"scheme": "xor", "window": 7}, "x")["window"] == 7
-    assert known.options({"scheme": "none"}, "x")["window"] == 20
+    implementation = load(folder)
+    assert implementation.options({"scheme": "xor", "window": 7}, "x")["window"] == 7
+    assert implementation.options({"scheme": "none"}, "x")["window"] == 20
     with pytest.raises(Refusal) as refused:
-        known.options({"scheme": "none", "window": 7}, "x")
+        implementation.options({"scheme": "none", "window": 7}, "x")
     why = "is read only with scheme = 'xor', which is 'none' here; set that, or leave window out"
     assert str(refused.value) == f"x: option window = 7 {why}"
 
@@ -105,8 +105,8 @@ def test_an_absolute_program_is_started_as_it_is_and_is_not_said_to_be_built(fol
     assert implementation.programs() == implementation.files() == [Path("/bin/sh")]
     implementation.check_built()
     implementation = declare(folder, server='["/no/such/program"]', client='["/no/such/program"]')
-    wanted = f"example: /no/such/program is missing; mend: install it, or change {folder}/impl.toml"
-    assert refusal_of(implementation.check_built) == wanted
+    expected = f"example: /no/such/program is missing; mend: install it, or change {folder}/impl.toml"
+    assert refusal_of(implementation.check_built) == expected
 
 
 def test_a_word_that_names_a_file_of_the_folder_stands_for_its_absolute_path(folder: Path) -> None:
@@ -199,13 +199,13 @@ def test_a_check_is_asked_about_all_options_and_its_program_has_to_be_built(chec
     (checked / "check").write_text('#!/bin/sh\necho "$2" >&2\nexit 2\n')
     with pytest.raises(Refusal) as refusal:
         implementation.check_together({"code_rate": 0.75}, "x")
-    asked = str(refusal.value).removeprefix("x: code_rate = 0.75: ")
-    assert json.loads(asked) == implementation.options({"code_rate": 0.75}, "x")
+    message = str(refusal.value).removeprefix("x: code_rate = 0.75: ")
+    assert json.loads(message) == implementation.options({"code_rate": 0.75}, "x")
 
 
 def test_options_that_do_not_fit_together_are_refused_with_what_the_check_says(checked: Path) -> None:
-    said = "design.toml: variant 'a': scheme = 'xor', window = 7: example: window: 7 needs scheme none"
-    with pytest.raises(Refusal, match=f"^{said}$"):
+    message = "design.toml: variant 'a': scheme = 'xor', window = 7: example: window: 7 needs scheme none"
+    with pytest.raises(Refusal, match=f"^{message}$"):
         load(checked).check_together({"scheme": "xor", "window": 7}, "design.toml: variant 'a'")
 
 
@@ -226,12 +226,12 @@ def test_one_of_several_sets_that_is_not_answered_is_told(
 
 
 def test_a_check_that_fails_without_a_word_or_cannot_be_started_refuses(checked: Path) -> None:
-    for program, said in (
+    for program, message in (
         ("#!/bin/sh\nexit 3\n", "x: window = 8: refused with 3"),
         ("\x7fELF, but cut off", r"x: .*/check cannot be started: Exec format error; mend: python"),
     ):
         (checked / "check").write_text(program)
-        assert re.search(said, refusal_of(load(checked).check_together, {"window": 8}, "x"))
+        assert re.search(message, refusal_of(load(checked).check_together, {"window": 8}, "x"))
     (checked / "check").chmod(0o700)
     if os.geteuid() == 0:  # an ordinary user's check runs as that user
         line = refusal_of(load(checked).check_together, {}, "x")
@@ -261,7 +261,7 @@ def test_options_that_turn_fec_on_are_found(folder: Path) -> None:
 
 
 def test_options_that_owe_repair_turn_fec_on_before_a_default_that_owes_none(folder: Path) -> None:
-    """Or a check of FEC would be content with none."""
+    """Otherwise a check of FEC would accept a transfer without repair."""
     path = folder / "impl.toml"
     lacking = 'repair_may_lack = [{ scheme = "xor", window = 20 }]'
     path.write_text(

@@ -40,9 +40,9 @@ WRONG_TABLES: list[tuple[str, str]] = [
 
 
 def test_a_wrong_table_is_refused_in_one_line(tmp_path: Path) -> None:
-    for interop, said in WRONG_TABLES:
+    for interop, message in WRONG_TABLES:
         line = refusal_of(declare, tmp_path, interop)
-        assert said in line and line.startswith(f"{tmp_path}/example/impl.toml: ")
+        assert message in line and line.startswith(f"{tmp_path}/example/impl.toml: ")
 
 
 def test_what_its_contract_does_not_have_is_refused(tmp_path: Path) -> None:
@@ -122,9 +122,9 @@ def test_a_wrong_bundle_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "unpacked"
     folder.mkdir()
     (folder / "out").symlink_to("/usr")
-    for changes, said in WRONG_BUNDLES:
+    for changes, message in WRONG_BUNDLES:
         line = refusal_of(load_bundle, bundle(folder, **changes))
-        assert line.startswith(f"{folder}/config.json: {said}")
+        assert line.startswith(f"{folder}/config.json: {message}")
 
 
 def test_a_bundle_that_is_missing_is_told_with_what_makes_one(tmp_path: Path) -> None:

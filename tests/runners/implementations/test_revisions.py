@@ -62,11 +62,11 @@ def test_a_revision_is_built_once(git: Git) -> None:  # noqa: ARG001
 
 
 def test_what_a_killed_command_had_checked_out_is_removed_by_the_next_build(git: Git, tmp_path: Path) -> None:  # noqa: ARG001
-    left = tmp_path / "builds" / f"{scratch.PREFIX}1-abcdefgh"
-    (left / "files").mkdir(parents=True, mode=0o700)
-    (left / scratch.LOCK).touch()
+    abandoned = tmp_path / "builds" / f"{scratch.PREFIX}1-abcdefgh"
+    (abandoned / "files").mkdir(parents=True, mode=0o700)
+    (abandoned / scratch.LOCK).touch()
     build_of("OLD", "stacks/small@HEAD")
-    assert not left.exists()
+    assert not abandoned.exists()
 
 
 def test_a_folder_is_taken_as_it_is_whatever_it_is_called(git: Git) -> None:  # noqa: ARG001

@@ -1,4 +1,4 @@
-"""Nothing is run in virtual time by a simulator that was built from other sources than the endpoints."""
+"""A simulator that was built from other sources than the endpoints runs nothing."""
 
 import shutil
 import stat

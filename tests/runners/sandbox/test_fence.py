@@ -59,7 +59,7 @@ sys.exit(ended.returncode)
 
 @dataclass
 class Home:
-    """What belongs to an ordinary user, among it an implementation and the folder of a simulator."""
+    """Things of an ordinary user, with an implementation and the folder of a simulator."""
 
     folder: Path
 
@@ -86,7 +86,7 @@ class Home:
                 os.chown(path, ordinary.USER, ordinary.USER)
 
     def attacked(self, within: Sequence[str] = (), version: int = NEWEST) -> dict[str, dict[str, str]]:
-        """What a hostile simulator reports that the user runs, with Landlock up to a version."""
+        """Return the report of a hostile simulator that the user runs, with Landlock up to a version."""
         program = self.folder / "example" / "program.py"
         order = Order(
             command=[PYTHON, str(program), json.dumps(self.places)],

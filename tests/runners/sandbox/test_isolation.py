@@ -1,4 +1,4 @@
-"""What runs isolated takes everything with it, however it ends."""
+"""A function that runs isolated takes everything with it, however it ends."""
 
 import os
 import signal
@@ -122,7 +122,7 @@ NO_MOUNT_POINT = "the root directory is no mount point, as in a chroot; mend: en
 
 @pytest.fixture
 def in_a_chroot(tmp_path: Path) -> list[str]:
-    """How a command begins that runs there."""
+    """The first words of a command that runs in a chroot."""
     (tmp_path / "top").mkdir()
     return ["unshare", "--mount", "sh", "-c", CHROOT, "sh", str(tmp_path / "top")]
 

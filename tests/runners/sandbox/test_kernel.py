@@ -1,4 +1,4 @@
-"""Which users a process can become."""
+"""The users that a process can become."""
 
 from pathlib import Path
 

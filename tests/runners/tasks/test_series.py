@@ -1,4 +1,4 @@
-"""What an endpoint leaves over time is taken from a file of its log folder, and never more than the limit."""
+"""The series of an endpoint are read from files of its log folder, never beyond the limit."""
 
 import os
 from pathlib import Path
@@ -31,14 +31,14 @@ def test_what_is_no_file_of_the_endpoint_is_not_read_and_holds_no_trial_up(tmp_p
     def refused() -> str:
         return refusal_of(series.collect, tmp_path, {"cwnd": series.LIMIT_BYTES}, by=SeriesError)
 
-    secret, left = tmp_path / "secret", tmp_path / "cwnd.series.csv"
+    secret, file = tmp_path / "secret", tmp_path / "cwnd.series.csv"
     assert "no series cwnd: cwnd.series.csv: No such file" in refused()
     secret.write_bytes(GOOD)
-    left.symlink_to(secret)
+    file.symlink_to(secret)
     assert "no series cwnd" in refused()
-    left.unlink()
-    left.mkdir()
+    file.unlink()
+    file.mkdir()
     assert "no series cwnd" in refused()
-    left.rmdir()
-    os.mkfifo(left)  # to which nobody writes
+    file.rmdir()
+    os.mkfifo(file)  # to which nobody writes
     assert "is not a file" in refused()

@@ -1,4 +1,4 @@
-"""One worker for the trials of a file."""
+"""A worker for the trials of a file."""
 
 from collections.abc import Iterator
 

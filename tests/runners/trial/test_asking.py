@@ -96,9 +96,9 @@ HOSTILE = {
 
 
 def test_a_client_that_says_what_cannot_be_is_ended_and_it_is_told_why() -> None:
-    for said, why in HOSTILE.items():
-        client, _ = run(SAYS.replace("WRONG", said), Script(5, 30.0))
-        assert client.exit_code == -9, said
+    for lines, why in HOSTILE.items():
+        client, _ = run(SAYS.replace("WRONG", lines), Script(5, 30.0))
+        assert client.exit_code == -9, lines
         assert why in client.complaint
 
 

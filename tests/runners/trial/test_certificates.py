@@ -18,7 +18,7 @@ from fecbench.runners.trial.certificates import KINDS, Kind
 
 NAME = "server.fecbench"
 GENERATIONS = {"ed25519": 1000, "p256": 300}
-"""Every 256th number has a byte less, when nothing keeps it from that."""
+"""Number of certificates to make: without care, every 256th signature would have a byte less."""
 
 
 def lengths(folder: Path, kind: Kind) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Where control groups with limits can be made, by what the kernel says of a machine."""
+"""Places for control groups with limits, by what the kernel reports of a machine."""
 
 import os
 import subprocess
@@ -34,8 +34,8 @@ def test_version_1_has_a_tree_for_each_controller() -> None:
 
 
 def test_in_a_container_the_path_begins_where_the_tree_does() -> None:
-    found = places(CONTAINER_1, "4:memory:/docker/1f\n")
-    assert found == [Place(1, Path("/sys/fs/cgroup/memory"), ("memory",))]
+    candidates = places(CONTAINER_1, "4:memory:/docker/1f\n")
+    assert candidates == [Place(1, Path("/sys/fs/cgroup/memory"), ("memory",))]
 
 
 def version_2(tree: Path) -> str:

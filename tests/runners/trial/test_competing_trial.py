@@ -134,19 +134,19 @@ def test_a_background_that_ends_before_the_foreground_is_a_failure(
 
 def test_a_link_that_is_never_full_is_a_timeout(run: Run) -> None:
     finished, judgement = run(task(timeout_s=1.5), background=HANG)
-    said = "the background transfer did not fill the link in time"
-    assert (judgement.state, judgement.reason) == ("timeout", said)
+    message = "the background transfer did not fill the link in time"
+    assert (judgement.state, judgement.reason) == ("timeout", message)
     assert "client" not in finished.outcome.endpoints
 
 
 def test_one_time_limit_is_for_both_transfers(run: Run) -> None:
     says = HEAD + "print(task['deadline_s'], file=sys.stderr, flush=True)\n" + HANG
-    finished, judgement = run(asked := task(timeout_s=6), client=says)
+    finished, judgement = run(trial_task := task(timeout_s=6), client=says)
     assert (judgement.state, judgement.reason) == ("timeout", "the client did not end in time")
     outcome = finished.outcome
     assert outcome.competition is not None
     deadline_s = float(outcome.endpoints["client"].stderr.splitlines()[0])
-    assert 0 < deadline_s <= asked.timeout_s - outcome.competition.filling_s
+    assert 0 < deadline_s <= trial_task.timeout_s - outcome.competition.filling_s
 
 
 def test_a_second_server_that_fails_is_told_by_its_name(run: Run) -> None:

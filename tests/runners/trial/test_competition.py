@@ -1,4 +1,4 @@
-"""When a link is full, in times that the tests set; and what a design may say of transfers that compete."""
+"""The moment when a link is full, in times that the tests set, and designs of competing transfers."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,7 +30,7 @@ def readings(rate: Callable[[float], float], until_s: float) -> Iterator[tuple[f
 
 
 def full_after_s(rate: Callable[[float], float], link: LinkSettings = LINK) -> float | None:
-    """When the link was found full, in seconds from the beginning, within a minute."""
+    """Return when the link became full, in seconds from the beginning, within a minute."""
     filling = Filling(link)
     return next((now - 1000 for now, carried in readings(rate, 60) if filling.is_full(now, carried)), None)
 
@@ -52,10 +52,10 @@ def test_a_link_is_full_from_its_share_on() -> None:
 
 def test_what_came_before_counts_no_more_than_the_round_trips() -> None:
     slow_start_s = 5.0
-    found = full_after_s(lambda passed_s: 0.01 if passed_s < slow_start_s else 1.0)
-    assert found is not None
-    assert found <= slow_start_s + WINDOW_S + 2 * INTERVAL_S
-    assert found >= slow_start_s + FULL_SHARE * WINDOW_S - WINDOW_S * 0.05
+    answers = full_after_s(lambda passed_s: 0.01 if passed_s < slow_start_s else 1.0)
+    assert answers is not None
+    assert answers <= slow_start_s + WINDOW_S + 2 * INTERVAL_S
+    assert answers >= slow_start_s + FULL_SHARE * WINDOW_S - WINDOW_S * 0.05
 
 
 def test_a_transfer_that_pauses_again_and_again_does_not_fill_the_link() -> None:
@@ -64,8 +64,8 @@ def test_a_transfer_that_pauses_again_and_again_does_not_fill_the_link() -> None
 
 def test_a_link_without_delay_is_watched_for_a_time_that_its_counters_can_show() -> None:
     filling = Filling(LinkSettings.symmetric(bandwidth_mbps=1.89, owd_ms=0))
-    found = [filling.is_full(now, carried) for now, carried in readings(lambda _: 1.0, 1.0)]
-    assert found.index(True) == pytest.approx(FULL_RTTS, abs=1)
+    answers = [filling.is_full(now, carried) for now, carried in readings(lambda _: 1.0, 1.0)]
+    assert answers.index(True) == pytest.approx(FULL_RTTS, abs=1)
 
 
 def test_the_background_has_more_to_move_than_the_link_carries_in_time() -> None:
@@ -116,9 +116,9 @@ WRONG: list[tuple[str, str, str]] = [
 
 def test_what_cannot_compete_is_refused(load: Callable[[str], Experiment]) -> None:
     load(DESIGN)
-    for right, wrong, said in WRONG:
+    for right, wrong, message in WRONG:
         assert right in DESIGN
-        assert said in refusal_of(load, DESIGN.replace(right, wrong))
+        assert message in refusal_of(load, DESIGN.replace(right, wrong))
 
 
 def test_a_point_may_name_the_background(load: Callable[[str], Experiment]) -> None:

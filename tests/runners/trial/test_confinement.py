@@ -38,7 +38,7 @@ KEY = TrialKey("variant", "download-1000", 0, 0)
 
 
 def task(options: dict[str, Any], timeout_s: float = 120) -> Task:
-    """It takes the CPU as well, and its trial may be late."""
+    """Return a task of a hostile endpoint. It takes the CPU as well, so its trial may be late."""
     end = EndpointTask(implementation="hostile", options=options)
     loss = {"model": "uniform", "p": 0.2}
     link = tasks.link(LinkSettings.symmetric(10, 5), loss, late_bound_us=10_000_000)
@@ -47,7 +47,7 @@ def task(options: dict[str, Any], timeout_s: float = 120) -> Task:
 
 @dataclass
 class Outside:
-    """What an endpoint could harm, and what is there of it before and after."""
+    """Things that an endpoint could harm, and their state."""
 
     implementation: Path
     folders: list[Path]
@@ -67,8 +67,8 @@ class Outside:
 
     @staticmethod
     def _stat(path: Path) -> tuple[int, ...]:
-        found = path.lstat()
-        return found.st_mode, found.st_uid, found.st_nlink, found.st_size, found.st_mtime_ns
+        status = path.lstat()
+        return status.st_mode, status.st_uid, status.st_nlink, status.st_size, status.st_mtime_ns
 
     @staticmethod
     def _called(service: socket.socket) -> bool:
@@ -134,7 +134,7 @@ class Attack:
     before: dict[str, Any]
     after: dict[str, Any]
     kept: Path
-    """What the engine had in the trial's folder before it was removed."""
+    """The files that the engine had in the trial's folder before it was removed."""
 
 
 @pytest.fixture(scope="module")
@@ -144,8 +144,8 @@ def attack(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Attack
     folders = {"hostile": outside.implementation}
     before = outside.seen()
     with NamespaceEngine(1, commands, folders) as engine:
-        asked = task(outside.options | {"private_key": str(engine._folder / "server.key")})
-        (finished,) = engine.run([(KEY, asked)])
+        trial_task = task(outside.options | {"private_key": str(engine._folder / "server.key")})
+        (finished,) = engine.run([(KEY, trial_task)])
         assert finished.folder is not None
         kept = tmp_path_factory.mktemp("kept") / "trial"
         shutil.move(finished.folder, kept)
@@ -153,7 +153,7 @@ def attack(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Attack
     assert (client / "report.json").exists(), finished.outcome.endpoints
     return Attack(
         finished,
-        judge(asked, finished.outcome),
+        judge(trial_task, finished.outcome),
         json.loads((client / "report.json").read_text()),
         json.loads((client / "amounts.json").read_text()),
         before,
@@ -166,7 +166,7 @@ def test_nothing_that_it_tries_works_and_each_try_is_kept_off_by_the_kernel(atta
     assert len(attack.report) >= 40
     mistakes = ("NameError", "TypeError", "AttributeError", "KeyError", "ValueError", "StopIteration")
     for wrong in ("worked", mistakes):
-        assert {name: said for name, said in attack.report.items() if said.startswith(wrong)} == {}
+        assert {name: line for name, line in attack.report.items() if line.startswith(wrong)} == {}
 
 
 def test_nothing_outside_has_changed_and_nothing_that_it_started_is_left(
@@ -246,10 +246,10 @@ def run(
     client: list[str], server: list[str], timeout_s: float = 120, **folders: Path
 ) -> tuple[Finished, Judgement]:
     """A trial of these commands; its implementation's folder is `hostile`."""
-    asked = task({}, timeout_s)
+    trial_task = task({}, timeout_s)
     with NamespaceEngine(1, {"hostile": {"client": client, "server": server}}, folders) as engine:
-        (finished,) = engine.run([(KEY, asked)])
-    return finished, judge(asked, finished.outcome)
+        (finished,) = engine.run([(KEY, trial_task)])
+    return finished, judge(trial_task, finished.outcome)
 
 
 # Says what it sees on standard error.
@@ -273,7 +273,7 @@ print('{"event": "done", "metrics": {"dct_s": 1}}', flush=True)
 
 @pytest.mark.parametrize("mode", [0o755, 0o700])
 def test_an_implementation_is_read_wherever_it_lies(mode: int) -> None:
-    """In a home, too, that nobody else may enter."""
+    """One place is a home that nobody else may enter."""
     with tempfile.TemporaryDirectory(dir="/root") as home:
         folder = Path(home) / "mine" / "example"
         folder.mkdir(parents=True)
@@ -298,7 +298,7 @@ def test_a_program_that_cannot_be_executed_is_a_failure_with_its_name(tmp_path: 
 
 
 def test_a_program_that_its_user_may_not_execute_is_the_harness_s_fault(tmp_path: Path) -> None:
-    """It was found out before that everybody may: whatever took the right is not the stack."""
+    """It was checked before that everybody may execute it, so the stack did not take this right away."""
     tmp_path.chmod(0o755)
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\n")
@@ -312,6 +312,6 @@ def test_cgroups_end_with_the_harness() -> None:
     commands: Any = {"hostile": {"client": [PYTHON, "-c", "pass"], "server": [PYTHON, "-c", "pass"]}}
     with NamespaceEngine(1, commands) as engine:
         list(engine.run([(KEY, task({}))]))
-        made = [list(place.folder.glob(f"{engine._folder.name}.*/")) for place in cgroup.usable()]
-        assert all(len(folders) == 1 for folders in made)
-    assert not [folder for folders in made for folder in folders if folder.exists()]
+        cgroups = [list(place.folder.glob(f"{engine._folder.name}.*/")) for place in cgroup.usable()]
+        assert all(len(folders) == 1 for folders in cgroups)
+    assert not [folder for folders in cgroups for folder in folders if folder.exists()]

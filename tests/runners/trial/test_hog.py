@@ -65,7 +65,7 @@ WIRE_PRIORITY = 50
 
 @contextmanager
 def hogs(priority: int, busy_s: float) -> Iterator[None]:
-    """One on each CPU."""
+    """Start a hog on each CPU."""
     started = [
         subprocess.Popen(
             [sys.executable, "-c", HOG, str(cpu), str(priority), str(busy_s)], stdout=subprocess.PIPE
@@ -84,7 +84,7 @@ def hogs(priority: int, busy_s: float) -> Iterator[None]:
 
 
 def attempts(path: Path) -> list[TrialRecord]:
-    """Every attempt of every trial."""
+    """Return every attempt of every trial."""
     with Database.open(str(path)) as database:
         [campaign] = database.campaigns()
         keys = [stored.record.key for stored in database.trials(campaign.id)]

@@ -1,4 +1,4 @@
-"""How the harness sees what endpoints of the interop contract do not say."""
+"""The harness's own observations of endpoints of the interop contract, which report nothing."""
 
 import os
 import socket

@@ -34,7 +34,7 @@ SHELL = """#!/bin/sh
 /toy $CLIENT_PARAMS
 exit $?
 """
-"""As images begin; it stays between the harness and the program."""
+"""Script with which images begin; it stays between the harness and the program."""
 
 
 @pytest.fixture(scope="module")
@@ -97,10 +97,10 @@ def task(client: EndpointTask, server: EndpointTask, timeout_s: float = 30, loss
     )
 
 
-def run(asked: Task, engine: NamespaceEngine) -> tuple[Finished, Judgement]:
+def run(trial_task: Task, engine: NamespaceEngine) -> tuple[Finished, Judgement]:
     with engine:
-        (finished,) = engine.run([(KEY, asked)])
-    return finished, judge(asked, finished.outcome)
+        (finished,) = engine.run([(KEY, trial_task)])
+    return finished, judge(trial_task, finished.outcome)
 
 
 def run_toy(
@@ -108,8 +108,8 @@ def run_toy(
 ) -> tuple[Finished, Judgement]:
     """A trial of the program itself."""
     commands: Any = {"toy": {"client": [str(toy)], "server": [str(toy)]}}
-    asked = task(client or end("toy"), end("toy"), timeout_s).model_copy(update=changed)
-    return run(asked, NamespaceEngine(1, commands, {"toy": toy.parent}))
+    trial_task = task(client or end("toy"), end("toy"), timeout_s).model_copy(update=changed)
+    return run(trial_task, NamespaceEngine(1, commands, {"toy": toy.parent}))
 
 
 def of(implementation: Implementation) -> NamespaceEngine:
@@ -119,7 +119,7 @@ def of(implementation: Implementation) -> NamespaceEngine:
 
 
 def check_times(finished: Finished) -> None:
-    """Of each kilobyte, a request goes up and an answer comes down, one after another."""
+    """Check the times: for each kilobyte a request goes up and an answer comes down, one after another."""
     dct_s = finished.outcome.endpoints["client"].metrics["dct_s"]  # type: ignore[index]
     assert SIZE_BYTES / 1000 * 2 * OWD_MS / 1000 <= dct_s <= finished.outcome.client_s
 
@@ -141,9 +141,9 @@ def test_what_a_stack_tells_of_itself_counts_and_repair_with_fec_off_fails(
     program = folder / "telling.sh"
     program.write_text(TELLING)
     program.chmod(0o755)
-    told = end("toy").model_copy(update={"fec": fec, "series": ["cwnd"]})
+    client = end("toy").model_copy(update={"fec": fec, "series": ["cwnd"]})
     commands: Any = {"toy": {"client": [str(program)], "server": [str(program)]}}
-    finished, judgement = run(task(told, told), NamespaceEngine(1, commands, {"toy": folder}))
+    finished, judgement = run(task(client, client), NamespaceEngine(1, commands, {"toy": folder}))
     assert judgement.state == state, judgement.reason
     if state == "failed":
         assert "FEC is off, but repair_sent = 10" in judgement.reason
@@ -194,15 +194,15 @@ def assert_kept_of_an_invalid_trial(finished: Finished, *, succeeded: bool) -> N
 def test_a_client_that_leaves_nothing_has_failed(toy: Path) -> None:
     commands: Any = {"toy": {"client": ["/bin/true"], "server": [str(toy)]}}
     _, judgement = run(task(end("toy"), end("toy")), NamespaceEngine(1, commands, {"toy": toy.parent}))
-    said = "client succeeded, but /downloads/content cannot be read: No such file or directory"
-    assert (judgement.state, judgement.reason) == ("failed", said)
+    message = "client succeeded, but /downloads/content cannot be read: No such file or directory"
+    assert (judgement.state, judgement.reason) == ("failed", message)
 
 
 def test_a_server_that_ends_by_itself_has_failed() -> None:
     commands: Any = {"toy": {"client": ["/bin/true"], "server": ["/bin/true"]}}
     _, judgement = run(task(end("toy"), end("toy")), NamespaceEngine(1, commands))
-    said = "server ended, and a server serves until it is asked to end"
-    assert (judgement.state, judgement.reason) == ("failed", said)
+    message = "server ended, and a server serves until it is asked to end"
+    assert (judgement.state, judgement.reason) == ("failed", message)
 
 
 LOOK = (
@@ -224,8 +224,8 @@ def test_a_bundle_runs_and_sees_what_the_contract_says_and_nothing_of_the_machin
     finished, judgement = run(task(end(name), end(name)), of(implementation))
     assert (judgement.state, judgement.reason) == ("ok", "")
     check_times(finished)
-    said = finished.outcome.endpoints["client"].stderr.splitlines()
-    assert said == [
+    message = finished.outcome.endpoints["client"].stderr.splitlines()
+    assert message == [
         "yes /logs https://server4:443/content",
         "of the bundle",
         "127.0.0.1 localhost",
@@ -255,12 +255,12 @@ def test_a_hostile_bundle_reaches_nothing_beyond_its_trial(toy: Path, tmp_path: 
     write_configuration(folder, ["/toy"])
     before = [*sorted(Path("/etc").iterdir()), Path("/etc/hosts").read_bytes(), list_of_mounts()]
     implementation = load(folder)
-    asked = task(end("hostile", {"HOSTILE": "1"}), end("hostile"))
+    trial_task = task(end("hostile", {"HOSTILE": "1"}), end("hostile"))
     kept = tmp_path / "kept"
     with of(implementation) as engine:
-        (finished,) = engine.run([(KEY, asked)])
+        (finished,) = engine.run([(KEY, trial_task)])
         shutil.move(str(finished.folder), kept)
-    judgement = judge(asked, finished.outcome)
+    judgement = judge(trial_task, finished.outcome)
     assert (judgement.state, judgement.reason) == ("ok", "")
     assert (kept / "client" / "done").read_text() == "", "what worked of what it tried"
     assert [*outside.iterdir()] == [*(root / "open").iterdir()] == []
@@ -282,7 +282,7 @@ def test_one_that_forks_without_end_is_a_timeout_and_is_gone(toy: Path) -> None:
 
 
 def program_of(name: str) -> Implementation:
-    """One of ours. Skips the test where its programs are not there, and says which."""
+    """Return one of our implementations. Skips the test if its programs are missing, and says which."""
     implementation = ours().find(name, "tests")
     for path in implementation.missing_programs():
         pytest.skip(f"needs {path}: {implementation.build_with}")
@@ -294,19 +294,21 @@ def real() -> Iterator[Any]:
     """Trials of programs that nobody here wrote."""
 
     def run_real(client: str, server: str, testcase: str) -> tuple[Finished, Judgement]:
-        known = {name: program_of(name) for name in (client, server)}
+        programs = {name: program_of(name) for name in (client, server)}
         commands: Any = {
-            name: {role: one.command(role) for role in ("client", "server")} for name, one in known.items()
+            name: {role: one.command(role) for role in ("client", "server")} for name, one in programs.items()
         }
         ends = []
-        for name, implementation in known.items():
+        for name, implementation in programs.items():
             interop = implementation.declaration.interop
             options = {key: option.default for key, option in implementation.declaration.options.items()}
             options |= {"scheme": "plain"} if name == "rquic" else {}
-            wanted = interop and InteropTask(testcase=testcase, params=interop.params_of("client"))
-            ends.append(EndpointTask(implementation=name, options=options, interop=wanted))
-        asked = task(ends[0], ends[-1])
-        return run(asked, NamespaceEngine(1, commands, {name: one.folder for name, one in known.items()}))
+            expected = interop and InteropTask(testcase=testcase, params=interop.params_of("client"))
+            ends.append(EndpointTask(implementation=name, options=options, interop=expected))
+        trial_task = task(ends[0], ends[-1])
+        return run(
+            trial_task, NamespaceEngine(1, commands, {name: one.folder for name, one in programs.items()})
+        )
 
     yield run_real
 

@@ -31,7 +31,7 @@ PACKETS: dict[Direction, int] = {"up": 300, "down": 1000}
 OTHER_PACKETS = 2
 SIZE_BYTES = 900_000
 QUEUE_BYTES = 37_500
-"""What a link of 10 Mbps with an RTT of 20 ms holds: 1.5 times what is on its way."""
+"""Queue of a link of 10 Mbps with an RTT of 20 ms: 1.5 times what is on its way."""
 
 
 def task() -> Task:
@@ -72,8 +72,8 @@ def recorded(direction: Direction) -> DropperOutcome:
 
 def outcome() -> Outcome:
     """A trial with which nothing is wrong."""
-    told = DirectionConfiguration(rate_bps=10_000_000, delay_ns=10_000_000, queue_bytes=QUEUE_BYTES)
-    configuration = LinkConfiguration(up=told, down=told, mtu=1500)
+    series = DirectionConfiguration(rate_bps=10_000_000, delay_ns=10_000_000, queue_bytes=QUEUE_BYTES)
+    configuration = LinkConfiguration(up=series, down=series, mtu=1500)
     carried = {way: direction_report(PACKETS[way] + OTHER_PACKETS) for way in DIRECTIONS}
     return Outcome(
         backend="wire",
@@ -139,13 +139,13 @@ def change_recorded(broken: Outcome, direction: Direction, **counters: int) -> N
 
 
 def change_reported(broken: Outcome, **changes: object) -> None:
-    """Of the link's report downwards."""
+    """Change the link's report downwards."""
     directions = broken.links["internet"].directions
     directions["down"] = directions["down"].model_copy(update=changes)
 
 
 def change_configured(broken: Outcome, **changes: object) -> None:
-    """What the link says that it was told downwards."""
+    """Change the link's configuration downwards, as it reports it."""
     report = broken.links["internet"]
     assert report.configuration is not None
     down = report.configuration.down.model_copy(update=changes)
@@ -189,7 +189,7 @@ def overdue(ms: float, frames: int = 10, together_ms: float | None = None) -> Ch
 
 
 def compete(filling_s: float, *mbps: float) -> Change:
-    """Of the foreground and of the background."""
+    """Report the rates of the foreground and of the background."""
     names = ("filling_s", "foreground_mbps", "background_mbps")
     return had(competition=Competition(**dict(zip(names, (filling_s, *mbps), strict=True))))
 
@@ -253,13 +253,13 @@ INVALID = [
 
 
 def test_what_the_harness_cannot_vouch_for_is_invalid_and_what_it_just_can_is_ok() -> None:
-    for within, beyond, said in INVALID:
+    for within, beyond, message in INVALID:
         fine = judge(task(), changed(within))
         assert (fine.state, fine.reason) == ("ok", "")
         for goes_before in (AS_USUAL, endpoint("client", exit_code=1)):
             judgement = judge(task(), changed(beyond, goes_before))
             assert judgement.state == "invalid"
-            assert said in judgement.reason
+            assert message in judgement.reason
 
 
 def over(settings: LinkSettings) -> Task:
@@ -294,8 +294,8 @@ def test_a_queue_in_time_or_of_packets_holds_its_limit_and_no_more() -> None:
 def test_transfers_that_compete_may_bring_what_the_delay_had_held_back() -> None:
     """Up to 120 ms of the rate in one second."""
     for jitter, state in ((None, "invalid"), (Jitter(60, seed=1), "ok")):
-        asked = over(downwards(jitter=jitter))
-        assert judge(asked, changed(compete(1, 5, 6), UNCONFIGURED)).state == state
+        trial_task = over(downwards(jitter=jitter))
+        assert judge(trial_task, changed(compete(1, 5, 6), UNCONFIGURED)).state == state
 
 
 def test_a_program_that_fails_has_failed_whatever_it_had_to_wait_for() -> None:
@@ -329,9 +329,9 @@ OTHER_ENDS: list[tuple[Change, str, str]] = [
 
 
 def test_the_state_of_endpoints_is_told_with_its_reason() -> None:
-    for ended, state, said in UNSUCCESSFUL + OTHER_ENDS:
+    for ended, state, message in UNSUCCESSFUL + OTHER_ENDS:
         judgement = judge(task(), changed(ended))
-        assert (judgement.state, said in judgement.reason) == (state, True), judgement.reason
+        assert (judgement.state, message in judgement.reason) == (state, True), judgement.reason
 
 
 def test_whether_endpoints_succeeded_is_known_of_an_invalid_trial() -> None:
@@ -349,16 +349,16 @@ HINDRANCES: tuple[Change, ...] = (
     had(stolen_s=9.0),
     carried(late=1000, late_sum_us=4e6),
 )
-"""What a busy machine does to a trial; the first does nothing."""
+"""Effects of a busy machine on a trial; the first has none."""
 
 
 def test_what_both_ends_said_is_the_same_state_on_a_busy_machine() -> None:
-    """So is FEC that is owed, and has not been."""
+    """This includes FEC that should have been sent, but was not."""
     no_fec = ("failed", "server: FEC is on, but no source symbol was sent (source_sent)")
     for hindrance in HINDRANCES:
-        for ended, state, said in (*UNSUCCESSFUL, *OTHER_ENDS[1:], (AS_USUAL, "ok", "")):
+        for ended, state, message in (*UNSUCCESSFUL, *OTHER_ENDS[1:], (AS_USUAL, "ok", "")):
             by_ends, reason = state_by_ends(task(), changed(ended, hindrance))
-            assert (by_ends, said in reason) == (state, True), reason
+            assert (by_ends, message in reason) == (state, True), reason
         assert state_by_ends(task_with(client_fec=True, server_fec=True), changed(hindrance)) == no_fec
 
 
@@ -382,7 +382,7 @@ def test_a_series_is_read_and_kept_by_endpoint_and_name_and_one_that_cannot_be_r
     assert judgement.state == "ok"
     table = judgement.series["server", "cwnd"]
     assert table.to_pydict() == {"t_s": [0, 0.5], "window_bytes": [100, 200]}
-    for content, said in {
+    for content, message in {
         b"": "column ''",
         b"t_s\n1\n": "must be t_s and others",
         b"t_s,a,a\n1,2,3\n": "must be t_s and others",
@@ -395,7 +395,7 @@ def test_a_series_is_read_and_kept_by_endpoint_and_name_and_one_that_cannot_be_r
         judgement = judge(task(), changed(endpoint("server", series={"cwnd": content})))
         assert (judgement.state, judgement.series) == ("failed", {})
         assert judgement.reason.startswith("server: series cwnd: ")
-        assert said in judgement.reason
+        assert message in judgement.reason
         assert "\n" not in judgement.reason
 
 
@@ -403,11 +403,11 @@ def test_a_series_is_read_and_kept_by_endpoint_and_name_and_one_that_cannot_be_r
 
 
 def test_a_short_download_may_be_late_by_5_ms_and_lose_one_tick_of_a_cpu() -> None:
-    asked, short = task_with(down_bytes=1000), endpoint("client", metrics={"dct_s": 0.03})
+    trial_task, short = task_with(down_bytes=1000), endpoint("client", metrics={"dct_s": 0.03})
     within = (overdue(5), had(stolen_s=0.01, stalled_s=0.005))
-    assert judge(asked, changed(short, *within)).state == "ok"
+    assert judge(trial_task, changed(short, *within)).state == "ok"
     for beyond in (overdue(5.1), had(stolen_s=0.02), had(stalled_s=0.0051)):
-        assert judge(asked, changed(short, *within, beyond)).state == "invalid"
+        assert judge(trial_task, changed(short, *within, beyond)).state == "invalid"
 
 
 def test_a_timeout_is_judged_by_its_limit() -> None:
@@ -464,7 +464,7 @@ def test_a_full_buffer_is_the_machines_when_the_endpoint_was_kept_from_emptying_
 def test_a_server_is_to_blame_for_its_limits_only_if_it_had_the_cpu() -> None:
     never = {"server": EndpointOutcome(was_slow=True, exit_code=-2)}
     on = outcome().endpoints | {"server": EndpointOutcome(ready=True, was_forced=True, exit_code=-15)}
-    for ended, phase, lasted_s, bound_s, said in (
+    for ended, phase, lasted_s, bound_s, message in (
         (never, "server_start", 10.0, 0.5, "server was not ready in time"),
         (on, "endpoints_end", 3.0, 0.15, "server did not end in time"),
     ):
@@ -472,7 +472,7 @@ def test_a_server_is_to_blame_for_its_limits_only_if_it_had_the_cpu() -> None:
         assert judge(task(), changed(slow, had(hindered_s={phase: bound_s}))).state == "failed"
         judgement = judge(task(), changed(slow, had(hindered_s={phase: bound_s + 0.001})))
         assert judgement.state == "invalid"
-        assert said in judgement.reason
+        assert message in judgement.reason
         in_time = had(hindered_s={phase: lasted_s / 2}, phases_s={phase: lasted_s / 1.5})
         assert judge(task(), changed(in_time)).state == "ok"
 
@@ -481,8 +481,8 @@ def test_verdicts_that_are_kept_for_the_next_variant_are_the_oracle_s() -> None:
     models: list[LossModel] = [Uniform(0.05), GilbertElliott(0.1, 0.3, 0.9, 0.2), Pattern((3, 70_000))]
     counts = (0, 1, 255, 256, 257, 1000, 2**16 - 1, 2**16, 2**16 + 1, 100_000)
     for model, packets in product(models, counts):
-        kept = judging.verdicts._predicted(model, 7, packets)
-        assert np.array_equal(kept, verdicts(model, 7, packets)), (model, packets)
+        predicted = judging.verdicts._predicted(model, 7, packets)
+        assert np.array_equal(predicted, verdicts(model, 7, packets)), (model, packets)
 
 
 def test_more_packets_than_a_sequence_of_verdicts_has_are_judged_by_their_total() -> None:
@@ -602,14 +602,14 @@ LAWS: list[tuple[str, float, float, str, dict[str, float]]] = [
 
 
 def test_a_number_that_is_impossible_is_a_failure_with_the_number() -> None:
-    for place, possible, impossible, said, beside in LAWS:
-        fine = judge(task(), changed(say(**beside, **{place: possible})))
+    for place, possible, impossible, message, context in LAWS:
+        fine = judge(task(), changed(say(**context, **{place: possible})))
         assert (fine.state, fine.reason) == ("ok", "")
-        judgement = judge(task(), changed(say(**beside, **{place: impossible})))
+        judgement = judge(task(), changed(say(**context, **{place: impossible})))
         assert judgement.state == "failed"
         end, _, number = place.partition("__")
-        named = "" if said.startswith(("packets_", "source_sent")) else f"{number} = {impossible}: "
-        assert f"{end}: {named}{said}" in judgement.reason
+        named = "" if message.startswith(("packets_", "source_sent")) else f"{number} = {impossible}: "
+        assert f"{end}: {named}{message}" in judgement.reason
 
 
 def test_of_source_symbols_no_more_are_missing_than_were_lost_or_on_their_way() -> None:
@@ -617,8 +617,8 @@ def test_of_source_symbols_no_more_are_missing_than_were_lost_or_on_their_way() 
     assert judge(task(), changed(say(server__source_sent=sent, client__source_received=0))).state == "ok"
     more = judge(task(), changed(say(server__source_sent=sent + 1, client__source_received=0)))
     assert more.state == "failed"
-    said = f"source_received = 0: but source_sent of server is {sent + 1}, and {DROPPED_DOWN} "
-    assert f"client: {said}" in more.reason
+    message = f"source_received = 0: but source_sent of server is {sent + 1}, and {DROPPED_DOWN} "
+    assert f"client: {message}" in more.reason
 
 
 def test_a_time_that_cannot_be_is_the_harness_s_where_it_has_taken_it() -> None:
@@ -650,16 +650,16 @@ LEAST_UP = FRAMES_UP - 8 - OTHER_PACKETS
 def test_a_segment_of_tcp_is_a_frame() -> None:
     # Each packet that comes after the client's last look has its acknowledgement.
     unseen = {"client__packets_received": 990, "server__packets_sent": 997}
-    for possible, impossible, beside, said in (
+    for possible, impossible, context, message in (
         (FRAMES_UP, FRAMES_UP + 1, {}, "links up: segments"),
         (LEAST_UP, LEAST_UP - 1, {}, "links up"),
         (LEAST_UP - 7, LEAST_UP - 8, unseen, "links up"),
     ):
-        fine, wrong = (changed(say(client__packets_sent=sent, **beside)) for sent in (possible, impossible))
+        fine, wrong = (changed(say(client__packets_sent=sent, **context)) for sent in (possible, impossible))
         assert judge(over_tcp("tcp"), fine).state == "ok"
         judgement = judge(over_tcp("tcp"), wrong)
         assert judgement.state == "failed"
-        named = f"client: packets_sent = {impossible}: but {FRAMES_UP} frames came to the {said}"
+        named = f"client: packets_sent = {impossible}: but {FRAMES_UP} frames came to the {message}"
         assert named in judgement.reason
         assert judge(task(), wrong).state == "ok", "QUIC packets may share a datagram, or none tells of them"
 
@@ -690,12 +690,12 @@ def test_a_task_of_udp_is_written_as_it_was_before_there_was_tcp() -> None:
 
 
 def test_what_came_while_the_link_was_out_is_lost_as_well() -> None:
-    asked = over(downwards(outage_s=(0, 1)))
+    trial_task = over(downwards(outage_s=(0, 1)))
     dark = changed(say(client__packets_recovered=DROPPED_DOWN + 3), carried(outage_dropped=3))
     change_configured(dark, outage_ns=(0, 1_000_000_000))
-    assert judge(asked, dark).state == "ok"
+    assert judge(trial_task, dark).state == "ok"
     change_reported(dark, outage_dropped=2)
-    assert judge(asked, dark).state == "failed"
+    assert judge(trial_task, dark).state == "failed"
 
 
 def test_where_packets_overtake_each_other_those_that_are_late_may_be_recovered_as_well() -> None:
@@ -714,18 +714,18 @@ def test_a_time_far_beyond_what_is_possible_is_a_failure() -> None:
 
 
 def test_content_that_no_link_carried_was_not_transferred() -> None:
-    asked = task_with(down_bytes=CARRIED_DOWN - 60_000, up_bytes=0)
-    assert judge(asked, slow()).state == "ok"
-    asked = task_with(down_bytes=CARRIED_DOWN + 1)
-    judgement = judge(asked, slow())
+    trial_task = task_with(down_bytes=CARRIED_DOWN - 60_000, up_bytes=0)
+    assert judge(trial_task, slow()).state == "ok"
+    trial_task = task_with(down_bytes=CARRIED_DOWN + 1)
+    judgement = judge(trial_task, slow())
     assert judgement.state == "failed"
     assert f"were transferred down, but the links carried {CARRIED_DOWN}" in judgement.reason
-    asked = task_with(down_bytes=0, up_bytes=ENTERED_UP + 1)
-    assert "were transferred up" in judge(asked, slow()).reason
+    trial_task = task_with(down_bytes=0, up_bytes=ENTERED_UP + 1)
+    assert "were transferred up" in judge(trial_task, slow()).reason
 
 
 def slow() -> Outcome:
-    """One that took so long that its link could have carried more than it did."""
+    """Return an outcome that took so long that its link could have carried more than it did."""
     return changed(had(client_s=5.0), say(client__dct_s=4.0))
 
 
@@ -739,24 +739,24 @@ def test_content_needs_packets_that_the_loss_model_judged() -> None:
     assert "the loss model judged 10 packets" in judgement.reason
 
 
-def pass_unjudged(other: int, seen: int) -> Outcome:
+def pass_unjudged(other: int, judged: int) -> Outcome:
     """Packets that are not UDP, or at another port."""
-    dropped = int(dropped_by("down")[:seen].sum())
-    past = changed(met("down", seen=seen, dropped=dropped, other=other), frames_down(seen + other))
-    past.droppers["internet"]["down"].packets = seen
+    dropped = int(dropped_by("down")[:judged].sum())
+    past = changed(met("down", seen=judged, dropped=dropped, other=other), frames_down(judged + other))
+    past.droppers["internet"]["down"].packets = judged
     return past
 
 
 def test_traffic_that_went_past_the_loss_model_is_a_failure() -> None:
-    asked = task_with(down_bytes=1000)
-    judgement = judge(asked, pass_unjudged(other=1300, seen=0))
+    trial_task = task_with(down_bytes=1000)
+    judgement = judge(trial_task, pass_unjudged(other=1300, judged=0))
     assert judgement.state == "failed"
     assert "internet/down: 1300 of 1300 packets went past the loss model" in judgement.reason
     assert "UDP and TCP at port 4433" in judgement.reason
 
 
 def test_a_background_that_ended_is_told_before_what_its_kernel_answered() -> None:
-    ended = pass_unjudged(other=1300, seen=0)
+    ended = pass_unjudged(other=1300, judged=0)
     ended.background_lasted = False
     ended.endpoints["background_client"] = EndpointOutcome(exit_code=1, stderr="went home")
     judgement = judge(task_with(down_bytes=1000), ended)
@@ -764,9 +764,9 @@ def test_a_background_that_ended_is_told_before_what_its_kernel_answered() -> No
 
 
 def test_a_few_messages_of_the_kernel_may_pass_the_loss_model() -> None:
-    asked = task_with(down_bytes=1000)
-    assert judge(asked, pass_unjudged(other=20, seen=500)).state == "ok"
-    assert judge(asked, pass_unjudged(other=21, seen=500)).state == "failed"
+    trial_task = task_with(down_bytes=1000)
+    assert judge(trial_task, pass_unjudged(other=20, judged=500)).state == "ok"
+    assert judge(trial_task, pass_unjudged(other=21, judged=500)).state == "failed"
 
 
 def test_more_of_a_long_transfer_may_pass_the_loss_model() -> None:
@@ -821,10 +821,10 @@ FEC: list[tuple[tuple[bool | None, bool | None], dict[str, Any], dict[str, float
 
 
 def test_fec_is_at_work_where_it_is_on_and_nowhere_else() -> None:
-    for ends, asked, told, said in FEC:
-        judgement = judge(task_with(*ends, **asked), changed(say(**told)))
-        assert judgement.state == ("failed" if said else "ok"), judgement.reason
-        assert said in judgement.reason
+    for ends, trial_task, configuration, message in FEC:
+        judgement = judge(task_with(*ends, **trial_task), changed(say(**configuration)))
+        assert judgement.state == ("failed" if message else "ok"), judgement.reason
+        assert message in judgement.reason
 
 
 def test_an_older_task_keeps_its_bound_of_stalls() -> None:

@@ -75,9 +75,9 @@ Run = Callable[..., tuple[Finished, Judgement]]
 
 @pytest.fixture
 def run(trials: Trials) -> Run:
-    def run(wanted: Task, client: str = CLIENT) -> tuple[Finished, Judgement]:
+    def run(trial_task: Task, client: str = CLIENT) -> tuple[Finished, Judgement]:
         start = [sys.executable, "-c"]
-        return trials.run(wanted, {"script": {"client": [*start, client], "server": [*start, SERVER]}})
+        return trials.run(trial_task, {"script": {"client": [*start, client], "server": [*start, SERVER]}})
 
     return run
 
@@ -126,7 +126,8 @@ def test_a_path_that_is_out_from_the_clients_start_on_carries_nothing_and_is_acc
 def test_an_outage_counts_from_the_clients_first_frame_however_long_its_program_takes_to_start(
     run: Run,
 ) -> None:
-    """As in virtual time, where a client starts at once: each path meets the outage, and then is there."""
+    """It is the same in virtual time, where a client starts at once: each path meets the outage, and then
+    works."""
     slow = f"import time\ntime.sleep(0.6)\n{CLIENT}"
     finished, judgement = run(task(outage_s=(0, 0.1)), client=slow)
     assert (judgement.state, judgement.reason) == ("ok", "")

@@ -1,4 +1,4 @@
-"""What an endpoint of the interop contract tells besides."""
+"""Own reports of endpoints of the interop contract."""
 
 import json
 from pathlib import Path

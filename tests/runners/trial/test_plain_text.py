@@ -1,4 +1,4 @@
-"""What others wrote is text: nothing in it is a command to a terminal."""
+"""Text of others is only text: nothing in it is a command to a terminal."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -92,7 +92,7 @@ def worker() -> Iterator[subprocess.Popen[str]]:
 
 @pytest.fixture
 def no_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the waits of threads count, not how late the watch itself takes its samples."""
+    """Count only the waits of threads, not the delays of the watch's own samples."""
     monkeypatch.setattr(starvation, "GAP_AT_LEAST_S", math.inf)
 
 

@@ -51,11 +51,11 @@ def task(topology: str, pairs: list[PairTask], p: float = 0.0, owd_ms: float = 5
 
 @pytest.fixture
 def carry_out(trials: Trials) -> CarryOut:
-    def carry_out(asked: Task, is_right: Callable[[Finished], bool] = lambda _: True) -> Finished:
+    def carry_out(trial_task: Task, is_right: Callable[[Finished], bool] = lambda _: True) -> Finished:
         """The trial of a task, whose state has to be ok."""
         commands: Commands = {"tcp": {role: TCP.command(role) for role in ROLES}}
         folders = {"tcp": TCP.folder}
-        done, judgement = carried_out(trials, asked, commands, folders, lambda done, _: is_right(done))
+        done, judgement = carried_out(trials, trial_task, commands, folders, lambda done, _: is_right(done))
         assert (judgement.state, judgement.reason) == ("ok", "")
         return done
 

@@ -120,8 +120,8 @@ def run(trials: Trials) -> Run:
 
 def test_a_trial_drops_what_the_oracle_says_and_tells_its_phases_and_captures_both_hosts() -> None:
     with engine() as running:
-        (finished,) = running.run([(KEY, wanted := changed(capture=True))])
-        judgement, down = judge(wanted, finished.outcome), finished.outcome.droppers["internet"]["down"]
+        (finished,) = running.run([(KEY, trial_task := changed(capture=True))])
+        judgement, down = judge(trial_task, finished.outcome), finished.outcome.droppers["internet"]["down"]
         assert (judgement.state, judgement.reason) == ("ok", "")
         predicted = dropper_model.verdicts(dropper_model.Uniform(0.2), 2, down.packets)
         assert down.packets >= 40
@@ -144,8 +144,8 @@ def test_endpoints_run_ahead_of_ordinary_programs_if_asked_for(ahead: bool) -> N
     tell = "import os, sys; print(os.sched_getscheduler(0) == os.SCHED_RR, file=sys.stderr)\n"
     with NamespaceEngine(1, commands(tell + CLIENT, tell + SERVER), ahead=ahead) as engine:
         (finished,) = engine.run([(KEY, TASK)])
-    said = {name: endpoint.stderr for name, endpoint in finished.outcome.endpoints.items()}
-    assert said == dict.fromkeys(["client", "server"], f"{ahead}\n")
+    errors = {name: endpoint.stderr for name, endpoint in finished.outcome.endpoints.items()}
+    assert errors == dict.fromkeys(["client", "server"], f"{ahead}\n")
 
 
 @pytest.mark.parametrize("logged", [2, 4])
@@ -352,14 +352,14 @@ def test_a_trial_in_which_a_full_backlog_dropped_frames_is_invalid_and_says_wher
         order = running._order(TASK).model_dump_json()
         judgement = judge(TASK, worker.answer(order))  # by a worker that has these counters
     assert judgement.state == "invalid"
-    said = "3 packets were lost at r1, outside of link and dropper: r1-client: receive drops"
-    assert judgement.reason == said
+    errors = "3 packets were lost at r1, outside of link and dropper: r1-client: receive drops"
+    assert judgement.reason == errors
     assert judgement.checks.lost_elsewhere == {"r1": {"r1-client: receive drops": 3}}
     assert judgement.checks.backlog_drops == 3
 
 
 def test_nothing_is_lost_elsewhere_in_a_trial_with_losses(run: Run) -> None:
-    """What dropper and queue drop is counted there, and nowhere else."""
+    """Packets that dropper and queue drop are counted there, and nowhere else."""
     narrow = tasks.link(LinkSettings.symmetric(1, 5, queue_packets=3), {"model": "uniform", "p": 0.2})
     finished, judgement = run(changed(links={"internet": narrow}))
     assert finished.outcome.links["internet"].directions["down"].queue_dropped > 0
@@ -387,10 +387,10 @@ DONE = 'print(\'{"event": "done", "metrics": {"dct_s": 0.001}}\', flush=True)\n'
 def test_an_endpoint_that_floods_forks_or_dies_is_bounded_and_told(
     run: Run, endpoints: dict[str, str], state: str, said: str
 ) -> None:
-    asked = changed(timeout_s=1 if state == "timeout" else 20)
-    finished, _ = run(asked, **endpoints)
+    trial_task = changed(timeout_s=1 if state == "timeout" else 20)
+    finished, _ = run(trial_task, **endpoints)
     unhindered = finished.outcome.model_copy(update={"stalled_s": None})  # a flood may well starve others
-    judgement = judge(asked, unhindered)
+    judgement = judge(trial_task, unhindered)
     assert judgement.state == state, judgement.reason
     assert said in judgement.reason
     assert len(finished.outcome.model_dump_json()) < 100_000

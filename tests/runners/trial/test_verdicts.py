@@ -43,4 +43,4 @@ DOUBTED: list[tuple[dict[str, Any], str]] = [
 def test_other_times_and_other_verdicts_are_doubted() -> None:
     for changes, doubt in DOUBTED:
         doubts = doubts_of(recorded(**changes))
-        assert any(doubt in each for each in doubts), doubts
+        assert any(doubt in line for line in doubts), doubts

@@ -56,10 +56,10 @@ def emulated(trials: Trials) -> Emulated:
     def emulated(
         name: str, is_right: Callable[[Judgement], bool] = lambda _: True, **player: Any
     ) -> Judgement:
-        """One that is not right is tried again: a busy machine may look slow now and then."""
+        """Emulate the session. A wrong one is tried again: a busy machine may look slow now and then."""
         commands: Commands = {name: {role: FOUND[name].command(role) for role in ROLES}}
-        folders, asked = {name: FOUND[name].folder}, task(name, "wire", **player)
-        _, judged = carried_out(trials, asked, commands, folders, lambda _, judged: is_right(judged))
+        folders, trial_task = {name: FOUND[name].folder}, task(name, "wire", **player)
+        _, judged = carried_out(trials, trial_task, commands, folders, lambda _, judged: is_right(judged))
         return judged
 
     return emulated
@@ -72,7 +72,7 @@ def simulated(name: str, **player: Any) -> Judgement:
 
 
 def gives_up_each(judged: Judgement) -> bool:
-    """Each of the highest level, nearly always for the level below: a busy machine may look slow."""
+    """Return whether nearly each segment of the highest level was given up for the level below."""
     chosen, given_up = levels(judged), judged.series["client", "given_up"]["index"].to_pylist()
     below = chosen.count(1) >= 0.7 * len(chosen)
     return below and given_up[: len(chosen)] == list(range(len(chosen)))
@@ -100,8 +100,8 @@ def test_a_client_that_cannot_give_up_is_unsupported(emulated: Emulated) -> None
 
 def levels(judged: Judgement) -> list[int]:
     assert (judged.state, judged.reason) == ("ok", "")
-    found: list[int] = judged.series["client", "segments"]["level"].to_pylist()
-    return found
+    chosen: list[int] = judged.series["client", "segments"]["level"].to_pylist()
+    return chosen
 
 
 @pytest.mark.parametrize("name", STACKS)

@@ -24,7 +24,7 @@ from tests.support import tasks
 from tests.support.link_reports import direction_report, link_report
 
 BEGAN_S = 81_234.5
-"""Of the monotonic clock."""
+"""Beginning, by the monotonic clock."""
 OWD_MS, BANDWIDTH_MBPS = 20.0, 10.0
 OVERHEAD_BYTES = 42
 HEADER_BYTES = 6
@@ -48,7 +48,7 @@ class Row:
 
 @dataclass
 class Radio:
-    """What is sent over it; a test changes the rows, or what is in the files."""
+    """The messages that are sent over a link; a test changes the rows, or the files' content."""
 
     loss: dict[str, Any] = field(default_factory=lambda: {"model": "uniform", "p": 0.02})
     seed: int = 7
@@ -83,7 +83,7 @@ class Radio:
 
     @property
     def arrived(self) -> list[Row]:
-        """In order of arrival."""
+        """Rows in the order of their arrival."""
         return sorted((row for row in self.rows if not row.lost), key=lambda row: row.arrived_s)
 
     def task(self) -> Task:
@@ -129,7 +129,7 @@ class Radio:
         return "\n".join([ARRIVED_HEADER, *lines, ""])
 
     def outcome(self, sent: str | bytes | None = None, arrived: str | bytes | None = None) -> Outcome:
-        """What happened; with other files in the place of those that would be right."""
+        """Return the outcome, with other files in place of the right ones."""
         files = {
             self.ends[0]: _bytes(self.sent_file() if sent is None else sent),
             self.ends[1]: _bytes(self.arrived_file() if arrived is None else arrived),
@@ -169,7 +169,7 @@ class Radio:
 
 
 def in_stream_order(radio: Radio, delay_s: float) -> None:
-    """What was lost comes `delay_s` later, and one stream delivers all of it in its order."""
+    """Delay lost parts by `delay_s`; one stream delivers all parts in its order."""
     ready_s = 0.0
     for row in radio.rows:
         ready_s = max(ready_s, row.arrived_s + delay_s * row.lost)

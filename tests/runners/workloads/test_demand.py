@@ -1,4 +1,4 @@
-"""What a workload cannot do without, whoever carries it out."""
+"""The least that a workload needs, with any implementation."""
 
 from typing import Any
 

@@ -160,18 +160,18 @@ def test_a_wrong_value_is_refused_in_one_line(resolve: Resolve) -> None:
     def use(workload: str) -> None:
         workload_of(resolve(workload, a_trace([1000, 1])))
 
-    for workload, said in WRONG.items():
-        assert said in refusal_of(use, workload, by=(Refusal, DesignError))
+    for workload, message in WRONG.items():
+        assert message in refusal_of(use, workload, by=(Refusal, DesignError))
 
 
 def test_a_trace_is_sent_as_it_was_kept_without_its_file(resolve: Resolve, tmp_path: Path) -> None:
     messages = [[0, 500], [0, 2500], [40_000, 1]]
     experiment = resolve('trace = "own"', a_trace(*messages))
     assert workload_of(experiment)["timetable"] == messages
-    kept = json.loads(json.dumps(experiment.documents))
-    assert len(kept["traces"]["own"]["sha256"]) == 64
+    documents = json.loads(json.dumps(experiment.documents))
+    assert len(documents["traces"]["own"]["sha256"]) == 64
     (tmp_path / "traces" / "own.json").unlink()
-    assert workload_of(resolve('trace = "own"', documents=kept))["timetable"] == messages
+    assert workload_of(resolve('trace = "own"', documents=documents))["timetable"] == messages
 
 
 def test_a_duration_cuts_a_trace(resolve: Resolve) -> None:
@@ -196,10 +196,10 @@ BAD_TRACES: list[tuple[object, str]] = [
 
 def test_a_bad_trace_is_refused_in_one_short_line(tmp_path: Path) -> None:
     path = tmp_path / "bad.json"
-    for document, said in BAD_TRACES:
+    for document, message in BAD_TRACES:
         path.write_text(document if isinstance(document, str) else json.dumps(document))
         line = refusal_of(traffic.load, path)
-        assert str(path) in line and said in line and len(line) < 600
+        assert str(path) in line and message in line and len(line) < 600
 
 
 def sizes(trace: Trace) -> list[int]:
@@ -207,8 +207,8 @@ def sizes(trace: Trace) -> list[int]:
 
 
 def test_a_chat_has_the_rate_that_was_asked_for_and_rare_large_frames() -> None:
-    made = real_time.chat(1, 240, 2.0, "a test")
-    frames = sizes(made)
+    trace = real_time.chat(1, 240, 2.0, "a test")
+    frames = sizes(trace)
     mean = statistics.fmean(frames)
     assert len(frames) == 7200
     assert 8 * mean * 30 == pytest.approx(2e6, rel=0.03)
@@ -216,7 +216,7 @@ def test_a_chat_has_the_rate_that_was_asked_for_and_rare_large_frames() -> None:
     assert 0.12 < statistics.pstdev(frames) / mean < 0.25
     assert 1.2 < sorted(frames)[int(0.99 * len(frames))] / mean < 2.0
     assert 3 < max(frames) / mean < 6
-    assert made.messages[30][0] == 1_000_000
+    assert trace.messages[30][0] == 1_000_000
 
 
 def test_voice_and_game_keep_their_rate_and_their_sizes() -> None:
@@ -224,11 +224,11 @@ def test_voice_and_game_keep_their_rate_and_their_sizes() -> None:
         (real_time.voice, 50, real_time.VOICE_BYTES),
         (real_time.game, 60, real_time.GAME_BYTES),
     ):
-        made = make(3, 10, "a test")
-        assert len(made.messages) == 10 * rate
-        assert least <= min(sizes(made)) < max(sizes(made)) <= most
-        assert made == make(3, 10, "a test")
-        assert sizes(made) != sizes(make(4, 10, "a test"))
+        trace = make(3, 10, "a test")
+        assert len(trace.messages) == 10 * rate
+        assert least <= min(sizes(trace)) < max(sizes(trace)) <= most
+        assert trace == make(3, 10, "a test")
+        assert sizes(trace) != sizes(make(4, 10, "a test"))
 
 
 def test_a_trace_that_a_command_made_is_made_again_by_what_stands_in_it(
@@ -245,14 +245,14 @@ def test_a_trace_that_a_command_made_is_made_again_by_what_stands_in_it(
 
 
 def test_a_list_of_sizes_and_one_of_syncodecs_become_traces(fecbench_here: Any, tmp_path: Path) -> None:
-    listed, made = tmp_path / "frames.txt", tmp_path / "made.json"
+    listed, trace = tmp_path / "frames.txt", tmp_path / "made.json"
     listed.write_text("# a comment\n8000\n\n 41000 \n")
-    done = fecbench_here("trace", "from-list", listed, "--output", made, "--rate-hz", 25)
+    done = fecbench_here("trace", "from-list", listed, "--output", trace, "--rate-hz", 25)
     assert done.returncode == 0, done.stderr
-    assert traffic.load(made).messages == [[0, 8000], [40_000, 41000]]
+    assert traffic.load(trace).messages == [[0, 8000], [40_000, 41000]]
     listed.write_text("1 U 0. 1.500000 8000\n2 U 0. 1.533333 7000\n")
-    fecbench_here("trace", "from-list", listed, "--output", made)
-    assert traffic.load(made).messages == [[0, 8000], [33_333, 7000]]
+    fecbench_here("trace", "from-list", listed, "--output", trace)
+    assert traffic.load(trace).messages == [[0, 8000], [33_333, 7000]]
 
 
 LISTS = {
@@ -272,22 +272,22 @@ LISTS = {
 def test_lists_of_frames_are_read_by_the_names_of_their_columns(
     fecbench_here: Any, tmp_path: Path, form: str
 ) -> None:
-    """As cisco/syncodecs has them: a PSNR is no time."""
-    listed, made = tmp_path / "frames.txt", tmp_path / "made.json"
+    """The columns are those of cisco/syncodecs: a PSNR is no time."""
+    listed, trace = tmp_path / "frames.txt", tmp_path / "made.json"
     content = LISTS[form].encode()
     listed.write_bytes(gzip.compress(content) if form == "packed" else content)
-    done = fecbench_here("trace", "from-list", listed, "--output", made, "--rate-hz", 25)
+    done = fecbench_here("trace", "from-list", listed, "--output", trace, "--rate-hz", 25)
     assert done.returncode == 0, done.stderr
-    assert traffic.load(made).messages == [[0, 8000], [40_000, 7000]]
+    assert traffic.load(trace).messages == [[0, 8000], [40_000, 7000]]
 
 
 def test_an_option_says_which_column_has_times(fecbench_here: Any, tmp_path: Path) -> None:
-    listed, made = tmp_path / "frames.txt", tmp_path / "made.json"
+    listed, trace = tmp_path / "frames.txt", tmp_path / "made.json"
     listed.write_text("100.0 30.5 8000\n100.5 30.7 7000\n")
     for column, due_us in ((1, 500_000), (2, 200_000), (0, 100_000)):
-        asked = ("trace", "from-list", listed, "--output", made, "--rate-hz", 10, "--time-column", column)
-        assert fecbench_here(*asked).returncode == 0
-        assert traffic.load(made).messages == [[0, 8000], [due_us, 7000]]
+        words = ("trace", "from-list", listed, "--output", trace, "--rate-hz", 10, "--time-column", column)
+        assert fecbench_here(*words).returncode == 0
+        assert traffic.load(trace).messages == [[0, 8000], [due_us, 7000]]
 
 
 BAD_LISTS = {
@@ -307,11 +307,11 @@ BAD_LISTS = {
 
 
 def test_a_bad_list_ends_the_command_with_one_line_and_status_2(fecbench_here: Any, tmp_path: Path) -> None:
-    listed, made = tmp_path / "frames.txt", tmp_path / "made.json"
-    for content, said in BAD_LISTS.items():
+    listed, trace = tmp_path / "frames.txt", tmp_path / "made.json"
+    for content, message in BAD_LISTS.items():
         listed.write_text(content)
-        assert said in fecbench_here("trace", "from-list", listed, "--output", made).refusal()
-        assert not made.exists()
+        assert message in fecbench_here("trace", "from-list", listed, "--output", trace).refusal()
+        assert not trace.exists()
 
 
 def test_nobody_is_asked_for_messages_in_another_workload() -> None:

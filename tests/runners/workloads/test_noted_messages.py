@@ -1,4 +1,4 @@
-"""What is said of messages follows from what both ends noted, and from the oracle's losses."""
+"""Metrics of messages follow from the records of both ends, and from the oracle's losses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fecbench.runners.workloads.messages.noted import Messages, measure
 from tests.runners.workloads.radio import BANDWIDTH_MBPS, OWD_MS, Radio, in_stream_order, lossless
 
 WHOLE_MS = OWD_MS + 8 * 8 * 1048 / (1e3 * BANDWIDTH_MBPS)
-"""How long the link takes for a message, of eight parts."""
+"""Time of the link for a message of eight parts."""
 
 
 def read(radio: Radio) -> Messages:
@@ -33,9 +33,10 @@ def measured(radio: Radio) -> dict[str, float]:
 def predicted(
     model: LossModel, seed: int, count: int, packets: int, interval_s: float
 ) -> tuple[float, int, int]:
-    """By the oracle alone: the thesis' re-buffering in s, the bytes received, the messages lost in part.
+    """Return the oracle's re-buffering in s by the thesis, received bytes, and messages that were lost in
+    part.
 
-    A datagram that is lost never comes; one that is not comes long before its message is read.
+    A lost datagram never comes. Any other datagram comes long before its message is read.
     """
     lost = verdicts(model, seed, count * packets)
     rebuffering_s, received_bytes, partial = 0.0, 0, 0
@@ -67,22 +68,27 @@ LOSSES: dict[str, tuple[dict[str, Any], LossModel]] = {
 def test_rebuffering_of_datagrams_is_what_the_oracle_predicts(kind: str) -> None:
     parameters, model = LOSSES[kind]
     for seed in (1, 2):
-        said = measured(Radio(loss=parameters, seed=seed))
+        metrics = measured(Radio(loss=parameters, seed=seed))
         rebuffering_s, received_bytes, partial = predicted(model, seed, 300, 8, 1 / 30)
-        assert said["rebuffering_s"] == pytest.approx(rebuffering_s, abs=1e-4)
-        assert said["rebuffering_2_s"] == pytest.approx(rebuffering_s, abs=1e-4)
-        assert said["received_bytes"] == received_bytes
-        assert said["messages_partial"] == partial
-        assert said["rebuffering_s"] > 0.1, "something was lost"
+        assert metrics["rebuffering_s"] == pytest.approx(rebuffering_s, abs=1e-4)
+        assert metrics["rebuffering_2_s"] == pytest.approx(rebuffering_s, abs=1e-4)
+        assert metrics["received_bytes"] == received_bytes
+        assert metrics["messages_partial"] == partial
+        assert metrics["rebuffering_s"] > 0.1, "something was lost"
 
 
 def test_without_losses_every_latency_is_that_of_the_link() -> None:
-    said = measured(lossless())
+    metrics = measured(lossless())
     for metric in ("latency_p50_ms", "latency_p95_ms", "latency_p99_ms", "latency_max_ms"):
-        assert said[metric] == pytest.approx(WHOLE_MS, abs=0.002)
-    assert (said["on_time_ratio_50ms"], said["on_time_ratio_100ms"]) == (1.0, 1.0)
-    assert (said["rebuffering_s"], said["freezes"], said["messages_lost"], said["messages_late"]) == (0,) * 4
-    assert said["received_bytes"] == 300 * 8000
+        assert metrics[metric] == pytest.approx(WHOLE_MS, abs=0.002)
+    assert (metrics["on_time_ratio_50ms"], metrics["on_time_ratio_100ms"]) == (1.0, 1.0)
+    assert (
+        metrics["rebuffering_s"],
+        metrics["freezes"],
+        metrics["messages_lost"],
+        metrics["messages_late"],
+    ) == (0,) * 4
+    assert metrics["received_bytes"] == 300 * 8000
 
 
 @settings(max_examples=15, deadline=None)
@@ -101,16 +107,16 @@ def test_the_on_time_ratio_never_falls_as_the_playout_delay_grows(
         timetable=traffic.regular(30, 3000, 2),
         playout_ms=tuple(playouts),
     )
-    said = measure(read(radio), playouts, None)
-    ratios = [said[f"on_time_ratio_{playout:g}ms"] for playout in playouts]
+    metrics = measure(read(radio), playouts, None)
+    ratios = [metrics[f"on_time_ratio_{playout:g}ms"] for playout in playouts]
     assert ratios == sorted(ratios)
     assert all(0 <= ratio <= 1 for ratio in ratios)
 
 
 def test_the_share_on_time_steps_from_0_to_1_at_the_latency_of_the_link() -> None:
     radio = lossless(playout_ms=(WHOLE_MS - 0.1, WHOLE_MS + 0.1))
-    said = measured(radio)
-    assert [said[f"on_time_ratio_{playout:g}ms"] for playout in radio.playout_ms] == [0.0, 1.0]
+    metrics = measured(radio)
+    assert [metrics[f"on_time_ratio_{playout:g}ms"] for playout in radio.playout_ms] == [0.0, 1.0]
 
 
 def test_latency_counts_from_when_a_message_was_due_not_from_when_it_was_handed_over() -> None:
@@ -118,20 +124,20 @@ def test_latency_counts_from_when_a_message_was_due_not_from_when_it_was_handed_
     for row in radio.rows:
         row.sent_s += 0.03
         row.arrived_s += 0.03
-    said = measured(radio)
-    assert said["latency_p50_ms"] == pytest.approx(30 + WHOLE_MS, abs=0.002)
-    assert said["send_lag_max_ms"] == pytest.approx(30, abs=0.002)
-    assert said["messages_sent_late"] == 300
+    metrics = measured(radio)
+    assert metrics["latency_p50_ms"] == pytest.approx(30 + WHOLE_MS, abs=0.002)
+    assert metrics["send_lag_max_ms"] == pytest.approx(30, abs=0.002)
+    assert metrics["messages_sent_late"] == 300
 
 
 def test_a_percentile_that_falls_on_a_lost_message_is_none() -> None:
-    said = measured(Radio(loss={"model": "uniform", "p": 0.02}))
-    lost = said["messages_lost"] / 300
+    metrics = measured(Radio(loss={"model": "uniform", "p": 0.02}))
+    lost = metrics["messages_lost"] / 300
     assert 0.05 < lost < 0.5, "by the seed"
-    assert "latency_p50_ms" in said
-    assert "latency_p95_ms" not in said
-    assert "latency_p99_ms" not in said
-    assert said["latency_max_ms"] < 30
+    assert "latency_p50_ms" in metrics
+    assert "latency_p95_ms" not in metrics
+    assert "latency_p99_ms" not in metrics
+    assert metrics["latency_max_ms"] < 30
 
 
 def test_a_stream_receives_all_bytes_and_is_late_by_what_its_reader_waited_for() -> None:
@@ -140,11 +146,11 @@ def test_a_stream_receives_all_bytes_and_is_late_by_what_its_reader_waited_for()
     for delay_s, late in ((0.05, 0), (0.120, 1), (0.150, 2)):
         radio = Radio(loss={"model": "pattern", "drop": [80]}, delivery="reliable")
         in_stream_order(radio, delay_s)
-        said = measured(radio)
-        assert said["rebuffering_s"] == pytest.approx(late / 30, abs=1e-4)
-        assert said["messages_late"] == late
-        assert said["received_bytes"] == 300 * 8000
-        assert said["messages_lost"] == 0
+        metrics = measured(radio)
+        assert metrics["rebuffering_s"] == pytest.approx(late / 30, abs=1e-4)
+        assert metrics["messages_late"] == late
+        assert metrics["received_bytes"] == 300 * 8000
+        assert metrics["messages_lost"] == 0
 
 
 def test_what_comes_after_the_reader_went_on_is_lost_to_it_without_streams() -> None:
@@ -162,18 +168,18 @@ def test_what_comes_after_the_reader_went_on_is_lost_to_it_without_streams() -> 
 def test_a_smaller_buffer_waits_for_less() -> None:
     radio = lossless()
     next(row for row in radio.rows if (row.message, row.part) == (10, 3)).arrived_s += 0.06
-    said = measured(radio)
-    assert said["rebuffering_s"] == 0
-    assert said["rebuffering_2_s"] == pytest.approx(1 / 30, abs=1e-4)
-    assert said["received_2_bytes"] == said["received_bytes"] - 1000
+    metrics = measured(radio)
+    assert metrics["rebuffering_s"] == 0
+    assert metrics["rebuffering_2_s"] == pytest.approx(1 / 30, abs=1e-4)
+    assert metrics["received_2_bytes"] == metrics["received_bytes"] - 1000
 
 
 def frozen(lost: set[int]) -> tuple[float, float]:
     radio = lossless()
     for row in radio.rows:
         row.lost = row.message in lost
-    said = measured(radio)
-    return said["freezes"], said["freeze_s"]
+    metrics = measured(radio)
+    return metrics["freezes"], metrics["freeze_s"]
 
 
 def test_a_lost_frame_is_no_freeze_and_five_in_a_row_are_one() -> None:
@@ -216,18 +222,18 @@ def test_a_stream_that_dies_earlier_is_frozen_for_no_less(lost: set[int], ends: 
 
 
 def test_nothing_that_arrives_makes_every_message_a_rebuffering() -> None:
-    said = measured(Radio(loss={"model": "uniform", "p": 1.0}))
-    assert said["rebuffering_s"] == pytest.approx(300 / 30, abs=1e-3)
-    assert (said["received_bytes"], said["messages_lost"], said["messages_partial"]) == (0, 300, 0)
-    assert said["on_time_ratio_200ms"] == 0
-    assert (said["freezes"], said["freeze_s"]) == (1, pytest.approx(300 / 30, abs=1e-3))
-    assert all(math.isfinite(value) for value in said.values())
-    assert not [name for name in said if name.startswith("latency")]
+    metrics = measured(Radio(loss={"model": "uniform", "p": 1.0}))
+    assert metrics["rebuffering_s"] == pytest.approx(300 / 30, abs=1e-3)
+    assert (metrics["received_bytes"], metrics["messages_lost"], metrics["messages_partial"]) == (0, 300, 0)
+    assert metrics["on_time_ratio_200ms"] == 0
+    assert (metrics["freezes"], metrics["freeze_s"]) == (1, pytest.approx(300 / 30, abs=1e-3))
+    assert all(math.isfinite(value) for value in metrics.values())
+    assert not [name for name in metrics if name.startswith("latency")]
 
 
 def test_a_single_message_of_one_part_has_all_metrics() -> None:
-    said = measured(lossless(timetable=[[0, 1]]))
-    assert (said["on_time_ratio_50ms"], said["rebuffering_s"]) == (1, 0)
+    metrics = measured(lossless(timetable=[[0, 1]]))
+    assert (metrics["on_time_ratio_50ms"], metrics["rebuffering_s"]) == (1, 0)
 
 
 def test_what_a_campaign_keeps_has_a_row_for_each_message() -> None:

@@ -54,9 +54,9 @@ WRONG: list[tuple[object, str]] = [
 
 
 def test_what_is_no_page_is_refused_in_one_line() -> None:
-    for document, said in WRONG:
+    for document, message in WRONG:
         line = refusal_of(json_file.checked, Page, document, "page.json")
-        assert said in line and len(line) < 400
+        assert message in line and len(line) < 400
 
 
 @st.composite
@@ -79,11 +79,11 @@ def pages(draw: st.DrawFn) -> Page:
 
 @given(pages())
 def test_endpoints_get_every_object_once_and_behind_its_parents(page: Page) -> None:
-    seen: set[str] = set()
-    for each in page.ordered:
-        assert seen.issuperset(each.parents)
-        seen.add(each.name)
-    assert sorted(each.name for each in page.ordered) == sorted(each.name for each in page.objects)
+    names: set[str] = set()
+    for item in page.ordered:
+        assert names.issuperset(item.parents)
+        names.add(item.name)
+    assert sorted(item.name for item in page.ordered) == sorted(item.name for item in page.objects)
 
 
 @given(pages())
@@ -95,9 +95,9 @@ def test_a_page_is_read_as_it_was_written(page: Page) -> None:
 def test_a_photo_site_has_exactly_the_size_that_was_asked_for(seed: int, size_bytes: int) -> None:
     page = photo_site.make(seed, size_bytes, "test")
     assert page.size_bytes == size_bytes
-    assert min(each.size_bytes for each in page.objects) >= photo_site.SMALLEST_OBJECT_BYTES
+    assert min(item.size_bytes for item in page.objects) >= photo_site.SMALLEST_OBJECT_BYTES
     assert page == photo_site.make(seed, size_bytes, "test")
-    assert [each.name for each in page.objects if not each.parents] == ["document"]
+    assert [item.name for item in page.objects if not item.parents] == ["document"]
     assert len(page.origins) == 4
 
 
@@ -153,8 +153,8 @@ WWW, CDN = "https://www.example", "https://cdn.example:8443"
 def parents_in(page: Page) -> dict[str, list[str]]:
     """Without the numbers that make names unique."""
     return {
-        each.name.partition("-")[2]: [parent.partition("-")[2] for parent in each.parents]
-        for each in page.objects
+        item.name.partition("-")[2]: [parent.partition("-")[2] for parent in item.parents]
+        for item in page.objects
     }
 
 
@@ -172,12 +172,12 @@ def test_a_har_gives_sizes_origins_parents_and_processing_times(page_of) -> None
             an_entry(f"{CDN}/b.jpg", 100, 50, _initiator={"type": "parser", "url": f"{WWW}/"}),
         )
     )
-    assert [each.name for each in page.objects] == ["0--", "1-b.jpg", "2-app.js", "3-a.jpg"]
+    assert [item.name for item in page.objects] == ["0--", "1-b.jpg", "2-app.js", "3-a.jpg"]
     assert parents_in(page) == {"-": [], "b.jpg": ["-"], "app.js": ["-"], "a.jpg": ["app.js"]}
-    assert [each.size_bytes for each in page.objects] == [5000, 100, 100, 100]
-    assert [each.origin for each in page.objects] == ["www.example", *["cdn.example:8443"] * 3]
+    assert [item.size_bytes for item in page.objects] == [5000, 100, 100, 100]
+    assert [item.origin for item in page.objects] == ["www.example", *["cdn.example:8443"] * 3]
     # b.jpg was asked for before the document had ended; app.js ended at 310, a.jpg began at 350.
-    assert [each.processing_ms for each in page.objects] == [0, 0, 40, 0]
+    assert [item.processing_ms for item in page.objects] == [0, 0, 40, 0]
     assert page.made_by == "fecbench page from-har recorded.har"
 
 
@@ -206,7 +206,7 @@ def test_a_redirect_is_the_parent_of_where_it_leads(page_of) -> None:
         )
     )
     assert parents_in(page) == {"-": [], "old": ["-"], "icon": ["-"], "new": ["old"]}
-    assert [each.processing_ms for each in page.objects] == [5, 15, 0, 0]
+    assert [item.processing_ms for item in page.objects] == [5, 15, 0, 0]
 
 
 def test_what_did_not_come_over_the_network_is_no_object(page_of) -> None:
@@ -234,8 +234,8 @@ def as_chrome(entry: dict[str, Any], initiator: str = "", **others: Any) -> dict
     size_bytes = entry["response"]["bodySize"]
     response = {**entry["response"], "bodySize": -1, "_transferSize": size_bytes, "_error": None}
     stack = {"callFrames": [], "parent": {"description": "setTimeout", "callFrames": [{"url": initiator}]}}
-    told = {"type": "script", "stack": stack} if initiator else {"type": "other"}
-    return {**entry, "response": response, "_initiator": told, "pageref": "page_1", "cache": {}, **others}
+    cause = {"type": "script", "stack": stack} if initiator else {"type": "other"}
+    return {**entry, "response": response, "_initiator": cause, "pageref": "page_1", "cache": {}, **others}
 
 
 def as_firefox(entry: dict[str, Any], **others: Any) -> dict[str, Any]:
@@ -292,7 +292,7 @@ WRITERS = {
 @pytest.mark.parametrize("writer", WRITERS)
 def test_one_page_is_the_same_in_the_files_of_every_browser(page_of, writer: str) -> None:
     page = page_of(a_har(*WRITERS[writer]))
-    assert [each.size_bytes for each in page.objects] == [500, 300, 40]
+    assert [item.size_bytes for item in page.objects] == [500, 300, 40]
     assert parents_in(page) == {"-": [], "app.js": ["-"], "late": ["app.js"]}
 
 
@@ -308,8 +308,8 @@ def test_a_page_is_chosen_of_several(fecbench_here: Any, tmp_path: Path) -> None
     assert len(har.page_from(path, "page_1_1_1").objects) == 1
     with pytest.raises(Refusal, match=r"has no page 'page_2'; did you mean 'page_1_\d_1'"):
         har.page_from(path, "page_2")
-    asked = ("page", "from-har", path, "--output", tmp_path / "page.json", "--page", "page_1_0_1")
-    assert "3 objects" in fecbench_here(*asked).stdout
+    words = ("page", "from-har", path, "--output", tmp_path / "page.json", "--page", "page_1_0_1")
+    assert "3 objects" in fecbench_here(*words).stdout
 
 
 def test_a_har_may_be_packed(tmp_path: Path) -> None:
@@ -341,10 +341,10 @@ BAD_HARS: list[tuple[object, str]] = [
 
 def test_a_bad_har_ends_the_command_with_one_line_and_status_2(fecbench_here: Any, tmp_path: Path) -> None:
     path = tmp_path / "bad.har"
-    for document, said in BAD_HARS:
+    for document, message in BAD_HARS:
         path.write_text(document if isinstance(document, str) else json.dumps(document))
         line = fecbench_here("page", "from-har", path, "--output", tmp_path / "never.json").refusal()
-        assert str(path) in line and said in line and len(line) < 500
+        assert str(path) in line and message in line and len(line) < 500
         assert not (tmp_path / "never.json").exists()
 
 
@@ -359,8 +359,8 @@ WRONG_CALLS = {
 
 def test_a_wrong_call_is_refused(fecbench_here: Any, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for arguments, said in WRONG_CALLS.items():
-        assert said in fecbench_here("page", *arguments.split()).refusal()
+    for arguments, message in WRONG_CALLS.items():
+        assert message in fecbench_here("page", *arguments.split()).refusal()
         assert not list(tmp_path.iterdir())
 
 
@@ -404,16 +404,16 @@ def resolved(design: designs.Design, documents: dict[str, Any] | None = None) ->
 
 def test_endpoints_are_given_the_graph_that_was_checked_and_not_a_file(design, tmp_path: Path) -> None:
     loaded = design()
-    kept = resolved(loaded).documents
+    documents = resolved(loaded).documents
     (tmp_path / "pages" / "own.json").unlink()  # a campaign can be replayed without it
-    again = resolved(loaded, json.loads(json.dumps(kept)))
+    again = resolved(loaded, json.loads(json.dumps(documents)))
     keys = sorted(trial_keys(loaded, len(again.points)))
     workloads = [again.task(key, "wire").pairs[0].workload for key in keys]
     graph = {"objects": [an_object("a", processing_ms=0), an_object("b", "a", processing_ms=0)]}
     assert workloads == [
         {"name": "page", "graph": graph, "connections": connections} for connections in ("one", "per_origin")
     ]
-    assert re.fullmatch(r"[0-9a-f]{64}", kept["pages"]["own"]["sha256"])
+    assert re.fullmatch(r"[0-9a-f]{64}", documents["pages"]["own"]["sha256"])
 
 
 def test_a_page_may_stand_beside_the_base_and_the_designs_own_goes_first(design, tmp_path: Path) -> None:
@@ -441,8 +441,8 @@ NO_PAGES = [
 
 
 def test_a_design_that_names_no_page_or_a_wrong_one_is_refused(design, tmp_path: Path) -> None:
-    for right, wrong, said in NO_PAGES:
+    for right, wrong, message in NO_PAGES:
         assert right in DESIGN
-        assert said in refusal_of(resolved, design(DESIGN.replace(right, wrong)))
+        assert message in refusal_of(resolved, design(DESIGN.replace(right, wrong)))
     (tmp_path / "pages" / "own.json").write_text(json.dumps(a_page(an_object("a", "a"))))
     assert re.search(r"own\.json: .*a → a", refusal_of(resolved, design()))

@@ -31,7 +31,7 @@ def small(**changes: object) -> Radio:
 
 
 def reason_of(radio: Radio, **files: str | bytes) -> str:
-    """Why the trial failed; it has, and in one short line."""
+    """Return the reason for which the trial failed, a short line."""
     judgement = judge(radio.task(), radio.outcome(**files))
     assert judgement.state == "failed", judgement
     assert "\n" not in judgement.reason
@@ -101,13 +101,13 @@ def test_a_hostile_file_of_the_receiver_or_the_sender_fails_the_trial_in_one_lin
 
 
 def test_what_cannot_be_is_named_with_its_value_and_what_would_be_right() -> None:
-    for kind, said in {
+    for kind, message in {
         "an unknown message": "row 1: message = 3: must be a whole number from 0 to 2",
         "a large part": "row 1: bytes = 1001: must be a whole number from 0 to 1000",
         "a last part that is too large": "message 0, part 2: bytes = 1000: must be 500",
         "a part twice": "message 0, part 0: is noted twice",
     }.items():
-        assert reason_of(small(), arrived=HOSTILE_FILES[kind]) == f"client: series messages: {said}"
+        assert reason_of(small(), arrived=HOSTILE_FILES[kind]) == f"client: series messages: {message}"
     assert "has more than 7 rows" in reason_of(small(), arrived=HOSTILE_FILES["a million rows"])
 
 
@@ -167,10 +167,10 @@ LIES: dict[Callable[[Radio], None], str] = {
 
 
 def test_what_is_impossible_of_datagrams_fails_the_trial() -> None:
-    for lie, said in LIES.items():
+    for lie, message in LIES.items():
         radio = small()
         lie(radio)
-        assert reason_of(radio).startswith(said)
+        assert reason_of(radio).startswith(message)
 
 
 def test_what_arrives_must_have_been_sent() -> None:
@@ -184,8 +184,8 @@ def test_over_streams_without_a_deadline_all_arrives() -> None:
     for delivery in ("stream", "reliable"):
         radio = small(delivery=delivery)
         row_of(radio, 1, 2).lost = True
-        said = reason_of(radio)
-        assert said == f"client: 6 parts arrived of 7: with delivery {delivery} all of them must"
+        message = reason_of(radio)
+        assert message == f"client: 6 parts arrived of 7: with delivery {delivery} all of them must"
 
 
 def test_a_stream_becomes_whole_in_its_order() -> None:
@@ -218,7 +218,7 @@ def test_with_a_deadline_parts_may_be_missing() -> None:
 
 
 def saying(radio: Radio, end: str, **metrics: float) -> Judgement:
-    """What the judge says where an endpoint reports these, too."""
+    """Return the judge's reason if an endpoint reports these metrics, too."""
     outcome = radio.outcome()
     reported = outcome.endpoints[end].metrics
     assert reported is not None
@@ -262,8 +262,8 @@ def test_what_was_never_sent_cannot_have_come() -> None:
     without_a_loss(radio)
     for unsent in (-1, 2):
         judgement = saying(radio, "server", datagrams_unsent=unsent)
-        said = f"client: 1 parts never came, but datagrams_unsent = {unsent} of the server"
-        assert (judgement.state, judgement.reason) == ("failed", said)
+        message = f"client: 1 parts never came, but datagrams_unsent = {unsent} of the server"
+        assert (judgement.state, judgement.reason) == ("failed", message)
 
 
 def test_a_receiver_that_reports_a_stream_later_is_measured_as_late() -> None:

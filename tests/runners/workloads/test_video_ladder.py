@@ -14,13 +14,13 @@ SHIPPED = sorted(designs.catalogue()["video-ladder"].with_name("videos").glob("*
 
 
 def test_a_made_film_has_the_rates_of_its_levels_and_varies_as_films_do() -> None:
-    made = making.make(7, 2.0, 300.0, "tests")
-    for level in made.levels:
-        rates = [8e-3 * size / made.segment_s for size in level.sizes]
+    video = making.make(7, 2.0, 300.0, "tests")
+    for level in video.levels:
+        rates = [8e-3 * size / video.segment_s for size in level.sizes]
         assert sum(rates) / len(rates) == pytest.approx(level.kbps, rel=1e-3)
         assert 3 < max(rates) / min(rates) < 12
-    assert made == making.make(7, 2.0, 300.0, "tests")
-    assert made != making.make(8, 2.0, 300.0, "tests")
+    assert video == making.make(7, 2.0, 300.0, "tests")
+    assert video != making.make(8, 2.0, 300.0, "tests")
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
@@ -73,7 +73,7 @@ def test_a_ladder_that_nobody_can_play_is_refused_in_one_line(tmp_path: Path) ->
 
 def test_the_command_makes_and_shows_a_ladder(fecbench_here: Callable[..., object], tmp_path: Path) -> None:
     path, drawn = tmp_path / "film.json", tmp_path / "film.png"
-    made = fecbench_here("video", "make", "--seed", 3, "--duration-s", 20, "--output", path)
-    assert "10 segments of 2 s at 9 levels" in made.stdout  # type: ignore[attr-defined]
+    video = fecbench_here("video", "make", "--seed", 3, "--duration-s", 20, "--output", path)
+    assert "10 segments of 2 s at 9 levels" in video.stdout  # type: ignore[attr-defined]
     shown = fecbench_here("video", "show", path, "--output", drawn)
     assert "1920x1080" in shown.stdout and drawn.stat().st_size > 10_000  # type: ignore[attr-defined]

@@ -111,23 +111,23 @@ def watched(rates_kbps: Sequence[float], **chosen: object) -> tuple[Session, int
     whether to give up what was on its way, and said the same."""
     player, number, compared = Player(ladder(segments=20), settings(abandon=True, **chosen)), 0, 0
     while (request := player.request) is not None:
-        now_s, got = request.at_s, 0.0
-        seen: list[tuple[int, float, float]] = []
+        now_s, received = request.at_s, 0.0
+        downloads: list[tuple[int, float, float]] = []
         gone = player.session.given_up
         before = bool(gone) and gone[-1].request.index == request.index
-        while got < request.bytes and now_s < player.leaves_s:
+        while received < request.bytes and now_s < player.leaves_s:
             now_s += 0.1
-            got += 0.1 * 125 * rates_kbps[number % len(rates_kbps)]
+            received += 0.1 * 125 * rates_kbps[number % len(rates_kbps)]
             number += 1
-            if got >= request.bytes:
+            if received >= request.bytes:
                 break
-            stops = player.progressed(int(got), now_s)
-            seen.append((int(got), now_s, player.buffer_s))
-            level = viewer.given_up_for(list(RATES), 2.0, request.level, request.bytes, seen)
+            stops = player.progressed(int(received), now_s)
+            downloads.append((int(received), now_s, player.buffer_s))
+            level = viewer.given_up_for(list(RATES), 2.0, request.level, request.bytes, downloads)
             assert player.instead == (None if before else level)
             compared += 1
             if stops:
-                player.gave_up(int(got), request.at_s, now_s)
+                player.gave_up(int(received), request.at_s, now_s)
                 break
         else:
             break  # the viewer has left
@@ -148,7 +148,7 @@ def test_a_segment_that_comes_too_slowly_is_asked_for_at_a_level_that_the_rate_c
 
 def test_nothing_is_given_up_with_much_video_at_hand_nor_at_the_lowest_level() -> None:
     session, _ = watched([20_000.0] * 60 + [1200.0] * 1000, abr="fixed", level=3, buffer_s=60.0)
-    assert {each.request.level for each in session.given_up} <= {3}
+    assert {item.request.level for item in session.given_up} <= {3}
     assert session.given_up == [] or session.given_up[0].done_s > 6
     session, _ = watched([100.0] * 50)
     assert session.given_up == []
@@ -157,7 +157,7 @@ def test_nothing_is_given_up_with_much_video_at_hand_nor_at_the_lowest_level() -
 @given(st.lists(st.floats(20, 9000), min_size=1, max_size=60), st.sampled_from(sorted(RULES)))
 def test_time_adds_up_and_each_segment_is_given_up_once_at_most(rates: list[float], abr: str) -> None:
     session, _ = watched(rates, abr=abr, level=3 if abr == "fixed" else 0)
-    given_up = [each.request.index for each in session.given_up]
+    given_up = [item.request.index for item in session.given_up]
     assert given_up == sorted(set(given_up))
     places = [place for _, place in session.path]
     assert places == sorted(places)

@@ -42,16 +42,18 @@ def task(
     options: dict[str, object] | None = None,
     **chosen: object,
 ) -> Task:
-    workload, found = Video(), FOUND[stack]
+    workload, implementation = Video(), FOUND[stack]
     settings = LinkSettings.symmetric(bandwidth_mbps=mbps, owd_ms=owd_ms)
     around = Surroundings("off", settings, 300.0, {"film-2s": workload.read_document(LADDER)})
-    (asked,) = workload.transfers(chosen, around)
-    end = ends.end_of(found, found.options({"scheme": "none", **(options or {})}, "tests"))
+    (trial_task,) = workload.transfers(chosen, around)
+    end = ends.end_of(implementation, implementation.options({"scheme": "none", **(options or {})}, "tests"))
     losses = {"model": "uniform", "p": loss}
-    session = dict(asked.session or {})
+    session = dict(trial_task.session or {})
     return tasks.task(
         tasks.link(settings, losses, losses, late_bound_us=1250),
-        tasks.pair(client=end, server=end, workload=asked.workload, demand=asked.demand, session=session),
+        tasks.pair(
+            client=end, server=end, workload=trial_task.workload, demand=trial_task.demand, session=session
+        ),
         backend=VIRTUAL,
         seeds={"content": seed, "internet/up": seed, "internet/down": seed + 1},
         timeout_s=300.0,
@@ -60,7 +62,7 @@ def task(
 
 
 def played(tasks: Sequence[Task]) -> list[Judgement]:
-    """Each task played, in order."""
+    """Return the judged outcome of each task, in order."""
     with engine_for("virtual", FOUND) as engine:
         done = {}
         for finished in engine.run((TrialKey("v", "w", 0, n), task) for n, task in enumerate(tasks)):
@@ -76,9 +78,9 @@ def segments(judged: Judgement) -> pd.DataFrame:
 
 
 def test_over_a_good_link_the_highest_level_is_reached_and_held() -> None:
-    each = list(product(STACKS, ("hq", "h3")))
-    asked = [task(stack, 40, duration_s=60, options={"http": http}) for stack, http in each]
-    for which, judged in zip(each, played(asked), strict=True):
+    entry = list(product(STACKS, ("hq", "h3")))
+    trial_task = [task(stack, 40, duration_s=60, options={"http": http}) for stack, http in entry]
+    for which, judged in zip(entry, played(trial_task), strict=True):
         assert list(segments(judged)["level"][5:]) == [8] * 25, which
         assert judged.metrics["video"]["stalls"] == 0
         assert judged.metrics["video"]["share_1920x1080"] > 0.8
@@ -93,8 +95,8 @@ def test_a_live_session_without_losses_keeps_its_latency() -> None:
 
 def test_over_half_of_the_lowest_level_stalls_add_up_to_what_the_link_says() -> None:
     ladder = sessions.read(task("noq-fec", 1).pairs[0].session)[0]
-    asked = task("noq-fec", ladder.levels[0].kbps / 2e3, duration_s=60)
-    (judged,) = played([asked])
+    trial_task = task("noq-fec", ladder.levels[0].kbps / 2e3, duration_s=60)
+    (judged,) = played([trial_task])
     frame, measured = segments(judged), judged.metrics["video"]
     arrived = len(frame)
     shown_before_the_last = 2.0 * (arrived - 1)
@@ -109,21 +111,23 @@ def test_over_half_of_the_lowest_level_stalls_add_up_to_what_the_link_says() -> 
 
 def test_each_decision_of_many_sessions_is_that_of_a_second_player() -> None:
     owds_ms = cycle((10.0, 120.0, 120.0, 10.0))
-    networks = [(*each, next(owds_ms)) for each in product((0.6, 2.0, 5.0, 15.0), (0.0, 0.01))]
+    networks = [(*entry, next(owds_ms)) for entry in product((0.6, 2.0, 5.0, 15.0), (0.0, 0.01))]
     cases = [
         (rule, task("noq-fec", mbps, owd_ms=owd_ms, loss=loss, seed=number, abr=rule, duration_s=60))
         for rule in RULES
         for number, (mbps, loss, owd_ms) in enumerate(networks)
     ]
     compared = 0
-    for (rule, asked), judged in zip(cases, played([asked for _, asked in cases]), strict=True):
-        ladder, settings = sessions.read(asked.pairs[0].session)
+    for (rule, trial_task), judged in zip(
+        cases, played([trial_task for _, trial_task in cases]), strict=True
+    ):
+        ladder, settings = sessions.read(trial_task.pairs[0].session)
         compared += same_decisions(rule, ladder, settings.buffer_s, segments(judged))
     assert compared > 600
 
 
 def same_decisions(rule: str, ladder: Ladder, most_s: float, frame: pd.DataFrame) -> int:
-    """How many segments were compared, of which all had the level that the second player takes."""
+    """Return how many segments were compared. All had the level that the second player takes."""
     rates, sizes = [level.kbps for level in ladder.levels], [level.sizes for level in ladder.levels]
     samples: list[float] = []
     before: list[int] = []
@@ -152,71 +156,72 @@ def test_what_comes_too_slowly_is_given_up_as_a_second_player_does(stack: str, h
     ]
     given_up = 0
     with engine_for("virtual", FOUND) as engine:
-        for finished in engine.run((TrialKey("v", "w", 0, n), each) for n, each in enumerate(tasks)):
+        for finished in engine.run((TrialKey("v", "w", 0, n), entry) for n, entry in enumerate(tasks)):
             judged = judge(finished.task, finished.outcome)
             assert (judged.state, judged.reason) == ("ok", "")
             given_up += same_ends(finished.task, finished.outcome)
             assert judged.metrics["video"]["given_up"] == sum(
-                said.event == "stopped" for said in finished.outcome.said
+                message.event == "stopped" for message in finished.outcome.said
             )
             engine.judged(finished, valid=True)
     assert given_up >= 2
 
 
-def same_ends(asked: Task, outcome: Outcome) -> int:
-    """How many downloads were given up, each of them where the second player would have."""
-    ladder, _ = sessions.read(asked.pairs[0].session)
+def same_ends(trial_task: Task, outcome: Outcome) -> int:
+    """Return how many downloads were given up, each where the second player would have."""
+    ladder, _ = sessions.read(trial_task.pairs[0].session)
     rates = [level.kbps for level in ladder.levels]
     arrivals: list[tuple[float, float]] = []
-    seen: list[tuple[int, float, float]] = []
+    downloads: list[tuple[int, float, float]] = []
     given_up, before = 0, -1
-    for said in outcome.said:
+    for message in outcome.said:
         index = len(arrivals)
-        if isinstance(said, Progress):
-            shown_s = viewer.shown_until(arrivals, 2, said.at, ladder.segments)
-            seen.append((said.bytes, said.at, 2.0 * index - shown_s))
+        if isinstance(message, Progress):
+            shown_s = viewer.shown_until(arrivals, 2, message.at, ladder.segments)
+            downloads.append((message.bytes, message.at, 2.0 * index - shown_s))
             continue
         sizes = [level.sizes[index] for level in ladder.levels]
-        ends = [level for level, size in enumerate(sizes) if size == said.bytes]
-        if said.whole:
+        ends = [level for level, size in enumerate(sizes) if size == message.bytes]
+        if message.whole:
             level = ends[0]
-            arrivals.append((said.done_at, 2.0 * (index + 1)))
+            arrivals.append((message.done_at, 2.0 * (index + 1)))
         else:
             # The one that is given up is the only one that the second player would give up just now.
             level = next(
                 level
                 for level, size in enumerate(sizes)
-                if viewer.given_up_for(rates, 2.0, level, size, seen) is not None
+                if viewer.given_up_for(rates, 2.0, level, size, downloads) is not None
             )
             assert index != before
             given_up, before = given_up + 1, index
-        looks = range(1, len(seen) if not said.whole else len(seen) + 1)
-        if index != before or not said.whole:
+        looks = range(1, len(downloads) if not message.whole else len(downloads) + 1)
+        if index != before or not message.whole:
             assert all(
-                viewer.given_up_for(rates, 2.0, level, sizes[level], seen[:look]) is None for look in looks
+                viewer.given_up_for(rates, 2.0, level, sizes[level], downloads[:look]) is None
+                for look in looks
             )
-        seen = []
+        downloads = []
     return given_up
 
 
 def heard(*objects: tuple[int, float, float, float]) -> Outcome:
-    """What a client said of bytes, request, first byte and end."""
+    """Return the outcome with a client's messages of bytes, request, first byte and end."""
     names = ("bytes", "requested_at", "first_byte_at", "done_at")
-    told = [Object(event="object", **dict(zip(names, each, strict=True))) for each in objects]
-    return Outcome(said=told, client_s=300.0)
+    objects_told = [Object(event="object", **dict(zip(names, entry, strict=True))) for entry in objects]
+    return Outcome(said=objects_told, client_s=300.0)
 
 
 def test_what_a_client_says_that_cannot_be_is_no_session() -> None:
-    asked = task("noq-fec", 10)
-    size = sessions.read(asked.pairs[0].session)[0].levels[0].sizes[0]
-    for said, why in {
+    trial_task = task("noq-fec", 10)
+    size = sessions.read(trial_task.pairs[0].session)[0].levels[0].sizes[0]
+    for message, why in {
         (size + 1, 0.0, 0.2, 0.5): "were asked for",
         (size, 0.0, 0.6, 0.5): "must not decrease",
         (size, 0.0, 0.001, 0.002): "at the soonest",
     }.items():
-        assert why in refusal_of(Video().measure, asked, heard(said), by=Impossible)
+        assert why in refusal_of(Video().measure, trial_task, heard(message), by=Impossible)
     gone = Outcome(client_s=12.0)
-    assert "the viewer leaves after 240 s" in refusal_of(Video().measure, asked, gone, by=Impossible)
+    assert "the viewer leaves after 240 s" in refusal_of(Video().measure, trial_task, gone, by=Impossible)
 
 
 WATCHED: list[tuple[bool, list[tuple[int, float]], str]] = [
@@ -228,10 +233,12 @@ WATCHED: list[tuple[bool, list[tuple[int, float]], str]] = [
 
 
 def test_progress_that_cannot_be_and_what_nobody_gave_up_is_no_session() -> None:
-    for abandon, told, why in WATCHED:
-        said = [Progress(event="progress", bytes=size, requested_at=1.0, at=at) for size, at in told]
-        asked, heard = task("noq-fec", 10, abandon=abandon), Outcome(said=said, client_s=300.0)
-        assert why in refusal_of(Video().measure, asked, heard, by=Impossible)
+    for abandon, objects_told, why in WATCHED:
+        message = [
+            Progress(event="progress", bytes=size, requested_at=1.0, at=at) for size, at in objects_told
+        ]
+        trial_task, heard = task("noq-fec", 10, abandon=abandon), Outcome(said=message, client_s=300.0)
+        assert why in refusal_of(Video().measure, trial_task, heard, by=Impossible)
     stopped = Object(event="stopped", bytes=5, requested_at=0.0, first_byte_at=0.2, done_at=0.5)
     heard = Outcome(said=[stopped], client_s=300.0)
-    assert "nobody asked for that" in refusal_of(Video().measure, asked, heard, by=Impossible)
+    assert "nobody asked for that" in refusal_of(Video().measure, trial_task, heard, by=Impossible)

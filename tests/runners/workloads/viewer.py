@@ -10,8 +10,11 @@ import numpy as np
 
 
 def shown_until(arrivals: list[tuple[float, float]], start_segments: int, at_s: float, count: int) -> float:
-    """How much of the video was shown at a time. `arrivals`: when each segment was whole, and up to where the
-    video was there then; `count`: how many segments the video has."""
+    """Return how much of the video was shown at a time.
+
+    `arrivals`: when each segment was whole, and the place in the video up to which it was there then;
+    `count`: number of segments of the video.
+    """
     first = min(start_segments, count) - 1
     if len(arrivals) <= first or arrivals[first][0] > at_s:
         return 0.0
@@ -28,15 +31,17 @@ def shown_until(arrivals: list[tuple[float, float]], start_segments: int, at_s: 
 
 
 def given_up_for(
-    rates: list[float], segment_s: float, level: int, size: int, seen: list[tuple[int, float, float]]
+    rates: list[float], segment_s: float, level: int, size: int, progress: list[tuple[int, float, float]]
 ) -> int | None:
     """The level for which a download is given up at the last of what was seen of it; None: it goes on.
 
     `seen`: the bytes that had come, when, and what the player held then.
     """
-    first = seen[0][1]
-    speeds = [8 * got / (at - first) / 1000 for got, at, held in seen if held <= 12 and at > first]
-    got, at, held = seen[-1]
+    first = progress[0][1]
+    speeds = [
+        8 * received / (at - first) / 1000 for received, at, held in progress if held <= 12 and at > first
+    ]
+    received, at, held = progress[-1]
     if held > 12 or at - first <= 0.5 or len(speeds) < 5 or level == 0:
         return None
     speed = float(np.mean(speeds))
@@ -44,7 +49,7 @@ def given_up_for(
         return None
     other = int(np.searchsorted(np.array(rates), 0.9 * speed, side="right")) - 1
     other = max(other, 0)
-    return other if size - got > size * rates[other] / rates[level] else None
+    return other if size - received > size * rates[other] / rates[level] else None
 
 
 def level_of(
@@ -57,8 +62,11 @@ def level_of(
     before: list[int],
     buffers: list[float],
 ) -> int:
-    """Which level a rule takes. `samples` are the rates of all earlier downloads, `buffers` the buffer at
-    each earlier decision and at this one, `before` the levels that were taken."""
+    """Return the level that a rule takes.
+
+    `samples` are the rates of all earlier downloads, `buffers` the buffer at each earlier decision and at
+    this one, `before` the levels that were taken.
+    """
     kbps = np.array(rates)
     estimate = 0.0
     for number, sample in enumerate(samples):
@@ -92,12 +100,12 @@ def level_of(
             return int(above.min()) if above.size else top
         return here
     assert rule == "dynamic"
-    by_buffer, seen = False, 0.0
+    by_buffer, progress = False, 0.0
     for number, buffer in enumerate(buffers):
         if number:
             sample = samples[number - 1]
-            seen = sample if number == 1 else 0.8 * seen + 0.2 * sample
-        of_rate, of_buffer = below(0.9 * seen), bola(buffer)
+            progress = sample if number == 1 else 0.8 * progress + 0.2 * sample
+        of_rate, of_buffer = below(0.9 * progress), bola(buffer)
         if by_buffer:
             by_buffer = buffer >= 10 or of_buffer >= of_rate
         else:

@@ -24,7 +24,8 @@ static const uint64_t RTT_NS = 20000000, RATE_BYTES_PER_S = 1250000;
 static double loss = 0.05;
 static uint64_t state;
 static uint64_t sent_sources, sent_repairs, lost_datagrams;
-/* What the receiver has of each message, and how much of it came in a source symbol of its own. */
+/* Parts of each message that the receiver has, and how many of them came in a source symbol of
+ * their own. */
 static bool has[MESSAGES * PARTS];
 static int arrived_of[MESSAGES];
 
@@ -33,8 +34,7 @@ static void fail(const char *what) {
     exit(1);
 }
 
-/* Every call that is not a question ends in FEC_STATUS_OK here. What a peer sent is another matter: see
- * receive(). */
+/* End the program unless a call succeeds. Only a peer's bytes may fail: see receive(). */
 static void must(fec_status status, const char *what) {
     if (status != FEC_STATUS_OK)
         fail(what);
@@ -48,7 +48,7 @@ static bool is_lost(void) {
     return (double)((z ^ (z >> 31)) >> 11) < loss * 9007199254740992.0;
 }
 
-/* What the application sends as part `sid` of all. */
+/* Write part `sid` of the application's data. */
 static void write_part(uint64_t sid, uint8_t *part) {
     for (size_t place = 0; place < SIZE; place++)
         part[place] = (uint8_t)(sid * 31 + place * (sid + 7));
@@ -89,7 +89,7 @@ static void receive(int socket, fec_decoder *decoder) {
             deliver(sid, symbol, size);
 }
 
-/* What the sender knows when it asks for repair symbols. */
+/* Return the sender's state when it asks for repair symbols. */
 static fec_context what_is_known(uint32_t slot, uint64_t in_flight) {
     fec_context context = {0};
     context.slot = slot;
@@ -104,7 +104,7 @@ static fec_context what_is_known(uint32_t slot, uint64_t in_flight) {
     return context;
 }
 
-/* One datagram; whether it arrived. */
+/* Send a datagram; return whether it arrived. */
 static bool send_datagram(int from, int to, const uint8_t *datagram, size_t length, fec_decoder *decoder) {
     if (is_lost())
         return false;

@@ -288,7 +288,8 @@ static void contexts_of_any_numbers_are_answered(void) {
     fec_encoder_free(encoder);
 }
 
-/* What a peer may send: anything. It is taken or refused, and what was recovered before is still known. */
+/* A peer may send anything: it is accepted or refused, and symbols that were recovered before stay
+ * known. */
 static void hostile_peers_are_refused(void) {
     static uint8_t bytes[FEC_MAX_SYMBOL + FEC_MAX_HEADER + 1];
     size_t taken = 0, refused = 0, count;

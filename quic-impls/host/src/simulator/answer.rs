@@ -1,4 +1,4 @@
-//! What happened in a trial, with its keys in an order that is always the same.
+//! The outcome of a trial. Its keys are always in the same order.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,15 @@ use crate::lane::Lane;
 #[derive(Serialize)]
 pub struct Answer {
     pub number: u64,
-    /// By name, in the order of the pairs and in each the client first. An endpoint that was not started is not there.
+    /// Reports by name, in the order of the pairs, and in each the client first. An endpoint that was not started is
+    /// omitted.
     #[serde(serialize_with = "in_order")]
     pub endpoints: Vec<(&'static str, EndpointReport)>,
     pub timed_out: bool,
     pub background_lasted: bool,
     pub competition: Option<Competition>,
     pub links: BTreeMap<String, LinkReport>,
-    /// From the client's start to its end, or until its time was over; none if it was not started.
+    /// Time from the client's start to its end, or to its time limit; None if it was not started.
     pub client_s: Option<f64>,
     pub virtual_s: f64,
 }
@@ -46,7 +47,7 @@ impl EndpointReport {
 #[derive(Debug, Serialize)]
 pub struct Competition {
     pub filling_s: f64,
-    /// What came in at each client while the foreground ran; none if it did not.
+    /// Rate at which data came in at each client while the foreground ran; None if it did not.
     pub foreground_mbps: Option<f64>,
     pub background_mbps: Option<f64>,
 }
@@ -71,11 +72,11 @@ pub struct DirectionReport {
     dropped: u64,
     outage_dropped: u64,
     conserved: bool,
-    /// That were judged: all that left.
+    /// Number of judged packets: all that left.
     packets: u64,
     bitmap: String,
-    /// When each packet of the bitmap left, as 8 bytes each, little-endian: in nanoseconds since the first. There where
-    /// losses follow from it.
+    /// Time at which each packet of the bitmap left, as 8 bytes each, little-endian: in nanoseconds since the first.
+    /// Only present if losses depend on it.
     #[serde(skip_serializing_if = "Option::is_none")]
     arrivals: Option<String>,
     /// A hash of when packets entered and left, in hexadecimal.

@@ -1,8 +1,9 @@
-//! When a transfer has filled the link, so that another one may begin beside it: what the lane is told, and how often it is asked.
+//! The filling of a link by a transfer, after which another one may begin: the settings of the lane, and the interval
+//! of questions.
 
 use serde::Deserialize;
 
-/// When a link counts as full.
+/// The condition for a full link.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Filling {

@@ -34,18 +34,18 @@ impl Clock {
 /// The host of an endpoint, and the endpoint when it is at work.
 pub struct Guest<I: Implementation> {
     endpoint: Option<I::Endpoint>,
-    /// When it has its next turn, unless a datagram arrives before.
+    /// Time of its next turn, unless a datagram arrives before.
     next_turn_ns: Option<u64>,
     room: Room,
 }
 
-/// Where an endpoint is.
+/// The location of an endpoint.
 #[derive(Debug, Clone)]
 pub struct Location {
     pub role: Role,
-    /// What its datagrams carry, so that they find the other end of the pair.
+    /// Tag of its datagrams, by which they find the other end of the pair.
     pub tag: u64,
-    /// Of the client, one for each link.
+    /// Addresses of the client, one for each link.
     pub clients: Vec<SocketAddrV4>,
     pub server: SocketAddrV4,
 }
@@ -69,17 +69,17 @@ impl Location {
     }
 }
 
-/// What a client of the workload `requests` reads and says in the course of a trial.
+/// Input and messages of a client of the workload `requests` in a trial.
 #[derive(Default)]
 struct Dialogue {
     /// Whether it waits to be told what to read at first.
     asks: bool,
     said: VecDeque<Said>,
-    /// What it is to read, and when.
+    /// Lines for it, and their times.
     lines: VecDeque<(u64, Input)>,
 }
 
-/// What of a host an endpoint has to do with.
+/// The part of a host that an endpoint deals with.
 struct Room {
     location: Location,
     /// Whether it is a client of several paths.
@@ -90,7 +90,7 @@ struct Room {
     /// The datagram that the endpoint is taking in.
     received: Vec<u8>,
     has_received: bool,
-    /// Of the frames that have arrived.
+    /// Bytes of the frames that have arrived.
     frame_bytes: u64,
     processor: Processor,
     dialogue: Dialogue,
@@ -160,7 +160,7 @@ impl<I: Implementation> Guest<I> {
         self.room.report.exit_code
     }
 
-    /// How its endpoint has ended. An error is a capture that is not whole, in one line.
+    /// Returns the report of its endpoint. An error is a capture that is incomplete, in one line.
     pub fn into_report(self) -> Result<EndpointReport, String> {
         self.room.capture.map_or(Ok(()), Capture::close)?;
         Ok(self.room.report)
@@ -193,13 +193,13 @@ impl<I: Implementation> Guest<I> {
         }
     }
 
-    /// It is to read this, in the place of what it has not read yet.
+    /// Replaces the lines that the client has not read yet.
     pub fn reply(&mut self, lines: Vec<(u64, Option<String>)>) {
         let inputs = lines.into_iter().map(|(at_ns, text)| (at_ns, text.map_or(Input::End, Input::Line)));
         self.room.dialogue.lines = inputs.collect();
     }
 
-    /// When something happens here next; it may be overdue.
+    /// Returns when the next event happens here; it may be overdue.
     pub fn next_ns(&self) -> Option<u64> {
         let left_over = (!self.room.arrived.is_empty()).then_some(0);
         let line = self.room.dialogue.lines.front().map(|(at_ns, _)| *at_ns).filter(|_| self.endpoint.is_some());

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::contract::Role;
 
-/// What sending costs an endpoint.
+/// Costs of sending.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Costs {
@@ -17,7 +17,7 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// Those of an endpoint without TLS.
+    /// Returns the costs of an endpoint without TLS.
     pub fn without_handshake(self) -> Self {
         Self { handshake_ns: 0, ..self }
     }
@@ -30,7 +30,7 @@ pub struct Processor {
     /// Whether it has yet to do TLS's work.
     owes_handshake: bool,
     free_ns: u64,
-    /// When each datagram is ready, over which link it goes, and what it is.
+    /// Waiting datagrams: when each is ready, its link, and its content.
     waiting: VecDeque<(u64, usize, Vec<u8>)>,
 }
 
@@ -54,7 +54,7 @@ impl Processor {
         false
     }
 
-    /// When the next datagram is ready that waits.
+    /// Returns when the next waiting datagram is ready.
     pub fn next_ns(&self) -> Option<u64> {
         self.waiting.front().map(|(ready_ns, ..)| *ready_ns)
     }

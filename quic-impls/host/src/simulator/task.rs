@@ -1,4 +1,4 @@
-//! What a trial is asked for. A task that is wrong is refused with the key, its value and what would be right.
+//! The task of a trial. A wrong task is refused with the key, its value and what would be right.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::implementation::Implementation;
 /// Their names are in order as long as they have one digit.
 const MOST_LINKS: usize = 9;
 
-/// Of the contract with simulators.
+/// Version of the contract with simulators.
 const VERSION: u64 = 2;
 
 /// A task that can be carried out.
@@ -23,14 +23,14 @@ pub struct Task<I: Implementation> {
     pub number: u64,
     /// The first is measured; a second one fills the link before.
     pub pairs: Vec<Pair<I>>,
-    /// In the order of their names: one, or those of paths 1, 2 and so on.
+    /// The links in the order of their names: one link, or those of paths 1, 2 and so on.
     pub links: Vec<Link>,
     pub timeout: Duration,
     pub seed: u64,
-    /// When the link counts as full; there for two pairs.
+    /// The condition for a full link; present for two pairs.
     pub filling: Option<Filling>,
     pub costs: Costs,
-    /// Where packets are recorded, if they are; QUIC's log and TLS secrets are then, too.
+    /// Folder for captures, if packets are recorded; it then gets qlog and TLS secrets, too.
     pub capture: Option<PathBuf>,
 }
 
@@ -39,7 +39,7 @@ pub struct Link {
     pub directions: Directions,
 }
 
-/// What [`crate::lane::Lane::begin`] takes for each.
+/// The texts of both directions for [`crate::lane::Lane::begin`].
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Directions {
@@ -47,7 +47,7 @@ pub struct Directions {
     pub down: String,
 }
 
-/// What the ends of a pair are told; one that refuses it ends with that.
+/// Assignments of the ends of a pair; an end that refuses its own ends with that.
 pub struct Pair<I: Implementation> {
     pub client: Result<Assignment<I::Options>, Refused>,
     pub server: Result<Assignment<I::Options>, Refused>,

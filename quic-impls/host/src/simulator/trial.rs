@@ -1,7 +1,8 @@
-//! One trial: servers, then clients over the link, until the measured client has ended; as runners/trial/transfer.py does it
+//! A trial: servers, then clients over the link, until the measured client has ended, like runners/trial/transfer.py
 //! with processes.
 //!
-//! At one instant, first what leaves the link arrives, then the endpoints have their turns, in the order of the answer.
+//! At one instant, datagrams that have left the link arrive first. Then the endpoints have their turns, in the order of
+//! the answer.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -33,33 +34,33 @@ const BACKGROUND_CLIENT: usize = 2;
 pub struct Trial<'a, I: Implementation> {
     number: u64,
     links: Vec<Link>,
-    /// Those of the links.
+    /// The lanes of the links.
     lanes: &'a mut [Lanes],
     clock: Clock,
     timeout: Duration,
     filling: Option<Filling>,
     /// Client and server of each pair.
     guests: Vec<Guest<I>>,
-    /// What each of these is told, until it is started.
+    /// The assignment of each guest, until it is started.
     told: Vec<Option<Told<I>>>,
     harness: &'a mut dyn Harness,
     /// Why the harness could not be asked, if it could not: the trial is over.
     unanswered: Option<String>,
 }
 
-/// Who tells clients in the course of a trial what to ask for.
+/// The harness, which sends requests to clients during the trial.
 pub trait Harness {
     /// The answer to a question, a line of JSON each. An error is one line.
     fn ask(&mut self, question: &str) -> Result<Reply, String>;
 }
 
-/// What an endpoint is started with.
+/// The values with which an endpoint is started.
 struct Told<I: Implementation> {
     assignment: Result<Assignment<I::Options>, Refused>,
     surroundings: I::Surroundings,
 }
 
-/// What the harness sees of the transfers.
+/// The harness's observations of the transfers.
 #[derive(Default)]
 struct Seen {
     timed_out: bool,
@@ -258,7 +259,7 @@ impl<'a, I: Implementation> Trial<'a, I> {
         exits.chain(self.guests.iter().map(Guest::<I>::next_ns)).flatten().min()
     }
 
-    /// What has left the link arrives, and what processors were busy with enters it.
+    /// Delivers datagrams that have left the link, and sends those that processors have finished.
     fn arrive(&mut self) {
         let now_ns = self.clock.now_ns;
         for (link, lanes) in self.lanes.iter_mut().enumerate() {
@@ -314,7 +315,7 @@ impl<'a, I: Implementation> Trial<'a, I> {
     }
 }
 
-/// Those of a client with an address for each link; a client that has but one is at the pair's own.
+/// Returns an address of the client for each link; a client with only one address is at the pair's own.
 fn client_addresses<O>(client: Option<&Assignment<O>>, own: Ipv4Addr, links: usize) -> Vec<SocketAddrV4> {
     let given = client.map_or(&[][..], |client| &client.local_addresses);
     let paths = given.iter().filter_map(|address| match address {

@@ -102,8 +102,8 @@ func TestWithXORTwoLossesOfAGenerationRecoverNothing(t *testing.T) {
 	}
 }
 
-// With random coefficients, r losses of r coded symbols' generation are recovered but for a share of about
-// 1/255 of the cases; never are more.
+// With random coefficients, r coded symbols recover r losses of their generation in all but about 1/255 of the cases, and
+// never more.
 func TestRLCRecoversAsManyLossesAsThereAreCodedSymbols(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	const rounds = 400
@@ -207,8 +207,8 @@ func TestALongSymbolAmongShortOnesIsRecoveredWhole(t *testing.T) {
 	}
 }
 
-// Of a long stream with losses and reordering, whatever is recovered is right, and nothing is that had
-// arrived. Overlapping generations recover at least what they could one by one.
+// In a long stream with losses and reordering, every recovered packet is right, and none had arrived. Overlapping
+// generations recover at least as much as each alone.
 func TestWhateverIsRecoveredWasSentAndLost(t *testing.T) {
 	for name, code := range codes {
 		for _, overlap := range []int{1, 2, 3} {

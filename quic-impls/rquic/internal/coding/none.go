@@ -6,8 +6,8 @@ import (
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/header"
 )
 
-// None is no code: source symbols have ids and generations, as long as if there were one coded symbol for each, but there is
-// none. What else an erasure code needs, the receiver's buffer above all, can so be told apart from what it mends.
+// None is a code without coded symbols: source symbols have ids and generations, as long as if there were one coded symbol
+// for each. It shows the other costs of an erasure code, above all the receiver's buffer, apart from the recovery.
 type None struct{}
 
 func (None) Kind() header.Kind             { return header.Source }

@@ -26,7 +26,7 @@ func (e *endpoint) ask(ctx context.Context, out io.Writer) error {
 	defer stop()
 	exchange := e.exchange(connection)
 	err = asker.Ask(ctx, func(ctx context.Context, size int64, to io.Writer) error {
-		// What is being read when the input ends is given up, and the connection with it.
+		// The object on its way when the input ends is given up, and the connection with it.
 		stop := context.AfterFunc(ctx, func() {
 			if context.Cause(ctx) != host.ErrStopped {
 				connection.CloseWithError(0, "")

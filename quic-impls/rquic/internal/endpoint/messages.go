@@ -23,7 +23,7 @@ var errMessages = errors.New("messages")
 
 const messagesProtocol = "fecbench-messages"
 
-// What the ends say on the first bidirectional stream.
+// Messages of the ends on the first bidirectional stream.
 const (
 	getMessages = "GET MESSAGES\r\n"
 	putMessages = "PUT MESSAGES\r\n"

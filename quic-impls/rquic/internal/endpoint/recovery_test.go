@@ -27,7 +27,7 @@ func eventsOfLateness(t *testing.T, recovery string) (events []qlogwriter.Event)
 	return events
 }
 
-// What quic-go does about a loss that was none, now and in 2020.
+// quic-go's reaction to a spurious loss, now and in 2020.
 func TestTheRecoveryOf2020LeavesTheWindowReducedForALossThatWasNone(t *testing.T) {
 	for _, recovery := range []string{"current", "2020"} {
 		before, after := 0, 0 // the window, until the first loss turns out to be spurious, and then

@@ -262,8 +262,8 @@ func TestHostileDatagramsDoNotHarmATransfer(t *testing.T) {
 	}
 }
 
-// One who sees the packets sends, in the server's name, a packet far ahead now and then, and a coded packet with other content
-// before each coded one. Recovery goes on, and what QUIC refuses doesn't count.
+// An attacker who sees the packets sends forgeries in the server's name: now and then a packet far ahead, and before each
+// coded packet one with other content. Recovery continues, and packets that QUIC refuses do not count.
 func TestForgeriesOfOneWhoSeesThePacketsCostATransferLittleRecovery(t *testing.T) {
 	for _, scheme := range []string{"xor", "rlc"} {
 		recovered := map[bool]float64{}
@@ -491,8 +491,8 @@ func codings() map[string]contract.Options {
 	}
 }
 
-// What a transfer's counters say of each other. The link loses nothing but what the pattern says, so every
-// recovered packet is one that QUIC didn't have to send again.
+// The counters of a transfer agree with each other. The link loses only what the pattern says, so every recovered packet is
+// one that QUIC did not have to send again.
 func TestEveryCodingShortensADownloadAndItsCountersAgree(t *testing.T) {
 	dct := func(options contract.Options, seed uint64) (float64, outcome) {
 		o := transfer{

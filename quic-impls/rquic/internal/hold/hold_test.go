@@ -95,8 +95,8 @@ func TestAHeldPacketThatComesTwiceIsReleasedTwice(t *testing.T) {
 	expect(t, b.ReleaseAll(nil), 2)
 }
 
-// Of any stream with losses and reordering, every packet that arrives is released once, at most the
-// timeout after its arrival, and behind all those with lower ids that came before its release.
+// In any stream with losses and reordering, every packet that arrives is released once, at most the timeout after its
+// arrival, and after all those with lower ids that came before its release.
 func TestEveryPacketIsReleasedOnceInOrderAndInTime(t *testing.T) {
 	for seed := range uint64(200) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

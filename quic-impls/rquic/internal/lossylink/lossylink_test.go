@@ -117,7 +117,7 @@ func TestCloseEndsReading(t *testing.T) {
 	})
 }
 
-// What happens at one instant: first all that endpoints do of themselves, then the link.
+// At one instant, the endpoints' timers come first, then the link.
 func TestAtOneInstantTheLinkComesAfterTheEndpointsTimers(t *testing.T) {
 	for range 100 { // Go shuffles timers of one instant
 		synctest.Test(t, func(t *testing.T) {

@@ -17,7 +17,7 @@ type Settings struct {
 // Drops are losses that settings take.
 type Drops func(*Settings)
 
-// Nothing is lost.
+// Nothing loses no datagram.
 func Nothing(*Settings) {}
 
 // Uniform loses each datagram with probability p.

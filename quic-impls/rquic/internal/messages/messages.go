@@ -22,7 +22,7 @@ const maxDue = 1_000_000 * time.Second
 // Delivery is how messages are sent.
 type Delivery string
 
-// All deliveries.
+// The deliveries of messages.
 const (
 	Datagram Delivery = "datagram" // a datagram for each part
 	Deadline Delivery = "deadline" // a stream for each message, which is reset when it is too late

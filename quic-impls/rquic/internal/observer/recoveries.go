@@ -77,7 +77,7 @@ type arrivals struct {
 	comparisons comparisons
 }
 
-// So many of what was rebuilt of late are remembered, and so many ranges: packets have one or two, and those of small messages
+// Limits of remembered recovered packets and of their ranges: packets have one or two ranges, and those of small messages
 // some fifty.
 const (
 	maxRecent       = 4096
@@ -216,7 +216,7 @@ func (a *arrivals) add(f qlog.StreamFrame) {
 }
 
 func (s *received) add(added span) {
-	// Those that touch it become one with it.
+	// Ranges that touch it are merged with it.
 	first, _ := slices.BinarySearchFunc(s.ranges, added.start, func(r span, start int64) int { return int(r.end - start) })
 	last := first
 	for last < len(s.ranges) && s.ranges[last].start <= added.end {

@@ -147,7 +147,7 @@ func TestNothingIsSaidOnceNobodyKnowsWhichPacketItWas(t *testing.T) {
 	}
 }
 
-// What the connection returns is what the packet was rebuilt as.
+// The connection returns the content of a recovered packet.
 func TestAJudgedPacketIsTakenForWhatWasRebuilt(t *testing.T) {
 	o, trace, l := listening(t)
 	recorder := trace.AddProducer()

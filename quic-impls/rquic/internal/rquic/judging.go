@@ -9,9 +9,9 @@ import (
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/observer"
 )
 
-// Nothing authenticates the rQUIC header, so that one who sees packets can put forged ones between them. QUIC decrypts what
-// it gets, and tells of each packet whether it was authentic. What it refuses is taken back; what is far ahead of all that
-// it confirmed waits for its judgement; and what was rebuilt counts when it is confirmed.
+// The rQUIC header is not authenticated, so an attacker who sees packets can insert forged ones. QUIC decrypts every packet,
+// and reports whether it was authentic. A refused packet is taken back. A packet far ahead of all confirmed ones waits for
+// its judgement. A recovered packet counts once it is confirmed.
 
 // maxAwaited is the number of packets handed to QUIC whose judgement is awaited: more than its queue takes.
 const maxAwaited = 1024

@@ -105,8 +105,8 @@ var forgeries = map[string]func(random *rand.Rand, n int, datagram []byte) []byt
 	},
 }
 
-// Of 900 packets every 19th datagram is lost. Forgeries cost no more than a generation each, and what is rebuilt with their
-// help is not counted.
+// Every 19th of 900 packets is lost. Forgeries cost at most a generation each, and packets that are recovered with their
+// help are not counted.
 func TestForgedDatagramsCostLittleRecoveryAndNeverCount(t *testing.T) {
 	for _, code := range []coding.Code{coding.XOR{}, coding.RLC{Coded: 1}} {
 		for name, forge := range forgeries {

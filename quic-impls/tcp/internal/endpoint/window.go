@@ -24,7 +24,7 @@ type window struct {
 	began time.Time
 	rows  []row
 	last  map[int]row
-	// Of the changes, every so many is kept: more with each time that there were mostRows.
+	// One of every so many changes is kept: fewer each time that there were mostRows.
 	every, skipped int
 }
 

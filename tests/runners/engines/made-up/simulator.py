@@ -128,7 +128,7 @@ def answer(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def answer_messages(task: dict[str, Any]) -> dict[str, Any]:
-    """Each part of a message in a datagram of its own, without anything else."""
+    """Answer with each part of a message in a datagram of its own, and nothing else."""
     pair, link = task["pairs"][0], directions_of(task)
     workload = pair["client"]["workload"]
     down = workload["direction"] == "down"

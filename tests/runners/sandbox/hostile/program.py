@@ -78,11 +78,11 @@ TRIES: dict[str, Callable[[], object]] = {
 
 
 def in_a_thread() -> None:
-    told: list[int] = []
-    thread = threading.Thread(target=lambda: told.append(1))
+    numbers: list[int] = []
+    thread = threading.Thread(target=lambda: numbers.append(1))
     thread.start()
     thread.join()
-    assert told
+    assert numbers
 
 
 NEEDS: dict[str, Callable[[], object]] = {

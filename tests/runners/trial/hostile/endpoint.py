@@ -38,8 +38,8 @@ def check(status: int) -> None:
         raise OSError(number, os.strerror(number))
 
 
-def check_not(kept: bool, why: str) -> None:
-    if kept:
+def check_not(fails: bool, why: str) -> None:
+    if fails:
         raise OSError(why)
 
 
@@ -144,8 +144,8 @@ def load_a_bpf_program() -> None:
     instructions = struct.pack("<BBhiBBhi", 0xB7, 0, 0, 0, 0x95, 0, 0, 0)
     program, name = ctypes.create_string_buffer(instructions), ctypes.create_string_buffer(b"GPL")
     attributes = struct.pack("<IIQQ", SCHED_CLS, 2, ctypes.addressof(program), ctypes.addressof(name))
-    given = ctypes.create_string_buffer(attributes.ljust(128, b"\0"))
-    check(libc.syscall(BPF_NUMBER[os.uname().machine], BPF_PROG_LOAD, given, 128))
+    buffer = ctypes.create_string_buffer(attributes.ljust(128, b"\0"))
+    check(libc.syscall(BPF_NUMBER[os.uname().machine], BPF_PROG_LOAD, buffer, 128))
 
 
 def raise_a_limit() -> None:
@@ -180,8 +180,11 @@ def send_raw_packets() -> None:
 
 
 def see_interfaces_that_are_not_its_own() -> None:
-    seen, own = {path.name for path in Path("/sys/class/net").iterdir()}, dict(socket.if_nameindex()).values()
-    check_not(not seen - set(own), "there are none")
+    visible, own = (
+        {path.name for path in Path("/sys/class/net").iterdir()},
+        dict(socket.if_nameindex()).values(),
+    )
+    check_not(not visible - set(own), "there are none")
 
 
 def enter_namespaces(*kinds: str) -> None:
@@ -369,11 +372,11 @@ def allocate() -> int:
                 os._exit(0)
             os.write(writing, b"x")
     os.close(writing)
-    got = 0
+    received = 0
     while part := os.read(reading, 1 << 16):
-        got += len(part) << 26
+        received += len(part) << 26
     os.waitpid(child, 0)
-    return got
+    return received
 
 
 # What root may find in the log folder
