@@ -14,7 +14,7 @@ from fecbench.designs import DesignError
 from fecbench.dropper.command import DropperError
 from fecbench.dropper.draws import LossModelError
 from fecbench.results.store.database import Database, DatabaseError
-from fecbench.results.store.postgresql_url import shown
+from fecbench.results.store.postgresql_url import check_url
 from fecbench.results.store.records import CampaignInfo, Start, TrialKey
 from fecbench.runners.campaign import campaign, claims, programs, provenance
 from fecbench.runners.campaign.checks import check
@@ -97,7 +97,7 @@ class Worker:
         url = self._database or join.database
         if "://" not in url:
             raise Refusal(f"{url}: is no server of PostgreSQL")
-        shown(url)  # refused when it is none
+        check_url(url)
         return url
 
     def _share_in(self, inbox: Inbox, asked: Asked, join: Join, database: Database) -> None:

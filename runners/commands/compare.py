@@ -14,7 +14,6 @@ from fecbench.results.gate import answer as gate
 from fecbench.results.gate import for_ci
 from fecbench.results.gate.measuring import settled
 from fecbench.results.gate.verdict import shown
-from fecbench.results.store.postgresql_url import without_secrets
 from fecbench.runners.campaign.limited_rounds import LimitedRounds
 from fecbench.runners.campaign.request import Request, request
 from fecbench.runners.campaign.two_builds import (
@@ -156,7 +155,7 @@ def compare(
             asked = question(both.design, NEW, OLD, "harm")
             hunter = Hunter(asked, both.implementations, wanted.jobs, calibrate=not no_calibrate)
             hunted = hunter.for_so_long(database, 60 * minutes)
-    where = ["--db", without_secrets(db), *builds.arguments()]
+    where = ["--db", db, *builds.arguments()]
     if hunted is not None:
         document["hunt"] = answers.document(hunted, where)
         if output is not None:
@@ -183,7 +182,7 @@ def _check_times(wanted: Request) -> None:
 
 def _replays(db: str, builds: TwoBuilds, old_trial: int, new_trial: int) -> list[str]:
     """The commands that replay a trial of each build, with qlog."""
-    found = ("--db", without_secrets(db), *builds.arguments())
+    found = ("--db", db, *builds.arguments())
     return [
         shlex.join(["fecbench", "replay", str(trial), *found, "--output", f"trial-{trial}"])
         for trial in (old_trial, new_trial)
