@@ -17,9 +17,9 @@ from fecbench.results.store.records import CampaignInfo, StoredTrial, TrialRecor
 from fecbench.runners.campaign import provenance
 from fecbench.runners.campaign.differences import compare, of_programs
 from fecbench.runners.campaign.experiment import Experiment, documents_in
-from fecbench.runners.campaign.programs import engine_for
 from fecbench.runners.campaign.record import judged
 from fecbench.runners.campaign.request import engine_of
+from fecbench.runners.engines.programs import engine_for
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.refusal import Refusal, first_problem
