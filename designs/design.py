@@ -24,6 +24,7 @@ from pydantic import (
     model_validator,
 )
 
+from fecbench.complaint import complaint, shown
 from fecbench.designs import base
 from fecbench.designs.error import DesignError
 from fecbench.designs.factor import Factor, LinkedFactor, is_factor
@@ -38,9 +39,7 @@ from fecbench.designs.table import (
     check_unit,
     dotted,
     plain,
-    refusal_line,
     refused,
-    shown,
 )
 from fecbench.hints import nearest
 from fecbench.looks import FEWEST as FEWEST_UNTIL_DECIDED
@@ -363,7 +362,7 @@ def parse(text: str, path: str | Path, bases: Iterable[Path] = ()) -> Design:
         design = Design.model_validate(base.parsed(Path(path), text))
     except ValidationError as error:
         # A key or a path can hold a line break; an error is one line.
-        raise DesignError(" ".join(f"{path}: {refusal_line(error)}".split())) from None
+        raise DesignError(" ".join(f"{path}: {complaint(error)}".split())) from None
     design._text, design._path, design._bases = text, str(path), tuple(bases)
     return design
 

@@ -13,6 +13,7 @@ from fecbench.checkout import REPOSITORY
 
 EVERYWHERE = {
     "fecbench.checkout",
+    "fecbench.complaint",
     "fecbench.errors",
     "fecbench.hints",
     "fecbench.looks",
