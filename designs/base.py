@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from fecbench.complaint import shown
 from fecbench.designs.catalogue import catalogue
 from fecbench.designs.error import DesignError
 from fecbench.designs.factor import is_factor
-from fecbench.designs.table import shown
 from fecbench.hints import nearest
 
 Document = dict[str, Any]

@@ -24,6 +24,7 @@ from pydantic import (
     model_validator,
 )
 
+from fecbench.complaint import complaint, shown
 from fecbench.designs import base
 from fecbench.designs.error import DesignError
 from fecbench.designs.factor import Factor, LinkedFactor, is_factor
@@ -38,9 +39,7 @@ from fecbench.designs.table import (
     check_unit,
     dotted,
     plain,
-    refusal_line,
     refused,
-    shown,
 )
 from fecbench.designs.values_with_units import plain_values
 from fecbench.hints import nearest
@@ -368,7 +367,7 @@ def parse(text: str, path: str | Path, bases: Iterable[Path] = ()) -> Design:
         raise DesignError(" ".join(f"{path}: {error}".split())) from None
     except ValidationError as error:
         # A key or a path can hold a line break; an error is one line.
-        raise DesignError(" ".join(f"{path}: {refusal_line(error)}".split())) from None
+        raise DesignError(" ".join(f"{path}: {complaint(error)}".split())) from None
     plain_text = text if plain_document == document else tomli_w.dumps(plain_document)
     design._text, design._path, design._bases = plain_text, str(path), tuple(bases)
     return design

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Discriminator, Tag, field_validator, model_validator
 
-from fecbench.designs.table import Number, PlainValue, Table, Value, about, check_unit, dotted, refused, shown
+from fecbench.complaint import shown
+from fecbench.designs.table import Number, PlainValue, Table, Value, about, check_unit, dotted, refused
 
 Places = NDArray[np.float64]
 

@@ -1,6 +1,6 @@
 """Parts that the tables of a design file share: strict models, plain values, dotted names, and refusals.
 
-Every refusal carries the key that it is about, so that `refusal_line` can say in one line where the file is
+Every refusal carries the key that it is about, so that `complaint` can say in one line where the file is
 wrong, with which value, and what would be right.
 """
 
@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, PlainValidator, ValidationError, model_validator
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic import BaseModel, ConfigDict, PlainValidator, model_validator
+from pydantic_core import PydanticCustomError
 
 from fecbench.hints import nearest
 
@@ -118,33 +118,3 @@ def dotted(table: Any, is_leaf: Callable[[Any], bool] = lambda value: not isinst
                 raise refused("is given twice", name)
             flat[name] = leaf
     return flat
-
-
-def refusal_line(error: ValidationError) -> str:
-    """The first complaint of pydantic as one line: `key = value: what would be right`."""
-    first = error.errors(include_url=False)[0]
-    key, value = _key(first), first["input"]
-    if first["type"] == "missing":
-        return f"{key}: is missing"
-    if first["type"] == "refused" and first["ctx"]["key"]:
-        value = first["ctx"]["value"]
-    has_value = value is not None and not isinstance(value, dict | list)
-    message = first["msg"].replace("Input should be", "must be")
-    return f"{key} = {shown(value)}: {message}" if has_value else f"{key}: {message}"
-
-
-def shown(value: object) -> str:
-    """A value as it stands in an error message: on one line, and short."""
-    if isinstance(value, int) and abs(value) > 10**40:
-        return "an integer of over 40 digits"
-    text = str(value).lower() if isinstance(value, bool) else repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _key(error: ErrorDetails) -> str:
-    """`variants[1].options`: the location without the tags "(…)" that only say which model was chosen."""
-    parts = [part for part in error["loc"] if not str(part).startswith("(")]
-    if error["type"] == "refused" and error["ctx"]["key"]:
-        parts.append(error["ctx"]["key"])
-    steps = [f"[{part}]" if isinstance(part, int) else str(part) for part in parts]
-    return ".".join(steps).replace(".[", "[")

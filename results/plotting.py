@@ -11,8 +11,7 @@ Each draws a figure of ours, or into axes that are given, which keep the reader'
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -29,9 +28,6 @@ from fecbench.results.figures.sheet import Given
 from fecbench.results.metrics import choose, of_workloads
 from fecbench.results.store.records import CampaignInfo
 
-if TYPE_CHECKING:
-    from fecbench.results.reading import Campaign
-
 Drawn = Figure | Axes | Sequence[Axes]
 """A figure of ours, or the axes that were given."""
 
@@ -40,8 +36,10 @@ class Plots:
     """The figures of one campaign. A figure that lacks what it needs raises NothingToDraw; an unknown label
     raises BadInput."""
 
-    def __init__(self, campaign: Campaign) -> None:
-        self._campaign = campaign
+    def __init__(self, info: CampaignInfo, trials: Callable[..., pd.DataFrame]) -> None:
+        """`trials` reads the frame of its trials, with these metrics alone where some are named."""
+        self._info = info
+        self._trials = trials
 
     def ratio(
         self,
@@ -126,12 +124,12 @@ class Plots:
 
     def on_time(self, *, arms: Sequence[str] = (), workloads: Sequence[str] = (), ax: Given = None) -> Drawn:
         """The share of messages that are whole in time, over the playout delay."""
-        trials, info = chosen(self._campaign.trials(), self._campaign.info, arms, workloads)
+        trials, info = chosen(self._trials(), self._info, arms, workloads)
         return _result(figures.on_time(trials, info, ax=ax), ax)
 
     def points(self) -> Figure:
         """The points of the design in each pair of its factors."""
-        return figures.points(self._campaign.info)
+        return figures.points(self._info)
 
     def pairs(self, *, arm: str = "", metric: str = "") -> Figure:
         """The points in each pair of factors, coloured by the median ratio over workloads."""
@@ -142,8 +140,8 @@ class Plots:
     def _read(
         self, metric: str, arms: Sequence[str] = (), workloads: Sequence[str] = ()
     ) -> tuple[pd.DataFrame, CampaignInfo]:
-        info = choose(self._campaign.info, metric)
-        trials = self._campaign.trials(list(dict.fromkeys(of_workloads(info).values())))
+        info = choose(self._info, metric)
+        trials = self._trials(list(dict.fromkeys(of_workloads(info).values())))
         return chosen(trials, info, arms, workloads)
 
     def _ratios(
@@ -161,20 +159,20 @@ class Plots:
             raise NothingToDraw(f"{nothing}.") from None
 
     def _arm(self, arm: str) -> str:
-        return _one_of(arm, list(baselines_of(self._campaign.info)), "arm", self._campaign)
+        return _one_of(arm, list(baselines_of(self._info)), "arm", self._info)
 
     def _workload(self, workload: str) -> str:
-        known = [each["label"] for each in self._campaign.info.workloads]
-        return _one_of(workload, known, "workload", self._campaign)
+        known = [each["label"] for each in self._info.workloads]
+        return _one_of(workload, known, "workload", self._info)
 
 
-def _one_of(name: str, known: list[str], kind: str, campaign: Any) -> str:
+def _one_of(name: str, known: list[str], kind: str, info: CampaignInfo) -> str:
     """The name, or the only one where none is given."""
     if not name and len(known) == 1:
         return known[0]
     if name not in known:
         hint = nearest(name, known) if name else f"choose one with {kind}=: {', '.join(map(repr, known))}"
-        raise BadInput(f"campaign {campaign.info.name!r}: {kind} {name!r}: {hint}")
+        raise BadInput(f"campaign {info.name!r}: {kind} {name!r}: {hint}")
     return name
 
 

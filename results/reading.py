@@ -64,7 +64,7 @@ class Campaign:
         """The campaign's figures, each also into axes of the reader's: `campaign.plot.ratio(ax=axes)`."""
         from fecbench.results.plotting import Plots
 
-        return Plots(self)
+        return Plots(self.info, self.trials)
 
     def points(self, *, plain: bool = False) -> pd.DataFrame:
         """Return a row for each point: `point`, and a column for each factor (`loss.p`, …), with `rtt_ms`

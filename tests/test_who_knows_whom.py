@@ -13,6 +13,7 @@ from fecbench.checkout import REPOSITORY
 
 EVERYWHERE = {
     "fecbench.checkout",
+    "fecbench.complaint",
     "fecbench.errors",
     "fecbench.hints",
     "fecbench.looks",
@@ -54,7 +55,7 @@ ROOMS = {
     },
     "runners.engines": {
         *("results.store.records", "runners.refusal", "runners.sandbox", "runners.scratch"),
-        *("runners.tasks", "runners.trial", "runners.workloads"),
+        *("runners.implementations", "runners.tasks", "runners.trial", "runners.workloads"),
     },
     "runners.campaign": {
         *("designs", "dropper", "results.store", "topologies"),
@@ -77,7 +78,7 @@ ROOMS = {
     "runners.conformance": {
         *("topologies", "results.store.records", "runners.refusal", "runners.sandbox", "runners.tasks"),
         *("runners.implementations", "runners.workloads", "runners.trial", "runners.engines"),
-        "runners.campaign",
+        "runners.campaign.self_check",  # how a simulator is played twice
     },
     "runners.machine": {
         *("dropper", "topologies", "runners.refusal", "runners.probe", "runners.sandbox"),
@@ -88,8 +89,8 @@ ROOMS = {
 }
 # Inside results, too: what is read knows nothing of how it is drawn, and nobody but the report of commands.
 INSIDE_RESULTS = {
-    "results.metrics": {"results.store", "results.analysis.units"},
-    "results.store": {"results.metrics"},
+    "results.metrics": {"results.store"},
+    "results.store": set[str](),
     "results.analysis": {"results.store", "results.metrics", "results.lazy"},
     "results.figures": {"results.store", "results.metrics", "results.analysis", "results.lazy"},
     "results.papers.findings": {"results.papers", "results.reading"},
@@ -103,7 +104,7 @@ INSIDE_RESULTS = {
     "results.gate": {"results.store", "results.metrics", "results.analysis"},
     "results.reading": {"results.store", "results.metrics", "results.analysis", "results.plotting"},
     "results.plotting": {
-        *("results.store", "results.metrics", "results.analysis", "results.figures", "results.reading"),
+        *("results.store", "results.metrics", "results.analysis", "results.figures"),
     },
 }
 OURS = {room.partition(".")[0] for room in ROOMS}
@@ -168,6 +169,20 @@ def test_a_module_imports_only_what_its_room_may_know(rooms: dict[str, set[str]]
     allowed_names = {name for name in MODULES if any(is_within(name, part) for part in within)}
     unknown = {name: strangers(name, path, rooms, allowed_names) for name, path in MODULES.items()}
     assert {name: imported for name, imported in unknown.items() if imported} == {}
+
+
+def known_by(room: str, rooms: dict[str, set[str]]) -> set[str]:
+    """Return the rooms of the table that a room may know, themselves or a part."""
+    allowed = {each for each in rooms[room] if not is_within(each, room) and not is_within(room, each)}
+    return {other for other in rooms for each in allowed if is_within(each, other) or is_within(other, each)}
+
+
+@pytest.mark.parametrize("rooms", [ROOMS, INSIDE_RESULTS], ids=["all", "results"])
+def test_no_room_may_know_itself_through_others(rooms: dict[str, set[str]]) -> None:
+    knows = {room: known_by(room, rooms) for room in rooms}
+    for _ in rooms:
+        knows = {room: known.union(*(knows[other] for other in known)) for room, known in knows.items()}
+    assert [room for room, known in knows.items() if room in known] == []
 
 
 def test_only_commands_know_the_terminal() -> None:

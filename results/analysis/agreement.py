@@ -35,7 +35,7 @@ from fecbench.results.analysis.pairing import baselines_of
 from fecbench.results.analysis.pooled import Pooled
 from fecbench.results.analysis.tolerances import Tolerance
 from fecbench.results.analysis.twins import Twins, differences, own_tolerance, ratios, table
-from fecbench.results.analysis.units import change
+from fecbench.results.metrics.units import change
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, StoredTrial, TrialKey
 

@@ -11,7 +11,7 @@ from fecbench.results.analysis.intervals import FEWEST
 from fecbench.results.analysis.pooled import Pooled
 from fecbench.results.analysis.tail import FEWEST_OF_TAIL
 from fecbench.results.analysis.tolerances import OVERALL
-from fecbench.results.analysis.units import change
+from fecbench.results.metrics.units import change
 
 _MOST_TIMES = 10  # the groups of a design: who needs more of them does not get them
 _MOST_EXPLAINED = 5

@@ -11,8 +11,8 @@ import pandas as pd
 from fecbench.results import metrics
 from fecbench.results.analysis import frames, paper_table
 from fecbench.results.analysis.pairing import baselines_of, median_ratio
-from fecbench.results.analysis.units import axis_label, number, quantity
 from fecbench.results.metrics import of_workloads
+from fecbench.results.metrics.units import axis_label, number, quantity
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
 

@@ -9,8 +9,8 @@ from typing import Any, Literal, get_args
 import pandas as pd
 
 from fecbench.results.analysis import comparison
-from fecbench.results.analysis.units import estimate
 from fecbench.results.analysis.workload_names import workload_names
+from fecbench.results.metrics.units import estimate
 from fecbench.results.store.records import CampaignInfo
 
 Form = Literal["md", "csv", "latex"]

@@ -31,7 +31,7 @@ from fecbench.results import metrics
 from fecbench.results.analysis.correlations import in_words, rank_correlations
 from fecbench.results.analysis.intervals import LEVEL, median_ratio_interval, of_campaign, verdicts
 from fecbench.results.analysis.pairing import Pairing, median_ratio
-from fecbench.results.analysis.units import number, quantity
+from fecbench.results.metrics.units import number, quantity
 from fecbench.results.store.records import CampaignInfo
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import takewhile
 
-from fecbench.results.analysis.units import size
+from fecbench.results.metrics.units import size
 from fecbench.results.store.records import CampaignInfo
 
 

@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from fecbench.results.analysis.margins import percent
-from fecbench.results.analysis.units import axis_label, quantity
 from fecbench.results.figures.sheet import Given, sheet
 from fecbench.results.figures.style import Color, look, wide
 from fecbench.results.figures.style import across as panels_across
+from fecbench.results.metrics.units import axis_label, quantity
 
 _PANEL = 4.6  # inches wide
 _CELL = 0.6  # inches high

@@ -28,7 +28,6 @@ from fecbench.results.analysis.margins import margins_text
 from fecbench.results.analysis.pairing import Pairing, baselines_of, comparisons, only_compared
 from fecbench.results.analysis.ratios import ratio_table, why_none
 from fecbench.results.analysis.summary import median_column, of_many_networks, summary, whole_groups
-from fecbench.results.analysis.units import axis_label
 from fecbench.results.analysis.workload_names import workload_axis, workload_names
 from fecbench.results.figures.box_plots import boxes_of
 from fecbench.results.figures.curves import band, behind, curve
@@ -48,6 +47,7 @@ from fecbench.results.figures.style import (
 )
 from fecbench.results.figures.ticks import is_log, plain_ticks, ratio_ticks, round_ticks
 from fecbench.results.metrics import Metric, choose, of_workloads
+from fecbench.results.metrics.units import axis_label
 from fecbench.results.store.records import CampaignInfo
 
 _LINES: tuple[Literal["-", "--", "-.", ":"], ...] = ("-", "--", "-.", ":")

@@ -21,7 +21,6 @@ from fecbench.hints import nearest
 from fecbench.results import metrics
 from fecbench.results.analysis.intervals import VERDICTS
 from fecbench.results.analysis.rules import Explanation
-from fecbench.results.analysis.units import axis_label, quantity
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.sheet import Given, sheet
 from fecbench.results.figures.style import (
@@ -37,6 +36,7 @@ from fecbench.results.figures.style import (
     wrapped,
 )
 from fecbench.results.figures.ticks import few_ticks, is_log, plain_ticks, ratio_ticks, round_ticks
+from fecbench.results.metrics.units import axis_label, quantity
 
 _DOWN, _UP = "v", "^"
 _FEW = 5

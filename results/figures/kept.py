@@ -13,12 +13,12 @@ from matplotlib.ticker import FuncFormatter
 
 from fecbench.results.analysis import frames
 from fecbench.results.analysis.keeping import LEAST, LOSSES, kept, losses
-from fecbench.results.analysis.units import axis_label
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.sheet import Given, sheet
 from fecbench.results.figures.style import across, line, looks, mark, wide, wrapped
 from fecbench.results.figures.ticks import is_wide, round_ticks
 from fecbench.results.metrics import compared, playout
+from fecbench.results.metrics.units import axis_label
 from fecbench.results.store.records import CampaignInfo
 
 _PANEL = 2.2  # inches high

@@ -15,12 +15,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from fecbench.results.analysis.units import unit_of
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.sheet import heading, legend_below
 from fecbench.results.figures.style import Color, line, look, new_figure, style, wide, wrapped
 from fecbench.results.figures.ticks import plain_ticks
 from fecbench.results.metrics import ENDPOINTS, column_of, of
+from fecbench.results.metrics.units import unit_of
 
 _KEY = ["id", "variant", "workload", "point", "repetition"]
 _NO_PANEL = {*_KEY, "endpoint", "connection", "t_s"}

@@ -23,7 +23,6 @@ from fecbench.results.analysis.intervals import EFFECTS, FEWEST, median_ratio_in
 from fecbench.results.analysis.margins import margins_of, percent
 from fecbench.results.analysis.pairing import baselines_of, median_ratios
 from fecbench.results.analysis.ratios import ratio_table
-from fecbench.results.analysis.units import axis_label, number, quantity
 from fecbench.results.analysis.workload_names import workload_names
 from fecbench.results.figures.distributions import (
     across_workloads,
@@ -59,6 +58,7 @@ from fecbench.results.figures.style import (
 )
 from fecbench.results.figures.ticks import is_log, plain_ticks, ratio_ticks, round_ticks
 from fecbench.results.metrics import Metric, choose
+from fecbench.results.metrics.units import axis_label, number, quantity
 from fecbench.results.store.records import CampaignInfo
 
 _FEW = 6  # values of a factor that are cells of their own

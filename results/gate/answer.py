@@ -14,7 +14,6 @@ from fecbench.results.analysis.margins import of_points, percent
 from fecbench.results.analysis.outcomes import COUNTED
 from fecbench.results.analysis.pairing import Pairing, paired
 from fecbench.results.analysis.rules import NothingToExplain, explain
-from fecbench.results.analysis.units import number, quantity
 from fecbench.results.gate.failing import FailingPair
 from fecbench.results.gate.measuring import disturbed_unlike, measured
 from fecbench.results.gate.overall import NEW, OLD, Ratio, pairs_of, read
@@ -31,6 +30,7 @@ from fecbench.results.gate.verdict import (
     verdict_of,
 )
 from fecbench.results.gate.worst import Worst, worst_of
+from fecbench.results.metrics.units import number, quantity
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
 

@@ -14,19 +14,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from fecbench.results.analysis.units import unit_of
 from fecbench.results.metrics.metric import ENDPOINTS, Comparative, Metric
 from fecbench.results.metrics.registry import Column, Series, read_columns, read_metrics, read_series
-
-if TYPE_CHECKING:
-    from fecbench.results.store.records import CampaignInfo, Workload
+from fecbench.results.metrics.units import unit_of
+from fecbench.results.store.records import DEFAULT_METRIC, CampaignInfo, Workload
 
 __all__ = ["ENDPOINTS", "Column", "Comparative", "Metric", "Series"]
 
-DEFAULT = "client.dct_s"
-"""What is compared in a workload that names no metric, as none of the oldest databases does."""
+DEFAULT = DEFAULT_METRIC
+"""The metric that is compared in a workload that names none."""
 
 HANDSHAKE = "client.handshake_s"
 """What virtual time and emulation are compared by in every workload, beside what the workload compares."""

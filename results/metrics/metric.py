@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from fecbench.results.analysis.units import UNITS
+from fecbench.results.metrics.units import UNITS
 
 Better = Literal["less", "more"]
 By = Literal["client", "server", "client and server", "harness", "link"]

@@ -9,25 +9,17 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar
 
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from fecbench.complaint import complaint
 from fecbench.errors import BadInput
 from fecbench.results.metrics.metric import Better, By, Metric
 
 FOLDER = Path(__file__).parent
 METRICS = ("endpoints", "messages", "video", "harness", "links")
 """The tables of metrics, in the order in which the guide lists them."""
-
-# What each key of an entry has: a kind of value, or one of some words.
-_Kinds = Mapping[str, type | tuple[str, ...]]
-_METRIC: _Kinds = {"words": str, "unit": str, "by": get_args(By), "meaning": str}
-_METRIC_MAY: _Kinds = {
-    **{"short": str, "asked": str, "better": get_args(Better)},
-    **{"absent_is_worst": bool, "is_share": bool},
-}
-_COLUMN: _Kinds = {"meaning": str}
-_COLUMN_MAY: _Kinds = {"unit": str}
-_SERIES: _Kinds = {"meaning": str, "columns": dict}
 
 
 @dataclass(frozen=True)
@@ -48,6 +40,37 @@ class Series:
     columns: tuple[Column, ...]
 
 
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class _MetricEntry(_Entry):
+    """A metric without its name."""
+
+    words: str
+    unit: str
+    by: By
+    meaning: str
+    short: str = ""
+    asked: str = ""
+    better: Better | None = None
+    absent_is_worst: bool = False
+    is_share: bool = False
+
+
+class _ColumnEntry(_Entry):
+    meaning: str
+    unit: str = ""
+
+
+class _SeriesEntry(_Entry):
+    meaning: str
+    columns: dict[str, _ColumnEntry]
+
+
+_Checked = TypeVar("_Checked", bound=_Entry)
+
+
 def read_metrics(folder: Path = FOLDER) -> tuple[Metric, ...]:
     """Those of all tables. The `by` at the head of a table is that of each entry that has none."""
     return tuple(metric for table in METRICS for metric in _metrics(folder / f"{table}.toml"))
@@ -55,37 +78,27 @@ def read_metrics(folder: Path = FOLDER) -> tuple[Metric, ...]:
 
 def _metrics(file: Path) -> list[Metric]:
     entries = _read(file)
-    by = entries.pop("by", None)
-    metrics = []
-    for name, entry in entries.items():
-        where = f"{file.name}: {name}"
-        with_by = {"by": by, **entry} if by is not None and isinstance(entry, dict) else entry
-        metrics.append(Metric(name, **{"better": None, **_checked(where, with_by, _METRIC, _METRIC_MAY)}))
-    return metrics
+    by = {"by": entries.pop("by")} if "by" in entries else {}
+    with_by = {name: by | entry if isinstance(entry, dict) else entry for name, entry in entries.items()}
+    checked = _checked(_MetricEntry, file, with_by)
+    return [Metric(name, **entry.model_dump()) for name, entry in checked.items()]
 
 
 def read_columns(folder: Path = FOLDER, table: str = "columns") -> tuple[Column, ...]:
     """The columns of frames: of one of the tables `columns`, `factors` and `ratios`."""
     file = folder / f"{table}.toml"
-    return _columns(file.name, _read(file))
+    return _columns(_checked(_ColumnEntry, file, _read(file)))
 
 
 def read_series(folder: Path = FOLDER) -> tuple[Series, ...]:
     """Each series with its columns."""
     file = folder / "series.toml"
-    series = []
-    for name, entry in _read(file).items():
-        where = f"{file.name}: {name}"
-        checked = _checked(where, entry, _SERIES, {})
-        series.append(Series(name, checked["meaning"], _columns(where, checked["columns"])))
-    return tuple(series)
+    entries = _checked(_SeriesEntry, file, _read(file))
+    return tuple(Series(name, entry.meaning, _columns(entry.columns)) for name, entry in entries.items())
 
 
-def _columns(where: str, entries: Mapping[str, Any]) -> tuple[Column, ...]:
-    return tuple(
-        Column(name, **{"unit": "", **_checked(f"{where}: {name}", entry, _COLUMN, _COLUMN_MAY)})
-        for name, entry in entries.items()
-    )
+def _columns(entries: Mapping[str, _ColumnEntry]) -> tuple[Column, ...]:
+    return tuple(Column(name, entry.unit, entry.meaning) for name, entry in entries.items())
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -95,20 +108,12 @@ def _read(file: Path) -> dict[str, Any]:
         raise BadInput(f"{file.name}: {error}") from None
 
 
-def _checked(where: str, entry: Any, needed: _Kinds, may: _Kinds) -> dict[str, Any]:
-    """The entry; raises BadInput where it is not as its keys have to be."""
-    if not isinstance(entry, dict):
-        raise BadInput(f"{where} = {entry!r}: must be a table with {', '.join(needed)}")
-    kinds = {**needed, **may}
-    for key in [*entry, *needed]:
-        if key not in kinds:
-            raise BadInput(f"{where}: {key} is no key of an entry; it has {', '.join(kinds)}")
-        if key not in entry:
-            raise BadInput(f"{where} lacks {key}")
-        kind = kinds[key]
-        if isinstance(kind, tuple):
-            if entry[key] not in kind:
-                raise BadInput(f"{where}: {key} = {entry[key]!r}: must be one of {', '.join(kind)}")
-        elif not isinstance(entry[key], kind):
-            raise BadInput(f"{where}: {key} = {entry[key]!r}: must be a {kind.__name__}")
-    return entry
+def _checked(model: type[_Checked], file: Path, entries: Mapping[str, object]) -> dict[str, _Checked]:
+    """Return the entries by name; raise BadInput for one that is not as its keys have to be."""
+    checked = {}
+    for name, entry in entries.items():
+        try:
+            checked[name] = model.model_validate(entry)
+        except ValidationError as error:
+            raise BadInput(f"{file.name}: {name}: {complaint(error)}") from None
+    return checked

@@ -26,8 +26,8 @@ import scipy
 from matplotlib.figure import Figure
 
 from fecbench.results.analysis.intervals import FEWEST, LEVEL
-from fecbench.results.analysis.units import number
 from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.metrics.units import number
 from fecbench.results.store.records import CampaignInfo
 
 NOT_MEASURED = "not measured"

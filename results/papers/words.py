@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from fecbench.results.analysis.margins import percent
 from fecbench.results.analysis.tolerances import SHORT_BYTES, vouched_by
-from fecbench.results.analysis.units import size
+from fecbench.results.metrics.units import size
 from fecbench.results.papers.claims import Estimate
 from fecbench.results.store.records import EngineWord
 

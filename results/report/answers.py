@@ -16,9 +16,9 @@ from fecbench.results import metrics
 from fecbench.results.analysis import comparison
 from fecbench.results.analysis.margins import percent
 from fecbench.results.analysis.pairing import baselines_of
-from fecbench.results.analysis.units import decimals, estimate, number
 from fecbench.results.analysis.workload_names import short_names
 from fecbench.results.metrics import Metric
+from fecbench.results.metrics.units import decimals, estimate, number
 from fecbench.results.report.sections.answers import Answer
 from fecbench.results.store.records import CampaignInfo
 

@@ -60,7 +60,6 @@ from fecbench.results.report.sections.trials import (
 )
 from fecbench.results.report.trust import trust
 from fecbench.results.store.database import Database
-from fecbench.results.store.postgresql_url import without_passwords
 from fecbench.results.store.records import STATES, CampaignInfo, TrialKey
 
 _MOST_TRIALS = 1000  # that are listed one by one: a document with more is too large to send
@@ -234,4 +233,4 @@ def _small(provenance: Mapping[str, Any]) -> dict[str, Any]:
     }
     elsewhere = ("calibration", "implementations")
     rest = {name: value for name, value in provenance.items() if name not in elsewhere}
-    return without_passwords(rest) | files | {"implementations": implementations}
+    return rest | files | {"implementations": implementations}

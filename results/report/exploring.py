@@ -20,9 +20,9 @@ from fecbench.results import metrics
 from fecbench.results.analysis import outcomes
 from fecbench.results.analysis.pairing import baselines_of, comparisons
 from fecbench.results.analysis.ratios import ratio_table, why_none
-from fecbench.results.analysis.units import axis_label
 from fecbench.results.analysis.workload_names import short_names
 from fecbench.results.metrics import Metric
+from fecbench.results.metrics.units import axis_label
 from fecbench.results.report import repeating
 from fecbench.results.report.evidence import Evidence
 from fecbench.results.store.records import CampaignInfo

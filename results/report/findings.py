@@ -12,9 +12,9 @@ from fecbench.results.analysis import comparison
 from fecbench.results.analysis.margins import percent
 from fecbench.results.analysis.pairing import Pairing, comparisons, left_out
 from fecbench.results.analysis.summary import summary
-from fecbench.results.analysis.units import number
 from fecbench.results.analysis.workload_names import workload_names
 from fecbench.results.metrics import Metric
+from fecbench.results.metrics.units import number
 from fecbench.results.store.records import CampaignInfo
 
 

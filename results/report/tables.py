@@ -12,7 +12,7 @@ from typing import Any
 from fecbench.results import metrics
 from fecbench.results.analysis import attempts
 from fecbench.results.analysis.margins import percent
-from fecbench.results.analysis.units import axis_label, change, estimate, number, quantity, size, unit_of
+from fecbench.results.metrics.units import axis_label, change, estimate, number, quantity, size, unit_of
 from fecbench.results.papers.claims import size_and_ours
 from fecbench.results.report.document import Document
 from fecbench.results.report.sections.crosscheck import Crosscheck

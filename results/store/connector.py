@@ -21,9 +21,9 @@ class Connector(ABC):
     def __init__(self, engine: sa.Engine, address: str, uri: str) -> None:
         self.engine = engine
         self.address = address
-        """As messages name it: without a password."""
+        """As messages name it."""
         self.uri = uri
-        """For the database's own libraries: file:///… or postgresql://…, with the password."""
+        """For the database's own libraries: file:///… or postgresql://…"""
 
     @abstractmethod
     def version(self, connection: sa.Connection) -> int | None:

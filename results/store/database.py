@@ -88,12 +88,12 @@ class Database:
 
     @property
     def address(self) -> str:
-        """The path or URL, without a password."""
+        """The path or URL."""
         return self._connector.address
 
     @property
     def uri(self) -> str:
-        """For the databases' own libraries: file:///… or postgresql://…, with the password."""
+        """For the databases' own libraries: file:///… or postgresql://…"""
         return self._connector.uri
 
     @property

@@ -12,10 +12,12 @@ from typing import Any
 
 import psycopg
 import sqlalchemy as sa
+from psycopg.conninfo import conninfo_to_dict
 
-from fecbench.results.store import connector, postgresql_url, schema
+from fecbench.results.store import connector, schema
 from fecbench.results.store.connector import Connector
 from fecbench.results.store.error import DatabaseError
+from fecbench.results.store.postgresql_url import check_url
 
 _LIMITS_OF_SILENCE = {
     "connect_timeout": 10,
@@ -34,8 +36,8 @@ class PostgreSQL(Connector):
     """One database of a server. Refused: what is no URL of PostgreSQL."""
 
     def __init__(self, url: str) -> None:
-        address = postgresql_url.shown(url)
-        super().__init__(_engine(url), address, url)
+        check_url(url)
+        super().__init__(_engine(url), url, url)
 
     def version(self, connection: sa.Connection) -> int | None:
         names = sa.inspect(connection).get_table_names()
@@ -59,7 +61,10 @@ class PostgreSQL(Connector):
 
 
 def _engine(url: str) -> sa.Engine:
-    given = postgresql_url.options_of(url)
+    try:
+        given = conninfo_to_dict(url)
+    except psycopg.Error as error:
+        raise DatabaseError(f"{url}: {str(error).strip()}") from None
     limits = {name: limit for name, limit in _LIMITS_OF_SILENCE.items() if name not in given}
     engine = sa.create_engine("postgresql+psycopg://", json_serializer=_strict_json, pool_pre_ping=True)
 

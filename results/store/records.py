@@ -15,6 +15,8 @@ BY_ENDS = "by_ends"
 """In the checks of a trial: the `state` and `reason` by what both ends said, where it is another state."""
 STATES: tuple[State, ...] = get_args(State)
 Value = float | int | str
+DEFAULT_METRIC = "client.dct_s"
+"""What is compared in a workload that names no metric, as none of the oldest databases does."""
 DEFAULT_MARGIN = 0.02
 """The margin of practical equivalence of a design that names none."""
 P95 = "p95"
@@ -92,7 +94,7 @@ class Workload(TypedDict):
     name: str
     parameters: dict[str, Any]
     metric: NotRequired[str]
-    """The metric that is compared. A campaign that is read always has it: `metrics.DEFAULT` where none was
+    """The metric that is compared. A campaign that is read always has it: `DEFAULT_METRIC` where none was
     given."""
 
 

@@ -17,10 +17,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from fecbench.results.metrics import DEFAULT
 from fecbench.results.store import schema
 from fecbench.results.store.records import (
     DEFAULT_MARGIN,
+    DEFAULT_METRIC,
     CampaignInfo,
     Claimant,
     Group,
@@ -140,7 +140,7 @@ def read_campaign(connection: sa.Connection, campaign_id: int) -> CampaignInfo |
                 label=row.workload,
                 name=row.name,
                 parameters=row.parameters,
-                metric=row.metric or DEFAULT,
+                metric=row.metric or DEFAULT_METRIC,
             )
             for row in parts(schema.workloads, "position")
         ],

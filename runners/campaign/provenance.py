@@ -15,7 +15,6 @@ from typing import Any
 
 from fecbench.checkout import COMMIT, REPOSITORY, is_whole
 from fecbench.dropper.command import COMMAND
-from fecbench.results.store.postgresql_url import without_secrets
 from fecbench.runners.implementations.implementation import DECLARATION, EngineName, Implementation
 from fecbench.runners.probe import output_of, sha256_of
 from fecbench.runners.trial import confinement
@@ -161,7 +160,7 @@ def collect(
     return {
         "fecbench": metadata.version("fecbench"),
         "revision": revision(),
-        "command": [without_secrets(argument) for argument in sys.argv],
+        "command": list(sys.argv),
         "kernel": platform.release(),
         "machine": platform.machine(),
         "cpu": cpu_model(cpuinfo.read_text(encoding="utf-8")) if cpuinfo.is_file() else None,

@@ -11,18 +11,19 @@ from typing import Any
 from pydantic import ValidationError
 
 from fecbench import designs
+from fecbench.complaint import complaint
 from fecbench.designs import DesignError
 from fecbench.results.store import digest
 from fecbench.results.store.records import CampaignInfo, StoredTrial, TrialRecord
 from fecbench.runners.campaign import provenance
 from fecbench.runners.campaign.differences import compare, of_programs
 from fecbench.runners.campaign.experiment import Experiment, documents_in
-from fecbench.runners.campaign.programs import engine_for
 from fecbench.runners.campaign.record import judged
 from fecbench.runners.campaign.request import engine_of
+from fecbench.runners.engines.programs import engine_for
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.implementations.implementation import Implementation
-from fecbench.runners.refusal import Refusal, first_problem
+from fecbench.runners.refusal import Refusal
 from fecbench.runners.tasks.task import ROLES, VIRTUAL, EndpointTask, Task, of_today
 from fecbench.runners.workloads import asked_series
 
@@ -121,7 +122,7 @@ def _recorded_task(
         whole = _with_all_options(task, implementations)
         return whole, dict(_lacking("", written, whole.document()))
     except (KeyError, ValidationError) as error:
-        problem = first_problem(error) if isinstance(error, ValidationError) else f"{error} is missing"
+        problem = complaint(error) if isinstance(error, ValidationError) else f"{error} is missing"
         raise Refusal(
             f"{record.key}: the task that was recorded is not one of this fecbench ({problem}): replay it"
             " with the revision that its start names"

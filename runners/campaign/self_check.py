@@ -12,9 +12,9 @@ from typing import Any
 from fecbench.results.store import digest
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign.experiment import Experiment
-from fecbench.runners.campaign.programs import engine_for
 from fecbench.runners.campaign.record import judged
 from fecbench.runners.engines.engine import Finished
+from fecbench.runners.engines.programs import engine_for
 from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.tasks.task import VIRTUAL, Task

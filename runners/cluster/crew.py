@@ -13,6 +13,7 @@ from typing import Self
 
 from pydantic import ValidationError
 
+from fecbench.complaint import complaint
 from fecbench.runners.cluster import address
 from fecbench.runners.cluster.address import Place
 from fecbench.runners.cluster.dask_client import (
@@ -27,7 +28,6 @@ from fecbench.runners.cluster.dask_client import (
 from fecbench.runners.cluster.messages import Answer, Proposal
 from fecbench.runners.cluster.messenger import Broken, Ended, Messenger, Quarters
 from fecbench.runners.engines.engine import EngineError
-from fecbench.runners.refusal import first_problem
 
 READY_S = 60.0
 """How long a messenger may take until it is connected: it loads Dask, which takes long on a busy machine."""
@@ -209,6 +209,6 @@ def reply_of(worker: str, outcome: Outcome) -> Reply:
     try:
         answer = Answer.model_validate_json(outcome.text)
     except ValidationError as error:  # it would be the same again
-        why = first_problem(error)[:WHY_CHARACTERS]
+        why = complaint(error)[:WHY_CHARACTERS]
         answer = Answer(host=worker, refused=f"its answer cannot be read: {why}")
     return Reply(worker, outcome.number, answer)

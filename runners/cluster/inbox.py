@@ -13,12 +13,12 @@ from typing import Self
 
 from pydantic import ValidationError
 
+from fecbench.complaint import complaint
 from fecbench.runners.cluster import messages
 from fecbench.runners.cluster.address import Place
 from fecbench.runners.cluster.dask_worker import CONNECTED, THREADS, Line
 from fecbench.runners.cluster.messages import Answer, Proposal
 from fecbench.runners.cluster.messenger import LINE_BYTES, Quarters, last_words
-from fecbench.runners.refusal import first_problem
 
 MODULE = "fecbench.runners.cluster.dask_worker"
 """The program of the messenger."""
@@ -137,7 +137,7 @@ class Inbox:
         try:
             proposal = messages.PROPOSALS.validate_json(line.text)
         except ValidationError as error:
-            why = f"the proposal cannot be read, as one of another version: {first_problem(error)}"
+            why = f"the proposal cannot be read, as one of another version: {complaint(error)}"
             self._write(process, line.number, Answer(host=self._host, refused=why))
         else:
             self._asked.put(Asked(proposal, line.number, process))

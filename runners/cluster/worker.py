@@ -14,9 +14,9 @@ from fecbench.designs import DesignError
 from fecbench.dropper.command import DropperError
 from fecbench.dropper.draws import LossModelError
 from fecbench.results.store.database import Database, DatabaseError
-from fecbench.results.store.postgresql_url import shown
+from fecbench.results.store.postgresql_url import check_url
 from fecbench.results.store.records import CampaignInfo, Start, TrialKey
-from fecbench.runners.campaign import campaign, claims, programs, provenance
+from fecbench.runners.campaign import campaign, claims, provenance
 from fecbench.runners.campaign.checks import check
 from fecbench.runners.campaign.experiment import Experiment, documents_in
 from fecbench.runners.campaign.first_trials import AllAlike
@@ -28,6 +28,7 @@ from fecbench.runners.cluster.patience import PatientDatabase
 from fecbench.runners.cluster.share import ProposedShare
 from fecbench.runners.engines.admission import Jobs
 from fecbench.runners.engines.engine import Engine, EngineError
+from fecbench.runners.engines.programs import engine_for
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox.isolation import IsolationError
@@ -97,7 +98,7 @@ class Worker:
         url = self._database or join.database
         if "://" not in url:
             raise Refusal(f"{url}: is no server of PostgreSQL")
-        shown(url)  # refused when it is none
+        check_url(url)
         return url
 
     def _share_in(self, inbox: Inbox, asked: Asked, join: Join, database: Database) -> None:
@@ -160,7 +161,7 @@ class Worker:
     def _engine(self, request: Request) -> Engine:
         if request.engine == "virtual" and (why := confinement.why_simulators_are_free()):
             self._tell(why)
-        return programs.engine_for(request.engine, request.experiment.implementations, request.jobs)
+        return engine_for(request.engine, request.experiment.implementations, request.jobs)
 
     def _room(self, request: Request) -> int:
         """Of emulated trials, several groups may be at work at a time."""

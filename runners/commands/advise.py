@@ -13,7 +13,7 @@ from fecbench.results.advice.prediction import HELD
 from fecbench.results.advice.ranges import FAR
 from fecbench.results.advice.record import OLDER
 from fecbench.results.analysis.margins import percent
-from fecbench.results.analysis.units import size as size_of
+from fecbench.results.metrics.units import size as size_of
 from fecbench.results.store.export import SUFFIXES, write
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.destination import check_file

@@ -14,9 +14,9 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from fecbench.checkout import require_whole
 from fecbench.errors import BAD_INPUT, status_of
-from fecbench.runners.commands.console import completion, passwords, steps, terminal, time_left
+from fecbench.results.store.postgresql_url import refuse_password
+from fecbench.runners.commands.console import completion, steps, terminal, time_left
 from fecbench.runners.commands.console.examples import EXAMPLES
-from fecbench.runners.commands.console.passwords import without_passwords
 from fecbench.runners.commands.console.terminal import one_line
 
 GROUPS = {
@@ -234,8 +234,9 @@ def main() -> NoReturn:
     time_left.begin()
     steps.tell(False)
     terminal.tame()
-    passwords.hide()
     try:
+        for word in sys.argv:
+            refuse_password(word)
         status = app(prog_name="fecbench", standalone_mode=False)
     except typer.TyperException as error:
         # Without any argument, the help has been printed, and there is nothing else to say.
@@ -263,5 +264,5 @@ def _plain(message: str) -> str:
 
 def _end(line: str, status: int) -> NoReturn:
     if line:
-        print("fecbench:", one_line(without_passwords(line)), file=sys.stderr)
+        print("fecbench:", one_line(line), file=sys.stderr)
     sys.exit(status)

@@ -14,7 +14,6 @@ from fecbench.results.gate import answer as gate
 from fecbench.results.gate import for_ci
 from fecbench.results.gate.measuring import settled
 from fecbench.results.gate.verdict import shown
-from fecbench.results.store.postgresql_url import without_secrets
 from fecbench.runners.campaign.limited_rounds import LimitedRounds
 from fecbench.runners.campaign.request import Request, request
 from fecbench.runners.campaign.two_builds import (
@@ -158,7 +157,7 @@ def compare(
                 harm_question, both.implementations, campaign_request.jobs, calibrate=not no_calibrate
             )
             hunted = hunter.for_so_long(database, 60 * minutes)
-    where = ["--db", without_secrets(db), *builds.arguments()]
+    where = ["--db", db, *builds.arguments()]
     if hunted is not None:
         document["hunt"] = answers.document(hunted, where)
         if output is not None:
@@ -185,7 +184,7 @@ def _check_times(campaign_request: Request) -> None:
 
 def _replays(db: str, builds: TwoBuilds, old_trial: int, new_trial: int) -> list[str]:
     """The commands that replay a trial of each build, with qlog."""
-    arguments = ("--db", without_secrets(db), *builds.arguments())
+    arguments = ("--db", db, *builds.arguments())
     return [
         shlex.join(["fecbench", "replay", str(trial), *arguments, "--output", f"trial-{trial}"])
         for trial in (old_trial, new_trial)

@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from fecbench.results.store.postgresql_url import without_secrets
 from fecbench.runners.campaign.two_builds import NEW, OLD, two_builds
 from fecbench.runners.commands.console import arguments, completion
 from fecbench.runners.commands.console.choice import (
@@ -135,7 +134,7 @@ def hunt(
     if output is not None:
         check_folder("--output", output)
     hunter = Hunter(hunted, usable, parse_jobs("--jobs", jobs), calibrate=not no_calibrate)
-    where = ["--db", without_secrets(db), *folders]
+    where = ["--db", db, *folders]
     with open_database(db, create=True) as database:
         if time_left is None:
             answer, _ = hunter.within(database, allowed)
@@ -204,7 +203,7 @@ def _of_engines(
             answer = hunter.within(database, trials)
         else:
             answer = hunter.for_so_long(database, time_left.before_answer())
-    return answer, ["--db", without_secrets(db), *words]
+    return answer, ["--db", db, *words]
 
 
 def _question_of(

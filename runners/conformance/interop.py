@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from fecbench.results.store.records import TrialKey
-from fecbench.runners.campaign.programs import engine_for
 from fecbench.runners.conformance import losses
 from fecbench.runners.conformance.emulated import download
 from fecbench.runners.conformance.part import Part
 from fecbench.runners.engines.engine import Engine
+from fecbench.runners.engines.programs import engine_for
 from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import isolation

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from fecbench.results.store.records import TrialKey
-from fecbench.runners.campaign.programs import engine_for
 from fecbench.runners.conformance import complaints
 from fecbench.runners.conformance.emulated import LINK, download
 from fecbench.runners.conformance.part import Part
 from fecbench.runners.engines.engine import EngineError, Finished
+from fecbench.runners.engines.programs import engine_for
 from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import isolation

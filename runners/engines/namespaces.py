@@ -26,7 +26,7 @@ from fecbench.results.store.records import TrialKey
 from fecbench.runners import scratch
 from fecbench.runners.engines.admission import Ended, Jobs, admission
 from fecbench.runners.engines.engine import Finished
-from fecbench.runners.engines.worker import MARGIN_S, Order
+from fecbench.runners.engines.worker import ANSWER_LINES, MARGIN_S, Order, outcome_in
 from fecbench.runners.tasks.outcome import Outcome
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.trial import certificates, cgroup
@@ -118,10 +118,10 @@ class Worker:
         if not data:
             return self.lost(f"the worker ended with {self.process.wait()} before it answered")
         self._answer += data
-        if not data.endswith(b"\n"):
+        if self._answer.count(b"\n") < ANSWER_LINES:
             return None
         try:
-            return self._return(Outcome.model_validate_json(self._answer))
+            return self._return(outcome_in(self._answer))
         except ValidationError as error:
             return self.lost(f"the worker's answer cannot be read: {error.errors()[0]['msg']}")
 

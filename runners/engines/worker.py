@@ -1,9 +1,10 @@
-"""A worker: reads orders, one line of JSON each, and answers each with the line of its trial's outcome.
+"""A worker: reads orders, one line of JSON each, and answers each with two: its trial's outcome, and seconds.
 
 It exists so that the imports are paid for once, and so that the process that forks is small and has one
 thread. Each trial runs in namespaces of its own. The worker ends with its standard input, or with its parent.
 """
 
+import json
 import os
 import sys
 import time
@@ -31,8 +32,12 @@ class Order(BaseModel):
     """Whether endpoints run ahead of ordinary programs."""
 
 
-def answer(line: str) -> Outcome:
-    """The outcome of the trial whose order is `line`."""
+ANSWER_LINES = 2
+
+
+def answer(line: str) -> bytes:
+    """Run the trial whose order is `line`. Return two lines: its outcome as its process wrote it, and the
+    seconds that this took, or null when that process did not answer."""
     order = Order.model_validate_json(line)
     first_user = rights.first_user(os.getpid())
     begun = time.monotonic()
@@ -44,9 +49,16 @@ def answer(line: str) -> Outcome:
             order.task.timeout_s + MARGIN_S,
         )
     except (isolation.IsolationError, OSError) as error:
-        return Outcome(failure=f"the trial's process: {error}")
+        return Outcome(failure=f"the trial's process: {error}").model_dump_json().encode() + b"\nnull\n"
+    return document + f"\n{time.monotonic() - begun}\n".encode()
+
+
+def outcome_in(lines: bytes) -> Outcome:
+    """Return the outcome in an answer. Its phase `isolation` is the time that no other phase took."""
+    document, seconds = lines.splitlines()
     outcome = Outcome.model_validate_json(document)
-    outcome.phases_s["isolation"] = time.monotonic() - begun - sum(outcome.phases_s.values())
+    if (took_s := json.loads(seconds)) is not None:
+        outcome.phases_s["isolation"] = took_s - sum(outcome.phases_s.values())
     return outcome
 
 
@@ -56,7 +68,8 @@ def main() -> None:
     # Who ends a worker kills it, and removes its cgroups then.
     cgroup.enter(f"{name}.{os.getpid()}")
     for line in sys.stdin:
-        print(answer(line).model_dump_json(), flush=True)
+        sys.stdout.buffer.write(answer(line))
+        sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":

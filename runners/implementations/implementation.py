@@ -19,13 +19,14 @@ from typing import Literal, NamedTuple
 from pydantic import ValidationError
 
 from fecbench.checkout import DECLARATIONS
+from fecbench.complaint import complaint
 from fecbench.hints import nearest
 from fecbench.runners import scratch
 from fecbench.runners.implementations import interop
 from fecbench.runners.implementations.declaration import Declaration
 from fecbench.runners.implementations.interop import Bundle, Command
 from fecbench.runners.options import Value
-from fecbench.runners.refusal import Refusal, first_problem
+from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox.question import Answer, NoAnswer, ask
 
 IMPLEMENTATIONS = DECLARATIONS
@@ -363,5 +364,5 @@ def read(folder: Path) -> Implementation:
     try:
         declaration = Declaration.model_validate(written)
     except ValidationError as error:
-        raise Refusal(f"{path}: {first_problem(error)}") from error
+        raise Refusal(f"{path}: {complaint(error)}") from error
     return Implementation(folder, declaration, text)

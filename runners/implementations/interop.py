@@ -13,8 +13,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
+from fecbench.complaint import complaint
 from fecbench.hints import nearest
-from fecbench.runners.refusal import Refusal, first_problem
+from fecbench.runners.refusal import Refusal
 
 WORKLOADS = ["download"]
 LARGEST_BYTES = 512 << 20
@@ -164,7 +165,7 @@ def load_bundle(folder: Path) -> Bundle:
     try:
         configuration = _Configuration.model_validate(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:
-        problem = first_problem(error) if isinstance(error, ValidationError) else str(error)
+        problem = complaint(error) if isinstance(error, ValidationError) else str(error)
         raise Refusal(f"{path}: {problem}; a bundle is what `umoci unpack` makes") from error
     except RecursionError:
         raise Refusal(f"{path}: it is nested too deeply") from None

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, FiniteFloat, StringConstraints, ValidationError, model_validator
 
-from fecbench.runners.refusal import first_problem
+from fecbench.complaint import complaint
 from fecbench.runners.tasks.requests import SAID, Object, Progress
 from fecbench.runners.trial.plain_text import plain
 
@@ -99,7 +99,7 @@ class Endpoint:
         try:
             message = SAID.validate_json(line) if of_object else Message.model_validate_json(line)
         except ValidationError as error:
-            cause = " ".join(first_problem(error).split())[:200]
+            cause = " ".join(complaint(error).split())[:200]
             kind = "no object message" if of_object else "neither a ready nor a done message"
             self.refuse(f"wrote {line[:80]!r}, which is {kind}: {cause}")
             return

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
-from fecbench.runners.refusal import first_problem
+from fecbench.complaint import complaint
 from fecbench.runners.tasks.series import SeriesError, read_left
 from fecbench.runners.trial.endpoint import MetricName
 
@@ -56,5 +56,5 @@ def read(folder: Path) -> OwnReport:
     try:
         return OwnReport.model_validate_json(content)
     except ValidationError as error:
-        cause = " ".join(first_problem(error).split())[:200]
+        cause = " ".join(complaint(error).split())[:200]
         raise SeriesError(f"left {NAME}, which is not right: {cause}") from None

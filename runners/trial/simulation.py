@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeInt, ValidationError
 
+from fecbench.complaint import complaint
 from fecbench.dropper.command import Counters
 from fecbench.dropper.loss_model import LossModel
-from fecbench.runners.refusal import first_problem
 from fecbench.runners.tasks.outcome import Competition, DropperOutcome, EndpointOutcome, Outcome
 from fecbench.runners.tasks.requests import Dialogue, Instant, Said
 from fecbench.runners.tasks.task import ROLES, VIRTUAL, Task, endpoint_name
@@ -212,7 +212,7 @@ def reply_to(line: bytes, dialogue: Dialogue | None, number: int) -> bytes:
     try:
         question = _Asked.model_validate_json(line)
     except ValidationError as error:
-        problem = one_line(first_problem(error))[:200]
+        problem = one_line(complaint(error))[:200]
         raise AnswerError(f"asked {line[:80]!r}, which is no question: {problem}") from None
     if question.number != number or dialogue is None:
         raise AnswerError(f"asked {line[:80]!r}, and nothing is to be read in task {number}")
@@ -279,7 +279,7 @@ def _parsed(line: bytes) -> _Answer | _Error | _Disturbance:
     try:
         return kind.model_validate_json(line)
     except ValidationError as error:
-        problem = one_line(first_problem(error))[:200]
+        problem = one_line(complaint(error))[:200]
         raise AnswerError(f"answered {line[:80]!r}, which is no answer: {problem}") from None
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ValidationError
 
+from fecbench.complaint import complaint
 from fecbench.errors import BadInput
 from fecbench.hints import nearest
 from fecbench.runners.refusal import Refusal
@@ -69,15 +70,5 @@ def checked(model: type[Model], document: object, where: str) -> Model:
         return model.model_validate(document)
     except ValidationError as error:
         # A name or a value can hold line breaks, and megabytes.
-        line = " ".join(f"{where}: {_complaint(error)}".split())
+        line = " ".join(f"{where}: {complaint(error)}".split())
         raise Refusal(line if len(line) <= LONGEST_COMPLAINT else f"{line[:LONGEST_COMPLAINT]}…") from None
-
-
-def _complaint(error: ValidationError) -> str:
-    problem = error.errors(include_url=False, include_context=False)[0]
-    key = ".".join(map(str, problem["loc"]))
-    if problem["type"] == "missing":
-        return f"{key}: is missing"
-    value = "" if isinstance(problem["input"], dict | list) else f" = {problem['input']!r:.80}"
-    message = problem["msg"].removeprefix("Value error, ")
-    return f"{key}{value}: {message}" if key else message

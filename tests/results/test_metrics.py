@@ -182,15 +182,20 @@ def test_a_series_begins_with_the_time_and_its_columns_end_with_their_units() ->
 
 
 WRONG: list[tuple[str, str, str, str]] = [
-    ("video", 'unit = "kbit/s"\n', "", "video.mean_kbps lacks unit"),
-    ("video", 'unit = "kbit/s"', 'units = "kbit/s"', "video.mean_kbps: units is no key of an entry"),
-    ("video", 'better = "more"', 'better = "most"', "better = 'most': must be one of less, more"),
-    ("video", "is_share = true", 'is_share = "yes"', "is_share = 'yes': must be a bool"),
-    ("video", 'by = "harness"', "", "video.mean_kbps lacks by"),
+    ("video", 'unit = "kbit/s"\n', "", "video.mean_kbps: unit: is missing"),
+    ("video", 'unit = "kbit/s"', 'units = "kbit/s"', "video.mean_kbps: unit: is missing"),
+    ("video", 'better = "more"', 'better = "most"', "better = 'most': must be 'less' or 'more'"),
+    ("video", "is_share = true", 'is_share = "yes"', "is_share = 'yes': must be a valid boolean"),
+    ("video", 'by = "harness"', "", "video.mean_kbps: by: is missing"),
     ("video", '["video.mean_kbps"]', "[[]", "video.toml: "),
-    ("links", 'by = "link"', 'by = "link"\nwords = "lost"', "words = 'lost': must be a table"),
-    ("series", "[cwnd.columns]", "[cwnd.rows]", "cwnd: rows is no key"),
-    ("columns", "meaning = ", "means = ", "id: means is no key"),
+    (
+        "links",
+        'by = "link"',
+        'by = "link"\nwords = "lost"',
+        "words: 'lost': must be a valid",
+    ),
+    ("series", "[cwnd.columns]", "[cwnd.rows]", "cwnd: columns: is missing"),
+    ("columns", "meaning = ", "means = ", "id: meaning: is missing"),
 ]
 
 

@@ -16,7 +16,7 @@ import pandas as pd
 from fecbench.results.analysis.intervals import LEVEL
 from fecbench.results.analysis.margins import percent
 from fecbench.results.analysis.pairing import with_fec
-from fecbench.results.analysis.units import size
+from fecbench.results.metrics.units import size
 from fecbench.results.papers.claims import NOT_MEASURED, Claim, Estimate, all_hold, one_holds, shown
 from fecbench.results.papers.forms import bound_of, margin_of, ours
 from fecbench.results.papers.moskvitin.slides import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from fecbench.results.analysis.pairing import with_fec
-from fecbench.results.analysis.units import size
+from fecbench.results.metrics.units import size
 from fecbench.results.papers.claims import Estimate, shown
 from fecbench.results.papers.moskvitin.slides import (
     LARGE,

@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from fecbench.results.analysis.pairing import with_fec
-from fecbench.results.analysis.units import size
 from fecbench.results.figures.sheet import heading, legend_below, title
 from fecbench.results.figures.style import looks, new_figure, style
+from fecbench.results.metrics.units import size
 from fecbench.results.papers.claims import shown
 from fecbench.results.papers.moskvitin.slides import LOSSES, SIZES, TABLE, Direction, Ways, ratios
 from fecbench.results.store.records import CampaignInfo

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pandas as pd
 
 from fecbench.results.analysis.margins import percent
-from fecbench.results.analysis.units import size
+from fecbench.results.metrics.units import size
 from fecbench.results.papers.claims import Claim, beside_stalls
 from fecbench.results.papers.forms import Counted, claim_of_none, margin_of, ours
 from fecbench.results.papers.networking2019.comparisons import (

@@ -13,7 +13,7 @@ import pandas as pd
 from fecbench.results.analysis.intervals import ratio_intervals
 from fecbench.results.analysis.margins import percent
 from fecbench.results.analysis.pairing import paired
-from fecbench.results.analysis.units import size
+from fecbench.results.metrics.units import size
 from fecbench.results.papers.claims import Claim, Estimate, beside_stalls
 from fecbench.results.papers.forms import (
     claim_of_less,

@@ -10,12 +10,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from fecbench.results.analysis import outcomes
-from fecbench.results.analysis.units import size
 from fecbench.results.figures.box_plots import boxes_of
 from fecbench.results.figures.distributions import ecdf_panels
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.sheet import sheet, title
 from fecbench.results.figures.style import looks
+from fecbench.results.metrics.units import size
 from fecbench.results.papers.networking2019.comparisons import (
     DCT,
     Unit,

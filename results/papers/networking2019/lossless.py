@@ -10,7 +10,7 @@ import scipy
 
 from fecbench.results.analysis.intervals import FEWEST, LEVEL
 from fecbench.results.analysis.margins import percent
-from fecbench.results.analysis.units import size
+from fecbench.results.metrics.units import size
 from fecbench.results.papers.claims import Claim, Share, all_hold
 from fecbench.results.papers.forms import claim_of_none, claim_of_share, ours
 from fecbench.results.papers.networking2019.comparisons import (

@@ -11,7 +11,6 @@ import numpy as np
 
 from fecbench.results.analysis.starts import starts_of
 from fecbench.results.metrics import of_workloads
-from fecbench.results.store.postgresql_url import without_passwords
 from fecbench.results.store.records import CampaignInfo, Start, StoredTrial
 
 if TYPE_CHECKING:
@@ -104,7 +103,7 @@ def campaign_document(campaign: CampaignInfo) -> Document:
         "kind": campaign.kind,
         "engine": campaign.engine,
         "checks": campaign.checked,
-        "provenance": without_passwords(campaign.provenance),
+        "provenance": campaign.provenance,
     }
 
 
@@ -136,7 +135,7 @@ def start_document(start: Start) -> Document:
         "started_at": start.started_at,
         "host": start.host,
         "holder": start.holder,
-        "provenance": without_passwords(start.provenance),
+        "provenance": start.provenance,
     }
 
 

@@ -4,10 +4,10 @@ from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
 from fecbench.runners.campaign import campaign
 from fecbench.runners.campaign.campaign import Plan
-from fecbench.runners.campaign.programs import engine_for
 from fecbench.runners.campaign.request import Request
 from fecbench.runners.commands.console.progress import Reporter
 from fecbench.runners.commands.console.terminal import note
+from fecbench.runners.engines.programs import engine_for
 from fecbench.runners.trial import confinement
 
 

@@ -22,9 +22,9 @@ from fecbench.results.analysis import (
 from fecbench.results.analysis.margins import margins_text
 from fecbench.results.analysis.pairing import comparisons, left_out
 from fecbench.results.analysis.summary import median_column, summary
-from fecbench.results.analysis.units import estimate, number
 from fecbench.results.analysis.workload_names import short_names
 from fecbench.results.metrics import of_workloads
+from fecbench.results.metrics.units import estimate, number
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, State
 from fecbench.runners.commands.console.tables import console, is_narrow, print_table, table_of

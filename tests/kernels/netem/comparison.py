@@ -13,9 +13,9 @@ from fecbench.results.store.database import Database
 from fecbench.results.store.records import TrialKey, TrialRecord
 from fecbench.runners.calibration import experiments as calibration
 from fecbench.runners.campaign import campaign
-from fecbench.runners.campaign.programs import engine_for
 from fecbench.runners.campaign.request import request
 from fecbench.runners.campaign.share import Watcher
+from fecbench.runners.engines.programs import engine_for
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.trial.judge import Judgement

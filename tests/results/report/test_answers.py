@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 
 from fecbench.results.analysis.intervals import FEWEST
-from fecbench.results.analysis.units import decimals, estimate
+from fecbench.results.metrics.units import decimals, estimate
 from fecbench.results.report.collecting import collect
 from fecbench.results.report.document import Document
 from fecbench.results.store.database import Database

@@ -155,18 +155,13 @@ NO_POSTGRESQL: list[tuple[str, str]] = [
     ("sqlite:///x.sqlite", "must be a file, or a URL postgresql://USER@HOST:PORT/DATABASE"),
     ("://", "must be a file, or a URL postgresql://USER@HOST:PORT/DATABASE"),
     ("postgresql://me@127.0.0.1:1/x", "127.0.0.1"),
+    ("postgresql://me@127.0.0.1:1/x?nonsense=1", "nonsense"),
 ]
 
 
 def test_a_url_that_leads_to_no_postgresql_is_refused() -> None:
     for url, message in NO_POSTGRESQL:
         assert message in refusal(url, create=False)
-
-
-def test_a_refusal_does_not_show_the_password() -> None:
-    with pytest.raises(DatabaseError) as caught:
-        Database.open("postgresql://me:secret@127.0.0.1:1/x")
-    assert "secret" not in str(caught.value)
 
 
 def test_an_empty_postgresql_database_is_given_the_schema_only_when_it_is_to_be_created(

@@ -195,7 +195,7 @@ def test_whoever_has_certificates_of_another_cluster_is_refused_in_one_line(
 
 REFUSED: list[tuple[Sequence[str], str]] = [
     (("--db", "x.sqlite"), "must be postgresql://"),
-    (("--db", "postgresql://ada:secret@host/x"), "its password would be sent to all workers"),
+    (("--db", "postgresql://ada:secret@host/x"), "~/.pgpass"),
     (("--db", "postgresql://ada@host/x", "--jobs", "2"), "fecbench worker --jobs 2"),
     (("--db", "postgresql://ada@host/x", "--keep", "all", "/tmp/kept"), "leave it out"),
 ]

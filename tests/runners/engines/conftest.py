@@ -9,8 +9,8 @@ from fecbench import designs
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.order import trial_keys
-from fecbench.runners.campaign.programs import engine_for
 from fecbench.runners.engines.engine import Finished
+from fecbench.runners.engines.programs import engine_for
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.tasks.task import VIRTUAL, Task
 from tests.runners.conftest import WriteDesign

@@ -15,9 +15,9 @@ from fecbench.checkout import REPOSITORY
 from fecbench.dropper.draws import pack
 from fecbench.dropper.model import Pattern, verdicts
 from fecbench.results.store.records import TrialKey
-from fecbench.runners.campaign.programs import engine_for
 from fecbench.runners.engines import virtual
 from fecbench.runners.engines.engine import EngineError
+from fecbench.runners.engines.programs import engine_for
 from fecbench.runners.engines.virtual import VirtualEngine
 from fecbench.runners.sandbox import kernel, rights
 from fecbench.runners.tasks.task import Task

@@ -202,7 +202,7 @@ def test_a_server_that_never_gets_ready_is_a_failure(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(transfer, "READY_LIMIT_S", 0.5)
     silent = commands(server="import time; time.sleep(600)")
     with NamespaceEngine(1, silent) as running:
-        judgement = judge(TASK, worker.answer(running._order(TASK).model_dump_json()))
+        judgement = judge(TASK, worker.outcome_in(worker.answer(running._order(TASK).model_dump_json())))
     assert judgement.state == "failed"
     assert judgement.reason.startswith("server was not ready in time")
 
@@ -350,7 +350,9 @@ def test_a_trial_in_which_a_full_backlog_dropped_frames_is_invalid_and_says_wher
     monkeypatch.setattr(counters, "SOFTNET", SimpleNamespace(read_text=lambda **_: next(softnet)))
     with engine() as running:
         order = running._order(TASK).model_dump_json()
-        judgement = judge(TASK, worker.answer(order))  # by a worker that has these counters
+        judgement = judge(
+            TASK, worker.outcome_in(worker.answer(order))
+        )  # by a worker that has these counters
     assert judgement.state == "invalid"
     errors = "3 packets were lost at r1, outside of link and dropper: r1-client: receive drops"
     assert judgement.reason == errors

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fecbench.results.store.records import TrialKey
-from fecbench.runners.campaign.programs import engine_for
+from fecbench.runners.engines.programs import engine_for
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.tasks.task import ROLES, VIRTUAL, Task
 from fecbench.runners.trial import ends

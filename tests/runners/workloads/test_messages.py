@@ -187,8 +187,8 @@ BAD_TRACES: list[tuple[object, str]] = [
     (a_trace([0, 0]), "message 0: 0 bytes must be from 1 to 16777216"),
     (a_trace([0, 2**40]), "must be from 1 to 16777216"),
     (a_trace([-1, 1]), "message 0: -1 µs must be from 0 to"),
-    (a_trace([0, 1, 2]), "messages.0"),
-    (a_trace([0, 1.5]), "messages.0.1 = 1.5"),
+    (a_trace([0, 1, 2]), "messages[0]"),
+    (a_trace([0, 1.5]), "messages[0][1] = 1.5"),
     ({**a_trace([0, 1]), "rate": 1}, "rate = 1"),
     (a_trace(*[[0, 1]] * 100_001), "messages: "),
 ]

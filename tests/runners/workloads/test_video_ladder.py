@@ -47,10 +47,10 @@ def changed(**of_level: object) -> dict[str, object]:
 
 HOSTILE: list[tuple[object, str]] = [
     ([], "dictionary"),
-    (changed(sizes=[-1, 5]), "levels.1.sizes.0"),
-    (changed(sizes=[2**31, 5]), "levels.1.sizes.0"),
-    (changed(sizes=[1] * 10**6), "levels.1.sizes"),
-    (changed(sizes=[]), "levels.1.sizes"),
+    (changed(sizes=[-1, 5]), "levels[1].sizes[0]"),
+    (changed(sizes=[2**31, 5]), "levels[1].sizes[0]"),
+    (changed(sizes=[1] * 10**6), "levels[1].sizes"),
+    (changed(sizes=[]), "levels[1].sizes"),
     (changed(sizes=[1]), "has 1 sizes, and level 0 has 2"),
     (changed(kbps=50.0), "must be more than 100"),
     ({**good(), "levels": []}, "levels"),
@@ -64,7 +64,7 @@ def test_a_ladder_that_nobody_can_play_is_refused_in_one_line(tmp_path: Path) ->
     path = tmp_path / "bad.json"
     written = [(json.dumps(document), names) for document, names in HOSTILE]
     no_numbers = ("NaN", "Infinity", "1e400")
-    written += [(json.dumps(good()).replace("200.0", value), "levels.1.kbps") for value in no_numbers]
+    written += [(json.dumps(good()).replace("200.0", value), "levels[1].kbps") for value in no_numbers]
     for text, names in written:
         path.write_text(text)
         line = refusal_of(ladder.load, path)

@@ -224,7 +224,7 @@ HOSTILE = [
     (mpd(lambda name: ranges(name).replace("0-", "9999-", 1)), "is no range of bytes"),
     (mpd(lambda _: "", NO_SECONDS), "has timescale 0: it must be above 0"),
     (template("low-00$Number$.m4s").replace("PT5.5S", f"PT{'9' * 400}S"), "has inf segments"),
-    (FORMS["template with numbers"].replace('width="320"', 'width="0"'), "levels.0.width"),
+    (FORMS["template with numbers"].replace('width="320"', 'width="0"'), "levels[0].width"),
     (mpd(lambda _: ""), "has no SegmentTemplate, SegmentList or index"),
     (mpd(lambda _: "<SegmentBase/>"), "its SegmentBase has no indexRange"),
     (FORMS["template with numbers"].replace("PT5.5S", "P1Y"), "'P1Y': years and months are no length"),

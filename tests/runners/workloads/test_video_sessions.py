@@ -8,7 +8,7 @@ import pytest
 
 from fecbench import designs
 from fecbench.results.store.records import TrialKey
-from fecbench.runners.campaign.programs import engine_for
+from fecbench.runners.engines.programs import engine_for
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.tasks.outcome import Outcome
 from fecbench.runners.tasks.requests import Object, Progress

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fecbench.results.analysis.units import axis_label, quantity, size, unit_of
+from fecbench.results.metrics.units import axis_label, quantity, size, unit_of
 
 UNITS: list[tuple[str, float, str]] = [
     ("loss.p", 0.021, "2.1 %"),

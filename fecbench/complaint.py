@@ -1,0 +1,48 @@
+"""The first problem that pydantic finds in a document, as one line: `key = value: what would be right`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # programs without pydantic load this, too
+    from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
+
+LONGEST_VALUE = 60
+"""Letters of a value that a line shows."""
+
+
+def complaint(error: ValidationError) -> str:
+    """Return the first problem in a line: `variants[1].options.k = 3: must be a string`."""
+    first = error.errors(include_url=False)[0]
+    key, value = _key(first), first["input"]
+    if first["type"] == "missing":
+        return f"{key}: is missing"
+    if _has_own_key(first):
+        value = first["ctx"]["value"]
+    message = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    if value is None or isinstance(value, dict | list):
+        return f"{key}: {message}" if key else message
+    return f"{key} = {shown(value)}: {message}" if key else f"{shown(value)}: {message}"
+
+
+def shown(value: object) -> str:
+    """Return a value as it stands in an error message: on one line, and short."""
+    if isinstance(value, int) and abs(value) > 10**40:
+        return "an integer of over 40 digits"
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 3]}..."
+
+
+def _key(error: ErrorDetails) -> str:
+    """Return the place without the tags "(…)" that only say which model was chosen."""
+    parts = [part for part in error["loc"] if not str(part).startswith("(")]
+    if _has_own_key(error):
+        parts.append(error["ctx"]["key"])
+    steps = [f"[{part}]" if isinstance(part, int) else str(part) for part in parts]
+    return ".".join(steps).replace(".[", "[")
+
+
+def _has_own_key(error: ErrorDetails) -> bool:
+    """Whether the error is one of `designs.table.refused` about a key of the table that was checked."""
+    return error["type"] == "refused" and bool(error["ctx"]["key"])
