@@ -16,7 +16,7 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True)
 class Arm:
-    """One of the variants that are compared."""
+    """A variant that is compared."""
 
     label: str
     implementation: str
@@ -34,13 +34,13 @@ class Sketch:
     rtt_ms: Range
     loss: Range
     burst: Range
-    """How many packets are lost in a row, on average."""
+    """Mean number of packets lost in a row."""
     queue_bdp: Range
     sizes_bytes: Sequence[int]
     workload: str
     arms: Sequence[Arm]
     trials: int
-    """About how many the design is to have."""
+    """Approximate number of trials."""
     seed: int = 1
     most_points: int = 16
 

@@ -12,7 +12,7 @@ from fecbench.errors import BadInput
 from fecbench.quantities import Kind, quantity
 
 _KINDS: Mapping[str, Kind] = {"ms": "ms", "s": "s", "mbps": "Mbit/s", "bytes": "bytes"}
-"""By the end of a name, behind its last underscore."""
+"""Kinds of units by the end of a name, behind its last underscore."""
 _SHARES = {"p", "r", "k", "h", "rate"}
 """Parameters of losses that are probabilities."""
 _OF_FACTORS = {"min", "max", "choices"}
@@ -25,7 +25,7 @@ def plain_values(document: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(document.get(table), dict):
             plain[table] = _table(document[table], table)
     if isinstance(document.get("workloads"), list):
-        plain["workloads"] = [_table(each, "workloads") for each in document["workloads"]]
+        plain["workloads"] = [_table(workload, "workloads") for workload in document["workloads"]]
     plain |= {key: _value(document[key], key) for key in ("timeout_s", "margin") if key in document}
     return plain
 
@@ -42,9 +42,11 @@ def _value(value: Any, path: str) -> Any:
     if isinstance(value, str):
         return value if kind is None or _is_bare(value) else _number(value, kind, path)
     if isinstance(value, list):
-        return [_value(each, path) for each in value]
+        return [_value(element, path) for element in value]
     if isinstance(value, dict) and kind is not None and not _OF_FACTORS.isdisjoint(value):
-        return {key: _value(each, path) if key in _OF_FACTORS else each for key, each in value.items()}
+        return {
+            key: _value(setting, path) if key in _OF_FACTORS else setting for key, setting in value.items()
+        }
     return _table(value, path)
 
 

@@ -77,7 +77,7 @@ def _factor(unit: str, kind: Kind) -> float | None:
     units = _UNITS[kind]
     if unit in units:
         return units[unit]
-    alike = {factor for known, factor in units.items() if known.lower() == unit.lower()}
+    alike = {factor for name, factor in units.items() if name.lower() == unit.lower()}
     return alike.pop() if len(alike) == 1 else None
 
 

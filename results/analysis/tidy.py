@@ -21,8 +21,8 @@ def with_round_trips(points: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFra
     """The points of a campaign with `rtt_ms`: what the design says, or the one-way delays of both directions
     together, of each link of which it says them; `path1.rtt_ms` where links have names."""
     constants = campaign.constants
-    given = {name: value for name, value in constants.items() if name.rpartition(".")[2] == _ROUND_TRIP}
-    points = points.assign(**{name: float(value) for name, value in given.items() if name not in points})
+    round_trips = {name: ms for name, ms in constants.items() if name.rpartition(".")[2] == _ROUND_TRIP}
+    points = points.assign(**{name: float(ms) for name, ms in round_trips.items() if name not in points})
     known = [*points.columns, *constants]
     prefixes = dict.fromkeys(match[1] for match in map(_DELAY.fullmatch, map(str, known)) if match)
     for prefix in prefixes:

@@ -22,7 +22,7 @@ from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import isolation
 
 REPORT = "diff.json"
-"""Beside what was recorded: both trials, as `--json` prints them."""
+"""File of --output with both trials, as `--json` prints them."""
 _LEAST_SHARE = 0.001
 """Values that differ by less than this share are alike."""
 
@@ -50,22 +50,22 @@ def diff(
     if output is not None:
         check_own_folder("--output", output, REPORT)
     figure = checked_plot(plot or Path(f"diff-{trial}-{other}.png"), trial)
-    known = implementations_in(implementations)
+    available = implementations_in(implementations)
     with open_database(db) as database:
-        chosen = [one_trial(database, campaign, number) for number in (trial, other)]
-        if any(info.provenance.get("engine", "local") == "local" for info, _ in chosen):
+        trials = [one_trial(database, campaign, number) for number in (trial, other)]
+        if any(info.provenance.get("engine", "local") == "local" for info, _ in trials):
             isolation.require("fecbench diff")
         else:
             note_free_simulators()
         if output is not None:
             output.mkdir(parents=True, exist_ok=True)
         with scratch.folder(output) as folder:
-            left = [folder / "both" / str(stored.id) for _, stored in chosen]
+            folders = [folder / "both" / str(stored.id) for _, stored in trials]
             one, another = (
-                run_again(info, stored, known, where)
-                for (info, stored), where in zip(chosen, left, strict=True)
+                run_again(info, stored, available, where)
+                for (info, stored), where in zip(trials, folders, strict=True)
             )
-            sentence = draw_both(one, left[0], another, left[1], figure)
+            sentence = draw_both(one, folders[0], another, folders[1], figure)
             labels = labels_of(one, another)
             rows = list(_differences(one.replayed, another.replayed))
             document: dict[str, Any] = {
@@ -74,7 +74,7 @@ def diff(
                 "differ": {name: [before, after] for name, before, after in rows},
                 "trials": [
                     trial_document(info, result.replayed)
-                    for (info, _), result in zip(chosen, (one, another), strict=True)
+                    for (info, _), result in zip(trials, (one, another), strict=True)
                 ],
                 "figure": str(figure),
             }
@@ -86,9 +86,9 @@ def diff(
     if as_json:
         print_document(document)
     else:
-        for _, stored in chosen:
-            say(f"trial {stored.id}: {_named(stored)}")
-        if not _are_pair(*(stored for _, stored in chosen)):
+        for _, stored in trials:
+            say(f"trial {stored.id}: {_name_of(stored)}")
+        if not _are_pair(*(stored for _, stored in trials)):
             say("They did not meet the same network and losses: much else may be why they part.")
         say(sentence)
         _print_differences(labels, rows)
@@ -99,7 +99,7 @@ def diff(
     return 0 if one.same and another.same else 1
 
 
-def _named(trial: StoredTrial) -> str:
+def _name_of(trial: StoredTrial) -> str:
     key = trial.record.key
     return f"{key.variant}, {key.workload}, point {key.point}, repetition {key.repetition}"
 
@@ -148,11 +148,11 @@ def _print_differences(labels: tuple[str, str], rows: list[tuple[str, Any, Any]]
     if not rows:
         say("No metric differs.")
         return
-    shown = [
-        (name, metrics.of(name).unit or "", *(_shown(value) for value in values)) for name, *values in rows
+    cells = [
+        (name, metrics.of(name).unit or "", *(_text_of(value) for value in values)) for name, *values in rows
     ]
-    print_table(table_of(("differs", "unit", *labels), shown, right=labels))
+    print_table(table_of(("differs", "unit", *labels), cells, right=labels))
 
 
-def _shown(value: Any) -> str:
+def _text_of(value: Any) -> str:
     return value if isinstance(value, str) else f"{value:.6g}"

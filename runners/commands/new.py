@@ -36,8 +36,8 @@ def new(
     check_file("FILE", file, (".toml",))
     if file.exists():
         raise Refusal(f"FILE {file}: is there already: give the name of a new file")
-    known = implementations_in(implementations)
-    compared = sketching.arms(arms, congestion_control, implementation, known)
+    available = implementations_in(implementations)
+    compared = sketching.arms(arms, congestion_control, implementation, available)
     text = sketching.sketch(
         *(file.stem, bandwidth, rtt, loss, burst, queue_bdp, size, upload, compared, trials)
     ).text()

@@ -48,24 +48,24 @@ def trying(
     The campaign is kept, by a name that its options make: the same command again shows it without a run. 0
     when all trials are ok, 1 when some are not.
     """
-    known = implementations_in(implementations)
-    compared = sketching.arms(arms, congestion_control, implementation, known)
-    drawn = sketching.sketch(
+    available = implementations_in(implementations)
+    compared = sketching.arms(arms, congestion_control, implementation, available)
+    sketch = sketching.sketch(
         *(_UNNAMED, bandwidth, rtt, loss, burst, queue_bdp, size, upload, compared, trials)
     )
-    digest = hashlib.sha256(drawn.text().encode()).hexdigest()[:8]
-    drawn = replace(drawn, name=f"{_UNNAMED}-{digest}")
-    design = parse(drawn.text(), f"{drawn.name}.toml")
-    wanted = request(
+    digest = hashlib.sha256(sketch.text().encode()).hexdigest()[:8]
+    sketch = replace(sketch, name=f"{_UNNAMED}-{digest}")
+    design = parse(sketch.text(), f"{sketch.name}.toml")
+    campaign_request = request(
         design,
-        known,
+        available,
         backend=VIRTUAL,
         jobs=parse_jobs("--jobs", jobs),
         calibrate=False,
         stop_when_alike=True,
     )
     with open_database(db, create=True) as database:
-        campaign = run_here(wanted, database)
+        campaign = run_here(campaign_request, database)
         states = database.states_of(campaign.id)
         frame = frames.trials(database, campaign, set(of_workloads(campaign).values()))
         table = findings(frame, campaign)

@@ -34,7 +34,10 @@ def test_a_range_is_a_factor_and_a_single_value_a_constant() -> None:
         "loss.rate": (0.005, 0.05),
     }
     assert design.constants == {"queue_bdp": 1.5, "loss.model": "uniform"}
-    assert [(each.label, each.baseline) for each in design.variants] == [("off", True), ("safe", "off")]
+    assert [(variant.label, variant.baseline) for variant in design.variants] == [
+        ("off", True),
+        ("safe", "off"),
+    ]
     assert design.trial_count == 16 * 2 * 31
 
 
@@ -61,14 +64,14 @@ def test_bursts_are_of_the_model_that_has_them() -> None:
 def test_any_ranges_make_a_design(ends: list[float], trials: int, sizes: list[int]) -> None:
     low_high = [tuple(sorted(ends[at : at + 2])) for at in (0, 2, 4, 6)]
     bandwidth, rtt, loss, queue = low_high
-    drawn = replace(
+    sketch = replace(
         SKETCH,
         **{"bandwidth_mbps": bandwidth, "rtt_ms": rtt, "loss": loss, "queue_bdp": queue},  # type: ignore[arg-type]
         sizes_bytes=sizes,
         trials=trials,
     )
-    assert tomllib.loads(drawn.text())["workloads"][0]["name"] == "download"
-    design = parse(drawn.text(), "mine.toml")
+    assert tomllib.loads(sketch.text())["workloads"][0]["name"] == "download"
+    design = parse(sketch.text(), "mine.toml")
     assert design.trial_count >= trials / 2
 
 
@@ -84,6 +87,6 @@ def test_any_ranges_make_a_design(ends: list[float], trials: int, sizes: list[in
     ],
 )
 def test_ranges_that_no_network_has_are_refused(ranges: dict[str, Any], refusal: str) -> None:
-    with pytest.raises(DesignError) as refused:
+    with pytest.raises(DesignError) as refusal_info:
         replace(SKETCH, **ranges).text()
-    assert str(refused.value).startswith(refusal)
+    assert str(refusal_info.value).startswith(refusal)

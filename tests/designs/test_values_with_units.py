@@ -87,6 +87,6 @@ def test_values_with_units_make_the_design_that_plain_numbers_make() -> None:
     ],
 )
 def test_a_unit_of_another_kind_is_refused_with_its_key(plain: str, written: str, refusal: str) -> None:
-    with pytest.raises(DesignError) as refused:
+    with pytest.raises(DesignError) as refusal_info:
         parsed(PLAIN.replace(plain, written))
-    assert str(refused.value).startswith(f"some.toml: {refusal}")
+    assert str(refusal_info.value).startswith(f"some.toml: {refusal}")

@@ -9,12 +9,12 @@ from fecbench.runners.commands.console.terminal import note
 from fecbench.runners.refusal import Refusal
 
 
-def draw_both(one: Replay, left: Path, other: Replay, other_left: Path, plot: Path) -> str:
+def draw_both(one: Replay, folder: Path, other: Replay, other_folder: Path, plot: Path) -> str:
     """Draw two trials over time; return where they part, in a sentence."""
     from fecbench.results.analysis.parting import partings
     from fecbench.results.figures import NothingToDraw, both_over_time, save
 
-    courses = course_of(one, left), course_of(other, other_left)
+    courses = course_of(one, folder), course_of(other, other_folder)
     labels = labels_of(one, other)
     try:
         figure = both_over_time(*courses, labels)
@@ -33,5 +33,5 @@ def labels_of(one: Replay, other: Replay) -> tuple[str, str]:
     variants = one.recorded.record.key.variant, other.recorded.record.key.variant
     if variants[0] != variants[1] or one.is_virtual == other.is_virtual:
         return variants
-    engines = ("virtual" if each.is_virtual else "emulated" for each in (one, other))
+    engines = ("virtual" if trial.is_virtual else "emulated" for trial in (one, other))
     return f"{variants[0]}, {next(engines)}", f"{variants[1]}, {next(engines)}"

@@ -104,26 +104,26 @@ Implementation = Annotated[str, typer.Option(help="Whose options the arms are.")
 Trials = Annotated[int, typer.Option(min=20, max=1_000_000, help="Run about so many trials.")]
 
 
-def arms(text: str, congestion_controls: str, name: str, known: Implementations) -> list[Arm]:
+def arms(text: str, congestion_controls: str, name: str, implementations: Implementations) -> list[Arm]:
     """Return the arms beside each congestion control; each is compared with the first one beside its own.
 
     Raises Refusal for a word that is none.
     """
-    implementation = known.find(name, "--implementation")
+    implementation = implementations.find(name, "--implementation")
     words = [part.strip() for part in text.split(",") if part.strip()]
     if len(words) < 2:
         raise Refusal(f"--arms {text!r}: must be two or more, such as none,safe")
     controls = [part.strip() for part in congestion_controls.split(",") if part.strip()]
     takes_control = "congestion_control" in implementation.declaration.options
-    made = list[Arm]()
+    compared = list[Arm]()
     for control, word in product(controls if takes_control else [""], words):
         label, options = _arm(word, name)
         control_options = {"congestion_control": control} if control else {}
         beside = f"{_CONTROLLERS.get(control, control)}, " if len(controls) > 1 and control else ""
         first = f"{beside}{_arm(words[0], name)[0]}"
         arm = Arm(f"{beside}{label}", name, {**options, **control_options}, first if word != words[0] else "")
-        made.append(arm)
-    return made
+        compared.append(arm)
+    return compared
 
 
 def _arm(word: str, implementation: str) -> tuple[str, dict[str, Any]]:

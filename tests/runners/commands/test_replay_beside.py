@@ -52,12 +52,12 @@ def db(fecbench_here: Run, tmp_path: Path) -> Path:
 def test_two_trials_are_drawn_together_with_where_they_part(
     fecbench_here: Run, db: Path, tmp_path: Path
 ) -> None:
-    refused = fecbench_here("replay", 1, "--db", db, "--output", tmp_path / "x", "--beside", 2).refusal()
-    assert "--beside 2: is drawn: give --plot FILE, too" in refused
+    line = fecbench_here("replay", 1, "--db", db, "--output", tmp_path / "x", "--beside", 2).refusal()
+    assert "--beside 2: is drawn: give --plot FILE, too" in line
     plot = tmp_path / "both.png"
-    done = fecbench_here("replay", 1, "--db", db, "--beside", 2, "--plot", plot)
-    assert done.returncode == 0, done
-    assert "They part at packet " in done.stdout and "no FEC" in done.stdout and "RLC" in done.stdout
+    result = fecbench_here("replay", 1, "--db", db, "--beside", 2, "--plot", plot)
+    assert result.returncode == 0, result
+    assert "They part at packet " in result.stdout and "no FEC" in result.stdout and "RLC" in result.stdout
     assert plot.stat().st_size > 10_000
     itself = fecbench_here("replay", 1, "--db", db, "--beside", 1, "--plot", plot)
     assert "They never part." in itself.stdout
@@ -68,9 +68,9 @@ def test_a_diff_shows_where_two_trials_part_and_only_what_differs(
 ) -> None:
     plot, output = tmp_path / "both.svg", tmp_path / "both"
     words = ("diff", 1, 2, "--db", db, "--plot", plot)
-    done = fecbench_here(*words, "--json", "--output", output)
-    assert done.returncode == 0, done
-    document = json.loads(done.stdout)
+    result = fecbench_here(*words, "--json", "--output", output)
+    assert result.returncode == 0, result
+    document = json.loads(result.stdout)
     assert document["same"] == [True, True] and document["part"].startswith("They part at packet ")
     labels = [trial["key"]["variant"] for trial in document["trials"]]
     assert sorted(labels) == ["RLC", "no FEC"]

@@ -18,23 +18,23 @@ ARMS = ("--implementation", "made-up", "--arms", "one_in=1,one_in=2")
 @pytest.fixture
 def folder(tmp_path: Path) -> tuple[str, str]:
     """A simulator in which the second arm takes 1.3 times as long."""
-    made = tmp_path / "made-up"
-    shutil.copytree(MADE_UP, made)
-    program = made / "simulator.py"
+    written = tmp_path / "made-up"
+    shutil.copytree(MADE_UP, written)
+    program = written / "simulator.py"
     planted = program.read_text().replace(
         "+ jitter_s\n", '+ jitter_s\n    dct_s *= 1.3 if client["options"]["one_in"] == 2 else 1\n'
     )
     assert planted != program.read_text()
     program.write_text(planted)
-    return "--implementations", f"made-up={made}"
+    return "--implementations", f"made-up={written}"
 
 
 def test_new_writes_a_design_that_plans_and_replaces_no_file(fecbench_here: Run, tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     ranges = ("--bandwidth", "0.8..20Mbit/s", "--rtt", "40..400ms", "--loss", "1%", "--burst", "2..4")
-    made = fecbench_here("new", path, *ranges, "--size", "10kB,1MiB", "--cc", "cubic,bbr3")
-    assert made.returncode == 0, made
-    assert f"fecbench run {path} --engine virtual" in made.stdout
+    written = fecbench_here("new", path, *ranges, "--size", "10kB,1MiB", "--cc", "cubic,bbr3")
+    assert written.returncode == 0, written
+    assert f"fecbench run {path} --engine virtual" in written.stdout
     design = designs.load(path)
     assert design.parameters == {
         "bandwidth_mbps",
@@ -104,7 +104,7 @@ def test_try_answers_keeps_its_campaign_and_does_not_run_it_twice(
 def test_what_no_network_or_arm_is_is_refused_in_one_line(
     fecbench_here: Run, tmp_path: Path, words: tuple[str, ...], problem: str
 ) -> None:
-    done = fecbench_here("try", *words, "--trials", 20, "--db", tmp_path / "x.sqlite")
-    assert done.returncode == 2, done
-    assert problem in done.stderr and done.stderr.count("\n") == 1, done
+    result = fecbench_here("try", *words, "--trials", 20, "--db", tmp_path / "x.sqlite")
+    assert result.returncode == 2, result
+    assert problem in result.stderr and result.stderr.count("\n") == 1, result
     assert not (tmp_path / "x.sqlite").exists()
