@@ -87,7 +87,7 @@ def _type_in_help(option: TyperOption, ctx: Any) -> str | None:
     return "" if option.is_flag else _type_of_value(option, ctx)
 
 
-TyperOption.display_type_rich = _type_in_help  # type: ignore[method-assign]
+TyperOption.display_type_rich = _type_in_help  # type: ignore[method-assign,assignment]
 
 
 class Unloaded(TyperCommand):

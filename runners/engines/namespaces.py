@@ -121,7 +121,7 @@ class Worker:
         if self._answer.count(b"\n") < ANSWER_LINES:
             return None
         try:
-            return self._return(outcome_in(self._answer))
+            return self._return(outcome_in(bytes(self._answer)))
         except ValidationError as error:
             return self.lost(f"the worker's answer cannot be read: {error.errors()[0]['msg']}")
 
