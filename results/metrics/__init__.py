@@ -26,16 +26,16 @@ DEFAULT = DEFAULT_METRIC
 """The metric that is compared in a workload that names none."""
 
 HANDSHAKE = "client.handshake_s"
-"""What virtual time and emulation are compared by in every workload, beside what the workload compares."""
+"""Metric by which virtual time and emulation are compared in every workload, beside that of the workload."""
 
 SOURCES = (*ENDPOINTS, "competition", "messages", "video")
-"""What stands before the dot of a metric's name, but for those of links."""
+"""Beginnings of the names of metrics, before the dot; links are not among them."""
 
 ALL = read_metrics()
 """Every registered metric, each once: those of endpoints without the endpoint."""
 
 COLUMNS = read_columns()
-"""What a frame of trials has besides metrics, factors and parameters of workloads."""
+"""Columns of a frame of trials besides metrics, factors and parameters of workloads."""
 
 FACTORS = read_columns(table="factors")
 """Parameters of networks and workloads that designs vary, of one link."""
@@ -78,7 +78,7 @@ def of(name: str) -> Metric:
 
 
 def column(name: str) -> Column | None:
-    """What a column of a frame is that is no metric: a factor, also of one link or direction
+    """Return the meaning of a column of a frame that is no metric: a factor, also of one link or direction
     (`path1.owd_ms`, `loss.down.p`), or a part of a trial or ratio; None for any other."""
     known = _COLUMNS.get("seed.LINK.DIRECTION" if _SEED.fullmatch(name) else name)
     if known is None:
@@ -109,7 +109,7 @@ def _without_number(name: str) -> str:
 
 
 def title(name: str) -> str:
-    """For an axis, with its unit: "download completion time (s)"."""
+    """Return the label of an axis, with its unit: "download completion time (s)"."""
     return of(name).title
 
 
@@ -131,8 +131,8 @@ def choose(campaign: CampaignInfo, metric: str) -> CampaignInfo:
 
 
 def by_metric(campaign: CampaignInfo) -> dict[str, CampaignInfo]:
-    """For each metric that is compared, in the order of the design, the campaign with those workloads alone
-    that compare it."""
+    """Return by each metric that is compared, in the order of the design, the campaign with those workloads
+    alone that compare it."""
     return {
         name: replace(campaign, workloads=[of for of in campaign.workloads if of["label"] in labels])
         for name, labels in labels_of_metrics(of_workloads(campaign)).items()
@@ -140,7 +140,7 @@ def by_metric(campaign: CampaignInfo) -> dict[str, CampaignInfo]:
 
 
 def labels_of_metrics(metric_of: Mapping[str, str]) -> dict[str, list[str]]:
-    """Of the metric by the label of the workload (`of_workloads`): the labels by metric."""
+    """Return the labels of workloads by metric, from the metric by label (`of_workloads`)."""
     labels: dict[str, list[str]] = {}
     for label, name in metric_of.items():
         labels.setdefault(name, []).append(label)

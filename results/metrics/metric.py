@@ -18,7 +18,7 @@ _TIMES = {UNITS[suffix] for suffix in ("s", "ms", "us")}
 
 
 class Comparative(NamedTuple):
-    """What a variant is where its metric is better than the baseline's, and where it is worse."""
+    """Words for a variant whose metric is better than the baseline's, and for one whose metric is worse."""
 
     gain: str
     harm: str
@@ -29,17 +29,17 @@ class Metric:
     """A number of a trial."""
 
     name: str
-    """As who reports it names it (`dct_s`); of a metric that `of` gives, as in frames (`client.dct_s`)."""
+    """Name as its reporter writes it (`dct_s`); in a metric of `of`, as in frames (`client.dct_s`)."""
     unit: str
-    """As people write it; "" for a number without one."""
+    """Unit as people write it; "" for a number without one."""
     meaning: str
-    """In a sentence; "" where nobody has said."""
+    """Meaning in a sentence; "" where it is not known."""
     better: Better | None
-    """Which direction is better; None where neither is."""
+    """Better direction; None where neither is better."""
     by: By | None
-    """Who measures it; None where that is not known."""
+    """Reporter that measures it; None where that is not known."""
     words: str = ""
-    """For sentences and axes, a noun in the singular ("download completion time"); "" where there is none."""
+    """Noun in the singular for sentences and axes ("download completion time"); "" where there is none."""
     short: str = ""
     """An abbreviation that readers of the field know."""
     asked: str = ""
@@ -53,12 +53,12 @@ class Metric:
 
     @property
     def more_is_better(self) -> bool:
-        """Of a metric without a better direction, less counts as the gain."""
+        """Whether more is better. Without a better direction, less counts as the gain."""
         return self.better == "more"
 
     @property
     def worst(self) -> float:
-        """What a trial that failed or timed out counts as: worse than any value."""
+        """Value of a trial that failed or timed out: worse than any other."""
         return -math.inf if self.more_is_better else math.inf
 
     @property
@@ -67,7 +67,7 @@ class Metric:
 
     @property
     def comparative(self) -> Comparative:
-        """How a variant compares with the baseline."""
+        """Words for a variant that compares better with the baseline, and worse."""
         if self.better is None:
             return Comparative("lower", "higher")
         is_faster = self.is_time and self.better == "less"
@@ -75,44 +75,44 @@ class Metric:
 
     @property
     def sides(self) -> tuple[str, str]:
-        """How a variant compares with the baseline where their ratio is below 1, and where it is above."""
+        """Words for a variant whose ratio to the baseline is below 1, and above 1."""
         gain, harm = self.comparative
         return (harm, gain) if self.more_is_better else (gain, harm)
 
     @property
     def question(self) -> str:
-        """For a figure of its values."""
+        """Question that a figure of its values answers."""
         return self.asked or f"How large is {self.noun}?"
 
     @property
     def noun(self) -> str:
-        """For a sentence: "the DCT"; its name where there are no words for it."""
+        """Noun for a sentence: "the DCT"; its name where there are no words for it."""
         return f"the {self.short or self.words}{self._where}" if self.words else self.name
 
     @property
     def example(self) -> str:
-        """For a sentence about any of its values: "a DCT"."""
+        """Noun for a sentence about any of its values: "a DCT"."""
         article = "an" if self.words.startswith(("a", "e", "i", "o")) else "a"
         return f"{article} {self.short or self.words}{self._where}" if self.words else self.name
 
     def statistic(self, name: str) -> str:
-        """What a statistic of it is called: "median DCT"."""
+        """Return the name of a statistic of it: "median DCT"."""
         return f"{name} {self.short}" if self.short else f"{name} of {self.noun}"
 
     @property
     def title(self) -> str:
-        """For an axis, with its unit: "download completion time (s)"."""
+        """Label of an axis, with its unit: "download completion time (s)"."""
         unit = "" if self.unit in self.words.split() else self.unit
         remarks = ", ".join(filter(None, [self._reporter if self.words else "", unit]))
         return f"{self.words or self.name} ({remarks})" if remarks else self.words or self.name
 
     @property
     def ratio(self) -> str:
-        """What a ratio of it is called, without an article: "DCT ratio"."""
+        """Name of a ratio of it, without an article: "DCT ratio"."""
         return f"{self.short} ratio" if self.short else f"ratio of {self.noun}"
 
     def ratio_to(self, baseline: str) -> str:
-        """For an axis of ratios: "DCT / DCT of BASELINE"."""
+        """Return the label of an axis of ratios: "DCT / DCT of BASELINE"."""
         divided = self.short or f"{self.words or self.name}{self._where if self.words else ''}"
         return f"{divided} / {self.short or 'that'} of {baseline}"
 

@@ -72,7 +72,7 @@ _Checked = TypeVar("_Checked", bound=_Entry)
 
 
 def read_metrics(folder: Path = FOLDER) -> tuple[Metric, ...]:
-    """Those of all tables. The `by` at the head of a table is that of each entry that has none."""
+    """Return the metrics of all tables. The `by` at the head of a table is that of each entry without one."""
     return tuple(metric for table in METRICS for metric in _metrics(folder / f"{table}.toml"))
 
 

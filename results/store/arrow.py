@@ -52,7 +52,7 @@ def trials(database: Database, campaign_id: int, first_id: int, last_id: int) ->
 
 
 def harness(database: Database, campaign_id: int, first_id: int, last_id: int) -> pa.Table:
-    """What the harness kept of the campaign's trials with these ids beside their state, by id.
+    """Return what the harness kept of the campaign's trials with these ids beside their state, by id.
 
     Columns: `id`, `started_at`, `host` ("" where no start is known), `reason`, and as texts of JSON `seeds`,
     `dropper`, `links`, `overhead_s` and `checks`.
@@ -88,7 +88,7 @@ def times(database: Database, campaign_id: int) -> pa.Table:
 
 
 def drops(database: Database, first_id: int, last_id: int, packets: int) -> pa.Table:
-    """Which of the first `packets` (a multiple of 8) were dropped, of the runs with these ids.
+    """Return which of the first `packets` (a multiple of 8) were dropped, of the runs with these ids.
 
     One row a direction of a link that dropped any, by run: `trial_id`, `link`, `direction`, and `bitmap`, of
     which bit n (little-endian) is set iff packet n was dropped.

@@ -1,4 +1,4 @@
-"""What SQLite and PostgreSQL do not have in common, behind one interface."""
+"""One interface for what SQLite and PostgreSQL do not have in common."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import sqlalchemy as sa
 from fecbench.results.store import schema
 
 LOCK_WAIT_S = 10.0
-"""How long a database that another process has locked is waited for."""
+"""Longest wait for a database that another process has locked."""
 
 
 class Connector(ABC):
-    """How one database is reached."""
+    """Access to one database."""
 
     def __init__(self, engine: sa.Engine, address: str, uri: str) -> None:
         self.engine = engine
         self.address = address
-        """As messages name it."""
+        """Name of the database in messages."""
         self.uri = uri
-        """For the database's own libraries: file:///… or postgresql://…"""
+        """Address for the database's own libraries: file:///… or postgresql://…"""
 
     @abstractmethod
     def version(self, connection: sa.Connection) -> int | None:

@@ -93,7 +93,7 @@ class Database:
 
     @property
     def uri(self) -> str:
-        """For the databases' own libraries: file:///… or postgresql://…"""
+        """Address for the databases' own libraries: file:///… or postgresql://…"""
         return self._connector.uri
 
     @property
@@ -348,7 +348,7 @@ class Database:
             return rows.read_states(connection, campaign_id)
 
     def states_in(self, campaign_id: int, groups: Sequence[Group]) -> dict[TrialKey, tuple[State, int]]:
-        """As `states`, of the trials of these groups."""
+        """Return what `states` does, of the trials of these groups alone."""
         variants = [variant["label"] for variant in self._campaign(campaign_id).variants]
         with self._transaction(self._readers) as connection:
             return rows.read_states_in(connection, campaign_id, variants, groups)
@@ -392,7 +392,7 @@ class Database:
             )
 
     def tasks(self, campaign_id: int) -> list[StoredTask]:
-        """What trials were asked for: an entry for each variant, workload, point and different task."""
+        """Return the tasks of trials: an entry for each variant, workload, point and different task."""
         trials, tasks = schema.trials.c, schema.tasks.c
         of_key = trials.variant, trials.workload, trials.point
         query = (
@@ -416,7 +416,7 @@ class Database:
         return document
 
     def trials_by_start(self, campaign_id: int) -> dict[int | None, int]:
-        """How many of the trials that count each start has run; None: it is not known which."""
+        """Return how many of the trials that count each start has run; None: it is not known which."""
         columns = schema.trials.c
         query = sa.select(columns.start_id, sa.func.count().label("trials")).where(
             *rows.count_for(campaign_id)
@@ -425,7 +425,7 @@ class Database:
             return {row.start_id: row.trials for row in connection.execute(query.group_by(columns.start_id))}
 
     def runs_by_start(self, campaign_id: int) -> list[RunsOfStart]:
-        """What each start has run of the campaign, superseded attempts included."""
+        """Return what each start has run of the campaign, superseded attempts included."""
         columns = schema.trials.c
         invalid = columns.state == "invalid"
         done = sa.func.count(sa.case((sa.and_(schema.counts, sa.not_(invalid)), 1)))
@@ -445,7 +445,7 @@ class Database:
             return [RunsOfStart(*row) for row in connection.execute(query)]
 
     def attempt_counts(self, campaign_id: int) -> list[AttemptCount]:
-        """How often trials of each variant were run to each state, superseded attempts apart."""
+        """Return how often trials of each variant were run to each state, superseded attempts apart."""
         columns = schema.trials.c
         kinds = columns.variant, columns.state, columns.superseded
         again = sa.func.count(sa.case((columns.attempt > 1, 1)))
@@ -455,7 +455,7 @@ class Database:
             return [AttemptCount(*row) for row in counted]
 
     def invalid_reasons(self, campaign_id: int) -> dict[str, int]:
-        """How many runs were invalid for each reason, superseded ones included."""
+        """Return how many runs were invalid for each reason, superseded ones included."""
         columns = schema.trials.c
         chosen = columns.campaign_id == campaign_id, columns.state == "invalid"
         query = sa.select(columns.reason, sa.func.count()).where(*chosen).group_by(columns.reason)
@@ -464,7 +464,7 @@ class Database:
             return {reason: int(count) for reason, count in counted}
 
     def repair_counts(self, campaign_id: int) -> list[RepairCount]:
-        """Of each variant whose FEC was on in ok trials: how many, and in how many it sent no repair packet.
+        """Return the ok trials of each variant whose FEC was on, and in how many it sent no repair packet.
 
         By the tasks, which know whether options turn FEC on; trials of which there is no task are not told.
         """
@@ -494,7 +494,7 @@ class Database:
             return [RepairCount(*row) for row in connection.execute(query)]
 
     def states_of(self, campaign_id: int) -> dict[State, int]:
-        """How many of the trials that count are in each state."""
+        """Return how many of the trials that count are in each state."""
         state = schema.trials.c.state
         query = sa.select(state, sa.func.count().label("trials")).where(*rows.count_for(campaign_id))
         with self._transaction(self._readers) as connection:
@@ -627,7 +627,7 @@ class Database:
         return schema.VERSION
 
     def _other_revision(self, version: int) -> str:
-        """Which revision wrote a database of another schema, or the command that finds it."""
+        """Return the revision that wrote a database of another schema, or the command that finds it."""
         last = sa.select(schema.campaigns.c.provenance).order_by(schema.campaigns.c.id.desc()).limit(1)
         # Nothing is known of that schema: what cannot be read in it as in ours is left out.
         with contextlib.suppress(DatabaseError, ValueError, TypeError, KeyError):

@@ -1,4 +1,4 @@
-"""What a trial came to, as numbers: the same when it came to the same, whenever and wherever it was run.
+"""Digests of what a trial came to: equal when it came to the same, whenever and wherever it was run.
 
 The digest of the wire is of what was asked of the network and of what happened on it. Whatever is computed of
 that, by an endpoint or by the harness, is a metric, and metrics have a digest of their own: a metric that is
@@ -22,7 +22,7 @@ COUNTERS = (
     *("frames_in", "bytes_in", "frames_out", "bytes_out", "queue_dropped", "oversize_dropped", "in_flight"),
     *("max_queue_bytes", "max_queue_packets"),
 )
-"""What links count. How late they were is no part of what a trial came to."""
+"""Counts of links. How late they were is no part of what a trial came to."""
 _NETWORK = ("topology", "backend", "timeout_s", "processor")
 _LINK = ("settings", "losses")
 
@@ -95,8 +95,8 @@ def of_trials(trials: Iterable[tuple[TrialKey, str]]) -> str:
 
 
 def _asked(task: Mapping[str, Any]) -> dict[str, Any]:
-    """What a task asks of the network, of whom and for what; nothing of the judge's bounds, of what endpoints
-    record, and of what is measured."""
+    """Return what a task asks of the network, of whom and for what; nothing of the judge's bounds, of what
+    endpoints record, and of what is measured."""
     network = {
         **{name: task.get(name) for name in _NETWORK},
         "links": {

@@ -1,4 +1,4 @@
-"""What every refusal of a results database is raised as."""
+"""The error that every refusal of a results database is."""
 
 from fecbench.errors import BadInput
 

@@ -1,4 +1,4 @@
-"""What a results database holds, as values: campaigns, and the trials that were run of them."""
+"""The contents of a results database, as values: campaigns, and the trials that were run of them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from fecbench.results.store.error import DatabaseError
 
 State = Literal["ok", "failed", "timeout", "unsupported", "invalid"]
 BY_ENDS = "by_ends"
-"""In the checks of a trial: the `state` and `reason` by what both ends said, where it is another state."""
+"""Name of a check of a trial: the `state` and `reason` by what both ends said, where it is another state."""
 STATES: tuple[State, ...] = get_args(State)
 Value = float | int | str
 DEFAULT_METRIC = "client.dct_s"
-"""What is compared in a workload that names no metric, as none of the oldest databases does."""
+"""Metric of a workload that names none, as in the oldest databases."""
 DEFAULT_MARGIN = 0.02
 """The margin of practical equivalence of a design that names none."""
 P95 = "p95"
@@ -24,9 +24,9 @@ P95 = "p95"
 FEWEST_OF_P95 = 20
 """Repetitions: of fewer, the 95th percentile would be the worst of them."""
 Kind = Literal["comparison", "against-itself"]
-"""What a campaign compares: different variants, or one with itself (A/A)."""
+"""Comparison of a campaign: different variants, or one with itself (A/A)."""
 EngineWord = Literal["virtual", "emulated"]
-"""How trials were run: in virtual time, or over emulated links in the time of a machine."""
+"""Engine of trials: in virtual time, or over emulated links in the time of a machine."""
 
 TRIAL_COLUMNS = ("id", "variant", "workload", "point", "repetition", "state", "attempt", "duration_s")
 """The columns that every table of trials begins with."""
@@ -35,11 +35,11 @@ HARNESS_COLUMNS = (
     *("started_at", "host", "engine", "reason", "trials_at_once", "stalled_s", "stolen_s", "watch_gap_s"),
     *("late_max_ms", "late_sum_ms", "lost_elsewhere", "overhead_s"),
 )
-"""What the harness measured of every trial, as columns of a table of trials that is read with them."""
+"""Measurements of the harness of every trial, as columns of a table of trials that is read with them."""
 
 
 class RunsOfStart(NamedTuple):
-    """What a start has run."""
+    """Runs of a start."""
 
     start_id: int
     runs: int
@@ -50,11 +50,11 @@ class RunsOfStart(NamedTuple):
     """Runs that were invalid, superseded ones included."""
     first_at: str
     last_at: str
-    """When its first and its last run began, by its own clock: UTC, ISO 8601."""
+    """Beginnings of its first and its last run, by its own clock: UTC, ISO 8601."""
 
 
 class AttemptCount(NamedTuple):
-    """How many runs of trials of a variant came to this state."""
+    """Number of runs of trials of a variant that came to this state."""
 
     variant: str
     state: State
@@ -62,16 +62,16 @@ class AttemptCount(NamedTuple):
     """Whether these are the runs that a later one replaced."""
     attempts: int
     again: int
-    """Those of them that came after another of the same trial."""
+    """Attempts that came after another of the same trial."""
 
 
 class RepairCount(NamedTuple):
-    """How many ok trials of a variant had FEC on, by its options, and counted repair packets."""
+    """Number of ok trials of a variant that had FEC on, by its options, and counted repair packets."""
 
     variant: str
     trials: int
     without_repair: int
-    """Those of them in which neither endpoint of the measured pair sent one."""
+    """Trials in which neither endpoint of the measured pair sent a repair packet."""
 
 
 class Variant(TypedDict):
@@ -81,14 +81,14 @@ class Variant(TypedDict):
     implementation: str
     options: dict[str, Any]
     baseline: bool
-    """Those variants are compared with it that name none."""
+    """Whether variants that name no baseline are compared with it."""
     compared_with: NotRequired[str | None]
     """The label of the variant that it is compared with; None, and what a database before version 4 has: the
     one that is a baseline; "": none."""
 
 
 class Workload(TypedDict):
-    """What endpoints were asked to do, as a design names it."""
+    """Work of the endpoints, as a design names it."""
 
     label: str
     name: str
@@ -99,7 +99,7 @@ class Workload(TypedDict):
 
 
 Why = Literal["decided", "most repetitions", "no interval"]
-"""Why a place was run no further: its results decide, it has all repetitions of the design, or a comparison
+"""Reason to run a place no further: its results decide, it has all repetitions of the design, or a comparison
 without an interval of its ratio (a timeout in a mean) will have none after more of them either."""
 Place = tuple[str, int]
 """A workload, by its label, at a point."""
@@ -107,15 +107,15 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """That a place has been run far enough, in a campaign that runs until its results decide."""
+    """A place that has been run far enough, in a campaign that runs until its results decide."""
 
     workload: str
     point: int
     repetitions: int
-    """How many it has of each variant."""
+    """Number of repetitions of each variant."""
     why: Why
     verdicts: dict[str, str]
-    """Of each variant that is compared, by its label, one of `intervals.VERDICTS`, as it was found then."""
+    """Verdict of each variant that is compared, by its label: one of `intervals.VERDICTS`, as it was then."""
 
 
 _PROCESSOR_TIMES = {
@@ -155,9 +155,9 @@ class CampaignInfo(NewCampaign):
     until_decided: bool = False
     """Whether a place is run until its results decide, `repetitions` at most."""
     stops: dict[Place, Stop] = field(default_factory=dict)
-    """Of such a campaign: the places that have been run far enough."""
+    """Places of such a campaign that have been run far enough."""
     labels_of_design: tuple[str, ...] = ()
-    """Where `variants` are some of those of the design (`analysis.arms`): the labels of all."""
+    """Labels of all variants, where `variants` are some of those of the design (`analysis.arms`)."""
 
     @property
     def all_labels(self) -> tuple[str, ...]:
@@ -166,12 +166,12 @@ class CampaignInfo(NewCampaign):
 
     @property
     def looks(self) -> tuple[int, ...]:
-        """After how many repetitions of a place its results were looked at, ascending."""
+        """Numbers of repetitions of a place after which its results were looked at, ascending."""
         return looks(self.repetitions) if self.until_decided else (self.repetitions,)
 
     @property
     def planned_pairs(self) -> int:
-        """Of two variants: the repetitions of all places, at most where one has not stopped yet."""
+        """Number of pairs of two variants: repetitions of all places, at most where one has not stopped."""
         stopped = sum(stop.repetitions for stop in self.stops.values())
         open_places = len(self.points) * len(self.workloads) - len(self.stops)
         return stopped + open_places * self.repetitions
@@ -182,12 +182,12 @@ class CampaignInfo(NewCampaign):
 
     @property
     def engine(self) -> EngineWord:
-        """How its trials were run, in the word that tables, figures and pages have for it."""
+        """Engine of its trials, in the word of tables, figures and pages."""
         return "virtual" if self.provenance.get("engine") == "virtual" else "emulated"
 
     @property
     def processor_time(self) -> str:
-        """What its design gives endpoints to take of a processor in virtual time, in words; "" for none."""
+        """Time of a processor that its design gives endpoints in virtual time, in words; "" for none."""
         given: Mapping[str, Sequence[float]] = self.provenance.get("processor", {})
         return " and ".join(
             f"{' to '.join(f'{time:g}' for time in dict.fromkeys(given[name]))} {words}"
@@ -206,7 +206,7 @@ class CampaignInfo(NewCampaign):
 
     @property
     def heading(self) -> str:
-        """What it is called above a figure or a table: its name, and how its trials were run."""
+        """Title above a figure or a table: its name, and how its trials were run."""
         return f"{self.name}, {self.engine}{' with time of processors' * bool(self.processor_time)}"
 
     @property
@@ -222,7 +222,7 @@ class CampaignInfo(NewCampaign):
 
     @property
     def question(self) -> str:
-        """What its design is to find out; its title where it does not say."""
+        """Question of its design; its title where the design has none."""
         return str(self._design.get("question") or self.title)
 
     @property
@@ -232,7 +232,7 @@ class CampaignInfo(NewCampaign):
 
     @property
     def scales(self) -> dict[str, str]:
-        """Of the factors that its design spreads over a range, by their names: "linear" or "log"."""
+        """Scale of each factor that its design spreads over a range, by its name: "linear" or "log"."""
         return dict(_scales(self._design.get("factors", {})))
 
     @property
@@ -274,7 +274,7 @@ class NewStart:
     """The name of the machine."""
     provenance: dict[str, Any]
     holder: dict[str, Any] | None = None
-    """Which process it is, as others on the same machine recognise it; None: nobody can."""
+    """Identity of the process, by which others on the same machine recognise it; None: nobody can."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -330,11 +330,11 @@ class TrialKey:
 
 @dataclass(frozen=True, slots=True)
 class StoredTask:
-    """Where the database has a task, without its document."""
+    """Place of a task in the database, without its document."""
 
     id: int
     key: TrialKey
-    """One of the trials that were asked for it."""
+    """A trial of this task."""
     digest: str
 
 
@@ -350,12 +350,12 @@ def is_clocked(losses: Iterable[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class VerdictLog:
-    """What the dropper decided on one direction of a link."""
+    """Verdicts of the dropper on one direction of a link."""
 
     link: str
     direction: str
     packets: int
-    """How many were judged."""
+    """Number of packets that were judged."""
     dropped: int
     bitmap: bytes
     """Bit n (little-endian) is set iff packet n was dropped. It may cover fewer packets than were judged."""
@@ -375,7 +375,7 @@ class SeriesTable:
     endpoint: str
     name: str
     columns: list[str]
-    """Their names, which end with their units."""
+    """Names of the columns, which end with their units."""
     rows: int
     data: bytes
     """Parquet, compressed by zstd."""
@@ -392,7 +392,7 @@ class TrialSeries:
 
 @dataclass(frozen=True, slots=True)
 class TrialRecord:
-    """Everything that is kept of one run of one trial."""
+    """Record of one run of one trial."""
 
     key: TrialKey
     state: State
@@ -414,9 +414,9 @@ class TrialRecord:
     overhead_s: dict[str, float] = field(default_factory=dict)
     checks: dict[str, Any] = field(default_factory=dict)
     task: dict[str, Any] = field(default_factory=dict)
-    """Everything that was asked for but the seeds; empty where it is not known, as in version 1."""
+    """The task without its seeds; empty where it is not known, as in version 1."""
     series: list[SeriesTable] = field(default_factory=list)
-    """To be stored with the trial. A trial that is read has none: `Database.series` reads them."""
+    """Series to be stored with the trial. A trial that is read has none: `Database.series` reads them."""
 
     def met_the_losses_of(self, other: TrialRecord) -> bool:
         """Whether every packet that both runs sent met the same verdict, where its number decides."""

@@ -1,4 +1,4 @@
-"""How records become rows of the tables, and rows become records.
+"""Conversion of records to rows of the tables, and of rows to records.
 
 Each function is a part of a transaction: its caller begins and ends it, and explains its errors.
 """
@@ -239,7 +239,7 @@ def _columns_of(group: Group) -> dict[str, str | int]:
 
 
 def read_claims(connection: sa.Connection, campaign_id: int) -> dict[Group, Claimant]:
-    """Who has claimed which groups of the campaign."""
+    """Return the claimant of each group of the campaign that is claimed."""
     claims, starts = schema.claims.c, schema.starts.c
     query = sa.select(
         *(claims.workload, claims.point, claims.repetition),
@@ -264,7 +264,7 @@ def read_states(connection: sa.Connection, campaign_id: int) -> dict[TrialKey, t
 def read_states_in(
     connection: sa.Connection, campaign_id: int, variants: Sequence[str], groups: Sequence[Group]
 ) -> dict[TrialKey, tuple[State, int]]:
-    """As `read_states`, of the trials of these groups; `variants` are all there are."""
+    """Return what `read_states` does, of the trials of these groups; `variants` are all there are."""
     columns = schema.trials.c
     of_group = [columns[name] for name in _columns_of(groups[0])]
     wanted = _wanted("wanted", of_group, [tuple(_columns_of(group).values()) for group in groups])
