@@ -27,7 +27,7 @@ class Option(BaseModel):
     minimum: float | None = None
     maximum: float | None = None
     only_with: dict[str, list[Value]] = {}
-    """With which values of other options alone it is read; where one has another, it changes nothing."""
+    """Values of other options with which alone it is read; with any other, it changes nothing."""
     help: str
 
     @model_validator(mode="after")
@@ -37,7 +37,7 @@ class Option(BaseModel):
         return self
 
     def problem_of(self, value: object) -> str:
-        """What is wrong with a value, or nothing."""
+        """Return the problem of a value, or "" for none."""
         fits = isinstance(value, _TYPES[self.type]) and isinstance(value, bool) == (self.type == "boolean")
         if not fits or (isinstance(value, float) and not math.isfinite(value)):
             return f"must be of type {self.type}"
@@ -51,7 +51,7 @@ class Option(BaseModel):
         return ""
 
     def unread_because(self, options: Mapping[str, Value]) -> str:
-        """Why an endpoint with all these options doesn't read it, or nothing."""
+        """Return why an endpoint with all these options does not read it, or ""."""
         for name, values in self.only_with.items():
             if options[name] not in values:
                 known = " or ".join(map(repr, values))

@@ -251,7 +251,7 @@ def _probe(
 
 @contextmanager
 def load_on_every_core() -> Iterator[None]:
-    """While it lasts, a program takes all that it gets of each core."""
+    """Keep each core busy while it lasts, by a program that takes all that it gets."""
     hogs = []
     try:
         for cpu in sorted(os.sched_getaffinity(0)):

@@ -65,7 +65,7 @@ class Watch:
         self._clock = clock
         self._boot = _boot()
         self._seen: dict[int, tuple[int, float]] = {}
-        """Of each start: its beat, and since when it has been that."""
+        """The beat of each start, and since when it has been that."""
 
     def is_dead(self, claimant: Claimant) -> bool:
         """Whether it has ended, or has not gone on for DEAD_AFTER_S that we have watched it."""

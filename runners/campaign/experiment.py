@@ -65,7 +65,7 @@ class Experiment:
         self.arms = {variant.label: arm_of(design, variant, implementations) for variant in design.variants}
         self.activities = {workload.label: activity_of(design, workload) for workload in design.workloads}
         self.links = [link.name for link in self.topology.links]
-        """By name."""
+        """Names of the links."""
         names.check_names(design, self.links, self.implementations.values())
         names.check_pairs(design, [activity.workload for activity in self.activities.values()])
         self._traces = self._read_traces() if documents is None else documents.get(links.KIND, {})
@@ -112,8 +112,9 @@ class Experiment:
         return processors.spans(self.values(index) for index in range(len(self.points)))
 
     def seeds(self, key: TrialKey) -> dict[str, int]:
-        """They do not depend on the variant: all variants and workloads meet the same losses. Nor do those of
-        the first link depend on the topology: over one of several paths they are those of a single one."""
+        """Return the seeds of a trial. They do not depend on the variant: all variants and workloads meet the
+        same losses. Seeds of the first link do not depend on the topology: over several paths, the first
+        path has those of a single one."""
         root, path = self.design.seed, ("point", key.point, "repetition", key.repetition)
         drawn_as = dict(zip(self.links, (FIRST_LINK, *self.links[1:]), strict=True))
 

@@ -48,7 +48,7 @@ class Watcher(Protocol):
         """A trial was committed; `completion_s` is 0 when its client reported none."""
 
     def more(self, trials: int, why: str) -> None:
-        """So many trials more are to be run, after what was to be run at first."""
+        """Report that so many trials more are to be run than at first."""
 
     def elsewhere(self, trials: int) -> None:
         """Another harness has run so many of the trials."""
@@ -70,7 +70,7 @@ class _Judged:
 
 
 class Share:
-    """What this start runs of the trials that are due."""
+    """The trials that this start runs of those that are due."""
 
     def __init__(
         self,
@@ -95,11 +95,11 @@ class Share:
         self._judged: list[_Judged] = []
         """Not stored yet."""
         self._judged_since = 0.0
-        """When the first of these was; seconds of the monotonic clock."""
+        """Moment of the first of these; seconds of the monotonic clock."""
         self._before: Due = {}
         self._attempts_left: dict[TrialKey, int] = {}
         self._unfinished: dict[Group, set[TrialKey]] = {}
-        """Of each group that we hold: the trials that still run, or are to be run."""
+        """Trials of each group that we hold that still run, or are to be run."""
 
     def run(self, trials: Due, more: Callable[[], Due] = dict) -> None:
         """Run what others do not, and return when every trial has been run, and there are no `more` then."""
@@ -175,14 +175,14 @@ class Share:
             yield key, self._request.experiment.task(key, self._request.backend)
 
     def _still_due(self, keys: Sequence[TrialKey], states: States) -> list[TrialKey]:
-        """Those that nobody has run since we began, or that whoever did has left invalid too soon."""
+        """Return the trials that nobody has run since we began, or that another left invalid too soon."""
         missing = [key for key in keys if self._may_be_run(key, states) > 0]
         if len(missing) < len(keys):
             self._watcher.elsewhere(len(keys) - len(missing))
         return missing
 
     def _may_be_run(self, key: TrialKey, states: States) -> int:
-        """How often the trial may be run now: attempts of others since we began count, too."""
+        """Return how often the trial may be run now: attempts of others since we began count, too."""
         state, attempts = states.get(key, ("invalid", 0))
         since = attempts - self._before[key]
         return 1 + self._retries - since if state == "invalid" or since == 0 else 0

@@ -165,7 +165,7 @@ def _text(value: Any) -> str:
 
 
 def _check(available: Implementations, name: str, folder: Path, *, keeps: bool) -> list[Part]:
-    """Its parts; with `keeps`, what endpoints left is in the folder then."""
+    """Return the parts of the check; with `keeps`, the folder then has what endpoints left."""
     if (problem := available.problem(name)) is not None:
         return [Part("impl.toml", False, problem)]
     implementation = available.find(name, "implementations")

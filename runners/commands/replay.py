@@ -28,7 +28,7 @@ from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import isolation
 
 REPORT = "replay.json"
-"""Beside what was recorded: both runs, as `--json` prints them."""
+"""File of --output with both runs, as `--json` prints them."""
 BY_HAND = "by-hand"
 """The folder from which both programs can be started again."""
 

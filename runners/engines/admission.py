@@ -41,14 +41,14 @@ RECOVERY = 0.02
 
 @dataclass(frozen=True)
 class Ended:
-    """What is known of a trial that has ended."""
+    """A trial that has ended."""
 
     task: Task
     begun: float
-    """In s, by the clock of the admission."""
+    """Moment of its begin in s, by the clock of the admission."""
     duration_s: float
     cpu_s: float
-    """Of all its processes."""
+    """Time of a processor of all its processes."""
     disturbed: bool
     """The harness cannot vouch for it."""
 
@@ -57,7 +57,7 @@ class Admission(Protocol):
     """Is asked before a trial begins, and told of all that begin and end."""
 
     def wait_s(self, task: Task, running: Sequence[Task]) -> float:
-        """How long `task` must still wait: 0 when it may begin, inf when one of `running` must end first."""
+        """Return how long `task` must still wait: 0 when it may begin, inf until one of `running` ends."""
 
     def began(self) -> None: ...
 
@@ -82,14 +82,14 @@ class AtMost:
 
 @dataclass(frozen=True)
 class ProcessorTime:
-    """What all cores together have spent, in any unit."""
+    """Time that all cores together have spent, in any unit."""
 
     idle: int
     total: int
 
 
 class Auto:
-    """As many trials as do not disturb each other; always at least one."""
+    """Admission of as many trials as do not disturb each other; always at least one."""
 
     def __init__(
         self, cores: int, clock: Callable[[], float], processor_time: Callable[[], ProcessorTime] | None
@@ -150,7 +150,7 @@ class Auto:
 
 
 def expected_cores(task: Task) -> float:
-    """What a trial takes of the CPU while it lasts, in cores, by the rates of its links and its endpoints.
+    """Return the cores that a trial takes while it lasts, by the rates of its links and its endpoints.
 
     A link counts with the faster of its directions.
     """
@@ -162,7 +162,7 @@ def expected_cores(task: Task) -> float:
 
 
 def processor_time() -> ProcessorTime:
-    """What /proc/stat says now. Time that a hypervisor took away is not idle."""
+    """Return the times of /proc/stat. Time that a hypervisor took away is not idle."""
     fields = Path("/proc/stat").read_text(encoding="utf-8").splitlines()[0].split()[1:9]
     user, nice, system, idle, iowait, interrupt, softirq, steal = map(int, fields)
     waiting = idle + iowait
@@ -170,7 +170,7 @@ def processor_time() -> ProcessorTime:
 
 
 def parse_jobs(option: str, text: str) -> Jobs:
-    """What a user gave as trials at a time. Raises Refusal that names the option."""
+    """Return the number of trials at a time that a user gave. Raises Refusal that names the option."""
     if text == "auto":
         return "auto"
     if not text.isascii() or not text.isdecimal() or int(text) < 1:

@@ -1,4 +1,4 @@
-"""What carries out the trials of a campaign: one small interface, and what it gives back.
+"""Engines that run the trials of a campaign: one small interface, and its results.
 
 A campaign, the judge and the database know nothing else of where and how a trial is run. An engine decides
 how many trials run at a time, and where; it makes certificates and folders itself, and leaves nothing behind.
@@ -26,15 +26,15 @@ class Finished:
     begun_at: float
     """Seconds since the epoch."""
     duration_s: float
-    """From its handing out to its answer."""
+    """Time from the order to the answer."""
     trials_at_once: int
     """The most that ran during this one, itself included."""
     folder: Path | None
-    """Where its files are on this machine, until `judged` is called; None: they are not here."""
+    """Folder of its files on this machine, until `judged` is called; None: they are not here."""
 
     @property
     def overhead_s(self) -> float:
-        """All that is not the client's own time."""
+        """Duration without the client's own time."""
         return self.duration_s - self.outcome.phases_s.get("client", 0.0)
 
 
@@ -63,4 +63,4 @@ class Engine(Protocol):
         """Carry this task out after a few others: what disturbed it may have passed by then."""
 
     def judged(self, finished: Finished, *, valid: bool) -> None:
-        """Nobody needs the trial's folder any more. How many run at a time may depend on `valid`."""
+        """Release the trial's folder. How many trials run at a time may depend on `valid`."""

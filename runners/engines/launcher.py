@@ -24,11 +24,11 @@ class Order(BaseModel):
 
     command: list[str]
     implementation: Path
-    """Its folder, which it can read wherever it lies."""
+    """Folder of the implementation, which it can read wherever it lies."""
     folder: Path
     """The only one that it can write to, and where it begins."""
     cgroup: str
-    """What the name of its cgroup begins with."""
+    """Beginning of the name of its cgroup."""
     papers: list[Path] = []
     """The files that it is given to read."""
     harness: int

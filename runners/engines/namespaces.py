@@ -40,7 +40,7 @@ RETRY_AFTER_TRIALS = 10
 
 @dataclass
 class Errand:
-    """What a worker is at."""
+    """A trial that a worker runs."""
 
     key: TrialKey
     order: Order
@@ -57,7 +57,7 @@ class Errand:
 
     @property
     def overdue_at(self) -> float:
-        """When its trial, which limits itself, must have answered; seconds of the monotonic clock."""
+        """Moment by which its trial, which limits itself, must have answered; s of the monotonic clock."""
         return self.begun + self.task.timeout_s + 2 * MARGIN_S
 
 
@@ -69,7 +69,7 @@ class Return:
     outcome: Outcome
     duration_s: float
     cpu_s: float
-    """Of all processes that were awaited; 0 when the worker was lost."""
+    """Time of a processor of all processes that were awaited; 0 when the worker was lost."""
 
 
 class Worker:
@@ -113,7 +113,7 @@ class Worker:
             self.process.stdin.flush()
 
     def read(self) -> Return | None:
-        """What it brings, once its answer is complete; a worker that has ended brings a failure."""
+        """Return its result once the answer is complete; of a worker that has ended, a failure."""
         data = os.read(self.stdout, READ_BYTES)
         if not data:
             return self.lost(f"the worker ended with {self.process.wait()} before it answered")
@@ -261,7 +261,7 @@ class NamespaceEngine:
         return Order(task=task, site=site, ahead=self._ahead)
 
     def _wait(self, limit_s: float) -> list[Return]:
-        """What has ended when a worker has something to say or is overdue, or when the limit has passed."""
+        """Return the results when a worker answers or is overdue, or when the limit has passed."""
         overdue_s = min(worker.errand.overdue_at for worker in self.busy) - time.monotonic()
         with selectors.DefaultSelector() as selector:
             for worker in self.busy:

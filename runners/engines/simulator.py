@@ -18,7 +18,7 @@ from fecbench.runners.trial.plain_text import plain
 
 READ_BYTES = 1 << 20
 END_LIMIT_S = 1.0
-"""One whose output has ended may take so long until it has ended itself."""
+"""Longest time from the end of its output to its own end."""
 LINE_BYTES = 64 << 20
 """The longest line that is taken as an answer. Those of endpoints that keep to the contract have less than a
 half: four messages of 64 KiB and their standard errors, two records of 2²⁰ verdicts and times of arrival."""
@@ -70,7 +70,7 @@ class Simulator:
         self._complaint = os.fdopen(reading, "rb")
         self.folder = folder
         self.user = rights.own_user(self._process.pid)
-        """As whom it runs; None: as the harness."""
+        """User that it runs as; None: that of the harness."""
         assert self._process.stdin and self._process.stdout and self._process.stderr
         self._input, self._output, self._errors = (
             stream.fileno() for stream in (self._process.stdin, self._process.stdout, self._process.stderr)
@@ -153,14 +153,14 @@ class Simulator:
                 self._selector.unregister(self._errors)
 
     def _kill(self) -> int:
-        """Its status. Its number is another's when it has been awaited."""
+        """Kill it and return its status. Once it is awaited, its number may be another's."""
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
         return self._process.wait()
 
     def _end(self) -> str:
-        """How it ended: when its output did, it ends a moment later, or is made to."""
+        """Return how it ended: a moment after its output did, or by a kill."""
         if self._process.returncode is None:
             with os.fdopen(os.pidfd_open(self._process.pid), "rb") as ending:
                 select.select([ending], [], [], END_LIMIT_S)

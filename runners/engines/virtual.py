@@ -36,11 +36,11 @@ from fecbench.runners.trial.simulation import AnswerError, Place
 from fecbench.runners.workloads import asked_series
 
 LIMIT_S = 120.0
-"""Of the machine's time: a simulator that says nothing for so long hangs."""
+"""Longest silence of a simulator, by the machine's clock: after that it hangs."""
 AHEAD = 8
-"""So many tasks a simulator has at a time, so that it never waits for the harness."""
+"""Number of tasks that a simulator has at a time, so that it never waits for the harness."""
 MOST_FAILURES = 10
-"""Of an implementation's simulators, one after another without an answer between."""
+"""Most failures of an implementation's simulators, one after another without an answer between."""
 
 
 @dataclass(frozen=True)
@@ -52,20 +52,20 @@ class Errand:
     number: int
     place: Place
     dialogue: Dialogue | None
-    """With its client; None: it is told nothing in the course of the trial."""
+    """Dialogue with its client; None: the client gets no message in the course of the trial."""
 
 
 @dataclass
 class Seat:
-    """One of the trials that run at a time: the simulators that play it, one for each implementation."""
+    """A trial of those that run at a time: the simulators that play it, one for each implementation."""
 
     simulators: dict[str, Simulator] = field(default_factory=dict)
     implementation: str = ""
-    """Whose simulator is at work."""
+    """Implementation whose simulator is at work."""
     errands: deque[Errand] = field(default_factory=deque)
-    """What that one has, in order."""
+    """Orders of that simulator, in their order."""
     begun: float = 0.0
-    """When it began with the first of these; seconds of the monotonic clock."""
+    """Moment at which it began with the first order; seconds of the monotonic clock."""
 
     @property
     def simulator(self) -> Simulator:
@@ -85,7 +85,7 @@ class VirtualEngine:
     def __init__(
         self, jobs: Jobs, simulators: Mapping[str, list[str]], implementations: Mapping[str, Path]
     ) -> None:
-        """Of each implementation: the command that starts its simulator, and its folder."""
+        """Take of each implementation the command that starts its simulator, and its folder."""
         self._commands = simulators
         self._implementations = implementations
         count = len(os.sched_getaffinity(0)) if jobs == "auto" else jobs
@@ -93,7 +93,7 @@ class VirtualEngine:
         self._next: deque[tuple[TrialKey, Task]] = deque()
         self._begun = self._started = 0
         self._failures: dict[str, int] = {}
-        """Of each implementation's simulators, since the last answer."""
+        """Failures of each implementation's simulators, since the last answer."""
         self._given_up: dict[str, str] = {}
         """The implementations of which nothing goes on any more, and why."""
         self._resources = contextlib.ExitStack()
@@ -200,7 +200,7 @@ class VirtualEngine:
         return place
 
     def _wait(self) -> list[Finished]:
-        """What has ended when a simulator has something to say, or one hangs."""
+        """Return the trials that have ended when a simulator answers, or one hangs."""
         busy = [seat for seat in self._seats if seat.errands]
         left_s = min(seat.begun for seat in busy) + LIMIT_S - time.monotonic()
         ready = {id(key.data) for key, _ in self._selector.select(max(0.0, left_s))}
@@ -215,7 +215,7 @@ class VirtualEngine:
         return finished
 
     def _heard(self, seat: Seat, implementation: str, at_once: int) -> Iterator[Finished]:
-        """What a simulator has answered, or how it ended."""
+        """Yield the answers of a simulator, or how it ended."""
         at_work = bool(seat.errands) and implementation == seat.implementation
         try:
             for line in seat.simulators[implementation].step():

@@ -1,4 +1,4 @@
-"""How a hunt shares its trials out among its parts.
+"""Division of the trials of a hunt among its parts.
 
 Most go into looking once at many networks: what lies in one in ten thousand is found by nothing else.
 """
@@ -34,7 +34,7 @@ ROUNDS = (Round(2, 0.1, 0.2), Round(4, 0.08, 0.35), Round(8, 0.08, 0.5))
 
 @dataclass(frozen=True)
 class Budget:
-    """So many pairs of trials, with so many repetitions of each confirmation."""
+    """A number of pairs of trials, and of repetitions of each confirmation."""
 
     pairs: int
     repetitions: int
@@ -52,7 +52,7 @@ class Budget:
         return int(SCAN * self.pairs)
 
     def round_networks(self, of: Round) -> int:
-        """How many networks a round of the search has."""
+        """Return the number of networks of a round of the search."""
         return int(of.share * self.pairs) // of.repetitions
 
     @property

@@ -44,7 +44,7 @@ SENSITIVE = 0.6
 FEWEST_SCREENED, MOST_SCREENED = 32, 512
 """Networks that are run in virtual time, each once for every dose: about twice as many as trials emulated."""
 LOOKS = 2
-"""At each candidate, among which the level is shared: one at all, and one at those that stay open."""
+"""Looks at each candidate, which share the level: one at all, and one at those that stay open."""
 OPEN = 2
 """Candidates that are measured more often where none was confirmed."""
 FEWEST_AT_A_TIME = 2
@@ -92,7 +92,7 @@ class Screen:
 
     @property
     def mean_s(self) -> float:
-        """How long those that can be emulated last; 0 for none."""
+        """Mean duration of those that can be emulated; 0 for none."""
         return float(self.lasted_s[self.is_short].mean()) if self.is_short.any() else 0.0
 
 
@@ -154,7 +154,7 @@ class _Course:
     remarks: list[str] = field(default_factory=list)
     is_whole: bool = False
     beyond: dict[Network, list[float]] = field(default_factory=dict)
-    """By how much the pairs of each network were beyond their tolerances, of all looks that chose."""
+    """Excess of the pairs of each network over their tolerances, of all looks that chose."""
 
     def answer(self) -> Answer:
         effects = [(network, math.exp(abs(self._beyond(network)))) for network in self.beyond]
@@ -233,8 +233,8 @@ class _Course:
         return measured
 
     def _beyond(self, network: Network) -> float:
-        """By how much the middle pair of a network is beyond its tolerance, of two in the middle the nearer
-        one: a pair that is far off by chance is seldom followed by another one."""
+        """Return the excess of the middle pair of a network over its tolerance, of two in the middle the
+        nearer one: a pair that is far off by chance is seldom followed by another one."""
         pairs = sorted(self.beyond[network])
         low, high = (pairs[(len(pairs) - 1) // 2], pairs[len(pairs) // 2]) if pairs else (0.0, 0.0)
         return max(low, 0.0) or min(high, 0.0)

@@ -29,7 +29,7 @@ class EngineQuestion:
     """A checked question."""
 
     design: Design
-    """With the variants that are asked about."""
+    """Design with the variants of the question."""
 
     arm = "emulation"
     against = "virtual time"

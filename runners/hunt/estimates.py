@@ -88,7 +88,7 @@ class Estimates:
         return sorted(self._of, key=lambda network: -self._of[network])
 
     def _spread(self, places: Floats, own: Floats, pairs: Floats) -> Floats:
-        """That of one pair of each network: its own, and that of its nearest."""
+        """Return the spread of one pair of each network: its own, and that of its nearest."""
         near = self._predicted(places)
         freedom = np.where(np.isnan(own), 0.0, np.maximum(pairs - 1, 0))
         squares = np.nan_to_num(own) ** 2 * freedom + near**2 * OF_OTHERS
@@ -96,7 +96,7 @@ class Estimates:
         return spread
 
     def _predicted(self, places: Floats) -> Floats:
-        """By the networks whose spread is known."""
+        """Return the spread at each place by the networks whose spread is known."""
         if len(self._spreads) < FEWEST_TO_LEARN:
             return np.full(len(places), PRIOR)
         # Imported here: it takes a second to load.

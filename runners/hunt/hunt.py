@@ -51,7 +51,7 @@ class Answer:
     looked_at: list[tuple[Network, float]]
     """Each network of the search, and by which factor there is what is sought, by all looks that chose."""
     remarks: tuple[str, ...] = ()
-    """About what it could not do."""
+    """Remarks on what it could not do."""
 
     @property
     def verdict(self) -> Literal["found", "nothing", "no answer"]:

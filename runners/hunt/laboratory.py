@@ -53,7 +53,7 @@ class Campaigns:
         self._calibrate = calibrate
         self._goes_on = goes_on
         self.ran_s = 0.0
-        """For how long trials ran on this machine, now or before, as many at a time as there are jobs."""
+        """Time for which trials ran on this machine, now or before, as many at a time as there are jobs."""
         self._at_once = len(os.sched_getaffinity(0)) if jobs == "auto" else jobs
 
     def __call__(self, look: Look) -> Measured:
@@ -87,7 +87,7 @@ class Campaigns:
 
 
 class _Until(Rounds):
-    """All that is missing, while it goes on."""
+    """Rounds of all missing trials, while it goes on."""
 
     def __init__(self, wanted: Request, database: Database, goes_on: Callable[[], bool]) -> None:
         super().__init__(wanted, database)

@@ -46,12 +46,12 @@ class Lookout(Generic[Outcome]):
 
     @property
     def trials(self) -> int:
-        """How many were looked at."""
+        """Number of trials that were looked at."""
         return ARMS * self._pairs
 
     @property
     def left(self) -> int:
-        """How many pairs may still be run."""
+        """Number of pairs that may still be run."""
         return self._budget.pairs - self._pairs
 
     def look(self, name: str, networks: Sequence[Network], repetitions: int) -> Outcome:

@@ -36,7 +36,7 @@ class Part:
 
     campaign: CampaignInfo
     trials: pd.DataFrame
-    """As `frames.trials` has them."""
+    """Trials as `frames.trials` has them."""
     places: Sequence[int]
     """Place in the look of the network of each point of the campaign."""
 

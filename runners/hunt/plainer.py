@@ -21,7 +21,7 @@ _LADDERS: tuple[tuple[float, ...], ...] = (
 )
 """Round numbers from 1 to 10: of each ladder fewer than of the next."""
 USUAL = {"queue_bdp": (DEFAULT_QUEUE_BDP, 1.0)}
-"""By the last part of a factor's name: the values that people take."""
+"""Usual values of a factor, by the last part of its name."""
 SMALLER = ("size_bytes",)
 """Likewise: what is plainer the smaller it is."""
 NEAR = 2.0

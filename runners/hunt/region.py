@@ -20,7 +20,7 @@ NETWORKS = 8
 """Looked at in each box."""
 MUCH = 0.5
 PAIRS = len(WIDTHS) * NETWORKS * START_REPETITIONS
-"""All that is run for one network."""
+"""Number of pairs that are run for one network."""
 
 
 def boxes(

@@ -31,19 +31,19 @@ PARENTS = 24
 
 @dataclass(frozen=True)
 class Share:
-    """In how much of the space there is what is sought, by the space-filling start alone."""
+    """Share of the space in which the effect is, by the space-filling start alone."""
 
     networks: int
     harmed: int
-    """In which it is surely there, by more than the margin."""
+    """Number of networks in which it surely is, by more than the margin."""
     open: int
-    """In which it may be."""
+    """Number of networks in which it may be."""
     margin: float
     """The greatest of any network."""
 
     @property
     def interval(self) -> tuple[float, float]:
-        """From as if no open network had it to as if all had it, each end with its own uncertainty."""
+        """Interval from "no open network has it" to "all have it", each end with its own uncertainty."""
         low = share_interval(self.harmed, self.networks, LEVEL)[0]
         return low, share_interval(self.harmed + self.open, self.networks, LEVEL)[1]
 

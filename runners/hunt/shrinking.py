@@ -117,7 +117,7 @@ def effect_of(ratio: float) -> float:
 
 
 def _repetitions(finding: Finding, spread: float) -> int:
-    """So many that a difference as large as the finding's is sure."""
+    """Return the repetitions after which a difference as large as the finding's is sure."""
     beyond = effect_of(finding.ratio) - math.log1p(finding.margin)
     needed = (2.5 * spread / beyond) ** 2 if beyond > 0 and math.isfinite(spread) else MOST_REPETITIONS
     return int(min(max(START_REPETITIONS, math.ceil(needed)), MOST_REPETITIONS))

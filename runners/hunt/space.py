@@ -36,7 +36,7 @@ class Network:
     """A value of each factor of a design, and the workload that meets it."""
 
     workload: str
-    """Its label."""
+    """Label of the workload."""
     values: tuple[tuple[str, Value], ...]
 
     @property
@@ -112,8 +112,8 @@ class Space:
         return list(dict.fromkeys(map(self.at, places)))
 
     def distances(self, places: Places, place: Places) -> Places:
-        """How far each place is from one: over the ranges the root of the mean square, plus 1 for each choice
-        that differs."""
+        """Return the distance of each place from one: over the ranges the root of the mean square, plus 1 for
+        each choice that differs."""
         ranged = self.is_ranged
         squares = ((places[:, ranged] - place[ranged]) ** 2).mean(axis=1)
         others = (np.abs(places[:, ~ranged] - place[~ranged]) > 1e-9).sum(axis=1)
@@ -139,7 +139,7 @@ class Space:
         known: Container[Network],
         random: np.random.Generator,
     ) -> list[Network]:
-        """So many neighbours of the parents that are not known, fewer where there are none."""
+        """Return so many neighbours of the parents that are not known, fewer where there are none."""
         fresh: dict[Network, None] = {}
         for attempt in range(10 * count):
             if len(fresh) == count:

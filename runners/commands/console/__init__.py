@@ -1,4 +1,4 @@
-"""What several commands share.
+"""Parts that several commands share.
 
 - `arguments`    the options and arguments, each with one name and one help text
 - `choice`       which database, campaign, design or metric is meant

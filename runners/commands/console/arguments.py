@@ -100,7 +100,7 @@ TrialPlot = Annotated[
 UNNAMED = Path()
 """A file that an option of the metavar [FILE] stands without."""
 DRAWN = (".png", ".svg", ".pdf")
-"""How the name of a figure may end."""
+"""Ends of the name of a figure."""
 
 ImplementationFolders = Annotated[
     list[Path] | None,

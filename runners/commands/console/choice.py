@@ -1,4 +1,4 @@
-"""Which database, campaign or design a command means.
+"""The database, campaign or design that a command means.
 
 Each is loaded when a command asks for it: a plan needs no database, and a table of results no design.
 """
@@ -113,7 +113,7 @@ def one_trial(database: Database, campaign: str, number: int) -> tuple[CampaignI
 
 
 def implementations_in(folders: Sequence[Path] | None) -> Implementations:
-    """Those of ours, of these folders, and of the environment's."""
+    """Return our implementations, those in these folders, and those of the environment's."""
     from fecbench.runners.implementations.finding import in_folders
 
     return in_folders(folders or [])

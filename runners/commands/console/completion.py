@@ -1,4 +1,4 @@
-"""What a shell offers when a word is to be completed: designs, campaigns, variants, metrics, trials.
+"""Words that a shell offers to complete one: designs, campaigns, variants, metrics, trials.
 
 A function here takes the beginning of a word and returns the words that it may become, some with what they
 mean. Options and arguments name it as their `autocompletion`. The shell waits meanwhile, so nothing is loaded
@@ -92,12 +92,12 @@ OF_COMMANDS: dict[str, Completion] = {
     **dict.fromkeys(("run", "plan", "crosscheck"), designs),
     **dict.fromkeys(("show", "replay", "diff"), trials),
 }
-"""Of a command's first argument."""
+"""Completions of a command's first argument."""
 _OTHERS_WITH_VALUES = {"--db", "--output", "--plot", "--jobs", "--engine"}
 
 
 def known(command: str, words: Sequence[str]) -> Completion | None:
-    """What completes the word behind these words of a command, if that is known without loading it."""
+    """Return the completion of the word behind these words, if it is known without loading the command."""
     if _begun().startswith("-"):
         return None
     if words and words[-1] in OF_OPTIONS:
@@ -130,7 +130,7 @@ def _beginning(incomplete: str, words: Sequence[str]) -> list[str]:
 
 
 def _line() -> str:
-    """What has been typed, as the shell passes it."""
+    """Return the line that was typed, as the shell passes it."""
     return os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
 
 

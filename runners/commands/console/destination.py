@@ -1,4 +1,4 @@
-"""Where a command writes: what `--output` and `--plot` may name, checked before anything is computed.
+"""Files and folders that `--output` and `--plot` may name, checked before anything is computed.
 
 They mean the same everywhere. What the command wrote under this name before is replaced, and nothing else is
 touched: a file is replaced; a folder is made when it is absent, and files in it that have other names stay.

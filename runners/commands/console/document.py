@@ -86,7 +86,7 @@ def start_of(database: Database, stored: StoredTrial) -> Start | None:
 
 
 def campaign_document(campaign: CampaignInfo) -> Document:
-    """What a campaign was asked to be, and what it was run with."""
+    """Return the design of a campaign, and what it was run with."""
     return {
         "name": campaign.name,
         "title": campaign.title,
@@ -108,7 +108,7 @@ def campaign_document(campaign: CampaignInfo) -> Document:
 
 
 def comparisons_document(database: Database, campaign: CampaignInfo) -> list[Document]:
-    """What each variant comes to against its baseline, a row a (workload, variant)."""
+    """Return the comparison of each variant with its baseline, a row a (workload, variant)."""
     # Imported here: SciPy takes longer to load than most commands take to run.
     from fecbench.results.analysis import comparison, frames
 
@@ -117,7 +117,7 @@ def comparisons_document(database: Database, campaign: CampaignInfo) -> list[Doc
 
 
 def attempts_document(database: Database, campaign: CampaignInfo) -> list[Document]:
-    """How often the trials of each variant were run, a row a variant; JSON knows no NaN."""
+    """Return how often the trials of each variant were run, a row a variant; JSON has no NaN."""
     # Imported here: SciPy takes longer to load than most commands take to run.
     from fecbench.results.analysis.attempts import by_variant
 

@@ -58,4 +58,4 @@ EXAMPLES = {
     "topo": "fecbench topo single-path --bandwidth-mbps 10 --owd-ms 20",
     "clean": "fecbench clean",
 }
-"""By the words that name the command."""
+"""Examples by the words that name the command."""

@@ -32,7 +32,7 @@ from fecbench.runners.tasks.task import VIRTUAL, Carrier
 SPACE = Path("hunt-fec")
 """The design that is searched where none is named."""
 GROWTH = 2
-"""With --minutes, the trials of a hunt are those of the smallest one times a power of this."""
+"""Growth of a hunt with --minutes: its trials are those of the smallest one times a power of this."""
 SHORT_S = 0.1
 """Trials that took no longer together tell no more than that."""
 SHARE_EMULATED = 0.5

@@ -26,13 +26,13 @@ class End:
 
     @property
     def lack(self) -> str:
-        """Why it can be no end of any pair; "" when it can."""
+        """Reason why it can be no end of any pair; "" when it can."""
         declared = self.implementation.declaration
         return "" if WORKLOAD in declared.workloads else f"{declared.name} has no workload {WORKLOAD}"
 
     @property
     def wire(self) -> str:
-        """What it speaks: ends that differ in it have nothing to say to each other."""
+        """Protocol of the end: ends that differ in it cannot talk to each other."""
         declared = self.implementation.declaration
         if declared.transport == "tcp":
             return "TLS over TCP"
@@ -130,7 +130,7 @@ def design_of_pairs(design: Design, ends: Sequence[End]) -> tuple[Design, list[C
 
 
 def _problem_of(client: End, server: End) -> str:
-    """Why the two cannot meet; "" when they can."""
+    """Return why the two cannot meet; "" when they can."""
     if lack := client.lack or server.lack:
         return lack
     if client.wire != server.wire:

@@ -84,7 +84,7 @@ def _attempt_row(run: StoredTrial) -> tuple[object, ...]:
 
 
 def _pair_rows(pair: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """What both ends were asked for, and their workload, which is the same."""
+    """Yield the options of both ends, and their workload, which is the same."""
     ends = {end: dict(_flat(pair[end])) for end in ("client", "server")}
     for name in dict.fromkeys(name for values in ends.values() for name in values):
         yield name, ends["client"].get(name, "-"), ends["server"].get(name, "-")
@@ -102,7 +102,7 @@ def _metric_rows(record: TrialRecord) -> Iterator[tuple[str, ...]]:
 
 
 def _direction_rows(record: TrialRecord) -> Iterator[tuple[object, ...]]:
-    """What the dropper and the link say of each direction of each link."""
+    """Yield the counts of the dropper and of the link in each direction of each link."""
     verdicts = {(log.link, log.direction): log for log in record.verdicts}
     for link, report in record.links.items():
         for direction, frames in report.get("directions", {}).items():

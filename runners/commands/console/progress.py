@@ -17,7 +17,7 @@ MEASURED_S = 2.0
 
 
 class Rate:
-    """How fast trials end, since the first of them did: what it took to begin is no measure of the rest."""
+    """Rate at which trials end, since the first did: the time to begin is no measure of the rest."""
 
     def __init__(self) -> None:
         self._first: tuple[float, int] | None = None
@@ -49,8 +49,8 @@ class Reporter:
     """Prints on standard error, so that standard output holds results alone."""
 
     def __init__(self, *, each: bool = True) -> None:
-        """Where there is no terminal: whether each trial has a line, or each second; what is not ok always
-        has one."""
+        """Print a line for each trial, or each second, where there is no terminal; a trial that is not ok
+        always has one."""
         self._each = each
         self._told_at = -math.inf
         self._console = Console(stderr=True)
@@ -104,7 +104,7 @@ class Reporter:
         return due
 
     def more(self, trials: int, why: str) -> None:
-        """So many are to be run besides those that have been."""
+        """Report that so many are to be run besides those that have been."""
         self._say(f"{why}: {trials} trials more to run")
         self._plan(self._planned + trials)
 

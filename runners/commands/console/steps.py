@@ -1,4 +1,4 @@
-"""What `--verbose` adds: each step of the harness on standard error, and the whole of an error.
+"""The output of `--verbose`: each step of the harness on standard error, and the whole of an error.
 
 Steps are told by the standard library's logging, under the names of modules, at the level INFO.
 """

@@ -1,4 +1,4 @@
-"""What a campaign comes to: a line for each workload and variant, what is left out, and the states."""
+"""The summary of a campaign: a line for each workload and variant, what is left out, and the states."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -91,7 +91,7 @@ def _print_narrow(table: pd.DataFrame, campaign: CampaignInfo) -> None:
 
 
 def table_of_answers(table: pd.DataFrame, campaign: CampaignInfo) -> Table:
-    """What each variant comes to on each workload, of the rows of `comparison.of_pairings`."""
+    """Return the answer for each variant on each workload, from rows of `comparison.of_pairings`."""
     names, order = short_names(campaign), [variant["label"] for variant in campaign.variants]
     rows = [
         (
@@ -136,7 +136,7 @@ def of_campaign(db: str, campaign: CampaignInfo) -> str:
 
 
 def states_line(states: Mapping[State, int], planned: int) -> str:
-    """How many of the planned trials have been run, and with which state."""
+    """Return how many of the planned trials have been run, and with which state."""
     counts = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
     return f"{sum(states.values())} of {planned} trials: {counts or 'none run'}"
 

@@ -27,7 +27,7 @@ def table_of(headings: Sequence[str], rows: Iterable[Sequence[object]], right: C
 
 
 def console() -> Console:
-    """Where tables are printed."""
+    """Return the console that tables are printed on."""
     # A pipe has no width: a table that is cut would lose what scripts look for.
     return Console() if sys.stdout.isatty() else Console(width=PIPE_COLUMNS)
 

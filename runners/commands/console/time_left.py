@@ -1,5 +1,5 @@
-"""How long a command may still take that was given so much time: from when it was called, since it takes
-seconds to load on a busy machine, to the end of its answer."""
+"""Time that a command may still take: from its call, since it takes seconds to load on a busy machine, to
+the end of its answer."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 ANSWER_S = 3.5
-"""Of a processor: what the last look at a large campaign takes, with its rules."""
+"""Seconds of a processor for the last look at a large campaign, with its rules."""
 
 _begun = (time.monotonic(), time.process_time())
-"""When the command was called: by the clock, and by what it had taken of a processor."""
+"""Moment of the call: by the clock, and by the time of a processor."""
 
 
 def begin() -> None:
