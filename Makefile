@@ -54,7 +54,7 @@ C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h'
 PROCESSES := $(shell cores=$$(nproc); echo $$((cores < 3 ? cores + 1 : 4)))
 NOT_OTHERS := $(OTHERS:%=--extend-exclude %)
 
-.PHONY: demo test test-slow test-netem test-virtual fresh build build-all bench breaks fuzz findings lint path packages environment development go tools parts wheel site lab lab-environment lock changes clean
+.PHONY: demo test test-slow test-netem test-virtual fresh build build-all bench breaks fuzz findings lint lint-others path packages environment development go tools parts wheel site lab lab-environment lock changes clean
 
 # What another fecbench has run stays, under another name.
 # Status 1 says that some trials are not ok, or that virtual and emulated ones differ: the report tells which, so it is
@@ -226,7 +226,10 @@ lint: packages development
 	@$(RUN) ruff check $(NOT_OTHERS) .
 	@$(RUN) ruff check --quiet --preview --select PLW1514 dropper designs results runners topologies  # files are UTF-8
 	@$(RUN) ruff format --check $(NOT_OTHERS) .
-	@$(RUN) mypy
+	@$(RUN) mypy & types=$$!; $(MAKE) --no-print-directory lint-others && wait $$types || { kill $$types 2>/dev/null || true; exit 1; }
+
+# Those of other languages, beside mypy, which has one core.
+lint-others:
 	@clang-format --dry-run --Werror $(C_FILES)
 	@$(MAKE) --no-print-directory go
 	@for tool in $(STATICCHECK) $(ACTIONLINT) $(VALE); do GOBIN=$(LINTERS) go install $$tool || exit 1; done
