@@ -57,9 +57,9 @@ def discarded(process: int) -> Counter[str]:
         }
     )
     for errors in (_table(process, "snmp", "Udp"), _udp6(process)):
-        known = {place: errors.get(name, 0) for name, place in _UDP_PLACES.items()}
-        counted.update(known)
-        counted[_OTHER_UDP] += max(0, errors.get("InErrors", 0) - sum(known.values()))
+        by_place = {place: errors.get(name, 0) for name, place in _UDP_PLACES.items()}
+        counted.update(by_place)
+        counted[_OTHER_UDP] += max(0, errors.get("InErrors", 0) - sum(by_place.values()))
     of_tcp = _table(process, "netstat", "TcpExt")
     counted[TCP_BUFFER] += sum(of_tcp.get(name, 0) for name in _TCP_BUFFERS)
     counted["TCP checksum"] += _table(process, "snmp", "Tcp").get("InCsumErrors", 0)

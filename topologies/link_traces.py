@@ -100,7 +100,7 @@ def _parquet(content: bytes) -> Trace:
         file = parquet.ParquetFile(pa.BufferReader(content))
         names = file.schema_arrow.names
         if not _are_columns(names):
-            raise TraceError(f"its columns are {','.join(names)[:60]!r}: they must be {_KNOWN}")
+            raise TraceError(f"its columns are {','.join(names)[:60]!r}: they must be {_COLUMN_NAMES}")
         if file.metadata.num_rows > MOST_STEPS:  # told before anything large is unpacked
             raise TraceError(f"has {file.metadata.num_rows} rows; at most {MOST_STEPS} steps")
         table = file.read()
@@ -116,7 +116,7 @@ def _parquet(content: bytes) -> Trace:
     return Trace(**columns)
 
 
-_KNOWN = "keep_us and any of " + ", ".join(name for name in COLUMNS if name != "keep_us")
+_COLUMN_NAMES = "keep_us and any of " + ", ".join(name for name in COLUMNS if name != "keep_us")
 
 
 def _are_columns(names: Sequence[str]) -> bool:
@@ -128,7 +128,7 @@ def _native(lines: list[str]) -> Trace:
     heading, *rows = csv.reader(lines)
     names = [name.strip() for name in heading]
     if not _are_columns(names):
-        raise TraceError(f"line 1: {','.join(names)[:60]!r}: must be {_KNOWN}")
+        raise TraceError(f"line 1: {','.join(names)[:60]!r}: must be {_COLUMN_NAMES}")
     columns: dict[str, list[int]] = {name: [] for name in names}
     for number, row in enumerate(rows, start=2):
         if len(row) != len(names):

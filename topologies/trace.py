@@ -62,15 +62,15 @@ def _column(values: Any) -> Column:
     return column
 
 
-_Known = Annotated[Column, PlainValidator(_column), PlainSerializer(lambda column: column.tolist())]
-_Column = Annotated[_Known | None, Field(exclude_if=lambda column: column is None)]
+_RequiredColumn = Annotated[Column, PlainValidator(_column), PlainSerializer(lambda column: column.tolist())]
+_Column = Annotated[_RequiredColumn | None, Field(exclude_if=lambda column: column is None)]
 
 
 @dataclass(frozen=True, eq=False)
 class Trace:
     """The steps of one direction. Columns have a number for each step; None: the link's constant."""
 
-    keep_us: _Known
+    keep_us: _RequiredColumn
     rate_bps: _Column = None
     owd_us: _Column = None
     burst_bytes: _Column = None
@@ -231,7 +231,7 @@ class TraceRate:
         rates = none if trace.rate_bps is None else trace.rate_bps.astype(float)
         bursts = none if trace.burst_bytes is None else trace.burst_bytes.astype(float)
         if trace.repeat == "loop":
-            keep_s, rates, bursts = (np.tile(each, 2) for each in (keep_s, rates, bursts))
+            keep_s, rates, bursts = (np.tile(column, 2) for column in (keep_s, rates, bursts))
         ends_s = np.cumsum(keep_s)
         with_bursts = np.cumsum(rates * keep_s / 8 + bursts)
         times_s = np.concatenate([[0.0], np.repeat(ends_s, 2)])

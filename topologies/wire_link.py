@@ -130,8 +130,8 @@ class WireLink:
     def _failure(self) -> LinkError:
         status = self._process.wait()
         complaint = _stream(self._process.stderr).read().decode(errors="replace").strip()
-        ended = signal.Signals(-status).name if status < 0 else f"status {status}"
-        return LinkError(complaint or f"{self._name} ended with {ended} and gave no reason")
+        end = signal.Signals(-status).name if status < 0 else f"status {status}"
+        return LinkError(complaint or f"{self._name} ended with {end} and gave no reason")
 
 
 def wire_arguments(near: LinkEnd, far: LinkEnd, settings: LinkSettings, late_bound_us: int) -> list[str]:

@@ -57,17 +57,17 @@ class Differences:
         """Return the differences of the trials of a stratum."""
         if stratum == "all":
             return self
-        chosen = {
+        mask = {
             "met a loss": lambda: self.met_a_loss,
             "met none": lambda: ~self.met_a_loss,
             "high losses": self._high_losses,
         }[stratum]()
         return replace(
             self,
-            y=self.y[chosen],
-            low=self.low[chosen],
-            high=self.high[chosen],
-            met_a_loss=self.met_a_loss[chosen],
+            y=self.y[mask],
+            low=self.low[mask],
+            high=self.high[mask],
+            met_a_loss=self.met_a_loss[mask],
             loss_share=None,
             emulated=None,
         )

@@ -34,9 +34,9 @@ def by_variant(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
     """
     rows = []
     if campaign.engine == "emulated":
-        known = frame[frame["state"].isin(_VALID) & frame["stalled_s"].notna()]
+        measured = frame[frame["state"].isin(_VALID) & frame["stalled_s"].notna()]
         rows = [
-            {"variant": label, **_of_variant(known[known["variant"] == label])}
+            {"variant": label, **_of_variant(measured[measured["variant"] == label])}
             for label in (variant["label"] for variant in campaign.variants)
         ]
     columns = ("trials", "stalled", "stalled_share", "stalled_p95_ms", "stalled_max_ms")

@@ -34,8 +34,10 @@ def of_several_hosts(frame: pd.DataFrame, variants: Collection[str]) -> pd.Multi
     none = pd.MultiIndex.from_frame(frame.loc[[], _GROUP])
     if not set(COLUMNS) <= set(frame.columns) or frame["host"].nunique() < 2:
         return none
-    known = frame["variant"].isin(list(variants)) & frame["host"].notna() & (frame["engine"] == "emulated")
-    trials = frame.loc[known, [*_GROUP, "host"]]
+    on_a_host = (
+        frame["variant"].isin(list(variants)) & frame["host"].notna() & (frame["engine"] == "emulated")
+    )
+    trials = frame.loc[on_a_host, [*_GROUP, "host"]]
     if trials["host"].nunique() < 2:
         return none
     hosts = trials.assign(host=trials["host"].astype(str)).groupby(_GROUP, observed=True)["host"].nunique()

@@ -58,16 +58,16 @@ def documents(database: Database, campaign: CampaignInfo) -> Iterator[tuple[int,
     segments, stalls = (
         dict(list(frames.series(database, campaign, name).groupby("id"))) for name in ("segments", "stalls")
     )
-    kept, live = 0, 0
+    sessions, live = 0, 0
     for trial in database.trials(campaign.id, ["ok"]):
         if trial.id in segments and trial.id in stalls:
             session = trial.record.task["pairs"][0]["session"]
             if session["settings"]["live_latency_s"]:
                 live += 1
                 continue
-            kept += 1
+            sessions += 1
             yield trial.id, document(segments[trial.id], stalls[trial.id], session["ladder"])
-    if live and not kept:
+    if live and not sessions:
         raise NoSessions(
             f"campaign {campaign.name!r} has live video alone, which ITU-T P.1203 does not judge"
         )

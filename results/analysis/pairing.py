@@ -199,8 +199,8 @@ def _points(pairs: pd.DataFrame, metric: Metric, statistic: str) -> pd.DataFrame
 
 def _why_none(values: pd.Series, states: pd.Series, label: str, metric: Metric) -> pd.Series:
     """Return why each trial of a variant, by its value and its state, cannot be compared; "" where it can."""
-    told = states.astype(object).fillna("not run").replace("ok", f"no {metric.name}")
-    return (f"{label}: " + told).mask(values.notna(), "")
+    reasons = states.astype(object).fillna("not run").replace("ok", f"no {metric.name}")
+    return (f"{label}: " + reasons).mask(values.notna(), "")
 
 
 def ratio_of(arms: pd.DataFrame, metric: Metric) -> pd.Series:
@@ -252,7 +252,7 @@ def baselines_of(campaign: CampaignInfo) -> dict[str, str]:
         for variant in campaign.variants
         if not variant["baseline"]
     }
-    return {label: found for label, found in compared_with.items() if found}
+    return {label: of_variant for label, of_variant in compared_with.items() if of_variant}
 
 
 def with_fec(campaign: CampaignInfo) -> dict[str, str]:

@@ -193,16 +193,16 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
         surfaces=trees.surfaces_of(forest, table, varied, list(importances["factor"])),
     )
     p_value = trees.p_value(data)
-    told = in_words(correlations, LEVEL)
+    evidence = in_words(correlations, LEVEL)
     if p_value > LEVEL:
-        sentence = f"No rule: no tree predicts points that it has not seen (p = {p_value:.2g}). {told}"
+        sentence = f"No rule: no tree predicts points that it has not seen (p = {p_value:.2g}). {evidence}"
         return replace(ranked, p_value=p_value, sentence=sentence)
     rules, left_out = _rules(table, factors, planned, data)
     rules.sort(key=lambda rule: float(np.nan_to_num(rule.ratio, nan=1)), reverse=metric.more_is_better)
     if not rules:
         sentence = (
             "No rule: each has too few points, or trees fitted without its points contradict it"
-            f" (p = {p_value:.2g}). {told}"
+            f" (p = {p_value:.2g}). {evidence}"
         )
     elif left_out:
         sentence = (
@@ -224,7 +224,7 @@ def _rules(
     tree = trees.grown_tree(data, trees.fewest_leaves(data))
     of_row, of_planned = tree.apply(data.factors), tree.apply(planned)
     honest = trees.honest_leaves(tree, data)
-    kept: list[tuple[Rule, float]] = []  # with the median of the rows that other trees put there
+    candidates: list[tuple[Rule, float]] = []  # with the median of the rows that other trees put there
     left_out: list[Rule] = []
     for leaf, path in _paths(tree.tree_, 0, ()):
         rows, planned_ratios = table[of_row == leaf], int((of_planned == leaf).sum())
@@ -232,13 +232,13 @@ def _rules(
         if _is_contradicted(rule, rows, table[honest == leaf]):
             left_out.append(rule)
         else:
-            kept.append((rule, median_ratio(table[honest == leaf])))
+            candidates.append((rule, median_ratio(table[honest == leaf])))
     rules: list[Rule] = []
-    for rule, median in kept:
+    for rule, median in candidates:
         in_order = all(
             not (rule.ratio < other.ratio and median > of_other)
             and not (rule.ratio > other.ratio and median < of_other)
-            for other, of_other in kept
+            for other, of_other in candidates
         )
         (rules if in_order else left_out).append(rule)
     return rules, left_out
@@ -308,13 +308,13 @@ def _rule(conditions: Sequence[str], rows: pd.DataFrame, level: float, planned: 
 
 def _paths(tree: Any, node: int, path: tuple[_Step, ...]) -> Iterator[tuple[int, tuple[_Step, ...]]]:
     """Each leaf below a node of scikit-learn's tree, with the steps that lead to it."""
-    left, right = int(tree.children_left[node]), int(tree.children_right[node])
-    if left == right:  # both are -1 at a leaf
+    left_child, right_child = int(tree.children_left[node]), int(tree.children_right[node])
+    if left_child == right_child:  # both are -1 at a leaf
         yield node, path
         return
     factor, threshold = int(tree.feature[node]), float(tree.threshold[node])
-    yield from _paths(tree, left, (*path, (factor, threshold, True)))
-    yield from _paths(tree, right, (*path, (factor, threshold, False)))
+    yield from _paths(tree, left_child, (*path, (factor, threshold, True)))
+    yield from _paths(tree, right_child, (*path, (factor, threshold, False)))
 
 
 def _conditions(path: Sequence[_Step], factors: pd.DataFrame) -> list[str]:
@@ -323,13 +323,13 @@ def _conditions(path: Sequence[_Step], factors: pd.DataFrame) -> list[str]:
     for factor, threshold, at_most in path:
         name = str(factors.columns[factor])
         steps[factor, at_most] = _condition(name, factors[name], threshold, at_most)
-        left = _left(path, factor, factors[name])
-        if factors[name].nunique() < _FEW_VALUES and len(left) == 1 and " is " not in name:
-            steps[factor, True] = steps[factor, False] = f"{name} = {quantity(name, left[0])}"
+        matching = _matching_values(path, factor, factors[name])
+        if factors[name].nunique() < _FEW_VALUES and len(matching) == 1 and " is " not in name:
+            steps[factor, True] = steps[factor, False] = f"{name} = {quantity(name, matching[0])}"
     return list(dict.fromkeys(steps.values()))
 
 
-def _left(path: Sequence[_Step], factor: int, values: pd.Series) -> list[float]:
+def _matching_values(path: Sequence[_Step], factor: int, values: pd.Series) -> list[float]:
     """The different values of a factor that meet all steps about it."""
     for of, threshold, at_most in path:
         if of == factor:

@@ -87,8 +87,8 @@ def verdict_of(measured: Measured, margins: Margins) -> Verdict:
         return "undecided"
     if faster(measured, margins):
         return "faster"
-    named = (measured.overall, *measured.workloads.values())
-    within = all(1 / (1 + margins.overall) <= ratio.at_least for ratio in named)
+    ratios = (measured.overall, *measured.workloads.values())
+    within = all(1 / (1 + margins.overall) <= ratio.at_least for ratio in ratios)
     return "no difference that matters" if within else "undecided"
 
 
@@ -116,8 +116,8 @@ def harms(measured: Measured, margins: Margins) -> Iterator[str]:
 
 def faster(measured: Measured, margins: Margins) -> dict[str, Ratio]:
     """Return the ratios over all networks and of workloads whose whole interval is below the margin."""
-    named = {"all networks": measured.overall, **measured.workloads}
-    return {name: ratio for name, ratio in named.items() if ratio.high < 1 / (1 + margins.overall)}
+    ratios = {"all networks": measured.overall, **measured.workloads}
+    return {name: ratio for name, ratio in ratios.items() if ratio.high < 1 / (1 + margins.overall)}
 
 
 def open_ratios(measured: Measured, margins: Margins) -> dict[str, Ratio]:

@@ -54,8 +54,8 @@ def _heading(lines: list[str]) -> tuple[str, ...]:
         names = tuple(name.strip(" <>#;").upper() for name in line.strip(" #;").split(","))
         if len(names) > 1 and (names[0] == "KEEP" or (place == 1 and line[:1].isalpha())):
             if names not in (SIMPLE[: max(_FEWEST, len(names))], EXTENDED):
-                known = " or ".join(",".join(form) for form in (SIMPLE, EXTENDED))
-                raise TraceError(f"line {place}: {line[:60]!r}: must be {known}")
+                forms = " or ".join(",".join(form) for form in (SIMPLE, EXTENDED))
+                raise TraceError(f"line {place}: {line[:60]!r}: must be {forms}")
             return names
     return ()
 

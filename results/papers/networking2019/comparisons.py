@@ -34,8 +34,8 @@ def variant_with(campaign: CampaignInfo, options: Mapping[str, Any]) -> str:
     for variant in campaign.variants:
         if options.items() <= variant["options"].items():
             return str(variant["label"])
-    wanted = ", ".join(f"{name} = {value}" for name, value in options.items())
-    raise NothingToDraw(f"No variant of this design has {wanted}.")
+    options_in_words = ", ".join(f"{name} = {value}" for name, value in options.items())
+    raise NothingToDraw(f"No variant of this design has {options_in_words}.")
 
 
 def ratios(

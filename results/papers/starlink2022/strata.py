@@ -189,7 +189,7 @@ def _ratios(times: Floats) -> list[Ratio]:
     """Return the ratio of each statistic; `times` has a row a pair: without FEC, and with it."""
     count = len(times)
     draws = np.random.default_rng(_SEED).integers(count, size=(_RESAMPLES, count)) if count else None
-    found = []
+    ratios_of_statistics = []
     for of in STATISTICS.values():
         without, with_fec = (quantile(times[:, arm], of) for arm in (0, 1))
         resampled = np.empty(0)
@@ -199,5 +199,5 @@ def _ratios(times: Floats) -> list[Ratio]:
             with np.errstate(invalid="ignore"):  # two timeouts: which is longer, nobody knows
                 resampled = np.sort(arms[1] / arms[0])
             resampled = np.empty(0) if np.isnan(resampled).any() else resampled
-        found.append(Ratio(count, without, with_fec, resampled))
-    return found
+        ratios_of_statistics.append(Ratio(count, without, with_fec, resampled))
+    return ratios_of_statistics
