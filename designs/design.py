@@ -1,7 +1,7 @@
-"""Design files: one TOML file says which question is asked, where, of whom, and how often.
+"""Design files: one TOML file names the question, the networks, the implementations and the repetitions.
 
-`load` reads one and refuses whatever is wrong with it in one line. It checks form only: which parameters,
-workloads and options exist is known to those who run the design.
+`load` reads one, and refuses an error in one line. It checks form only: `runners` knows which parameters,
+workloads and options exist.
 """
 
 import re
@@ -46,7 +46,7 @@ from fecbench.hints import nearest
 from fecbench.looks import FEWEST as FEWEST_UNTIL_DECIDED
 from fecbench.looks import looks
 
-# A design that somebody wrote is a few kilobytes; this keeps a wrong path to a database or a capture cheap.
+# A design by hand has a few kilobytes; this keeps a wrong path to a database or a capture cheap.
 LARGEST_FILE_BYTES = 16 * 2**20
 
 

@@ -39,7 +39,7 @@ def draw_pair_plot(design: Design, plan: Plan, path: Path) -> None:
     )
     size = max(CELL_INCHES, 5.0 / len(factors))
     grid = sns.PairGrid(places, corner=True, diag_sharey=False, despine=False, height=size)
-    plt.close(grid.figure)  # nobody is to be shown it: it is a file
+    plt.close(grid.figure)  # it is saved as a file, and not shown
     FigureCanvasAgg(grid.figure)
     grid.figure.set_layout_engine("constrained")
     pixels = len(places) * len(factors) * (len(factors) - 1) / 2 > MOST_VECTORS

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 # but it jumps by some percent from step to step (1,000 points in 10 dimensions: by 12; one step in 30 hits).
 SCAN_STEPS = 100
 SCAN_STEP_POINTS = 0.25
-# From so many candidates on, a tree may find those that are near: within so many times dmin, where the next
-# point mostly is, unless that is more than a share of all. Whether it is, a few of them tell.
+# From so many candidates on, a tree may find the near ones: those within NEAR times dmin, where the next
+# point mostly is. If they are more than a share of all, there is no tree; a few PROBES estimate that.
 FEWEST_IN_TREE = 4000
 NEAR = 1.25
 MOST_NEAR = 0.05

@@ -132,5 +132,5 @@ def log(attachment: Attachment) -> Verdicts:
 
 
 def detach(attachment: Attachment) -> None:
-    """Removes the dropper, if there is one, and the qdisc if a dropper made it and nobody else uses it."""
+    """Removes the dropper, if there is one, and the qdisc if a dropper made it and nothing else uses it."""
     _run("detach", attachment, [])

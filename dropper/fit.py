@@ -18,7 +18,7 @@ from fecbench.dropper.model import GilbertElliott, Uniform, markov
 from fecbench.dropper.recordings import Verdicts
 
 FEWEST_PACKETS, FEWEST_LOSSES = 1_000, 30
-"""The fewest for which anything is said."""
+"""The fewest packets and losses to which models are fitted."""
 FEWEST_STAYS = 5
 """A model with fewer stays in its bad state, over so many packets, is not judged: it is one of many that make
 such losses, and a step or a drift makes them, too."""

@@ -101,7 +101,7 @@ def _parquet(content: bytes) -> Trace:
         names = file.schema_arrow.names
         if not _are_columns(names):
             raise TraceError(f"its columns are {','.join(names)[:60]!r}: they must be {_COLUMN_NAMES}")
-        if file.metadata.num_rows > MOST_STEPS:  # told before anything large is unpacked
+        if file.metadata.num_rows > MOST_STEPS:  # refused before anything large is unpacked
             raise TraceError(f"has {file.metadata.num_rows} rows; at most {MOST_STEPS} steps")
         table = file.read()
         for name in names:
@@ -222,7 +222,7 @@ KINDS: Mapping[str, Kind] = {
     ),
     "wifi": Kind("a busy Wi-Fi", 25, 0.5, 0.5, (2, 3), 2, 1e9, False, (0, 0), 8, (0.1, 0.4), 0.1),
 }
-"""Round numbers of ours, in the range of what recordings tell: no trace of anybody is in them."""
+"""Round numbers of ours, in the range of recordings: no recorded trace is in them."""
 
 
 def make(kind: str, seed: int, duration_s: float) -> Trace:

@@ -40,7 +40,7 @@ _BLOCK = 1 << 14
 _ACCURACY, _NS = 1e-9, 1e-9
 
 Column = NDArray[np.int64]
-"""A number for each step; nobody changes it."""
+"""A number for each step; it is never changed."""
 
 STEP = np.dtype([(name, "=u8") for name in ("end_ns", "rate_bps", "delay_ns", "burst_bytes")])
 """`struct schedule_step` of the wire."""

@@ -55,8 +55,8 @@ class WireLink:
         clients: Sequence[str] = (),
         origin: Origin | None = None,
     ) -> None:
-        """`clients`: the addresses of the measured client; without any, whoever sends upwards is the client.
-        `origin`: what the links of a topology have in common; without it, the link counts for itself."""
+        """`clients`: the addresses of the measured client; without any, a host that sends upwards is the
+        client. `origin`: the time that the links of a topology share; without it, the link has its own."""
         if not WIRE.exists():
             raise LinkError(f"{WIRE} is missing; `make build` builds it")
         shared = [] if origin is None else ["--origin-fd", str(origin.fd)]

@@ -147,7 +147,7 @@ def _counterpart(
 
 
 def _require_distinct(side: _Side) -> None:
-    """Refuse cut frames that cannot be told apart. Whole ones that are alike are counted."""
+    """Refuse cut frames that cannot be distinguished. Whole ones that are alike are counted."""
     if side.cut_bytes is None:
         return
     alike = Counter(_signature(packet, side.cut_bytes) for packet in side.packets if packet.is_cut)
@@ -287,7 +287,7 @@ def _nothing_in_common(
     arrivals: dict[Flow, list[Packet]],
     turned: Flow | None,
 ) -> str:
-    """Return the reason for which no losses can be told."""
+    """Return the reason why losses cannot be determined."""
     if turned is not None:
         return (
             f"{received}: has packets of {text_of(turned)} that {path} lacks, and no other flow is in both:"

@@ -7,7 +7,7 @@ questions (`results.analysis.criteria`), whose answers are held against a tolera
 
 - all intervals lie within: the two agree;
 - it is not true that all answers lie within: they differ;
-- anything else, and too few trials for an interval: nobody can tell, and it says how many more would.
+- otherwise, or with too few trials for an interval: the verdict is open, and says how many more would decide.
 
 A test of equality would be of no use. Emulated endpoints take time of a processor and virtual ones do not, so
 the two are never equal, and with enough trials such a test finds that out whatever it amounts to.

@@ -74,7 +74,7 @@ def _would_decide(agreement: Agreement, more: int | None) -> str:
 
 
 def sentences(agreement: Agreement | None) -> list[str]:
-    """The first tells the verdict. None: there was no cross-check."""
+    """The first is the verdict. None: there was no cross-check."""
     if agreement is None:
         return ["not cross-checked: no sample of it was emulated."]
     lines = [f"cross-checked with {agreement.pairs} emulated trials. {headline(agreement)}"]

@@ -6,7 +6,7 @@ it pays. If two codes cannot be told apart, the one with less overhead is taken.
 The best of many is the luckiest, too: where it was chosen, it looks better than it is. So half of the
 repetitions choose, and the others, which met losses of their own, show the gain of the choice; then they
 change places (cross-fitting). Where the halves choose differently, the number is not that of one variant
-alone, and that is said.
+alone, and the result says so.
 
 The compared quantity is the mean of log ratios, a geometric mean of ratios. Most downloads over a link with
 few losses lose nothing, and FEC is an insurance for the others: a median would not see it.

@@ -1,7 +1,7 @@
 """Rank correlations of factors with a ratio, one by one, for ratios that no tree predicts.
 
 Beside the factors stand combinations of them that mean something in a network. They are chosen by the names
-of the factors alone, before anybody looks at a ratio: the quotient and the difference of one parameter of two
+of the factors alone, without a look at ratios: the quotient and the difference of one parameter of two
 links, the bandwidth-delay product of a link, the expected losses of a transfer, and the odds of two
 transitions of a loss model.
 """

@@ -115,7 +115,7 @@ class Criterion:
 
 
 def fewest(tells: Callable[[float], bool], first: int) -> float:
-    """The least number from `first` on that tells; ∞ where none up to _MOST does."""
+    """Return the least number from `first` on that tells; ∞ where none up to _MOST does."""
     few, many = first, first
     while not tells(many):
         few, many = many, 2 * many

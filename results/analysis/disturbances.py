@@ -18,8 +18,8 @@ from fecbench.results.analysis.pairing import baselines_of
 from fecbench.results.store.records import CampaignInfo
 
 UNEQUAL = 0.01
-"""Medians of the shares of time that differ by more than this are told: a fifth of what a valid trial may
-have stalled for."""
+"""The difference of median shares of time from which a warning is given: a fifth of the share for which a
+valid trial may have stalled."""
 _VALID = ("ok", "timeout", "failed")
 
 

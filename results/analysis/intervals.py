@@ -168,7 +168,7 @@ def signed_rank(logs: Floats) -> float:
     It assumes no distribution: log ratios have heavy tails, since one loss more or less can cost a timeout.
     Equal arms can be exchanged, so their log ratios are symmetric, and however few they are, the share of
     p-values below a level is that level at most. The sign test would need no symmetry, but half as many pairs
-    again when the spread is normal. Equal pairs are dropped, and so are those of which nobody can tell (NaN);
+    again when the spread is normal. Equal pairs are dropped, and so are unknown ones (NaN);
     an infinite one counts as the farthest. Values that tie share their ranks, and the test is exact for up to
     _MOST_EXACT of them all the same; of more, the sum of ranks is taken for normal.
     """

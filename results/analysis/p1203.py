@@ -1,7 +1,7 @@
 """Sessions of video as ITU-T P.1203 reads them: a document of mode 0 for each.
 
-The model itself (`itu_p1203`) is for research that earns nothing, and nobody may pass it on: whoever has
-accepted its licence reads these documents with it. Bit rates are in kilobits of 1,000 bits; stalls are at
+The model itself (`itu_p1203`) is for non-commercial research, and its licence forbids redistribution. Users
+who accept it read these documents with the model. Bit rates are in kilobits of 1,000 bits; stalls are at
 exact places in the video, the first at 0: the time before the first picture. Live video is left out: its
 player skips, and the model's places know no skip.
 """

@@ -58,7 +58,7 @@ class Pairing:
     values `baseline` and `variant`, infinite for a timeout, and their `ratio`, `censored` where one of them
     is a timeout, NaN where both are and for a baseline of 0."""
     decided: pd.DataFrame
-    """One row a (workload, point) that tells which arm was better: those of `ratios`, and those at which the
+    """One row a (workload, point) that shows which arm was better: those of `ratios`, and those at which the
     baseline's statistic is 0. `faster`: whether the variant was better, of a time faster, by the statistic;
     `equal`: whether both were the same to the last bit, as they are where nothing is lost in virtual time.
     `baseline_timeouts` and `variant_timeouts` count the repetitions in which that arm alone failed or timed

@@ -8,8 +8,8 @@ the workloads of a point meet the same losses: points are held out, flipped and 
 A rule is a leaf of the tree, and its number is what a reader would count: the median of exactly the points
 that meet its conditions. But a tree has its thresholds where they part these points best, so that the ratios
 in its leaves are farther from each other than those of other points would be. So intervals are wider than
-those of points that nobody chose, and a rule is left out which trees contradict that have not seen its points
-(`_is_contradicted`).
+those of points that were not chosen, and a rule is left out which trees contradict that have not seen its
+points (`_is_contradicted`).
 
 With fewer than FEWEST_POINTS points, or without such evidence, there is no rule but a sentence that says why,
 with the rank correlations of the factors.
@@ -344,7 +344,7 @@ def _condition(name: str, values: pd.Series, threshold: float, at_most: bool) ->
     if values.nunique() < _FEW_VALUES:  # nothing was measured in between
         return f"{name} ≤ {quantity(name, below)}" if at_most else f"{name} ≥ {quantity(name, above)}"
     between = _shortest_between(below, above)
-    # Whole numbers are told as such, and what is told has to part them, too.
+    # Whole numbers are printed as such, and the printed bound has to part them, too.
     bound = quantity(name, math.ceil(between) if (values % 1 == 0).all() else between)
     return f"{name} < {bound}" if at_most else f"{name} ≥ {bound}"
 

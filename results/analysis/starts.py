@@ -1,7 +1,7 @@
 """The starts of a campaign, and what differs between them: machines, kernels, libraries, jobs, limits of
 endpoints, calibrations.
 
-A campaign that was run by several starts reads as one: whoever looks at it must see where it is not.
+A campaign that was run by several starts reads as one. Its reader must see where the starts differ.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Units stand at the end of names (`owd_ms`); here they become words for a person.
 
-It loads nothing, so that whoever needs a unit need not wait for a library.
+It loads no library, so that a unit is there at once.
 """
 
 from __future__ import annotations

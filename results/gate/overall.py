@@ -11,7 +11,7 @@ The networks are those of the design, so what is by chance is the repetitions wi
 sampling: Cochran, "Sampling Techniques", 1977, §5.3 and, for the degrees of freedom, §5.4). The workloads of
 a repetition meet the same losses, those of the handshake for one, so they are no independent samples: the
 repetition is the unit, with all its workloads (a cluster: ibid., §9A). Where a network has a single pair,
-nobody knows its spread; then the unit is the network, which makes the interval wider.
+its spread is unknown; then the unit is the network, which makes the interval wider.
 """
 
 from __future__ import annotations

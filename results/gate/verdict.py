@@ -16,7 +16,7 @@ from fecbench.results.store.records import CampaignInfo
 
 Verdict = Literal["fails", "slower", "faster", "no difference that matters", "undecided"]
 MOST_LOST = 0.05
-"""The share of all pairs that may be in no ratio because they failed, before nothing is said of times."""
+"""The share of all pairs that may have failed, and so be in no ratio; beyond it, times have no verdict."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def faster(measured: Measured, margins: Margins) -> dict[str, Ratio]:
 
 
 def open_ratios(measured: Measured, margins: Margins) -> dict[str, Ratio]:
-    """Return the ratios of which nobody knows whether they are above the margin."""
+    """Return the ratios that may or may not be above the margin."""
     return {
         name: ratio for name, ratio in measured.ratios.items() if not ratio.at_most <= 1 + margins.overall
     }

@@ -177,7 +177,7 @@ class Share:
     count: int
     units: int
     unknown: int = 0
-    """Units beyond these that were run, but nobody can tell: neither arm got through, or one of them cannot
+    """Units beyond these that were run, and have no verdict: neither arm got through, or one of them cannot
     be vouched for."""
 
     @classmethod

@@ -1,4 +1,5 @@
-"""The tables of the page. A column that would repeat one value is left out, and told once below the table."""
+"""The tables of the page. A column that would repeat one value is left out; the value stands below the
+table."""
 
 from __future__ import annotations
 
@@ -222,7 +223,7 @@ def disturbances(document: Document) -> Table:
 
 
 def points(document: Document) -> Table:
-    """The networks, a column a factor, MOST_POINTS at most; factors that do not vary are told below it."""
+    """The networks, a column a factor, MOST_POINTS at most; factors that do not vary stand below it."""
     all_points = document.campaign.points
     factors = list(all_points[0]) if all_points else []
     columns = [

@@ -1,7 +1,7 @@
 """A trace of TheaterQ, in its form SIMPLE (five columns, of which the last two may lack) or EXTENDED (ten).
 
 A line that begins with no digit is a comment. A RATE of -1 is none: the link is not limited. A LOSS of 100 %
-carries nothing; another LOSS is remarked on, and so is whatever else a trace has no place for.
+carries nothing; another LOSS gets a remark, as does everything else that a trace has no place for.
 """
 
 from collections.abc import Iterator

@@ -48,7 +48,7 @@ def ratios(
     """The DCT ratio of the variant with `options` to that with the options `to`, by size.
 
     One row a (size_bytes, point), of the medians; or a (size_bytes, point, repetition), for loss patterns; of
-    all that were run. Columns: these, `ratio` (NaN where nobody can tell), whether it is `censored`, and the
+    all that were run. Columns: these, `ratio` (NaN where it is unknown), whether it is `censored`, and the
     factors of the point. Raises NothingToDraw when the design lacks one of the two.
     """
     variant, baseline = (variant_with(campaign, arm) for arm in (options, to))

@@ -125,5 +125,5 @@ def _claims_of_code_rates(
 
 
 def _both_beyond(first: pd.Series, second: pd.Series) -> pd.Series:
-    """Whether both ratios are 0, or both ∞: nobody can tell which is greater."""
+    """Whether both ratios are 0, or both ∞: which is greater is unknown."""
     return (first == second) & first.isin([0, math.inf])

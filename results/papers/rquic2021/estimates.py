@@ -124,7 +124,8 @@ def _steps(estimates: Mapping[Any, Estimate]) -> dict[str, Estimate]:
 
 
 def _least(steps: Mapping[str, Estimate]) -> tuple[str, Estimate]:
-    """The least step, and after what steps it is named; a step that nobody knows where there is none."""
+    """Return the name of the least step, and the step; an unknown estimate without a name where there is
+    none."""
     steps_with_value = {name: step for name, step in steps.items() if not math.isnan(step.value)}
     if not steps_with_value:
         return "", Estimate()

@@ -1,9 +1,9 @@
 """Fig. 10 and 11 of rQUIC's evaluation, and the claims of §VI-D: video by DASH.
 
-The paper's Fig. 10 shows scores of ITU-T P.1203, whose model nobody may pass on. Here it is the quality of
-experience of a session by the logarithm of the bit rate, less what waiting costs (`video.qoe_log`): scores
-rise with it. So signs and orders are judged, and no level. `fecbench export --p1203` writes what the model
-reads.
+The paper's Fig. 10 shows scores of ITU-T P.1203, whose model must not be redistributed. Here it is the
+quality of experience of a session by the logarithm of the bit rate, less what waiting costs
+(`video.qoe_log`): scores rise with it. So signs and orders are judged, and no level. `fecbench export
+--p1203` writes what the model reads.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def at_points(frame: pd.DataFrame, campaign: CampaignInfo, metric: str, arms: It
 
 
 def is_known(table: pd.DataFrame, first: Arm, second: Arm) -> pd.Series:
-    """Return whether anyone can tell which of two arms has more, by row of `at_points`. Not where both are
+    """Return whether it is known which of two arms has more, by row of `at_points`. It is not where both are
     timeouts."""
     of_first, of_second = table[first.name], table[second.name]
     is_known_there: pd.Series = (
@@ -113,7 +113,7 @@ def is_known(table: pd.DataFrame, first: Arm, second: Arm) -> pd.Series:
 
 def ratios(table: pd.DataFrame, metric: str, of: Arm, to: Arm) -> pd.DataFrame:
     """Return, by the index of `at_points`, the `ratio` of one arm's value to another's, and whether it is
-    `censored` (`Pairing.ratios`); NaN where nobody can tell, and where the other's is 0."""
+    `censored` (`Pairing.ratios`); NaN where it is unknown, and where the other's is 0."""
     arms = pd.DataFrame({"baseline": table[to.name], "variant": table[of.name]})
     ratio = pairing.ratio_of(arms, metrics.of(metric)).where(arms["baseline"] != 0)
     return pd.DataFrame({"ratio": ratio, "censored": pairing.is_censored(arms, metrics.of(metric))})

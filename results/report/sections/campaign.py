@@ -143,7 +143,7 @@ class Starts(Section):
 
     @classmethod
     def of(cls, campaign_starts: KnownStarts, sentences: hosts.Told) -> Self:
-        """Return what was found of starts, and what is told of hosts."""
+        """Return the section of these starts and of sentences about hosts."""
         return cls(
             starts=[
                 Start(
