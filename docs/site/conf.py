@@ -1,4 +1,4 @@
-"""Settings by which Sphinx makes the guide's site; build.py beside this file collects its pages, and calls it.
+"""Settings by which Sphinx makes the site of the guide; build.py beside this file collects its pages.
 
 Why Sphinx, and not Material for MkDocs: MkDocs had its last release in 2024, the support of the theme ends in
 2026, and its successor is young and shows no notebooks. Sphinx is kept up, shows notebooks, and searches in a
