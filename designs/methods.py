@@ -38,7 +38,7 @@ from fecbench.designs.wsp import wsp_of_size
 from fecbench.hints import nearest
 
 MOST_CANDIDATES = 200_000
-# How many sets of candidates are tried for one that gives exactly the wanted number of points.
+# The sets of candidates that are tried for one with exactly the wanted number of points.
 CANDIDATE_SETS = 8
 CANDIDATES_PER_POINT = 20
 # A criterion needs the distances of all pairs of each hypercube.

@@ -14,7 +14,7 @@ from fecbench.designs.placement import MOST_POINTS, Factors, Placement, PlanSett
 from fecbench.designs.seeds import seed
 from fecbench.designs.table import refused
 
-# How many trajectories are drawn for each one that shares no point with those before it.
+# The trajectories that are drawn for each one that shares no point with those before it.
 DRAWS = 200
 
 

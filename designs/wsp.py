@@ -194,7 +194,7 @@ class _Remaining:
         if not self._count:
             return _Step(deleted, None, np.inf)
         near, distances = near[survives], distances[survives]
-        # Rounding in the tree cannot have hidden what is well within its reach.
+        # Rounding in the tree cannot hide candidates that are well within its reach.
         if self._tree is None or (len(near) and distances.min() < (1 - 1e-9) * self._reach):
             nearest = int(np.argmin(distances))
         else:

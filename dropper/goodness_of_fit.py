@@ -96,7 +96,7 @@ def likeness(lost: Verdicts, model: Uniform | GilbertElliott, seed: int) -> Like
     comparisons = _comparisons([_features(lost), *map(_features, recordings)])
     standardised = np.array([comparison.standardised for comparison in comparisons])
     farthest = standardised.max(axis=0)
-    bound = np.sort(farthest[1:])[-round(UNUSUAL * SIMULATED)]  # as far as at most so many
+    bound = np.sort(farthest[1:])[-round(UNUSUAL * SIMULATED)]  # at most so many recordings are as far off
     return Likeness(
         as_far=int((farthest[1:] >= farthest[0]).sum()),
         farthest=comparisons[int(standardised[:, 0].argmax())].difference,

@@ -11,14 +11,14 @@ RECEIVE_BUFFER = "UDP receive buffer"
 TCP_BUFFER = "TCP receive buffer"
 """The place of segments that find no room in the buffer of their connection, or in a listener's queue."""
 
-# Of each of /proc/net/snmp's counters of UDP. The errors of all kinds together are InErrors.
+# The place of each UDP counter in /proc/net/snmp. InErrors counts the errors of all kinds together.
 _UDP_PLACES = {
     "RcvbufErrors": RECEIVE_BUFFER,
     "InCsumErrors": "UDP checksum",
     "MemErrors": "UDP memory of the machine",
 }
 _OTHER_UDP = "UDP input"
-# Of /proc/net/netstat's counters of TCP: where segments that have come are thrown away.
+# TCP counters in /proc/net/netstat of segments that arrived and were thrown away.
 _TCP_BUFFERS = (
     *("TCPBacklogDrop", "TCPRcvQDrop", "TCPOFODrop", "RcvPruned", "OfoPruned", "TCPZeroWindowDrop"),
     *("ListenDrops", "TCPReqQFullDrop"),

@@ -117,7 +117,7 @@ class DirectionSettings:
     def rate(self) -> Rate:
         """The rate of the direction, for code that asks how fast it is."""
         if self.trace is not None and self.trace.changes_rate:
-            # Wherever in it the link begins, so that all repetitions share it.
+            # It does not depend on the place where the link begins, so all repetitions share it.
             return _rate_of(self.trace.begun_at(None), self.rate_bps)
         return ConstantRate(self.rate_bps)
 
@@ -324,7 +324,7 @@ def _rate_of(trace: Trace, constant_bps: int) -> TraceRate:
 
 
 def _check_number(name: str, value: object, minimum: float, maximum: float) -> None:
-    # A bool is an int to Python, and a NaN is within no bounds.
+    # A bool is an int in Python, and a NaN is within no bounds.
     if not isinstance(value, int | float) or isinstance(value, bool) or not minimum <= value <= maximum:
         raise TopologyError(f"{name} is {value!r}; it must be a number from {minimum} to {maximum}")
 

@@ -73,7 +73,7 @@ def _whole_numbers(content: bytes) -> Trace | None:
     import pyarrow as pa
     from pyarrow import csv as arrow
 
-    if b"x" in content or b"X" in content:  # hexadecimal, or a name that is none
+    if b"x" in content or b"X" in content:  # hexadecimal, or not a number
         return None
     read, kinds = arrow.ReadOptions(block_size=_BLOCK_BYTES), dict.fromkeys(COLUMNS, pa.int64())
     parse = arrow.ParseOptions(ignore_empty_lines=False)
@@ -139,7 +139,7 @@ def _native(lines: list[str]) -> Trace:
     return Trace.of(columns["keep_us"], rates, delays, bursts)
 
 
-# Of others
+# Formats of other projects
 
 
 def imported(kind: str, path: Path, column: str = "", holds: rates.Holds = "after") -> Trace:
@@ -171,7 +171,7 @@ _READERS: Mapping[str, Callable[[bytes], Imported]] = {"mahimahi": mahimahi.read
 FORMATS = ("mahimahi", "theaterq", "irtt", "rates")
 
 
-# Made ones
+# Made traces
 
 
 @dataclass(frozen=True)

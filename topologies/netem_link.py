@@ -218,8 +218,8 @@ class NetemLink:
     def _drain(self) -> _Snapshot:
         deadline = time.monotonic() + drain_s(self._settings) + _DRAIN_MARGIN_S
         before, now, is_over = None, self._snapshot(), False
-        # Twice the same: nothing is on its way between two qdiscs either. A busy machine may need so long for
-        # a snapshot that what it has read first is old: the last one begins when the time is over.
+        # Two equal snapshots: nothing is on its way between two qdiscs either. On a busy machine a snapshot may
+        # take so long that its first part is old: so the last one begins when the time is over.
         while not is_over and (now != before or _queued(now)):
             time.sleep(_SNAPSHOT_INTERVAL_S)  # qdiscs announce nothing
             is_over = time.monotonic() >= deadline
@@ -260,7 +260,7 @@ def _counters(end: LinkEnd) -> _Counters:
 
 
 def _qdisc_json(end: LinkEnd) -> str:
-    # Raw and with details, for not all that TBF does is shown else.
+    # Raw and with details: else tc does not show all that TBF does.
     show = ["tc", "-statistics", "-details", "-raw", "-json", "qdisc", "show", "dev", end.interface]
     return run_inside(end.netns_path, partial(run_tool, show))
 

@@ -96,7 +96,7 @@ def read(path: Path, received: Path) -> Recording:
             continue
         notes += [note for remarks in remarks_of_sides for note in remarks.notes]
         notes += _remarks(sender, receiver, alignment)
-        behind = alignment.lost[::-1].index(False)  # what was sent last may be under way
+        behind = alignment.lost[::-1].index(False)  # the last packets may be under way
         lost = np.array(alignment.lost[: len(alignment.lost) - behind])
         return Recording(lost, text_of(flow), direction_of(flow), tuple(notes))
     raise BadInput(_nothing_in_common(path, received, sent, arrivals, turned))
@@ -231,7 +231,7 @@ def _segments(packet: Packet, size: int, cut_bytes: int | None) -> list[Signatur
     return [(len(part), part[:cut_bytes]) for part in parts]
 
 
-# What came of what was sent
+# Sent packets that arrived
 
 
 def _aligned(sent: list[Signature], arrivals: list[Signature]) -> _Alignment | None:

@@ -172,7 +172,7 @@ def _version_4(packet: bytes, missing: int) -> _Ip:
     """`missing`: bytes of the frame that the capture cut."""
     header = (packet[0] & 0x0F) * 4
     total, identity, flags = struct.unpack_from(">HHH", packet, 2)
-    if total == 0:  # of a packet that the card is to segment, and that is longer than the field can say
+    if total == 0:  # for a packet that the card is to segment, and that is too long for the field
         total = len(packet) + missing
     if header < 20 or total < header or len(packet) < header:
         raise NotIp

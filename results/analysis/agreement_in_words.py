@@ -13,7 +13,7 @@ from fecbench.results.analysis.tail import FEWEST_OF_TAIL
 from fecbench.results.analysis.tolerances import OVERALL
 from fecbench.results.analysis.units import change
 
-_MOST_TIMES = 10  # the groups of a design: who needs more of them does not get them
+_MOST_TIMES = 10  # the groups of a design: more would not be there
 _MOST_EXPLAINED = 5
 _TO = f"to {100 * OVERALL:g} %"
 
@@ -68,7 +68,7 @@ def _to_one_percent(agreement: Agreement) -> str:
 def _would_decide(agreement: Agreement, more: int | None) -> str:
     if more is None:
         return "no number of trials would decide"
-    if more > _MOST_TIMES * agreement.groups:  # as good as on the edge of a tolerance
+    if more > _MOST_TIMES * agreement.groups:  # nearly on the edge of a tolerance
         return f"{_MOST_TIMES} times the {agreement.groups} groups of the design would not decide"
     return f"{more} more would decide"
 

@@ -18,9 +18,7 @@ from fecbench.results.analysis.distributions import normal_below, t_quantile
 _RESAMPLES = 2000
 _SEED = 0  # the same data gives the same interval
 _MOST_VALUES = 1_000_000  # resampled at once: bounds the memory
-_MOST_COUNTED = (
-    500  # different ratios of a point: to put more of them in order takes longer than resamples do
-)
+_MOST_COUNTED = 500  # different ratios of a point: sorting more of them takes longer than resampling
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -44,7 +42,7 @@ def quantile_ratio_intervals(
     # The smaller the numbers are, the more of them a processor adds at once.
     times_drawn = times_drawn.astype(np.min_scalar_type(pairs))
     place = math.floor(normal_below(t_quantile(level / 2, pairs - 1)) * (_RESAMPLES - 1))
-    if not place:  # so few pairs, and so many resamples, cannot tell
+    if not place:  # so few pairs and so many resamples give no interval
         return np.full((points, 2), math.nan)
     at_once = max(1, _MOST_VALUES // _RESAMPLES)
     intervals = []

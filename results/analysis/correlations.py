@@ -16,7 +16,7 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-_FLIPS = 9999  # at least as many as tell a p-value of 0.05 after the correction of hundreds
+_FLIPS = 9999  # enough to resolve a p-value of 0.05 after the correction of hundreds
 _AT_ONCE = 1_000_000  # values that are ranked at a time: bounds the memory
 _MOST_ROWS = 3000  # more make it no surer
 _SEED = 0

@@ -239,7 +239,7 @@ def fates(arrived: NDArray[np.bool_], log: VerdictLog, dropped_by_link: int) -> 
         became[missing] = LOST
         return became
     took = np.unpackbits(np.frombuffer(log.bitmap, np.uint8), bitorder="little")[: log.packets]
-    # How many were taken before the first that passed, between each two, and after the last one.
+    # The numbers taken before the first that passed, between each two, and after the last one.
     of_model = np.bincount(np.cumsum(took == 0)[took == 1], minlength=np.count_nonzero(took == 0) + 1)
     gap = np.cumsum(arrived)[missing]
     of_gap = np.bincount(gap, minlength=np.count_nonzero(arrived) + 1)

@@ -27,7 +27,7 @@ POWER = 0.8
 Z = normal_quantile(1 - LEVEL / 2)
 Z_POWER = normal_quantile(POWER)
 
-_MOST = 1_000_000  # trials: an estimate of more is none
+_MOST = 1_000_000  # trials: a greater estimate counts as none
 
 Floats = NDArray[np.float64]
 Interval = tuple[float, float]

@@ -353,7 +353,7 @@ def median_interval(
 def _lowest(data: Floats, codes: NDArray[np.int64], level: float) -> float:
     """The least that the median may be: candidates are the values, and what lies between two of them."""
     distinct, place = np.unique(data, return_inverse=True)
-    # Candidate 2 i is value i, and 2 i + 1 what lies between it and the next.
+    # Candidate 2 i is value i, and 2 i + 1 is the range between it and the next.
     rejected, accepted = -1, 2 * int(np.sort(place)[(len(data) - 1) // 2])
     while accepted - rejected > 1:
         middle = (rejected + accepted) // 2
@@ -373,7 +373,7 @@ def _share_of_sums(votes: NDArray[np.int64]) -> float:
     for size, count in zip(sizes, counts, strict=True):
         of_size = np.zeros(size * count + 1)
         of_size[::size] = heads(count)
-        # scipy.signal takes long to load, and of one value a unit all sizes are one.
+        # scipy.signal takes long to load, and with one value a unit all sizes are one.
         positive = of_size if len(sizes) == 1 else scipy.signal.fftconvolve(positive, of_size)
     return float(positive[votes[votes > 0].sum() :].sum())
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 FEWEST_POINTS = 30
 _FEW_VALUES = 10
-# So that intervals of rules hold what is true with confidence 1 - LEVEL in trees that are believed: these are
+# With this, intervals of rules hold the truth with confidence 1 - LEVEL in trees that are believed: these are
 # the trees for which the points happened to speak, and no fold of the same points undoes that.
 _HONEST_LEVEL = 0.003
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-# As people write the unit that a name ends with.
+# The units at the ends of names, as people write them.
 UNITS = {
     "mbps": "Mbit/s",
     "kbps": "kbit/s",

@@ -62,7 +62,7 @@ def _lines(content: bytes, kind: str) -> Iterator[_Row]:
         delays = {other: number(values[other], f"line {line_number}") for other in others}
         is_lost = any(delay in (-1, 0) for delay in delays.values())
         time, units = _time(values[at], f"line {line_number}")
-        begin = time if begin is None else begin  # 19 digits are more than a float can tell
+        begin = time if begin is None else begin  # 19 digits are more than a float can hold
         yield f"line {line_number}", float(time - begin) / units, None if is_lost else delays[place]
 
 
