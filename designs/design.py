@@ -65,7 +65,8 @@ Name = Annotated[
         _matching(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", "a name of letters, digits, '.', '_' and '-'")
     ),
 ]
-# Control characters, and those that rearrange or break a line: two labels that differ by these alone would look the same.
+# Control characters, and those that rearrange or break a line: two labels that differ by these alone would
+# look the same.
 _UNSEEN = r"\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
 Text = Annotated[str, AfterValidator(_matching(rf"(?! )[^{_UNSEEN}]{{1,500}}(?<! )", "one line of text"))]
 

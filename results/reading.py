@@ -95,8 +95,8 @@ class Campaign:
             raise TypeError(f"metrics = {metrics!r}: must be a list of names: [{metrics!r}]")
         frame = frames.trials(self.database, self.info, metrics, harness)
         absent = [name for name in metrics or () if name not in frame]
-        # Where all trials failed, what is compared is no wrong name; where nothing was measured, none is
-        # known to be.
+        # If all trials failed, the compared metric is still a right name. If nothing was measured, no name is
+        # known to be wrong.
         has_metrics = self.database.metric_names(self.info.id) if absent else []
         for name in absent if has_metrics else ():
             names = sorted(

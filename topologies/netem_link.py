@@ -218,8 +218,8 @@ class NetemLink:
     def _drain(self) -> _Snapshot:
         deadline = time.monotonic() + drain_s(self._settings) + _DRAIN_MARGIN_S
         before, now, is_over = None, self._snapshot(), False
-        # Two equal snapshots: nothing is on its way between two qdiscs either. On a busy machine a snapshot may
-        # take so long that its first part is old: so the last one begins when the time is over.
+        # Two equal snapshots: nothing is on its way between two qdiscs either. On a busy machine a snapshot
+        # may take so long that its first part is old: so the last one begins when the time is over.
         while not is_over and (now != before or _queued(now)):
             time.sleep(_SNAPSHOT_INTERVAL_S)  # qdiscs announce nothing
             is_over = time.monotonic() >= deadline

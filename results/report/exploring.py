@@ -28,7 +28,7 @@ from fecbench.results.report.evidence import Evidence
 from fecbench.results.store.records import CampaignInfo
 
 _FOLDER = Path(__file__).parent / "templates"
-_MOST_ROWS = 30_000  # of all metrics: what is compared is there in any case
+_MOST_ROWS = 30_000  # of all metrics; the compared ones are there in any case
 _MOST_METRICS = 8
 _MOST_TRIALS = 40_000
 _DIGITS = 4

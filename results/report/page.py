@@ -21,7 +21,7 @@ from fecbench.results.report.exploring import Explorer
 from fecbench.results.report.picture import pictures
 from fecbench.results.report.sections.findings import Metric
 
-_MOST_ANSWERS = 4  # that stand on the first screen; the others are folded
+_MOST_ANSWERS = 4  # arms on the first screen; the others are folded
 _MANY_ANSWERS = 6  # more leave room for no more than two, beside a picture of so many rows
 _FOLDER = Path(__file__).parent / "templates"
 _TEMPLATES = jinja2.Environment(

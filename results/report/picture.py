@@ -11,7 +11,7 @@ from fecbench.results.report.sections.findings import Finding, Metric
 from fecbench.results.report.tables import ratio
 
 _ROUND = (0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.25, 1.5, 2, 3, 5, 10, 20)
-_MOST_ROWS = 14  # with a row for each arm and workload
+_MOST_ROWS = 14  # rows of a picture with one for each arm and workload
 _APART = 14  # % of the axis between two ticks, at least: as wide as a label on a narrow screen
 
 

@@ -41,7 +41,7 @@ class Cell:
 
 
 LOSSES = (0.0, 0.03, 0.07)
-# By size in bytes and loss rate.
+# The slides' values by size in bytes and loss rate.
 TABLE = {
     (1_000, 0.0): Cell(296.81, 332.68),
     (1_000, 0.03): Cell(400.495, 452.92),

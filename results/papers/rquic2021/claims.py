@@ -45,7 +45,7 @@ from fecbench.results.papers.words import MORE
 from fecbench.results.store.records import CampaignInfo
 
 _DEFAULT_BTO_MS = 25
-# Ours, of QUIC's time: "not very relevant" is the paper's measure of what a timeout costs.
+# Our share of QUIC's time: "not very relevant" is the paper's measure of the cost of a timeout.
 _CLOSE = 0.1
 # Ours: a timeout within this factor of the paper's best stands for it.
 _NEAR = math.log(1.5)

@@ -41,7 +41,7 @@ Draw = Callable[[pd.DataFrame, CampaignInfo], Figure]
 
 _Line = Literal["-", "--", "-.", ":"]
 _LINES: tuple[_Line, ...] = ("-", "--", "-.", ":")
-_BEYOND = 0.05  # of what an axis shows: so far beyond it, timeouts are drawn
+_BEYOND = 0.05  # share of an axis: so far beyond its end, timeouts are drawn
 
 
 def of_metric(metric: str, arms: Sequence[Arm], question: str) -> Draw:
