@@ -38,20 +38,22 @@ def resolved(
     base, others = resolved(read(file), file, read, chain)
     for key in _keys(own.pop("without", []), path):
         _leave_out(base, key, path)
-    if chosen := _labels(own.get("variants")):
-        own["variants"] = _chosen(chosen, base.get("variants", []), path)
+    if labels := _labels(own.get("variants")):
+        own["variants"] = _variants_of_base(labels, base.get("variants", []), path)
     return _merged(base, own), (file, *others)
 
 
-def _file(named: Any, path: Path) -> Path:
-    if isinstance(named, str) and named.endswith(".toml") and "\0" not in named:
-        return path.parent / named
-    known = catalogue()
-    if not isinstance(named, str):
-        raise DesignError(f"{path}: base = {named!r}: must be the name of a design or of a .toml file")
-    if named not in known:
-        raise DesignError(f"{path}: base = {named!r}: is no design of the catalogue; {nearest(named, known)}")
-    return known[named]
+def _file(reference: Any, path: Path) -> Path:
+    if isinstance(reference, str) and reference.endswith(".toml") and "\0" not in reference:
+        return path.parent / reference
+    designs = catalogue()
+    if not isinstance(reference, str):
+        raise DesignError(f"{path}: base = {reference!r}: must be the name of a design or of a .toml file")
+    if reference not in designs:
+        raise DesignError(
+            f"{path}: base = {reference!r}: is no design of the catalogue; {nearest(reference, designs)}"
+        )
+    return designs[reference]
 
 
 def _keys(without: Any, path: Path) -> list[str]:
@@ -75,7 +77,7 @@ def _labels(variants: Any) -> list[str]:
     return variants if is_choice else []
 
 
-def _chosen(labels: list[str], variants: Any, path: Path) -> list[Document]:
+def _variants_of_base(labels: list[str], variants: Any, path: Path) -> list[Document]:
     tables = (
         [variant for variant in variants if isinstance(variant, dict)] if isinstance(variants, list) else []
     )

@@ -1,7 +1,7 @@
-"""Design files: one TOML file says which question is asked, where, of whom, and how often.
+"""Design files: one TOML file names the question, the networks, the implementations and the repetitions.
 
-`load` reads one and refuses whatever is wrong with it in one line. It checks form only: which parameters,
-workloads and options exist is known to those who run the design.
+`load` reads one, and refuses an error in one line. It checks form only: `runners` knows which parameters,
+workloads and options exist.
 """
 
 import re
@@ -46,7 +46,7 @@ from fecbench.hints import nearest
 from fecbench.looks import FEWEST as FEWEST_UNTIL_DECIDED
 from fecbench.looks import looks
 
-# A design that somebody wrote is a few kilobytes; this keeps a wrong path to a database or a capture cheap.
+# A design by hand has a few kilobytes; this keeps a wrong path to a database or a capture cheap.
 LARGEST_FILE_BYTES = 16 * 2**20
 
 
@@ -65,7 +65,8 @@ Name = Annotated[
         _matching(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", "a name of letters, digits, '.', '_' and '-'")
     ),
 ]
-# Controls, and what rearranges or breaks a line: two labels that differ by these alone would look the same.
+# Control characters, and those that rearrange or break a line: two labels that differ by these alone would
+# look the same.
 _UNSEEN = r"\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
 Text = Annotated[str, AfterValidator(_matching(rf"(?! )[^{_UNSEEN}]{{1,500}}(?<! )", "one line of text"))]
 
@@ -135,13 +136,19 @@ def _workloads(table: Any, key: str) -> list[Workload]:
     name = table.get("name")
     if not isinstance(name, str) or not name:
         raise refused("must say what the endpoints do, such as 'download'", f"{key}.name")
-    given = {
+    alternatives_by_parameter = {
         parameter: _alternatives(parameter, value, key)
         for parameter, value in table.items()
         if parameter != "name"
     }
-    lists = {parameter: tuple(values) for parameter, values in given.items() if parameter in LISTS}
-    parameters = {parameter: values for parameter, values in given.items() if parameter not in LISTS}
+    lists = {
+        parameter: tuple(values)
+        for parameter, values in alternatives_by_parameter.items()
+        if parameter in LISTS
+    }
+    parameters = {
+        parameter: values for parameter, values in alternatives_by_parameter.items() if parameter not in LISTS
+    }
     alternatives = parameters.values()
     return [
         Workload(
@@ -237,12 +244,12 @@ class Design(Table):
         return self
 
     def _check_linked(self) -> None:
-        given = {**dict.fromkeys(self.factors, "a factor"), **dict.fromkeys(self.constants, "a constant")}
+        places = {**dict.fromkeys(self.factors, "a factor"), **dict.fromkeys(self.constants, "a constant")}
         for name, factor in self.linked_factors.items():
             for parameter in factor.parameters:
-                if parameter in given:
-                    raise refused(f"{parameter} is {given[parameter]} too", f"factors.{name}.linked")
-                given[parameter] = f"in factors.{name}"
+                if parameter in places:
+                    raise refused(f"{parameter} is {places[parameter]} too", f"factors.{name}.linked")
+                places[parameter] = f"in factors.{name}"
 
     @model_validator(mode="after")
     def _check_labels(self) -> Self:
@@ -270,13 +277,13 @@ class Design(Table):
     @property
     def linked_factors(self) -> dict[str, LinkedFactor]:
         """The factors whose values are names of combinations of parameters."""
-        return {name: each for name, each in self.factors.items() if isinstance(each, LinkedFactor)}
+        return {name: factor for name, factor in self.factors.items() if isinstance(factor, LinkedFactor)}
 
     @property
     def parameters(self) -> set[str]:
         """The name of every parameter that a point has a value for."""
         varied = set(self.factors) - set(self.linked_factors)
-        linked = {parameter for each in self.linked_factors.values() for parameter in each.parameters}
+        linked = {parameter for factor in self.linked_factors.values() for parameter in factor.parameters}
         return varied | linked | set(self.constants)
 
     @property
@@ -379,8 +386,8 @@ def rewritten(design: Design, **tables: Any) -> Design:
     Its text is a file that holds exactly this design. Raises DesignError as `load` does.
     """
     whole = {**tomllib.loads(design.text), **tables}
-    given = {name: value for name, value in whole.items() if value is not None}
-    return parse(tomli_w.dumps(given), design.path, design._bases)
+    remaining = {name: value for name, value in whole.items() if value is not None}
+    return parse(tomli_w.dumps(remaining), design.path, design._bases)
 
 
 def _read(path: Path) -> str:

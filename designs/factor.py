@@ -157,8 +157,8 @@ class LinkedFactor(SteppedFactor):
             raise refused("must have at least one parameter", f"linked.{first}")
         for name in others:
             if self.linked[name].keys() != self.linked[first].keys():
-                wanted = ", ".join(self.linked[first])
-                raise refused(f"must have the parameters of linked.{first}: {wanted}", f"linked.{name}")
+                parameters = ", ".join(self.linked[first])
+                raise refused(f"must have the parameters of linked.{first}: {parameters}", f"linked.{name}")
         for name, table in self.linked.items():
             for parameter, value in table.items():
                 with about(f"linked.{name}.{parameter}", value):

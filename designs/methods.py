@@ -38,7 +38,7 @@ from fecbench.designs.wsp import wsp_of_size
 from fecbench.hints import nearest
 
 MOST_CANDIDATES = 200_000
-# How many sets of candidates are tried for one that gives exactly the wanted number of points.
+# The sets of candidates that are tried for one with exactly the wanted number of points.
 CANDIDATE_SETS = 8
 CANDIDATES_PER_POINT = 20
 # A criterion needs the distances of all pairs of each hypercube.
@@ -71,8 +71,8 @@ class WspSettings(PlanSettings):
 
     @model_validator(mode="after")
     def _check_candidates(self) -> Self:
-        given = isinstance(self.candidates, list)
-        if given and self.generator is not None:
+        is_list = isinstance(self.candidates, list)
+        if is_list and self.generator is not None:
             raise refused("must not be set when the candidates are given", "generator")
         if not self.points <= self._count() <= MOST_CANDIDATES:
             limits = f"from points = {self.points} to {MOST_CANDIDATES}"
@@ -81,7 +81,7 @@ class WspSettings(PlanSettings):
 
     def check(self, factors: Factors) -> None:
         if isinstance(self.candidates, list):
-            _given(self.candidates, factors, "plan.candidates")
+            _placement_of_rows(self.candidates, factors, "plan.candidates")
 
     def count(self, factors: Factors) -> int:  # noqa: ARG002 - it is given
         return self.points
@@ -92,9 +92,9 @@ class WspSettings(PlanSettings):
             if len(candidates.points) < self.points:
                 limit = f"must be at most {len(candidates.points)}, the number of different candidates"
                 raise DesignError(f"plan.points = {self.points}: {limit}")
-            found = wsp_of_size(candidates.places, self.points)
-            if found is not None:
-                rows, dmin = found
+            selection = wsp_of_size(candidates.places, self.points)
+            if selection is not None:
+                rows, dmin = selection
                 return Placement(
                     [candidates.points[row] for row in rows], candidates.places[rows], dmin, candidate_set
                 )
@@ -111,7 +111,7 @@ class WspSettings(PlanSettings):
     def _candidates(self, factors: Factors, root: int, candidate_set: int) -> Placement:
         """The different candidates, in their order: no dmin > 0 selects two that are the same."""
         if isinstance(self.candidates, list):
-            candidates = _given(self.candidates, factors, "plan.candidates")
+            candidates = _placement_of_rows(self.candidates, factors, "plan.candidates")
         else:
             generator = self.generator or "sobol"
             set_seed = seed(root, "candidates", generator, candidate_set)
@@ -151,8 +151,8 @@ class LatinHypercubeSettings(PlanSettings):
             return
         fewest = 3 if self.criterion == "correlation" else 2  # two points are always correlated
         if not fewest <= self.points <= MOST_POINTS_OF_CRITERION:
-            wanted = f"must be from {fewest} to {MOST_POINTS_OF_CRITERION} with this criterion"
-            raise refused(wanted, "plan.points", self.points)
+            rule = f"must be from {fewest} to {MOST_POINTS_OF_CRITERION} with this criterion"
+            raise refused(rule, "plan.points", self.points)
         if self.criterion == "correlation" and len(factors) < 2:
             raise refused("needs two factors", "plan.criterion", self.criterion)
 
@@ -256,13 +256,13 @@ class ListSettings(PlanSettings):
     points: Annotated[list[Row], Field(min_length=1, max_length=MOST_POINTS)]
 
     def check(self, factors: Factors) -> None:
-        _given(self.points, factors, "plan.points")
+        _placement_of_rows(self.points, factors, "plan.points")
 
     def count(self, factors: Factors) -> int:  # noqa: ARG002 - they are given
         return len(self.points)
 
     def place(self, factors: Factors, root: int) -> Placement:  # noqa: ARG002 - nothing random either
-        return _given(self.points, factors, "plan.points")
+        return _placement_of_rows(self.points, factors, "plan.points")
 
 
 METHODS: dict[str, type[PlanSettings]] = {
@@ -309,7 +309,7 @@ AnyPlanSettings = Annotated[
 ]
 
 
-def _given(rows: Sequence[Point], factors: Factors, key: str) -> Placement:
+def _placement_of_rows(rows: Sequence[Point], factors: Factors, key: str) -> Placement:
     """The points that stand in the file under `key`; refuses what is no point of `factors`."""
     points = [_point(row, factors, f"{key}[{index}]") for index, row in enumerate(rows)]
     places = np.empty((len(points), len(factors)))

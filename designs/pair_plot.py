@@ -22,11 +22,11 @@ from fecbench.whole_files import replacing
 CELL_INCHES = 2.0
 BINS = 10
 MARGIN = 0.05
-MOST_VECTORS = 2000  # marks: as vectors, more make a file that no program opens with ease
-COLOUR = "#1c3f66"  # blue of the figures of results, told apart by colour-blind readers
+MOST_VECTORS = 2000  # marks: more of them, as vectors, make a file that programs open slowly
+COLOUR = "#1c3f66"  # the blue of the figures of results, safe for colour-blind readers
 
 
-# A "$" in the name of a choice is one, not the beginning of a formula.
+# A "$" in the name of a choice is a dollar sign, not the beginning of a formula.
 @mpl.rc_context({"text.parse_math": False, "pdf.fonttype": 42, "svg.fonttype": "none"})
 def draw_pair_plot(design: Design, plan: Plan, path: Path) -> None:
     """Draws the points into `path`, an image of the format that its suffix names.
@@ -39,7 +39,7 @@ def draw_pair_plot(design: Design, plan: Plan, path: Path) -> None:
     )
     size = max(CELL_INCHES, 5.0 / len(factors))
     grid = sns.PairGrid(places, corner=True, diag_sharey=False, despine=False, height=size)
-    plt.close(grid.figure)  # nobody is to be shown it: it is a file
+    plt.close(grid.figure)  # it is saved as a file, and not shown
     FigureCanvasAgg(grid.figure)
     grid.figure.set_layout_engine("constrained")
     pixels = len(places) * len(factors) * (len(factors) - 1) / 2 > MOST_VECTORS
@@ -49,7 +49,7 @@ def draw_pair_plot(design: Design, plan: Plan, path: Path) -> None:
         axes.set_axis_on()
         axes.yaxis.set_major_locator(MaxNLocator(3, integer=True))
         axes.set_ylabel("points")
-    for row in grid.axes:  # a row and a column have their ticks together
+    for row in grid.axes:  # the panels of a row, or of a column, share their ticks
         for axes in filter(None, row):
             axes.set(xlim=(-MARGIN, 1 + MARGIN), ylim=(-MARGIN, 1 + MARGIN))
             axes.tick_params(labelleft=axes in grid.axes[1:, 0], labelbottom=axes in grid.axes[-1])

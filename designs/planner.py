@@ -32,9 +32,9 @@ def make_plan(settings: PlanSettings, factors: Factors, root: int) -> Plan:
     from fecbench.designs.criteria import criteria
 
     placement = settings.place(factors, root)
-    seen: dict[tuple[Value, ...], int] = {}
+    first_index: dict[tuple[Value, ...], int] = {}
     for index, point in enumerate(placement.points):
-        first = seen.setdefault(tuple(point.values()), index)
+        first = first_index.setdefault(tuple(point.values()), index)
         if first != index:
             raise DesignError(f"plan.points: points {first} and {index} are the same; all must be different")
     points = [_with_linked(point, factors) for point in placement.points]

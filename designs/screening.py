@@ -14,7 +14,7 @@ from fecbench.designs.placement import MOST_POINTS, Factors, Placement, PlanSett
 from fecbench.designs.seeds import seed
 from fecbench.designs.table import refused
 
-# How many trajectories are drawn for each one that shares no point with those before it.
+# The trajectories that are drawn for each one that shares no point with those before it.
 DRAWS = 200
 
 
@@ -61,16 +61,16 @@ class MorrisSettings(PlanSettings):
         # Loaded when a plan is made: it takes most of a second.
         import pydoe
 
-        taken: set[tuple[float, ...]] = set()
+        used: set[tuple[float, ...]] = set()
         rows = []
         for draw in range(DRAWS * self.trajectories):
             places = pydoe.morris_sampling(len(factors), 1, self.levels, seed(root, "trajectory", draw))
             # Rounding must not part levels that are the same.
             trajectory = snapped(np.clip(np.round(places, 12), 0, 1), factors)
             corners = {tuple(place) for place in trajectory.tolist()}
-            if len(corners) < len(trajectory) or corners & taken:
+            if len(corners) < len(trajectory) or corners & used:
                 continue
-            taken |= corners
+            used |= corners
             rows.append(trajectory)
             if len(rows) == self.trajectories:
                 return at(np.concatenate(rows), factors)
@@ -83,12 +83,12 @@ class MorrisSettings(PlanSettings):
 def steps(points: list[Point], factors: Factors) -> list[Step]:
     """Return the steps of a plan by `MorrisSettings`, whose points are `points`."""
     names = list(factors)
-    found = []
+    moves = []
     for start in range(len(points) - 1):
         if start % (len(names) + 1) == len(names):
             continue  # the next point begins another trajectory
         before, after = points[start], points[start + 1]
         (name,) = (name for name in names if before[name] != after[name])
         change = factors[name].place(after[name]) - factors[name].place(before[name])
-        found.append(Step(name, start, start + 1, change))
-    return found
+        moves.append(Step(name, start, start + 1, change))
+    return moves

@@ -49,10 +49,10 @@ class Table(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _refuse_unknown_keys(cls, table: Any) -> Any:
-        known = [field.alias or name for name, field in cls.model_fields.items()]
+        keys = [field.alias or name for name, field in cls.model_fields.items()]
         for key in table if isinstance(table, dict) else ():
-            if key not in known:
-                raise refused(f"unknown key; {nearest(key, known)}", key)
+            if key not in keys:
+                raise refused(f"unknown key; {nearest(key, keys)}", key)
         return table
 
 

@@ -76,13 +76,13 @@ class FactorialSettings(TextbookSettings):
         if self.generators is not None:
             return self._of_generators(count)
         if self.resolution is not None and count > 1:
-            return _made(
+            return _codes_of(
                 lambda: pydoe.fracfact_by_res(count, self.resolution), "plan.resolution", self.resolution
             )
         if 2**count > MOST_POINTS:
             why = f"makes {2**count} points of {count} factors; the most is {MOST_POINTS}: say resolution = 4"
             raise refused(why, "plan.method", self.method)
-        return _made(lambda: pydoe.ff2n(count), "plan.method", self.method)
+        return _codes_of(lambda: pydoe.ff2n(count), "plan.method", self.method)
 
     def _of_generators(self, count: int) -> Codes:
         import pydoe
@@ -91,9 +91,9 @@ class FactorialSettings(TextbookSettings):
         if self.resolution is not None:
             raise refused("says the generators itself: give one of both", "plan.resolution", self.resolution)
         if len(words) != count or not all(map(_WORD.fullmatch, words)):
-            wanted = f"must be {count} words, one for each factor, such as {_example(count)!r}"
-            raise refused(wanted, key, self.generators)
-        return _made(lambda: pydoe.fracfact(" ".join(words)), key, self.generators)
+            rule = f"must be {count} words, one for each factor, such as {_example(count)!r}"
+            raise refused(rule, key, self.generators)
+        return _codes_of(lambda: pydoe.fracfact(" ".join(words)), key, self.generators)
 
 
 class PlackettBurmanSettings(TextbookSettings):
@@ -129,7 +129,7 @@ class BoxBehnkenSettings(TextbookSettings):
         import pydoe
 
         _check_count(self.method, count, 3)
-        return _made(lambda: pydoe.bbdesign(count, center=1), "plan.method", self.method)
+        return _codes_of(lambda: pydoe.bbdesign(count, center=1), "plan.method", self.method)
 
 
 class CentralCompositeSettings(TextbookSettings):
@@ -165,7 +165,7 @@ class CentralCompositeSettings(TextbookSettings):
         if 2**count > MOST_POINTS:
             raise refused(f"makes over {MOST_POINTS} points of {count} factors", "plan.method", self.method)
         alpha = self.alpha or "rotatable"
-        return _made(
+        return _codes_of(
             lambda: pydoe.ccdesign(
                 count, center=(0, 1), alpha=alpha, face={"inscribed": "cci", "faced": "ccf"}[self.face]
             ),
@@ -179,7 +179,7 @@ def _check_count(method: str, count: int, fewest: int) -> None:
         raise refused(f"needs {fewest} factors or more, and there are {count}", "plan.method", method)
 
 
-def _made(make: Callable[[], Any], key: str, value: Any) -> Codes:
+def _codes_of(make: Callable[[], Any], key: str, value: Any) -> Codes:
     """Return what pydoe makes; its refusal as one of `key`."""
     try:
         return np.asarray(make(), dtype=np.float64)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 # but it jumps by some percent from step to step (1,000 points in 10 dimensions: by 12; one step in 30 hits).
 SCAN_STEPS = 100
 SCAN_STEP_POINTS = 0.25
-# From so many candidates on, a tree may find those that are near: within so many times dmin, where the next
-# point mostly is, unless that is more than a share of all. Whether it is, a few of them tell.
+# From so many candidates on, a tree may find the near ones: those within NEAR times dmin, where the next
+# point mostly is. If they are more than a share of all, there is no tree; a few PROBES estimate that.
 FEWEST_IN_TREE = 4000
 NEAR = 1.25
 MOST_NEAR = 0.05
@@ -137,13 +137,13 @@ class _Selection:
 
 def _select(columns: NDArray[np.float64], dmin: float, most: int) -> _Selection:
     """WSP over candidates given as columns, shape (d, N), until more than `most` are selected."""
-    left = _Left(columns, NEAR * dmin)
+    remaining = _Remaining(columns, NEAR * dmin)
     current = int(np.argmin(_distances(columns, np.full(len(columns), 0.5))))
     selected: list[int] = []
     low, high = 0.0, np.inf
     while len(selected) <= most:
         selected.append(current)
-        step = left.step(current, dmin)
+        step = remaining.step(current, dmin)
         low = max(low, step.deleted)
         if step.nearest is None:
             break
@@ -164,7 +164,7 @@ class _Step:
     """The distance of the nearest survivor."""
 
 
-class _Left:
+class _Remaining:
     """The remaining candidates, from which each step takes those about a point.
 
     A step costs the distances to all of them. Where they are many, and few of them near, a tree finds the
@@ -188,22 +188,22 @@ class _Left:
         columns = self._columns if self._tree is None else self._columns[:, near]
         distances = _distances(columns, self._columns[:, place])
         distances[np.searchsorted(near, place)] = -1.0  # the current point itself is below every dmin
-        kept = distances >= dmin
-        deleted = float(distances.max(where=~kept, initial=0.0))
-        self._delete(near[~kept])
+        survives = distances >= dmin
+        deleted = float(distances.max(where=~survives, initial=0.0))
+        self._delete(near[~survives])
         if not self._count:
             return _Step(deleted, None, np.inf)
-        near, distances = near[kept], distances[kept]
-        # Rounding in the tree cannot have hidden what is well within its reach.
+        near, distances = near[survives], distances[survives]
+        # Rounding in the tree cannot hide candidates that are well within its reach.
         if self._tree is None or (len(near) and distances.min() < (1 - 1e-9) * self._reach):
             nearest = int(np.argmin(distances))
         else:
             near = np.flatnonzero(self._alive)
             distances = _distances(self._columns[:, near], self._columns[:, place])
             nearest = int(np.argmin(distances))
-        found = _Step(deleted, int(self._rows[near[nearest]]), float(distances[nearest]))
+        outcome = _Step(deleted, int(self._rows[near[nearest]]), float(distances[nearest]))
         self._compact()
-        return found
+        return outcome
 
     def _near(self, place: int) -> NDArray[np.intp]:
         """Return the remaining candidates within reach of a place, or all of them, ascending."""

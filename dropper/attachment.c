@@ -152,7 +152,7 @@ static struct attached open_maps(uint32_t program_id, const uint32_t *map_ids, u
     return attached;
 }
 
-/* True if nobody else holds our place; program_id is 0 if it is free. */
+/* True if no other program holds our place; program_id is 0 if it is free. */
 static bool find_ours(const struct place *place, struct attached *attached) {
     uint32_t map_ids[16], id;
     struct bpf_prog_info info = {.nr_map_ids = sizeof(map_ids) / sizeof(map_ids[0]),
@@ -296,7 +296,7 @@ static struct bpf_object *open_object(const struct dropper_configuration *config
     return object;
 }
 
-/* Whether a dropper made the clsact qdisc: what the droppers that are there now know about it. */
+/* Whether a dropper made the clsact qdisc, as the droppers that are attached now have recorded. */
 static bool made_by_us(const struct place *place) {
     struct attached attached;
 
@@ -343,7 +343,7 @@ static bool occupied_by_us(const struct place *place) {
     return find(place).program_id != 0;
 }
 
-/* Loads the program, and writes what losses follow from and is too large for the configuration. */
+/* Loads the program, and writes the data of losses that is too large for the configuration. */
 static int load(struct bpf_object *object, const struct written_losses *losses, const uint64_t *stays) {
     int error = bpf_object__load(object);
 

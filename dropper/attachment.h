@@ -44,7 +44,7 @@ uint32_t attach(const struct place *place, struct dropper_configuration configur
 /* Fails if a program that is not ours sits at our handle. */
 struct attached find(const struct place *place);
 
-/* Removes our filter, and the clsact qdisc if a dropper made it and nobody else uses it. False: there was
+/* Removes our filter, and the clsact qdisc if a dropper made it and nothing else uses it. False: there was
  * none. */
 bool detach(const struct place *place);
 

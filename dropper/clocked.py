@@ -73,10 +73,10 @@ class TimedGilbertElliott(Timed):
             require_probability(name, getattr(self, name))
 
     @classmethod
-    def of(cls, given: Mapping[str, object]) -> "TimedGilbertElliott":
-        values = numbers(given, "good_s", "bad_s", "k", "h")
-        if "rate" in given:
-            rate, k, h = number(given, "rate"), values.get("k", 1.0), values.get("h", 0.0)
+    def of(cls, parameters: Mapping[str, object]) -> "TimedGilbertElliott":
+        values = numbers(parameters, "good_s", "bad_s", "k", "h")
+        if "rate" in parameters:
+            rate, k, h = number(parameters, "rate"), values.get("k", 1.0), values.get("h", 0.0)
             for name, value in (("rate", rate), ("k", k), ("h", h)):
                 require_probability(name, value)
             if not 1 - k < rate < 1 - h:
@@ -96,8 +96,8 @@ class TimedGilbertElliott(Timed):
         return {name: exactly(value) for name, value in asdict(self).items()}
 
     def at(self, seed: int, times_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
-        drawn = draws(seed, 0, times_ns.size, 0)
-        loss_bad, loss_good = happens(drawn, 1 - self.h), happens(drawn, 1 - self.k)
+        draw = draws(seed, 0, times_ns.size, 0)
+        loss_bad, loss_good = happens(draw, 1 - self.h), happens(draw, 1 - self.k)
         return np.where(is_bad(self, seed, times_ns), loss_bad, loss_good)
 
     @property
@@ -144,9 +144,9 @@ class Slots(Timed):
         Pattern(self.dropped, self.length)
 
     @classmethod
-    def of(cls, given: Mapping[str, object]) -> "Slots":
-        pattern = Pattern.of(given)
-        return Slots(pattern.dropped, number(given, "slot_ms"), pattern.length, pattern.repeat)
+    def of(cls, parameters: Mapping[str, object]) -> "Slots":
+        pattern = Pattern.of(parameters)
+        return Slots(pattern.dropped, number(parameters, "slot_ms"), pattern.length, pattern.repeat)
 
     @property
     def plain(self) -> dict[str, object]:

@@ -11,7 +11,8 @@
  * ingress. */
 bool has_ingress_qdisc(int ifindex);
 
-/* True if the clsact qdisc of the interface has a chain of filters, or an empty one that somebody made. */
+/* True if the clsact qdisc of the interface has a chain of filters, or an empty one that another program
+ * made. */
 bool has_filter_chains(int ifindex);
 
 /*

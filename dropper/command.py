@@ -85,12 +85,14 @@ class Verdicts:
 def _run(action: str, attachment: Attachment, options: list[str], standard_input: str = "") -> dict[str, Any]:
     command = [str(COMMAND), action, *attachment.arguments, *options, "--json"]
     try:
-        ended = subprocess.run(command, input=standard_input, capture_output=True, text=True)
+        process = subprocess.run(command, input=standard_input, capture_output=True, text=True)
     except FileNotFoundError:
         raise DropperError(f"{COMMAND} is not built: make -C {COMMAND.parent.parent}") from None
-    if ended.returncode != 0:
-        raise DropperError(ended.stderr.strip() or f"dropper {action} ended with status {ended.returncode}")
-    document: dict[str, Any] = json.loads(ended.stdout)
+    if process.returncode != 0:
+        raise DropperError(
+            process.stderr.strip() or f"dropper {action} ended with status {process.returncode}"
+        )
+    document: dict[str, Any] = json.loads(process.stdout)
     return document
 
 
@@ -130,5 +132,5 @@ def log(attachment: Attachment) -> Verdicts:
 
 
 def detach(attachment: Attachment) -> None:
-    """Removes the dropper, if there is one, and the qdisc if a dropper made it and nobody else uses it."""
+    """Removes the dropper, if there is one, and the qdisc if a dropper made it and nothing else uses it."""
     _run("detach", attachment, [])

@@ -54,8 +54,8 @@ def draws(seed: int, first: int, packets: int, j: int) -> NDArray[np.uint64]:
     return (z ^ (z >> np.uint64(31))) >> np.uint64(32)
 
 
-def happens(drawn: NDArray[np.uint64], probability: float) -> NDArray[np.bool_]:
-    return drawn < np.uint64(threshold(probability))
+def happens(draw: NDArray[np.uint64], probability: float) -> NDArray[np.bool_]:
+    return draw < np.uint64(threshold(probability))
 
 
 def pack(verdicts: NDArray[np.bool_]) -> bytes:

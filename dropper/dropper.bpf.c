@@ -393,7 +393,7 @@ static __always_inline void count(__u64 *counter) {
     __sync_fetch_and_add(counter, 1);
 }
 
-/* gso_segs is 0 if whoever made the packet left it to be computed. */
+/* gso_segs is 0 if the maker of the packet left it to be computed. */
 static __always_inline bool stands_for_several(const struct __sk_buff *skb) {
     return skb->gso_size && skb->gso_segs != 1;
 }

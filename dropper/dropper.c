@@ -1,4 +1,4 @@
-/* The command: attaches droppers, shows what they counted and dropped, and detaches them. */
+/* The command: attaches droppers, shows their counters and drops, and detaches them. */
 #include <errno.h>
 #include <inttypes.h>
 #include <netinet/in.h>

@@ -11,7 +11,7 @@
 
 #include "losses.h"
 
-/* The name that tells our programs from others'; the kernel keeps 15 characters. */
+/* The name that distinguishes our programs from others; the kernel keeps 15 characters. */
 #define DROPPER_PROGRAM "fecbench_drop"
 
 /* First among the filters of the hook, since a filter before ours could end the classification unseen; but

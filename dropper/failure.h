@@ -1,4 +1,4 @@
-/* How the command ends when it cannot do what was asked: one line on standard error, and its exit status. */
+/* Failures of the command: one line on standard error, and its exit status. */
 #ifndef FAILURE_H
 #define FAILURE_H
 

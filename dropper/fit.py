@@ -18,7 +18,7 @@ from fecbench.dropper.model import GilbertElliott, Uniform, markov
 from fecbench.dropper.recordings import Verdicts
 
 FEWEST_PACKETS, FEWEST_LOSSES = 1_000, 30
-"""The fewest for which anything is said."""
+"""The fewest packets and losses to which models are fitted."""
 FEWEST_STAYS = 5
 """A model with fewer stays in its bad state, over so many packets, is not judged: it is one of many that make
 such losses, and a step or a drift makes them, too."""
@@ -44,8 +44,8 @@ class Fit:
 
     @property
     def parameters(self) -> dict[str, object]:
-        found = {name: value for name, value in self.model.plain.items() if name != "model"}
-        return {name: found[name] for name in ("p", "r")} if self.name == "markov" else found
+        parameters = {name: value for name, value in self.model.plain.items() if name != "model"}
+        return {name: parameters[name] for name in ("p", "r")} if self.name == "markov" else parameters
 
 
 def fit(lost: Verdicts, seed: int = 0) -> Fit:
@@ -60,7 +60,7 @@ def fit(lost: Verdicts, seed: int = 0) -> Fit:
         return Fit(Uniform(share), "uniform", False, why, packets, losses, bursts, {}, {})
     tried = dict(_tried(lost))
     bic = {name: parameters * np.log(packets) - 2 * log for name, (_, parameters, log) in tried.items()}
-    name = min(bic, key=lambda each: bic[each])
+    name = min(bic, key=lambda model_name: bic[model_name])
     model = tried[name][0]
     if _stays(model, packets) < FEWEST_STAYS:
         why = (
@@ -68,8 +68,18 @@ def fit(lost: Verdicts, seed: int = 0) -> Fit:
             " and losses that change over the recording look the same; use the recorded losses as a pattern"
         )
         return Fit(model, name, False, why, packets, losses, bursts, bic, {})
-    found = likeness(lost, model, seed)
-    return Fit(model, name, found.is_like, _why(found), packets, losses, bursts, bic, found.seen_from)
+    likeness_of_model = likeness(lost, model, seed)
+    return Fit(
+        model,
+        name,
+        likeness_of_model.is_like,
+        _why(likeness_of_model),
+        packets,
+        losses,
+        bursts,
+        bic,
+        likeness_of_model.seen_from,
+    )
 
 
 def _stays(model: Uniform | GilbertElliott, packets: int) -> float:
@@ -79,16 +89,16 @@ def _stays(model: Uniform | GilbertElliott, packets: int) -> float:
     return packets * (1 - model.bad_share) * model.p
 
 
-def _why(found: Likeness) -> str:
-    if found.is_like:
-        unseen = 100 * found.seen_from[BY_BURST]
+def _why(similarity: Likeness) -> str:
+    if similarity.is_like:
+        unseen = 100 * similarity.seen_from[BY_BURST]
         return (
-            f"{found.as_far} of {SIMULATED} simulations are as far from the model in some comparison; in"
+            f"{similarity.as_far} of {SIMULATED} simulations are as far from the model in some comparison; in"
             f" {BY_BURST}, less than {unseen:.0f} percentage points would not be seen"
         )
     return (
-        f"{found.farthest}; {found.as_far} of {SIMULATED} simulations are as far from it in any comparison;"
-        " use the recorded losses as a pattern"
+        f"{similarity.farthest}; {similarity.as_far} of {SIMULATED} simulations are as far from it in any"
+        " comparison; use the recorded losses as a pattern"
     )
 
 
@@ -118,11 +128,11 @@ def _gilbert_elliott(lost: Verdicts, p: float, r: float) -> tuple[GilbertElliott
         return -_likelihood(values, lengths, *_probabilities(at))
 
     begins = [(p, r, share / 10, 0.9), (p / 3, r / 3, share / 3, 0.5), (share / 10, 0.1, share / 3, 0.3)]
-    found = [
+    optima = [
         scipy.optimize.minimize(minus, _free(*begin), method="L-BFGS-B", bounds=[(-16, 16)] * 4)
         for begin in begins
     ]
-    best = min(found, key=lambda each: float(each.fun))
+    best = min(optima, key=lambda optimum: float(optimum.fun))
     to_bad, to_good, loss_good, loss_bad = _probabilities(best.x)
     return GilbertElliott(to_bad, to_good, 1 - loss_good, 1 - loss_bad), 4, -float(best.fun)
 

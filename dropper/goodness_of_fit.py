@@ -92,16 +92,17 @@ class Likeness:
 
 def likeness(lost: Verdicts, model: Uniform | GilbertElliott, seed: int) -> Likeness:
     """Compare recorded losses with recordings that the model makes, with seeds from `seed` on."""
-    made = (verdicts(model, seed + number, lost.size) for number in range(SIMULATED))
-    comparisons = _comparisons([_features(lost), *map(_features, made)])
+    recordings = (verdicts(model, seed + number, lost.size) for number in range(SIMULATED))
+    comparisons = _comparisons([_features(lost), *map(_features, recordings)])
     standardised = np.array([comparison.standardised for comparison in comparisons])
     farthest = standardised.max(axis=0)
-    bound = np.sort(farthest[1:])[-round(UNUSUAL * SIMULATED)]  # as far as at most so many
+    bound = np.sort(farthest[1:])[-round(UNUSUAL * SIMULATED)]  # at most so many recordings are as far off
     return Likeness(
         as_far=int((farthest[1:] >= farthest[0]).sum()),
         farthest=comparisons[int(standardised[:, 0].argmax())].difference,
         seen_from={
-            each.name: float(each.distances.mean() + bound * each.distances.std()) for each in comparisons
+            comparison.name: float(comparison.distances.mean() + bound * comparison.distances.std())
+            for comparison in comparisons
         },
     )
 
@@ -148,15 +149,15 @@ def _comparisons(recordings: Sequence[_Features]) -> list[Comparison]:
 def _of_distributions(recordings: Sequence[_Features]) -> Iterator[Comparison]:
     for name in recordings[0].distributions:
         distributions = [recording.distributions[name] for recording in recordings]
-        steps = np.unique(np.concatenate([each.values for each in distributions]))
+        steps = np.unique(np.concatenate([distribution.values for distribution in distributions]))
         if steps.size > _MOST_STEPS:
             steps = steps[np.linspace(0, steps.size - 1, _MOST_STEPS).astype(np.int64)]
-        shares = np.array([[0.0, *each.up_to(steps)] for each in distributions])
+        shares = np.array([[0.0, *distribution.up_to(steps)] for distribution in distributions])
         mean = shares.mean(axis=0)
         excess = shares - mean
         # The range that differs most lies between the places where a recording is farthest ahead and behind.
         first, last = sorted((int(excess[0].argmin()), int(excess[0].argmax())))
-        of_range = [float(each[last] - each[first]) for each in (shares[0], mean)]
+        of_range = [float(cumulated[last] - cumulated[first]) for cumulated in (shares[0], mean)]
         least, greatest = (int(steps[min(place, steps.size - 1)]) for place in (first, last - 1))
         words = _RANGES["windows" if name.startswith("windows") else name]
         within = f"{least}" if least == greatest else f"{least} to {greatest}"

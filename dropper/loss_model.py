@@ -52,7 +52,7 @@ class LossModel(ABC):
 
     @classmethod
     @abstractmethod
-    def of(cls, given: Mapping[str, object]) -> "LossModel":
+    def of(cls, parameters: Mapping[str, object]) -> "LossModel":
         """Return the model with these parameters, whose names fit a form. Raises LossModelError."""
 
     @property
@@ -81,17 +81,17 @@ class LossModel(ABC):
         return "".join(f"{name} {value}\n" for name, value in lines.items())
 
 
-def number(given: Mapping[str, object], key: str) -> float:
+def number(parameters: Mapping[str, object], key: str) -> float:
     """Return a parameter that is a number. Raises LossModelError for any other value."""
-    value = given[key]
+    value = parameters[key]
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise LossModelError(f"{key} = {value!r}: must be a number")
     return float(value)
 
 
-def numbers(given: Mapping[str, object], *keys: str) -> dict[str, float]:
+def numbers(parameters: Mapping[str, object], *keys: str) -> dict[str, float]:
     """Return those of the parameters that are given."""
-    return {key: number(given, key) for key in keys if key in given}
+    return {key: number(parameters, key) for key in keys if key in parameters}
 
 
 def exactly(value: float) -> str:

@@ -75,8 +75,8 @@ class Uniform(Counted):
         require_probability("p", self.p)
 
     @classmethod
-    def of(cls, given: Mapping[str, object]) -> "Uniform":
-        return Uniform(number(given, "rate" if "rate" in given else "p"))
+    def of(cls, parameters: Mapping[str, object]) -> "Uniform":
+        return Uniform(number(parameters, "rate" if "rate" in parameters else "p"))
 
     @property
     def plain(self) -> dict[str, object]:
@@ -108,7 +108,7 @@ class Nothing(Uniform):
     parameters: ClassVar = {}
 
     @classmethod
-    def of(cls, given: Mapping[str, object]) -> Uniform:  # noqa: ARG003
+    def of(cls, parameters: Mapping[str, object]) -> Uniform:  # noqa: ARG003
         return Uniform(0.0)
 
 
@@ -132,8 +132,8 @@ class Beginning(Counted):
         require_integer("length", self.length, 1, LONGEST)
 
     @classmethod
-    def of(cls, given: Mapping[str, object]) -> "Beginning":
-        return Beginning(number(given, "p"), cast(int, given["length"]))
+    def of(cls, parameters: Mapping[str, object]) -> "Beginning":
+        return Beginning(number(parameters, "p"), cast(int, parameters["length"]))
 
     @property
     def plain(self) -> dict[str, object]:
@@ -173,11 +173,11 @@ class GilbertElliott(Counted):
             require_probability(name, value)
 
     @classmethod
-    def of(cls, given: Mapping[str, object]) -> "GilbertElliott":
-        delivery = numbers(given, "k", "h")
-        if "rate" in given:
-            return gilbert_elliott_from(number(given, "rate"), number(given, "burst"), **delivery)
-        return GilbertElliott(number(given, "p"), number(given, "r"), **delivery)
+    def of(cls, parameters: Mapping[str, object]) -> "GilbertElliott":
+        delivery = numbers(parameters, "k", "h")
+        if "rate" in parameters:
+            return gilbert_elliott_from(number(parameters, "rate"), number(parameters, "burst"), **delivery)
+        return GilbertElliott(number(parameters, "p"), number(parameters, "r"), **delivery)
 
     @property
     def plain(self) -> dict[str, object]:
@@ -257,8 +257,8 @@ class Pattern(Counted):
             require_integer("length", self.length, max(self.dropped, default=-1) + 1, LONGEST)
 
     @classmethod
-    def of(cls, given: Mapping[str, object]) -> "Pattern":
-        drop, length, repeat = given["drop"], given.get("length"), given.get("repeat", False)
+    def of(cls, parameters: Mapping[str, object]) -> "Pattern":
+        drop, length, repeat = parameters["drop"], parameters.get("length"), parameters.get("repeat", False)
         if not isinstance(drop, str | list | tuple):
             raise LossModelError(f'drop = {drop!r}: must be packet indices, as in "3,7-9" or [3, 7, 8, 9]')
         if not isinstance(repeat, bool):

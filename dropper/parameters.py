@@ -31,9 +31,9 @@ def loss_model(parameters: Mapping[str, object]) -> LossModel:
     name = parameters.get("model")
     if not isinstance(name, str) or name not in MODELS:
         raise LossModelError(f"model = {name!r}: must be one of {', '.join(MODELS)}")
-    given = {key: value for key, value in parameters.items() if key != "model"}
-    _require_form(MODELS[name], set(given))
-    return MODELS[name].of(given)
+    values = {key: value for key, value in parameters.items() if key != "model"}
+    _require_form(MODELS[name], set(values))
+    return MODELS[name].of(values)
 
 
 def _require_form(model: type[LossModel], keys: set[str]) -> None:

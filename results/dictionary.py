@@ -97,11 +97,11 @@ def _columns_of(columns: Iterable[Column]) -> str:
 
 
 def _metric_tables() -> Iterator[str]:
-    for title, chosen in (
+    for title, group in (
         ("Of endpoints", [metric for metric in ALL if metric.by not in ("harness", "link")]),
         ("Of the harness and of links", [metric for metric in ALL if metric.by in ("harness", "link")]),
     ):
-        rows = [_metric_row(metric) for metric in chosen]
+        rows = [_metric_row(metric) for metric in group]
         heads = ("metric", "unit", "by", "", "meaning")
         yield f"### {title}\n\n{_markdown(heads, rows)}"
 

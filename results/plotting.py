@@ -162,16 +162,18 @@ class Plots:
         return _one_of(arm, list(baselines_of(self._info)), "arm", self._info)
 
     def _workload(self, workload: str) -> str:
-        known = [each["label"] for each in self._info.workloads]
-        return _one_of(workload, known, "workload", self._info)
+        labels = [workload_table["label"] for workload_table in self._info.workloads]
+        return _one_of(workload, labels, "workload", self._info)
 
 
-def _one_of(name: str, known: list[str], kind: str, info: CampaignInfo) -> str:
+def _one_of(name: str, existing: list[str], kind: str, info: CampaignInfo) -> str:
     """The name, or the only one where none is given."""
-    if not name and len(known) == 1:
-        return known[0]
-    if name not in known:
-        hint = nearest(name, known) if name else f"choose one with {kind}=: {', '.join(map(repr, known))}"
+    if not name and len(existing) == 1:
+        return existing[0]
+    if name not in existing:
+        hint = (
+            nearest(name, existing) if name else f"choose one with {kind}=: {', '.join(map(repr, existing))}"
+        )
         raise BadInput(f"campaign {info.name!r}: {kind} {name!r}: {hint}")
     return name
 

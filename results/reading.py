@@ -95,16 +95,16 @@ class Campaign:
             raise TypeError(f"metrics = {metrics!r}: must be a list of names: [{metrics!r}]")
         frame = frames.trials(self.database, self.info, metrics, harness)
         absent = [name for name in metrics or () if name not in frame]
-        # Where all trials failed, what is compared is no wrong name; where nothing was measured, none is
-        # known to be.
-        known = self.database.metric_names(self.info.id) if absent else []
-        for name in absent if known else ():
+        # If all trials failed, the compared metric is still a right name. If nothing was measured, no name is
+        # known to be wrong.
+        has_metrics = self.database.metric_names(self.info.id) if absent else []
+        for name in absent if has_metrics else ():
             names = sorted(
                 {*frames.metric_names(self.database, self.info), *of_workloads(self.info).values()}
             )
-            _known(name, names, f"campaign {self.info.name!r}: metric")
-        chosen = attempts.first_attempts(frame) if first_attempts else frame
-        whole = chosen.assign(**dict.fromkeys(absent, math.nan))
+            _require_known(name, names, f"campaign {self.info.name!r}: metric")
+        first = attempts.first_attempts(frame) if first_attempts else frame
+        whole = first.assign(**dict.fromkeys(absent, math.nan))
         return tidy.finished(tidy.with_round_trips(whole, self.info), plain=plain)
 
     def attempts(self) -> pd.DataFrame:
@@ -125,10 +125,12 @@ class Campaign:
         """
         if isinstance(columns, str):
             raise TypeError(f"columns = {columns!r}: must be a list of names: [{columns!r}]")
-        known = self.database.series_columns(self.info.id)
-        _known(name, list(known), f"campaign {self.info.name!r}: series")
+        columns_of_series = self.database.series_columns(self.info.id)
+        _require_known(name, list(columns_of_series), f"campaign {self.info.name!r}: series")
         for column in columns or ():
-            _known(column, known[name], f"campaign {self.info.name!r}: series {name!r}: column")
+            _require_known(
+                column, columns_of_series[name], f"campaign {self.info.name!r}: series {name!r}: column"
+            )
         return frames.series(self.database, self.info, name, columns)
 
     def table(self, kind: Table, series: str = "") -> pd.DataFrame:
@@ -161,9 +163,9 @@ class Campaign:
             .assign(variant=variant, compared_with=pairing.baseline_label)
             for variant, pairing in comparisons(trials, info).items()
         ]
-        found = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+        ratios = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
         points = self.points()
-        whole = found[columns].merge(points, on="point", how="left", validate="many_to_one")
+        whole = ratios[columns].merge(points, on="point", how="left", validate="many_to_one")
         factors = [name for name in points if name != "point"]
         in_order = whole[[*key, *factors, *columns[len(key) :]]]
         return tidy.finished(tidy.with_sizes(in_order, self.info), plain=plain)
@@ -184,9 +186,9 @@ class Campaign:
         """Two variants compared by a metric, by default that of each workload, as `pairing.paired`: `ratios`
         by point, `matched` by repetition, and `unpaired`: what was left out, and why; of all trials, or of
         those of `first_attempts`. Raises DatabaseError for a label that the campaign lacks."""
-        labels = [known["label"] for known in self.info.variants]
+        labels = [variant_table["label"] for variant_table in self.info.variants]
         for label in (baseline, variant):
-            _known(label, labels, f"campaign {self.info.name!r}: variant")
+            _require_known(label, labels, f"campaign {self.info.name!r}: variant")
         compared = of_workloads(choose(self.info, metric))
         trials = self.trials(list(dict.fromkeys(compared.values())), first_attempts=first_attempts)
         return paired(trials, baseline, variant, compared, self.info.statistic)
@@ -242,13 +244,13 @@ class Results:
 
     def __getitem__(self, name: str) -> Campaign:
         """The campaign of that name. Raises DatabaseError when there is none."""
-        known = [info.name for info in self.database.campaigns()]
-        if not known:
+        names = [info.name for info in self.database.campaigns()]
+        if not names:
             raise DatabaseError(f"{self.database.address}: is empty: no campaign was run into it")
-        _known(name, known, f"{self.database.address}: campaign")
-        found = self.database.campaign(name)
-        assert found is not None
-        return Campaign(self.database, found)
+        _require_known(name, names, f"{self.database.address}: campaign")
+        campaign = self.database.campaign(name)
+        assert campaign is not None
+        return Campaign(self.database, campaign)
 
     def close(self) -> None:
         self.database.close()
@@ -262,6 +264,6 @@ class Results:
         self.close()
 
 
-def _known(name: str, known: list[str], what: str) -> None:
-    if name not in known:
-        raise DatabaseError(f"{what} {name!r}: there is none; {nearest(name, known)}")
+def _require_known(name: str, existing: list[str], what: str) -> None:
+    if name not in existing:
+        raise DatabaseError(f"{what} {name!r}: there is none; {nearest(name, existing)}")

@@ -11,14 +11,14 @@ RECEIVE_BUFFER = "UDP receive buffer"
 TCP_BUFFER = "TCP receive buffer"
 """The place of segments that find no room in the buffer of their connection, or in a listener's queue."""
 
-# Of each of /proc/net/snmp's counters of UDP. The errors of all kinds together are InErrors.
+# The place of each UDP counter in /proc/net/snmp. InErrors counts the errors of all kinds together.
 _UDP_PLACES = {
     "RcvbufErrors": RECEIVE_BUFFER,
     "InCsumErrors": "UDP checksum",
     "MemErrors": "UDP memory of the machine",
 }
 _OTHER_UDP = "UDP input"
-# Of /proc/net/netstat's counters of TCP: where segments that have come are thrown away.
+# TCP counters in /proc/net/netstat of segments that arrived and were thrown away.
 _TCP_BUFFERS = (
     *("TCPBacklogDrop", "TCPRcvQDrop", "TCPOFODrop", "RcvPruned", "OfoPruned", "TCPZeroWindowDrop"),
     *("ListenDrops", "TCPReqQFullDrop"),
@@ -57,9 +57,9 @@ def discarded(process: int) -> Counter[str]:
         }
     )
     for errors in (_table(process, "snmp", "Udp"), _udp6(process)):
-        known = {place: errors.get(name, 0) for name, place in _UDP_PLACES.items()}
-        counted.update(known)
-        counted[_OTHER_UDP] += max(0, errors.get("InErrors", 0) - sum(known.values()))
+        by_place = {place: errors.get(name, 0) for name, place in _UDP_PLACES.items()}
+        counted.update(by_place)
+        counted[_OTHER_UDP] += max(0, errors.get("InErrors", 0) - sum(by_place.values()))
     of_tcp = _table(process, "netstat", "TcpExt")
     counted[TCP_BUFFER] += sum(of_tcp.get(name, 0) for name in _TCP_BUFFERS)
     counted["TCP checksum"] += _table(process, "snmp", "Tcp").get("InCsumErrors", 0)

@@ -23,8 +23,8 @@ class Port:
 
 @dataclass(frozen=True)
 class Cable:
-    """A connection that adds no delay and has no limit; `Topology.discarded` tells what it loses all the
-    same."""
+    """A connection that adds no delay and has no limit; `Topology.discarded` counts the frames that it
+    loses all the same."""
 
     near: Port
     far: Port

@@ -117,7 +117,7 @@ class DirectionSettings:
     def rate(self) -> Rate:
         """The rate of the direction, for code that asks how fast it is."""
         if self.trace is not None and self.trace.changes_rate:
-            # Wherever in it the link begins, so that all repetitions share it.
+            # It does not depend on the place where the link begins, so all repetitions share it.
             return _rate_of(self.trace.begun_at(None), self.rate_bps)
         return ConstantRate(self.rate_bps)
 
@@ -248,8 +248,8 @@ class LinkSettings:
                 largest_bps = max(settings.trace.largest_rate_bps or 0, settings.rate_bps)
                 most = max(largest_bps * time_ns // (8 * 10**9), MINIMUM_BDP_QUEUE_BYTES)
                 return QueueLimit(time_ns=time_ns, most_bytes=most)
-            held = round(settings.rate_bps * settings.queue_ms / 8e3)
-            return QueueLimit(bytes=max(held, MINIMUM_BDP_QUEUE_BYTES))
+            capacity = round(settings.rate_bps * settings.queue_ms / 8e3)
+            return QueueLimit(bytes=max(capacity, MINIMUM_BDP_QUEUE_BYTES))
         if settings.queue_bdp is None and settings.queue == "codel":
             return QueueLimit(packets=CODEL_QUEUE_PACKETS)
         multiple = DEFAULT_QUEUE_BDP if settings.queue_bdp is None else settings.queue_bdp
@@ -265,8 +265,8 @@ class LinkSettings:
             if getattr(settings, limit) is not None
         }
         if len(limits) > 1:
-            given = " and ".join(f"{name} = {value}" for name, value in limits.items())
-            raise TopologyError(f"{given} are given together; each direction of a link has one queue limit")
+            pairs = " and ".join(f"{name} = {value}" for name, value in limits.items())
+            raise TopologyError(f"{pairs} are given together; each direction of a link has one queue limit")
         if settings.queue_bdp is not None:
             _check_number(self._name(direction, "queue_bdp"), settings.queue_bdp, 0, 1000)
         if settings.queue_bytes is not None:
@@ -290,8 +290,10 @@ class LinkSettings:
                 " write queue_ms = 100, queue_packets or queue_bytes"
             )
         if settings.queue not in QUEUES:
-            known = " or ".join(QUEUES)
-            raise TopologyError(f"{self._name(direction, 'queue')} is {settings.queue!r}; it must be {known}")
+            queues = " or ".join(QUEUES)
+            raise TopologyError(
+                f"{self._name(direction, 'queue')} is {settings.queue!r}; it must be {queues}"
+            )
         if settings.outage_s is not None:
             _check_outage(self._name(direction, "outage_s"), settings.outage_s)
         if settings.jitter is not None:
@@ -306,8 +308,8 @@ class LinkSettings:
         # At least 1 ns: it is counted in these.
         _check_number(f"{prefix}jitter_ms", jitter.mean_ms, 1e-6, LARGEST_MEAN_MS)
         if jitter.law not in LAWS:
-            known = ", ".join(LAWS)
-            raise TopologyError(f"{prefix}jitter.law is {jitter.law!r}; it must be one of {known}")
+            laws = ", ".join(LAWS)
+            raise TopologyError(f"{prefix}jitter.law is {jitter.law!r}; it must be one of {laws}")
 
     def _name(self, direction: Direction, parameter: str) -> str:
         """Return the name of a parameter in errors."""
@@ -322,7 +324,7 @@ def _rate_of(trace: Trace, constant_bps: int) -> TraceRate:
 
 
 def _check_number(name: str, value: object, minimum: float, maximum: float) -> None:
-    # A bool is an int to Python, and a NaN is within no bounds.
+    # A bool is an int in Python, and a NaN is within no bounds.
     if not isinstance(value, int | float) or isinstance(value, bool) or not minimum <= value <= maximum:
         raise TopologyError(f"{name} is {value!r}; it must be a number from {minimum} to {maximum}")
 

@@ -73,7 +73,7 @@ def _whole_numbers(content: bytes) -> Trace | None:
     import pyarrow as pa
     from pyarrow import csv as arrow
 
-    if b"x" in content or b"X" in content:  # hexadecimal, or a name that is none
+    if b"x" in content or b"X" in content:  # hexadecimal, or not a number
         return None
     read, kinds = arrow.ReadOptions(block_size=_BLOCK_BYTES), dict.fromkeys(COLUMNS, pa.int64())
     parse = arrow.ParseOptions(ignore_empty_lines=False)
@@ -100,8 +100,8 @@ def _parquet(content: bytes) -> Trace:
         file = parquet.ParquetFile(pa.BufferReader(content))
         names = file.schema_arrow.names
         if not _are_columns(names):
-            raise TraceError(f"its columns are {','.join(names)[:60]!r}: they must be {_KNOWN}")
-        if file.metadata.num_rows > MOST_STEPS:  # told before anything large is unpacked
+            raise TraceError(f"its columns are {','.join(names)[:60]!r}: they must be {_COLUMN_NAMES}")
+        if file.metadata.num_rows > MOST_STEPS:  # refused before anything large is unpacked
             raise TraceError(f"has {file.metadata.num_rows} rows; at most {MOST_STEPS} steps")
         table = file.read()
         for name in names:
@@ -116,7 +116,7 @@ def _parquet(content: bytes) -> Trace:
     return Trace(**columns)
 
 
-_KNOWN = "keep_us and any of " + ", ".join(name for name in COLUMNS if name != "keep_us")
+_COLUMN_NAMES = "keep_us and any of " + ", ".join(name for name in COLUMNS if name != "keep_us")
 
 
 def _are_columns(names: Sequence[str]) -> bool:
@@ -128,7 +128,7 @@ def _native(lines: list[str]) -> Trace:
     heading, *rows = csv.reader(lines)
     names = [name.strip() for name in heading]
     if not _are_columns(names):
-        raise TraceError(f"line 1: {','.join(names)[:60]!r}: must be {_KNOWN}")
+        raise TraceError(f"line 1: {','.join(names)[:60]!r}: must be {_COLUMN_NAMES}")
     columns: dict[str, list[int]] = {name: [] for name in names}
     for number, row in enumerate(rows, start=2):
         if len(row) != len(names):
@@ -139,7 +139,7 @@ def _native(lines: list[str]) -> Trace:
     return Trace.of(columns["keep_us"], rates, delays, bursts)
 
 
-# Of others
+# Formats of other projects
 
 
 def imported(kind: str, path: Path, column: str = "", holds: rates.Holds = "after") -> Trace:
@@ -171,7 +171,7 @@ _READERS: Mapping[str, Callable[[bytes], Imported]] = {"mahimahi": mahimahi.read
 FORMATS = ("mahimahi", "theaterq", "irtt", "rates")
 
 
-# Made ones
+# Made traces
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,7 @@ KINDS: Mapping[str, Kind] = {
     ),
     "wifi": Kind("a busy Wi-Fi", 25, 0.5, 0.5, (2, 3), 2, 1e9, False, (0, 0), 8, (0.1, 0.4), 0.1),
 }
-"""Round numbers of ours, in the range of what recordings tell: no trace of anybody is in them."""
+"""Round numbers of ours, in the range of recordings: no recorded trace is in them."""
 
 
 def make(kind: str, seed: int, duration_s: float) -> Trace:

@@ -34,7 +34,7 @@ def run_inside_each(works: Iterable[tuple[str, Callable[[], Result]]]) -> list[R
         enter(netns_path)
         return work()
 
-    return run_in_parallel(partial(enter_and_work, *each) for each in works)
+    return run_in_parallel(partial(enter_and_work, *work) for work in works)
 
 
 def enter(netns_path: str) -> None:

@@ -74,12 +74,14 @@ class NetemClock:
         self._order("finish")
         answer = self._answer("report")
         departures = {direction: Departures.model_validate(answer[direction]) for direction in DIRECTIONS}
-        for direction, told in departures.items():
-            if told.unseen or answer["untold"]:
-                missed = told.unseen + answer["untold"]
+        for direction, departure in departures.items():
+            if departure.unseen or answer["untold"]:
+                missed = departure.unseen + answer["untold"]
                 raise LinkError(f"the clock of netem missed {missed} frames {direction}")
-            if told.early_us > EARLY_US:
-                raise LinkError(f"a frame left netem {direction} {told.early_us:.1f} µs before it was due")
+            if departure.early_us > EARLY_US:
+                raise LinkError(
+                    f"a frame left netem {direction} {departure.early_us:.1f} µs before it was due"
+                )
         return departures
 
     def close(self) -> None:

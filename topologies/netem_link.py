@@ -160,10 +160,10 @@ class NetemLink:
         assert self._clock
         departures = self._clock.finish()
         for direction, (_, line) in snapshot.items():
-            seen = departures[direction].frames
-            if seen != line.packets:
+            frames = departures[direction].frames
+            if frames != line.packets:
                 raise LinkError(
-                    f"the clock of netem saw {seen} frames leave {direction}, and netem sent {line.packets}"
+                    f"the clock of netem saw {frames} frames leave {direction}, and netem sent {line.packets}"
                 )
         return LinkReport(
             backend=self.backend,
@@ -218,8 +218,8 @@ class NetemLink:
     def _drain(self) -> _Snapshot:
         deadline = time.monotonic() + drain_s(self._settings) + _DRAIN_MARGIN_S
         before, now, is_over = None, self._snapshot(), False
-        # Twice the same: nothing is on its way between two qdiscs either. A busy machine may need so long for
-        # a snapshot that what it has read first is old: the last one begins when the time is over.
+        # Two equal snapshots: nothing is on its way between two qdiscs either. On a busy machine a snapshot
+        # may take so long that its first part is old: so the last one begins when the time is over.
         while not is_over and (now != before or _queued(now)):
             time.sleep(_SNAPSHOT_INTERVAL_S)  # qdiscs announce nothing
             is_over = time.monotonic() >= deadline
@@ -229,9 +229,9 @@ class NetemLink:
     def _configuration(self, direction: Direction) -> DirectionConfiguration:
         """Return the configuration that the kernel reports. The judge compares it with the one that was
         asked for."""
-        asked = configuration_asked(self._settings, direction)
-        queue, line = map(_shown, self._qdiscs[direction])
-        return netem_shown.configuration(asked, queue, line)
+        requested = configuration_asked(self._settings, direction)
+        queue, line = map(_qdisc_json, self._qdiscs[direction])
+        return netem_shown.configuration(requested, queue, line)
 
     def _snapshot(self) -> _Snapshot:
         return {
@@ -256,18 +256,18 @@ def _queued(snapshot: _Snapshot) -> int:
 
 
 def _counters(end: LinkEnd) -> _Counters:
-    return root_counters(_shown(end))
+    return root_counters(_qdisc_json(end))
 
 
-def _shown(end: LinkEnd) -> str:
-    # Raw and with details, for not all that TBF does is shown else.
+def _qdisc_json(end: LinkEnd) -> str:
+    # Raw and with details: else tc does not show all that TBF does.
     show = ["tc", "-statistics", "-details", "-raw", "-json", "qdisc", "show", "dev", end.interface]
     return run_inside(end.netns_path, partial(run_tool, show))
 
 
-def root_counters(shown: str) -> _Counters:
+def root_counters(qdiscs: str) -> _Counters:
     """Return the counters of the root in the JSON of `tc -statistics -json qdisc show dev X`."""
-    root = next(qdisc for qdisc in json.loads(shown) if qdisc.get("root"))
+    root = next(qdisc for qdisc in json.loads(qdiscs) if qdisc.get("root"))
     return _Counters(root["packets"], root["bytes"], root["drops"], root["qlen"])
 
 

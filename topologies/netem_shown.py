@@ -22,10 +22,10 @@ _SHAPER = {"rate", "burst", "burst_raw", "lat", "limit"}
 _DELAY_LINE = {"limit", "delay", "rate", "seed"}
 
 
-def configuration(asked: DirectionConfiguration, queue: str, line: str) -> DirectionConfiguration:
+def configuration(requested: DirectionConfiguration, queue: str, line: str) -> DirectionConfiguration:
     """Return the configuration of one direction whose queue and delay line tc shows in this way. Raises
     LinkError for other qdiscs, and for qdiscs that do more."""
-    shaper, *below = _options(queue, ["tbf"] if asked.queue_packets is None else ["tbf", "pfifo"])
+    shaper, *below = _options(queue, ["tbf"] if requested.queue_packets is None else ["tbf", "pfifo"])
     (delay_line,) = _options(line, ["netem"])
     # Its delay and its rate have parameters of their own, those of the same names among them.
     delay_line = delay_line | delay_line.get("delay", {"delay": 0}) | delay_line.get("rate", {"rate": 0})
@@ -33,15 +33,17 @@ def configuration(asked: DirectionConfiguration, queue: str, line: str) -> Direc
     _refuse_more("netem does more than delay and serialize", delay_line, _DELAY_LINE)
     if delay_line["limit"] != DELAY_LINE_LIMIT_PACKETS:
         raise LinkError(f"netem's limit is {delay_line['limit']}: must be {DELAY_LINE_LIMIT_PACKETS}")
-    _check_burst(asked, int(shaper["burst_raw"], 16), shaper["rate"])
-    rates = {shaper["rate"], delay_line["rate"]} - {asked.rate_bps // 8}
+    _check_burst(requested, int(shaper["burst_raw"], 16), shaper["rate"])
+    rates = {shaper["rate"], delay_line["rate"]} - {requested.rate_bps // 8}
     shown_s = delay_line["delay"]
     return DirectionConfiguration(
-        rate_bps=8 * rates.pop() if rates else asked.rate_bps,
-        delay_ns=asked.delay_ns if shown_s in delays_shown_s(asked.delay_ns) else round(1e9 * shown_s),
+        rate_bps=8 * rates.pop() if rates else requested.rate_bps,
+        delay_ns=requested.delay_ns
+        if shown_s in delays_shown_s(requested.delay_ns)
+        else round(1e9 * shown_s),
         queue_bytes=None if below else shaper["limit"],
         queue_packets=below[0]["limit"] if below else None,
-        burst_bytes=asked.burst_bytes,
+        burst_bytes=requested.burst_bytes,
     )
 
 
@@ -55,25 +57,25 @@ def delays_shown_s(asked_ns: int) -> set[float]:
     return {float(f"{shown_s:g}") for shown_s in (before_s, since_s)}
 
 
-def _options(shown: str, kinds: list[str]) -> list[dict[str, Any]]:
+def _options(text: str, kinds: list[str]) -> list[dict[str, Any]]:
     # clsact is no queue: it is where programs see frames.
-    qdiscs = [qdisc for qdisc in json.loads(shown) if qdisc["kind"] != "clsact"]
+    qdiscs = [qdisc for qdisc in json.loads(text) if qdisc["kind"] != "clsact"]
     if [qdisc["kind"] for qdisc in qdiscs] != kinds:
-        found = ", ".join(qdisc["kind"] for qdisc in qdiscs) or "none"
-        raise LinkError(f"the link has the qdiscs {found}: must be {', '.join(kinds)}")
+        kinds_of_link = ", ".join(qdisc["kind"] for qdisc in qdiscs) or "none"
+        raise LinkError(f"the link has the qdiscs {kinds_of_link}: must be {', '.join(kinds)}")
     return [qdisc["options"] for qdisc in qdiscs]
 
 
-def _refuse_more(complaint: str, options: dict[str, Any], known: set[str]) -> None:
-    more = {name for name, value in options.items() if value and value != "ethernet"} - known
+def _refuse_more(complaint: str, options: dict[str, Any], allowed: set[str]) -> None:
+    more = {name for name, value in options.items() if value and value != "ethernet"} - allowed
     if more:
         raise LinkError(f"{complaint}: {', '.join(sorted(more))}")
 
 
-def _check_burst(asked: DirectionConfiguration, ticks: int, rate: int) -> None:
+def _check_burst(requested: DirectionConfiguration, ticks: int, rate: int) -> None:
     """Raises LinkError unless what takes so many ticks, at so many bytes per second, is what was asked."""
-    assert asked.burst_bytes is not None
-    asked_ns = asked.burst_bytes * 10**9 // rate
+    assert requested.burst_bytes is not None
+    asked_ns = requested.burst_bytes * 10**9 // rate
     if ticks not in (asked_ns // _TICK_NS, (asked_ns - 1) // _TICK_NS):  # the kernel's may be 1 ns short
         shown_bytes = round(ticks * _TICK_NS * rate / 1e9)
-        raise LinkError(f"tbf lets out {shown_bytes} bytes at once: must be {asked.burst_bytes}")
+        raise LinkError(f"tbf lets out {shown_bytes} bytes at once: must be {requested.burst_bytes}")

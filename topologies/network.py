@@ -32,9 +32,9 @@ from fecbench.topologies.namespace import (
 from fecbench.topologies.offloads import switch_off_merging
 from fecbench.topologies.sysctls import QUIET_SYSCTLS, ROUTER_SYSCTLS, write_sysctls
 
-# Mininet has made its own logger the class of all to come, which print on standard error by themselves.
+# Mininet makes its logger the class of all later loggers, which print on standard error by themselves.
 logging.setLoggerClass(logging.Logger)
-# It asks grep, for each network.
+# Mininet runs grep for each network.
 mininet.net.numCores = os.cpu_count
 
 
@@ -107,7 +107,7 @@ class Network:
         return f"/proc/{self.pid(node)}/ns/net"
 
     def lay_cables(self) -> None:
-        first, *_ = self.layout.nodes  # whichever: each end is made where it belongs
+        first, *_ = self.layout.nodes  # any node: each end is made where it belongs
         self._ip(first, [self._cable(cable.near, cable.far) for cable in self.layout.cables])
 
     def _cable(self, near: Port, far: Port) -> str:

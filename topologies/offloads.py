@@ -61,8 +61,8 @@ def _feature_names(control: socket.socket, interface: str) -> list[str]:
 def _set_features(control: socket.socket, interface: str, count: int, off: set[int]) -> None:
     # struct ethtool_sfeatures: per block of 32 features, which are meant and which of these are wanted
     blocks = -(-count // 32)
-    meant = [sum(1 << (index % 32) for index in off if index // 32 == block) for block in range(blocks)]
-    body = b"".join(struct.pack("=II", mask, 0) for mask in meant)
+    masks = [sum(1 << (index % 32) for index in off if index // 32 == block) for block in range(blocks)]
+    body = b"".join(struct.pack("=II", mask, 0) for mask in masks)
     ethtool(control, interface, struct.pack("=II", _SET_FEATURES, blocks) + body)
 
 

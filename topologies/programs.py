@@ -6,7 +6,7 @@ WIRE = REPOSITORY / "topologies" / "wire" / "build" / "wire"
 """The emulator of a link."""
 
 CLOCK = REPOSITORY / "topologies" / "clock" / "build" / "clock"
-"""Tells how late frames left a netem link."""
+"""The program that measures how late frames left a netem link."""
 
 PROBER = REPOSITORY / "topologies" / "prober" / "build" / "prober"
 """Sends known traffic, to measure a link from outside."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from fecbench.topologies.tcp import TCP_SYSCTLS
 
 QUIET_SYSCTLS = {
-    # Neighbour discovery and multicast reports would be frames of the link that nobody asked for.
+    # Neighbour discovery and multicast reports would be frames of the link that no endpoint sent.
     "net/ipv6/conf/all/disable_ipv6": "1",
     "net/ipv6/conf/default/disable_ipv6": "1",
     **TCP_SYSCTLS,

@@ -14,7 +14,7 @@ TCP_SYSCTLS = {
     # A TCP that remembers the path would let a trial depend on the ones before it.
     "net/ipv4/tcp_no_metrics_save": "1",
     "net/ipv4/tcp_fastopen": "0",
-    # Else those of the machine: least, at first, most. A new connection's are the kernel's usual ones.
+    # Least, initial and largest size. The initial one is the kernel's default.
     "net/ipv4/tcp_rmem": f"4096 131072 {BUFFER_BYTES}",
     "net/ipv4/tcp_wmem": f"4096 16384 {BUFFER_BYTES}",
 }

@@ -276,10 +276,10 @@ def build(
         raise TopologyError(f"topology is {topology!r}; it must be one of {', '.join(TOPOLOGIES)}")
     layout, late_bounds_us = TOPOLOGIES[topology], late_bounds_us or {}
     _check_links(topology, layout, links, late_bounds_us)
-    chosen = resolve_backend(backend)
+    link_backend = resolve_backend(backend)
     for name, settings in links.items():
-        check_backend(chosen, name, settings)
-    return Topology(layout, links, chosen, late_bounds_us)
+        check_backend(link_backend, name, settings)
+    return Topology(layout, links, link_backend, late_bounds_us)
 
 
 def _check_links(
@@ -288,8 +288,8 @@ def _check_links(
     names = [link.name for link in layout.links]
     for name in (*links, *late_bounds_us):
         if name not in names:
-            known = ", ".join(names)
-            raise TopologyError(f"link {name!r} is not in topology {topology}; its links are {known}")
+            link_names = ", ".join(names)
+            raise TopologyError(f"link {name!r} is not in topology {topology}; its links are {link_names}")
     for name in names:
         if name not in links:
             raise TopologyError(f"link {name!r} of topology {topology} has no settings")

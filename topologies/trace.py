@@ -40,7 +40,7 @@ _BLOCK = 1 << 14
 _ACCURACY, _NS = 1e-9, 1e-9
 
 Column = NDArray[np.int64]
-"""A number for each step; nobody changes it."""
+"""A number for each step; it is never changed."""
 
 STEP = np.dtype([(name, "=u8") for name in ("end_ns", "rate_bps", "delay_ns", "burst_bytes")])
 """`struct schedule_step` of the wire."""
@@ -62,15 +62,15 @@ def _column(values: Any) -> Column:
     return column
 
 
-_Known = Annotated[Column, PlainValidator(_column), PlainSerializer(lambda column: column.tolist())]
-_Column = Annotated[_Known | None, Field(exclude_if=lambda column: column is None)]
+_RequiredColumn = Annotated[Column, PlainValidator(_column), PlainSerializer(lambda column: column.tolist())]
+_Column = Annotated[_RequiredColumn | None, Field(exclude_if=lambda column: column is None)]
 
 
 @dataclass(frozen=True, eq=False)
 class Trace:
     """The steps of one direction. Columns have a number for each step; None: the link's constant."""
 
-    keep_us: _Known
+    keep_us: _RequiredColumn
     rate_bps: _Column = None
     owd_us: _Column = None
     burst_bytes: _Column = None
@@ -188,7 +188,7 @@ class Trace:
         count, ends_at_us = len(self.keep_us), 0
         steps = np.empty(count, STEP) if into is None else np.frombuffer(into, STEP, count)
         constant_bps = 0 if self.changes_rate else rate_bps
-        for first in range(0, count, _BLOCK):  # what is at hand of so many stays in the processor's cache
+        for first in range(0, count, _BLOCK):  # the data of so many stays in the processor's cache
             part = slice(first, first + _BLOCK)
             ends_us = ends_at_us + np.cumsum(self.keep_us[part])
             block, ends_at_us = steps[part], int(ends_us[-1])
@@ -231,7 +231,7 @@ class TraceRate:
         rates = none if trace.rate_bps is None else trace.rate_bps.astype(float)
         bursts = none if trace.burst_bytes is None else trace.burst_bytes.astype(float)
         if trace.repeat == "loop":
-            keep_s, rates, bursts = (np.tile(each, 2) for each in (keep_s, rates, bursts))
+            keep_s, rates, bursts = (np.tile(column, 2) for column in (keep_s, rates, bursts))
         ends_s = np.cumsum(keep_s)
         with_bursts = np.cumsum(rates * keep_s / 8 + bursts)
         times_s = np.concatenate([[0.0], np.repeat(ends_s, 2)])
@@ -281,7 +281,7 @@ class TraceRate:
         most = float((until - without[:begins]).max())
         if self.trace.burst_bytes is not None:
             return most
-        # Less than a bundle is long: then the largest rate says more.
+        # If the window is shorter than a bundle, the largest rate is a better bound.
         return min(most, max(self.trace.largest_rate_bps or 0, last_bps) * lasts_s / 8)
 
     def _most_in(self, lasts_s: float) -> float:
@@ -289,7 +289,7 @@ class TraceRate:
         if self.trace.repeat == "loop":
             periods = lasts_s // period_s
             whole, lasts_s = periods * period_s * self.trace.mean_bps / 8, lasts_s - periods * period_s
-        last_bps = self.constant_bps if self.trace.repeat == "end" else 0.0  # one that loops has no end
+        last_bps = self.constant_bps if self.trace.repeat == "end" else 0.0  # a trace that loops has no end
         if self.trace.repeat == "hold" and self.trace.rate_bps is not None:
             last_bps = float(self.trace.rate_bps[-1])
         if len(self.trace.keep_us) > MOST_EXACT_STEPS:
@@ -311,7 +311,7 @@ class TraceRate:
 
         # The most is carried in a window that begins or ends where a step does.
         begins_s = np.unique(np.concatenate([times_s, np.clip(times_s - lasts_s, 0, None)]))
-        if self.trace.repeat == "loop":  # the second period has what a window needs that begins in the first
+        if self.trace.repeat == "loop":  # a window that begins in the first period may end in the second
             begins_s = begins_s[begins_s <= period_s + _NS]
         else:
             begins_s = np.append(begins_s, end_s + lasts_s)

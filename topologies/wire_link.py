@@ -55,8 +55,8 @@ class WireLink:
         clients: Sequence[str] = (),
         origin: Origin | None = None,
     ) -> None:
-        """`clients`: the addresses of the measured client; without any, whoever sends upwards is the client.
-        `origin`: what the links of a topology have in common; without it, the link counts for itself."""
+        """`clients`: the addresses of the measured client; without any, a host that sends upwards is the
+        client. `origin`: the time that the links of a topology share; without it, the link has its own."""
         if not WIRE.exists():
             raise LinkError(f"{WIRE} is missing; `make build` builds it")
         shared = [] if origin is None else ["--origin-fd", str(origin.fd)]
@@ -130,8 +130,8 @@ class WireLink:
     def _failure(self) -> LinkError:
         status = self._process.wait()
         complaint = _stream(self._process.stderr).read().decode(errors="replace").strip()
-        ended = signal.Signals(-status).name if status < 0 else f"status {status}"
-        return LinkError(complaint or f"{self._name} ended with {ended} and gave no reason")
+        end = signal.Signals(-status).name if status < 0 else f"status {status}"
+        return LinkError(complaint or f"{self._name} ended with {end} and gave no reason")
 
 
 def wire_arguments(near: LinkEnd, far: LinkEnd, settings: LinkSettings, late_bound_us: int) -> list[str]:

@@ -24,10 +24,10 @@ OWN = sorted(page.name for page in SITE.glob("*.md"))
 def stage(source: Path) -> list[str]:
     """Copy what git knows, and unpack the campaigns that notebooks read. Returns the names of the pages."""
     listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    known = subprocess.run(
+    paths = subprocess.run(
         listed, cwd=REPOSITORY, capture_output=True, text=True, check=True
     ).stdout.splitlines()
-    files = [name for name in known if (REPOSITORY / name).is_file() and not name.startswith("docs/site/")]
+    files = [name for name in paths if (REPOSITORY / name).is_file() and not name.startswith("docs/site/")]
     for name in files:
         copy(REPOSITORY / name, source / name)
     for name in OWN:
@@ -80,7 +80,7 @@ def build(folder: Path, databases: dict[str, Path], with_outputs: bool) -> int:
         "nb_execution_cache_path": str(folder / "executed"),
         **({} if with_outputs else {"nb_execution_mode": "off"}),
     }
-    chosen = [f"--define={name}={value}" for name, value in settings.items()]
+    definitions = [f"--define={name}={value}" for name, value in settings.items()]
     program = [
         sys.executable,
         "-m",
@@ -92,7 +92,16 @@ def build(folder: Path, databases: dict[str, Path], with_outputs: bool) -> int:
         "--keep-going",
     ]
     return subprocess.run(
-        [*program, "--conf-dir", SITE, "--doctree-dir", folder / "doctrees", *chosen, source, folder / "html"]
+        [
+            *program,
+            "--conf-dir",
+            SITE,
+            "--doctree-dir",
+            folder / "doctrees",
+            *definitions,
+            source,
+            folder / "html",
+        ]
     ).returncode
 
 
@@ -101,11 +110,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("databases", nargs="*", metavar="NAME=DATABASE")
     parser.add_argument("--without-outputs", action="store_true", help="do not run the notebooks")
-    given = parser.parse_intermixed_args(arguments)
+    options = parser.parse_intermixed_args(arguments)
     databases = {
-        name: Path(path).resolve() for name, _, path in (each.partition("=") for each in given.databases)
+        name: Path(path).resolve()
+        for name, _, path in (assignment.partition("=") for assignment in options.databases)
     }
-    return build(given.folder.resolve(), databases, not given.without_outputs)
+    return build(options.folder.resolve(), databases, not options.without_outputs)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How Sphinx makes the guide's site; build.py beside this file collects what it reads, and calls it.
+"""Settings by which Sphinx makes the site of the guide; build.py beside this file collects its pages.
 
 Why Sphinx, and not Material for MkDocs: MkDocs had its last release in 2024, the support of the theme ends in
 2026, and its successor is young and shows no notebooks. Sphinx is kept up, shows notebooks, and searches in a
@@ -57,10 +57,10 @@ def _leave_links_to_folders_out(app: Sphinx, name: str, source: list[str]) -> No
     """Show a link to a folder, which is no page, as its text. A link to nothing stays a warning."""
     folder = Path(app.env.doc2path(name)).parent
 
-    def shown(link: re.Match[str]) -> str:
+    def link_or_text(link: re.Match[str]) -> str:
         return link[1] if (folder / link[2]).is_dir() else link[0]
 
-    source[0] = re.sub(r"\[([^\]\[]+)\]\(([^()#:\s]+)\)", shown, source[0])
+    source[0] = re.sub(r"\[([^\]\[]+)\]\(([^()#:\s]+)\)", link_or_text, source[0])
 
 
 def setup(app: Sphinx) -> None:

@@ -41,7 +41,7 @@ struct connection *admit(struct endpoint *endpoint, struct sockaddr_in peer, con
 // A client asks for an object, as soon as it may.
 void ask(struct connection *connection, uint64_t size_bytes);
 
-// What one has to do next: take a datagram, obey its timer, send what it may. Each may close it.
+// The deeds of a connection: take a datagram, obey its timer, send as much as it may. Each may close it.
 void receive(struct connection *connection, const uint8_t *datagram, size_t length);
 void expire(struct connection *connection);
 void send_packets(struct connection *connection);

@@ -1,4 +1,4 @@
-// What crosses one stream, over hq-interop: a line that asks, content, an answer. It knows nothing of QUIC.
+// The data of one stream, over hq-interop: a request line, content, an answer. It knows nothing of QUIC.
 #ifndef TRANSFER_H
 #define TRANSFER_H
 
@@ -36,7 +36,7 @@ void begin_transfer(struct transfer *transfer, const struct assignment *assignme
 // Bytes have come, in order; `is_end`: they are the last. A description of what is wrong with them, or NULL.
 const char *take(struct transfer *transfer, const uint8_t *data, size_t length, bool is_end);
 
-// What is to be sent next: fills `pieces`, and tells how many there are.
+// Fills `pieces` with the next data to send, and returns how many there are.
 int pending(const struct transfer *transfer, struct iovec pieces[2]);
 bool has_pending(const struct transfer *transfer);
 void count_sent(struct transfer *transfer, size_t length);

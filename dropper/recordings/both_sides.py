@@ -71,21 +71,21 @@ def read(path: Path, received: Path) -> Recording:
 
     Raises BadInput, which names the file.
     """
-    seen = Seen(), Seen()
-    sent, came = (
+    remarks_of_sides = Seen(), Seen()
+    sent, arrivals = (
         {flow: at_one_point(of_flow) for flow, of_flow in by_flow(packets(file, remarks)).items()}
-        for file, remarks in zip((path, received), seen, strict=True)
+        for file, remarks in zip((path, received), remarks_of_sides, strict=True)
     )
     if not sent:
         raise BadInput(f"{path}: has no packet of TCP or UDP over IP")
-    cut_bytes = _cut_bytes([*sent.values(), *came.values()])
-    index = _index(came, cut_bytes)
+    cut_bytes = _cut_bytes([*sent.values(), *arrivals.values()])
+    index = _index(arrivals, cut_bytes)
     turned = None
     for flow in sent:
-        other = _counterpart(_Side(path, flow, sent[flow], cut_bytes), came, index)
+        other = _counterpart(_Side(path, flow, sent[flow], cut_bytes), arrivals, index)
         if other is None:
             continue
-        sender, receiver = _cut_alike(_Side(path, flow, sent[flow]), _Side(received, other, came[other]))
+        sender, receiver = _cut_alike(_Side(path, flow, sent[flow]), _Side(received, other, arrivals[other]))
         _require_distinct(sender)
         sender_parts, receiver_parts, notes = _split(sender, receiver)
         alignment = _aligned(sender_parts, receiver_parts)
@@ -94,29 +94,29 @@ def read(path: Path, received: Path) -> Recording:
         if alignment.strangers > alignment.losses:
             turned = turned or flow
             continue
-        notes += [note for remarks in seen for note in remarks.notes]
+        notes += [note for remarks in remarks_of_sides for note in remarks.notes]
         notes += _remarks(sender, receiver, alignment)
-        behind = alignment.lost[::-1].index(False)  # what was sent last may be under way
+        behind = alignment.lost[::-1].index(False)  # the last packets may be under way
         lost = np.array(alignment.lost[: len(alignment.lost) - behind])
         return Recording(lost, text_of(flow), direction_of(flow), tuple(notes))
-    raise BadInput(_nothing_in_common(path, received, sent, came, turned))
+    raise BadInput(_nothing_in_common(path, received, sent, arrivals, turned))
 
 
 def _cut_bytes(flows: Iterable[list[Packet]]) -> int | None:
     """Return the least that frames were cut to, in bytes of a payload by which packets may be known."""
-    left = (len(_body(packet)) for of_flow in flows for packet in of_flow if packet.is_cut)
-    return min((size for size in left if size >= _LEAST_CUT_BYTES), default=None)
+    sizes = (len(_body(packet)) for of_flow in flows for packet in of_flow if packet.is_cut)
+    return min((size for size in sizes if size >= _LEAST_CUT_BYTES), default=None)
 
 
 def _cut_alike(sender: _Side, receiver: _Side) -> tuple[_Side, _Side]:
     """Return both sides with the bytes of a payload that both have. Raises BadInput if these are too few."""
-    left = [len(_body(packet)) for side in (sender, receiver) for packet in side.packets if packet.is_cut]
-    if left and min(left) < _LEAST_CUT_BYTES:
+    sizes = [len(_body(packet)) for side in (sender, receiver) for packet in side.packets if packet.is_cut]
+    if sizes and min(sizes) < _LEAST_CUT_BYTES:
         raise BadInput(
-            f"{sender.path}, {receiver.path}: frames are cut (snaplen) to {min(left)} bytes of a payload,"
+            f"{sender.path}, {receiver.path}: frames are cut (snaplen) to {min(sizes)} bytes of a payload,"
             " which is too little to know packets by: capture whole frames"
         )
-    cut_bytes = min(left, default=None)
+    cut_bytes = min(sizes, default=None)
     return replace(sender, cut_bytes=cut_bytes), replace(receiver, cut_bytes=cut_bytes)
 
 
@@ -129,11 +129,13 @@ def _signature(packet: Packet, cut_bytes: int | None) -> Signature:
     return packet.length, _body(packet)[:cut_bytes]
 
 
-def _index(came: dict[Flow, list[Packet]], cut_bytes: int | None) -> dict[Signature, Flow]:
-    return {_signature(packet, cut_bytes): flow for flow, of_flow in came.items() for packet in of_flow}
+def _index(arrivals: dict[Flow, list[Packet]], cut_bytes: int | None) -> dict[Signature, Flow]:
+    return {_signature(packet, cut_bytes): flow for flow, of_flow in arrivals.items() for packet in of_flow}
 
 
-def _counterpart(sender: _Side, came: dict[Flow, list[Packet]], index: dict[Signature, Flow]) -> Flow | None:
+def _counterpart(
+    sender: _Side, arrivals: dict[Flow, list[Packet]], index: dict[Signature, Flow]
+) -> Flow | None:
     """The flow of the other side that has most of these packets; by name, if no packet is the same."""
     telling = [packet for packet in sender.packets if len(_body(packet)) >= _TELLING_BYTES]
     hits = Counter(index.get(_signature(packet, sender.cut_bytes)) for packet in telling)
@@ -141,11 +143,11 @@ def _counterpart(sender: _Side, came: dict[Flow, list[Packet]], index: dict[Sign
     likest, count = max(hits.items(), key=lambda hit: (hit[1], hit[0] == sender.flow), default=(None, 0))
     if likest is not None and count >= max(2, _LEAST_SHARE * len(telling)):
         return likest
-    return sender.flow if sender.flow in came else None
+    return sender.flow if sender.flow in arrivals else None
 
 
 def _require_distinct(side: _Side) -> None:
-    """Refuse cut frames that cannot be told apart. Whole ones that are alike are counted."""
+    """Refuse cut frames that cannot be distinguished. Whole ones that are alike are counted."""
     if side.cut_bytes is None:
         return
     alike = Counter(_signature(packet, side.cut_bytes) for packet in side.packets if packet.is_cut)
@@ -165,8 +167,8 @@ def _split(sender: _Side, receiver: _Side) -> tuple[list[Signature], list[Signat
     Raises BadInput where they cannot be split.
     """
     sent = [_signature(packet, sender.cut_bytes) for packet in sender.packets]
-    came = [_signature(packet, receiver.cut_bytes) for packet in receiver.packets]
-    known_sent, known_came = set(sent), set(came)
+    arrivals = [_signature(packet, receiver.cut_bytes) for packet in receiver.packets]
+    known_sent, known_came = set(sent), set(arrivals)
     split_sent, parted = _parted(sender, receiver, known_came)
     split_came, joined = _parted(receiver, sender, known_sent)
     notes = [
@@ -178,7 +180,7 @@ def _split(sender: _Side, receiver: _Side) -> tuple[list[Signature], list[Signat
     return split_sent, split_came, notes
 
 
-def _parted(side: _Side, other: _Side, known: set[Signature]) -> tuple[list[Signature], int]:
+def _parted(side: _Side, other: _Side, signatures: set[Signature]) -> tuple[list[Signature], int]:
     """The packets of a side, those that are joined in parts; and how many were joined."""
     lengths = Counter(packet.length for packet in other.packets)
     sizes = [size for size, _ in lengths.most_common(_SIZES) if size]
@@ -186,10 +188,10 @@ def _parted(side: _Side, other: _Side, known: set[Signature]) -> tuple[list[Sign
     usual = Counter[int]()
     for packet in side.packets:
         signature = _signature(packet, side.cut_bytes)
-        if signature in known:
+        if signature in signatures:
             parts.append(signature)
             continue
-        size = _segment_bytes(packet, sizes, known, side.cut_bytes)
+        size = _segment_bytes(packet, sizes, signatures, side.cut_bytes)
         is_joined = packet.length > max(longest, _MOST_BYTES)
         if size is None and is_joined and usual:
             size = usual.most_common(1)[0][0]  # all of its parts were lost
@@ -209,13 +211,13 @@ def _parted(side: _Side, other: _Side, known: set[Signature]) -> tuple[list[Sign
 
 
 def _segment_bytes(
-    packet: Packet, sizes: list[int], known: set[Signature], cut_bytes: int | None
+    packet: Packet, sizes: list[int], signatures: set[Signature], cut_bytes: int | None
 ) -> int | None:
     """The size of the parts of a datagram of which the other side has some; None: it has none."""
     if not packet.is_udp or packet.is_cut:
         return None
     hits = {
-        size: sum(part in known for part in _segments(packet, size, cut_bytes))
+        size: sum(part in signatures for part in _segments(packet, size, cut_bytes))
         for size in sizes
         if _LEAST_SEGMENT_BYTES <= size < packet.length <= size * _MOST_SEGMENTS
     }
@@ -229,22 +231,24 @@ def _segments(packet: Packet, size: int, cut_bytes: int | None) -> list[Signatur
     return [(len(part), part[:cut_bytes]) for part in parts]
 
 
-# What came of what was sent
+# Sent packets that arrived
 
 
-def _aligned(sent: list[Signature], came: list[Signature]) -> _Alignment | None:
+def _aligned(sent: list[Signature], arrivals: list[Signature]) -> _Alignment | None:
     """Return the packets that came beside those that were sent; None if not one came."""
-    left, lost = Counter(came), list[bool]()
+    unmatched, lost = Counter(arrivals), list[bool]()
     for signature in sent:
-        lost.append(left[signature] == 0)
-        left[signature] -= left[signature] > 0
+        lost.append(unmatched[signature] == 0)
+        unmatched[signature] -= unmatched[signature] > 0
     if all(lost):
         return None
     first, last = lost.index(False), len(lost) - 1 - lost[::-1].index(False)
-    known = set(sent)
-    known_places = [place for place, signature in enumerate(came) if signature in known]
-    between = came[known_places[0] : known_places[-1]]
-    return _Alignment(lost, sum(lost[first:last]), sum(signature not in known for signature in between))
+    sent_signatures = set(sent)
+    known_places = [place for place, signature in enumerate(arrivals) if signature in sent_signatures]
+    between = arrivals[known_places[0] : known_places[-1]]
+    return _Alignment(
+        lost, sum(lost[first:last]), sum(signature not in sent_signatures for signature in between)
+    )
 
 
 def _remarks(sender: _Side, receiver: _Side, alignment: _Alignment) -> Iterator[str]:
@@ -280,24 +284,24 @@ def _nothing_in_common(
     path: Path,
     received: Path,
     sent: dict[Flow, list[Packet]],
-    came: dict[Flow, list[Packet]],
+    arrivals: dict[Flow, list[Packet]],
     turned: Flow | None,
 ) -> str:
-    """Return the reason for which no losses can be told."""
+    """Return the reason why losses cannot be determined."""
     if turned is not None:
         return (
             f"{received}: has packets of {text_of(turned)} that {path} lacks, and no other flow is in both:"
             " is the sender's capture the first one?"
         )
-    flow = next((flow for flow in sent if flow in came), next(iter(sent)))
+    flow = next((flow for flow in sent if flow in arrivals), next(iter(sent)))
     problem = f"{received}: has none of the packets of {text_of(flow)} in {path}"
-    if not came:
+    if not arrivals:
         return f"{problem}: it has no packet of TCP or UDP over IP"
-    spans = [_span(of_flow for of_flow in flows.values()) for flows in (sent, came)]
+    spans = [_span(of_flow for of_flow in flows.values()) for flows in (sent, arrivals)]
     if None not in spans and (spans[0][1] < spans[1][0] or spans[1][1] < spans[0][0]):  # type: ignore[index]
         times = (f"{_clock(begin)} to {_clock(end)}" for begin, end in spans)  # type: ignore[misc]
         return f"{problem}: they are of other times ({', and '.join(times)})"
-    if flow in came:
+    if flow in arrivals:
         return f"{problem}: it has other packets of that flow; is something between that encrypts anew?"
     return f"{problem}: neither addresses nor contents are the same; is it the other end of that path?"
 

@@ -68,23 +68,23 @@ def frames(path: Path, warn: Callable[[str], None] = lambda _: None) -> Iterator
     `warn` gets a sentence if the last packet was cut off.
     """
     with opened(path, LARGEST_BYTES) as file:
-        magic, begun = file.read(4), False
+        magic, has_frame = file.read(4), False
         if not is_capture(magic):
             raise BadInput(f"{path}: is no packet capture (pcap or pcapng)")
         read = _sections(file, path) if magic == _SECTION else _records(file, path, *_PCAP[magic])
         try:
             for frame in read:
-                begun = True
+                has_frame = True
                 yield frame
         except _CutOff:
-            if not begun:
+            if not has_frame:
                 raise BadInput(
                     f"{path}: is no whole packet capture: it ends before its first packet"
                 ) from None
             warn(f"{path.name} is cut off within its last packet, which is left out.")
 
 
-def _taken(file: BinaryIO, size: int) -> bytes:
+def _read_exactly(file: BinaryIO, size: int) -> bytes:
     content = file.read(size)
     if len(content) < size:
         raise _CutOff
@@ -93,7 +93,7 @@ def _taken(file: BinaryIO, size: int) -> bytes:
 
 def _records(file: BinaryIO, path: Path, order: str, units: float, heading_bytes: int) -> Iterator[Frame]:
     """The frames of a pcap, behind its magic number."""
-    _, _, _, _, _, link = struct.unpack(f"{order}HHiIII", _taken(file, 20))
+    _, _, _, _, _, link = struct.unpack(f"{order}HHiIII", _read_exactly(file, 20))
     link_type = link & 0xFFFF  # above are bits of a frame check sequence
     heading = struct.Struct(f"{order}IIII{heading_bytes - 16}x")
     while start := file.read(heading_bytes):
@@ -102,7 +102,7 @@ def _records(file: BinaryIO, path: Path, order: str, units: float, heading_bytes
         seconds, fraction, captured, length = heading.unpack(start)
         if captured > _LARGEST_FRAME_BYTES:
             raise BadInput(f"{path}: is no whole packet capture: a packet of {captured} bytes")
-        yield Frame(seconds + fraction / units, link_type, _taken(file, captured), length, 0)
+        yield Frame(seconds + fraction / units, link_type, _read_exactly(file, captured), length, 0)
 
 
 def _sections(file: BinaryIO, path: Path) -> Iterator[Frame]:
@@ -111,9 +111,9 @@ def _sections(file: BinaryIO, path: Path) -> Iterator[Frame]:
     while kind_bytes:
         if len(kind_bytes) < 4:
             raise _CutOff
-        size_bytes = _taken(file, 4)
+        size_bytes = _read_exactly(file, 4)
         if kind_bytes == _SECTION:
-            mark = _taken(file, 4)
+            mark = _read_exactly(file, 4)
             orders = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
             if mark not in orders:
                 raise BadInput(f"{path}: is no whole packet capture: a section without a byte order")
@@ -141,8 +141,8 @@ def _size_of(size_bytes: bytes, order: str, path: Path) -> int:
 def _body(file: BinaryIO, path: Path, size: int) -> bytes:
     if size < 0:
         raise BadInput(f"{path}: is no whole packet capture: a section heading that is too short")
-    body = _taken(file, size)
-    _taken(file, 4)  # its length again
+    body = _read_exactly(file, size)
+    _read_exactly(file, 4)  # its length again
     return body
 
 
@@ -181,7 +181,7 @@ def _timed(body: bytes, form: str, interfaces: list[_Interface], path: Path) -> 
     if len(body) < 20:
         raise BadInput(f"{path}: is no whole packet capture: a packet block of {len(body)} bytes")
     number, high, low, captured, length = struct.unpack_from(form, body)
-    interface = _named(number, interfaces, path)
+    interface = _interface_of(number, interfaces, path)
     if captured > len(body) - 20:
         raise BadInput(f"{path}: is no whole packet capture: {captured} bytes in a block of {len(body)}")
     at_s = (high << 32 | low) / interface.units + interface.offset_s
@@ -193,7 +193,7 @@ def _simple(body: bytes, order: str, interfaces: list[_Interface], path: Path) -
     if len(body) < 4:
         raise BadInput(f"{path}: is no whole packet capture: a packet block of {len(body)} bytes")
     (length,) = struct.unpack_from(f"{order}I", body)
-    interface = _named(0, interfaces, path)
+    interface = _interface_of(0, interfaces, path)
     captured = min(length, interface.snap_bytes, len(body) - 4)
     return Frame(math.nan, interface.link_type, body[4 : 4 + captured], length, interface.number)
 
@@ -201,7 +201,7 @@ def _simple(body: bytes, order: str, interfaces: list[_Interface], path: Path) -
 _PACKETS = {_OLD_PACKET: _old, _SIMPLE_PACKET: _simple, _ENHANCED_PACKET: _enhanced}
 
 
-def _named(number: int, interfaces: list[_Interface], path: Path) -> _Interface:
+def _interface_of(number: int, interfaces: list[_Interface], path: Path) -> _Interface:
     if number >= len(interfaces):
         raise BadInput(f"{path}: is no whole packet capture: a packet of interface {number}, which it lacks")
     return interfaces[number]

@@ -102,8 +102,8 @@ class EndpointLog:
             behind = sent < sent[acknowledged].max()
             if (~acknowledged & behind).any():
                 note = "It names no lost packet: those count that no ACK has, up to the last that one has."
-                kept = acknowledged | behind
-                return Recording(~acknowledged[kept], source, direction, (note,))
+                is_counted = acknowledged | behind
+                return Recording(~acknowledged[is_counted], source, direction, (note,))
         if self.uncounted and not lost and not acknowledged.any():
             raise BadInput(
                 f"{self.uncounted} packets were lost, and neither events nor received ACKs say which"
@@ -177,12 +177,13 @@ def chosen(logs: list[EndpointLog], trace: int | None) -> Recording:
             f"{number}: {log.name or 'nameless'}, {len(log.sent)} packets sent"
             for number, log in zip(numbers, candidates, strict=True)
         ]
-        more = f", and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
+        more = f", and {len(listed) - _MOST_LISTED} more" if len(listed) > _MOST_LISTED else ""
         raise BadInput(
-            f"has {len(listed)} recordings; choose one by --trace NUMBER ({'; '.join(listed[:_SHOWN])}{more})"
+            f"has {len(listed)} recordings; choose one by --trace NUMBER"
+            f" ({'; '.join(listed[:_MOST_LISTED])}{more})"
         )
     log = logs[trace - 1] if trace is not None else (candidates or logs or [EndpointLog()])[0]
     return log.recording()
 
 
-_SHOWN = 6
+_MOST_LISTED = 6

@@ -24,12 +24,12 @@ def at_one_point(packets: list[Packet]) -> list[Packet]:
     points = Counter(packet.point for packet in packets)
     if len(points) < 2:
         return packets
-    (chosen, _), (_, second) = points.most_common(2)
+    (main_point, _), (_, second) = points.most_common(2)
     seen_at = defaultdict[bytes, set[tuple[int, ...]]](set)
     for packet in packets:
         seen_at[packet.content].add(packet.point)
     again = sum(1 for places in seen_at.values() if len(places) > 1)
-    return [packet for packet in packets if packet.point == chosen] if 2 * again >= second else packets
+    return [packet for packet in packets if packet.point == main_point] if 2 * again >= second else packets
 
 
 def direction_of(flow: Flow) -> Direction | None:

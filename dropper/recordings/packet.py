@@ -66,14 +66,14 @@ class Seen:
     """Frames by link types that are not read."""
 
 
-def packets(path: Path, seen: Seen | None = None) -> Iterator[Packet]:
+def packets(path: Path, remarks: Seen | None = None) -> Iterator[Packet]:
     """Yield the packets of TCP and UDP of a capture, in its order. Raises BadInput, which names the file."""
-    seen, count = seen or Seen(), 0
+    remarks, count = remarks or Seen(), 0
     fragments = _Fragments()
-    for frame in frames(path, seen.notes.append):
+    for frame in frames(path, remarks.notes.append):
         count += 1
         if not is_known(frame.link_type):
-            seen.unread[frame.link_type] += 1
+            remarks.unread[frame.link_type] += 1
             continue
         try:
             packet = _packet_of(frame, fragments)
@@ -81,8 +81,8 @@ def packets(path: Path, seen: Seen | None = None) -> Iterator[Packet]:
             continue
         if packet is not None:
             yield packet
-    if count and sum(seen.unread.values()) == count:
-        kinds = ", ".join(map(str, sorted(seen.unread)))
+    if count and sum(remarks.unread.values()) == count:
+        kinds = ", ".join(map(str, sorted(remarks.unread)))
         raise BadInput(f"{path}: its packets have link headers of type {kinds}, which are not read")
 
 
@@ -172,7 +172,7 @@ def _version_4(packet: bytes, missing: int) -> _Ip:
     """`missing`: bytes of the frame that the capture cut."""
     header = (packet[0] & 0x0F) * 4
     total, identity, flags = struct.unpack_from(">HHH", packet, 2)
-    if total == 0:  # of a packet that the card is to segment, and that is longer than the field can say
+    if total == 0:  # for a packet that the card is to segment, and that is too long for the field
         total = len(packet) + missing
     if header < 20 or total < header or len(packet) < header:
         raise NotIp

@@ -63,13 +63,13 @@ def of_document(document: Any) -> list[EndpointLog]:
 
 def _records(texts: Iterable[str]) -> tuple[list[dict[str, Any]], list[str]]:
     """The records of a sequence, without a last one that is cut off."""
-    kept = [text for text in texts if text.strip()]
+    nonempty = [text for text in texts if text.strip()]
     records, notes = [], []
-    for number, text in enumerate(kept, start=1):
+    for number, text in enumerate(nonempty, start=1):
         try:
             record = json.loads(text)
         except (ValueError, RecursionError) as error:
-            if number < len(kept):
+            if number < len(nonempty):
                 raise BadInput(f"is no whole qlog: record {number}: {error}") from None
             notes.append("Its last record is cut off, and left out.")
             continue
@@ -246,9 +246,9 @@ def _acknowledged(frames: Any) -> Iterator[list[Range]]:
             ranges, read = frame.get("acked_ranges"), list[Range]()
             for span in ranges if isinstance(ranges, list) else ():
                 ends = [_whole(end) for end in span] if isinstance(span, list) else [_whole(span)]
-                known = [end for end in ends if end is not None]
-                if 0 < len(ends) == len(known) <= 2:
-                    read.append((min(known), max(known)))
+                numbers = [end for end in ends if end is not None]
+                if 0 < len(ends) == len(numbers) <= 2:
+                    read.append((min(numbers), max(numbers)))
             yield read
 
 

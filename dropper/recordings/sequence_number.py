@@ -57,8 +57,8 @@ _Stream = tuple[Flow, bytes]
 
 def read(path: Path, sequence: Sequence) -> Recording:
     """Return the gaps in the numbers of the busiest flow. Raises BadInput, which names the file."""
-    seen = Seen()
-    counts = Counter(stream for stream, _ in _numbered(path, sequence, seen))
+    remarks = Seen()
+    counts = Counter(stream for stream, _ in _numbered(path, sequence, remarks))
     if not counts:
         raise BadInput(_no_numbers(path, sequence))
     (stream, _), *others = counts.most_common()
@@ -76,12 +76,12 @@ def read(path: Path, sequence: Sequence) -> Recording:
     flow, ssrc = stream
     source = text_of(flow) + (f", SSRC 0x{ssrc.hex()}" if ssrc else "")
     lost = missing(numbers, f"{path}: {source}")
-    return Recording(lost, source, direction_of(flow), (*seen.notes, *_left_out(others, sequence)))
+    return Recording(lost, source, direction_of(flow), (*remarks.notes, *_left_out(others, sequence)))
 
 
-def _numbered(path: Path, sequence: Sequence, seen: Seen) -> Iterator[tuple[_Stream, Packet]]:
+def _numbered(path: Path, sequence: Sequence, remarks: Seen) -> Iterator[tuple[_Stream, Packet]]:
     """The packets of UDP that have a number."""
-    for packet in packets(path, seen):
+    for packet in packets(path, remarks):
         if not packet.is_udp or len(packet.payload) < sequence.end:
             continue
         if not sequence.is_rtp:

@@ -7,7 +7,7 @@ questions (`results.analysis.criteria`), whose answers are held against a tolera
 
 - all intervals lie within: the two agree;
 - it is not true that all answers lie within: they differ;
-- anything else, and too few trials for an interval: nobody can tell, and it says how many more would.
+- otherwise, or with too few trials for an interval: the verdict is open, and says how many more would decide.
 
 A test of equality would be of no use. Emulated endpoints take time of a processor and virtual ones do not, so
 the two are never equal, and with enough trials such a test finds that out whatever it amounts to.
@@ -87,15 +87,19 @@ class Comparison:
         """The compared quantity, in words."""
         metric = metrics.of(self.metric)
         if metric.is_share:
-            shown = f"late of {metric.noun}" if metric.more_is_better else metric.noun
-            return shown if self.baseline is None else f"{shown}, less that of {self.baseline}"
+            noun = f"late of {metric.noun}" if metric.more_is_better else metric.noun
+            return noun if self.baseline is None else f"{noun}, less that of {self.baseline}"
         return metric.noun if self.baseline is None else f"{metric.ratio} to {self.baseline}"
 
     def of(self, stratum: Stratum, statistic: Statistic) -> Criterion | None:
         """The answer to one question; None where it was not asked."""
-        asked = ((each.stratum, each.statistic) for each in self.criteria)
+        keys = ((criterion.stratum, criterion.statistic) for criterion in self.criteria)
         return next(
-            (each for each, key in zip(self.criteria, asked, strict=True) if key == (stratum, statistic)),
+            (
+                criterion
+                for criterion, key in zip(self.criteria, keys, strict=True)
+                if key == (stratum, statistic)
+            ),
             None,
         )
 
@@ -163,7 +167,7 @@ class Agreement:
 
     def of_pooled(self, verdict: Verdict) -> list[Pooled]:
         """The mean ratios that have this verdict."""
-        return [each for each in self.pooled if each.verdict == verdict]
+        return [ratio for ratio in self.pooled if ratio.verdict == verdict]
 
     def count(self, verdict: Verdict) -> int:
         """Return the number of comparisons with this verdict."""
@@ -177,11 +181,11 @@ class Agreement:
     @property
     def more_to_one_percent(self) -> int | None:
         """The same of the mean ratios."""
-        return _greatest([each.more for each in self.pooled])
+        return _greatest([ratio.more for ratio in self.pooled])
 
 
 def _greatest(needed: Sequence[int | None]) -> int | None:
-    return None if None in needed else max((each for each in needed if each is not None), default=0)
+    return None if None in needed else max((count for count in needed if count is not None), default=0)
 
 
 def sample_of(database: Database, campaign: CampaignInfo) -> CampaignInfo | None:
@@ -199,12 +203,12 @@ def of_campaign(database: Database, campaign: CampaignInfo) -> Agreement | None:
 
 def between(database: Database, campaign: CampaignInfo, sample: CampaignInfo) -> Agreement:
     """Return the agreement of a campaign in virtual time with an emulated sample of it."""
-    wanted = [
-        asked
+    crosschecks = [
+        crosscheck
         for start in database.starts(sample.id)
-        if (asked := start.provenance.get("crosscheck", {})).get("campaign") == campaign.name
+        if (crosscheck := start.provenance.get("crosscheck", {})).get("campaign") == campaign.name
     ]
-    share, planned = max(((asked["share"], asked["trials"]) for asked in wanted), default=(0.0, 0))
+    share, planned = max(((source["share"], source["trials"]) for source in crosschecks), default=(0.0, 0))
     twins = [
         Twins(virtual.record, emulated.record)
         for emulated in database.trials(sample.id)
@@ -238,7 +242,10 @@ def of_twins(twins: Sequence[Twins], campaign: CampaignInfo) -> Iterator[Compari
     """Yield the comparisons of each workload and variant: its metric, the ratio of that to its baseline,
     the handshake, and the traffic that was sent, where endpoints report it."""
     baselines, of_workloads = baselines_of(campaign), metrics.of_workloads(campaign)
-    short = {each["label"]: tolerances.is_short(each["parameters"]) for each in campaign.workloads}
+    short = {
+        workload_table["label"]: tolerances.is_short(workload_table["parameters"])
+        for workload_table in campaign.workloads
+    }
     for workload, name in of_workloads.items():
         of_workload = [pair for pair in twins if pair.key.workload == workload]
         metric = metrics.of(name)
@@ -286,21 +293,21 @@ def _compared(
     has_tail: bool = False,
 ) -> Comparison:
     is_share = metrics.of(metric).is_share
-    found = differences(rows, is_share=is_share, far_either=far_either, has_tail=has_tail)
-    asked = questions.asked(found)
-    median = asked[0]
+    differences_of_rows = differences(rows, is_share=is_share, far_either=far_either, has_tail=has_tail)
+    criteria = questions.asked(differences_of_rows)
+    median = criteria[0]
     as_shown = np.asarray if is_share else np.expm1
     return Comparison(
         variant=variant,
         workload=workload,
         metric=metric,
         baseline=baseline,
-        n=len(found.y),
-        quantiles={share: float(as_shown(_quantile(found.y, share))) for share in QUANTILES},
+        n=len(differences_of_rows.y),
+        quantiles={share: float(as_shown(_quantile(differences_of_rows.y, share))) for share in QUANTILES},
         interval=(float(as_shown(median.interval[0])), float(as_shown(median.interval[1]))),
         tolerance=(float(as_shown(median.tolerance[0])), float(as_shown(median.tolerance[1]))),
         reason=tolerance.reason,
-        criteria=asked,
+        criteria=criteria,
     )
 
 

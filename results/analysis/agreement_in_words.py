@@ -13,7 +13,7 @@ from fecbench.results.analysis.tail import FEWEST_OF_TAIL
 from fecbench.results.analysis.tolerances import OVERALL
 from fecbench.results.metrics.units import change
 
-_MOST_TIMES = 10  # the groups of a design: who needs more of them does not get them
+_MOST_TIMES = 10  # the groups of a design: more would not be there
 _MOST_EXPLAINED = 5
 _TO = f"to {100 * OVERALL:g} %"
 
@@ -68,62 +68,62 @@ def _to_one_percent(agreement: Agreement) -> str:
 def _would_decide(agreement: Agreement, more: int | None) -> str:
     if more is None:
         return "no number of trials would decide"
-    if more > _MOST_TIMES * agreement.groups:  # as good as on the edge of a tolerance
+    if more > _MOST_TIMES * agreement.groups:  # nearly on the edge of a tolerance
         return f"{_MOST_TIMES} times the {agreement.groups} groups of the design would not decide"
     return f"{more} more would decide"
 
 
 def sentences(agreement: Agreement | None) -> list[str]:
-    """The first tells the verdict. None: there was no cross-check."""
+    """The first is the verdict. None: there was no cross-check."""
     if agreement is None:
         return ["not cross-checked: no sample of it was emulated."]
-    found = [f"cross-checked with {agreement.pairs} emulated trials. {headline(agreement)}"]
+    lines = [f"cross-checked with {agreement.pairs} emulated trials. {headline(agreement)}"]
     if agreement.left_out:
         reasons = ", ".join(f"{count} {reason}" for reason, count in agreement.left_out.items())
-        found.append(f"Of {agreement.planned} trials of the sample are not compared: {reasons}.")
+        lines.append(f"Of {agreement.planned} trials of the sample are not compared: {reasons}.")
     for keys, what in (
         (agreement.other_losses, "Packets met other verdicts in"),
         (agreement.other_states, "One of the two did not get through in"),
     ):
         if keys:
             more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
-            found.append(f"{what} {keys[0]}{more}.")
+            lines.append(f"{what} {keys[0]}{more}.")
     if agreement.pairs and not agreement.other_losses:
         same = "met losses by the same clock, which need not be of the same packets,"
-        met = same if agreement.is_clocked else "met the same losses"
-        found.append(f"Both {met} in all of them; {agreement.met_a_loss} of them met a loss.")
+        meeting = same if agreement.is_clocked else "met the same losses"
+        lines.append(f"Both {meeting} in all of them; {agreement.met_a_loss} of them met a loss.")
     for verdict in ("differs", "cannot tell"):
-        of_verdict = [each for each in agreement.comparisons if each.verdict == verdict]
-        found += [_explained(each) for each in of_verdict[:_MOST_EXPLAINED]]
+        of_verdict = [row for row in agreement.comparisons if row.verdict == verdict]
+        lines += [_explained(row) for row in of_verdict[:_MOST_EXPLAINED]]
         if len(of_verdict) > _MOST_EXPLAINED:
-            found.append(f"So it is with {len(of_verdict) - _MOST_EXPLAINED} more.")
-    found += [_mean_ratio(each) for each in agreement.pooled if each.verdict != "agrees"][:_MOST_EXPLAINED]
-    if agreement.comparisons and max(each.n for each in agreement.comparisons) < FEWEST_OF_TAIL:
-        found.append(f"Nothing is said of 95th percentiles: that takes {FEWEST_OF_TAIL} trials of each arm.")
+            lines.append(f"So it is with {len(of_verdict) - _MOST_EXPLAINED} more.")
+    lines += [_mean_ratio(row) for row in agreement.pooled if row.verdict != "agrees"][:_MOST_EXPLAINED]
+    if agreement.comparisons and max(row.n for row in agreement.comparisons) < FEWEST_OF_TAIL:
+        lines.append(f"Nothing is said of 95th percentiles: that takes {FEWEST_OF_TAIL} trials of each arm.")
     if lacking := max(agreement.more or 0, agreement.more_to_one_percent or 0):
-        found.append(_where_from(agreement, lacking))
-    return found
+        lines.append(_where_from(agreement, lacking))
+    return lines
 
 
 def _explained(comparison: Comparison) -> str:
     """Return why a comparison does not agree."""
     reasons = [
-        each
-        for each in comparison.criteria
-        if each.verdict == comparison.verdict and (each.differs or each.is_needed)
+        criterion
+        for criterion in comparison.criteria
+        if criterion.verdict == comparison.verdict and (criterion.differs or criterion.is_needed)
     ]
-    words = "; ".join(_answer(each, comparison) for each in reasons[:2])
+    words = "; ".join(_answer(criterion, comparison) for criterion in reasons[:2])
     return f"{comparison.variant}, {comparison.workload}, {comparison.what}: {comparison.verdict}: {words}."
 
 
 def _mean_ratio(pooled: Pooled) -> str:
     """Return the sentence about a mean ratio that does not agree."""
     where = "over all workloads" if pooled.workload is None else pooled.workload
-    shown = [change(value) for value in pooled.relative]
+    texts = [change(value) for value in pooled.relative]
     more = f", {pooled.more} more groups would decide" if pooled.more else ""
     return (
-        f"{pooled.variant} to {pooled.baseline}, {where}: the mean ratio is {shown[0]} ({shown[1]} to"
-        f" {shown[2]}) of the emulated one; {_TO}: {pooled.verdict}{more}."
+        f"{pooled.variant} to {pooled.baseline}, {where}: the mean ratio is {texts[0]} ({texts[1]} to"
+        f" {texts[2]}) of the emulated one; {_TO}: {pooled.verdict}{more}."
     )
 
 

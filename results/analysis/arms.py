@@ -21,21 +21,23 @@ def chosen(
     The variant that an arm is compared with stays, too. Each keeps its colour. Raises BadInput for an unknown
     label.
     """
-    for kind, labels, known in (
+    for kind, labels, existing in (
         ("variant", arms, [variant["label"] for variant in campaign.variants]),
         ("workload", workloads, [workload["label"] for workload in campaign.workloads]),
     ):
         for label in labels:
-            if label not in known:
+            if label not in existing:
                 raise BadInput(
-                    f"campaign {campaign.name!r}: has no {kind} {label!r}; {nearest(label, known)}"
+                    f"campaign {campaign.name!r}: has no {kind} {label!r}; {nearest(label, existing)}"
                 )
     baselines = baselines_of(campaign)
-    kept = {*arms, *(baselines[arm] for arm in arms if arm in baselines)}
+    labels_to_keep = {*arms, *(baselines[arm] for arm in arms if arm in baselines)}
     narrowed = replace(
         campaign,
-        variants=[variant for variant in campaign.variants if not arms or variant["label"] in kept],
-        workloads=[each for each in campaign.workloads if not workloads or each["label"] in workloads],
+        variants=[variant for variant in campaign.variants if not arms or variant["label"] in labels_to_keep],
+        workloads=[
+            workload for workload in campaign.workloads if not workloads or workload["label"] in workloads
+        ],
         labels_of_design=campaign.all_labels,
     )
     rows = trials["variant"].isin([variant["label"] for variant in narrowed.variants])

@@ -47,7 +47,7 @@ def by_variant(database: Database, campaign: CampaignInfo) -> pd.DataFrame:
     rows = []
     for label in (variant["label"] for variant in campaign.variants):
         of_variant = counts[counts["variant"] == label]
-        kept = counts[(counts["variant"] == label) & ~superseded]
+        counted_runs = counts[(counts["variant"] == label) & ~superseded]
         attempts = int(of_variant["attempts"].sum())
         by_state = {
             str(state): int(of_variant.loc[of_variant["state"] == state, "attempts"].sum())
@@ -59,8 +59,8 @@ def by_variant(database: Database, campaign: CampaignInfo) -> pd.DataFrame:
                 "variant": label,
                 "attempts": attempts,
                 **by_state,
-                "superseded": attempts - int(kept["attempts"].sum()),
-                "retried_groups": int(kept["again"].sum()),
+                "superseded": attempts - int(counted_runs["attempts"].sum()),
+                "retried_groups": int(counted_runs["again"].sum()),
                 "invalid_share": by_state["invalid"] / attempts if attempts else math.nan,
                 "low": ends[0],
                 "high": ends[1],

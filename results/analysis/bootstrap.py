@@ -18,9 +18,7 @@ from fecbench.results.analysis.distributions import normal_below, t_quantile
 _RESAMPLES = 2000
 _SEED = 0  # the same data gives the same interval
 _MOST_VALUES = 1_000_000  # resampled at once: bounds the memory
-_MOST_COUNTED = (
-    500  # different ratios of a point: to put more of them in order takes longer than resamples do
-)
+_MOST_COUNTED = 500  # different ratios of a point: sorting more of them takes longer than resampling
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -39,12 +37,12 @@ def quantile_ratio_intervals(
     of which both quantiles are may be anything. NaN where there are too few pairs for so small a `level`.
     """
     points, pairs = baseline.shape
-    drawn = np.random.default_rng(_SEED).integers(pairs, size=(_RESAMPLES, pairs))
-    times_drawn = np.stack([(drawn == pair).sum(axis=1) for pair in range(pairs)])
+    draws = np.random.default_rng(_SEED).integers(pairs, size=(_RESAMPLES, pairs))
+    times_drawn = np.stack([(draws == pair).sum(axis=1) for pair in range(pairs)])
     # The smaller the numbers are, the more of them a processor adds at once.
     times_drawn = times_drawn.astype(np.min_scalar_type(pairs))
     place = math.floor(normal_below(t_quantile(level / 2, pairs - 1)) * (_RESAMPLES - 1))
-    if not place:  # so few pairs, and so many resamples, cannot tell
+    if not place:  # so few pairs and so many resamples give no interval
         return np.full((points, 2), math.nan)
     at_once = max(1, _MOST_VALUES // _RESAMPLES)
     intervals = []
@@ -71,14 +69,14 @@ def possible_quantiles(
     points, pairs = arm.shape
     order = np.argsort(arm, axis=1)
     ascending = np.take_along_axis(arm, order, axis=1)
-    lower, upper, drawn = (
+    lower, upper, draws = (
         np.zeros((points, times_drawn.shape[1]), dtype=times_drawn.dtype) for _ in range(3)
     )
     for place in range(pairs):
-        drawn += times_drawn[order[:, place]]
-        lower += drawn <= first
+        draws += times_drawn[order[:, place]]
+        lower += draws <= first
         if first != second:
-            upper += drawn <= second
+            upper += draws <= second
     if first == second:
         return ascending, lower.astype(np.intp)
     above, below = np.tril_indices(pairs)  # (0, 0), (1, 0), (1, 1), (2, 0), …
@@ -112,14 +110,14 @@ def _percentiles(variant: tuple[Floats, Places], baseline: tuple[Floats, Places]
 
 
 def _unknown_as(value: float, ratios: Floats) -> Floats:
-    known: Floats = np.where(np.isnan(ratios), value, ratios)
-    return known
+    bounded: Floats = np.where(np.isnan(ratios), value, ratios)
+    return bounded
 
 
 def _counted_at(place: int, values: Floats, counts: NDArray[np.intp]) -> Floats:
     """The value at this place, from 0, of each row in order, where each value is there so often."""
     order = np.argsort(values, axis=1)
     at_most = np.take_along_axis(counts, order, axis=1).cumsum(axis=1)
-    chosen = np.argmax(at_most > place, axis=1)[:, np.newaxis]
-    found: Floats = np.take_along_axis(values, np.take_along_axis(order, chosen, axis=1), axis=1)[:, 0]
-    return found
+    places = np.argmax(at_most > place, axis=1)[:, np.newaxis]
+    quantiles: Floats = np.take_along_axis(values, np.take_along_axis(order, places, axis=1), axis=1)[:, 0]
+    return quantiles

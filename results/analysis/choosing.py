@@ -6,7 +6,7 @@ it pays. If two codes cannot be told apart, the one with less overhead is taken.
 The best of many is the luckiest, too: where it was chosen, it looks better than it is. So half of the
 repetitions choose, and the others, which met losses of their own, show the gain of the choice; then they
 change places (cross-fitting). Where the halves choose differently, the number is not that of one variant
-alone, and that is said.
+alone, and the result says so.
 
 The compared quantity is the mean of log ratios, a geometric mean of ratios. Most downloads over a link with
 few losses lose nothing, and FEC is an insurance for the others: a median would not see it.
@@ -51,11 +51,13 @@ def log_ratios(frame: pd.DataFrame, baseline: str, variants: Sequence[str], metr
     for label in dict.fromkeys([baseline, *variants]):
         of_label = values_of(frame, label, compared)
         values[label] = of_label[of_label["value"].notna()].set_index(PAIR)["value"]
-    known = pd.DataFrame(values).dropna().sort_index()
-    known = known[(known != 0).all(axis=1) & ~known.index.isin(of_several_hosts(frame, list(values)))]
+    complete = pd.DataFrame(values).dropna().sort_index()
+    complete = complete[
+        (complete != 0).all(axis=1) & ~complete.index.isin(of_several_hosts(frame, list(values)))
+    ]
     logs = {}
     for label in values:
-        arms = pd.DataFrame({"baseline": known[baseline], "variant": known[label]})
+        arms = pd.DataFrame({"baseline": complete[baseline], "variant": complete[label]})
         with np.errstate(divide="ignore"):
             logs[label] = np.log(ratio_of(arms, compared))
     return pd.DataFrame(logs)
@@ -90,7 +92,7 @@ def choices(
     names = list(cells.columns)
     timed_out = _timed_out(logs).groupby("point").any()
     is_even = logs.index.get_level_values("repetition") % 2 == 0
-    halves = [logs[chosen].groupby("point").mean() for chosen in (is_even, ~is_even)]
+    halves = [logs[in_half].groupby("point").mean() for in_half in (is_even, ~is_even)]
     points = halves[0].index.intersection(halves[1].index)
     repetitions = logs.index.get_level_values("repetition").nunique()
     used = logs.groupby("point").size()
@@ -99,11 +101,11 @@ def choices(
     rows = []
     for key, of_cell in points.to_frame().groupby(keys):
         if len(of_cell) >= FEWEST:
-            found = _of_cell(
+            row = _of_cell(
                 [half.loc[of_cell.index] for half in halves], costs, timed_out.loc[of_cell.index], margin
             )
-            found["dropped"] = planned[key] - int(used[of_cell.index].sum())
-            rows.append({**dict(zip(names, key, strict=True)), **found})
+            row["dropped"] = planned[key] - int(used[of_cell.index].sum())
+            rows.append({**dict(zip(names, key, strict=True)), **row})
     table = pd.DataFrame(rows, columns=[*names, *_CHOICE])
     is_discovery = scipy.stats.false_discovery_control(table["p_value"].astype("float64")) <= LEVEL
     variant = table["chosen"].where(is_discovery, logs.columns[0])
@@ -139,20 +141,20 @@ _OPEN = {
 
 def _choice(halves: Sequence[pd.DataFrame], costs: pd.Series, margin: float) -> dict[str, object]:
     """Return the choice in one cell: `halves` have a row a point, both of the same points."""
-    taken = [min(_as_good(half, margin), key=costs.__getitem__) for half in halves]
-    gains = (halves[0][taken[1]] + halves[1][taken[0]]) / 2
+    choice_of_halves = [min(_as_good(half, margin), key=costs.__getitem__) for half in halves]
+    gains = (halves[0][choice_of_halves[1]] + halves[1][choice_of_halves[0]]) / 2
     candidates = _as_good((halves[0] + halves[1]) / 2, margin)
-    chosen = min(candidates, key=costs.__getitem__)
+    choice = min(candidates, key=costs.__getitem__)
     error, freedom = float(gains.std() / math.sqrt(len(gains))), len(gains) - 1
     reach = scipy.stats.t.ppf(1 - LEVEL / 2, freedom) * error
     return {
-        "chosen": chosen,
+        "chosen": choice,
         "as_good": len(candidates),
         "ratio": math.exp(gains.mean()),
         "low": math.exp(gains.mean() - reach),
         "high": math.exp(gains.mean() + reach),
         "p_value": float(scipy.stats.t.cdf(gains.mean() / error, freedom)) if error else 1.0,
-        "halves_agree": taken == [chosen, chosen],
+        "halves_agree": choice_of_halves == [choice, choice],
     }
 
 

@@ -58,7 +58,7 @@ def compare(database: Database, campaign: CampaignInfo, arms: Mapping[str, str])
 
 def arms_of(address: str, campaign: CampaignInfo, baseline: str, variant: str) -> dict[str, str]:
     """The variants to compare, each with its baseline."""
-    labels = [known["label"] for known in campaign.variants]
+    labels = [variant_table["label"] for variant_table in campaign.variants]
     for option, label in (("--baseline", baseline), ("--variant", variant)):
         if label and label not in labels:
             raise DatabaseError(

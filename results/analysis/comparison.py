@@ -48,13 +48,14 @@ _VERDICT_OF = {"helps": "gain", "harms": "harm", "equivalent": "equivalent", "un
 
 
 def of_pairings(
-    pairings: Mapping[str, Pairing], campaign: CampaignInfo, known: pd.DataFrame | None = None
+    pairings: Mapping[str, Pairing], campaign: CampaignInfo, ratio_rows: pd.DataFrame | None = None
 ) -> pd.DataFrame:
     """The comparisons of a campaign (`pairing.comparisons`), one row a (workload, variant) of its design.
 
-    `known`: their `intervals.of_campaign` as one table with a column `variant`, where it was made before.
-    Columns: `workload`, `variant`, `compared_with` (the label of the baseline), the `metric`, the `statistic`
-    of the repetitions of a point, and the `margin`, a share; `points` that have a ratio, `planned_points`;
+    `ratio_rows`: their `intervals.of_campaign` as one table with a column `variant`, where it was made
+    before. Columns: `workload`, `variant`, `compared_with` (the label of the baseline), the `metric`, the
+    `statistic` of the repetitions of a point, and the `margin`, a share; `points` that have a ratio,
+    `planned_points`;
 
     - `helps`, `harms`, `equivalent`, `undecided`: at how many points each verdict stands, `points` in all;
     - `helps_discovered`, `harms_discovered`: how many of them are left when no more than 5 % may be false
@@ -70,7 +71,7 @@ def of_pairings(
     margins, of_workloads = margins_of(campaign), metrics.of_workloads(campaign)
     rows = []
     for variant, pairing in pairings.items():
-        ratios = of_campaign(pairing, campaign) if known is None else _of_variant(known, variant)
+        ratios = of_campaign(pairing, campaign) if ratio_rows is None else _of_variant(ratio_rows, variant)
         for workload, name in of_workloads.items():
             rows.append(
                 {

@@ -1,7 +1,7 @@
 """Rank correlations of factors with a ratio, one by one, for ratios that no tree predicts.
 
 Beside the factors stand combinations of them that mean something in a network. They are chosen by the names
-of the factors alone, before anybody looks at a ratio: the quotient and the difference of one parameter of two
+of the factors alone, without a look at ratios: the quotient and the difference of one parameter of two
 links, the bandwidth-delay product of a link, the expected losses of a transfer, and the odds of two
 transitions of a loss model.
 """
@@ -16,7 +16,7 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-_FLIPS = 9999  # at least as many as tell a p-value of 0.05 after the correction of hundreds
+_FLIPS = 9999  # enough to resolve a p-value of 0.05 after the correction of hundreds
 _AT_ONCE = 1_000_000  # values that are ranked at a time: bounds the memory
 _MOST_ROWS = 3000  # more make it no surer
 _SEED = 0
@@ -50,13 +50,13 @@ def in_words(correlations: pd.DataFrame, level: float) -> str:
     """Return a sentence with the correlations that are sure, or with the strongest if none is."""
     of_all = f"p after Holm's correction for {len(correlations)}"
     sure = correlations[correlations["p_value"] <= level]
-    told = ", ".join(
+    coefficients = ", ".join(
         f"{row.factor} {row.rho:+.2f} (p = {row.p_value:.2g})"
         for row in (sure if len(sure) else correlations[:1]).itertuples(index=False)
     )
     if len(sure):
-        return f"Rank correlations with the ratio ({of_all}): {told}."
-    return f"No rank correlation with the ratio is sure ({of_all}); the strongest is {told}."
+        return f"Rank correlations with the ratio ({of_all}): {coefficients}."
+    return f"No rank correlation with the ratio is sure ({of_all}); the strongest is {coefficients}."
 
 
 def with_combinations(factors: pd.DataFrame) -> pd.DataFrame:
@@ -67,10 +67,11 @@ def with_combinations(factors: pd.DataFrame) -> pd.DataFrame:
         combined = list(_combinations(factors))
     for name, values in combined:
         order = scipy.stats.rankdata(values)
-        known = any(
-            np.array_equal(order, each) or np.array_equal(len(order) + 1 - order, each) for each in ordered
+        is_repeated = any(
+            np.array_equal(order, other_order) or np.array_equal(len(order) + 1 - order, other_order)
+            for other_order in ordered
         )
-        if np.isfinite(values).all() and values.nunique() > 1 and not known:
+        if np.isfinite(values).all() and values.nunique() > 1 and not is_repeated:
             columns[name] = values
             ordered.append(order)
     return pd.DataFrame(columns)
@@ -107,8 +108,8 @@ def _some(points: NDArray[np.int64]) -> NDArray[np.int64]:
     fewer."""
     names = np.unique(points)
     most = max(1, _MOST_ROWS * len(names) // len(points))
-    chosen: NDArray[np.int64] = np.random.default_rng(_SEED).permutation(names)[:most]
-    return chosen
+    sample: NDArray[np.int64] = np.random.default_rng(_SEED).permutation(names)[:most]
+    return sample
 
 
 def _standardized(ranks: Floats) -> Floats:

@@ -48,8 +48,8 @@ class Crossing:
 
     def times(self, fate: int) -> Numbers:
         """Return the times at which packets of this fate were sent."""
-        chosen: Numbers = self.sent_s[self.fates == fate]
-        return chosen
+        times_s: Numbers = self.sent_s[self.fates == fate]
+        return times_s
 
 
 @dataclass(frozen=True)
@@ -103,9 +103,11 @@ class Course:
         times = [crossing.sent_s for crossing in self.crossings]
         times += [crossing.arrived_s for crossing in self.crossings]
         times += [rows.t_s for rows in self.congestion]
-        times += [each for rows in self.repair for each in (rows.sent_s, rows.received_s, rows.rebuilt_s)]
-        known = np.concatenate([*times, [self.completed_s or 0.0]])
-        return float(np.nanmax(known))
+        times += [
+            times_s for rows in self.repair for times_s in (rows.sent_s, rows.received_s, rows.rebuilt_s)
+        ]
+        moments = np.concatenate([*times, [self.completed_s or 0.0]])
+        return float(np.nanmax(moments))
 
 
 def of_record(trial: StoredTrial, series: Iterable[SeriesTable]) -> Course:
@@ -138,11 +140,11 @@ def detail_of(trial: StoredTrial) -> str:
 
 def sender_of(record: TrialRecord) -> Literal["server", "client"]:
     """Return the endpoint that sent more bytes, by the bytes that the links took in of each direction."""
-    taken = {"up": 0, "down": 0}
+    bytes_in = {"up": 0, "down": 0}
     for report in record.links.values():
         for direction, counted in report.get("directions", {}).items():
-            taken[direction] += counted["bytes_in"] if "bytes_in" in counted else counted["frames_in"]
-    return "client" if taken["up"] > taken["down"] else "server"
+            bytes_in[direction] += counted["bytes_in"] if "bytes_in" in counted else counted["frames_in"]
+    return "client" if bytes_in["up"] > bytes_in["down"] else "server"
 
 
 def completed_s(record: TrialRecord) -> float | None:
@@ -175,16 +177,16 @@ def repair_of(series: Iterable[SeriesTable], begun_s: dict[str, float] | None = 
     The series counts: each step up is so many events at its time.
     """
     names = SERIES[REPAIR]
-    found: dict[str, list[list[Numbers]]] = {}
+    steps_of: dict[str, list[list[Numbers]]] = {}
     for endpoint, rows in _rows(series, REPAIR, begun_s or {}):
         steps = (np.diff(rows[name], prepend=0).astype(np.int64) for name in names)
-        found.setdefault(endpoint, []).append([np.repeat(rows["t_s"], step) for step in steps])
-    told = [table.endpoint for table in series_named(series, REPAIR)]
+        steps_of.setdefault(endpoint, []).append([np.repeat(rows["t_s"], step) for step in steps])
+    endpoints = [table.endpoint for table in series_named(series, REPAIR)]
     nothing = [[np.empty(0)] * len(names)]
     return [
         Repair(endpoint, *(np.sort(np.concatenate(times)) for times in zip(*parts, strict=True)))
-        for endpoint in told
-        for parts in [found.get(endpoint, nothing)]
+        for endpoint in endpoints
+        for parts in [steps_of.get(endpoint, nothing)]
     ]
 
 
@@ -208,7 +210,7 @@ def _rows(
     series: Iterable[SeriesTable], name: str, begun_s: dict[str, float]
 ) -> list[tuple[str, dict[str, Numbers]]]:
     """The columns of a series, for each end and each of its connections."""
-    found = []
+    rows_by_endpoint = []
     for table in series_named(series, name):
         columns = {
             column: values.to_numpy()
@@ -217,8 +219,10 @@ def _rows(
         columns["t_s"] = columns["t_s"] + begun_s.get(table.endpoint, 0.0)
         for connection in np.unique(columns["connection"]):
             of_it = columns["connection"] == connection
-            found.append((table.endpoint, {name: values[of_it] for name, values in columns.items()}))
-    return found
+            rows_by_endpoint.append(
+                (table.endpoint, {name: values[of_it] for name, values in columns.items()})
+            )
+    return rows_by_endpoint
 
 
 def fates(arrived: NDArray[np.bool_], log: VerdictLog, dropped_by_link: int) -> Numbers:
@@ -235,7 +239,7 @@ def fates(arrived: NDArray[np.bool_], log: VerdictLog, dropped_by_link: int) -> 
         became[missing] = LOST
         return became
     took = np.unpackbits(np.frombuffer(log.bitmap, np.uint8), bitorder="little")[: log.packets]
-    # How many were taken before the first that passed, between each two, and after the last one.
+    # The numbers taken before the first that passed, between each two, and after the last one.
     of_model = np.bincount(np.cumsum(took == 0)[took == 1], minlength=np.count_nonzero(took == 0) + 1)
     gap = np.cumsum(arrived)[missing]
     of_gap = np.bincount(gap, minlength=np.count_nonzero(arrived) + 1)

@@ -27,7 +27,7 @@ POWER = 0.8
 Z = normal_quantile(1 - LEVEL / 2)
 Z_POWER = normal_quantile(POWER)
 
-_MOST = 1_000_000  # trials: an estimate of more is none
+_MOST = 1_000_000  # trials: a greater estimate counts as none
 
 Floats = NDArray[np.float64]
 Interval = tuple[float, float]
@@ -57,17 +57,17 @@ class Differences:
         """Return the differences of the trials of a stratum."""
         if stratum == "all":
             return self
-        chosen = {
+        mask = {
             "met a loss": lambda: self.met_a_loss,
             "met none": lambda: ~self.met_a_loss,
             "high losses": self._high_losses,
         }[stratum]()
         return replace(
             self,
-            y=self.y[chosen],
-            low=self.low[chosen],
-            high=self.high[chosen],
-            met_a_loss=self.met_a_loss[chosen],
+            y=self.y[mask],
+            low=self.low[mask],
+            high=self.high[mask],
+            met_a_loss=self.met_a_loss[mask],
             loss_share=None,
             emulated=None,
         )
@@ -115,7 +115,7 @@ class Criterion:
 
 
 def fewest(tells: Callable[[float], bool], first: int) -> float:
-    """The least number from `first` on that tells; ∞ where none up to _MOST does."""
+    """Return the least number from `first` on that tells; ∞ where none up to _MOST does."""
     few, many = first, first
     while not tells(many):
         few, many = many, 2 * many

@@ -42,7 +42,7 @@ def stops(database: Database, campaign: CampaignInfo, reached: Mapping[Place, in
             verdicts[place][variant] = str(verdict)
             if not math.isnan(low):
                 without_interval.discard((place, variant))
-    found = []
+    stopped = []
     for place, repetitions in reached.items():
         of_place = {variant: verdicts[place].get(variant, UNDECIDED) for variant in compared}
         is_open = [variant for variant, verdict in of_place.items() if verdict == UNDECIDED]
@@ -58,8 +58,8 @@ def stops(database: Database, campaign: CampaignInfo, reached: Mapping[Place, in
             why = "no interval"
         else:
             continue
-        found.append(Stop(*place, repetitions, why, of_place))
-    return found
+        stopped.append(Stop(*place, repetitions, why, of_place))
+    return stopped
 
 
 def sentences(campaign: CampaignInfo) -> list[str]:

@@ -18,8 +18,8 @@ from fecbench.results.analysis.pairing import baselines_of
 from fecbench.results.store.records import CampaignInfo
 
 UNEQUAL = 0.01
-"""Medians of the shares of time that differ by more than this are told: a fifth of what a valid trial may
-have stalled for."""
+"""The difference of median shares of time from which a warning is given: a fifth of the share for which a
+valid trial may have stalled."""
 _VALID = ("ok", "timeout", "failed")
 
 
@@ -34,9 +34,9 @@ def by_variant(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
     """
     rows = []
     if campaign.engine == "emulated":
-        known = frame[frame["state"].isin(_VALID) & frame["stalled_s"].notna()]
+        measured = frame[frame["state"].isin(_VALID) & frame["stalled_s"].notna()]
         rows = [
-            {"variant": label, **_of_variant(known[known["variant"] == label])}
+            {"variant": label, **_of_variant(measured[measured["variant"] == label])}
             for label in (variant["label"] for variant in campaign.variants)
         ]
     columns = ("trials", "stalled", "stalled_share", "stalled_p95_ms", "stalled_max_ms")

@@ -194,7 +194,7 @@ def took_s(database: Database, campaign: CampaignInfo) -> float:
     order = np.argsort(began_us, kind="stable")
     begun_s = (began_us[order] - began_us.min(initial=0)) / 1e6
     end_s = begun_s + runs["duration_s"].to_numpy()[order]
-    # Until when any ran of those that began before.
+    # The latest end of the trials that began before.
     occupied_s = np.maximum.accumulate(np.append(-math.inf, end_s))[:-1]
     return float(np.clip(end_s - np.maximum(begun_s, occupied_s), 0, None).sum())
 

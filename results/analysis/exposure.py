@@ -44,12 +44,12 @@ def exposure(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
     """
     dropped = [name for name in frame.columns if name.endswith(_DROPPED)]
     run = frame[frame["state"].isin(_COMPARED)]
-    met = run[[*PAIR, "variant"]].assign(met=run[dropped].gt(0).any(axis=1))
+    exposed = run[[*PAIR, "variant"]].assign(met=run[dropped].gt(0).any(axis=1))
     rows = []
-    if met["met"].any():
+    if exposed["met"].any():
         baselines = baselines_of(campaign)
         for workload in (workload["label"] for workload in campaign.workloads):
-            of_workload = met[met["workload"] == workload]
+            of_workload = exposed[exposed["workload"] == workload]
             for variant in (variant["label"] for variant in campaign.variants):
                 arm = of_workload[of_workload["variant"] == variant]
                 rows.append(

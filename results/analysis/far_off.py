@@ -26,15 +26,15 @@ def far(differences: Differences) -> Criterion:
     """The share of trials far above their tolerance, less that of those far below."""
     above, below, n = _counts(differences)
     most, least = max(above, below), min(above, below)
-    known = n >= FEWEST
-    p_value = normal_beyond(_score(most, least, n, FAR_SHARE)) if known else 1.0
-    p_value += normal_below(_score(least, most, n, FAR_SHARE)) if known else 0.0
+    is_enough = n >= FEWEST
+    p_value = normal_beyond(_score(most, least, n, FAR_SHARE)) if is_enough else 1.0
+    p_value += normal_below(_score(least, most, n, FAR_SHARE)) if is_enough else 0.0
     return Criterion(
         stratum="all",
         statistic="far",
         n=n,
         value=(above - below) / n if n else math.nan,
-        interval=excess_interval(above, below, n) if known else (math.nan, math.nan),
+        interval=excess_interval(above, below, n) if is_enough else (math.nan, math.nan),
         tolerance=(-FAR_SHARE, FAR_SHARE),
         p_value=min(p_value, 1.0),
         more=_more_for_far(most, least, n),
@@ -44,15 +44,15 @@ def far(differences: Differences) -> Criterion:
 def either(differences: Differences) -> Criterion:
     """The share of trials far above or far below."""
     count, n, bound = sum(_counts(differences)[:2]), len(differences.y), differences.far_either
-    known = n >= FEWEST
+    is_enough = n >= FEWEST
     return Criterion(
         stratum="all",
         statistic="either",
         n=n,
         value=count / n if n else math.nan,
-        interval=score_interval(count, n) if known else (math.nan, math.nan),
+        interval=score_interval(count, n) if is_enough else (math.nan, math.nan),
         tolerance=(0.0, bound),
-        p_value=heads_at_least(count, n, bound) if known else 1.0,
+        p_value=heads_at_least(count, n, bound) if is_enough else 1.0,
         more=_more_for_either(count, n, bound),
     )
 
@@ -92,14 +92,14 @@ def excess_interval(above: int, below: int, n: int) -> Interval:
 
 def _most_excess(above: float, below: float, n: float) -> float:
     """The greatest excess that its score does not reject."""
-    kept, rejected = (above - below) / n, 1.0
-    while rejected - kept > 1e-9:
-        middle = (kept + rejected) / 2
+    accepted, rejected = (above - below) / n, 1.0
+    while rejected - accepted > 1e-9:
+        middle = (accepted + rejected) / 2
         if _score(above, below, n, middle) < -Z:
             rejected = middle
         else:
-            kept = middle
-    return kept
+            accepted = middle
+    return accepted
 
 
 def _score(above: float, below: float, n: float, excess: float) -> float:

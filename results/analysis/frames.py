@@ -46,9 +46,9 @@ def trials(
     (`one_host.COLUMNS`).
     """
     whole_harness = metrics is None if harness is None else harness
-    named = {name for name in metrics or () if harness is None and not _is_reported(name)}
+    harness_names = {name for name in metrics or () if harness is None and not _is_reported(name)}
     if one_host.matters(database, campaign):
-        named.update(one_host.COLUMNS)
+        harness_names.update(one_host.COLUMNS)
     pages = [*_pages(database, campaign), range(-1, 0)]  # a campaign without a trial has the columns too
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         read = list(threads.map(lambda page: _page(database, campaign, page, metrics), pages))
@@ -62,8 +62,8 @@ def trials(
             [workload["parameters"] for workload in campaign.workloads], own["workload"].cat.codes
         )
         columns |= {name: of_trials.pop(name) for name in sorted(of_trials)}
-        if whole_harness or named:
-            counted = whole_harness or not named.isdisjoint(losses.COLUMNS)
+        if whole_harness or harness_names:
+            counted = whole_harness or not harness_names.isdisjoint(losses.COLUMNS)
             contents = losses.contents(database, campaign) if counted else {}  # a table a trial
             read = list(threads.map(lambda page: _harness_page(database, campaign, page, contents), pages))
             order = pd.concat([page[[]] for page in read]).index.get_indexer(pd.Index(own["id"]))
@@ -73,7 +73,7 @@ def trials(
             columns |= {
                 name: of_harness[name]
                 for name in in_order(of_harness)
-                if name not in columns and (whole_harness or name in named)
+                if name not in columns and (whole_harness or name in harness_names)
             }
             del read
     return pd.DataFrame(columns, copy=False)
@@ -135,8 +135,8 @@ def metrics(frame: pd.DataFrame) -> pd.DataFrame:
     the metric's name ends with.
     """
     measured = [name for name in frame.columns if _is_reported(name)]
-    kept = ["id", "variant", *PAIR, "state"]
-    return frame.melt(kept, measured, var_name="metric").dropna(subset="value", ignore_index=True)
+    identifiers = ["id", "variant", *PAIR, "state"]
+    return frame.melt(identifiers, measured, var_name="metric").dropna(subset="value", ignore_index=True)
 
 
 def _is_reported(name: str) -> bool:
@@ -162,8 +162,8 @@ def series(
     keys = keys.astype(_in_order(campaign)).sort_values(["variant", *PAIR, "endpoint"])
     values = pa.concat_tables([tables[i] for i in keys.index], promote_options="permissive").to_pandas()
     frame = keys.loc[keys.index.repeat(keys["rows"])].drop(columns="rows").reset_index(drop=True)
-    wanted = list(values.columns) if columns is None else columns
-    return frame.join(values.reindex(columns=wanted))
+    names = list(values.columns) if columns is None else columns
+    return frame.join(values.reindex(columns=names))
 
 
 def series_of(database: Database, trial: StoredTrial) -> dict[str, pd.DataFrame]:

@@ -142,11 +142,11 @@ def _first_lost(drops: pa.Table) -> pd.DataFrame:
     content = np.frombuffer(bitmaps.buffers()[2] or b"", np.uint8)
     not_empty = np.append(np.flatnonzero(content), len(content))
     byte = not_empty[np.searchsorted(not_empty, ends[:-1])]
-    known = byte < ends[1:]
+    is_within = byte < ends[1:]
     first_bit = np.array([(value & -value).bit_length() - 1 for value in range(256)])
-    packet = 8 * (byte - ends[:-1])[known] + first_bit[content[byte[known]]]
+    packet = 8 * (byte - ends[:-1])[is_within] + first_bit[content[byte[is_within]]]
     place = pc.binary_join_element_wise(drops["link"], drops["direction"], ".")
-    rows = pd.DataFrame({"id": drops["trial_id"].to_numpy(), "place": place.to_pandas()})[known]
+    rows = pd.DataFrame({"id": drops["trial_id"].to_numpy(), "place": place.to_pandas()})[is_within]
     return rows.assign(packet=packet.astype(np.float64)).pivot(index="id", columns="place", values="packet")
 
 

@@ -110,18 +110,18 @@ def hosts_of(database: Database, campaign: CampaignInfo) -> list[Host]:
     hosts = []
     for host, group in itertools.groupby(starts, key=lambda start: start.host):
         own = [start.id for start in group if start.id in runs or holds[start.id]]
-        known = [runs[number] for number in own if number in runs]
+        own_runs = [runs[number] for number in own if number in runs]
         if own:
-            spans_s = [_span_s(run.first_at, run.last_at) for run in known if run.runs > 1]
-            between = sum(run.runs - 1 for run in known)
+            spans_s = [_span_s(run.first_at, run.last_at) for run in own_runs if run.runs > 1]
+            between = sum(run.runs - 1 for run in own_runs)
             hosts.append(
                 Host(
                     host=host or UNKNOWN,
                     starts=len(own),
-                    done=sum(run.done for run in known),
-                    invalid=sum(run.invalid for run in known),
+                    done=sum(run.done for run in own_runs),
+                    invalid=sum(run.invalid for run in own_runs),
                     per_minute=60 * between / sum(spans_s) if sum(spans_s) > 0 else None,
-                    last_seen=max((run.last_at for run in known), default=""),
+                    last_seen=max((run.last_at for run in own_runs), default=""),
                     holds=sum(holds[number] for number in own),
                 )
             )
@@ -145,15 +145,17 @@ def arm_differences(frame: pd.DataFrame, campaign: CampaignInfo) -> list[ArmDiff
 
     `frame`: `frames.trials` with `host`. Pairs with a timeout are left out: they have no ratio.
     """
-    found = []
+    differences = []
     for variant, pairing in comparisons(frame, campaign).items():
         ran = frame.loc[(frame["variant"] == variant) & frame["host"].notna(), [*PAIR, "host"]]
         pairs = pairing.matched.merge(ran, on=PAIR)
         pairs = pairs[~pairs["censored"].astype(bool) & (pairs["ratio"] > 0)]
         logs = np.log(pairs["ratio"].astype("float64"))
         texts = {name: pairs[name].astype(str) for name in ("workload", "host")}
-        found += [(variant, pairing.baseline_label, by) for by in compare(pairs.assign(log=logs, **texts))]
-    return [ArmDifference(*each, comparisons=len(found)) for each in found]
+        differences += [
+            (variant, pairing.baseline_label, by) for by in compare(pairs.assign(log=logs, **texts))
+        ]
+    return [ArmDifference(*difference, comparisons=len(differences)) for difference in differences]
 
 
 def _groups(frame: pd.DataFrame, of_workloads: dict[str, str]) -> pd.DataFrame:
@@ -161,8 +163,8 @@ def _groups(frame: pd.DataFrame, of_workloads: dict[str, str]) -> pd.DataFrame:
     frame = frame[frame["host"].notna()]
     values = np.full(len(frame), np.nan)
     for name, labels in metrics.labels_of_metrics(of_workloads).items():
-        chosen = frame["workload"].isin(labels).to_numpy()
-        values[chosen] = frame.loc[chosen, name].to_numpy() if name in frame else np.nan
+        of_metric = frame["workload"].isin(labels).to_numpy()
+        values[of_metric] = frame.loc[of_metric, name].to_numpy() if name in frame else np.nan
     usable = (frame["state"] == "ok").to_numpy() & (values > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.where(usable, np.log(values), np.nan)
@@ -173,8 +175,8 @@ def _groups(frame: pd.DataFrame, of_workloads: dict[str, str]) -> pd.DataFrame:
         host=("host", "first"),
         hosts=("host", "nunique"),
     )
-    kept: pd.DataFrame = whole[whole["log"].notna() & (whole["hosts"] == 1)].reset_index()
-    return kept
+    comparable: pd.DataFrame = whole[whole["log"].notna() & (whole["hosts"] == 1)].reset_index()
+    return comparable
 
 
 def compare(groups: pd.DataFrame) -> list[HostDifference]:
@@ -184,21 +186,21 @@ def compare(groups: pd.DataFrame) -> list[HostDifference]:
     means has the variance of one between random parts of the groups (as van Elteren's test has of ranks), and
     the sum over all of them, weighted by n₁n₂/n, is nearly normal.
     """
-    found = []
+    differences = []
     pairs = list(itertools.combinations(sorted(groups["host"].unique()), 2))
     hosts = groups["host"].nunique()
     for first, second in pairs:
         both = groups[groups["host"].isin((first, second))]
         if difference := _difference(both, first, second, hosts):
-            found.append(difference)
-    return found
+            differences.append(difference)
+    return differences
 
 
 def _difference(groups: pd.DataFrame, first: str, second: str, hosts: int) -> HostDifference | None:
     weighted, weights, variance, counts = 0.0, 0.0, 0.0, [0, 0]
     for _, cell in groups.groupby(_CELL, sort=False):
         values = [cell.loc[cell["host"] == host, "log"].to_numpy() for host in (first, second)]
-        sizes = [len(each) for each in values]
+        sizes = [len(sample) for sample in values]
         if 0 in sizes:
             continue
         weight = sizes[0] * sizes[1] / sum(sizes)
@@ -256,11 +258,11 @@ def _left_out(frame: pd.DataFrame, campaign: CampaignInfo) -> Iterator[str]:
             )
 
 
-def warnings_of(found: Sequence[HostDifference]) -> list[str]:
+def warnings_of(differences: Sequence[HostDifference]) -> list[str]:
     return [
         f"Hosts differ: {sentence(difference)} Absolute values depend on which of them ran a trial;"
         " ratios are of pairs that one host ran."
-        for difference in found
+        for difference in differences
         if difference.differ
     ]
 
@@ -272,15 +274,15 @@ def arm_sentence(difference: ArmDifference) -> str:
     )
 
 
-def _no_difference(found: Sequence[ArmDifference]) -> str:
+def _no_difference(differences: Sequence[ArmDifference]) -> str:
     """Return the note about comparisons in which no ratio differs by more than the noise."""
-    if not found:
+    if not differences:
         return (
             f"Whether ratios depend on the host is not known: no two hosts have run {LEAST_GROUPS} pairs of a"
             " variant and its baseline each at the same points and workloads."
         )
-    least = min(difference.by.p_value for difference in found)
+    least = min(difference.by.p_value for difference in differences)
     return (
         "Whether ratios depend on the host was tested of each variant for every two hosts"
-        f" ({len(found)} in all): by no more than the noise (the least p is {least:.3g})."
+        f" ({len(differences)} in all): by no more than the noise (the least p is {least:.3g})."
     )

@@ -67,8 +67,8 @@ def of_campaign(database: Database, campaign: CampaignInfo) -> Matrix | None:
     same implementation and options, or an end of its own.
     """
     variants = _variants(campaign)
-    asked = campaign.provenance.get("interop")
-    if asked is None and all(_server(variant) is None for variant in variants):
+    requested = campaign.provenance.get("interop")
+    if requested is None and all(_server(variant) is None for variant in variants):
         return None
     ends = [variant for variant in variants if _server(variant) is None]
     trials: dict[str, list[StoredTrial]] = {}
@@ -82,8 +82,8 @@ def of_campaign(database: Database, campaign: CampaignInfo) -> Matrix | None:
         )
         for variant in variants
     ]
-    if asked is not None:
-        return Matrix(asked["ends"], [*cells, *(Cell(**cell) for cell in asked["cells"])])
+    if requested is not None:
+        return Matrix(requested["ends"], [*cells, *(Cell(**cell) for cell in requested["cells"])])
     names = dict.fromkeys([end["label"] for end in ends])
     names |= dict.fromkeys([name for cell in cells for name in (cell.client, cell.server)])
     return Matrix(list(names), cells)
@@ -97,8 +97,8 @@ def _by_ends(record: TrialRecord) -> tuple[State, str]:
     """The state and its reason by what both ends said."""
     if record.state == "ok" or BY_ENDS not in record.checks:
         return record.state, record.reason
-    said = record.checks[BY_ENDS]
-    return said["state"], said["reason"]
+    verdict = record.checks[BY_ENDS]
+    return verdict["state"], verdict["reason"]
 
 
 def _server(variant: Mapping[str, Any]) -> str | None:
@@ -108,12 +108,12 @@ def _server(variant: Mapping[str, Any]) -> str | None:
 
 def _client(variant: Mapping[str, Any], ends: Sequence[Mapping[str, Any]]) -> str:
     for end in ends:
-        if _asked(end) == _asked(variant):
+        if _program(end) == _program(variant):
             return str(end["label"])
     return str(variant["label"])
 
 
-def _asked(variant: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def _program(variant: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     return variant["implementation"], variant.get("options", {})
 
 

@@ -125,11 +125,11 @@ def _intervals(
     if pairs < FEWEST_OF_TAIL:
         return np.full((len(baseline), 2), math.nan)
     place = place_of_p95(pairs)
-    found = quantile_ratio_intervals(baseline, variant, level, place, place)
+    ends = quantile_ratio_intervals(baseline, variant, level, place, place)
     if more_is_better.any():
         from_below = quantile_ratio_intervals(baseline, variant, level, pairs - 1 - place, pairs - 1 - place)
-        found[more_is_better] = from_below[more_is_better]
-    return found
+        ends[more_is_better] = from_below[more_is_better]
+    return ends
 
 
 def _beyond_margin(logs: Floats, of_points: Floats, margins: Floats) -> Floats:
@@ -157,8 +157,8 @@ def _of_means(baseline: Floats, variant: Floats, level: float) -> Floats:
         ratio = (means[0] / means[1])[:, 0]
         half = t_quantile(1 - level / 2, pairs - 1) * influence.std(axis=1, ddof=1) / math.sqrt(pairs)
         ends = np.stack([ratio * np.exp(-half), ratio * np.exp(half)], axis=1)
-    known: Floats = np.where((np.isfinite(ratio) & (ratio > 0))[:, None], ends, math.nan)
-    return known
+    intervals: Floats = np.where((np.isfinite(ratio) & (ratio > 0))[:, None], ends, math.nan)
+    return intervals
 
 
 def signed_rank(logs: Floats) -> float:
@@ -168,7 +168,7 @@ def signed_rank(logs: Floats) -> float:
     It assumes no distribution: log ratios have heavy tails, since one loss more or less can cost a timeout.
     Equal arms can be exchanged, so their log ratios are symmetric, and however few they are, the share of
     p-values below a level is that level at most. The sign test would need no symmetry, but half as many pairs
-    again when the spread is normal. Equal pairs are dropped, and so are those of which nobody can tell (NaN);
+    again when the spread is normal. Equal pairs are dropped, and so are unknown ones (NaN);
     an infinite one counts as the farthest. Values that tie share their ranks, and the test is exact for up to
     _MOST_EXACT of them all the same; of more, the sum of ranks is taken for normal.
     """
@@ -285,11 +285,11 @@ def counts(intervals: pd.DataFrame, margin: float) -> pd.DataFrame:
     + margin. They are ends of intervals of 95 % (`distributions.share_interval`), the upper one as if every
     open point were above. So 0 `above` is no "none": it has an upper bound.
     """
-    found = intervals[np.isfinite(intervals["ratio"]) & (intervals["ratio"] > 0)]
-    low, high, most = found["low"], found["high"], 1 + margin
+    comparable = intervals[np.isfinite(intervals["ratio"]) & (intervals["ratio"] > 0)]
+    low, high, most = comparable["low"], comparable["high"], 1 + margin
     sure = {"below": high < 1 / most, "above": low > most, "not_above": high <= most}
-    each = found[["workload"]].assign(log=np.log(found["ratio"].astype(float)), points=1, **sure)
-    table: pd.DataFrame = each.groupby("workload", observed=True).agg(
+    rows = comparable[["workload"]].assign(log=np.log(comparable["ratio"].astype(float)), points=1, **sure)
+    table: pd.DataFrame = rows.groupby("workload", observed=True).agg(
         points=("points", "sum"), ratio=("log", "mean"), **{name: (name, "sum") for name in sure}
     )
     table = table.assign(
@@ -353,16 +353,16 @@ def median_interval(
 def _lowest(data: Floats, codes: NDArray[np.int64], level: float) -> float:
     """The least that the median may be: candidates are the values, and what lies between two of them."""
     distinct, place = np.unique(data, return_inverse=True)
-    # Candidate 2 i is value i, and 2 i + 1 what lies between it and the next.
-    rejected, kept = -1, 2 * int(np.sort(place)[(len(data) - 1) // 2])
-    while kept - rejected > 1:
-        middle = (rejected + kept) // 2
+    # Candidate 2 i is value i, and 2 i + 1 is the range between it and the next.
+    rejected, accepted = -1, 2 * int(np.sort(place)[(len(data) - 1) // 2])
+    while accepted - rejected > 1:
+        middle = (rejected + accepted) // 2
         votes = np.bincount(codes, np.sign(2 * place - middle)).astype(np.int64)
         if _share_of_sums(votes) <= level / 2:
             rejected = middle
         else:
-            kept = middle
-    return float(distinct[kept // 2])
+            accepted = middle
+    return float(distinct[accepted // 2])
 
 
 def _share_of_sums(votes: NDArray[np.int64]) -> float:
@@ -373,7 +373,7 @@ def _share_of_sums(votes: NDArray[np.int64]) -> float:
     for size, count in zip(sizes, counts, strict=True):
         of_size = np.zeros(size * count + 1)
         of_size[::size] = heads(count)
-        # scipy.signal takes long to load, and of one value a unit all sizes are one.
+        # scipy.signal takes long to load, and with one value a unit all sizes are one.
         positive = of_size if len(sizes) == 1 else scipy.signal.fftconvolve(positive, of_size)
     return float(positive[votes[votes > 0].sum() :].sum())
 

@@ -31,9 +31,9 @@ def losses(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
     """One row a (workload, point): `losses`, the share of packets that was lost on the way that messages
     took, over all links, in all its trials that are ok, failed or timed out: a network in which no trial is
     ok is one that does not keep the promise, and must not be missing."""
-    told, shares = frame[frame["state"].isin(outcomes.COUNTED)], []
+    counted_trials, shares = frame[frame["state"].isin(outcomes.COUNTED)], []
     for workload in campaign.workloads:
-        rows = told[told["workload"] == workload["label"]]
+        rows = counted_trials[counted_trials["workload"] == workload["label"]]
         direction = workload["parameters"].get("direction", "down")
         counted = {
             what: [name for name in map(str, rows) if name.endswith(f".{direction}.{what}")]

@@ -12,7 +12,9 @@ _LAG = "video.request_lag_p99_ms"
 
 def sentences(database: Database, campaign: CampaignInfo) -> list[str]:
     """Return the number of emulated sessions that had requests later than the bound; nothing if none had."""
-    if campaign.engine == "virtual" or not any(each["name"] == "video" for each in campaign.workloads):
+    if campaign.engine == "virtual" or not any(
+        workload["name"] == "video" for workload in campaign.workloads
+    ):
         return []
     frame = frames.trials(database, campaign, [_LAG])
     lags = frame.loc[frame["state"] == "ok", _LAG].dropna()

@@ -61,11 +61,11 @@ def contents(database: Database, campaign: CampaignInfo) -> dict[int, Content]:
 
 
 def frame(
-    contents: Mapping[int, Content], drops: pa.Table, measured: pd.DataFrame, known: int
+    contents: Mapping[int, Content], drops: pa.Table, measured: pd.DataFrame, first_packets: int
 ) -> pd.DataFrame:
     """The COLUMNS of these trials, by id, all of them in `measured`: the columns of links by the trials' ids.
 
-    `drops` is what `arrow.drops` reads of the first `known` packets.
+    `drops` is what `arrow.drops` reads of the first `first_packets` packets.
     """
     bitmaps = {
         (trial, link, direction): bitmap
@@ -81,15 +81,17 @@ def frame(
         (link,) = links
         of_queue = measured.at[trial, f"{link}.{content.direction}.queue_dropped"]
         bitmap = bitmaps.get((trial, link, content.direction), b"")
-        rows[trial] = _counts(content.datagrams, bitmap, known) if of_queue == 0 else (math.nan, math.nan)
+        rows[trial] = (
+            _counts(content.datagrams, bitmap, first_packets) if of_queue == 0 else (math.nan, math.nan)
+        )
     table = pd.DataFrame.from_dict(rows, orient="index", columns=list(COLUMNS), dtype=np.float64)
     return table.reindex(measured.index)
 
 
-def _counts(datagrams: NDArray[np.int64], bitmap: bytes, known: int) -> tuple[float, float]:
-    if datagrams[-1] >= known:
+def _counts(datagrams: NDArray[np.int64], bitmap: bytes, first_packets: int) -> tuple[float, float]:
+    if datagrams[-1] >= first_packets:
         return math.nan, math.nan
-    dropped = np.zeros(known, np.bool_)
+    dropped = np.zeros(first_packets, np.bool_)
     bits = np.unpackbits(np.frombuffer(bitmap, np.uint8), bitorder="little")
     dropped[: len(bits)] = bits
     lost = dropped[datagrams]

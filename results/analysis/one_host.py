@@ -15,7 +15,7 @@ from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
 
 COLUMNS = ("host", "engine")
-"""The columns of a frame of trials that tell who has run them, and whether that matters."""
+"""The columns of a frame that say where its trials ran, and whether that matters."""
 _GROUP = ["workload", "point", "repetition"]
 
 
@@ -28,14 +28,16 @@ def matters(database: Database, campaign: CampaignInfo) -> bool:
 def of_several_hosts(frame: pd.DataFrame, variants: Collection[str]) -> pd.MultiIndex:
     """The groups in which trials of these variants ran on different hosts, by workload, point and repetition.
 
-    None in virtual time, and where the frame lacks COLUMNS. A trial of which the host is not known tells
-    nothing.
+    None in virtual time, and where the frame lacks COLUMNS. A trial whose host is unknown is not
+    counted.
     """
     none = pd.MultiIndex.from_frame(frame.loc[[], _GROUP])
     if not set(COLUMNS) <= set(frame.columns) or frame["host"].nunique() < 2:
         return none
-    known = frame["variant"].isin(list(variants)) & frame["host"].notna() & (frame["engine"] == "emulated")
-    trials = frame.loc[known, [*_GROUP, "host"]]
+    on_a_host = (
+        frame["variant"].isin(list(variants)) & frame["host"].notna() & (frame["engine"] == "emulated")
+    )
+    trials = frame.loc[on_a_host, [*_GROUP, "host"]]
     if trials["host"].nunique() < 2:
         return none
     hosts = trials.assign(host=trials["host"].astype(str)).groupby(_GROUP, observed=True)["host"].nunique()

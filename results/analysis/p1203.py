@@ -1,7 +1,7 @@
 """Sessions of video as ITU-T P.1203 reads them: a document of mode 0 for each.
 
-The model itself (`itu_p1203`) is for research that earns nothing, and nobody may pass it on: whoever has
-accepted its licence reads these documents with it. Bit rates are in kilobits of 1,000 bits; stalls are at
+The model itself (`itu_p1203`) is for non-commercial research, and its licence forbids redistribution. Users
+who accept it read these documents with the model. Bit rates are in kilobits of 1,000 bits; stalls are at
 exact places in the video, the first at 0: the time before the first picture. Live video is left out: its
 player skips, and the model's places know no skip.
 """
@@ -58,16 +58,16 @@ def documents(database: Database, campaign: CampaignInfo) -> Iterator[tuple[int,
     segments, stalls = (
         dict(list(frames.series(database, campaign, name).groupby("id"))) for name in ("segments", "stalls")
     )
-    kept, live = 0, 0
+    sessions, live = 0, 0
     for trial in database.trials(campaign.id, ["ok"]):
         if trial.id in segments and trial.id in stalls:
             session = trial.record.task["pairs"][0]["session"]
             if session["settings"]["live_latency_s"]:
                 live += 1
                 continue
-            kept += 1
+            sessions += 1
             yield trial.id, document(segments[trial.id], stalls[trial.id], session["ladder"])
-    if live and not kept:
+    if live and not sessions:
         raise NoSessions(
             f"campaign {campaign.name!r} has live video alone, which ITU-T P.1203 does not judge"
         )

@@ -58,7 +58,7 @@ class Pairing:
     values `baseline` and `variant`, infinite for a timeout, and their `ratio`, `censored` where one of them
     is a timeout, NaN where both are and for a baseline of 0."""
     decided: pd.DataFrame
-    """One row a (workload, point) that tells which arm was better: those of `ratios`, and those at which the
+    """One row a (workload, point) that shows which arm was better: those of `ratios`, and those at which the
     baseline's statistic is 0. `faster`: whether the variant was better, of a time faster, by the statistic;
     `equal`: whether both were the same to the last bit, as they are where nothing is lost in virtual time.
     `baseline_timeouts` and `variant_timeouts` count the repetitions in which that arm alone failed or timed
@@ -199,8 +199,8 @@ def _points(pairs: pd.DataFrame, metric: Metric, statistic: str) -> pd.DataFrame
 
 def _why_none(values: pd.Series, states: pd.Series, label: str, metric: Metric) -> pd.Series:
     """Return why each trial of a variant, by its value and its state, cannot be compared; "" where it can."""
-    told = states.astype(object).fillna("not run").replace("ok", f"no {metric.name}")
-    return (f"{label}: " + told).mask(values.notna(), "")
+    reasons = states.astype(object).fillna("not run").replace("ok", f"no {metric.name}")
+    return (f"{label}: " + reasons).mask(values.notna(), "")
 
 
 def ratio_of(arms: pd.DataFrame, metric: Metric) -> pd.Series:
@@ -252,7 +252,7 @@ def baselines_of(campaign: CampaignInfo) -> dict[str, str]:
         for variant in campaign.variants
         if not variant["baseline"]
     }
-    return {label: found for label, found in compared_with.items() if found}
+    return {label: of_variant for label, of_variant in compared_with.items() if of_variant}
 
 
 def with_fec(campaign: CampaignInfo) -> dict[str, str]:

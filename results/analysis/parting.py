@@ -49,13 +49,13 @@ class Parting:
 
 def partings(one: Course, other: Course) -> list[Parting]:
     """Return where two courses part, in each direction of each link in which they do; the first one first."""
-    found = [
+    parts = [
         _of_direction(crossing, again)
         for crossing in one.crossings
         for again in other.crossings
         if (crossing.link, crossing.direction) == (again.link, again.direction)
     ]
-    return sorted((part for part in found if part is not None), key=lambda part: part.first_s)
+    return sorted((part for part in parts if part is not None), key=lambda part: part.first_s)
 
 
 def _of_direction(one: Crossing, other: Crossing) -> Parting | None:
@@ -87,11 +87,11 @@ def _cut(values: Numbers, count: int) -> Numbers:
 
 def _fate(crossing: Crossing) -> Numbers:
     """Fate of each packet; one under way when its trial ended counts as arrived."""
-    came: Numbers = np.where(crossing.fates == UNDER_WAY, 0, crossing.fates)
-    return came
+    fates: Numbers = np.where(crossing.fates == UNDER_WAY, 0, crossing.fates)
+    return fates
 
 
 def _way_s(crossing: Crossing) -> float:
     """The least time from sending to arriving."""
-    taken = crossing.arrived_s - crossing.sent_s
-    return float(np.nanmin(taken, initial=np.inf)) if np.isfinite(taken).any() else 0.0
+    way_s = crossing.arrived_s - crossing.sent_s
+    return float(np.nanmin(way_s, initial=np.inf)) if np.isfinite(way_s).any() else 0.0

@@ -22,19 +22,19 @@ def by_group(
     """The statistic of a column in each group of rows that have the same values in the columns `by`."""
     groups = table.groupby(by, observed=True)[column]
     if statistic != P95:
-        found: pd.Series = groups.agg(statistic)
-        return found
+        values: pd.Series = groups.agg(statistic)
+        return values
     ordered = table.sort_values(column, ascending=not more_is_better, kind="stable")
     in_order = ordered.groupby(by, observed=True)[column]
-    chosen = ordered[in_order.cumcount() == in_order.transform("count").map(place_of_p95)]
-    at_the_end = chosen.set_index(by)[column]
+    at_p95 = ordered[in_order.cumcount() == in_order.transform("count").map(place_of_p95)]
+    at_the_end = at_p95.set_index(by)[column]
     return at_the_end.reindex(groups.count().index).where(groups.count() >= FEWEST_OF_P95)
 
 
 def p95(values: pd.Series, more_is_better: bool = False) -> float:
     """The value at the bad end of these; NaN for fewer than FEWEST_OF_P95."""
-    known = values.dropna().sort_values(ascending=not more_is_better)
-    return math.nan if len(known) < FEWEST_OF_P95 else float(known.iloc[place_of_p95(len(known))])
+    ordered = values.dropna().sort_values(ascending=not more_is_better)
+    return math.nan if len(ordered) < FEWEST_OF_P95 else float(ordered.iloc[place_of_p95(len(ordered))])
 
 
 def place_of_p95(count: int) -> int:

@@ -76,11 +76,13 @@ def of_variants(twins: Sequence[Twins], campaign: CampaignInfo) -> list[Pooled]:
         for workload, name in of_workloads.items()
         if not metrics.of(name).is_share
     }
-    found: list[Pooled] = []
+    pools: list[Pooled] = []
     for variant, baseline in baselines_of(campaign).items():
-        of_variant = {workload: each[variant] for workload, each in ratios_of.items() if variant in each}
-        found += of_ratios(variant, baseline, of_variant, of_workloads)
-    return found
+        of_variant = {
+            workload: ratios[variant] for workload, ratios in ratios_of.items() if variant in ratios
+        }
+        pools += of_ratios(variant, baseline, of_variant, of_workloads)
+    return pools
 
 
 def _ratios_of_variants(
@@ -102,12 +104,12 @@ def of_ratios(
     """Yield the pools of a variant: by workload, then over all of them. `of_workload` has the logarithms
     of its ratios, virtual / emulated, `of_workloads` the metric that each workload compares."""
     compared = {of_workloads[workload] for workload in of_workload}
-    asked: list[tuple[str | None, str, int, Floats]] = [
+    questions: list[tuple[str | None, str, int, Floats]] = [
         (workload, of_workloads[workload], 1, y) for workload, y in of_workload.items()
     ]
     if len(of_workload) > 1 and len(compared) == 1:
-        asked.append((None, compared.pop(), len(of_workload), np.concatenate(list(of_workload.values()))))
-    for workload, metric, count, y in asked:
+        questions.append((None, compared.pop(), len(of_workload), np.concatenate(list(of_workload.values()))))
+    for workload, metric, count, y in questions:
         answer = mean_within(y, WITHIN)
         differs = answer.p_value <= LEVEL / 2
         yield Pooled(variant, baseline, workload, metric, count, replace(answer, differs=differs))

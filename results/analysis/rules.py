@@ -8,8 +8,8 @@ the workloads of a point meet the same losses: points are held out, flipped and 
 A rule is a leaf of the tree, and its number is what a reader would count: the median of exactly the points
 that meet its conditions. But a tree has its thresholds where they part these points best, so that the ratios
 in its leaves are farther from each other than those of other points would be. So intervals are wider than
-those of points that nobody chose, and a rule is left out which trees contradict that have not seen its points
-(`_is_contradicted`).
+those of points that were not chosen, and a rule is left out which trees contradict that have not seen its
+points (`_is_contradicted`).
 
 With fewer than FEWEST_POINTS points, or without such evidence, there is no rule but a sentence that says why,
 with the rank correlations of the factors.
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 FEWEST_POINTS = 30
 _FEW_VALUES = 10
-# So that intervals of rules hold what is true with confidence 1 - LEVEL in trees that are believed: these are
+# With this, intervals of rules hold the truth with confidence 1 - LEVEL in trees that are believed: these are
 # the trees for which the points happened to speak, and no fold of the same points undoes that.
 _HONEST_LEVEL = 0.003
 
@@ -193,16 +193,16 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
         surfaces=trees.surfaces_of(forest, table, varied, list(importances["factor"])),
     )
     p_value = trees.p_value(data)
-    told = in_words(correlations, LEVEL)
+    evidence = in_words(correlations, LEVEL)
     if p_value > LEVEL:
-        sentence = f"No rule: no tree predicts points that it has not seen (p = {p_value:.2g}). {told}"
+        sentence = f"No rule: no tree predicts points that it has not seen (p = {p_value:.2g}). {evidence}"
         return replace(ranked, p_value=p_value, sentence=sentence)
     rules, left_out = _rules(table, factors, planned, data)
     rules.sort(key=lambda rule: float(np.nan_to_num(rule.ratio, nan=1)), reverse=metric.more_is_better)
     if not rules:
         sentence = (
             "No rule: each has too few points, or trees fitted without its points contradict it"
-            f" (p = {p_value:.2g}). {told}"
+            f" (p = {p_value:.2g}). {evidence}"
         )
     elif left_out:
         sentence = (
@@ -224,7 +224,7 @@ def _rules(
     tree = trees.grown_tree(data, trees.fewest_leaves(data))
     of_row, of_planned = tree.apply(data.factors), tree.apply(planned)
     honest = trees.honest_leaves(tree, data)
-    kept: list[tuple[Rule, float]] = []  # with the median of the rows that other trees put there
+    candidates: list[tuple[Rule, float]] = []  # with the median of the rows that other trees put there
     left_out: list[Rule] = []
     for leaf, path in _paths(tree.tree_, 0, ()):
         rows, planned_ratios = table[of_row == leaf], int((of_planned == leaf).sum())
@@ -232,13 +232,13 @@ def _rules(
         if _is_contradicted(rule, rows, table[honest == leaf]):
             left_out.append(rule)
         else:
-            kept.append((rule, median_ratio(table[honest == leaf])))
+            candidates.append((rule, median_ratio(table[honest == leaf])))
     rules: list[Rule] = []
-    for rule, median in kept:
+    for rule, median in candidates:
         in_order = all(
             not (rule.ratio < other.ratio and median > of_other)
             and not (rule.ratio > other.ratio and median < of_other)
-            for other, of_other in kept
+            for other, of_other in candidates
         )
         (rules if in_order else left_out).append(rule)
     return rules, left_out
@@ -308,13 +308,13 @@ def _rule(conditions: Sequence[str], rows: pd.DataFrame, level: float, planned: 
 
 def _paths(tree: Any, node: int, path: tuple[_Step, ...]) -> Iterator[tuple[int, tuple[_Step, ...]]]:
     """Each leaf below a node of scikit-learn's tree, with the steps that lead to it."""
-    left, right = int(tree.children_left[node]), int(tree.children_right[node])
-    if left == right:  # both are -1 at a leaf
+    left_child, right_child = int(tree.children_left[node]), int(tree.children_right[node])
+    if left_child == right_child:  # both are -1 at a leaf
         yield node, path
         return
     factor, threshold = int(tree.feature[node]), float(tree.threshold[node])
-    yield from _paths(tree, left, (*path, (factor, threshold, True)))
-    yield from _paths(tree, right, (*path, (factor, threshold, False)))
+    yield from _paths(tree, left_child, (*path, (factor, threshold, True)))
+    yield from _paths(tree, right_child, (*path, (factor, threshold, False)))
 
 
 def _conditions(path: Sequence[_Step], factors: pd.DataFrame) -> list[str]:
@@ -323,13 +323,13 @@ def _conditions(path: Sequence[_Step], factors: pd.DataFrame) -> list[str]:
     for factor, threshold, at_most in path:
         name = str(factors.columns[factor])
         steps[factor, at_most] = _condition(name, factors[name], threshold, at_most)
-        left = _left(path, factor, factors[name])
-        if factors[name].nunique() < _FEW_VALUES and len(left) == 1 and " is " not in name:
-            steps[factor, True] = steps[factor, False] = f"{name} = {quantity(name, left[0])}"
+        matching = _matching_values(path, factor, factors[name])
+        if factors[name].nunique() < _FEW_VALUES and len(matching) == 1 and " is " not in name:
+            steps[factor, True] = steps[factor, False] = f"{name} = {quantity(name, matching[0])}"
     return list(dict.fromkeys(steps.values()))
 
 
-def _left(path: Sequence[_Step], factor: int, values: pd.Series) -> list[float]:
+def _matching_values(path: Sequence[_Step], factor: int, values: pd.Series) -> list[float]:
     """The different values of a factor that meet all steps about it."""
     for of, threshold, at_most in path:
         if of == factor:
@@ -344,7 +344,7 @@ def _condition(name: str, values: pd.Series, threshold: float, at_most: bool) ->
     if values.nunique() < _FEW_VALUES:  # nothing was measured in between
         return f"{name} ≤ {quantity(name, below)}" if at_most else f"{name} ≥ {quantity(name, above)}"
     between = _shortest_between(below, above)
-    # Whole numbers are told as such, and what is told has to part them, too.
+    # Whole numbers are printed as such, and the printed bound has to part them, too.
     bound = quantity(name, math.ceil(between) if (values % 1 == 0).all() else between)
     return f"{name} < {bound}" if at_most else f"{name} ≥ {bound}"
 

@@ -58,11 +58,11 @@ def elementary_effects(ratios: pd.DataFrame, steps: Iterable[Step]) -> pd.DataFr
         usable = table[np.isfinite(table["ratio"]) & (table["ratio"] > 0)].set_index("point")
         logs = np.log(usable["ratio"].astype(float)).to_dict()
         errors = _standard_errors(usable)
-        drawn = _noise(errors)
+        noise = _noise(errors)
         for factor in dict.fromkeys(step.factor for step in listed):
             own = [step for step in listed if step.factor == factor and {step.start, step.end} <= logs.keys()]
             effects = np.array([(logs[step.end] - logs[step.start]) / step.change for step in own])
-            rows.append((workload, factor, len(own), *_summary(effects), _chance_sizes(own, drawn)))
+            rows.append((workload, factor, len(own), *_summary(effects), _chance_sizes(own, noise)))
     level = 1 - LEVEL / max(len(rows), 1)
     table = pd.DataFrame(
         [(*row[:-1], chance := float(np.quantile(row[-1], level)), bool(row[4] > chance)) for row in rows],
@@ -91,9 +91,9 @@ def in_words(row: pd.Series[float]) -> str:
 def _standard_errors(ratios: pd.DataFrame) -> dict[int, float]:
     """Return the standard error of each point's log ratio; NaN where it has no finite interval above 0."""
     low, high = ratios["low"].to_numpy(float), ratios["high"].to_numpy(float)
-    known = np.isfinite(low) & np.isfinite(high) & (low > 0)
+    has_interval = np.isfinite(low) & np.isfinite(high) & (low > 0)
     widths = np.full(len(low), math.nan)
-    widths[known] = np.log(high[known] / low[known])
+    widths[has_interval] = np.log(high[has_interval] / low[has_interval])
     return dict(zip(ratios.index.tolist(), (widths / _WIDTH).tolist(), strict=True))
 
 
@@ -103,11 +103,11 @@ def _noise(errors: dict[int, float]) -> dict[int, Floats]:
     return {point: error * rng.standard_normal(_DRAWS) for point, error in errors.items()}
 
 
-def _chance_sizes(steps: list[Step], drawn: dict[int, Floats]) -> Floats:
+def _chance_sizes(steps: list[Step], noise: dict[int, Floats]) -> Floats:
     """Return draws of a factor's `mean_size` if it did nothing."""
     if not steps:
         return np.full(1, math.nan)
-    sizes = [np.abs((drawn[step.end] - drawn[step.start]) / step.change) for step in steps]
+    sizes = [np.abs((noise[step.end] - noise[step.start]) / step.change) for step in steps]
     return np.asarray(np.mean(sizes, axis=0), dtype=np.float64)
 
 

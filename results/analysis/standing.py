@@ -54,23 +54,23 @@ class Standing:
 def standing(database: Database, campaign: CampaignInfo) -> Standing:
     """Return how a campaign stands. Raises DatabaseError when it cannot be read."""
     starts = database.starts(campaign.id)
-    held = len(database.claims(campaign.id))
+    claimed = len(database.claims(campaign.id))
     trials = frames.trials(database, campaign, set(of_workloads(campaign).values()))
     newest = starts[-1].provenance if starts else {}
-    wanted = _Wanted(campaign, newest.get("filters", ()))
-    states = wanted.states(trials)
+    selection = _Selection(campaign, newest.get("filters", ()))
+    states = selection.states(trials)
     return Standing(
         campaign=campaign,
         states=states,
         invalid=by_cause(database.invalid_reasons(campaign.id)),
-        held=held,
-        planned=wanted.planned,
+        held=claimed,
+        planned=selection.planned,
         pulse=(len(trials), len(starts), *(start.beat for start in starts)),
         answers=comparison.of_frame(trials, campaign),
     )
 
 
-class _Wanted:
+class _Selection:
     """The trials of a campaign that a start was to run: those that meet its filters."""
 
     def __init__(self, campaign: CampaignInfo, filters: Sequence[str]) -> None:
@@ -97,10 +97,10 @@ class _Wanted:
 
     def states(self, trials: pd.DataFrame) -> dict[State, int]:
         """Return the number of trials in each state."""
-        chosen = trials
+        rows = trials
         for field, values in self._values.items():
-            chosen = chosen[chosen[field].astype(str).isin(values)]
-        counts = chosen["state"].astype(str).value_counts()
+            rows = rows[rows[field].astype(str).isin(values)]
+        counts = rows["state"].astype(str).value_counts()
         return {state: int(counts[state]) for state in STATES if counts.get(state, 0)}
 
     def _repetitions(self, place: Place) -> int:

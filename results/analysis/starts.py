@@ -1,7 +1,7 @@
 """The starts of a campaign, and what differs between them: machines, kernels, libraries, jobs, limits of
 endpoints, calibrations.
 
-A campaign that was run by several starts reads as one: whoever looks at it must see where it is not.
+A campaign that was run by several starts reads as one. Its reader must see where the starts differ.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ def starts_of(database: Database, campaign: CampaignInfo) -> Starts:
 def differences(starts: Sequence[Start]) -> list[StartDifference]:
     """Return the provenance that is not the same for all starts, in the order in which provenance has it."""
     facts = {start.id: dict(_facts(start)) for start in starts}
-    names = dict.fromkeys(name for known in facts.values() for name in known)
+    names = dict.fromkeys(name for own_facts in facts.values() for name in own_facts)
     compared = (
-        StartDifference(name, {start: known.get(name, UNKNOWN) for start, known in facts.items()})
+        StartDifference(name, {start: own_facts.get(name, UNKNOWN) for start, own_facts in facts.items()})
         for name in names
     )
     return [difference for difference in compared if len(set(difference.values.values())) > 1]
@@ -70,17 +70,17 @@ def differences(starts: Sequence[Start]) -> list[StartDifference]:
 def sentences(starts: Starts) -> list[str]:
     """Return that a campaign has several starts, and their differences; nothing where one has run all of
     it."""
-    told = []
+    lines = []
     if starts.starts and starts.unknown_trials:
-        told.append(f"Of {starts.unknown_trials} trials it is not known which start has run them.")
+        lines.append(f"Of {starts.unknown_trials} trials it is not known which start has run them.")
     if len(starts.starts) > 1:
         shares = ", ".join(
             f"{start.id} on {start.host} ({starts.trials[start.id]})" for start in starts.starts
         )
         differ = "; they differ in" if starts.differences else ", which do not differ."
-        told.append(f"{len(starts.starts)} starts have run its trials: {shares}{differ}")
-        told += [f"{difference.what}: {_by_value(difference)}" for difference in starts.differences]
-    return told
+        lines.append(f"{len(starts.starts)} starts have run its trials: {shares}{differ}")
+        lines += [f"{difference.what}: {_by_value(difference)}" for difference in starts.differences]
+    return lines
 
 
 def _by_value(difference: StartDifference) -> str:

@@ -34,8 +34,8 @@ def tail(differences: Differences, farthest: float) -> Criterion:
     with np.errstate(invalid="ignore"):
         virtual = np.where(np.isinf(emulated) & np.isinf(differences.y), 0.0, emulated + differences.y)
     n = len(virtual)
-    drawn = np.random.default_rng(_SEED).integers(n, size=(_RESAMPLES, n))
-    ratios = np.clip(_percentiles(virtual[drawn]) - _percentiles(emulated[drawn]), -farthest, farthest)
+    draws = np.random.default_rng(_SEED).integers(n, size=(_RESAMPLES, n))
+    ratios = np.clip(_percentiles(virtual[draws]) - _percentiles(emulated[draws]), -farthest, farthest)
     value = float(np.clip(_percentiles(virtual[None]) - _percentiles(emulated[None]), -farthest, farthest)[0])
     tolerance = (
         float(differences.low.mean()) - differences.mean_by - TAIL_BY,

@@ -23,14 +23,14 @@ def with_round_trips(points: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFra
     constants = campaign.constants
     round_trips = {name: ms for name, ms in constants.items() if name.rpartition(".")[2] == _ROUND_TRIP}
     points = points.assign(**{name: float(ms) for name, ms in round_trips.items() if name not in points})
-    known = [*points.columns, *constants]
-    prefixes = dict.fromkeys(match[1] for match in map(_DELAY.fullmatch, map(str, known)) if match)
+    names_of_points = [*points.columns, *constants]
+    prefixes = dict.fromkeys(match[1] for match in map(_DELAY.fullmatch, map(str, names_of_points)) if match)
     for prefix in prefixes:
         ways: list[Any] = []
         for direction in ("up", "down"):
             names = (f"{prefix}{direction}.owd_ms", f"{prefix}owd_ms", f"{direction}.owd_ms", "owd_ms")
-            found = (points[name] if name in points else constants.get(name) for name in names)
-            ways.append(next((delay for delay in found if delay is not None), None))
+            delays = (points[name] if name in points else constants.get(name) for name in names)
+            ways.append(next((delay for delay in delays if delay is not None), None))
         name = f"{prefix}rtt_ms"
         if all(way is not None for way in ways) and name not in points:
             round_trip = pd.Series(ways[0] + ways[1], index=points.index, dtype="float64")
@@ -63,11 +63,11 @@ def plain_names(names: Iterable[Any]) -> dict[str, str]:
     """Names that `DataFrame.query` and attributes take: "loss_p" for "loss.p". Raises BadInput where two
     would become one."""
     plain = {str(name): re.sub(r"\W", "_", str(name)) for name in names}
-    taken: dict[str, str] = {}
+    owner: dict[str, str] = {}
     for name, other in plain.items():
-        if taken.setdefault(other, name) != name:
+        if owner.setdefault(other, name) != name:
             raise BadInput(
-                f"columns {taken[other]!r} and {name!r} would both be {other!r}: read without plain"
+                f"columns {owner[other]!r} and {name!r} would both be {other!r}: read without plain"
             )
     return plain
 

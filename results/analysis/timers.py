@@ -20,17 +20,17 @@ def sentences(campaign: CampaignInfo) -> list[str]:
     if not timed:
         return []
     who = _listed(timed)
-    said = [f"The harness timed {who}: from the first frame that the link saw to the close of the file."]
+    lines = [f"The harness timed {who}: from the first frame that the link saw to the close of the file."]
     for variant, baseline in baselines_of(campaign).items():
         if not campaign.same_timer(variant, baseline):
             of_harness, of_itself = (
                 (variant, baseline) if variant in campaign.timed_by_harness else (baseline, variant)
             )
-            said.append(
+            lines.append(
                 f"The ratio of {variant} to {baseline}, for which the design asks, is of two timers:"
                 f" {of_itself} timed itself, {of_harness} was timed by the harness."
             )
-    return said
+    return lines
 
 
 def _listed(labels: list[str]) -> str:

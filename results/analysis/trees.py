@@ -54,8 +54,8 @@ class Data:
 def _some_points(data: Data, most: int) -> Data:
     """The ratios of so many points, chosen by chance alone; all, of fewer."""
     names = np.unique(data.points)
-    chosen = np.random.default_rng(_SEED).permutation(names)[:most]
-    rows = np.isin(data.points, chosen)
+    sample = np.random.default_rng(_SEED).permutation(names)[:most]
+    rows = np.isin(data.points, sample)
     return Data(data.factors[rows], data.logs[rows], data.points[rows])
 
 
@@ -84,9 +84,11 @@ def grown_tree(data: Data, leaves: int) -> DecisionTreeRegressor:
 def _errors(data: Data, leaves: int) -> Floats:
     """The absolute error of each log ratio, predicted by a tree that has not seen its point."""
     errors = np.empty(len(data.logs))
-    for known, unknown in _folds(data):
-        seen = Data(data.factors[known], data.logs[known], data.points[known])
-        errors[unknown] = np.abs(data.logs[unknown] - grown_tree(seen, leaves).predict(data.factors[unknown]))
+    for training_rows, test_rows in _folds(data):
+        training = Data(data.factors[training_rows], data.logs[training_rows], data.points[training_rows])
+        errors[test_rows] = np.abs(
+            data.logs[test_rows] - grown_tree(training, leaves).predict(data.factors[test_rows])
+        )
     return errors
 
 
@@ -140,11 +142,11 @@ def honest_leaves(tree: DecisionTreeRegressor, data: Data) -> NDArray[np.int64]:
     (cross-fitting, as in Chernozhukov et al., Econometrics Journal 21, 2018), and all of them are counted.
     """
     honest = np.empty(len(data.logs), dtype=np.int64)
-    for known, unknown in _folds(data, _HONEST_SEED):
-        seen = Data(data.factors[known], data.logs[known], data.points[known])
-        grown = grown_tree(seen, tree.get_n_leaves())
-        counterpart = _counterparts(grown.apply(seen.factors), tree.apply(seen.factors))
-        honest[unknown] = [counterpart[leaf] for leaf in grown.apply(data.factors[unknown])]
+    for training_rows, test_rows in _folds(data, _HONEST_SEED):
+        training = Data(data.factors[training_rows], data.logs[training_rows], data.points[training_rows])
+        grown = grown_tree(training, tree.get_n_leaves())
+        counterpart = _counterparts(grown.apply(training.factors), tree.apply(training.factors))
+        honest[test_rows] = [counterpart[leaf] for leaf in grown.apply(data.factors[test_rows])]
     return honest
 
 
@@ -179,9 +181,11 @@ def grown_forest(data: Data) -> RandomForestRegressor:
 def importances_of(data: Data, names: Sequence[str]) -> pd.DataFrame:
     """Permutation importances (Breiman, "Random Forests", 2001) on points that the forest has not seen."""
     grown, error = np.zeros(len(names)), 0.0
-    for known, unknown in _folds(data):
-        forest = grown_forest(Data(data.factors[known], data.logs[known], data.points[known]))
-        factors, logs = data.factors[unknown], data.logs[unknown]
+    for training_rows, test_rows in _folds(data):
+        forest = grown_forest(
+            Data(data.factors[training_rows], data.logs[training_rows], data.points[training_rows])
+        )
+        factors, logs = data.factors[test_rows], data.logs[test_rows]
         error += float(np.abs(logs - forest.predict(factors)).sum())
         shuffled = permutation_importance(
             forest,

@@ -113,7 +113,7 @@ def _lost_and_all(run: TrialRecord) -> tuple[int, int]:
     they had to carry."""
     directions = (report.get("directions", {}).values() for report in run.links.values())
     not_carried = sum(
-        counted.get(name) or 0 for each in directions for counted in each for name in _NOT_CARRIED
+        counted.get(name) or 0 for direction in directions for counted in direction for name in _NOT_CARRIED
     )
     lost = sum(log.dropped for log in run.verdicts) + not_carried
     return lost, sum(log.packets for log in run.verdicts) + not_carried
@@ -142,7 +142,7 @@ def table(twins: Sequence[Twins], name: str, tolerance: Tolerance, beside: Besid
     }[beside]
     stalled = np.array([pair.stalled for pair in twins], dtype=np.float64)
     low, high = _ends(tolerance, held_beside, stalled, is_share=metric.is_share)
-    found = pd.DataFrame(
+    rows_of_pairs = pd.DataFrame(
         {
             "variant": [pair.key.variant for pair in twins],
             **{name: [getattr(pair.key, name) for pair in twins] for name in PAIR},
@@ -154,7 +154,7 @@ def table(twins: Sequence[Twins], name: str, tolerance: Tolerance, beside: Besid
             "emulated": _logs(emulated),
         }
     )
-    return found[found["y"].notna()]
+    return rows_of_pairs[rows_of_pairs["y"].notna()]
 
 
 def _value(record: TrialRecord, metric: metrics.Metric) -> float:
@@ -170,7 +170,7 @@ def _value(record: TrialRecord, metric: metrics.Metric) -> float:
 def _log_ratios(virtual: Floats, emulated: Floats, metric: metrics.Metric) -> Floats:
     """Return log(virtual / emulated): 0 where both are 0 or the worst, -∞ or ∞ where one of them is."""
     at_the_worst = 0.0 if metric.more_is_better else math.inf
-    values = [np.where(np.isinf(each), at_the_worst, each) for each in (virtual, emulated)]
+    values = [np.where(np.isinf(side), at_the_worst, side) for side in (virtual, emulated)]
     with np.errstate(divide="ignore", invalid="ignore"):
         logs: Floats = np.log(values[0]) - np.log(values[1])
     return np.where(values[0] == values[1], 0.0, logs)

@@ -21,7 +21,8 @@ def unseen_share(repetitions: int) -> float:
 
 
 def sentences(pairings: Mapping[str, Pairing], campaign: CampaignInfo) -> list[str]:
-    """Return what the means of a campaign cannot tell, in a sentence; none where no means are compared."""
+    """Return a sentence on delays that the means of a campaign cannot show; none where no means are
+    compared."""
     pairs = [int(pairing.ratios["pairs"].max()) for pairing in pairings.values() if len(pairing.ratios)]
     if campaign.statistic != "mean" or not pairs:
         return []

@@ -71,16 +71,16 @@ def answer(database: Database, campaign: CampaignInfo, share: float | None = Non
     margins = margins_for(campaign)
     share = 1 / looks if share is None else share
     rerun = attempts.by_variant(database, campaign)
-    found = measured(frame, campaign, share, disturbed_unlike(rerun, campaign, share))
+    results_of_builds = measured(frame, campaign, share, disturbed_unlike(rerun, campaign, share))
     pairing = paired(frame, OLD, NEW, metrics.of_workloads(campaign), campaign.statistic)
     of_places = of_points(pairing.ratios, campaign)
     ratios = ratio_intervals(pairing, campaign.statistic, margins=of_places, looks=looks)
     counts = ratios["discovery"].value_counts()
     return Answer(
         campaign=campaign,
-        verdict=verdict_of(found, margins),
+        verdict=verdict_of(results_of_builds, margins),
         margins=margins,
-        measured=found,
+        measured=results_of_builds,
         helps=int(counts.get("gain", 0)),
         harms=int(counts.get("harm", 0)),
         equivalent=int(counts.get("equivalent", 0)),
@@ -100,38 +100,38 @@ def _where(
     if pairing.ratios["metric"].nunique() > 1:
         return ("No rule: its workloads are compared by different metrics.",)
     try:
-        found = explain(pairing, campaign)
+        explanation = explain(pairing, campaign)
     except NothingToExplain as nothing:
         return (f"Nothing to explain: {nothing}.",)
     if not margins or margins[-1] <= margin:
-        return (found.sentence, *map(str, found.rules))
+        return (explanation.sentence, *map(str, explanation.rules))
     widths = " to ".join(dict.fromkeys((f"{100 * margins[0]:.3g}", percent(margins[-1]))))
     if margins[0] == margins[-1]:
         widths = percent(margins[-1])
     by = f", by the margin of single networks, {widths}"
-    return (found.sentence, *(f"{rule}{by}" for rule in found.rules))
+    return (explanation.sentence, *(f"{rule}{by}" for rule in explanation.rules))
 
 
-def headline(found: Answer) -> str:
+def headline(result: Answer) -> str:
     """Return the answer in a sentence: the verdict, what it rests on, and the ratio over all networks."""
-    margin = percent(found.margins.overall)
-    overall = f"new / old = {shown(found.measured.overall)} over all networks, with a margin of {margin}"
-    because = "; ".join(_because(found))
-    return f"{found.verdict}: {because}{'; ' * bool(because)}{overall}"
+    margin = percent(result.margins.overall)
+    overall = f"new / old = {shown(result.measured.overall)} over all networks, with a margin of {margin}"
+    because = "; ".join(_because(result))
+    return f"{result.verdict}: {because}{'; ' * bool(because)}{overall}"
 
 
-def _because(found: Answer) -> Iterator[str]:
+def _because(result: Answer) -> Iterator[str]:
     """Yield the decisive facts, where the ratio over all networks alone does not decide."""
-    measured, margins = found.measured, found.margins
-    if found.verdict == "fails":
+    measured, margins = result.measured, result.margins
+    if result.verdict == "fails":
         yield f"fails in {trials(measured.failed.new_alone)} in which the old one does not"
-    elif found.verdict == "undecided":
+    elif result.verdict == "undecided":
         because = list(hindrances(measured))
         yield from because or _open(measured, margins)
-    elif found.verdict == "slower":
+    elif result.verdict == "slower":
         if not measured.overall.low > 1 + margins.overall:
             yield from harms(measured, margins)
-    elif found.verdict == "faster":
+    elif result.verdict == "faster":
         decide = faster(measured, margins)
         if "all networks" not in decide:
             yield ", ".join(f"{name} {shown(ratio)}" for name, ratio in decide.items())
@@ -143,8 +143,10 @@ def _open(measured: Measured, margins: Margins) -> Iterator[str]:
     if measured.may_fail:
         new, old = trials(measured.failed.new_alone), measured.failed.old_alone
         yield f"new alone fails in {new}, old alone in {old}: that may be chance"
-    named = open_ratios(measured, margins)
-    if several := [f"{name} {shown(ratio)}" for name, ratio in named.items() if name != "all networks"]:
+    ratios_by_name = open_ratios(measured, margins)
+    if several := [
+        f"{name} {shown(ratio)}" for name, ratio in ratios_by_name.items() if name != "all networks"
+    ]:
         yield f"open: {', '.join(several)}"
 
 
@@ -153,42 +155,42 @@ def trials(count: int) -> str:
     return f"{count:,} trial{'s' * (count != 1)}"
 
 
-def counts(found: Answer) -> str:
+def counts(result: Answer) -> str:
     """Return in how many networks it helps and harms, in a sentence."""
-    rest = found.places - found.helps - found.harms - found.equivalent
-    slower = len(found.measured.networks.points)
+    rest = result.places - result.helps - result.harms - result.equivalent
+    slower = len(result.measured.networks.points)
     return (
-        f"Of {found.places} networks and workloads, it surely helps in {found.helps} and harms in"
-        f" {found.harms}; no difference that matters in {found.equivalent}, undecided {rest}."
-        f" It is surely slower in {slower} of {len(found.campaign.points)} networks."
+        f"Of {result.places} networks and workloads, it surely helps in {result.helps} and harms in"
+        f" {result.harms}; no difference that matters in {result.equivalent}, undecided {rest}."
+        f" It is surely slower in {slower} of {len(result.campaign.points)} networks."
     )
 
 
-def slow_ends(found: Answer) -> str:
+def slow_ends(result: Answer) -> str:
     """Return the ratios of mean times and of 95th percentiles, in a sentence."""
-    measured = found.measured
+    measured = result.measured
     return (
         f"Mean times: {shown(measured.mean)}. 95th percentiles: {shown(measured.tail)}, with a margin of"
-        f" {percent(found.margins.tail)}."
+        f" {percent(result.margins.tail)}."
     )
 
 
-def failures(found: Answer) -> str:
+def failures(result: Answer) -> str:
     """Return how many pairs failed in which build, and what is left out, in sentences; "" for nothing."""
-    failed, parts = found.measured.failed, []
+    failed, parts = result.measured.failed, []
     if failed.any:
         parts.append(
             f"Of {failed.run:,} pairs, {failed.both} failed or timed out in both builds, {failed.new_alone}"
             f" in the new one alone, {failed.old_alone} in the old one alone; they are in no ratio."
         )
-    if found.not_vouched:
-        parts.append(f"{found.not_vouched} trials are invalid or unsupported, and in no ratio.")
-    return " ".join((*parts, *found.attempts))
+    if result.not_vouched:
+        parts.append(f"{result.not_vouched} trials are invalid or unsupported, and in no ratio.")
+    return " ".join((*parts, *result.attempts))
 
 
-def failing(found: Answer, one: FailingPair) -> str:
+def failing(result: Answer, one: FailingPair) -> str:
     """Return which pair failed, for a person."""
-    where = f"{one.workload} at point {one.point} ({_factors(found.campaign.points[one.point])})"
+    where = f"{one.workload} at point {one.point} ({_factors(result.campaign.points[one.point])})"
     return f"fails in {_KINDS[one.kind]}: {where}, repetition {one.repetition}"
 
 
@@ -203,9 +205,9 @@ def ratio_in(one: Worst) -> str:
     return f"ratio {number(one.ratio)} over {one.pairs} pairs; {pair}"
 
 
-def ratios(found: Answer) -> dict[str, Ratio]:
+def ratios(result: Answer) -> dict[str, Ratio]:
     """Return all ratios with their names, in the order in which they are read."""
-    measured = found.measured
+    measured = result.measured
     tails = {"mean times": measured.mean, "95th percentiles": measured.tail}
     return {"all networks": measured.overall, **measured.workloads, **tails}
 

@@ -88,14 +88,14 @@ def failed_of(frame: pd.DataFrame) -> Failed:
     run = arms[0].merge(arms[1], on=PAIR, suffixes=("_old", "_new")).sort_values(PAIR, ignore_index=True)
     old, new = (run[f"worst_{arm}"].astype(bool) for arm in (OLD, NEW))
     of_kinds = {"both": old & new, "new_alone": new & ~old, "old_alone": old & ~new}
-    shown = [
+    failing_pairs = [
         FailingPair(kind, str(row["workload"]), *(int(row[name]) for name in _NUMBERS))
         for kind in ("new_alone", "both")
         for row in run[of_kinds[kind]].head(MOST).to_dict("records")
     ]
     counts = {kind: int(of_kinds[kind].sum()) for kind in _KINDS}
     places = len(run[["workload", "point"]].drop_duplicates())
-    return Failed(**counts, run=len(run), places=places, pairs=tuple(shown[:MOST]))
+    return Failed(**counts, run=len(run), places=places, pairs=tuple(failing_pairs[:MOST]))
 
 
 def is_deterministic(campaign: CampaignInfo) -> bool:

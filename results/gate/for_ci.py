@@ -25,23 +25,23 @@ _SIGNS = {
 _FAILURES = ("fails", "slower")
 
 
-def document(found: Answer, commands: Commands) -> dict[str, Any]:
+def document(result: Answer, commands: Commands) -> dict[str, Any]:
     """Return the answer as JSON, which knows no NaN."""
-    measured, failed = found.measured, found.measured.failed
+    measured, failed = result.measured, result.measured.failed
     return {
-        "verdict": found.verdict,
-        "says": answer.headline(found),
+        "verdict": result.verdict,
+        "says": answer.headline(result),
         **_of(measured.overall, "ratio", "interval"),
-        "margin": found.margins.overall,
-        "helps": found.helps,
-        "harms": found.harms,
-        "equivalent": found.equivalent,
-        "places": found.places,
+        "margin": result.margins.overall,
+        "helps": result.helps,
+        "harms": result.harms,
+        "equivalent": result.equivalent,
+        "places": result.places,
         "pairs": measured.pairs,
         "workloads": {label: _of(ratio, "ratio", "interval") for label, ratio in measured.workloads.items()},
         **_of(measured.mean, "mean_ratio", "mean_interval"),
         **_of(measured.tail, "tail_ratio", "tail_interval"),
-        "tail_margin": found.margins.tail,
+        "tail_margin": result.margins.tail,
         "slower_networks": len(measured.networks.points),
         "slower_points": list(measured.networks.points),
         "failed": {
@@ -62,9 +62,9 @@ def document(found: Answer, commands: Commands) -> dict[str, Any]:
             }
             for one in failed.pairs
         ],
-        "not_vouched": found.not_vouched,
-        "attempts": list(found.attempts),
-        "where": list(found.where),
+        "not_vouched": result.not_vouched,
+        "attempts": list(result.attempts),
+        "where": list(result.where),
         "worst": [
             {
                 "workload": one.workload,
@@ -78,10 +78,10 @@ def document(found: Answer, commands: Commands) -> dict[str, Any]:
                 "pair_ratio": one.pair_ratio,
                 "replay": commands(one.old_trial, one.new_trial),
             }
-            for one in found.worst
+            for one in result.worst
         ],
-        "campaign": found.campaign.name,
-        "engine": found.campaign.engine,
+        "campaign": result.campaign.name,
+        "engine": result.campaign.engine,
     }
 
 
@@ -90,31 +90,31 @@ def _of(ratio: Ratio, name: str, interval: str) -> dict[str, Any]:
     return {name: value, interval: [low, high]}
 
 
-def markdown(found: Answer, commands: Commands) -> str:
+def markdown(result: Answer, commands: Commands) -> str:
     """Return a summary that a pull request or a job's page shows."""
     lines = [
-        f"### {_SIGNS[found.verdict]} {_escaped(found.campaign.title)}",
+        f"### {_SIGNS[result.verdict]} {_escaped(result.campaign.title)}",
         "",
-        f"**{_escaped(answer.headline(found))}**",
+        f"**{_escaped(answer.headline(result))}**",
         "",
-        *([_escaped(answer.failures(found)), ""] if answer.failures(found) else []),
-        f"{answer.counts(found)} {_escaped(answer.slow_ends(found))}",
+        *([_escaped(answer.failures(result)), ""] if answer.failures(result) else []),
+        f"{answer.counts(result)} {_escaped(answer.slow_ends(result))}",
         "",
         "| new / old | ratio | 95 % interval |",
         "|---|---|---|",
-        *(_row(label, ratio) for label, ratio in answer.ratios(found).items()),
+        *(_row(label, ratio) for label, ratio in answer.ratios(result).items()),
         "",
-        *(f"- {_escaped(line)}" for line in found.where),
+        *(f"- {_escaped(line)}" for line in result.where),
         "",
     ]
     replays = [
-        (answer.failing(found, one), commands(one.old_trial, one.new_trial))
-        for one in found.measured.failed.pairs
+        (answer.failing(result, one), commands(one.old_trial, one.new_trial))
+        for one in result.measured.failed.pairs
     ]
     lines += _folded("Pairs that fail, and how to replay both arms", replays)
     replays = [
         (f"{answer.network(one)}: {answer.ratio_in(one)}", commands(one.old_trial, one.new_trial))
-        for one in found.worst
+        for one in result.worst
     ]
     lines += _folded("The worst networks, and how to replay both arms", replays)
     return "\n".join(lines)
@@ -139,10 +139,10 @@ def _escaped(text: str) -> str:
     return "".join(f"\\{sign}" if sign in r"\`*_{}[]<>()#+!|" else sign for sign in text)
 
 
-def junit(found: Answer) -> str:
+def junit(result: Answer) -> str:
     """Return a test suite: all networks, each workload, the slow ends, single networks, and failures. A
     slower or failing case is a failure, and an undecided one is skipped."""
-    cases = _cases(found)
+    cases = _cases(result)
     kinds = [_kind(verdict) for verdict, _ in cases.values()]
     suite = ElementTree.Element(
         "testsuite",
@@ -153,7 +153,7 @@ def junit(found: Answer) -> str:
         skipped=str(kinds.count("skipped")),
     )
     for (label, (_, words)), kind in zip(cases.items(), kinds, strict=True):
-        case = ElementTree.SubElement(suite, "testcase", classname=found.campaign.name, name=label)
+        case = ElementTree.SubElement(suite, "testcase", classname=result.campaign.name, name=label)
         if kind == "system-out":
             ElementTree.SubElement(case, kind).text = words
         else:
@@ -165,17 +165,17 @@ def _kind(verdict: str) -> str:
     return "failure" if verdict in _FAILURES else "skipped" if verdict == "undecided" else "system-out"
 
 
-def _cases(found: Answer) -> dict[str, tuple[str, str]]:
+def _cases(result: Answer) -> dict[str, tuple[str, str]]:
     """The verdict of each case, with its words."""
-    measured, margins, failed = found.measured, found.margins, found.measured.failed
-    cases = {"all networks": (str(found.verdict), answer.headline(found))}
+    measured, margins, failed = result.measured, result.margins, result.measured.failed
+    cases = {"all networks": (str(result.verdict), answer.headline(result))}
     for label, ratio in measured.workloads.items():
         verdict = verdict_of(Measured(ratio, {}, measured.pairs), margins)
         cases[label] = (str(verdict), f"{verdict}: new / old = {shown(ratio)}")
     is_tail_slower = measured.tail.low > 1 + margins.tail
-    cases["95th percentiles"] = ("slower" if is_tail_slower else "not slower", answer.slow_ends(found))
+    cases["95th percentiles"] = ("slower" if is_tail_slower else "not slower", answer.slow_ends(result))
     points = measured.networks.points
-    cases["single networks"] = ("slower" if points else "not slower", answer.counts(found))
+    cases["single networks"] = ("slower" if points else "not slower", answer.counts(result))
     for name, count in (("both builds", failed.both), ("the new build alone", failed.new_alone)):
         words = f"{count} of {failed.run} pairs failed or timed out in {name}"
         cases[f"failures in {name}"] = ("fails" if count else "none", words)

@@ -50,8 +50,8 @@ def settled(database: Database, campaign: CampaignInfo) -> bool:
     """Return whether a campaign may stop, by the trials that there are, at one of its looks."""
     share = 1 / len(looks_of_builds(campaign.repetitions))
     unlike = disturbed_unlike(attempts.by_variant(database, campaign), campaign, share)
-    found = measured(read(database, campaign), campaign, share, unlike)
-    return is_settled(found, margins_for(campaign), is_deterministic(campaign))
+    measurements = measured(read(database, campaign), campaign, share, unlike)
+    return is_settled(measurements, margins_for(campaign), is_deterministic(campaign))
 
 
 def disturbed_unlike(table: pd.DataFrame, campaign: CampaignInfo, share: float) -> str:
@@ -74,5 +74,5 @@ def _is_single(pairs: pd.DataFrame) -> bool:
 
 def _of_workloads(pairs: pd.DataFrame, level: float) -> dict[str, Ratio]:
     labels = list(pairs["workload"].unique())
-    each = level if len(labels) < 2 else level / 2 / len(labels)
-    return {str(label): ratio_of(pairs[pairs["workload"] == label], each, level) for label in labels}
+    level_of_each = level if len(labels) < 2 else level / 2 / len(labels)
+    return {str(label): ratio_of(pairs[pairs["workload"] == label], level_of_each, level) for label in labels}

@@ -49,14 +49,14 @@ def slower_networks(pairs: pd.DataFrame, campaign: CampaignInfo, share: float) -
         .agg(["mean", "std", "size"])
         .reset_index(),
     )
-    asked = pd.concat(families, ignore_index=True)
-    asked = asked[asked["size"] > 1]
-    if asked.empty:
+    cases = pd.concat(families, ignore_index=True)
+    cases = cases[cases["size"] > 1]
+    if cases.empty:
         return NOWHERE
-    p_values = np.array([_above_0(*row) for row in asked[["mean", "std", "size"]].itertuples(index=False)])
-    found = false_discoveries(p_values) <= LEVEL * share
-    suspected = (p_values < SUSPECTED / len(p_values)) & ~found
-    return Slower(tuple(sorted(set(asked.loc[found, "point"].astype(int)))), bool(suspected.any()))
+    p_values = np.array([_above_0(*row) for row in cases[["mean", "std", "size"]].itertuples(index=False)])
+    is_slower = false_discoveries(p_values) <= LEVEL * share
+    suspected = (p_values < SUSPECTED / len(p_values)) & ~is_slower
+    return Slower(tuple(sorted(set(cases.loc[is_slower, "point"].astype(int)))), bool(suspected.any()))
 
 
 def _above_0(mean: float, deviation: float, count: int) -> float:

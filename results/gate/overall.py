@@ -11,7 +11,7 @@ The networks are those of the design, so what is by chance is the repetitions wi
 sampling: Cochran, "Sampling Techniques", 1977, §5.3 and, for the degrees of freedom, §5.4). The workloads of
 a repetition meet the same losses, those of the handshake for one, so they are no independent samples: the
 repetition is the unit, with all its workloads (a cluster: ibid., §9A). Where a network has a single pair,
-nobody knows its spread; then the unit is the network, which makes the interval wider.
+its spread is unknown; then the unit is the network, which makes the interval wider.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def pairs_of(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
     table: pd.DataFrame = pd.concat(parts, ignore_index=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         table["log"] = np.log(table[NEW] / table[OLD])
-    known: pd.DataFrame = table[np.isfinite(table["log"])]
-    return known.sort_values(PAIR, ignore_index=True)
+    finite: pd.DataFrame = table[np.isfinite(table["log"])]
+    return finite.sort_values(PAIR, ignore_index=True)
 
 
 def ratio_of(pairs: pd.DataFrame, level: float, alone: float | None = None) -> Ratio:
@@ -161,7 +161,7 @@ def _ratio(
             return Ratio(math.exp(mean), math.nan, math.nan)
         parts, freedoms = np.array([count * of_networks.var(ddof=1)]), np.array([count - 1.0])
     level, alone = levels
-    halves = [half_width(parts, freedoms, each) for each in (level, level if alone is None else 2 * alone)]
+    halves = [half_width(parts, freedoms, error) for error in (level, level if alone is None else 2 * alone)]
     ends = (end for half in halves for end in (mean - half, mean + half))
     return Ratio(math.exp(mean), *map(math.exp, ends))
 

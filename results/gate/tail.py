@@ -57,8 +57,8 @@ def tail_ratio_of(pairs: pd.DataFrame, level: float) -> Ratio:
 def _p95(values: Floats) -> Floats:
     """Return the 95th percentile of each row."""
     place = place_of_p95(values.shape[1])
-    found: Floats = np.partition(values, place, axis=1)[:, place]
-    return found
+    percentiles: Floats = np.partition(values, place, axis=1)[:, place]
+    return percentiles
 
 
 def _groups(numbers: Whole) -> list[Whole]:

@@ -16,7 +16,7 @@ from fecbench.results.store.records import CampaignInfo
 
 Verdict = Literal["fails", "slower", "faster", "no difference that matters", "undecided"]
 MOST_LOST = 0.05
-"""The share of all pairs that may be in no ratio because they failed, before nothing is said of times."""
+"""The share of all pairs that may have failed, and so be in no ratio; beyond it, times have no verdict."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ def verdict_of(measured: Measured, margins: Margins) -> Verdict:
         return "undecided"
     if faster(measured, margins):
         return "faster"
-    named = (measured.overall, *measured.workloads.values())
-    within = all(1 / (1 + margins.overall) <= ratio.at_least for ratio in named)
+    ratios = (measured.overall, *measured.workloads.values())
+    within = all(1 / (1 + margins.overall) <= ratio.at_least for ratio in ratios)
     return "no difference that matters" if within else "undecided"
 
 
@@ -116,12 +116,12 @@ def harms(measured: Measured, margins: Margins) -> Iterator[str]:
 
 def faster(measured: Measured, margins: Margins) -> dict[str, Ratio]:
     """Return the ratios over all networks and of workloads whose whole interval is below the margin."""
-    named = {"all networks": measured.overall, **measured.workloads}
-    return {name: ratio for name, ratio in named.items() if ratio.high < 1 / (1 + margins.overall)}
+    ratios = {"all networks": measured.overall, **measured.workloads}
+    return {name: ratio for name, ratio in ratios.items() if ratio.high < 1 / (1 + margins.overall)}
 
 
 def open_ratios(measured: Measured, margins: Margins) -> dict[str, Ratio]:
-    """Return the ratios of which nobody knows whether they are above the margin."""
+    """Return the ratios that may or may not be above the margin."""
     return {
         name: ratio for name, ratio in measured.ratios.items() if not ratio.at_most <= 1 + margins.overall
     }

@@ -55,14 +55,14 @@ def _worst(
     ratio = ratio_of(own, _LEVEL)
     most = own.iloc[int(own["log"].to_numpy().argmax())]
     old, new = (int(trials.loc[(workload, point, most["repetition"], arm)]) for arm in (OLD, NEW))
-    known = ratio.low == ratio.low  # not NaN
+    has_interval = ratio.low == ratio.low  # not NaN
     return Worst(
         workload=workload,
         point=point,
         factors=dict(campaign.points[point]),
         ratio=ratio.value,
-        low=ratio.low if known else None,
-        high=ratio.high if known else None,
+        low=ratio.low if has_interval else None,
+        high=ratio.high if has_interval else None,
         pairs=len(own),
         old_trial=old,
         new_trial=new,

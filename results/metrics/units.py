@@ -1,13 +1,13 @@
 """Units stand at the end of names (`owd_ms`); here they become words for a person.
 
-It loads nothing, so that whoever needs a unit need not wait for a library.
+It loads no library, so that a unit is there at once.
 """
 
 from __future__ import annotations
 
 import math
 
-# As people write the unit that a name ends with.
+# The units at the ends of names, as people write them.
 UNITS = {
     "mbps": "Mbit/s",
     "kbps": "kbit/s",

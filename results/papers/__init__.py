@@ -10,7 +10,7 @@ from fecbench.results.papers import moskvitin, networking2019, rquic2021, starli
 from fecbench.results.papers.claims import PaperFigure
 from fecbench.results.store.records import CampaignInfo
 
-# By the name that the names of their designs begin with. Each paper's package has its part of this table.
+# The figures by the beginning of their designs' names. Each paper's package has its part of this table.
 FIGURES: dict[str, list[PaperFigure]] = {
     **networking2019.FIGURES,
     **rquic2021.FIGURES,

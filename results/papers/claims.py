@@ -177,13 +177,13 @@ class Share:
     count: int
     units: int
     unknown: int = 0
-    """Units beyond these that were run, but nobody can tell: neither arm got through, or one of them cannot
+    """Units beyond these that were run, and have no verdict: neither arm got through, or one of them cannot
     be vouched for."""
 
     @classmethod
-    def of(cls, true: pd.Series, known: pd.Series) -> Self:
+    def of(cls, true: pd.Series, is_known: pd.Series) -> Self:
         """Return the share of one value a unit: whether it is true of the unit, where that is known."""
-        return cls(int((true & known).sum()), int(known.sum()), int((~known).sum()))
+        return cls(int((true & is_known).sum()), int(is_known.sum()), int((~is_known).sum()))
 
     @property
     def estimate(self) -> Estimate:
@@ -236,7 +236,9 @@ def all_hold(judged: Judgements) -> bool | None:
 
 def one_holds(judged: Judgements) -> bool | None:
     """Whether a claim holds of one thing at least: none of them may fail to hold of each."""
-    no_one_holds = all_hold(lambda level: [None if each is None else not each for each in judged(level)])
+    no_one_holds = all_hold(
+        lambda level: [None if judgement is None else not judgement for judgement in judged(level)]
+    )
     return None if no_one_holds is None else not no_one_holds
 
 

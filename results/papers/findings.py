@@ -83,17 +83,17 @@ def _judge(sample: str, findings: Findings) -> None:
                     number = figure.number.rpartition(", ")[2]
                     for claim in figure.claims(trials, campaign.info):
                         key = (number, claim.text, claim.paper)
-                        known = findings.claims.get(key)
-                        if _tells_more(claim, known) if known else not _has_more(name):
+                        earlier = findings.claims.get(key)
+                        if _tells_more(claim, earlier) if earlier else not _has_more(name):
                             findings.claims[key] = claim
                     sentences = findings.departures.setdefault(name, [])
                     sentences += figure.differences(trials, campaign.info)
 
 
-def _tells_more(claim: Claim, known: Claim) -> bool:
+def _tells_more(claim: Claim, earlier: Claim) -> bool:
     """Whether a claim decides what trials before left open. More trials may be of fewer networks."""
-    is_other = claim.verdict not in ("cannot tell", known.verdict)
-    return known.is_open and (is_other or not claim.is_open)
+    is_other = claim.verdict not in ("cannot tell", earlier.verdict)
+    return earlier.is_open and (is_other or not claim.is_open)
 
 
 def _has_more(campaign: str) -> bool:
@@ -138,12 +138,12 @@ def _table(keys: list[Key], samples: dict[str, Findings]) -> str:
 
 def _departures(samples: dict[str, Findings]) -> str:
     """The sentences of each campaign that no campaign before it has."""
-    known: set[str] = set()
+    earlier: set[str] = set()
     lines = []
     for how, findings in samples.items():
         for campaign, sentences in findings.departures.items():
-            fresh = [sentence for sentence in dict.fromkeys(sentences) if sentence not in known]
-            known.update(fresh)
+            fresh = [sentence for sentence in dict.fromkeys(sentences) if sentence not in earlier]
+            earlier.update(fresh)
             if fresh:
                 lines += [f"- `{campaign}`, {how}:", *(f"  - {sentence}" for sentence in fresh)]
     return "\n".join(lines)

@@ -36,8 +36,8 @@ def are_longer(ratio: pd.Series, by: float) -> pd.Series:
 
 def bound_of(ratio: float, margin: float, word: SizeWord = MORE) -> float:
     """Return the ratio of times below which a gain is as great as that of a paper, whose ratio and word
-    these are. Numbers are not told apart within the margin; a gain that lies within it, be it the
-    paper's, is not told from none."""
+    these are. Numbers within the margin of each other count as equal; so a gain within it, be it
+    the paper's, counts as none."""
     return min(ratio * (1 + margin), 1 / (1 + word.beyond(margin)))
 
 

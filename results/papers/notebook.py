@@ -71,7 +71,7 @@ def _display_markdown(text: str) -> None:
     _display(Markdown(text))  # type: ignore[no-untyped-call]
 
 
-def _display(shown: object) -> None:
+def _display(content: object) -> None:
     from IPython.display import display
 
-    display(shown)  # type: ignore[no-untyped-call]
+    display(content)  # type: ignore[no-untyped-call]

@@ -35,9 +35,9 @@ def answers(table: pd.DataFrame, campaign: CampaignInfo) -> Iterator[Answer]:
     several = len(set(compared.values())) > 1
     for metric in dict.fromkeys(compared.values()):
         for variant, baseline in baselines_of(campaign).items():
-            chosen = rows[(rows["variant"] == variant) & (rows["metric"] == metric)]
-            if len(chosen):
-                yield _answer(chosen, variant, baseline, metrics.of(metric), campaign, several)
+            rows_of_arm = rows[(rows["variant"] == variant) & (rows["metric"] == metric)]
+            if len(rows_of_arm):
+                yield _answer(rows_of_arm, variant, baseline, metrics.of(metric), campaign, several)
 
 
 def lead(campaign: CampaignInfo) -> str:
@@ -82,23 +82,23 @@ def _clauses(rows: pd.DataFrame, baseline: str, metric: Metric) -> Iterator[str]
     if average:
         yield average
     yield _counts(rows, baseline, metric)
-    known = rows[rows["median_ratio"].notna()].to_dict("records")
-    if not known:
+    with_ratio = rows[rows["median_ratio"].notna()].to_dict("records")
+    if not with_ratio:
         yield "there is no ratio"
         return
-    tails = [row for row in known if not math.isnan(row["tail_ratio"])]
+    tails = [row for row in with_ratio if not math.isnan(row["tail_ratio"])]
     worst = max(tails, key=lambda row: row["tail_ratio"] * (-1 if metric.more_is_better else 1), default=None)
     tail = "" if worst is None else _tail(worst, metric)
     if not average:
-        yield f"the median ratio is {_medians(known, metric, len(rows) > 1)}{tail and f', and {tail}'}"
+        yield f"the median ratio is {_medians(with_ratio, metric, len(rows) > 1)}{tail and f', and {tail}'}"
     elif tail:
         yield f"the ratio is {tail}"
 
 
-def _medians(known: list[dict[Any, Any]], metric: Metric, several: bool) -> str:
+def _medians(rows: list[dict[Any, Any]], metric: Metric, several: bool) -> str:
     """Return the median ratio of the best workload and of the worst."""
-    known.sort(key=lambda row: -row["median_ratio"] if metric.more_is_better else row["median_ratio"])
-    ends = known[:1] if len(known) == 1 else [known[0], known[-1]]
+    rows.sort(key=lambda row: -row["median_ratio"] if metric.more_is_better else row["median_ratio"])
+    ends = rows[:1] if len(rows) == 1 else [rows[0], rows[-1]]
     return " to ".join(
         estimate(row["median_ratio"], row["low"], row["high"]) + (f" ({row['name']})" if several else "")
         for row in ends
@@ -107,11 +107,11 @@ def _medians(known: list[dict[Any, Any]], metric: Metric, several: bool) -> str:
 
 def _average(rows: pd.DataFrame, baseline: str, metric: Metric) -> str:
     """Return the mean effect over the networks, of the best workload and of the worst; "" without one."""
-    known = rows[rows["mean_low"].notna()].to_dict("records")
-    if not known or len(known) < (rows["points"] > 0).sum():
+    with_mean = rows[rows["mean_low"].notna()].to_dict("records")
+    if not with_mean or len(with_mean) < (rows["points"] > 0).sum():
         return ""
-    known.sort(key=lambda row: row["mean_ratio"])
-    ends = known[:1] if len(known) == 1 else [known[0], known[-1]]
+    with_mean.sort(key=lambda row: row["mean_ratio"])
+    ends = with_mean[:1] if len(with_mean) == 1 else [with_mean[0], with_mean[-1]]
     texts = [change_text(row["mean_ratio"], row["mean_low"], row["mean_high"]) for row in ends]
     names = [f" ({row['name']})" if len(rows) > 1 else "" for row in ends]
     changes = " to ".join(f"{text}{name}" for text, name in zip(texts, names, strict=True))

@@ -79,7 +79,7 @@ def document_of(evidence: Evidence) -> Document:
     table = findings(frame, campaign, ratios, evidence.pairings)
     exposed = exposure.exposure(frame, campaign)
     disturbed = disturbances.by_variant(run, campaign)
-    found = agreement.of_campaign(database, campaign) if campaign.engine == "virtual" else None
+    agreement_of_sample = agreement.of_campaign(database, campaign) if campaign.engine == "virtual" else None
     filters = repeating.filters_of(run, campaign)
     notes = [
         *exposure.sentences(exposed),
@@ -91,15 +91,17 @@ def document_of(evidence: Evidence) -> Document:
     ]
     states = _states(run, campaign)
     rerun = [Attempts(**row) for row in _rows(attempts.by_variant(database, campaign))]
-    crosscheck = None if found is None else Crosscheck.of(found)
-    told = agreement_in_words.sentences(found) if campaign.engine == "virtual" else []
+    crosscheck = None if agreement_of_sample is None else Crosscheck.of(agreement_of_sample)
+    crosscheck_sentences = (
+        agreement_in_words.sentences(agreement_of_sample) if campaign.engine == "virtual" else []
+    )
     arms = list(_findings(table, campaign))
     return Document(
         campaign=Campaign.of(campaign),
         gate=None if evidence.gate is None else Gate.of(evidence.gate),
         lead=lead(campaign),
         answers=list(answers(table, campaign)),
-        trust=list(trust(evidence, states, rerun, crosscheck, told, arms)),
+        trust=list(trust(evidence, states, rerun, crosscheck, crosscheck_sentences, arms)),
         notes=notes,
         headline=[*headline(frame, campaign, table, run, evidence.pairings), *notes],
         first_attempts=evidence.first_attempts,
@@ -115,7 +117,7 @@ def document_of(evidence: Evidence) -> Document:
         disturbance_warnings=disturbances.warnings(disturbed, campaign),
         calibrations=campaign.provenance.get("calibration", []),
         crosscheck=crosscheck,
-        crosscheck_sentences=told,
+        crosscheck_sentences=crosscheck_sentences,
         lateness_unknown=_lateness_unknown(frame),
         yardsticks=_yardsticks(database, campaign),
         medians=list(map(Medians.of, medians_of(frame, campaign, table))),
@@ -129,7 +131,9 @@ def document_of(evidence: Evidence) -> Document:
         unpaired=list(_unpaired(evidence.pairings)),
         starts=Starts.of(starts.starts_of(database, campaign), hosts.told_of(database, campaign)),
         provenance=_small(campaign.provenance),
-        repeat=repeating.commands(campaign, filters or [], 0 if found is None else found.share),
+        repeat=repeating.commands(
+            campaign, filters or [], 0 if agreement_of_sample is None else agreement_of_sample.share
+        ),
         doubts=repeating.doubts(run, campaign, filters),
     )
 

@@ -80,7 +80,7 @@ class Document(BaseModel):
     crosscheck: Crosscheck | None
     """None for an emulated campaign, and where no sample was emulated."""
     crosscheck_sentences: list[str]
-    """The first tells the verdict; none for an emulated campaign."""
+    """The first is the verdict; none for an emulated campaign."""
     lateness_unknown: int
     """Trials that are ok of which it is not known how late packets left a link."""
     yardsticks: dict[str, list[str]]

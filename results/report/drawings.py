@@ -65,9 +65,9 @@ class _List:
 
 def named(evidence: Evidence) -> dict[str, Named]:
     """The figures of a campaign that was read, by their names; none is drawn yet."""
-    kept = _List()
-    draw(kept, evidence)
-    return kept.figures
+    figures = _List()
+    draw(figures, evidence)
+    return figures.figures
 
 
 def draw(folder: Drawer, evidence: Evidence) -> Drawings:

@@ -28,7 +28,7 @@ from fecbench.results.report.evidence import Evidence
 from fecbench.results.store.records import CampaignInfo
 
 _FOLDER = Path(__file__).parent / "templates"
-_MOST_ROWS = 30_000  # of all metrics: what is compared is there in any case
+_MOST_ROWS = 30_000  # of all metrics; the compared ones are there in any case
 _MOST_METRICS = 8
 _MOST_TRIALS = 40_000
 _DIGITS = 4
@@ -126,15 +126,15 @@ def _others(
     frame: pd.DataFrame, campaign: CampaignInfo, compared: Sequence[Mapping[str, Any]]
 ) -> Iterator[dict[str, Any]]:
     """Other metrics that have a better direction and a ratio, while there is room."""
-    known = set(metrics.of_workloads(campaign).values())
-    room = _MOST_ROWS - sum(len(each["point"]) for each in compared)
+    compared_names = set(metrics.of_workloads(campaign).values())
+    room = _MOST_ROWS - sum(len(case["point"]) for case in compared)
     count = len(compared)
     cells = frame.loc[frame["variant"].isin(baselines_of(campaign)), ["variant", "workload", "point"]]
     for name in map(str, frame.columns):
         if count >= _MOST_METRICS or room < 1:
             return
         metric = metrics.of(name)
-        if name in known or metric.better is None or not metric.words or frame[name].nunique() < 2:
+        if name in compared_names or metric.better is None or not metric.words or frame[name].nunique() < 2:
             continue
         # A metric that may have no room is not paired: pairing takes longer than all else here.
         most = len(cells[frame.loc[cells.index, name].notna()].drop_duplicates())
@@ -154,20 +154,20 @@ def _trials(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, Any]:
     key = ["variant", "workload", "point"]
     most = _MOST_TRIALS // max(1, len(frame[key].drop_duplicates()))
     listed = frame.sort_values("repetition", kind="stable").groupby(key, observed=True, sort=False).head(most)
-    found: dict[str, list[Any]] = {}
+    cases: dict[str, list[Any]] = {}
     for workload, rows in listed.groupby("workload", observed=True, sort=False):
         values = outcomes.values(rows, metrics.of(compared[str(workload)]))
         for variant, point, trial, state, value in zip(
             rows["variant"], rows["point"], rows["id"], rows["state"], values, strict=True
         ):
-            ids, numbers, states = found.setdefault(
+            ids, numbers, states = cases.setdefault(
                 f"{variants[variant]},{workloads[str(workload)]},{point}", [[], [], {}]
             )
             if state != "ok":
                 states[len(ids)] = state
             ids.append(int(trial))
             numbers.append(_digits(value))
-    return {"of_each": min(most, campaign.repetitions), "repetitions": campaign.repetitions, "cases": found}
+    return {"of_each": min(most, campaign.repetitions), "repetitions": campaign.repetitions, "cases": cases}
 
 
 def _digits(value: float) -> float | int | str | None:

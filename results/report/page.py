@@ -21,7 +21,7 @@ from fecbench.results.report.exploring import Explorer
 from fecbench.results.report.picture import pictures
 from fecbench.results.report.sections.findings import Metric
 
-_MOST_ANSWERS = 4  # that stand on the first screen; the others are folded
+_MOST_ANSWERS = 4  # arms on the first screen; the others are folded
 _MANY_ANSWERS = 6  # more leave room for no more than two, beside a picture of so many rows
 _FOLDER = Path(__file__).parent / "templates"
 _TEMPLATES = jinja2.Environment(
@@ -64,14 +64,18 @@ def page(document: Document, drawings: Drawings, exploring: Explorer | None = No
 
 def _tables(document: Document) -> dict[str, Any]:
     """The tables of the page by their names in the templates."""
-    found = document.crosscheck
+    crosscheck = document.crosscheck
     return {
         "results": tables.results(document),
         "states": tables.states(document),
-        "calibrations": [tables.calibration(each.get("measurements", [])) for each in document.calibrations],
-        "crosscheck": None if found is None else tables.crosscheck(found),
-        "mean_ratios": None if found is None or not found.mean_ratios else tables.mean_ratios(found),
-        "reasons": [] if found is None else tables.reasons(found),
+        "calibrations": [
+            tables.calibration(calibration.get("measurements", [])) for calibration in document.calibrations
+        ],
+        "crosscheck": None if crosscheck is None else tables.crosscheck(crosscheck),
+        "mean_ratios": None
+        if crosscheck is None or not crosscheck.mean_ratios
+        else tables.mean_ratios(crosscheck),
+        "reasons": [] if crosscheck is None else tables.reasons(crosscheck),
         "disturbances": tables.disturbances(document),
         "points": tables.points(document),
         "variants": tables.variants(document),

@@ -11,7 +11,7 @@ from fecbench.results.report.sections.findings import Finding, Metric
 from fecbench.results.report.tables import ratio
 
 _ROUND = (0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.25, 1.5, 2, 3, 5, 10, 20)
-_MOST_ROWS = 14  # with a row for each arm and workload
+_MOST_ROWS = 14  # rows of a picture with one for each arm and workload
 _APART = 14  # % of the axis between two ticks, at least: as wide as a label on a narrow screen
 
 
@@ -52,8 +52,8 @@ class Picture:
 
 def pictures(document: Document) -> list[Picture]:
     """Return a picture for each metric of which there is a ratio."""
-    drawn = (_picture(document, metric) for metric in document.metrics)
-    return [picture for picture in drawn if picture.rows]
+    pictures_of_metrics = (_picture(document, metric) for metric in document.metrics)
+    return [picture for picture in pictures_of_metrics if picture.rows]
 
 
 def _picture(document: Document, metric: Metric) -> Picture:
@@ -63,18 +63,18 @@ def _picture(document: Document, metric: Metric) -> Picture:
     of_arms = [rows for rows in of_arms if rows]
     titles = {workload.label: workload.short_title for workload in document.campaign.workloads}
     reach = _reach([row for rows in of_arms for row in rows])
-    each = [
+    single = [
         _row([row], "" if number else row.variant, titles[row.workload], reach)
         for rows in of_arms
         for number, row in enumerate(rows)
     ]
     several = any(len(rows) > 1 for rows in of_arms)
     together = [_row(rows, rows[0].variant, f"all {len(rows)}", reach) for rows in of_arms]
-    is_long = several and len(each) > _MOST_ROWS
+    is_long = several and len(single) > _MOST_ROWS
     return Picture(
         metric,
-        together if is_long else each,
-        each if is_long else [],
+        together if is_long else single,
+        single if is_long else [],
         _place(1.0, reach),
         _ticks(reach),
         several and not is_long,
@@ -86,12 +86,12 @@ def _row(rows: Sequence[Finding], arm: str, workload: str, reach: float) -> Row:
         sum(getattr(row, count) or 0 for row in rows)
         for count in ("helps", "harms", "equivalent", "undecided")
     )
-    known = sorted(
+    with_ratio = sorted(
         (row for row in rows if row.median_ratio is not None), key=lambda row: row.median_ratio or 0
     )
-    texts = [ratio(row.median_ratio, row.low, row.high) for row in known]
-    ends = [text.partition(" [")[0] for text in dict.fromkeys((texts[0], texts[-1]))] if known else ["–"]
-    only = known[0] if len(rows) == 1 and known else None
+    texts = [ratio(row.median_ratio, row.low, row.high) for row in with_ratio]
+    ends = [text.partition(" [")[0] for text in dict.fromkeys((texts[0], texts[-1]))] if with_ratio else ["–"]
+    only = with_ratio[0] if len(rows) == 1 and with_ratio else None
     return Row(
         arm=arm,
         workload=workload,
@@ -99,7 +99,7 @@ def _row(rows: Sequence[Finding], arm: str, workload: str, reach: float) -> Row:
         harms=harms,
         equivalent=equivalent,
         undecided=undecided,
-        dots=[_place(row.median_ratio, reach) for row in known if row.median_ratio is not None],
+        dots=[_place(row.median_ratio, reach) for row in with_ratio if row.median_ratio is not None],
         line=None
         if only is None or only.low is None or only.high is None
         else (_place(only.low, reach), _place(only.high, reach)),
@@ -125,8 +125,8 @@ def _place(value: float, reach: float) -> float:
 def _ticks(reach: float) -> list[tuple[float, str]]:
     """Round ratios, 1 among them, whose labels stand apart."""
     places = {value: _place(value, reach) for value in _ROUND if abs(math.log(value)) < 0.97 * reach}
-    kept = [1.0]
+    ticks = [1.0]
     for value in sorted(places, key=lambda value: -abs(math.log(value))):
-        if all(abs(places[value] - places[other]) >= _APART for other in kept):
-            kept.append(value)
-    return [(places[value], f"{value:g}") for value in sorted(kept)]
+        if all(abs(places[value] - places[other]) >= _APART for other in ticks):
+            ticks.append(value)
+    return [(places[value], f"{value:g}") for value in sorted(ticks)]

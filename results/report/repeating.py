@@ -31,8 +31,8 @@ def commands(campaign: CampaignInfo, filters: Sequence[str], crosscheck_share: f
         run += ["--link", str(provenance["link"])]
     if "jobs" in provenance:
         run += ["--jobs", str(provenance["jobs"])]
-    for chosen in filters:
-        run += ["--filter", chosen]
+    for condition in filters:
+        run += ["--filter", condition]
     report = ["fecbench", "report", "--db", database, "--output", campaign.name]
     crosscheck = ["fecbench", "crosscheck", design, "--share", f"{crosscheck_share:g}", "--db", database]
     if campaign.design_name != campaign.name:
@@ -86,6 +86,6 @@ def doubts(frame: pd.DataFrame, campaign: CampaignInfo, filters: Sequence[str] |
             " exactly what ran."
         )
     if run < planned:
-        these = "these are what the command runs" if filters else "the command runs all"
-        sentences.append(f"{run} of {planned} planned trials were run; {these}.")
+        remark = "these are what the command runs" if filters else "the command runs all"
+        sentences.append(f"{run} of {planned} planned trials were run; {remark}.")
     return sentences

@@ -49,13 +49,13 @@ def compare(frame: pd.DataFrame, campaign: CampaignInfo) -> Comparison | None:
 
 def _ratios(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
     ratios = pd.concat([part.ratios for part in parts_of(frame, campaign)])
-    found = findings(frame, campaign, ratios).query("planned_points > 0")
+    table = findings(frame, campaign, ratios).query("planned_points > 0")
     names = metrics.of_workloads(campaign)
-    more_is_better = found["workload"].map(lambda label: metrics.of(names[label]).more_is_better).astype(bool)
-    low, high = found["low"].astype(float), found["high"].astype(float)
+    more_is_better = table["workload"].map(lambda label: metrics.of(names[label]).more_is_better).astype(bool)
+    low, high = table["low"].astype(float), table["high"].astype(float)
     columns = ["workload", "variant", "points", "median_ratio", "low", "high"]
-    verdict = verdicts(low, high, more_is_better, found["margin"].astype(float))
-    return found[columns].assign(verdict=verdict.astype(str))
+    verdict = verdicts(low, high, more_is_better, table["margin"].astype(float))
+    return table[columns].assign(verdict=verdict.astype(str))
 
 
 def _of_medians(table: pd.DataFrame) -> Iterator[str]:

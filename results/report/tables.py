@@ -1,4 +1,5 @@
-"""The tables of the page. A column that would repeat one value is left out, and told once below the table."""
+"""The tables of the page. A column that would repeat one value is left out; the value stands below the
+table."""
 
 from __future__ import annotations
 
@@ -51,14 +52,14 @@ def table_of(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Table:
     cells = list(rows)
     constant = [len(cells) > 1 and len({row[i] for row in cells}) == 1 for i in range(len(columns))]
     constant[0] = False
-    kept = [i for i in range(len(columns)) if not constant[i]]
+    varying = [i for i in range(len(columns)) if not constant[i]]
     heads: dict[str, list[str]] = {}
     for i, is_constant in enumerate(constant):
         if is_constant and cells[0][i] not in ("", _ABSENT):
             heads.setdefault(cells[0][i], []).append(columns[i].head)
     return Table(
-        [columns[i] for i in kept],
-        [[row[i] for i in kept] for row in cells],
+        [columns[i] for i in varying],
+        [[row[i] for i in varying] for row in cells],
         [f"{', '.join(names)}: {value}" for value, names in heads.items()],
     )
 
@@ -90,11 +91,13 @@ def results(document: Document) -> Table:
     ]
 
     def cells(row: Finding) -> list[str]:
-        met = [f"{outages[row.workload, arm]}" for arm in (row.variant, row.compared_with)] if outages else []
+        counts_of_outages = (
+            [f"{outages[row.workload, arm]}" for arm in (row.variant, row.compared_with)] if outages else []
+        )
         planned = f" of {row.planned_points}" if row.points < row.planned_points else ""
         return [
             *(titles[row.workload], row.variant, row.compared_with, compared[row.metric]),
-            *(f"{row.ok} / {row.trials}", *([", ".join(met)] if met else [])),
+            *(f"{row.ok} / {row.trials}", *([", ".join(counts_of_outages)] if counts_of_outages else [])),
             *(f"{row.helps} ({row.helps_discovered})", f"{row.harms} ({row.harms_discovered})"),
             *(f"{row.equivalent}", f"{row.undecided}", f"{row.points}{planned}"),
             *(ratio(row.median_ratio, row.low, row.high), ratio(row.tail_ratio), ratio(row.p95_ratio)),
@@ -130,7 +133,7 @@ def calibration(measurements: Sequence[Mapping[str, Any]]) -> Table:
     )
 
 
-def crosscheck(found: Crosscheck) -> Table:
+def crosscheck(result: Crosscheck) -> Table:
     """The reasons of tolerances stand below it: `reasons`."""
     columns = [
         *(Column("workload"), Column("variant"), Column("compared"), Column("n", True)),
@@ -139,11 +142,11 @@ def crosscheck(found: Crosscheck) -> Table:
         *(Column("tolerance", True), Column("verdict")),
     ]
 
-    def shown(value: float | None, of_shares: bool) -> str:
-        return text(value, lambda known: change(known, points=of_shares))
+    def in_words(value: float | None, of_shares: bool) -> str:
+        return text(value, lambda number: change(number, points=of_shares))
 
     def span(low: float | None, high: float | None, of_shares: bool) -> str:
-        ends = (shown(low, of_shares), shown(high, of_shares))
+        ends = (in_words(low, of_shares), in_words(high, of_shares))
         return " to ".join(ends).replace(" %", "", 1) if _ABSENT not in ends else _ABSENT
 
     return table_of(
@@ -152,24 +155,24 @@ def crosscheck(found: Crosscheck) -> Table:
             [
                 *(row.workload, row.variant, row.what, str(row.n)),
                 span(row.quantiles[0], row.quantiles[-1], row.of_shares),
-                f"{shown(row.quantiles[len(row.quantiles) // 2], row.of_shares)}"
+                f"{in_words(row.quantiles[len(row.quantiles) // 2], row.of_shares)}"
                 f" [{span(*row.interval, row.of_shares)}]",
-                *(shown(row.mean, row.of_shares), shown(row.far, False)),
-                *(shown(row.either, False), shown(row.tail, row.of_shares)),
+                *(in_words(row.mean, row.of_shares), in_words(row.far, False)),
+                *(in_words(row.either, False), in_words(row.tail, row.of_shares)),
                 *(span(*row.tolerance, row.of_shares), row.verdict),
             ]
-            for row in found.comparisons
+            for row in result.comparisons
         ),
     )
 
 
-def mean_ratios(found: Crosscheck) -> Table:
+def mean_ratios(result: Crosscheck) -> Table:
     columns = [
         *(Column("variant"), Column("baseline"), Column("workload"), Column("n", True)),
         *(Column("mean ratio, virtual / emulated - 1 [95 %]", True), Column("to 1 %")),
     ]
 
-    def shown(value: float | None) -> str:
+    def in_words(value: float | None) -> str:
         return text(value, change)
 
     return table_of(
@@ -177,18 +180,18 @@ def mean_ratios(found: Crosscheck) -> Table:
         (
             [
                 *(row.variant, row.baseline, row.workload or "all", str(row.n)),
-                f"{shown(row.value)} [{shown(row.interval[0])} to {shown(row.interval[1])}]",
+                f"{in_words(row.value)} [{in_words(row.interval[0])} to {in_words(row.interval[1])}]",
                 row.verdict,
             ]
-            for row in found.mean_ratios
+            for row in result.mean_ratios
         ),
     )
 
 
-def reasons(found: Crosscheck) -> list[str]:
+def reasons(result: Crosscheck) -> list[str]:
     """Return the reason of each tolerance once, with the quantities that it applies to."""
     of: dict[str, list[str]] = {}
-    for row in found.comparisons:
+    for row in result.comparisons:
         if row.what not in of.setdefault(row.reason, []):
             of[row.reason].append(row.what)
     return [f"{', '.join(whats)}: {reason}" for reason, whats in of.items()]
@@ -220,7 +223,7 @@ def disturbances(document: Document) -> Table:
 
 
 def points(document: Document) -> Table:
-    """The networks, a column a factor, MOST_POINTS at most; factors that do not vary are told below it."""
+    """The networks, a column a factor, MOST_POINTS at most; factors that do not vary stand below it."""
     all_points = document.campaign.points
     factors = list(all_points[0]) if all_points else []
     columns = [
@@ -242,8 +245,8 @@ def factor(name: str, value: Any) -> str:
     """A value of a factor in four digits, without the unit that the head of its column has."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return str(value)
-    shown = quantity(name, float(f"{value:.4g}"))
-    return shown.removesuffix(f" {unit_of(name)}")
+    in_words = quantity(name, float(f"{value:.4g}"))
+    return in_words.removesuffix(f" {unit_of(name)}")
 
 
 def variants(document: Document) -> Table:
@@ -358,7 +361,7 @@ def second_tries(document: Document) -> Table:
     baselines = {variant.label: variant.compared_with or "" for variant in document.campaign.variants}
     columns = [Column("workload"), Column("variant"), Column("against"), Column("networks: all, first", True)]
     columns += [Column("all trials", True), Column("say"), Column("first attempts", True), Column("say ")]
-    found = document.second_tries
+    section = document.second_tries
     return table_of(
         columns,
         (
@@ -367,7 +370,7 @@ def second_tries(document: Document) -> Table:
                 *(ratio(row.median_ratio, row.low, row.high), row.verdict),
                 *(ratio(row.median_ratio_first, row.low_first, row.high_first), row.verdict_first),
             ]
-            for row in (found.rows if found else [])
+            for row in (section.rows if section else [])
         ),
     )
 

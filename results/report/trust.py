@@ -104,16 +104,18 @@ def _invalid(attempts: Sequence[Attempts]) -> Trust:
     return Trust(about="invalid", text=text, warns=False)
 
 
-def _crosscheck(found: Crosscheck | None, sentences: Sequence[str]) -> Trust:
+def _crosscheck(result: Crosscheck | None, sentences: Sequence[str]) -> Trust:
     text = sentences[0][0].upper() + sentences[0][1:]
-    return Trust(about="cross-check", text=text, warns=found is None or found.verdict != "agrees")
+    return Trust(about="cross-check", text=text, warns=result is None or result.verdict != "agrees")
 
 
 def _link(campaign: CampaignInfo) -> Trust:
-    measured = [each for each in campaign.provenance.get("calibration", []) if "good" in each]
+    measured = [
+        calibration for calibration in campaign.provenance.get("calibration", []) if "good" in calibration
+    ]
     if not measured:
         return Trust(about="link", text="The link was not calibrated for it.", warns=True)
-    good = all(each["good"] for each in measured)
+    good = all(calibration["good"] for calibration in measured)
     text = (
         "The link kept every bound of its calibration."
         if good

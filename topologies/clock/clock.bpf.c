@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-2-Clause OR GPL-2.0-only */
 /*
- * The clock of a link: tc classifiers that tell of each frame when it enters the link and when it leaves it.
+ * The clock of a link: tc classifiers that report each frame when it enters the link and when it leaves it.
  * They let every frame go on to the next filter.
  */
 #include <linux/bpf.h>
@@ -12,7 +12,7 @@
 #include "clock.h"
 
 #define TOLD_BYTES (1 << 23) /* of sightings that the command has not read yet, two of each frame */
-#define WORDS 16             /* of a frame tell it from others: an encrypted payload differs in each packet */
+#define WORDS 16 /* of a frame distinguish it from others: an encrypted payload differs in each packet */
 
 struct {
     __uint(type, BPF_MAP_TYPE_RINGBUF);

@@ -38,7 +38,7 @@ extern const char clock_object_end[];
 static struct lane {
     struct passage passage;
     struct law law;
-    uint64_t unseen;      // frames that left and that nobody saw enter
+    uint64_t unseen;      // frames that left and were not seen to enter
     uint64_t first_in_ns; // after the start; 0: none
 } lanes[CLOCK_DIRECTIONS];
 

@@ -11,7 +11,7 @@
 
 enum {
     PASSAGE_ENTRIES_MAX = 1 << 18, // 31 s of full frames at 100 Mbps; beyond, the oldest are forgotten
-    PASSAGE_PASSED_MAX = 1 << 12,  // what another CPU may have told of meanwhile: 49 ms at 1 Gbps
+    PASSAGE_PASSED_MAX = 1 << 12,  // frames that another CPU may have reported meanwhile: 49 ms at 1 Gbps
 };
 
 struct passage_entry {
@@ -30,5 +30,5 @@ struct passage {
 
 void passage_enter(struct passage *passage, uint64_t key, uint64_t at_ns);
 
-// When the frame of this key that leaves now entered; 0: nobody saw it enter, or it was forgotten.
+// When the frame of this key that leaves now entered; 0: it was not seen to enter, or it was forgotten.
 uint64_t passage_leave(struct passage *passage, uint64_t key);

@@ -25,21 +25,21 @@ _Row = tuple[str, float, float | None]
 
 
 def read(content: bytes, column: str = "") -> Imported:
-    chosen = column or "rtt"
-    if chosen not in DELAYS:
-        raise TraceError(f"column {chosen[:40]!r}: must be one of {', '.join(DELAYS)}")
+    kind = column or "rtt"
+    if kind not in DELAYS:
+        raise TraceError(f"column {kind[:40]!r}: must be one of {', '.join(DELAYS)}")
     is_json = content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
-    rows = list(_round_trips(content, chosen) if is_json else _lines(content, chosen))
-    known = next((delay for _, _, delay in rows if delay is not None), None)
-    if known is None:
+    rows = list(_round_trips(content, kind) if is_json else _lines(content, kind))
+    delay_before = next((delay for _, _, delay in rows if delay is not None), None)
+    if delay_before is None:
         raise TraceError(f"has no answer: all of its {len(rows)} packets were lost")
     delays, lost = list[float](), 0
     for place, _, delay in rows:
         if delay is not None and delay < 0:
-            raise TraceError(f"{place}: {chosen} = {delay:g}: clocks differ; correct them, or take rtt")
+            raise TraceError(f"{place}: {kind} = {delay:g}: clocks differ; correct them, or take rtt")
         lost += delay is None
-        known = known if delay is None else delay
-        delays.append(known / 2 if chosen == "rtt" else known)
+        delay_before = delay_before if delay is None else delay
+        delays.append(delay_before / 2 if kind == "rtt" else delay_before)
     keep = steps_us([at_s for _, at_s, _ in rows], [place for place, _, _ in rows])
     trace = Trace.of(keep, owd_us=[round(1e3 * delay) for delay in delays])
     note = (
@@ -48,12 +48,12 @@ def read(content: bytes, column: str = "") -> Imported:
     return Imported(trace, (note,) if lost else ())
 
 
-def _lines(content: bytes, chosen: str) -> Iterator[_Row]:
+def _lines(content: bytes, kind: str) -> Iterator[_Row]:
     lines = lines_of(content)
     names = [name.strip() for name in lines[0].split(",")]
-    if "timestamp" not in names or chosen not in names:
-        raise TraceError(f"line 1: {lines[0][:60]!r}: must have the columns timestamp and {chosen}")
-    at, place = names.index("timestamp"), names.index(chosen)
+    if "timestamp" not in names or kind not in names:
+        raise TraceError(f"line 1: {lines[0][:60]!r}: must have the columns timestamp and {kind}")
+    at, place = names.index("timestamp"), names.index(kind)
     others, begin = [names.index(name) for name in DELAYS if name in names], None
     for line_number, line in enumerate(lines[1:], start=2):
         values = line.split(",")
@@ -62,7 +62,7 @@ def _lines(content: bytes, chosen: str) -> Iterator[_Row]:
         delays = {other: number(values[other], f"line {line_number}") for other in others}
         is_lost = any(delay in (-1, 0) for delay in delays.values())
         time, units = _time(values[at], f"line {line_number}")
-        begin = time if begin is None else begin  # 19 digits are more than a float can tell
+        begin = time if begin is None else begin  # 19 digits are more than a float can hold
         yield f"line {line_number}", float(time - begin) / units, None if is_lost else delays[place]
 
 
@@ -74,7 +74,7 @@ def _time(text: str, where: str) -> tuple[int | float, float]:
     return number(text, where), 1.0
 
 
-def _round_trips(content: bytes, chosen: str) -> Iterator[_Row]:
+def _round_trips(content: bytes, kind: str) -> Iterator[_Row]:
     try:
         document = json.loads(content.decode("utf-8-sig"))
         trips = document["round_trips"]
@@ -95,16 +95,16 @@ def _round_trips(content: bytes, chosen: str) -> Iterator[_Row]:
             raise TraceError(f"{where}: must have lost, delay and timestamps.client.send") from None
         at_ns = _whole_ns(at_ns, where)
         begin_ns = at_ns if begin_ns is None else begin_ns
-        yield where, (at_ns - begin_ns) / 1e9, _delay_ms(delays, chosen, is_lost, where)
+        yield where, (at_ns - begin_ns) / 1e9, _delay_ms(delays, kind, is_lost, where)
 
 
-def _delay_ms(delays: Any, chosen: str, is_lost: bool, where: str) -> float | None:
+def _delay_ms(delays: Any, kind: str, is_lost: bool, where: str) -> float | None:
     if is_lost:
         return None
-    delay_ns = delays.get(DELAYS[chosen]) if isinstance(delays, dict) else None
+    delay_ns = delays.get(DELAYS[kind]) if isinstance(delays, dict) else None
     if delay_ns is None:
         raise TraceError(
-            f"{where}: has no delay {DELAYS[chosen]!r}: a server without timestamps tells rtt alone"
+            f"{where}: has no delay {DELAYS[kind]!r}: a server without timestamps tells rtt alone"
         )
     return _whole_ns(delay_ns, where) / 1e6
 

@@ -1,4 +1,4 @@
-"""Lines of text with numbers, and what is said of those that have none."""
+"""Lines of text with numbers, and refusals of lines without."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ class Imported:
 
 
 def lines_of(content: bytes) -> list[str]:
-    """Return the lines of a text, without a mark of UTF-8, and whatever ends them."""
+    """Return the lines of a text, without a mark of UTF-8 and without their ends."""
     try:
         lines = content.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:

@@ -20,7 +20,7 @@ def read(content: bytes) -> Imported:
     if period == 0:
         raise TraceError("it lasts 0 ms: the last line is the period")
     bursts: dict[int, int] = {}
-    for time in times:  # one at 0 is that at the end of the period before
+    for time in times:  # an opportunity at 0 is that at the end of the previous period
         bursts[time or period] = bursts.get(time or period, 0) + FULL_FRAME_BYTES
     ends = sorted(bursts)
     keep = [1000 * (end - begin) for begin, end in pairwise([0, *ends])]

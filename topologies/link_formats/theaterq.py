@@ -1,7 +1,7 @@
 """A trace of TheaterQ, in its form SIMPLE (five columns, of which the last two may lack) or EXTENDED (ten).
 
 A line that begins with no digit is a comment. A RATE of -1 is none: the link is not limited. A LOSS of 100 %
-carries nothing; another LOSS is remarked on, and so is whatever else a trace has no place for.
+carries nothing; another LOSS gets a remark, as does everything else that a trace has no place for.
 """
 
 from collections.abc import Iterator
@@ -54,8 +54,8 @@ def _heading(lines: list[str]) -> tuple[str, ...]:
         names = tuple(name.strip(" <>#;").upper() for name in line.strip(" #;").split(","))
         if len(names) > 1 and (names[0] == "KEEP" or (place == 1 and line[:1].isalpha())):
             if names not in (SIMPLE[: max(_FEWEST, len(names))], EXTENDED):
-                known = " or ".join(",".join(form) for form in (SIMPLE, EXTENDED))
-                raise TraceError(f"line {place}: {line[:60]!r}: must be {known}")
+                forms = " or ".join(",".join(form) for form in (SIMPLE, EXTENDED))
+                raise TraceError(f"line {place}: {line[:60]!r}: must be {forms}")
             return names
     return ()
 

@@ -234,7 +234,7 @@ static bool receive_batch(int fd) {
     return count > 0;
 }
 
-// Looks now and then, since whoever delivers a datagram, the link, would spend its time on waking us.
+// Looks now and then: otherwise the link, which delivers the datagrams, would spend its time on waking us.
 static void *receive_all(void *socket) {
     const struct timespec pause = {0, LOOK_EVERY_NS};
     uint64_t heard_ns = now_ns(CLOCK_MONOTONIC);

@@ -2,8 +2,8 @@
 // by their numbers.
 //
 // A frame that leaves no sooner than all before it goes behind them, in a list. A frame that overtakes goes
-// into a pairing heap (Fredman, Sedgewick, Sleator, Tarjan, Algorithmica 1986). So a line in which nobody
-// overtakes is a plain queue, and neither takes memory of its own.
+// into a pairing heap (Fredman, Sedgewick, Sleator, Tarjan, Algorithmica 1986). So a line without
+// overtaking is a plain queue, and neither takes memory of its own.
 #pragma once
 
 #include "frame_pool.h"

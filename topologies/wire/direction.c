@@ -68,7 +68,7 @@ static uint64_t serialize(struct direction *direction, uint32_t length, uint64_t
     return direction->transmitter_free_ns;
 }
 
-// The same by the schedule. Tells the delay, too.
+// The same by the schedule. Writes the delay, too.
 static uint64_t serialize_scheduled(struct direction *direction, uint32_t length, uint64_t now_ns,
                                     uint64_t *delay_ns) {
     const struct schedule *schedule = &direction->settings.schedule;

@@ -1,4 +1,4 @@
-// Noise of the delay: what each frame is delayed besides, by a law and a seed. It is a function of the
+// Noise of the delay: an additional delay of each frame, by a law and a seed. It is a function of the
 // frame's number, in whole numbers, so that every link with the seed has the same noise on every machine.
 //
 // All laws have the mean mean_ns, and are never below 0:

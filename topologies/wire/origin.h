@@ -14,7 +14,7 @@ enum { MOST_CLIENTS = 8 }; // as many addresses may a client have
 struct origin {
     _Atomic uint64_t *first_ns;     // shared; 0 until the first frame comes
     uint32_t clients[MOST_CLIENTS]; // addresses of the measured client, in the order of the network
-    unsigned client_count;          // 0: whoever sends upwards is the client
+    unsigned client_count;          // 0: a host that sends upwards is the client
     uint64_t from_ns; // frames that came before are none of the client's; NEVER: not yet started
 };
 

@@ -14,7 +14,7 @@ struct waking {
 
 void waking_init(struct waking *waking, uint64_t now_ns);
 
-// When the alarm for what is due at due_ns has to go off.
+// The time at which the alarm for a frame that is due at due_ns has to go off.
 uint64_t waking_alarm(struct waking *waking, uint64_t due_ns, uint64_t now_ns);
 
 // An alarm has woken us, so late.

@@ -99,7 +99,7 @@ static enum request read_command(struct wire *wire) {
     if (!end)
         return REQUEST_NONE;
     *end = 0;
-    wire->command_length = 0; // whoever gives a command awaits the answer before the next
+    wire->command_length = 0; // a harness awaits the answer to a command before the next
     return obey(wire, wire->command);
 }
 
@@ -128,8 +128,8 @@ static void spin(struct wire *wire, uint64_t due_ns) {
 }
 
 // Until a frame is due or something happens. Frames that come from now on are due the shorter delay later at
-// the earliest, so whoever wakes before that need not be woken by them: the kernel has noted when they came.
-// They disturb no rest either.
+// the earliest, so a process that wakes before need not be woken by them: the kernel has noted when they
+// came. They disturb no rest either.
 static void wait_for_work(struct wire *wire, struct pollfd *events) {
     uint64_t now_ns = system_now_ns(), due_ns = frames_came(wire) ? 0 : next_exit(wire);
     if (due_ns == NEVER) {
@@ -165,14 +165,14 @@ static void write_until(struct wire *wire, uint64_t up_horizon_ns, uint64_t down
     way_write(&wire->down, &wire->pool, late_bound_ns, down_horizon_ns);
 }
 
-// Until something else is requested; says what.
+// Forwards frames until something else is requested; returns that request.
 static enum request forward(struct wire *wire, struct pollfd *events) {
     uint64_t looked_ns = system_now_ns();
     for (;;) {
         wait_for_work(wire, events);
         enum request request = requested(wire, events);
-        // First what is in a hurry. It left the queue before we last looked, so it makes no room in the queue
-        // for a frame that is yet to be read.
+        // First the frames that are due soonest. They left the queue before we last looked, so they make no
+        // room in the queue for a frame that is yet to be read.
         if (request == REQUEST_NONE)
             write_until(wire, looked_ns + wire->up.direction.least_delay_ns,
                         looked_ns + wire->down.direction.least_delay_ns);
@@ -192,7 +192,7 @@ static void wait_for_end(struct wire *wire, struct pollfd *events) {
     while (requested(wire, events) != REQUEST_END);
 }
 
-// The link must not outlive whoever made it, even if that was killed before this line was reached.
+// The link must not outlive its maker, even if that was killed before this line was reached.
 static void die_with_parent(pid_t parent) {
     if (prctl(PR_SET_PDEATHSIG, SIGTERM))
         die(EXIT_FAILED, "cannot set the signal of the parent's death: %s", strerror(errno));

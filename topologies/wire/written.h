@@ -34,7 +34,7 @@ bool written_end(struct written *written);
 // Read a whole text of a link alone, which is changed. False: refused.
 bool written_read(struct written *written, char *text);
 
-// Refuse a line that nobody knows; `others` are further names that would be right, or "".
+// Refuse a line with an unknown name; `others` are further names that would be right, or "".
 void written_refuse_name(struct written *written, const char *name, const char *others);
 
 // The next line of a text, which is cut into names and values; false behind the last.

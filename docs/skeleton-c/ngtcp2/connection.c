@@ -213,7 +213,7 @@ struct connection *admit(struct endpoint *endpoint, struct sockaddr_in peer, con
 }
 
 static void transmit(struct connection *connection, const uint8_t *packet, size_t length) {
-    // What the kernel does not take is lost, as what the link drops is.
+    // A packet that the kernel does not take is lost, as one that the link drops.
     sendto(connection->endpoint->socket, packet, length, 0, (struct sockaddr *)&connection->peer,
            sizeof connection->peer);
     connection->endpoint->counters.bytes_sent += length;
@@ -230,7 +230,7 @@ static void close_for(struct connection *connection, const ngtcp2_connection_clo
     connection->is_closed = true;
 }
 
-// What an error of ngtcp2 means to this connection: a client ends, a server serves others.
+// Obeys an error of ngtcp2: a client ends, a server serves others.
 static void obey(struct connection *connection, int result) {
     if (result == 0)
         return;

@@ -82,7 +82,7 @@ struct connection *admit(struct endpoint *endpoint, struct sockaddr_in peer, con
     return new_connection(endpoint, peer);
 }
 
-// What has gone wrong, other than a problem of the content or a certificate.
+// The error, other than a problem of the content or a certificate.
 static const char *told(const quiche_conn *conn, int result) {
     static char line[256];
     bool is_application;
@@ -99,7 +99,7 @@ static const char *told(const quiche_conn *conn, int result) {
     return line;
 }
 
-// What an error of quiche, 0 for none, means to this connection: a client ends, a server serves others.
+// Obeys an error of quiche, 0 for none: a client ends, a server serves others.
 static void obey(struct connection *connection, int result) {
     quiche_conn *conn = connection->quic->conn;
     bool is_over = quiche_conn_is_closed(conn) || quiche_conn_is_draining(conn);
@@ -203,7 +203,7 @@ static void write_streams(struct connection *connection) {
 
 static void transmit(struct connection *connection) {
     struct quic *quic = connection->quic;
-    // What the kernel does not take is lost, as what the link drops is.
+    // A packet that the kernel does not take is lost, as one that the link drops.
     sendto(connection->endpoint->socket, quic->packet, quic->held, 0, (struct sockaddr *)&connection->peer,
            sizeof connection->peer);
     connection->endpoint->counters.bytes_sent += quic->held;

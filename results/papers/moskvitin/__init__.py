@@ -33,7 +33,7 @@ def _figure(direction: Direction, ways: Ways) -> PaperFigure:
     )
 
 
-# By the name of the design: `results.papers`.
+# The figures by the name of the design: `results.papers`.
 FIGURES: dict[str, list[PaperFigure]] = {
     "moskvitin": [
         _figure("upload", "one way"),

@@ -88,11 +88,15 @@ def _of_cell(
     return Claim(
         f"{direction}s of {size(size_bytes)} at {_percent(loss)} loss: mean time with FEC / without",
         f"{slides.ratio:.2f} ({times})",
-        "; ".join(f"{variant}: {each}" for variant, each in measured.items()) or NOT_MEASURED,
-        holds=one_holds(lambda level: [each.ratio.below(bound) for each in of_variants(level).values()]),
-        in_direction=one_holds(lambda level: [each.ratio.shorter() for each in of_variants(level).values()]),
+        "; ".join(f"{variant}: {measurement}" for variant, measurement in measured.items()) or NOT_MEASURED,
+        holds=one_holds(
+            lambda level: [measurement.ratio.below(bound) for measurement in of_variants(level).values()]
+        ),
+        in_direction=one_holds(
+            lambda level: [measurement.ratio.shorter() for measurement in of_variants(level).values()]
+        ),
         size=f"below {bound:.3g} with one of the codes",
-        ours=", ".join(ours(each.ratio.value, ".2f") for each in measured.values()) or "–",
+        ours=", ".join(ours(measurement.ratio.value, ".2f") for measurement in measured.values()) or "–",
     )
 
 

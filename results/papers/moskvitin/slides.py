@@ -41,7 +41,7 @@ class Cell:
 
 
 LOSSES = (0.0, 0.03, 0.07)
-# By size in bytes and loss rate.
+# The slides' values by size in bytes and loss rate.
 TABLE = {
     (1_000, 0.0): Cell(296.81, 332.68),
     (1_000, 0.03): Cell(400.495, 452.92),
@@ -108,8 +108,8 @@ def means(
 
 
 def _trials(frame: pd.DataFrame, campaign: CampaignInfo, direction: Direction, ways: Ways) -> pd.DataFrame:
-    chosen = frame["workload"].isin(list(_sizes(campaign, direction)))
-    return frame[chosen & frame["point"].isin(list(_losses(campaign, ways)))]
+    has_workload = frame["workload"].isin(list(_sizes(campaign, direction)))
+    return frame[has_workload & frame["point"].isin(list(_losses(campaign, ways)))]
 
 
 def _sizes(campaign: CampaignInfo, direction: Direction) -> dict[str, int]:
@@ -128,5 +128,5 @@ def _losses(campaign: CampaignInfo, ways: Ways) -> dict[int, float]:
     if not {UP, DOWN} <= set(points.columns):
         raise NothingToDraw(f"This design does not say {UP} and {DOWN} of its points.")
     other = 0.0 if ways == "one way" else points[UP]
-    chosen = points[(points[DOWN] == other) & points[UP].isin(list(LOSSES))]
-    return dict(zip(chosen["point"], chosen[UP], strict=True))
+    points_of_kind = points[(points[DOWN] == other) & points[UP].isin(list(LOSSES))]
+    return dict(zip(points_of_kind["point"], points_of_kind[UP], strict=True))

@@ -91,7 +91,7 @@ fig10_bursts = partial(
     ecdfs, panels=[(RLC, OFF)], question="At how many points does RLC help under bursty losses?"
 )
 
-# By the name of the design: `results.papers`.
+# The figures by the name of the design: `results.papers`.
 FIGURES: dict[str, list[PaperFigure]] = {
     "networking2019-da2gc": [_figure(5, fig5_aeroplanes, aeroplanes.claims_of_da2gc)],
     "networking2019-mss": [_figure(5, fig5_aeroplanes, aeroplanes.claims_of_mss)],

@@ -91,10 +91,10 @@ def _claim_of_about_75(text: str, paper: str, table: pd.DataFrame, counted: Coun
 def _claims_of_no_harm(frame: pd.DataFrame, campaign: CampaignInfo, table: pd.DataFrame) -> list[Claim]:
     """Return the claims about small files when no loss occurs."""
     claims = []
-    drawn, arms = _drawn_losses(frame), (variant_with(campaign, OFF), variant_with(campaign, RLC))
+    losses, arms = _drawn_losses(frame), (variant_with(campaign, OFF), variant_with(campaign, RLC))
     for size_bytes in sizes_of(campaign, SMALL[:2]):
         down, up = _packets_of(size_bytes)
-        clear = drawn[(drawn["down"] >= down) & (drawn["up"] >= up)].index
+        clear = losses[(losses["down"] >= down) & (losses["up"] >= up)].index
         downloads = of_size(table, size_bytes)
         spared = downloads[downloads.set_index(_PATTERN).index.isin(clear)]
         claim = claim_of_no_difference(

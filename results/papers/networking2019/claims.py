@@ -172,11 +172,11 @@ def claims_of_fig10(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
             (f"r ≤ {percent(_LOW_R)}", downloads[low], "average “above 1” (§IV-C)", claim_of_longer),
             (f"r > {percent(_LOW_R)}", downloads[~low], "average “below 1” (§IV-C)", claim_of_less),
         ]
-        for where, chosen, paper, claim_of in parts[:1] if all_low else parts:
-            ratio = chosen["ratio"].dropna()
+        for where, points_of_part, paper, claim_of in parts[:1] if all_low else parts:
+            ratio = points_of_part["ratio"].dropna()
             mean = Estimate.of_mean(ratio)
             text = f"mean DCT ratio of {size(size_bytes)} where {where}"
-            measured = f"{mean:.2f}, {len(ratio)} of {len(chosen)} points"
+            measured = f"{mean:.2f}, {len(ratio)} of {len(points_of_part)} points"
             claims.append(claim_of(text, paper, mean, by, measured))
     return claims
 

@@ -34,8 +34,8 @@ def variant_with(campaign: CampaignInfo, options: Mapping[str, Any]) -> str:
     for variant in campaign.variants:
         if options.items() <= variant["options"].items():
             return str(variant["label"])
-    wanted = ", ".join(f"{name} = {value}" for name, value in options.items())
-    raise NothingToDraw(f"No variant of this design has {wanted}.")
+    options_in_words = ", ".join(f"{name} = {value}" for name, value in options.items())
+    raise NothingToDraw(f"No variant of this design has {options_in_words}.")
 
 
 def ratios(
@@ -48,7 +48,7 @@ def ratios(
     """The DCT ratio of the variant with `options` to that with the options `to`, by size.
 
     One row a (size_bytes, point), of the medians; or a (size_bytes, point, repetition), for loss patterns; of
-    all that were run. Columns: these, `ratio` (NaN where nobody can tell), whether it is `censored`, and the
+    all that were run. Columns: these, `ratio` (NaN where it is unknown), whether it is `censored`, and the
     factors of the point. Raises NothingToDraw when the design lacks one of the two.
     """
     variant, baseline = (variant_with(campaign, arm) for arm in (options, to))

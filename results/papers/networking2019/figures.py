@@ -27,7 +27,7 @@ from fecbench.results.papers.networking2019.comparisons import (
 )
 from fecbench.results.store.records import CampaignInfo
 
-# The options of what is divided, and of what it is divided by.
+# The options of the numerator and of the denominator.
 Panel = tuple[dict[str, Any], dict[str, Any]]
 
 

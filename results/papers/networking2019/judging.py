@@ -57,5 +57,5 @@ def longer(table: pd.DataFrame) -> Counted:
 
 def median_of(table: pd.DataFrame) -> Estimate:
     """Return the median of the ratios; each row is a unit of its own, a point or a loss pattern."""
-    known = table.dropna(subset="ratio")
-    return Estimate(*median_ratio_interval(known, known.index.to_series()))
+    rows_with_ratio = table.dropna(subset="ratio")
+    return Estimate(*median_ratio_interval(rows_with_ratio, rows_with_ratio.index.to_series()))

@@ -44,11 +44,11 @@ def claims_of_fig8(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
 def _claim_that_nothing_is_helped(code_rate: str, table: pd.DataFrame) -> Claim:
     by_point = table.set_index("point")["ratio"]
     helped = (by_point < 1 - NEAR_1).groupby("point").any()
-    known = helped | by_point.notna().groupby("point").all()
+    is_known = helped | by_point.notna().groupby("point").all()
     text = f"points at which a code rate of {code_rate} shortens a download"
     paper = "none, “except for some results due to a slight variance” (§IV-B.3)"
     by = f", by more than {percent(NEAR_1)}"
-    return claim_of_none(text, paper, Share.of(helped, known), by)
+    return claim_of_none(text, paper, Share.of(helped, is_known), by)
 
 
 def _claim_that_all_is_harmed(
@@ -66,7 +66,7 @@ def _claim_that_all_is_harmed(
             f"{size(size_bytes)}: {share} by more than {percent(by[size_bytes])}"
             for size_bytes, share in harmed.items()
         ),
-        holds=all_hold(lambda level: [ALWAYS.judge(each.at(level)) for each in harmed.values()]),
+        holds=all_hold(lambda level: [ALWAYS.judge(share.at(level)) for share in harmed.values()]),
         in_direction=all_hold(lambda level: [MOST.judge(count(0.0).at(level)) for count in counted.values()]),
         size=f"{ALWAYS.taken_for} of each, by more than {bounds}",
         ours=", ".join(ours(share.estimate.value, ".0%") for share in harmed.values()),
@@ -106,13 +106,13 @@ def _claims_of_code_rates(
     both = low_rate.merge(high_rate, on=["size_bytes", "point"], suffixes=("_low", "_high"))
     for size_bytes in sizes:
         low, high = (of_size(both, size_bytes)[f"ratio_{rate}"] for rate in ("low", "high"))
-        known = low.notna() & high.notna() & ~_both_beyond(low, high)
-        equal = int(((low == high) & known).sum())
+        is_known = low.notna() & high.notna() & ~_both_beyond(low, high)
+        equal = int(((low == high) & is_known).sum())
 
         def harms_less(
-            by: float, low: pd.Series = low, high: pd.Series = high, known: pd.Series = known
+            by: float, low: pd.Series = low, high: pd.Series = high, is_known: pd.Series = is_known
         ) -> Share:
-            return Share.of(high * (1 + by) < low, known)
+            return Share.of(high * (1 + by) < low, is_known)
 
         yield claim_of_share(
             f"points at which code rate 4/5 harms downloads of {size(size_bytes)} less than 2/3",
@@ -125,5 +125,5 @@ def _claims_of_code_rates(
 
 
 def _both_beyond(first: pd.Series, second: pd.Series) -> pd.Series:
-    """Whether both ratios are 0, or both ∞: nobody can tell which is greater."""
+    """Whether both ratios are 0, or both ∞: which is greater is unknown."""
     return (first == second) & first.isin([0, math.inf])

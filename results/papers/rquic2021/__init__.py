@@ -70,7 +70,7 @@ fig9_page_rates = partial(figures.rates_by_loss, workload="page")
 fig12_page_timeouts = partial(figures.rates_by_timeout, workload="page")
 fig13_bulk_timeouts = partial(figures.rates_by_timeout, workload="download")
 
-# By the name of the design: `results.papers`.
+# The figures by the name of the design: `results.papers`.
 FIGURES: dict[str, list[PaperFigure]] = {
     "rquic2021-bulk": [
         _figure(5, fig5_bulk, boxes.claims_of_boxes, "download", _BOXES),

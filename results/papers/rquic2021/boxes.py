@@ -209,12 +209,12 @@ def _order_of_overheads(
 def _scatter_of_pages(frame: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Iterator[Claim]:
     arms = [_box_heights(frame, campaign, arm) for arm in (fec_off(campaign), variant)]
     without, with_fec = arms[0].align(arms[1])
-    known = without.notna() & with_fec.notna() & (np.isfinite(without) | np.isfinite(with_fec))
+    is_known = without.notna() & with_fec.notna() & (np.isfinite(without) | np.isfinite(with_fec))
     yield claim_of_share(
         f"{variant}: points with losses at which the boxes are less high than without FEC",
         "“much greater dispersion than rQUIC” (§VI-C)",
         MOST,
-        lambda by: Share.of(with_fec * (1 + by) < without, known),
+        lambda by: Share.of(with_fec * (1 + by) < without, is_known),
         MUCH.beyond(margin_of(campaign, of_mean=True)),
     )
 

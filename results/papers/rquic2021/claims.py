@@ -45,7 +45,7 @@ from fecbench.results.papers.words import MORE
 from fecbench.results.store.records import CampaignInfo
 
 _DEFAULT_BTO_MS = 25
-# Ours, of QUIC's time: "not very relevant" is the paper's measure of what a timeout costs.
+# Our share of QUIC's time: "not very relevant" is the paper's measure of the cost of a timeout.
 _CLOSE = 0.1
 # Ours: a timeout within this factor of the paper's best stands for it.
 _NEAR = math.log(1.5)
@@ -135,18 +135,18 @@ def _claim_of_fall(
             lambda level: [first.exceeds(then, by) for first, then in of_networks(level).values()]
         )
 
-    shown = of_networks(LEVEL)
+    estimates = of_networks(LEVEL)
     return Claim(
         f"{variant}: ξ with the loss rate, {in_words(least)} against {in_words(most)}",
         "falls: the gain “becomes more relevant when the loss rate increases” (§VI-B)",
         "; ".join(
             f"{network} {first:.2f} → {then:.2f}, less by {first.minus(then):.2f}"
-            for network, (first, then) in shown.items()
+            for network, (first, then) in estimates.items()
         ),
         holds=falls(by),
         in_direction=falls(0.0),
         size=f"by more than {percent(by)}",
-        ours=", ".join(ours(first.value / then.value - 1, ".0%") for first, then in shown.values()),
+        ours=", ".join(ours(first.value / then.value - 1, ".0%") for first, then in estimates.values()),
     )
 
 
@@ -215,8 +215,8 @@ def _near_the_lowest(text: str, paper: str, rates: Estimates, timeout: float) ->
     lowest = min(others, key=lambda other: np.nan_to_num(at[other].low, nan=math.inf))
 
     def above_others(level: float) -> dict[float, Estimate]:
-        found = rates(level)
-        return {other: found[timeout].minus(found[other]) for other in others}
+        estimates = rates(level)
+        return {other: estimates[timeout].minus(estimates[other]) for other in others}
 
     return Claim(
         text,

@@ -124,12 +124,13 @@ def _steps(estimates: Mapping[Any, Estimate]) -> dict[str, Estimate]:
 
 
 def _least(steps: Mapping[str, Estimate]) -> tuple[str, Estimate]:
-    """The least step, and after what steps it is named; a step that nobody knows where there is none."""
-    known = {name: step for name, step in steps.items() if not math.isnan(step.value)}
-    if not known:
+    """Return the name of the least step, and the step; an unknown estimate without a name where there is
+    none."""
+    steps_with_value = {name: step for name, step in steps.items() if not math.isnan(step.value)}
+    if not steps_with_value:
         return "", Estimate()
-    least = min(known, key=lambda name: known[name].value)
-    return least, known[least]
+    least = min(steps_with_value, key=lambda name: steps_with_value[name].value)
+    return least, steps_with_value[least]
 
 
 def listed(estimates: Mapping[Any, Estimate], number: str = ".2f") -> str:

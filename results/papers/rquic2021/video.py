@@ -1,9 +1,9 @@
 """Fig. 10 and 11 of rQUIC's evaluation, and the claims of §VI-D: video by DASH.
 
-The paper's Fig. 10 shows scores of ITU-T P.1203, whose model nobody may pass on. Here it is the quality of
-experience of a session by the logarithm of the bit rate, less what waiting costs (`video.qoe_log`): scores
-rise with it. So signs and orders are judged, and no level. `fecbench export --p1203` writes what the model
-reads.
+The paper's Fig. 10 shows scores of ITU-T P.1203, whose model must not be redistributed. Here it is the
+quality of experience of a session by the logarithm of the bit rate, less what waiting costs
+(`video.qoe_log`): scores rise with it. So signs and orders are judged, and no level. `fecbench export
+--p1203` writes what the model reads.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def claims_of_scores(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]
 def _claims_of_pair(
     ok: pd.DataFrame, networks: list[str], losses: list[float], variant: str, baseline: str
 ) -> Iterator[Claim]:
-    for network, where, paper, chosen, is_higher in (
+    for network, where, paper, losses_of_claim, is_higher in (
         ("Wi-Fi", "above 1 % loss", "“outperforms QUIC”", [loss for loss in losses if loss > 0.01], True),
         (
             "Wi-Fi",
@@ -166,8 +166,8 @@ def _claims_of_pair(
         ("cellular", "without losses", "“almost alike”", [loss for loss in losses if loss == 0], False),
         ("satellite", "at any loss", "“almost no difference”", losses, False),
     ):
-        if network in networks and chosen:
-            by_loss = partial(_differences, ok[ok["network"] == network], chosen, variant, baseline)
+        if network in networks and losses_of_claim:
+            by_loss = partial(_differences, ok[ok["network"] == network], losses_of_claim, variant, baseline)
             text = f"{variant}: the score over {network} {where}"
             yield _claim(text, f"{paper} (§VI-D), here by `{QOE}`", by_loss, is_higher)
 
@@ -180,15 +180,15 @@ def _claim(text: str, paper: str, by_loss: ByLoss, is_higher: bool) -> Claim:
     """Return the claim that the score is higher, or alike, at each of some loss rates."""
 
     def all_are(holds: Callable[[Estimate], bool | None]) -> bool | None:
-        return all_hold(lambda level: [holds(each) for each in by_loss(level).values()])
+        return all_hold(lambda level: [holds(estimate) for estimate in by_loss(level).values()])
 
     at = by_loss(LEVEL)
     judged = partial(
         Claim,
         text,
         paper,
-        ", ".join(f"{100 * loss:g} %: {each:+.2f}" for loss, each in at.items()),
-        ours=", ".join(ours(each.value, "+.2f") for each in at.values()),
+        ", ".join(f"{100 * loss:g} %: {estimate:+.2f}" for loss, estimate in at.items()),
+        ours=", ".join(ours(estimate.value, "+.2f") for estimate in at.values()),
     )
     if is_higher:
         return judged(
@@ -214,16 +214,16 @@ def claims_of_resolutions(frame: pd.DataFrame, campaign: CampaignInfo) -> list[C
             rows = _at(ok, "Wi-Fi", 0.05, arm)
             shares = [float(rows[SHARE + size].mean()) for size in sizes]
             usual[arm] = sizes[int(np.argmax(shares))] if not math.isnan(shares[0]) else ""
-        known = all(usual.values())
-        words = " against ".join(picture.replace("x", "×") if known else "–" for picture in usual.values())
-        heights = [_height(usual[arm]) for arm in (variant, baseline)] if known else []
+        is_known = all(usual.values())
+        words = " against ".join(picture.replace("x", "×") if is_known else "–" for picture in usual.values())
+        heights = [_height(usual[arm]) for arm in (variant, baseline)] if is_known else []
         claims.append(
             Claim(
                 f"{variant}: the usual picture over Wi-Fi at 5 % loss",
                 "“most of the resolutions at 1280×720”, QUIC's 640×360 (§VI-D)",
                 words,
-                holds=heights[0] >= _HEIGHT > _QUICS_HEIGHT >= heights[1] if known else None,
-                in_direction=heights[0] > heights[1] if known else None,
+                holds=heights[0] >= _HEIGHT > _QUICS_HEIGHT >= heights[1] if is_known else None,
+                in_direction=heights[0] > heights[1] if is_known else None,
                 size="1280×720 or more, against 640×360 or less",
                 ours=words,
             )
@@ -244,12 +244,12 @@ def _differences(
     ok: pd.DataFrame, losses: list[float], variant: str, baseline: str, level: float
 ) -> dict[float, Estimate]:
     """Return how far the variant's quality is above the baseline's, under the same losses, by loss rate."""
-    found = {}
+    estimates = {}
     for loss in losses:
         arms = ok[ok[LOSS] == loss].pivot_table(index=["point", "repetition"], columns="variant", values=QOE)
-        known = variant in arms and baseline in arms
-        found[loss] = _mean((arms[variant] - arms[baseline]).dropna(), level) if known else Estimate()
-    return found
+        is_known = variant in arms and baseline in arms
+        estimates[loss] = _mean((arms[variant] - arms[baseline]).dropna(), level) if is_known else Estimate()
+    return estimates
 
 
 def _mean(values: pd.Series, level: float = LEVEL) -> Estimate:

@@ -14,7 +14,7 @@ from fecbench.results.papers.starlink2022.strata import pairs, ratios
 
 __all__ = ["FIGURES", "STRATA", "TABLE", "pairs", "ratios", "table"]
 
-# By the name of the design: `results.papers`.
+# The figures by the name of the design: `results.papers`.
 FIGURES: dict[str, list[PaperFigure]] = {
     "starlink2022-uploads": [
         PaperFigure(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 SIZE_BYTES = 50_000
-# Its columns: what a statistic is called, and which quantile it is.
+# Its columns: the name of a statistic, and its quantile.
 STATISTICS = {"median": 0.5, "95th percentile": 0.95}
 # Its rows, and the column of frames by which trials are in them; None: all are.
 STRATA = {
@@ -32,7 +32,7 @@ class Cell:
         return self.with_fec_ms / self.without_ms
 
 
-# By stratum and statistic.
+# The slides' values by stratum and statistic.
 TABLE = {
     ("all", "median"): Cell(248, 247),
     ("all", "95th percentile"): Cell(382, 373),

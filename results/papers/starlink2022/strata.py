@@ -159,7 +159,7 @@ def _gains(of_point: pd.DataFrame, of: float) -> list[Gain]:
     resampled = [np.empty(0)] * len(others)
     if min(map(len, members)) >= fewest(of):
         times_drawn = np.random.default_rng(_SEED).multinomial(count, [1 / count] * count, size=_RESAMPLES)
-        with np.errstate(invalid="ignore"):  # two timeouts: which is longer, nobody knows
+        with np.errstate(invalid="ignore"):  # two timeouts: which is longer is unknown
             *of_others, of_last = (
                 np.divide(*(_resampled(times[member, arm], times_drawn[:, member], of) for arm in (1, 0)))
                 for member in members
@@ -189,15 +189,15 @@ def _ratios(times: Floats) -> list[Ratio]:
     """Return the ratio of each statistic; `times` has a row a pair: without FEC, and with it."""
     count = len(times)
     draws = np.random.default_rng(_SEED).integers(count, size=(_RESAMPLES, count)) if count else None
-    found = []
+    ratios_of_statistics = []
     for of in STATISTICS.values():
         without, with_fec = (quantile(times[:, arm], of) for arm in (0, 1))
         resampled = np.empty(0)
         if draws is not None and count >= fewest(of):
             place = math.ceil(of * count - 1e-9) - 1
             arms = [np.partition(times[:, arm][draws], place, axis=1)[:, place] for arm in (0, 1)]
-            with np.errstate(invalid="ignore"):  # two timeouts: which is longer, nobody knows
+            with np.errstate(invalid="ignore"):  # two timeouts: which is longer is unknown
                 resampled = np.sort(arms[1] / arms[0])
             resampled = np.empty(0) if np.isnan(resampled).any() else resampled
-        found.append(Ratio(count, without, with_fec, resampled))
-    return found
+        ratios_of_statistics.append(Ratio(count, without, with_fec, resampled))
+    return ratios_of_statistics

@@ -66,7 +66,7 @@ def _figure(number: str, draw: Draw, judge: Claims, caption: str = _ECDF) -> Pap
     )
 
 
-# By the name of the design: `results.papers`.
+# The figures by the name of the design: `results.papers`.
 FIGURES: dict[str, list[PaperFigure]] = {
     "thesis2018-ge": [
         _figure("5.6", figures.fig5_6, claims.claims_of_fig5_6),

@@ -82,10 +82,10 @@ def at_points(frame: pd.DataFrame, campaign: CampaignInfo, metric: str, arms: It
     for arm in arms:
         of_workload = frame[frame["workload"] == workload_of(campaign, arm)]
         trials = pairing.values_of(of_workload, variant_of(campaign, arm), compared)
-        known = trials[trials["value"].notna()]
-        if known.empty:
+        rows = trials[trials["value"].notna()]
+        if rows.empty:
             raise NothingToDraw(f"No trial of {arm.name} is ok and measured {metric}.")
-        values[arm.name] = known.set_index(["point", "repetition"])["value"]
+        values[arm.name] = rows.set_index(["point", "repetition"])["value"]
         points |= set(trials["point"])
     if not any(np.isfinite(of_arm).any() for of_arm in values.values()):
         raise NothingToDraw(f"No trial of {', '.join(values)} is ok and measured {metric}.")
@@ -102,16 +102,18 @@ def at_points(frame: pd.DataFrame, campaign: CampaignInfo, metric: str, arms: It
 
 
 def is_known(table: pd.DataFrame, first: Arm, second: Arm) -> pd.Series:
-    """Return whether anyone can tell which of two arms has more, by row of `at_points`. Not where both are
+    """Return whether it is known which of two arms has more, by row of `at_points`. It is not where both are
     timeouts."""
     of_first, of_second = table[first.name], table[second.name]
-    known: pd.Series = of_first.notna() & of_second.notna() & (np.isfinite(of_first) | np.isfinite(of_second))
-    return known
+    is_known_there: pd.Series = (
+        of_first.notna() & of_second.notna() & (np.isfinite(of_first) | np.isfinite(of_second))
+    )
+    return is_known_there
 
 
 def ratios(table: pd.DataFrame, metric: str, of: Arm, to: Arm) -> pd.DataFrame:
     """Return, by the index of `at_points`, the `ratio` of one arm's value to another's, and whether it is
-    `censored` (`Pairing.ratios`); NaN where nobody can tell, and where the other's is 0."""
+    `censored` (`Pairing.ratios`); NaN where it is unknown, and where the other's is 0."""
     arms = pd.DataFrame({"baseline": table[to.name], "variant": table[of.name]})
     ratio = pairing.ratio_of(arms, metrics.of(metric)).where(arms["baseline"] != 0)
     return pd.DataFrame({"ratio": ratio, "censored": pairing.is_censored(arms, metrics.of(metric))})

@@ -142,7 +142,7 @@ def claims_of_fig5_10(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim
     claims = []
     for arm, grows in ((RELIABLE, True), (REED_SOLOMON, False)):
         values = table[arm.name]
-        above, below = (Estimate.of_mean(values[chosen].dropna()) for chosen in (high, ~high))
+        above, below = (Estimate.of_mean(values[mask].dropna()) for mask in (high, ~high))
         change = above.minus(below)
         judged = partial(
             Claim,
@@ -259,15 +259,15 @@ def claim_of_more(
 ) -> Claim:
     """Return the claim that one arm has more than another, by as much as the word says, at most of the
     points at which they differ."""
-    known = is_known(table, more, less)
-    equal_there = known & (table[more.name] == table[less.name])
+    is_known_there = is_known(table, more, less)
+    equal_there = is_known_there & (table[more.name] == table[less.name])
     equal = int(equal_there.sum())
-    differing, known = table[~equal_there], known[~equal_there]
+    differing, is_known_there = table[~equal_there], is_known_there[~equal_there]
     return claim_of_share(
         f"points at which {more.name} {what} than {less.name}{where}, of those at which they differ",
         paper,
         MOST,
-        lambda by: Share.of(differing[more.name] > (1 + by) * differing[less.name], known),
+        lambda by: Share.of(differing[more.name] > (1 + by) * differing[less.name], is_known_there),
         word.beyond(margin_of(campaign, of_mean=campaign.statistic == "mean")),
         f"; equal at {equal}" if equal else "",
     )
@@ -275,11 +275,11 @@ def claim_of_more(
 
 def median_of(values: pd.Series) -> Estimate:
     """Return the median over points."""
-    known = values.dropna()
-    return Estimate(float(known.median()), *median_interval(known, known.index.to_series()))
+    numbers = values.dropna()
+    return Estimate(float(numbers.median()), *median_interval(numbers, numbers.index.to_series()))
 
 
 def median_ratio_of(rows: pd.DataFrame) -> Estimate:
     """Return the median over points of `arms.ratios`."""
-    known = rows.dropna(subset="ratio")
-    return Estimate(*median_ratio_interval(known, known.index.to_series()))
+    rows_with_ratio = rows.dropna(subset="ratio")
+    return Estimate(*median_ratio_interval(rows_with_ratio, rows_with_ratio.index.to_series()))

@@ -41,7 +41,7 @@ Draw = Callable[[pd.DataFrame, CampaignInfo], Figure]
 
 _Line = Literal["-", "--", "-.", ":"]
 _LINES: tuple[_Line, ...] = ("-", "--", "-.", ":")
-_BEYOND = 0.05  # of what an axis shows: so far beyond it, timeouts are drawn
+_BEYOND = 0.05  # share of an axis: so far beyond its end, timeouts are drawn
 
 
 def of_metric(metric: str, arms: Sequence[Arm], question: str) -> Draw:
@@ -76,10 +76,10 @@ def over_the_delay(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
         figure = new_figure(wide(), 5.2)
         axes = figure.subplots()
         for number, (arm, look) in enumerate(_looks_of(campaign, arms).items()):
-            drawn = table[arm.name] if ends is None else table[arm.name].clip(upper=ends[1])
+            values = table[arm.name] if ends is None else table[arm.name].clip(upper=ends[1])
             axes.plot(
                 table["owd_ms"],
-                drawn,
+                values,
                 color=look.color,
                 linestyle=_LINES[number],
                 marker=look.marker,
@@ -87,7 +87,7 @@ def over_the_delay(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
             timed_out = np.isinf(table[arm.name])
             axes.scatter(
                 table.loc[timed_out, "owd_ms"],
-                drawn[timed_out],
+                values[timed_out],
                 color="white",
                 edgecolor=look.color,
                 marker=look.marker,
@@ -110,8 +110,8 @@ def over_the_delay(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
 
 
 def _looks_of(campaign: CampaignInfo, arms: Sequence[Arm]) -> dict[Arm, Look]:
-    known = looks(campaign)
-    return {arm: known[variant_of(campaign, arm)] for arm in arms}
+    look_of_variant = looks(campaign)
+    return {arm: look_of_variant[variant_of(campaign, arm)] for arm in arms}
 
 
 def _ecdfs(
@@ -153,13 +153,13 @@ def _ecdfs(
 def _ends_of(values: pd.Series) -> tuple[float, float] | None:
     """The ends of an axis that has all values but timeouts between them; None where there is no timeout.
     Raises NothingToDraw where there is nothing else."""
-    known = values[np.isfinite(values)]
-    if known.empty:
+    finite = values[np.isfinite(values)]
+    if finite.empty:
         raise NothingToDraw("At no point is there a statistic of these arms that is not a timeout.")
-    if len(known) == len(values):
+    if len(finite) == len(values):
         return None
-    margin = _BEYOND * (float(known.max() - known.min()) or abs(float(known.max())) or 1.0)
-    return float(known.min()) - margin, float(known.max()) + margin
+    margin = _BEYOND * (float(finite.max() - finite.min()) or abs(float(finite.max())) or 1.0)
+    return float(finite.min()) - margin, float(finite.max()) + margin
 
 
 def _legend(figure: Figure, campaign: CampaignInfo, arms: Sequence[Arm]) -> None:

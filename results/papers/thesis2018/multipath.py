@@ -60,12 +60,12 @@ def claims_of_fig5_25(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim
     better = table[SINGLE_PATH.name] > _MUCH * table[ROUND_ROBIN.name]
     low = (table["loss.r"] <= _LOW_R) & (table["loss.p"] <= _LOW_P)
     elsewhere = better & (table["loss.r"] < _HIGH_R) & ~low
-    known = is_known(table, SINGLE_PATH, ROUND_ROBIN)
+    is_known_there = is_known(table, SINGLE_PATH, ROUND_ROBIN)
     text = f"points at which single path receives {_MORE} more, r is below {_HIGH_R}, and r or p is not low"
     paper = "“is often higher in the multipath case” (§5.9.1.1, Fig. 5.25)"
     return [
         claim_of_more(table, ROUND_ROBIN, SINGLE_PATH, paper, campaign, what="receives more"),
-        claim_of_none(text, "none, “for all the cases” (§5.9.1.1)", Share.of(elsewhere, known)),
+        claim_of_none(text, "none, “for all the cases” (§5.9.1.1)", Share.of(elsewhere, is_known_there)),
     ]
 
 
@@ -213,18 +213,18 @@ def over_the_delay(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
     """Fig. 5.29: round robin's data received divided by HIGHRB's, where they differ, over the delay."""
     table = at_points(frame, campaign, RECEIVED, [ROUND_ROBIN, HIGHRB])
     rows = ratios(table, RECEIVED, ROUND_ROBIN, HIGHRB)
-    ratio, drawn = rows["ratio"], to_ends(rows["ratio"])
+    ratio, clipped = rows["ratio"], to_ends(rows["ratio"])
     if not ratio.notna().any():
         raise NothingToDraw("At no point are both schedulers ok.")
     look = looks(campaign)[variant_of(campaign, HIGHRB)]
     with style():
         figure = new_figure(wide(), 5.2)
         axes = figure.subplots()
-        for chosen, inside in ((~rows["censored"], look.color), (rows["censored"], "white")):
-            shown = chosen & ratio.notna() & (ratio != 1)
+        for side, inside in ((~rows["censored"], look.color), (rows["censored"], "white")):
+            is_visible = side & ratio.notna() & (ratio != 1)
             axes.scatter(
-                table.loc[shown, "owd_ms"],
-                drawn[shown],
+                table.loc[is_visible, "owd_ms"],
+                clipped[is_visible],
                 color=inside,
                 edgecolor=look.color,
                 marker=look.marker,

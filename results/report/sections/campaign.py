@@ -142,17 +142,20 @@ class Starts(Section):
     """A note that no ratio depends on the host, or that it could not be tested."""
 
     @classmethod
-    def of(cls, known: KnownStarts, told: hosts.Told) -> Self:
-        """Return what was found of starts, and what is told of hosts."""
+    def of(cls, campaign_starts: KnownStarts, sentences: hosts.Told) -> Self:
+        """Return the section of these starts and of sentences about hosts."""
         return cls(
             starts=[
                 Start(
-                    id=start.id, started_at=start.started_at, host=start.host, trials=known.trials[start.id]
+                    id=start.id,
+                    started_at=start.started_at,
+                    host=start.host,
+                    trials=campaign_starts.trials[start.id],
                 )
-                for start in known.starts
+                for start in campaign_starts.starts
             ],
-            unknown_trials=known.unknown_trials,
-            differences=list(known.differences),
-            host_warnings=told.warnings,
-            host_notes=told.notes,
+            unknown_trials=campaign_starts.unknown_trials,
+            differences=list(campaign_starts.differences),
+            host_warnings=sentences.warnings,
+            host_notes=sentences.notes,
         )

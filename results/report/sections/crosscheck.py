@@ -117,15 +117,15 @@ class Crosscheck(Section):
     mean_ratios: list[MeanRatio]
 
     @classmethod
-    def of(cls, found: agreement.Agreement) -> Self:
+    def of(cls, result: agreement.Agreement) -> Self:
         """Return what a crosscheck found."""
         return cls(
-            sample=found.sample,
-            share=found.share,
-            planned=found.planned,
-            pairs=found.pairs,
-            verdict=found.verdict,
+            sample=result.sample,
+            share=result.share,
+            planned=result.planned,
+            pairs=result.pairs,
+            verdict=result.verdict,
             quantiles=list(agreement.QUANTILES),
-            comparisons=list(map(CrosscheckComparison.of, found.comparisons)),
-            mean_ratios=list(map(MeanRatio.of, found.pooled)),
+            comparisons=list(map(CrosscheckComparison.of, result.comparisons)),
+            mean_ratios=list(map(MeanRatio.of, result.pooled)),
         )

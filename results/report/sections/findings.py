@@ -152,14 +152,14 @@ class Medians(Section):
     """The medians by the metric's name, in its unit: one for each of `variants`."""
 
     @classmethod
-    def of(cls, found: FoundMedians) -> Self:
+    def of(cls, medians: FoundMedians) -> Self:
         """Return those that were computed."""
         return cls(
-            workload=found.workload,
-            groups=found.groups,
-            lacking=found.lacking,
-            variants=list(map(str, found.table.columns)),
-            medians={str(name): list(values) for name, *values in found.table.itertuples(name=None)},
+            workload=medians.workload,
+            groups=medians.groups,
+            lacking=medians.lacking,
+            variants=list(map(str, medians.table.columns)),
+            medians={str(name): list(values) for name, *values in medians.table.itertuples(name=None)},
         )
 
 
@@ -219,17 +219,17 @@ class Explained(Section):
     """The finding, or why there is no rule."""
 
     @classmethod
-    def of(cls, found: evidence.Explained) -> Self:
+    def of(cls, result: evidence.Explained) -> Self:
         """Return what was explained."""
-        explanation = found.explanation
+        explanation = result.explanation
         return cls(
-            heading=found.part.heading(found.variant),
-            variant=found.variant,
-            baseline=found.baseline,
-            metric=found.part.metric.name,
+            heading=result.part.heading(result.variant),
+            variant=result.variant,
+            baseline=result.baseline,
+            metric=result.part.metric.name,
             everywhere=None if explanation is None else Rule.of(explanation.everywhere),
             rules=[] if explanation is None else list(map(Rule.of, explanation.rules)),
-            sentence=found.sentence,
+            sentence=result.sentence,
         )
 
 

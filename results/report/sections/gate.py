@@ -34,22 +34,22 @@ class Gate(Section):
     """The networks in which it is slowest, and the numbers of a pair of trials."""
 
     @classmethod
-    def of(cls, found: Answer) -> Self:
+    def of(cls, result: Answer) -> Self:
         """Return what the gate says of a campaign."""
         return cls(
-            verdict=found.verdict,
-            says=answer.headline(found),
+            verdict=result.verdict,
+            says=answer.headline(result),
             sentences=[
                 text
-                for text in (answer.failures(found), answer.counts(found), answer.slow_ends(found))
+                for text in (answer.failures(result), answer.counts(result), answer.slow_ends(result))
                 if text
             ],
             ratios=[
-                BuildRatio(name=name, ratio=shown(ratio)) for name, ratio in answer.ratios(found).items()
+                BuildRatio(name=name, ratio=shown(ratio)) for name, ratio in answer.ratios(result).items()
             ],
             failing=[
-                f"{answer.failing(found, one)}: trials {one.old_trial} and {one.new_trial}"
-                for one in found.measured.failed.pairs
+                f"{answer.failing(result, one)}: trials {one.old_trial} and {one.new_trial}"
+                for one in result.measured.failed.pairs
             ],
-            worst=[f"{answer.network(one)}: {answer.ratio_in(one)}" for one in found.worst],
+            worst=[f"{answer.network(one)}: {answer.ratio_in(one)}" for one in result.worst],
         )

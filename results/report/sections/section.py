@@ -14,7 +14,7 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def _known(value: Any) -> Any:
+def _known_value(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
@@ -24,7 +24,7 @@ def _written(value: float | None) -> float | str | None:
     return "Infinity" if value > 0 else "-Infinity"
 
 
-Number = Annotated[float | None, BeforeValidator(_known), PlainSerializer(_written, when_used="json")]
+Number = Annotated[float | None, BeforeValidator(_known_value), PlainSerializer(_written, when_used="json")]
 """None: it is not known, or there is none."""
-Count = Annotated[int | None, BeforeValidator(_known)]
+Count = Annotated[int | None, BeforeValidator(_known_value)]
 """None: there is nothing to count."""
