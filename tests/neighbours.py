@@ -2,39 +2,51 @@
 
     python -m tests.neighbours
 
-prints them. Tests, benches, pages and designs are not counted.
+prints them. Tests, benches, pages and designs are not counted. Each kind is a row of "Where to add what" in
+docs/how-it-is-built.md.
 """
 
+import re
 import subprocess
 from dataclasses import dataclass
 
 from fecbench.checkout import REPOSITORY
 
-SOURCES = ("*.py", "*.[ch]", "*.rs", "*.go")
-APART = (":!tests/", ":!bench/", ":!quic-impls/*/tests/", ":!*_test.go")
+SOURCES = ("*.py", "*.[ch]", "*.rs", "*.go", "*.toml")
+APART = (":!tests/", ":!bench/", ":!quic-impls/*/tests/", ":!*_test.go", ":!designs/catalog/")
+PAGE = REPOSITORY / "docs" / "how-it-is-built.md"
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A thing, the words by which source files name it, and the most files that may."""
+    """A thing that is there already, and the words by which source files name it."""
 
+    row: str
+    """What somebody wants to add: the row of the page."""
+    name: str
     words: str
     """A regular expression of `git grep -E`."""
-    most: int
     where: tuple[str, ...] = ()
     """Folders; none: all."""
 
 
-NEIGHBOURS = {
-    "a loss model: beginning": Neighbour(r"\bBeginning\b|BEGINNING|\"beginning\"|losses beginning", 6),
+_OF_LINKS = ("topologies", "runners", "quic-impls/lane")
+NEIGHBOURS = (
     # The judge and netem have to know of both: order is lost, or some packets come twice.
-    "a factor of links: reorder": Neighbour(r"\breorder", 10, ("topologies", "runners", "quic-impls/lane")),
-    "a factor of links that is drawn: duplicate": Neighbour(
-        r"has_duplicates|\bduplicate|is_duplicated|leaves_again",
-        13,
-        ("topologies", "runners", "quic-impls/lane"),
+    Neighbour("a factor of links", "reorder", r"\breorder", _OF_LINKS),
+    Neighbour(
+        "a factor of links", "duplicate", r"has_duplicates|\bduplicate|is_duplicated|leaves_again", _OF_LINKS
     ),
-}
+    Neighbour("a loss model", "beginning", r"\bBeginning\b|BEGINNING|\"beginning\"|losses beginning"),
+    # Papers have their own words for what they compare.
+    Neighbour("a workload", "competing", r"\b[cC]ompeting\b", ("runners", "results/metrics", "quic-impls")),
+    Neighbour("a policy of repair", "flec-limited", r"FlecLimited|flec-limited"),
+    Neighbour("a metric or a series", "messages.freezes", r"\bfreezes\b|\bfreeze_s", ("runners", "results")),
+    Neighbour("a topology", "dumbbell", r"\bdumbbell|DUMBBELL"),
+    Neighbour("another way to carry out trials", "virtual", r"VirtualEngine"),
+    Neighbour("a paper's figures and claims", "moskvitin", r"moskvitin"),
+    Neighbour("a table or column of the database", "superseded", r"\bsuperseded\b", ("results/store",)),
+)
 
 
 def naming(neighbour: Neighbour) -> list[str]:
@@ -44,10 +56,23 @@ def naming(neighbour: Neighbour) -> list[str]:
     return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True).stdout.splitlines()
 
 
+def rows() -> dict[str, str]:
+    """Return the rows of "Where to add what": where it goes into, by what somebody wants."""
+    table = PAGE.read_text().partition("## Where to add what")[2]
+    return dict(re.findall(r"^\| (.+?) \| (.+) \|$", table, re.MULTILINE)[1:])
+
+
+def paths(row: str) -> tuple[set[str], set[str]]:
+    """Return the paths that a row names, and those in parentheses, which not every thing needs."""
+    named = {path for path in re.findall(r"`([^`]+)`", row) if "/" in path and (REPOSITORY / path).exists()}
+    aside = {path for part in re.findall(r"\([^)]*\)", row) for path in re.findall(r"`([^`]+)`", part)}
+    return named, named & aside
+
+
 def main() -> None:
-    for name, neighbour in NEIGHBOURS.items():
+    for neighbour in NEIGHBOURS:
         files = naming(neighbour)
-        print(f"{name}: {len(files)} source files")
+        print(f"{neighbour.row}: {neighbour.name}: {len(files)} source files")
         for path in files:
             print(f"  {path}")
 

@@ -9,25 +9,25 @@ from pathlib import Path
 
 import pandas as pd
 
-from fecbench.results.store.error import DatabaseError
+from fecbench.errors import BadInput
 from fecbench.whole_files import replacing
 
 SUFFIXES = (".csv", ".parquet")
 
 
 def check(path: Path) -> None:
-    """Raises DatabaseError when the suffix of the path is not in SUFFIXES, or its folder does not exist."""
+    """Raises BadInput when the suffix of the path is not in SUFFIXES, or its folder does not exist."""
     if path.suffix.lower() not in SUFFIXES:
-        raise DatabaseError(f"{path}: must end with {' or '.join(SUFFIXES)}")
+        raise BadInput(f"{path}: must end with {' or '.join(SUFFIXES)}")
     if not path.absolute().parent.is_dir():
-        raise DatabaseError(f"{path}: its folder does not exist: make it first")
+        raise BadInput(f"{path}: its folder does not exist: make it first")
 
 
 def write(frame: pd.DataFrame, path: Path) -> None:
     """Write a frame as the suffix of the path says; numbers keep their last bit, and an absent value is empty
     in CSV and null in Parquet.
 
-    Raises DatabaseError for a path that `check` refuses, or when the file cannot be written.
+    Raises BadInput for a path that `check` refuses, or when the file cannot be written.
     """
     check(path)
     try:
@@ -37,4 +37,4 @@ def write(frame: pd.DataFrame, path: Path) -> None:
             else:
                 frame.to_parquet(unfinished, index=False)
     except OSError as error:
-        raise DatabaseError(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise BadInput(f"{path}: cannot be written: {error.strerror or error}") from error

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 from fecbench.runners.implementations.finding import Implementations
-from fecbench.runners.implementations.implementation import environment
+from fecbench.runners.sandbox.environment import environment
 from fecbench.runners.tasks.task import ROLES, Role, Task
 from fecbench.runners.trial import certificates
 from fecbench.runners.trial.assignment import SERVER_NAME, assignment, command

@@ -7,8 +7,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from fecbench.runners.implementations.implementation import Implementation, environment
+from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.sandbox import handed_over
+from fecbench.runners.sandbox.environment import environment
 from fecbench.runners.tasks.requests import Dialogue
 from fecbench.runners.tasks.task import ROLES, EndpointTask, Role
 from fecbench.runners.trial import ends, logs

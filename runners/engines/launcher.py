@@ -2,14 +2,17 @@
 
 It is a process of its own, so that a harness with threads does not fork. Why it could not become one stands
 in a pipe that the program does not get: nobody takes the harness's fault for the program's.
+
+It loads the standard library alone: a campaign starts it for each simulator.
 """
 
 import errno
+import json
 import os
 import sys
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-
-from pydantic import BaseModel, ConfigDict
+from typing import Self
 
 from fecbench.runners.trial import confinement
 
@@ -17,10 +20,13 @@ _OF_THE_PROGRAM = (errno.ENOENT, errno.ENOEXEC)
 """Errors of starting a program that was built wrongly, wherever it is started."""
 
 
-class Order(BaseModel):
-    """The simulator that is to be started."""
+COMMAND = [sys.executable, "-E", "-S", "-m", "fecbench.runners.engines.launcher"]
+"""What starts it, in the repository: without packages that are installed."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+
+@dataclass(frozen=True)
+class Order:
+    """The simulator that is to be started."""
 
     command: list[str]
     implementation: Path
@@ -29,16 +35,28 @@ class Order(BaseModel):
     """The only one that it can write to, and where it begins."""
     cgroup: str
     """Beginning of the name of its cgroup."""
-    papers: list[Path] = []
-    """The files that it is given to read."""
     harness: int
     """The process with which it ends."""
+    papers: list[Path] = field(default_factory=list)
+    """The files that it is given to read."""
     complaint: int | None = None
     """The pipe in which it says why the harness could not start it; None: nobody asks."""
 
+    def written(self) -> str:
+        """Return the order as a line of JSON."""
+        return json.dumps(asdict(self), default=str)
+
+    @classmethod
+    def read(cls, line: str) -> Self:
+        """Return the order that was written so."""
+        order = json.loads(line)
+        papers = [Path(paper) for paper in order["papers"]]
+        paths = {name: Path(order[name]) for name in ("implementation", "folder")}
+        return cls(**{**order, **paths, "papers": papers})
+
 
 def main() -> None:
-    order = Order.model_validate_json(sys.argv[1])
+    order = Order.read(sys.argv[1])
     if order.complaint is not None:
         os.set_inheritable(order.complaint, False)
     try:

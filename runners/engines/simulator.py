@@ -6,12 +6,11 @@ import select
 import selectors
 import signal
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from fecbench.checkout import REPOSITORY
-from fecbench.runners.engines.launcher import Order
+from fecbench.runners.engines.launcher import COMMAND, Order
 from fecbench.runners.sandbox import rights
 from fecbench.runners.trial.endpoint import STDERR_TAIL_BYTES
 from fecbench.runners.trial.plain_text import plain
@@ -57,7 +56,7 @@ class Simulator:
             complaint=writing,
         )
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "fecbench.runners.engines.launcher", order.model_dump_json()],
+            [*COMMAND, order.written()],
             cwd=REPOSITORY,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

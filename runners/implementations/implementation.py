@@ -27,12 +27,11 @@ from fecbench.runners.implementations.declaration import Declaration
 from fecbench.runners.implementations.interop import Bundle, Command
 from fecbench.runners.options import Value
 from fecbench.runners.refusal import Refusal
+from fecbench.runners.sandbox.environment import PATH, environment
 from fecbench.runners.sandbox.question import Answer, NoAnswer, ask
 
 IMPLEMENTATIONS = DECLARATIONS
 DECLARATION = "impl.toml"
-# Of endpoints, and for programs that are looked for by their name: whoever runs it, the same ones are found.
-PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 CHECK_LIMIT_S = 30.0
 NO_BUILD = ["true"]
 
@@ -326,11 +325,6 @@ class Implementation:
         (answer,) = self._answers([(command, self.declaration.name)])
         words = answer.output.split()
         return words[0] if answer.status == 0 and len(words) == 1 else None
-
-
-def environment(home: Path) -> dict[str, str]:
-    """The environment of an endpoint: nothing is inherited, so that it is the same on every machine."""
-    return {"PATH": PATH, "LANG": "C.UTF-8", "HOME": str(home)}
 
 
 def is_file(path: Path) -> bool:

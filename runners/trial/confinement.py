@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
-from fecbench.runners.implementations.implementation import environment
 from fecbench.runners.sandbox import fence, handed_over, kernel, rights
+from fecbench.runners.sandbox.environment import environment
 from fecbench.runners.sandbox.isolation import die_with_parent, go_on_in_pid_namespace, mount_own_proc
 from fecbench.runners.sandbox.view import View
 from fecbench.runners.trial import cgroup, logs

@@ -14,6 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from fecbench import results
+from fecbench.errors import BadInput
 from fecbench.results.analysis import frames
 from fecbench.results.reading import Campaign, Results, Table
 from fecbench.results.store import export, schema, series
@@ -303,7 +304,7 @@ def test_a_table_of_series_needs_the_name_of_one(with_series: Campaign) -> None:
 def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     wrong = {"trials.xlsx": "must end with .csv or .parquet", "no/trials.csv": "does not exist"}
     for name, message in wrong.items():
-        with pytest.raises(DatabaseError, match=message):
+        with pytest.raises(BadInput, match=message):
             export.write(pd.DataFrame({"a": [1]}), tmp_path / name)
 
 
@@ -311,6 +312,6 @@ def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_could_not_be_finished_leaves_the_old_one(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"trials{suffix}"
     path.mkdir()  # cannot be replaced by a file, for root neither
-    with pytest.raises(DatabaseError, match="cannot be written"):
+    with pytest.raises(BadInput, match="cannot be written"):
         export.write(pd.DataFrame({"a": [1]}), path)
     assert list(tmp_path.iterdir()) == [path]

@@ -6,6 +6,7 @@ To load them takes a second or two, each time. They are loaded once, by the serv
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import subprocess
@@ -86,4 +87,5 @@ def _begin(
     os.chdir(folder)
     os.sched_setscheduler(0, policy, os.sched_param(priority))
     sys.argv = words
+    gc.freeze()  # what is loaded stays: to look through it for garbage would copy all its memory
     body()

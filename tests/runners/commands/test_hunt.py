@@ -11,6 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -69,16 +70,44 @@ def with_harm(folder: Path, times: str = PLANTED) -> Path:
 
 @pytest.fixture
 def design(tmp_path: Path) -> Path:
-    path = tmp_path / "space.toml"
+    return write_design(tmp_path)
+
+
+def write_design(folder: Path) -> Path:
+    path = folder / "space.toml"
     path.write_text(DESIGN)
     return path
 
 
-@pytest.fixture
-def options(tmp_path: Path) -> list[object]:
-    newer = with_harm(tmp_path / "newer")
+@pytest.fixture(scope="module")
+def options(tmp_path_factory: pytest.TempPathFactory) -> list[object]:
+    newer = with_harm(tmp_path_factory.mktemp("builds") / "newer")
     folders = [f"made-up={MADE_UP}", f"newer={newer}"]
     return ["--no-calibrate", *(word for folder in folders for word in ("--implementations", folder))]
+
+
+@dataclass(frozen=True)
+class Hunted:
+    """A hunt that has found the harm, for tests that only look at what it left."""
+
+    words: list[object]
+    db: Path
+    output: Path
+    stdout: str
+
+    @property
+    def document(self) -> Any:
+        return json.loads(self.stdout)
+
+
+@pytest.fixture(scope="module")
+def hunted(fecbench: Any, options: list[object], tmp_path_factory: pytest.TempPathFactory) -> Hunted:
+    folder = tmp_path_factory.mktemp("hunted")
+    db, output = folder / "x.sqlite", folder / "out"
+    words = ["hunt", write_design(folder), "--arm", "new", "--json", "--db", db, "--trials", TRIALS, *options]
+    done = fecbench(*words, "--output", output)
+    assert done.returncode == 1, done
+    return Hunted(words, db, output, done.stdout)
 
 
 @pytest.fixture
@@ -96,7 +125,9 @@ def documents(done: Done) -> Any:
 def test_planted_harm_is_found_and_told_in_the_form_that_scripts_rely_on(
     hunt: Callable[..., Done], tmp_path: Path
 ) -> None:
-    done = hunt("--arm", "new", "--json", "--output", tmp_path / "out", trials=4000)
+    done = hunt(
+        "--arm", "new", "--json", "--output", tmp_path / "out", trials=4000
+    )  # with room to look around
     assert done.returncode == 1, done
     document = documents(done)
     assert document.keys() == {"looked", "share", "found"}
@@ -126,9 +157,9 @@ def test_planted_harm_is_found_and_told_in_the_form_that_scripts_rely_on(
 
 
 def test_both_trials_of_a_finding_replay_and_differ_as_it_says(
-    hunt: Callable[..., Done], fecbench_here: Run, options: list[object], tmp_path: Path
+    hunted: Hunted, fecbench_here: Run, options: list[object], tmp_path: Path
 ) -> None:
-    (finding, *_) = documents(hunt("--arm", "new", "--json"))["found"]
+    (finding, *_) = hunted.document["found"]
     times = []
     for command in finding["replay"]:
         words = shlex.split(command)
@@ -142,10 +173,9 @@ def test_both_trials_of_a_finding_replay_and_differ_as_it_says(
 
 
 def test_what_was_found_is_a_design_that_a_campaign_takes(
-    hunt: Callable[..., Done], fecbench_here: Run, options: list[object], tmp_path: Path
+    hunted: Hunted, fecbench_here: Run, options: list[object], tmp_path: Path
 ) -> None:
-    assert hunt("--arm", "new", "--output", tmp_path / "out").returncode == 1
-    finding = tmp_path / "out" / "found.toml"
+    finding = hunted.output / "found.toml"
     design = designs.load(finding)
     assert design.name == "space-found" and design.plan_settings.method == "list"  # type: ignore[attr-defined]
     db = tmp_path / "again.sqlite"
@@ -172,14 +202,11 @@ def test_it_is_a_gain_the_other_way_round(hunt: Callable[..., Done]) -> None:
 
 
 def test_the_same_hunt_twice_is_the_same_and_runs_nothing_again(
-    hunt: Callable[..., Done], tmp_path: Path
+    hunted: Hunted, hunt: Callable[..., Done], fecbench_here: Run
 ) -> None:
-    first = hunt("--arm", "new", "--json")
-    again = hunt("--arm", "new", "--json")
-    elsewhere = hunt("--arm", "new", "--json", db=tmp_path / "y.sqlite")
-    assert first.stdout == again.stdout
-    assert without_replays(first.stdout) == without_replays(elsewhere.stdout)
-    assert runs(tmp_path / "x.sqlite") == documents(first)["looked"]
+    assert fecbench_here(*hunted.words).stdout == hunted.stdout
+    assert without_replays(hunt("--arm", "new", "--json").stdout) == without_replays(hunted.stdout)
+    assert runs(hunted.db) == hunted.document["looked"]
 
 
 def runs(db: Path) -> int:
@@ -187,18 +214,17 @@ def runs(db: Path) -> int:
         return int(connection.execute("SELECT count(*) FROM trials").fetchone()[0])
 
 
-def test_no_two_looks_share_a_seed(hunt: Callable[..., Done], tmp_path: Path) -> None:
+def test_no_two_looks_share_a_seed(hunted: Hunted) -> None:
     """Whatever chose a network has no part in what it is judged by. Both arms of a pair share theirs."""
-    hunt("--arm", "new")
-    with closing(sqlite3.connect(tmp_path / "x.sqlite")) as connection:
+    with closing(sqlite3.connect(hunted.db)) as connection:
         seeds = [json.loads(row)["content"] for (row,) in connection.execute("SELECT seeds FROM trials")]
     assert set(Counter(seeds).values()) == {2}
 
 
 def test_it_goes_on_after_a_kill_and_two_share_one_hunt(
-    hunt: Callable[..., Done], design: Path, options: list[object], tmp_path: Path
+    hunted: Hunted, design: Path, options: list[object], tmp_path: Path
 ) -> None:
-    whole = hunt("--arm", "new", "--json", db=tmp_path / "whole.sqlite").stdout
+    whole = hunted.stdout
     db = tmp_path / "killed.sqlite"
     program = [str(Path(sys.executable).parent / "fecbench"), "hunt", str(design), "--arm", "new"]
     words = [*program, "--db", str(db), "--trials", str(TRIALS), "--json", "--jobs", "1", *map(str, options)]

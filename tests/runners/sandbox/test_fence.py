@@ -97,7 +97,7 @@ class Home:
         )
         user = USER.replace("QUEUE", str(QUEUE)).replace("LAUNCHER", repr(LAUNCHER.format(version=version)))
         ran = subprocess.run(
-            [*ordinary.command(), *within, sys.executable, "-c", user, order.model_dump_json()],
+            [*ordinary.command(), *within, sys.executable, "-c", user, order.written()],
             cwd=REPOSITORY,
             env={**os.environ, "HOME": str(self.folder)},
             capture_output=True,
