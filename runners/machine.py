@@ -135,7 +135,7 @@ def _implementations(implementations: Implementations) -> Iterator[Need]:
             state, mend = (f"{path} {lack.problem}", lack.mend) if lack else (good, "")
             if lack and declared.on_demand:
                 state += _build_of(implementation)
-            # One line for each: of several, each is named.
+            # A line for each file; if there are several, each is named.
             which = f"{name} endpoint" if len(files) == 1 else f"{name} endpoint {path}"
             yield Need(which, lack is None, state, mend, required)
 
@@ -212,7 +212,7 @@ def _make_network_namespace() -> None:
     kernel.unshare(kernel.CLONE_NEWNET, "network namespace")
 
 
-# What it is called, how it is tried, what mends it, and whether trials need it.
+# Name, probe, mend, and whether trials need the feature.
 FEATURES: list[tuple[str, Callable[[], None], str, bool]] = [
     (
         "PID, mount and network namespaces",

@@ -2,8 +2,8 @@
 `clean`, remove what a killed one left, and nothing else. The number of a process would not tell: one in
 another PID namespace is not seen, and another process may have the number by now.
 
-A harness can be killed before it has the lock. Its folder is then empty. An empty folder is removed by
-whoever meets it, and a harness that was about to lock it makes another one.
+A harness can be killed before it has the lock. Its folder is then empty. An empty folder is removed by every
+harness that meets it, and a harness that was about to lock it makes another one.
 """
 
 import contextlib

@@ -1,8 +1,8 @@
 """Sends known traffic over an emulated link, and keeps what was sent and received, and the link's report.
 
 Each experiment builds a topology with a dropper, as a trial does, and has the prober (`topologies/prober`)
-send numbered datagrams from one host of a pair to the other. What the receiver's kernel received, and when,
-is then compared with what the link should do.
+send numbered datagrams from one host of a pair to the other. The datagrams and times that the receiver's
+kernel recorded are then compared with those of the link's law.
 """
 
 import json

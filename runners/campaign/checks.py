@@ -1,6 +1,6 @@
 """Whether a resolved design can be run: one set of checks for `plan`, `run` and the workers of a cluster.
 
-What its names tell is checked when it is resolved (`names`), and what reaches nobody in `reach`.
+Its names are checked when it is resolved (`names`), and parameters that reach nobody in `reach`.
 """
 
 from collections.abc import Mapping
@@ -30,9 +30,9 @@ def check(
     """Raises Refusal, or TopologyError for a link, for the first thing that keeps its trials from being run.
 
     Returns the names of implementations that are not built, so that nobody asked them whether their options
-    fit together. Without an engine, the design is planned alone and nothing need be built. What is emulated
-    beside a campaign in virtual time may have a design that says what endpoints take of a processor there.
-    `part_of_checked`: its points are a few of a design that was checked, whose parameters all reach somebody.
+    fit together. Without an engine, the design is only planned and nothing need be built. The design of an
+    emulation beside a campaign in virtual time may say what endpoints take of a processor there.
+    `part_of_checked`: its points are a few of a checked design, whose parameters all reach a trial.
     """
     if not part_of_checked:
         check_reach(experiment)

@@ -1,7 +1,7 @@
-"""The course of a trial that was run again with everything recorded: its packets, and what its series tell.
+"""The course of a trial that was run again with everything recorded: its packets and its series.
 
-What a host sent stands in its own capture, what reached it in its peer's. The verdicts of the loss model and
-the counters of the link say who took what never came.
+A host's own capture has what it sent, and its peer's capture has what arrived there. The verdicts of the loss
+model and the counters of the link show which of them dropped a packet that never arrived.
 """
 
 from collections import defaultdict, deque

@@ -1,7 +1,7 @@
 """Differences between what a campaign was run with and what is here now, in words.
 
-A campaign holds trials of one kind: whoever goes on with it must run the same points, tasks, programs and
-rules. Kernel, machine, libraries and revision may differ; each start keeps its own.
+A campaign has trials of one kind: every later start must run the same points, tasks, programs and rules.
+Kernel, machine, libraries and revision may differ; each start records its own.
 """
 
 import re
@@ -71,7 +71,7 @@ def _differences(
     """Yield the differences, with the kind of each."""
     was = campaign.provenance
     if campaign.design_text != experiment.design.text:
-        # What follows from that is no news.
+        # The consequences of another design are not listed.
         yield "another design", iter([of_texts("line", campaign.design_text, experiment.design.text)])
         return
     yield "other points", compare("point", list(campaign.points), list(experiment.points))

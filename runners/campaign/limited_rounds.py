@@ -1,11 +1,11 @@
 """The rounds of a campaign that runs until one verdict over all its networks, or until its time is over.
 
 All networks get the same number of repetitions, which grows from look to look. A round is a lot of groups
-that takes some seconds, so that the time that is left is asked for often enough. What was looked at needs no
-record: the same trials give the same verdict to whoever goes on.
+that takes some seconds, so that the remaining time is checked often enough. Looks need no record: the same
+trials give the same verdict to every later start.
 
-An emulated pair of which a trial is invalid is in no ratio, and the time of its other trial was for nothing.
-So it is run again first, a few times, before another pair.
+An emulated pair with an invalid trial is in no ratio, and the time of its other trial is wasted. So this pair
+is run again first, a few times, before another pair.
 """
 
 import time

@@ -1,8 +1,8 @@
 """The trials that a campaign has to run, round by round. There is one round of all missing trials. A campaign
 that runs until its results decide has a round up to each look at them.
 
-What has been looked at is in the database alone, so that an interrupted campaign goes on where it was, and
-several that run it side by side come to the same.
+Only the database records the looks, so that an interrupted campaign continues where it was, and several
+processes that share it agree.
 """
 
 from collections import Counter

@@ -226,7 +226,7 @@ def compare_jobs(
     if numbers[0] == numbers[1]:
         raise Refusal(f"--against-jobs {against_jobs}: must be another number than --jobs has")
     _note_a_metric_that_is_not_known(metric)
-    # Whoever was interrupted during the first campaign has not begun the second.
+    # A run that was interrupted during the first campaign has not begun the second.
     requests = [
         manner.request(design, f"{design.name}-jobs-{number}", number, resume=manner.resume and index == 0)
         for index, number in enumerate(numbers)

@@ -27,7 +27,7 @@ QUIET_S = 30.0
 WINDOW_S = 60.0
 """Over which the rate is told."""
 _MOST_CAUSES = 5
-_PAUSE = 4  # times as long as reading took: whoever writes the database has most of the time
+_PAUSE = 4  # times as long as reading took: the writers of the database have most of the time
 
 
 def watch(

@@ -45,7 +45,7 @@ SIZES = (0, 1, 1_000_000)
 DIRECTIONS = {"download": "down", "upload": "up"}
 TRANSFER_LIMIT_S = 30.0
 OBEY_LIMIT_S = 3.0
-# Of a client whose server says nothing, and how long it may take to see that it is over.
+# Deadline of a client whose server is silent, and the time within which it must end after that.
 SILENCE_S, END_LIMIT_S = 1.0, 5.0
 # For stacks that may not be able to talk to each other at all.
 ENCOUNTER_S = 5.0

@@ -30,7 +30,7 @@ from fecbench.runners.sandbox.question import Answer, NoAnswer, ask
 
 IMPLEMENTATIONS = DECLARATIONS
 DECLARATION = "impl.toml"
-# Of endpoints, and for programs that are looked for by their name: whoever runs it, the same ones are found.
+# Search path of endpoints, and of programs that are named without a folder: it is the same for every user.
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 CHECK_LIMIT_S = 30.0
 NO_BUILD = ["true"]

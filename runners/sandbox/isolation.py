@@ -43,7 +43,7 @@ def go_on_in_pid_namespace(parent: int) -> None:
     """
     die_with_parent(parent)
     kernel.unshare(kernel.CLONE_NEWPID, "PID namespace")
-    # Signals that it sends itself mean nothing to the first process, so whoever goes on is another one.
+    # The first process of a namespace ignores signals from itself, so another process continues.
     if os.fork() == 0:
         _hold_namespace()
     going_on = os.fork()

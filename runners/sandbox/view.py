@@ -128,7 +128,7 @@ def open_ways(folders: Iterable[Path]) -> None:
     kernel.unshare(kernel.CLONE_NEWNS, "mount namespace")
     kernel.mount("none", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)
     mask = os.umask(0o022)
-    # Only what is opened within the namespace can be shown in it.
+    # A path must be opened within the namespace to be shown in it.
     for path, descriptor in [(path, open_path(path)) for path in paths]:
         if not is_reachable(path, descriptor):  # one within another is there by now
             show(path, descriptor)

@@ -216,7 +216,7 @@ def remove_abandoned() -> list[Path]:
     for place in usable():
         for folder in sorted(place.folder.glob("fecbench-*/")):
             if match := OURS.fullmatch(folder.name):
-                # One whose maker is not seen may have been killed just now: then it is worth a moment.
+                # A maker that is not visible may have been killed just now: then wait a moment.
                 is_seen = Path(f"/proc/{match['process']}").exists()
                 with contextlib.suppress(OSError):  # somebody is in there
                     _remove(folder, 0.0 if is_seen else LEAVE_LIMIT_S)

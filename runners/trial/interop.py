@@ -270,7 +270,7 @@ class Stage:
         variables[f"{role.upper()}_PARAMS"] = filled(end.interop.params, end.options)
         if role == "client":
             variables["REQUESTS"] = f"https://{SERVER_NAMES[0]}:{self._task.port}/{self._file}"
-        # Of both, the images of the QUIC interop runner count on the first.
+        # The images of the QUIC interop runner need the first of these two variables.
         variables["SSLKEYLOGFILE"] = f"{LOGS}/keys.log"
         if self._task.capture:
             variables["QLOGDIR"] = f"{LOGS}/qlog/"

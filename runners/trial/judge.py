@@ -1,8 +1,8 @@
 """Decides whether a trial can be vouched for, and what its state is.
 
-The order matters: a trial whose network was not what was asked for is `invalid`, whatever its endpoints say.
-What an endpoint did is `failed`, and so is what it says that cannot be. Each subject has a module of its own
-in `judging`.
+The order matters: a trial whose network was not as asked for is `invalid`, whatever its endpoints report. An
+endpoint's own fault, or an impossible report of it, makes the trial `failed`. Each subject has a module of
+its own in `judging`.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class PrivateRoot:
         shown = {
             target: view.open_path(folder) for target, folder in {LOGS: self.log_folder, **self.shown}.items()
         }
-        # Of a program in /bin the prefix is /, which has been laid out.
+        # The prefix of a program in /bin is /, which is laid out below.
         readable = {path: view.open_path(path) for path in sorted(set(self.folders) - {Path("/")})}
         self._enter_new_root()
         own_names = _OURS | {path.name for path in self._files if path.parent == Path("/")}

@@ -33,8 +33,8 @@ def run_endpoints(
 ) -> Timing | None:
     """Servers, then clients; `outcome` gets how they ended and what was measured meanwhile.
 
-    What it gives back, of a client of the interop contract, has to complete the outcome when the link has
-    reported.
+    The result is the timing of a client of the interop contract, which completes the outcome when the link
+    has reported.
     """
     supervisor = Supervisor()
     runs = [_Run(task, site, number, topology, supervisor, first_user) for number in range(len(task.pairs))]
@@ -199,7 +199,7 @@ class _Run:
             if outcome.served_to_the_end or (endpoint.exit_code == 0 and not outcome.complaint):
                 self._take_own_report(role, outcome)
             return outcome
-        # One that was ended, or has failed, owes none.
+        # An endpoint that was ended, or has failed, need not leave series.
         if endpoint.metrics is not None and not endpoint.complaint:
             try:
                 outcome.series = series.collect(
@@ -292,7 +292,7 @@ def _follow(
 ) -> Watch:
     """Await the client's report or the time limit: `outcome` gets how long endpoints lacked the CPU.
 
-    What counts as a stall is in the time that the client's metric `completion` covers, not in the start of a
+    A stall counts within the time that the client's metric `completion` covers, not at the start of a
     program.
     """
     with supervisor.watching(supervisor.endpoints) as watch:

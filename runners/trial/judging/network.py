@@ -1,5 +1,5 @@
 """Whether the network was what was asked for: conservation, lateness, and what was lost outside of link and
-dropper. What the endpoints did to it themselves is told apart."""
+dropper. Effects of the endpoints themselves are reported separately."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ from fecbench.topologies.link_report import (
 )
 from fecbench.topologies.rate import Rate
 
-# What a shaper may let out at once, beside its rate.
+# Bytes that a shaper may release at once, besides its rate.
 BURST_BYTES = 64 << 10
 # A receive buffer that holds less is too small, whatever else the machine does.
 SMALL_BUFFER_BYTES = 32 << 10

@@ -27,7 +27,7 @@ def make(seed: int, size_bytes: int, made_by: str) -> Page:
         item.model_copy(update={"size_bytes": max(SMALLEST_OBJECT_BYTES, round(item.size_bytes * scale))})
         for item in drawn
     ]
-    # What rounding leaves goes to the document.
+    # The document gets the remainder of the rounding.
     rest = size_bytes - sum(item.size_bytes for item in scaled)
     scaled[0] = scaled[0].model_copy(update={"size_bytes": scaled[0].size_bytes + rest})
     return Page(title=f"photo site, front page, seed {seed}", made_by=made_by, objects=scaled)

@@ -1,11 +1,11 @@
 """The ladder of a DASH presentation that lies in a folder: its MPD, and its segments or their sizes.
 
 Nothing is fetched: sizes are those of files beside the MPD, or of the byte ranges that it or the index of a
-file (`sidx`) names. Of several periods the first is read, of several sets of video the one with the most
-representations. What a Period or a set says of segments holds for its representations.
+file (`sidx`) names. The first of several periods is read, and of several sets of video the one with the most
+representations. Segment attributes of a Period or a set apply to its representations.
 
-A ladder has one length for all segments. Refused is a presentation in which one but the last differs from it
-by more than a frame or so.
+A ladder has one length for all segments. A presentation is refused if a segment other than the last differs
+from this length by more than a frame or so.
 """
 
 import re

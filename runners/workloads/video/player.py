@@ -124,7 +124,7 @@ class Session:
 class Player:
     """Plays one video: `request` says what is due now, `arrived` takes it in, until there is no request.
 
-    What is on its way may be watched: `progressed` says whether to give it up, and `gave_up` that it was.
+    The object on its way may be watched: `progressed` returns whether to give it up, `gave_up` records that.
     """
 
     def __init__(self, ladder: Ladder, settings: Settings) -> None:
@@ -220,7 +220,7 @@ class Player:
         session.left = self.request is not None or self.buffer_s > NOTHING_S
         return session
 
-    # What is asked for
+    # Requests
 
     def _decide(self) -> Request | None:
         """The next request. A live video may be skipped for it."""
@@ -286,7 +286,7 @@ class Player:
         chunk_size = max(1, size // self._chunks)
         return chunk_size if chunk + 1 < self._chunks else max(1, size - chunk_size * (self._chunks - 1))
 
-    # What is shown
+    # Playback
 
     @property
     def _plays(self) -> bool:

@@ -157,7 +157,7 @@ def _problems(
         yield (f"took {took_s:.6f} s: the links carry {size_bytes} bytes in {least_s:.6f} s at the soonest")
 
 
-# What it was worth
+# Worth to the viewer
 
 
 def metrics(ladder: Ladder, settings: Settings, played: Played) -> dict[str, float]:
@@ -231,7 +231,7 @@ def _name(level: Level) -> str:
     return f"share_{level.resolution}"
 
 
-# What is kept over time
+# Series over time
 
 
 def _segments(session: Session) -> pa.Table:

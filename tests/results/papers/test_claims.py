@@ -38,7 +38,7 @@ def values_in(estimate: Estimate) -> list[float]:
 
 @given(intervals)
 @pytest.mark.parametrize(
-    ("asked", "of_a_value"),
+    ("question_of", "of_a_value"),
     [
         (lambda value: value.below(BOUND), lambda value: value < BOUND),
         (lambda value: value.above(BOUND), lambda value: value > BOUND),
