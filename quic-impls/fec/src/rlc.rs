@@ -7,7 +7,7 @@ use crate::tinymt::TinyMt32;
 /// The density threshold with which no coefficient is 0.
 pub(crate) const MAX_DENSITY: u8 = 15;
 
-/// How many repair keys there are.
+/// Number of repair keys.
 pub(crate) const KEYS: usize = 1 << 16;
 
 /// Coefficients without end. A coefficient is drawn until it is not 0; with a density threshold below 15 it is 0 from the

@@ -7,7 +7,7 @@
 use crate::field::power_of_two;
 use crate::repair::Protected;
 
-/// How many different repair symbols there are before their numbers begin again: the order of 2, times 257, which keeps
+/// Number of different repair symbols before their numbers begin again: the order of 2, times 257, which keeps
 /// consecutive numbers consecutive powers when 16 bits are used up.
 pub(crate) const ROWS: usize = 255 * 257;
 
