@@ -154,7 +154,7 @@ func (l *Link) receive(d *direction, now time.Duration) bool {
 	return true
 }
 
-// next is when there will be something to do, if nothing changes before.
+// next returns when the link will have something to do, if nothing changes before.
 func (l *Link) next() (earliest time.Duration, ok bool) {
 	consider := func(at time.Duration, has bool) {
 		if has && (!ok || at < earliest) {

@@ -142,7 +142,7 @@ func unexpected(err error) error {
 	return err
 }
 
-// explain is why ctx has ended, if it has, and else the error itself.
+// explain returns why ctx has ended, if it has, and else the error itself.
 func explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
