@@ -21,5 +21,5 @@ def looks(most: int, first: int = FIRST_LOOK) -> tuple[int, ...]:
 
 
 def looks_of_builds(most: int) -> tuple[int, ...]:
-    """After how many repetitions of all networks two builds are looked at, of so many at most."""
+    """Return after how many repetitions of all networks two builds are compared, of so many at most."""
     return looks(most, FIRST_LOOK_OF_BUILDS)

@@ -169,7 +169,7 @@ def _simulator_lacks(implementation: Implementation) -> Lack | None:
 
 
 def _command(*arguments: str) -> None:
-    """Run a command of a probe. Raises RuntimeError with the last line of what it says when it fails."""
+    """Run a command of a probe. Raises RuntimeError with the last line of its output when it fails."""
     ended = subprocess.run(arguments, capture_output=True, text=True, timeout=PROBE_LIMIT_S)
     if ended.returncode != 0:
         lines = (ended.stderr or ended.stdout).strip().splitlines()

@@ -113,7 +113,7 @@ def _is_empty(path: Path) -> bool:
 
 
 def remove_abandoned(within: Path | None = None, *, ignore_errors: bool = False) -> list[Path]:
-    """Remove what killed harnesses left, and say what that was."""
+    """Remove what killed harnesses left, and return its paths."""
     return [path for path in abandoned(within) if _remove(path, ignore_errors)]
 
 
@@ -132,7 +132,8 @@ def _remove(path: Path, ignore_errors: bool) -> bool:
 
 
 def _remove_tree(path: Path, ignore_errors: bool) -> None:
-    """The lock goes last: whoever is killed meanwhile leaves a folder that is known to be abandoned."""
+    """Remove a folder, its lock last: a harness that is killed meanwhile leaves a folder that is known to be
+    abandoned."""
     errors = [OSError] if ignore_errors else []
     with contextlib.suppress(*errors):
         for inner in path.iterdir():

@@ -63,7 +63,7 @@ class Datagrams:
 
 @dataclass(frozen=True)
 class Traffic:
-    """Datagrams that were sent over a link, and what the link and its dropper say of them."""
+    """Datagrams that were sent over a link, and the reports of the link and of its dropper."""
 
     datagrams: Datagrams
     direction: Direction
@@ -171,7 +171,8 @@ class Laboratory:
         return np.asarray(traffic.datagrams.delays_us() - (lane.delay_ns + serialization_ns) / 1e3)
 
     def prober_error_us(self, probes: int) -> NDArray[np.float64]:
-        """The same without a link: from a client to its router, over the veth between them."""
+        """Return the prober's own error: from a client to its router, over the veth between them, without a
+        link."""
         with build("single-path", {"internet": CLEAR}, self.backend) as network:
             datagrams = _probe(
                 from_netns=f"/proc/{network.client.pid}/ns/net",

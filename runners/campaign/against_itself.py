@@ -12,7 +12,7 @@ ARMS = ("A", "B")
 
 
 def against_itself(design: Design, label: str) -> Design:
-    """The design of the variant of this label against itself; all else is the given design's.
+    """Return a design of the variant of this label against itself; all else is as in the given design.
 
     Raises Refusal when there is no such variant, or none that can be run alone.
     """

@@ -49,8 +49,8 @@ class Arm:
         return self.has(option) and option not in self.chosen
 
     def options_set(self, values: Values) -> dict[str, Any]:
-        """The options that are not left to the defaults; the variant's own go before those of a point, of
-        which it gets those that it reads."""
+        """Return the options that are set. The variant's own replace those of a point, of which it gets those
+        that it reads."""
         of_point = {name: value for name, value in _below(values, OPTION) if self.takes(name)}
         chosen = {**of_point, **self.chosen}
         return {

@@ -64,8 +64,8 @@ def emulated(virtual: Request, emulation: Request, share: float) -> Request:
 
 
 def checked_campaign(virtual: Request, emulation: Request, database: Database) -> CampaignInfo:
-    """The campaign in virtual time that the sample is of. Raises Refusal where there is none, where it was
-    not run as it would be now, and where it lacks trials of the sample."""
+    """Return the campaign in virtual time of the sample. Raises Refusal if there is none, if it would be run
+    otherwise now, or if it lacks trials of the sample."""
     stored = database.campaign(virtual.name)
     command = run_command(virtual, database)
     if stored is None:

@@ -132,7 +132,7 @@ def compare(what: str, was: Any, now: Any) -> Iterator[Difference]:
 
 
 class _Absent:
-    """Stands for a value that is not there."""
+    """Marker for an absent value."""
 
 
 def _is_list(value: object) -> bool:

@@ -42,7 +42,7 @@ class Sample:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A campaign to be run, or to be gone on with."""
+    """A campaign to run, or to continue."""
 
     experiment: Experiment
     keys: Sequence[TrialKey]

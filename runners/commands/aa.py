@@ -46,7 +46,7 @@ FLAGS = ("--resume", "--no-calibrate", "--json", "-v", "--verbose")
 
 
 class _WithFormerForm(TyperGroup):
-    """Arguments without a subcommand are those of the form that `aa` had before it had any."""
+    """A group that accepts arguments without a subcommand, the former form of `aa`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         flags = list(takewhile(lambda argument: argument in FLAGS, args))

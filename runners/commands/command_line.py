@@ -133,8 +133,8 @@ def _begin_with_example(command: Any, words: str) -> None:
 
 
 def _with_values_left_out(args: list[str], command: Any) -> list[str]:
-    """The words of a command with an empty value behind each option that may stand without one, and does: its
-    metavar is in brackets."""
+    """Return the words of a command, with an empty value after each option that stands without its optional
+    value."""
     optional = {
         name
         for option in command.params
@@ -242,7 +242,7 @@ def main() -> NoReturn:
 
 
 def _plain(message: str) -> str:
-    """The message without what the library that reads values says of itself."""
+    """Return the message without remarks of the library that reads values."""
     message = message.replace("Value error, ", "").replace("Input should be", "must be")
     return re.sub(r", unable to parse.*", "", message)
 

@@ -112,7 +112,8 @@ def _drawn(comparisons: Sequence[Comparison], output: Path | None) -> list[list[
 
 
 def _draw(comparison: Comparison, folder: Folder) -> list[str]:
-    """The figures that there is enough for: their names. The explanation's sentence says what is not."""
+    """Draw the figures for which there is enough data, and return their names. The explanation names the
+    others."""
     if isinstance(comparison.result, str):
         return []
     from fecbench.results.figures import benefit_map, effects

@@ -121,7 +121,7 @@ def _keep(
 
 
 def _draw(result: Replay, trial_folder: Path, plot: Path) -> None:
-    """Draw the trial over time, and say what it does not tell."""
+    """Draw the trial over time, and note what the figure lacks."""
     from fecbench.results.figures import NothingToDraw, course_over_time, save
 
     course = course_of(result, trial_folder)
@@ -155,7 +155,7 @@ def _draw_both(one: Replay, one_folder: Path, other: Replay, other_folder: Path,
 
 
 def _labels(one: Replay, other: Replay) -> tuple[str, str]:
-    """The variants of two trials, with the engines where these tell them apart."""
+    """Return the variants of two trials, with the engines if only these differ."""
     variants = one.recorded.record.key.variant, other.recorded.record.key.variant
     if variants[0] != variants[1] or one.is_virtual == other.is_virtual:
         return variants

@@ -61,7 +61,7 @@ def watch(
 
 
 def _look(db: str, name: str) -> Standing:
-    """The database is opened anew: what it told of a campaign before may be another thing now."""
+    """Return the standing. The database is opened anew, because the campaign may have changed."""
     with Database.open(db) as database:
         return standing(database, campaigns_of(database, name, samples=True)[-1])
 

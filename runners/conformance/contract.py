@@ -194,9 +194,9 @@ class Examination:
                 self._note(*finding)
 
     def _transfer(self, workload: Mapping[str, Any]) -> bool:
-        """A server, a client that succeeds and, where it receives, one that expects other content.
+        """Run a server, a client that succeeds and, if the client receives, one that expects other content.
 
-        Whether the first client succeeded.
+        Return whether the first client succeeded.
         """
         name, begun = workload["name"], time.monotonic()
         server = self._loopback.start("server", workload)

@@ -46,7 +46,7 @@ WAYS: tuple[tuple[Direction, Role, Role], ...] = (("up", "client", "server"), ("
 
 
 def check(implementation: Implementation) -> Iterator[Part]:
-    """A part for each switch of FEC, or one that says why nothing was tried."""
+    """Yield a part for each switch of FEC, or one that says why nothing was tried."""
     name, declared = implementation.declaration.name, implementation.declaration
     if "download" not in declared.workloads:
         yield Part(PART, True, "only a download tells, and it has none", tried=False)
@@ -70,7 +70,7 @@ def check(implementation: Implementation) -> Iterator[Part]:
 
 @dataclass(frozen=True)
 class Try:
-    """A download that tells something of a part."""
+    """A download that checks a part."""
 
     part: str
     chosen: Mapping[str, object]
@@ -148,7 +148,7 @@ def _differs_from_frames(end: str, packets: Packets, frames: int, deed: str) -> 
 
 
 def _unnoticed(outcome: Outcome) -> Iterator[str]:
-    """Losses that a sender of data does not tell of."""
+    """Yield losses that a sender of data does not report."""
     server, lost = outcome.endpoints["server"].metrics or {}, dropped(outcome, "down")
     recovered = (outcome.endpoints["client"].metrics or {}).get("packets_recovered", 0)
     for counter in ("packets_lost", "losses_declared"):

@@ -52,7 +52,7 @@ ENCOUNTER_S = 5.0
 
 
 class Ends(NamedTuple):
-    """A client and its server, both of which have ended, and the first thing that is wrong with them."""
+    """A client and its server after their end, and their first fault."""
 
     client: Endpoint | None
     server: Endpoint

@@ -48,7 +48,7 @@ def in_folders(extra: Sequence[Path] = ()) -> "Implementations":
 
 
 def search_path(extra: Sequence[Path] = ()) -> tuple[Path, ...]:
-    """The folders of implementations, absolute, each once: ours, `extra`, then those of the variable.
+    """Return the folders of implementations, absolute, each once: ours, `extra`, then those of the variable.
 
     Raises Refusal for one that does not exist, and for the folder of an implementation itself.
     """
@@ -80,7 +80,7 @@ class Implementations:
 
     @cached_property
     def folders(self) -> dict[str, list[Path]]:
-        """The folders that have an impl.toml, by their name, which is that of the implementation."""
+        """The folders that have an impl.toml, by their name, which is the name of the implementation."""
         folders: dict[str, list[Path]] = {}
         for root in self.roots:
             for path in sorted(root.glob(f"*/{DECLARATION}")):
@@ -128,5 +128,5 @@ class Implementations:
 
 
 def ours() -> Implementations:
-    """The implementations of this checkout, `OWN` and whatever else somebody has put there."""
+    """Return the implementations of this checkout: `OWN`, and others that somebody has put there."""
     return Implementations((IMPLEMENTATIONS,))

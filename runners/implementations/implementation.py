@@ -56,7 +56,7 @@ class Implementation:
     """The impl.toml, as it was read."""
 
     def called(self, name: str) -> "Implementation":
-        """The same by another name."""
+        """Return the same implementation with another name."""
         declaration = self.declaration.model_copy(update={"name": name})
         return Implementation(self.folder, declaration, self.text)
 
@@ -81,7 +81,7 @@ class Implementation:
             raise Refusal(f"{self.declaration.name}: {refusal}") from None
 
     def check_command(self) -> list[str] | None:
-        """The argument list that tells whether options, its last argument, fit together, if there is one."""
+        """The command that reports whether options, its last argument, fit together, if there is one."""
         return None if self.declaration.check is None else self._absolute(self.declaration.check)
 
     def simulator_command(self) -> list[str]:
@@ -95,7 +95,7 @@ class Implementation:
         return [str(self._program(program, PATH)), *map(self._argument, arguments)]
 
     def build_command(self) -> list[str]:
-        """The argument list that builds it, to be run in its folder; compilers are those of the user."""
+        """The command that builds it, to be run in its folder with the user's compilers."""
         program, *arguments = self.declaration.build or NO_BUILD
         return [str(self._program(program, os.environ.get("PATH", PATH))), *arguments]
 
@@ -232,7 +232,8 @@ class Implementation:
         self.check_each_together([(chosen, where)])
 
     def check_each_together(self, sets: Sequence[tuple[Mapping[str, object], str]]) -> None:
-        """The same of several sets of options, each with what its refusal begins with: that is faster."""
+        """Check several sets of options, each with the first words of its refusal. This is faster than one by
+        one."""
         command = self.check_command()
         if command is None or not sets:
             return
@@ -328,7 +329,7 @@ class Implementation:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """The environment of an endpoint: nothing is inherited, so that it is the same on every machine."""
+    """Return the environment of an endpoint: nothing is inherited, so it is the same on every machine."""
     return {"PATH": PATH, "LANG": "C.UTF-8", "HOME": str(home)}
 
 
@@ -351,7 +352,7 @@ def load(folder: Path) -> Implementation:
 
 
 def read(folder: Path) -> Implementation:
-    """The implementation in `folder`, whatever that is called. Raises Refusal as `load` does."""
+    """Return the implementation in `folder`, which may have any name. Raises Refusal as `load` does."""
     path = folder / DECLARATION
     try:
         text = path.read_text(encoding="utf-8")

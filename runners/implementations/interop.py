@@ -118,7 +118,7 @@ class Bundle(BaseModel):
 
     @property
     def program(self) -> Path:
-        """The file that its process starts, here; where there is none, where it should be."""
+        """The file here that its process starts; if it is missing, the place where it should be."""
         word = self.arguments[0]
         if "/" in word:
             candidates = [PurePosixPath(self.working_folder, word)]
@@ -186,7 +186,7 @@ def load_bundle(folder: Path) -> Bundle:
 
 
 def _has_folder(root: Path, path: PurePosixPath) -> bool:
-    """Whether an endpoint will have this folder: of the bundle, or one that the contract gives it."""
+    """Whether an endpoint will have this folder, from the bundle or by the contract."""
     if path.parts[1:2] in [(name,) for name in _OF_CONTRACT]:
         return len(path.parts) == 2
     place = inside(root, path)

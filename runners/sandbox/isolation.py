@@ -102,7 +102,7 @@ def _first_process(function: Callable[[], bytes], answer: int) -> None:
 
 
 def _keeper(function: Callable[[], bytes], answer: int, parent: int) -> None:
-    """Makes the namespaces, and stands between them and the caller so that the caller stays outside."""
+    """Make the namespaces, and stay between them and the caller, so that the caller stays outside."""
     die_with_parent(parent)
     flags = kernel.CLONE_NEWPID | kernel.CLONE_NEWNS | kernel.CLONE_NEWNET
     kernel.unshare(flags, "PID, mount and network namespaces")

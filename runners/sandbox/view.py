@@ -119,8 +119,10 @@ def _is_open_to_all(path: Path) -> bool:
 
 
 def open_ways(folders: Iterable[Path]) -> None:
-    """Have everybody go to these folders, in this process and what it starts, whatever closes them, such as a
-    home. It has a mount namespace of its own then; no rights are changed. Raises OSError."""
+    """Let everybody enter these folders, in this process and what it starts, even if a home closes them.
+
+    The process has a mount namespace of its own then; no rights are changed. Raises OSError.
+    """
     paths = sorted(folders)  # those that have others first
     if all(_is_open_to_all(path) for path in paths):
         return

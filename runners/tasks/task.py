@@ -123,7 +123,7 @@ def seed_name(link: str, what: str) -> str:
 
 
 class Task(_Part):
-    """Everything that one trial needs; whoever carries it out looks nothing up."""
+    """Everything that one trial needs: its engine looks nothing else up."""
 
     topology: str
     backend: Carrier

@@ -160,8 +160,8 @@ def new_name() -> str:
 
 
 def enter(name: str) -> None:
-    """Make a cgroup of this name in each usable place. This process counts there from now on, and whatever
-    it starts."""
+    """Make a cgroup of this name in each usable place. This process and everything that it starts count there
+    from now on."""
     for place in usable():
         _make(place, place.folder / name, {"cgroup.procs": 0})  # whoever writes this
 
@@ -211,7 +211,7 @@ def remove(name: str) -> None:
 
 
 def remove_abandoned() -> list[Path]:
-    """Remove the empty cgroups of harnesses, and say which they were."""
+    """Remove the empty cgroups of harnesses, and return their folders."""
     removed = []
     for place in usable():
         for folder in sorted(place.folder.glob("fecbench-*/")):

@@ -76,7 +76,7 @@ class Endpoint:
         return self._line
 
     def look(self) -> None:
-        """See whether it is ready, of one that does not say so."""
+        """Check whether an endpoint is ready that does not report it."""
 
     def take_stdout(self, data: bytes) -> None:
         """Parse what it wrote; the first thing that is wrong becomes its complaint, and it is killed."""

@@ -151,7 +151,7 @@ class Timing:
         self.watch: Watch | None = None
 
     def complete(self, task: Task, outcome: Outcome) -> None:
-        """Have the time and what arrived in the outcome of a client that says that it succeeded."""
+        """Add the time, and the check of what arrived, to the outcome of a client that reports success."""
         client = outcome.endpoints.get("client")
         if client is None:
             return

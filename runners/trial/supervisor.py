@@ -59,7 +59,7 @@ class Supervisor:
         return endpoint
 
     def listen(self, descriptor: int, take: Callable[[], None]) -> None:
-        """Call `take` whenever there is something to read of this descriptor."""
+        """Call `take` whenever this descriptor has something to read."""
         self._selector.register(descriptor, selectors.EVENT_READ, take)
 
     def set_alarm(self, name: str, at_s: float | None, call: Callable[[], None]) -> None:

@@ -169,7 +169,7 @@ class _Run:
         return endpoint
 
     def end(self) -> None:
-        """The client first: a server that is ended serves nobody any more."""
+        """End the client first: an ended server serves nobody any more."""
         if self._asker is not None:
             self._asker.close()
         for endpoint in self.endpoints.values():

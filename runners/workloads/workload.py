@@ -68,7 +68,7 @@ class Measured:
 
 
 class Impossible(ValueError):
-    """Says in one line what of the things that endpoints noted cannot be."""
+    """The first impossible thing in the records of endpoints, in one line."""
 
 
 class Workload:

@@ -234,7 +234,7 @@ def tag_of(number: int) -> int:
 
 
 def drain(lane: Lane, now_ns: int) -> Iterator[Datagram]:
-    """Return the datagrams that have left the lane at this time, each as soon as it can."""
+    """Yield the datagrams that have left the lane at this time, each as soon as it can."""
     while (at_ns := lane.next_exit()) <= now_ns and at_ns != NEVER:
         assert lane.receive(at_ns - 1) is None
         datagram = lane.receive(at_ns)

@@ -44,7 +44,7 @@ def name() -> str:
 
 
 def latencies(exchanges: Any, task: Task) -> list[float]:
-    """Yield each message, and its latency since it was due until its last part was whole."""
+    """Return the latency of each message, since it was due until its last part was whole."""
     due = {row["message"]: row["due_s"] for row in exchanges.rows(task, "sender")}
     arrived: dict[float, list[float]] = {}
     for row in exchanges.rows(task, "receiver"):

@@ -12,7 +12,7 @@ BACKGROUND_CLIENT = "background_client"
 
 
 def state(task: Task, outcome: Outcome) -> tuple[State, str]:
-    """The first state that there is a reason for, and the reason."""
+    """Return the first state for which there is a reason, and the reason."""
     return next(_reasons(task, outcome), ("ok", ""))
 
 
@@ -60,7 +60,7 @@ def succeeded(outcome: Outcome) -> bool:
 
 
 def state_by_ends(task: Task, outcome: Outcome) -> tuple[State, str]:
-    """The state by what both ends said and left, whatever the network and the times were.
+    """Return the state by the reports of both ends, regardless of the network and of times.
 
     Whether two stacks can talk to each other is decided by it, and a busy machine changes nothing of it.
     A transfer that was too slow is a timeout, whose cause may be the machine.

@@ -89,7 +89,8 @@ def doubts_of_outage(report: DirectionReport, settings: DirectionSettings) -> It
 
 
 def doubts_of_configuration(report: LinkReport, link: LinkSettings, direction: Direction) -> Iterator[str]:
-    """Whether one direction was told what the task asks, by the emulator's word; a simulator says none."""
+    """Yield settings of one direction that differ from the task's, as the emulator reports them; a simulator
+    reports none."""
     if report.configuration is None:
         return
     configuration, settings, limit = (

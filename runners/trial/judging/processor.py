@@ -1,4 +1,4 @@
-"""Whether the endpoints had the CPU: one that has none gives a wrong number, or none."""
+"""Whether the endpoints had the CPU: an endpoint without it gives a wrong number, or none."""
 
 from collections.abc import Iterator
 

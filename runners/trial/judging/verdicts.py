@@ -58,8 +58,8 @@ def compare(recorded: DropperOutcome, model: LossModel, seed: int) -> VerdictChe
 
 
 def _predicted(model: Counted, seed: int, packets: int) -> NDArray[np.bool_]:
-    """The oracle's verdicts. Those of a short sequence begin those of a longer one: the variants of a group
-    share them."""
+    """Return the oracle's verdicts. A shorter sequence is the beginning of a longer one, so the variants of a
+    group share them."""
     if packets > _MOST_KEPT:
         return verdicts(model, seed, packets)
     return _keep_mask(model, seed, max(_LEAST_KEPT, 1 << packets.bit_length()))[:packets]

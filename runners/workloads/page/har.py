@@ -208,7 +208,7 @@ def _origin(url: str) -> str:
 
 
 def _short(url: str) -> str:
-    """The last part of the path: enough to tell objects apart, and nothing of a query."""
+    """Return the last part of the path: enough to distinguish objects, and nothing of a query."""
     return _printable(urlsplit(url).path.rstrip("/").rpartition("/")[2])
 
 

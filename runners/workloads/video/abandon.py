@@ -35,7 +35,8 @@ class Download:
     def instead(
         self, kbps: tuple[float, ...], segment_s: float, buffer_s: float, received: int, now_s: float
     ) -> int | None:
-        """The level to ask for in the place of this download, of which so much has come; None: go on.
+        """Return the level to request in place of this download, of which so much has come; None: it
+        continues.
 
         `kbps` is of each level, `buffer_s` what the player holds.
         """

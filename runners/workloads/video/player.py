@@ -93,7 +93,7 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Stall:
-    """The picture stands still."""
+    """A time in which the picture stands still."""
 
     media_s: float
     """Place in the video."""
@@ -122,7 +122,7 @@ class Session:
 
 
 class Player:
-    """Plays one video: `request` says what is due now, `arrived` takes it in, until there is no request.
+    """A player of one video: `request` is due now, `arrived` takes the answer, until there is no request.
 
     The object on its way may be watched: `progressed` returns whether to give it up, `gave_up` records that.
     """
@@ -313,7 +313,7 @@ class Player:
         self._stalled_since_s = None
 
     def _advance(self, to_s: float) -> None:
-        """Show what there is until a time."""
+        """Show the video until a time."""
         if not self._plays or to_s <= self._now_s:
             self._now_s = max(self._now_s, to_s)
             return

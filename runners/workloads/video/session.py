@@ -41,7 +41,7 @@ def document(ladder: Ladder, settings: Settings) -> dict[str, Any]:
 
 
 def read(written: Mapping[str, Any] | None) -> tuple[Ladder, Settings]:
-    """The same, read again."""
+    """Return the ladder and the settings of a session's document."""
     assert written is not None
     return Ladder.model_validate(written["ladder"]), Settings(**written["settings"])
 

@@ -135,7 +135,7 @@ def faults_of_report(
 
 
 def faults(figure: Figure) -> Iterator[str]:
-    """Return the faults of the figure as it is saved: texts off the canvas, texts that touch, hidden
+    """Yield the faults of the figure as it is saved: texts off the canvas, texts that touch, hidden
     panels."""
     FigureCanvasAgg(figure)
     figure.draw_without_rendering()
