@@ -73,7 +73,7 @@ def delayed(random: np.random.Generator, shape: Shape) -> tuple[Floats, Floats]:
     return random.lognormal(0, 0.02, shape) * (1 + delays), random.lognormal(0, 0.02, shape)
 
 
-ARMS: dict[str, Arms] = {each.__name__: each for each in (alike, independent, steadier, delayed)}
+ARMS: dict[str, Arms] = {draw.__name__: draw for draw in (alike, independent, steadier, delayed)}
 REPETITIONS = {"median": (FEWEST, 8, 20, 50), "mean": (FEWEST, 20, 50), P95: (FEWEST_OF_TAIL,)}
 
 

@@ -131,7 +131,7 @@ def finished(deed: Deed, undisturbed: Left, before: Stored, after: Left) -> list
         wrong.append(f"{stored.claims} groups are still claimed")
     if not deed.emulated and stored.digests != undisturbed.stored.digests:
         wrong.append("trials in virtual time came to something else")
-    usual_names, names = (Counter(map(_unnumbered, left.files)) for left in (undisturbed, after))
+    usual_names, names = (Counter(map(_unnumbered, outcome.files)) for outcome in (undisturbed, after))
     if not (deed.emulated and FULL in after.said):  # such a trial is invalid, and leaves what it could
         wrong += [f"missing: {name}" for name in sorted((usual_names - names).elements())]
     wrong += [f"left: {name}" for name in sorted((names - usual_names).elements())]

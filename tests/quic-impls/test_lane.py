@@ -300,9 +300,9 @@ def test_a_datagram_leaves_when_the_links_law_says_and_is_lost_when_the_oracle_s
     lost = lost_of(model, seed, due_ns)
     with new_lane() as lane:
         assert not lane.begin(text_of(link, model, seed))
-        accepted, left = simulate(lane, sent, end_ns)
+        accepted, leaving = simulate(lane, sent, end_ns)
         assert accepted == [at_ns is not None for at_ns in exits]
-        assert left == [
+        assert leaving == [
             Datagram(exits[number], tag_of(number), payload_of(tag_of(number), sent[number][1]), is_lost)
             for number, is_lost in zip(due, lost, strict=True)
         ]
