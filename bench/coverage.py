@@ -78,7 +78,7 @@ REPETITIONS = {"median": (FEWEST, 8, 20, 50), "mean": (FEWEST, 20, 50), P95: (FE
 
 
 def bounds(statistic: str, arms: str) -> tuple[float, float]:
-    """Between which shares a point's intervals hold the truth.
+    """Return the bounds of the share of a point's intervals that contain the truth.
 
     The median of few values jumps from one of them to the next. So its intervals are too short or too long;
     ours are too long, most of all where both arms meet the same losses. Means do not know of the delays that

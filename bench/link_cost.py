@@ -37,7 +37,7 @@ PAYLOAD_BYTES, FRAME_BYTES = 1200, 1242
 BURST_BYTES = 64_000
 OWD_MS = 20
 FIFO_PRIORITY = 40
-"""Above all else, below the link."""
+"""Priority above everything else, below the link."""
 PORT = 7000
 SIDES = ("near", "far")
 ADDRESSES = {"near": "10.83.1.1", "far": "10.83.1.2"}

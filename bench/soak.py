@@ -202,7 +202,7 @@ def growths(settled: list[Sample]) -> list[str]:
 
 
 def print_samples(samples: list[Sample]) -> None:
-    """About twenty of them."""
+    """Print about twenty of the samples."""
     table = Table(title=f"one campaign, sampled every {SAMPLE_EVERY_S:g} s", title_justify="left")
     for field in fields(Sample):
         table.add_column(field.name.replace("_", " "), justify="right")

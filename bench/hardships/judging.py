@@ -54,13 +54,13 @@ class Left:
 
     status: int
     words: str
-    """Its standard error."""
+    """The standard error."""
     seconds: float
     files: Mapping[str, str]
     """The digest of each file in `output`, by its name."""
     stored: Stored
     said: str = ""
-    """Its standard output."""
+    """The standard output."""
 
 
 def files_in(folder: Path) -> dict[str, str]:

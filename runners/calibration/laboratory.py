@@ -252,7 +252,7 @@ def _probe(
 
 @contextmanager
 def load_on_every_core() -> Iterator[None]:
-    """While it lasts, a program takes all that it gets of each core."""
+    """Run a program on each core that takes all that it gets of it."""
     hogs = []
     try:
         for cpu in sorted(os.sched_getaffinity(0)):

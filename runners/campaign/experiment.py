@@ -65,7 +65,7 @@ class Experiment:
         self.arms = {variant.label: arm_of(design, variant, implementations) for variant in design.variants}
         self.activities = {workload.label: activity_of(design, workload) for workload in design.workloads}
         self.links = [link.name for link in self.topology.links]
-        """By name."""
+        """Names of the links."""
         names.check_names(design, self.links, self.implementations.values())
         names.check_pairs(design, [activity.workload for activity in self.activities.values()])
         self._traces = self._read_traces() if documents is None else documents.get(links.KIND, {})

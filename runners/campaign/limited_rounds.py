@@ -47,16 +47,16 @@ class LimitedRounds:
         self._clock = clock
         self._ends_at = clock() + limit_s
         self._lot = (0, clock())
-        """How many groups the last lot had, and when it was given out."""
+        """Number of groups in the last lot, and its time."""
         self._looks = looks_of_builds(request.design.repetitions)
         self._groups: dict[int, dict[Group, list[TrialKey]]] = {}
-        """By repetition: those of one repetition of all networks, in the order of the design."""
+        """Groups of one repetition of all networks, by repetition, in the order of the design."""
         for key in request.keys:
             self._groups.setdefault(key.repetition, {}).setdefault(key.group, []).append(key)
         self._again_where = set() if request.engine == "virtual" else {"invalid"}
         """The states after which another attempt may end otherwise."""
         self._lots: Counter[Group] = Counter()
-        """How many lots each group was in."""
+        """Number of lots that each group was in."""
         self._looked_at = 0
         self._looks_made = 0
         self._was_there = False

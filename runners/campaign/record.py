@@ -54,7 +54,7 @@ def _bare_record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
 
 
 def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
-    """Everything that is kept of a trial."""
+    """Return the whole record of a trial."""
     outcome, ended = finished.outcome, finished.outcome.endpoints
     record = dataclasses.replace(
         _bare_record_of(finished, judgement),

@@ -57,7 +57,7 @@ class Request:
     resume: bool = False
     """Whether there must be such a campaign."""
     retry: frozenset[State] = frozenset()
-    """Besides what is missing, trials in these states are run again."""
+    """States of trials that are run again, besides those that are missing."""
     calibrate: bool = True
     stop_when_alike: bool = False
     """Whether it ends when the endpoints of its first trials all fail for one reason."""

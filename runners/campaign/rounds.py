@@ -27,7 +27,7 @@ class Rounds:
         self._had: set[TrialKey] = set()
         """The trials of rounds before."""
         self.planned = 0
-        """How many trials are to have a result after the last round that was given."""
+        """Number of trials that should have a result after the last round."""
         self._places = dict.fromkeys(map(_place, request.keys)) if self._is_until_decided else {}
         self._stopped = 0
 

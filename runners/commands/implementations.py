@@ -165,7 +165,7 @@ def _text(value: Any) -> str:
 
 
 def _check(available: Implementations, name: str, folder: Path, *, keeps: bool) -> list[Part]:
-    """Its parts; with `keeps`, what endpoints left is in the folder then."""
+    """Return its parts. With `keeps`, the files of endpoints stay in the folder."""
     if (problem := available.problem(name)) is not None:
         return [Part("impl.toml", False, problem)]
     implementation = available.find(name, "implementations")

@@ -27,7 +27,7 @@ from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import isolation
 
 REPORT = "replay.json"
-"""Beside what was recorded: both runs, as `--json` prints them."""
+"""File beside the recordings: both runs, as `--json` prints them."""
 BY_HAND = "by-hand"
 """The folder from which both programs can be started again."""
 

@@ -23,9 +23,9 @@ from fecbench.runners.commands.console.tables import console, fitted, is_narrow,
 from fecbench.runners.commands.console.terminal import one_line, say
 
 QUIET_S = 30.0
-"""Without a sign of life from any harness: the beat of a start goes up every 10 s."""
+"""Longest silence of all harnesses: the beat of a start goes up every 10 s."""
 WINDOW_S = 60.0
-"""Over which the rate is told."""
+"""Window of the rate."""
 _MOST_CAUSES = 5
 _PAUSE = 4  # times as long as reading took: the writers of the database have most of the time
 

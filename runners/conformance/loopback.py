@@ -45,14 +45,14 @@ class Loopback:
         self._first_user = first_user
         self._supervisor = Supervisor()
         self.log_folders: dict[Role, Path] = {}
-        """Of the endpoints that were started last."""
+        """Log folders of the endpoints that were started last."""
         self.dialogue: Dialogue | None = None
-        """With the client that was started last, of those that are told what to ask for."""
+        """Dialogue with the last client of the workload `requests`."""
         self._folder = folder
         self._port = port
         self._keeps = keeps
         self._unkept: list[tuple[Role, Endpoint, Path]] = []
-        """Whose files are still to be kept."""
+        """Endpoints whose files are still to be kept."""
 
     @property
     def address(self) -> tuple[str, int]:

@@ -74,7 +74,7 @@ class Try:
 
     part: str
     chosen: Mapping[str, object]
-    """Its options, where they are not the defaults."""
+    """Options that differ from the defaults."""
     size_bytes: int
     number: int
 

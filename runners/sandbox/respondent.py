@@ -42,7 +42,7 @@ class Questions:
     home: str
     """The only folder that it can write to, beside those for temporary files, and where it begins."""
     variables: dict[str, str]
-    """Its environment."""
+    """The program's environment."""
     limit_s: float
     """Time limit of each question."""
     harness: int

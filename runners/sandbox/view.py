@@ -33,7 +33,7 @@ class View:
 
     user: int
     log_folder: Path
-    """Its log folder, writable whatever is mounted or hidden above."""
+    """The log folder, writable whatever is mounted or hidden above."""
     folders: Sequence[Path]
     """Folders that it may read, whatever hides them."""
     papers: Mapping[Path, bytes]

@@ -33,7 +33,7 @@ class PrivateRoot:
 
     user: int
     log_folder: Path
-    """Its log folder; writable, as /logs."""
+    """The log folder; writable, as /logs."""
     bundle_root: Path | None
     """The file system of a bundle; None: the machine's programs."""
     folders: Sequence[Path] = ()

@@ -163,7 +163,7 @@ class _Report(_Part):
     queue_dropped: NonNegativeInt
     oversize_dropped: NonNegativeInt
     outage_dropped: NonNegativeInt = 0
-    """Without outages it need not be told."""
+    """Optional for a link without outages."""
     in_flight: NonNegativeInt
     max_queue_bytes: NonNegativeInt
     max_queue_packets: NonNegativeInt

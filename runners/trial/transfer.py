@@ -108,7 +108,7 @@ class _Run:
         self._dialogue: Dialogue | None = None
         self._asker: Asker | None = None
         self.timing: Timing | None = None
-        """Of a client of the interop contract."""
+        """Times of a client of the interop contract."""
 
     @property
     def endpoints(self) -> dict[Role, Endpoint]:

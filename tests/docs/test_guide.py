@@ -193,7 +193,7 @@ class Reader:
         return self._patiently(replay, lambda done: done.returncode == 1)
 
     def _shell(self, command: str) -> subprocess.CompletedProcess[str]:
-        """Without a shell where none is needed."""
+        """Run a command without a shell if it needs none."""
         name, *words = shlex.split(command, comments=True)
         if name == "fecbench" and not any(map(_FOR_THE_SHELL.search, words)):
             return preloaded.fecbench(words, self.checkout, self._environment(), LIMIT_S)

@@ -23,7 +23,7 @@ from fecbench.results.store.records import TrialKey, TrialRecord, VerdictLog, is
 
 QUIC = Filter("ipv4", "udp", 4433)
 RESTLESS = TimedGilbertElliott(1e-5, 1e-5, 0.9, 0.2)
-"""Its stays begin again within a second."""
+"""A process whose stays begin again within a second."""
 
 seeds = st.integers(0, SEEDS - 1)
 times = st.lists(st.integers(0, 5 * 10**9), max_size=50).map(
@@ -97,7 +97,7 @@ def test_after_all_stays_the_same_ones_come_again():
 
 @given(seeds, times, st.integers(0, 10**9))
 def test_a_verdict_follows_from_number_and_time_of_its_packet_alone(seed, times_ns, later_ns):
-    """Whenever the others come."""
+    """The verdict is independent of the other packets' times."""
     model = TimedGilbertElliott(0.2, 0.1, 0.9, 0.3)
     whole = verdicts_at(model, seed, times_ns)
     assert np.array_equal(verdicts_at(model, seed, times_ns[:10]), whole[:10])

@@ -85,7 +85,7 @@ class Arrival:
     first_byte_s: float
     done_s: float
     buffer_s: float
-    """Before it was whole, at that time."""
+    """Buffer at that time, before the object was whole."""
     buffer_after_s: float
     estimate_kbps: float
     """Estimate of the throughput, this object included."""
@@ -131,7 +131,7 @@ class Player:
         self._ladder, self._settings = ladder, settings
         self.session = Session()
         self.leaves_s = PATIENCE * ladder.duration_s
-        """When the viewer leaves at the latest."""
+        """Latest time at which the viewer leaves."""
         self._view = View(
             kbps=tuple(level.kbps for level in ladder.levels),
             segment_s=ladder.segment_s,
@@ -139,17 +139,17 @@ class Player:
             fixed=settings.level,
         )
         self._now_s = self._position_s = self._end_s = 0.0
-        """The time, where in the video it is shown, and up to where it has arrived."""
+        """The time, the place in the video that is shown, and the place up to which it has arrived."""
         self._stalled_since_s: float | None = None
         self._chunks = math.ceil(ladder.segment_s / CHUNK_S) if settings.is_live else 1
         self._next = (0, 0)
-        """The segment that is asked for next, and its chunk."""
+        """The segment of the next request, and its chunk."""
         self._download = Download(0, 0)
-        """What is on its way."""
+        """The object on its way."""
         self.instead: int | None = None
         """The level to which it is given up, once that is decided."""
         self.request: Request | None = self._decide()
-        """What is asked for now, or when its time comes; None: nothing more."""
+        """The request that is due now, or later; None: no more requests."""
 
     def arrived(self, requested_s: float, first_byte_s: float, done_s: float) -> None:
         """The request was answered, at these times since the session began."""

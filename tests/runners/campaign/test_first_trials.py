@@ -24,7 +24,7 @@ def failed(number: int, reason: str = REASON) -> Judgement:
 def ends_after(
     judgements: Sequence[Judgement], outcome: Outcome | None = None, *, of_endpoints: bool = True
 ) -> int | None:
-    """After how many of these a campaign ends; None: after none."""
+    """Return the number of these trials after which a campaign ends; None: it does not."""
     first = FirstTrials("x", of_endpoints=of_endpoints)
     for number, judgement in enumerate(judgements, 1):
         try:

@@ -41,13 +41,13 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def looking(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever waits looks often."""
+    """Shorten the time between two looks of a waiting harness."""
     monkeypatch.setattr(share, "LOOK_S", 0.02)
 
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever waits takes a holder for dead after some seconds, more than a busy machine needs to begin."""
+    """Shorten the silence after which a holder counts as dead to more than a busy machine needs to begin."""
     monkeypatch.setattr(claims, "DEAD_AFTER_S", 3.0)
 
 

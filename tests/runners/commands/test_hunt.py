@@ -188,7 +188,7 @@ def runs(db: Path) -> int:
 
 
 def test_no_two_looks_share_a_seed(hunt: Callable[..., Done], tmp_path: Path) -> None:
-    """Whatever chose a network has no part in what it is judged by. Both arms of a pair share theirs."""
+    """The judgement of a network is independent of its choice. Only the two arms of a pair share seeds."""
     hunt("--arm", "new")
     with closing(sqlite3.connect(tmp_path / "x.sqlite")) as connection:
         seeds = [json.loads(row)["content"] for (row,) in connection.execute("SELECT seeds FROM trials")]
