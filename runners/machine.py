@@ -170,10 +170,10 @@ def _simulator_lacks(implementation: Implementation) -> Lack | None:
 
 def _command(*arguments: str) -> None:
     """Run a command of a probe. Raises RuntimeError with the last line of its output when it fails."""
-    ended = subprocess.run(arguments, capture_output=True, text=True, timeout=PROBE_LIMIT_S)
-    if ended.returncode != 0:
-        lines = (ended.stderr or ended.stdout).strip().splitlines()
-        raise RuntimeError(lines[-1] if lines else f"{arguments[0]} ended with {ended.returncode}")
+    process = subprocess.run(arguments, capture_output=True, text=True, timeout=PROBE_LIMIT_S)
+    if process.returncode != 0:
+        lines = (process.stderr or process.stdout).strip().splitlines()
+        raise RuntimeError(lines[-1] if lines else f"{arguments[0]} ended with {process.returncode}")
 
 
 def _make_veth() -> None:

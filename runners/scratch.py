@@ -55,8 +55,8 @@ def _make_locked(within: Path | None) -> tuple[Path, TextIO]:
 
 def abandoned(within: Path | None = None) -> list[Path]:
     """Folders of ours whose harness has ended without removing them."""
-    named = (path for path in (within or Path(tempfile.gettempdir())).iterdir() if is_named(path))
-    ours = filter(_is_ours, sorted(named))
+    candidates = (path for path in (within or Path(tempfile.gettempdir())).iterdir() if is_named(path))
+    ours = filter(_is_ours, sorted(candidates))
     return [path for path in ours if _is_unlocked(path) or _is_empty(path)]
 
 

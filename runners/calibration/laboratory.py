@@ -239,10 +239,10 @@ def _probe(
         "patience-ms": patience_ms,
     }
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    ended = subprocess.run([PROBER, *words], capture_output=True, text=True)
-    if ended.returncode != 0:
-        raise RuntimeError(ended.stderr.strip() or f"prober ended with status {ended.returncode}")
-    report = json.loads(ended.stdout)
+    process = subprocess.run([PROBER, *words], capture_output=True, text=True)
+    if process.returncode != 0:
+        raise RuntimeError(process.stderr.strip() or f"prober ended with status {process.returncode}")
+    report = json.loads(process.stdout)
     return Datagrams(
         sent_ns=np.array(report["sent_ns"], dtype=np.int64),
         numbers=np.array(report["numbers"], dtype=np.int64),

@@ -92,9 +92,9 @@ def check_alone(experiment: Experiment) -> None:
         taking_part = experiment.taking_part(variant, workload)
         names = {arm.implementation.declaration.name: arm.label for arm in taking_part}
         if len(names) > 1:
-            met = " and ".join(f"{name} ({label!r})" for name, label in names.items())
+            ends = " and ".join(f"{name} ({label!r})" for name, label in names.items())
             raise Refusal(
-                f"{experiment.design.path}: variant {variant!r}, workload {workload}: {met} take part in one"
+                f"{experiment.design.path}: variant {variant!r}, workload {workload}: {ends} take part in one"
                 " trial, and a simulator plays its own implementation alone: use --engine local"
             )
 
@@ -110,12 +110,12 @@ def check_workloads(experiment: Experiment) -> None:
                 _check_delivery(experiment, activity, activity.parameters(experiment.values(point)))
 
 
-def _check_delivery(experiment: Experiment, activity: Activity, chosen: Mapping[str, Any]) -> None:
+def _check_delivery(experiment: Experiment, activity: Activity, choices: Mapping[str, Any]) -> None:
     """Raises Refusal for a way to send messages that no implementation has.
 
     Trials of one that lacks it beside others that have it are unsupported.
     """
-    delivery = chosen.get("delivery", activity.workload.parameters["delivery"].default)
+    delivery = choices.get("delivery", activity.workload.parameters["delivery"].default)
     deliveries_of = {
         arm.implementation.declaration.name: arm.implementation.declaration.deliveries
         for arm in experiment.arms.values()
@@ -191,7 +191,7 @@ def check_combinations(experiment: Experiment, engine: EngineName = "local") -> 
 def _distinct_options(experiment: Experiment, arm: Arm) -> list[tuple[dict[str, Any], str]]:
     """The different sets of options of a variant, each with what a refusal of it begins with."""
     options = (arm.options_set(experiment.values(index)) for index in range(len(experiment.points)))
-    return [(dict(one), arm.where) for one in dict.fromkeys(tuple(chosen.items()) for chosen in options)]
+    return [(dict(one), arm.where) for one in dict.fromkeys(tuple(choices.items()) for choices in options)]
 
 
 def check_links(experiment: Experiment, backend: Carrier) -> None:

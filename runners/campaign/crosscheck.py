@@ -40,11 +40,11 @@ def sample(design: Design, points: int, share: float) -> list[Group]:
 def _shuffled(design: Design, points: int, workload: str) -> Iterator[Group]:
     """Yield all groups of a workload: one of every point before the second of any."""
     order = random.Random(designs.seed(design.seed, "crosscheck", workload))
-    chosen = order.sample(range(points), points)
+    order_of_points = order.sample(range(points), points)
     certain = design.looks[0]  # which every point has
-    repetitions = {point: order.sample(range(certain), certain) for point in chosen}
+    repetitions = {point: order.sample(range(certain), certain) for point in order_of_points}
     for place in range(certain):
-        for point in chosen:
+        for point in order_of_points:
             yield Group(workload, point, repetitions[point][place])
 
 
@@ -96,5 +96,5 @@ def run_command(virtual: Request, database: Database) -> str:
     path = virtual.design.path
     design = next((name for name, file in designs.catalogue().items() if str(file) == path), path)
     words = ["fecbench", "run", design, "--engine", "virtual", "--db", database.address]
-    named = ["--campaign", virtual.name] if virtual.name != virtual.design.name else []
-    return shlex.join([*words, *named])
+    name_option = ["--campaign", virtual.name] if virtual.name != virtual.design.name else []
+    return shlex.join([*words, *name_option])

@@ -57,10 +57,10 @@ def check_same(
     if not differing:
         return
     kinds = " and ".join(dict.fromkeys(kind for kind, _ in differing))
-    named = "; ".join(str(difference) for _, difference in differing[:SHOWN])
+    listing = "; ".join(str(difference) for _, difference in differing[:SHOWN])
     more = f"; and {len(differing) - SHOWN} more" if len(differing) > SHOWN else ""
     raise Refusal(
-        f"campaign {campaign.name!r} in {database.address} was run with {kinds}: {named}{more}: give a new"
+        f"campaign {campaign.name!r} in {database.address} was run with {kinds}: {listing}{more}: give a new"
         " campaign a name with --campaign, or go back to what it was run with"
     )
 

@@ -209,13 +209,13 @@ class Experiment:
 
     def _read_traces(self) -> dict[str, Any]:
         """Read the traces that links follow at any point, from the files beside the design."""
-        named = {
+        trace_names = {
             name
             for index in range(len(self.points))
             for name in links.traces_in(self.values(index), self.links)
         }
         try:
-            return {name: links.read_trace(name, self.design.folders) for name in sorted(named)}
+            return {name: links.read_trace(name, self.design.folders) for name in sorted(trace_names)}
         except (Refusal, TopologyError) as error:
             raise Refusal(f"{self.design.path}: {error}") from error
 

@@ -148,9 +148,9 @@ class LimitedRounds:
         if size:
             fitting = size / max(now - since, 1e-3) * min(LOT_S, left_s)
             count = max(1, min(int(fitting), GROWTH * size))
-        chosen = list(missing)[:count]
-        self._lot = (len(chosen), now)
-        self._lots.update(chosen)
-        due = {key: attempts for group in chosen for key, attempts in missing[group].items()}
+        groups = list(missing)[:count]
+        self._lot = (len(groups), now)
+        self._lots.update(groups)
+        due = {key: attempts for group in groups for key, attempts in missing[group].items()}
         self.planned = there + sum(not attempts for attempts in due.values())
         return due

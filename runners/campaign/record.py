@@ -55,7 +55,7 @@ def _bare_record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
 
 def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
     """Return the whole record of a trial."""
-    outcome, ended = finished.outcome, finished.outcome.endpoints
+    outcome, endpoint_outcomes = finished.outcome, finished.outcome.endpoints
     record = dataclasses.replace(
         _bare_record_of(finished, judgement),
         metrics={name: values for name, values in _metrics(outcome, judgement).items() if values},
@@ -70,8 +70,8 @@ def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
             for direction, recorded in directions.items()
         },
         links={name: _link_document(report) for name, report in outcome.links.items()},
-        exits={name: endpoint.exit_code for name, endpoint in ended.items()},
-        stderr={name: endpoint.stderr for name, endpoint in ended.items()},
+        exits={name: endpoint.exit_code for name, endpoint in endpoint_outcomes.items()},
+        stderr={name: endpoint.stderr for name, endpoint in endpoint_outcomes.items()},
         overhead_s=overhead_of(finished),
         checks={
             **_checks(judgement.checks, finished.trials_at_once),

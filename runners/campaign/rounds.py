@@ -85,8 +85,8 @@ class Rounds:
     def _reached(self, states: States) -> dict[Place, int]:
         """The last look that each place has all trials for; 0 for none."""
         design = self._request.design
-        ended = Counter((key.workload, key.point, key.repetition) for key in states)
-        whole = Counter(group[:2] for group, count in ended.items() if count == len(design.variants))
+        counts = Counter((key.workload, key.point, key.repetition) for key in states)
+        whole = Counter(group[:2] for group, count in counts.items() if count == len(design.variants))
         return {
             place: max((look for look in design.looks if look <= whole[place]), default=0)
             for place in self._places

@@ -126,7 +126,9 @@ def _begin_with_example(command: Any, words: str) -> None:
     make one line of each paragraph: the terminal breaks it."""
     for name, leaf in getattr(command, "commands", {}).items():
         _begin_with_example(leaf, f"{words} {name}")
-    example = next(line for named, line in EXAMPLES.items() if f"{named} ".startswith(f"{words} "))
+    example = next(
+        line for example_command, line in EXAMPLES.items() if f"{example_command} ".startswith(f"{words} ")
+    )
     paragraphs = [" ".join(part.split()) for part in (command.help or "").split("\n\n")]
     command.short_help = paragraphs[0]  # for the list of a group's commands
     command.help = "\n\n".join([f"Example: {example}", *paragraphs])

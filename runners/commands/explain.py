@@ -63,9 +63,9 @@ def explain(
         reasons = "; ".join(f"{comparison.arms}: {comparison.result}" for comparison in comparisons)
         raise Refusal(f"{address}: {reasons}")
     steps = _steps(info)
-    drawn = _drawn(comparisons, output)
+    figures = _drawn(comparisons, output)
     documents = []
-    for comparison, paths in zip(comparisons, drawn, strict=True):
+    for comparison, paths in zip(comparisons, figures, strict=True):
         effects = _effects(comparison, steps)
         document = _document(comparison, paths)
         documents.append({**document, "screening": None if effects is None else _rows(effects)})

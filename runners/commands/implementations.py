@@ -57,9 +57,9 @@ def implementations(
     available = implementations_in(folders)
     if check:
         require_whole(["implementations", "--check", check])
-    for chosen in filter(None, (name, check)):
-        if chosen not in available.names():
-            raise Refusal(f"there is no implementation {chosen!r}; {nearest(chosen, available.names())}")
+    for word in filter(None, (name, check)):
+        if word not in available.names():
+            raise Refusal(f"there is no implementation {word!r}; {nearest(word, available.names())}")
     if keep is not None:
         if not check:
             raise Refusal(f"--keep {keep}: is of a check: give --check NAME, too")

@@ -68,10 +68,10 @@ class Loopback:
         """The folder for the files of endpoints."""
         return self._folder
 
-    def end_of(self, chosen: Mapping[str, object], series: Sequence[str] = ()) -> EndpointTask:
+    def end_of(self, choices: Mapping[str, object], series: Sequence[str] = ()) -> EndpointTask:
         """Return the task of an end with these options, otherwise the defaults, that has to record these
         series."""
-        options = self.implementation.options(chosen, self.implementation.declaration.name)
+        options = self.implementation.options(choices, self.implementation.declaration.name)
         return ends.end_of(self.implementation, options, series)
 
     def start(

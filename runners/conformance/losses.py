@@ -126,14 +126,16 @@ def _problems_of_ended(outcome: Outcome) -> Iterator[str]:
 def problems_of_counters(outcome: Outcome) -> Iterator[str]:
     """Yield differences between the counters of both ends and of the link, a sentence each."""
     for way, sender, receiver in WAYS:
-        came, lost = _came(outcome, way), dropped(outcome, way)
+        frames, lost = _came(outcome, way), dropped(outcome, way)
         sent = outcome.endpoints[sender].metrics or {}
         received = outcome.endpoints[receiver].metrics or {}
         if "packets_sent" in sent:
-            yield from _differs_from_frames(sender, plausibility.packets_sent(sent), came, "came to the link")
+            yield from _differs_from_frames(
+                sender, plausibility.packets_sent(sent), frames, "came to the link"
+            )
         if "packets_received" in received:
             yield from _differs_from_frames(
-                receiver, plausibility.packets_received(received), came - lost, "arrived"
+                receiver, plausibility.packets_received(received), frames - lost, "arrived"
             )
     yield from _unnoticed(outcome)
 

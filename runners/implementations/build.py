@@ -46,13 +46,13 @@ def build(implementation: Implementation, output: TextIO | None = None) -> None:
     words = " ".join(implementation.declaration.build or NO_BUILD)
     environment = {**os.environ, "CGO_ENABLED": "0"}
     try:
-        ended = subprocess.run(
+        results = subprocess.run(
             command, cwd=implementation.folder, env=environment, stdout=output, umask=_MASK
         )
     except OSError as error:
         raise Refusal(f"{name}: {words} cannot be started: {error.strerror}") from error
-    if ended.returncode != 0:
-        raise Refusal(f"{name}: {words} ended with {ended.returncode}")
+    if results.returncode != 0:
+        raise Refusal(f"{name}: {words} ended with {results.returncode}")
     for path in implementation.missing_programs():
         raise Refusal(f"{name}: {words} succeeded, but {path} is missing")
 
@@ -67,10 +67,10 @@ def build_all(implementations: Implementations, *, on_demand: bool = False) -> d
             for name, implementation in implementations.all().items()
             if isinstance(implementation, Refusal) or on_demand or not implementation.declaration.on_demand
         }
-        ended = {name: build.result() for name, build in building.items()}
+        results = {name: build.result() for name, build in building.items()}
     finally:
         builders.shutdown(wait=False, cancel_futures=True)  # after an interrupt, no other build begins
-    return {name: problem for name, problem in ended.items() if problem is not None}
+    return {name: problem for name, problem in results.items() if problem is not None}
 
 
 def _problem(implementation: Implementation | Refusal) -> str | None:

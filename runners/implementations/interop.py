@@ -77,11 +77,11 @@ class Interop(BaseModel):
 
     def check_options(self, options: Mapping[str, object]) -> None:
         """Raises ValueError for an option that is named and not declared, and for one that reaches nobody."""
-        named = set(self._named())
-        for name in sorted(named - options.keys()):
+        names = set(self._named())
+        for name in sorted(names - options.keys()):
             raise ValueError(f"names {{{name}}}: there is no option {name!r}; {nearest(name, options)}")
         for name in options:
-            if name not in named:
+            if name not in names:
                 raise ValueError(f"option {name} reaches nobody: name it as {{{name}}} in env or params")
 
     def _named(self) -> Iterator[str]:

@@ -41,7 +41,7 @@ class View:
 
     def make(self) -> None:
         """Make the view in this process, which has a mount namespace of its own. Raises OSError."""
-        shown = {path: open_path(path) for path in sorted({*self.folders, self.log_folder})}
+        descriptors = {path: open_path(path) for path in sorted({*self.folders, self.log_folder})}
         kernel.make_read_only(Path("/"))
         for folder in HIDDEN:
             if folder.is_dir():
@@ -54,7 +54,7 @@ class View:
         for folder in sorted({path.parent for path in self.papers}):
             if folder.is_dir() and os.statvfs(folder).f_flag & os.ST_RDONLY:
                 _cover(folder)
-        for path, descriptor in shown.items():
+        for path, descriptor in descriptors.items():
             if not is_reachable(path, descriptor):
                 show(path, descriptor)
         kernel.mount("", self.log_folder, "", kernel.MS_REMOUNT | kernel.MS_BIND | UNPRIVILEGED)

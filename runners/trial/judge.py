@@ -159,8 +159,8 @@ def _series(task: Task, outcome: Outcome) -> tuple[Series, str]:
     """Return the series that endpoints recorded, and the fault of the first unreadable one, or nothing."""
     tables: Series = {}
     of_workload = workloads.of(task.pairs[0].workload).series
-    for endpoint, ended in outcome.endpoints.items():
-        for name, content in ended.series.items():
+    for endpoint, endpoint_outcome in outcome.endpoints.items():
+        for name, content in endpoint_outcome.series.items():
             if name in of_workload:  # read with that of the other end
                 continue
             try:

@@ -50,7 +50,7 @@ class PrivateRoot:
         """Make this file system in this process, which has a mount namespace of its own. Raises OSError."""
         base, names = self.bundle_root or Path("/"), None if self.bundle_root else _OF_MACHINE
         of_base = view.open_path(base)
-        shown = {
+        descriptors = {
             target: view.open_path(folder) for target, folder in {LOGS: self.log_folder, **self.shown}.items()
         }
         # The prefix of a program in /bin is /, which is laid out below.
@@ -62,7 +62,7 @@ class PrivateRoot:
         view.mount_devices()
         view.mount_sys()
         view.cover_for_temporary_files(Path("/tmp"))
-        for target, descriptor in shown.items():
+        for target, descriptor in descriptors.items():
             kernel.mount(f"/proc/self/fd/{descriptor}", target, "", kernel.MS_BIND)
         for path, descriptor in readable.items():
             if self.bundle_root is None and not view.is_reachable(path, descriptor):

@@ -194,8 +194,8 @@ class _Run:
             endpoint.end_group()
             outcome.served_to_the_end = role == "server" and endpoint.was_asked_to_end
             if endpoint.exit_code == 0 and not endpoint.was_asked_to_end:
-                ended = "ended, and a server serves until it is asked to end"
-                outcome.complaint = self._stage.problem() if role == "client" else ended
+                end_problem = "ended, and a server serves until it is asked to end"
+                outcome.complaint = self._stage.problem() if role == "client" else end_problem
             if outcome.served_to_the_end or (endpoint.exit_code == 0 and not outcome.complaint):
                 self._take_own_report(role, outcome)
             return outcome
@@ -243,21 +243,21 @@ def _transfer(
     deadline = time.monotonic() + task.timeout_s
     foreground, *others = runs
     for background in others:
-        begun = time.monotonic()
+        start_s = time.monotonic()
         client = background.start("client", task.timeout_s)
         if not _await_full(task, topology, client, supervisor, deadline):
             outcome.background_lasted = not _has_ended(client)
             outcome.timed_out = has_timed_out(client.exit_code, time.monotonic() - deadline)
             return
-        outcome.competition = Competition(filling_s=time.monotonic() - begun)
+        outcome.competition = Competition(filling_s=time.monotonic() - start_s)
     discarded, backlog_drops = topology.discarded(), counters.backlog_drops()
     topology.start()
-    before, begun = [run.hosts.client.received_bytes() for run in runs], time.monotonic()
-    client = foreground.start("client", deadline - begun)
+    before, start_s = [run.hosts.client.received_bytes() for run in runs], time.monotonic()
+    client = foreground.start("client", deadline - start_s)
     watch = _follow(client, task.completion, supervisor, deadline, outcome)
     if foreground.timing is not None:
         foreground.timing.watch = watch
-    outcome.client_s = time.monotonic() - begun
+    outcome.client_s = time.monotonic() - start_s
     for (node, place), count in (topology.discarded() - discarded).items():
         outcome.discarded.setdefault(node, {})[place] = count
     outcome.backlog_drops = counters.backlog_drops() - backlog_drops
@@ -265,7 +265,7 @@ def _transfer(
     outcome.timed_out = has_timed_out(client.exit_code, time.monotonic() - deadline)
     if outcome.competition is not None:
         outcome.background_lasted = not _has_ended(others[0].endpoints["client"])
-        lasted_s = time.monotonic() - begun
+        lasted_s = time.monotonic() - start_s
         outcome.competition.foreground_mbps, outcome.competition.background_mbps = (
             8e-6 * (run.hosts.client.received_bytes() - bytes_before) / lasted_s
             for run, bytes_before in zip(runs, before, strict=True)

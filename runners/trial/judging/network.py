@@ -74,12 +74,12 @@ def doubts_of_competition(competition: Competition, rate: Rate, share: float) ->
 
 def doubts_of_queue(report: DirectionReport, limit: QueueLimit) -> Iterator[str]:
     """Whether the queue held more than its link was asked for. Not every backend knows how much it held."""
-    for held, most, unit in (
+    for measured, most, unit in (
         (report.max_queue_bytes, limit.most_bytes if limit.bytes is None else limit.bytes, "bytes"),
         (report.max_queue_packets, limit.packets, "packets"),
     ):
-        if held is not None and most is not None and held > most:
-            yield f"the queue held {held} {unit}, its limit is {most}"
+        if measured is not None and most is not None and measured > most:
+            yield f"the queue held {measured} {unit}, its limit is {most}"
 
 
 def doubts_of_outage(report: DirectionReport, settings: DirectionSettings) -> Iterator[str]:

@@ -189,10 +189,10 @@ def problems_of_counters(name: str, counted: Metrics) -> Iterator[str]:
         if part in counted and whole in counted and counted[part] > counted[whole]:
             yield f"{name}: {part} = {counted[part]:g}: must be at most {counted[whole]:g}, its {whole}"
     for sums in SUMS:
-        named = [counter for side in sums for counter in side]
-        if in_parts and {*OF_WHOLE_SYMBOLS} <= {*named}:
+        names = [counter for side in sums for counter in side]
+        if in_parts and {*OF_WHOLE_SYMBOLS} <= {*names}:
             continue
-        if all(counter in counted for counter in named):
+        if all(counter in counted for counter in names):
             left_sum, right_sum = (sum(counted[counter] for counter in side) for side in sums)
             if left_sum != right_sum:
                 left_names, right_names = (" + ".join(side) for side in sums)

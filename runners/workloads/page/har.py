@@ -186,11 +186,11 @@ def _parent_of(place: int, entries: Sequence[Entry]) -> list[int]:
     redirects = [i for i in before if entries[i].redirects_to == entry.request.url]
     urls = entry.initiator.urls if entry.initiator else []
     initiators = [i for i in before if entries[i].request.url in urls]
-    ended = [i for i in before if entries[i].ended <= entry.startedDateTime]
+    parents_before = [i for i in before if entries[i].ended <= entry.startedDateTime]
     if redirects or initiators:
         return [(redirects or initiators)[-1]]
-    if ended:
-        return [max(ended, key=lambda i: entries[i].ended)]
+    if parents_before:
+        return [max(parents_before, key=lambda i: entries[i].ended)]
     return [] if place == 0 else [0]
 
 

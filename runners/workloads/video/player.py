@@ -206,8 +206,8 @@ class Player:
     @property
     def _has_given_up(self) -> bool:
         """Whether it has done so with the segment that is on its way."""
-        gone, request = self.session.given_up, self.request
-        return bool(gone) and request is not None and gone[-1].request.index == request.index
+        given_up, request = self.session.given_up, self.request
+        return bool(given_up) and request is not None and given_up[-1].request.index == request.index
 
     def end(self) -> Session:
         """The session to its end: what has arrived is shown, or the viewer has left."""
@@ -359,5 +359,5 @@ def latencies_s(session: Session, settings: Settings, step_s: float = 0.01) -> S
     times, places = np.array(session.path).T
     at_s = np.arange(session.startup_s, session.ended_s, step_s)
     # Where two places have one time, the video was skipped: the later one holds from there on.
-    shown: Sequence[float] = at_s + settings.live_latency_s - np.interp(at_s, times, places)
-    return shown
+    latencies: Sequence[float] = at_s + settings.live_latency_s - np.interp(at_s, times, places)
+    return latencies
