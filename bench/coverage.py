@@ -73,12 +73,12 @@ def delayed(random: np.random.Generator, shape: Shape) -> tuple[Floats, Floats]:
     return random.lognormal(0, 0.02, shape) * (1 + delays), random.lognormal(0, 0.02, shape)
 
 
-ARMS: dict[str, Arms] = {each.__name__: each for each in (alike, independent, steadier, delayed)}
+ARMS: dict[str, Arms] = {draw.__name__: draw for draw in (alike, independent, steadier, delayed)}
 REPETITIONS = {"median": (FEWEST, 8, 20, 50), "mean": (FEWEST, 20, 50), P95: (FEWEST_OF_TAIL,)}
 
 
 def bounds(statistic: str, arms: str) -> tuple[float, float]:
-    """Between which shares a point's intervals hold the truth.
+    """Return the bounds of the share of a point's intervals that contain the truth.
 
     The median of few values jumps from one of them to the next. So its intervals are too short or too long;
     ours are too long, most of all where both arms meet the same losses. Means do not know of the delays that

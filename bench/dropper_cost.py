@@ -75,7 +75,7 @@ def missed(rows: Sequence[Row], attaching: Row) -> list[str]:
 
 
 def _attachments_ms() -> Iterator[float]:
-    """Return how long the command takes at an interface without a dropper."""
+    """Yield how long the command takes at an interface without a dropper."""
     with _interface() as where:
         for _ in range(ROUNDS):
             begun = time.perf_counter()

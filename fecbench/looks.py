@@ -12,8 +12,10 @@ FIRST_LOOK_OF_BUILDS = 6
 
 
 def looks(most: int, first: int = FIRST_LOOK) -> tuple[int, ...]:
-    """After how many repetitions of a network its results are looked at, ascending: `most`, which is the end,
-    a half of it, a quarter and so on, `first` at least; halves are rounded up."""
+    """Return the repetitions of a network after which its results are looked at, ascending.
+
+    They are `most`, the end, a half of it, a quarter and so on, `first` at least; halves are rounded up.
+    """
     looks_at = [most]
     while first <= (half := (looks_at[0] + 1) // 2) < looks_at[0]:
         looks_at.insert(0, half)
@@ -21,5 +23,5 @@ def looks(most: int, first: int = FIRST_LOOK) -> tuple[int, ...]:
 
 
 def looks_of_builds(most: int) -> tuple[int, ...]:
-    """After how many repetitions of all networks two builds are looked at, of so many at most."""
+    """Return after how many repetitions of all networks two builds are compared, of so many at most."""
     return looks(most, FIRST_LOOK_OF_BUILDS)

@@ -13,7 +13,7 @@ _UNFINISHED = ".unfinished-"
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a name to write to, with the suffix of `path`; what was written gets the name `path` at the end.
+    """Yield a name to write to, with the suffix of `path`; the file gets the name `path` at the end.
 
     A link stays one, and what it leads to is replaced. When a disk is full, an OSError does not say by itself
     which file was written. It does here.
@@ -32,7 +32,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def filling(folder: Path) -> Iterator[Path]:
-    """Give an empty folder to write to; all that was written goes to `folder` at the end, beside what it has.
+    """Yield an empty folder to write to; everything in it moves to `folder` at the end, beside what is there.
 
     After an error nothing was written: a folder that was absent is absent, and so are those above it.
     """
@@ -66,7 +66,7 @@ def is_unfinished(path: Path) -> bool:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Have an OSError name this file: when a disk is full, it does not say by itself what was written."""
+    """Make an OSError name this file: the error of a full disk does not say which file was written."""
     try:
         yield
     except OSError as error:

@@ -135,7 +135,7 @@ def _implementations(implementations: Implementations) -> Iterator[Need]:
             state, mend = (f"{path} {lack.problem}", lack.mend) if lack else (good, "")
             if lack and declared.on_demand:
                 state += _build_of(implementation)
-            # One line for each: of several, each is named.
+            # A line for each file; if there are several, each is named.
             which = f"{name} endpoint" if len(files) == 1 else f"{name} endpoint {path}"
             yield Need(which, lack is None, state, mend, required)
 
@@ -169,11 +169,11 @@ def _simulator_lacks(implementation: Implementation) -> Lack | None:
 
 
 def _command(*arguments: str) -> None:
-    """Run a command of a probe. Raises RuntimeError with the last line of what it says when it fails."""
-    ended = subprocess.run(arguments, capture_output=True, text=True, timeout=PROBE_LIMIT_S)
-    if ended.returncode != 0:
-        lines = (ended.stderr or ended.stdout).strip().splitlines()
-        raise RuntimeError(lines[-1] if lines else f"{arguments[0]} ended with {ended.returncode}")
+    """Run a command of a probe. Raises RuntimeError with the last line of its output when it fails."""
+    process = subprocess.run(arguments, capture_output=True, text=True, timeout=PROBE_LIMIT_S)
+    if process.returncode != 0:
+        lines = (process.stderr or process.stdout).strip().splitlines()
+        raise RuntimeError(lines[-1] if lines else f"{arguments[0]} ended with {process.returncode}")
 
 
 def _make_veth() -> None:
@@ -212,7 +212,7 @@ def _make_network_namespace() -> None:
     kernel.unshare(kernel.CLONE_NEWNET, "network namespace")
 
 
-# What it is called, how it is tried, what mends it, and whether trials need it.
+# Name, probe, mend, and whether trials need the feature.
 FEATURES: list[tuple[str, Callable[[], None], str, bool]] = [
     (
         "PID, mount and network namespaces",

@@ -16,12 +16,12 @@ PROBE_LIMIT_S = 5.0
 def output_of(arguments: Sequence[str]) -> str | None:
     """Return the standard output of a command, or None if it fails, is missing or takes too long."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             arguments, cwd=REPOSITORY, capture_output=True, text=True, timeout=PROBE_LIMIT_S, check=True
         )
     except (OSError, ValueError, subprocess.SubprocessError):  # ValueError: what it prints is no text
         return None
-    return done.stdout.strip()
+    return process.stdout.strip()
 
 
 def sha256_of(path: Path) -> str | None:

@@ -2,8 +2,8 @@
 `clean`, remove what a killed one left, and nothing else. The number of a process would not tell: one in
 another PID namespace is not seen, and another process may have the number by now.
 
-A harness can be killed before it has the lock. Its folder is then empty. An empty folder is removed by
-whoever meets it, and a harness that was about to lock it makes another one.
+A harness can be killed before it has the lock. Its folder is then empty. An empty folder is removed by every
+harness that meets it, and a harness that was about to lock it makes another one.
 """
 
 import contextlib
@@ -55,8 +55,8 @@ def _make_locked(within: Path | None) -> tuple[Path, TextIO]:
 
 def abandoned(within: Path | None = None) -> list[Path]:
     """Folders of ours whose harness has ended without removing them."""
-    named = (path for path in (within or Path(tempfile.gettempdir())).iterdir() if is_named(path))
-    ours = filter(_is_ours, sorted(named))
+    candidates = (path for path in (within or Path(tempfile.gettempdir())).iterdir() if is_named(path))
+    ours = filter(_is_ours, sorted(candidates))
     return [path for path in ours if _is_unlocked(path) or _is_empty(path)]
 
 
@@ -113,7 +113,7 @@ def _is_empty(path: Path) -> bool:
 
 
 def remove_abandoned(within: Path | None = None, *, ignore_errors: bool = False) -> list[Path]:
-    """Remove what killed harnesses left, and say what that was."""
+    """Remove what killed harnesses left, and return its paths."""
     return [path for path in abandoned(within) if _remove(path, ignore_errors)]
 
 
@@ -132,7 +132,8 @@ def _remove(path: Path, ignore_errors: bool) -> bool:
 
 
 def _remove_tree(path: Path, ignore_errors: bool) -> None:
-    """The lock goes last: whoever is killed meanwhile leaves a folder that is known to be abandoned."""
+    """Remove a folder, its lock last: a harness that is killed meanwhile leaves a folder that is known to be
+    abandoned."""
     errors = [OSError] if ignore_errors else []
     with contextlib.suppress(*errors):
         for inner in path.iterdir():

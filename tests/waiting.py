@@ -8,7 +8,7 @@ LIMIT_S = 300.0
 
 
 def wait_until(condition: Callable[[], object], what: str, limit_s: float = LIMIT_S) -> None:
-    """Until it comes true; AssertionError with `what` after `limit_s`."""
+    """Wait until it comes true; AssertionError with `what` after `limit_s`."""
     until = time.monotonic() + limit_s
     while not condition():
         assert time.monotonic() < until, f"not within {limit_s:g} s: {what}"

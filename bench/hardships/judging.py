@@ -54,13 +54,13 @@ class Left:
 
     status: int
     words: str
-    """Its standard error."""
+    """The standard error."""
     seconds: float
     files: Mapping[str, str]
     """The digest of each file in `output`, by its name."""
     stored: Stored
     said: str = ""
-    """Its standard output."""
+    """The standard output."""
 
 
 def files_in(folder: Path) -> dict[str, str]:
@@ -131,7 +131,7 @@ def finished(deed: Deed, undisturbed: Left, before: Stored, after: Left) -> list
         wrong.append(f"{stored.claims} groups are still claimed")
     if not deed.emulated and stored.digests != undisturbed.stored.digests:
         wrong.append("trials in virtual time came to something else")
-    usual_names, names = (Counter(map(_unnumbered, left.files)) for left in (undisturbed, after))
+    usual_names, names = (Counter(map(_unnumbered, outcome.files)) for outcome in (undisturbed, after))
     if not (deed.emulated and FULL in after.said):  # such a trial is invalid, and leaves what it could
         wrong += [f"missing: {name}" for name in sorted((usual_names - names).elements())]
     wrong += [f"left: {name}" for name in sorted((names - usual_names).elements())]
@@ -231,7 +231,7 @@ def beside(database: Path) -> list[str]:
 
 
 def half_written(folder: Path) -> list[str]:
-    """A line for each file under its own name that is not whole. What is hidden may be unfinished."""
+    """A line for each file under its own name that is not whole. Hidden files may be unfinished."""
     return [
         f"half written: {path.relative_to(folder)}"
         for path in sorted(folder.rglob("*"))

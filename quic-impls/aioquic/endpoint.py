@@ -228,7 +228,7 @@ class Wire:
         self._socket.bind(address or ("", 0))
         self.is_interrupted = False
         self.input: Requests | None = None
-        """What a client reads besides."""
+        """Standard input of a client of the workload `requests`."""
         self._woken, waker = socket.socketpair()
         waker.setblocking(False)
         signal.set_wakeup_fd(waker.detach())

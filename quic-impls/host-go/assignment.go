@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Assignment is what an endpoint of any implementation has to do.
+// Assignment is the task of an endpoint of any implementation.
 type Assignment struct {
 	Role        string
 	Address     netip.AddrPort // where the server listens

@@ -14,7 +14,7 @@ const (
 	ExitUnsupported = 127 // the convention of the QUIC interop runner
 )
 
-// Unsupported says that this implementation, or this machine, doesn't have what was asked for.
+// Unsupported means that this implementation, or this machine, does not have something in the assignment.
 type Unsupported struct{ What string }
 
 func (u Unsupported) Error() string { return u.What + " is not supported" }
@@ -22,7 +22,7 @@ func (u Unsupported) Error() string { return u.What + " is not supported" }
 // CodeOfInput is the exit code of an endpoint whose assignment is refused with an error.
 func CodeOfInput(err error) int { return code(err, ExitBadInput) }
 
-// CodeOfFailure is that of one that has failed with an error.
+// CodeOfFailure returns the exit code for a failure with an error.
 func CodeOfFailure(err error) int { return code(err, ExitFailure) }
 
 func code(err error, otherwise int) int {
@@ -32,10 +32,10 @@ func code(err error, otherwise int) int {
 	return otherwise
 }
 
-// Ready is what a server writes as soon as it listens.
+// Ready writes the message of a server that listens.
 func Ready(out io.Writer) error { return json.NewEncoder(out).Encode(map[string]any{"event": "ready"}) }
 
-// Done is what an endpoint writes at its end.
+// Done writes the last message of an endpoint.
 func Done(out io.Writer, metrics map[string]float64) error {
 	return json.NewEncoder(out).Encode(map[string]any{"event": "done", "metrics": metrics})
 }

@@ -17,13 +17,13 @@ import (
 // Requests is the name of the workload whose client is told in the course of the trial what to ask for.
 const Requests = "requests"
 
-// ErrStopped is why a fetch is given up.
+// ErrStopped is the reason for which a fetch is given up.
 var ErrStopped = errors.New("given up")
 
-// errInputEnded is why a connection is not made that nobody needs any more.
+// errInputEnded is the reason for which a connection is not made that nobody needs any more.
 var errInputEnded = errors.New("the input ended before the handshake")
 
-// Lines are those of standard input. The channel is closed at its end.
+// Lines returns the lines of standard input. The channel is closed at its end.
 func Lines(in io.Reader) <-chan string {
 	lines := make(chan string)
 	go func() {
@@ -35,7 +35,7 @@ func Lines(in io.Reader) <-chan string {
 	return lines
 }
 
-// request is what a line asks for, which was read at a time.
+// request is the request in a line, with the time at which it was read.
 type request struct {
 	at        time.Duration
 	stop      bool // what is on its way is given up
@@ -76,7 +76,7 @@ type Asker struct {
 	Lines <-chan string
 	Clock func() time.Duration // that both ends of a trial have
 	Out   io.Writer
-	// Stops is whether fetch heeds [ErrStopped] as the cause of its context's end.
+	// Stops reports whether fetch heeds [ErrStopped] as the cause of its context's end.
 	Stops bool
 
 	requests chan request

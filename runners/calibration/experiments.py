@@ -70,7 +70,7 @@ def measure(backend: Backend, kind: Kind) -> Table:
 
 
 def measure_briefly(backend: Backend) -> Table:
-    """The first brief table of which every bound holds, or the last of BRIEF_ATTEMPTS."""
+    """Return the first brief table that keeps every bound, or the last of BRIEF_ATTEMPTS."""
     for attempt in range(1, BRIEF_ATTEMPTS + 1):
         table = measure(backend, "brief").model_copy(update={"attempt": attempt})
         if table.good:

@@ -1,8 +1,8 @@
 """Sends known traffic over an emulated link, and keeps what was sent and received, and the link's report.
 
 Each experiment builds a topology with a dropper, as a trial does, and has the prober (`topologies/prober`)
-send numbered datagrams from one host of a pair to the other. What the receiver's kernel received, and when,
-is then compared with what the link should do.
+send numbered datagrams from one host of a pair to the other. The datagrams and times that the receiver's
+kernel recorded are then compared with those of the link's law.
 """
 
 import json
@@ -63,7 +63,7 @@ class Datagrams:
 
 @dataclass(frozen=True)
 class Traffic:
-    """Datagrams that were sent over a link, and what the link and its dropper say of them."""
+    """Datagrams that were sent over a link, and the reports of the link and of its dropper."""
 
     datagrams: Datagrams
     direction: Direction
@@ -171,7 +171,8 @@ class Laboratory:
         return np.asarray(traffic.datagrams.delays_us() - (lane.delay_ns + serialization_ns) / 1e3)
 
     def prober_error_us(self, probes: int) -> NDArray[np.float64]:
-        """The same without a link: from a client to its router, over the veth between them."""
+        """Return the prober's own error: from a client to its router, over the veth between them, without a
+        link."""
         with build("single-path", {"internet": CLEAR}, self.backend) as network:
             datagrams = _probe(
                 from_netns=f"/proc/{network.client.pid}/ns/net",
@@ -238,10 +239,10 @@ def _probe(
         "patience-ms": patience_ms,
     }
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    ended = subprocess.run([PROBER, *words], capture_output=True, text=True)
-    if ended.returncode != 0:
-        raise RuntimeError(ended.stderr.strip() or f"prober ended with status {ended.returncode}")
-    report = json.loads(ended.stdout)
+    process = subprocess.run([PROBER, *words], capture_output=True, text=True)
+    if process.returncode != 0:
+        raise RuntimeError(process.stderr.strip() or f"prober ended with status {process.returncode}")
+    report = json.loads(process.stdout)
     return Datagrams(
         sent_ns=np.array(report["sent_ns"], dtype=np.int64),
         numbers=np.array(report["numbers"], dtype=np.int64),
@@ -251,7 +252,7 @@ def _probe(
 
 @contextmanager
 def load_on_every_core() -> Iterator[None]:
-    """Keep each core busy while it lasts, by a program that takes all that it gets."""
+    """Run a program on each core that takes all that it gets of it."""
     hogs = []
     try:
         for cpu in sorted(os.sched_getaffinity(0)):

@@ -12,7 +12,7 @@ ARMS = ("A", "B")
 
 
 def against_itself(design: Design, label: str) -> Design:
-    """The design of the variant of this label against itself; all else is the given design's.
+    """Return a design of the variant of this label against itself; all else is as in the given design.
 
     Raises Refusal when there is no such variant, or none that can be run alone.
     """
@@ -24,15 +24,15 @@ def against_itself(design: Design, label: str) -> Design:
             f"{design.path}: its transfers compete with other variants of the design, so none can be run "
             "against itself; use fecbench aa jobs"
         )
-    chosen = design.variants[labels.index(label)]
+    base_variant = design.variants[labels.index(label)]
     by_workloads = any("server" in workload.parameters for workload in design.workloads)
-    if by_workloads or chosen.server not in (None, label):
+    if by_workloads or base_variant.server not in (None, label):
         raise Refusal(
             f"{design.path}: --variant {label}: its servers are another variant's, so it cannot be run"
             " against itself; use fecbench aa jobs"
         )
     # Results that are to be equal decide nothing: each point has as many repetitions as it surely has else.
-    arms = [_arm(chosen, arm) for arm in ARMS]
+    arms = [_arm(base_variant, arm) for arm in ARMS]
     return designs.rewritten(design, variants=arms, repetitions=design.looks[0], until=None)
 
 

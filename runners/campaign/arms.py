@@ -49,14 +49,14 @@ class Arm:
         return self.has(option) and option not in self.chosen
 
     def options_set(self, values: Values) -> dict[str, Any]:
-        """The options that are not left to the defaults; the variant's own go before those of a point, of
-        which it gets those that it reads."""
+        """Return the options that are set. The variant's own replace those of a point, of which it gets those
+        that it reads."""
         of_point = {name: value for name, value in _below(values, OPTION) if self.takes(name)}
-        chosen = {**of_point, **self.chosen}
+        choices = {**of_point, **self.chosen}
         return {
             name: value
-            for name, value in chosen.items()
-            if name not in of_point or self.implementation.reads(name, chosen)
+            for name, value in choices.items()
+            if name not in of_point or self.implementation.reads(name, choices)
         }
 
     def gets(self, option: str, values: Values) -> bool:
@@ -108,8 +108,8 @@ def arm_of(design: Design, variant: designs.Variant, implementations: Implementa
 
 def activity_of(design: Design, workload: designs.Workload) -> Activity:
     kind = workloads.find(workload.name, design.path)
-    chosen = dict(workload.parameters)
-    server = chosen.pop(SERVER, None)
+    choices = dict(workload.parameters)
+    server = choices.pop(SERVER, None)
     if server is not None:
         where = f"{design.path}: workload {workload.name}: server"
         server = _label(design, where, server)
@@ -117,7 +117,7 @@ def activity_of(design: Design, workload: designs.Workload) -> Activity:
             raise Refusal(
                 f"{where} = {server!r}: variant {own!r} names a server, too; it must be one of both"
             )
-    return Activity(workload.label, kind, chosen, server)
+    return Activity(workload.label, kind, choices, server)
 
 
 def _label(design: Design, where: str, label: object) -> str:

@@ -42,8 +42,8 @@ def _of(variant: Variant, design: Design, arms: Mapping[str, Arm]) -> str | None
 
 
 def _twin(variant: Variant, design: Design, arms: Mapping[str, Arm]) -> str:
-    """The variant of its implementation with FEC off from which it differs in the fewest options, its label;
-    `WITH_NONE` where there is none, or several are as near."""
+    """Return the label of the most similar variant of the same implementation with FEC off; `WITH_NONE` if
+    there is none, or if several are as similar."""
     fec, own = arms[variant.label].implementation.declaration.fec, _options(arms[variant.label])
     if fec is None or not fec.is_on(own):
         return WITH_NONE

@@ -1,5 +1,5 @@
-"""A folder from which both programs of a trial can be started by hand: over loopback, as whoever
-starts them, with the options and the content of the trial."""
+"""A folder from which both programs of a trial can be started by hand: over loopback, as the user who starts
+them, with the options and the content of the trial."""
 
 import os
 import shlex

@@ -51,7 +51,7 @@ class Plan(Protocol):
 def run(
     request: Request, engine: Engine, database: Database, watcher: Watcher, plan: Plan | None = None
 ) -> CampaignInfo:
-    """Run what is missing of a campaign; one that is not there yet begins, unless it is to be resumed.
+    """Run what a campaign lacks. A campaign that does not exist begins, unless it is to be resumed.
 
     Without a plan, all that is missing is run. Raises Refusal before anything is changed.
     """

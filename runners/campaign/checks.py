@@ -1,6 +1,6 @@
 """Whether a resolved design can be run: one set of checks for `plan`, `run` and the workers of a cluster.
 
-What its names tell is checked when it is resolved (`names`), and what reaches nobody in `reach`.
+Its names are checked when it is resolved (`names`), and parameters that reach nobody in `reach`.
 """
 
 from collections.abc import Mapping
@@ -30,9 +30,9 @@ def check(
     """Raises Refusal, or TopologyError for a link, for the first thing that keeps its trials from being run.
 
     Returns the names of implementations that are not built, so that nobody asked them whether their options
-    fit together. Without an engine, the design is planned alone and nothing need be built. What is emulated
-    beside a campaign in virtual time may have a design that says what endpoints take of a processor there.
-    `part_of_checked`: its points are a few of a design that was checked, whose parameters all reach somebody.
+    fit together. Without an engine, the design is only planned and nothing need be built. The design of an
+    emulation beside a campaign in virtual time may say what endpoints take of a processor there.
+    `part_of_checked`: its points are a few of a checked design, whose parameters all reach a trial.
     """
     if not part_of_checked:
         check_reach(experiment)
@@ -92,9 +92,9 @@ def check_alone(experiment: Experiment) -> None:
         taking_part = experiment.taking_part(variant, workload)
         names = {arm.implementation.declaration.name: arm.label for arm in taking_part}
         if len(names) > 1:
-            met = " and ".join(f"{name} ({label!r})" for name, label in names.items())
+            ends = " and ".join(f"{name} ({label!r})" for name, label in names.items())
             raise Refusal(
-                f"{experiment.design.path}: variant {variant!r}, workload {workload}: {met} take part in one"
+                f"{experiment.design.path}: variant {variant!r}, workload {workload}: {ends} take part in one"
                 " trial, and a simulator plays its own implementation alone: use --engine local"
             )
 
@@ -110,12 +110,12 @@ def check_workloads(experiment: Experiment) -> None:
                 _check_delivery(experiment, activity, activity.parameters(experiment.values(point)))
 
 
-def _check_delivery(experiment: Experiment, activity: Activity, chosen: Mapping[str, Any]) -> None:
+def _check_delivery(experiment: Experiment, activity: Activity, choices: Mapping[str, Any]) -> None:
     """Raises Refusal for a way to send messages that no implementation has.
 
     Trials of one that lacks it beside others that have it are unsupported.
     """
-    delivery = chosen.get("delivery", activity.workload.parameters["delivery"].default)
+    delivery = choices.get("delivery", activity.workload.parameters["delivery"].default)
     deliveries_of = {
         arm.implementation.declaration.name: arm.implementation.declaration.deliveries
         for arm in experiment.arms.values()
@@ -191,7 +191,7 @@ def check_combinations(experiment: Experiment, engine: EngineName = "local") -> 
 def _distinct_options(experiment: Experiment, arm: Arm) -> list[tuple[dict[str, Any], str]]:
     """The different sets of options of a variant, each with what a refusal of it begins with."""
     options = (arm.options_set(experiment.values(index)) for index in range(len(experiment.points)))
-    return [(dict(one), arm.where) for one in dict.fromkeys(tuple(chosen.items()) for chosen in options)]
+    return [(dict(one), arm.where) for one in dict.fromkeys(tuple(choices.items()) for choices in options)]
 
 
 def check_links(experiment: Experiment, backend: Carrier) -> None:

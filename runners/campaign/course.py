@@ -1,7 +1,7 @@
-"""The course of a trial that was run again with everything recorded: its packets, and what its series tell.
+"""The course of a trial that was run again with everything recorded: its packets and its series.
 
-What a host sent stands in its own capture, what reached it in its peer's. The verdicts of the loss model and
-the counters of the link say who took what never came.
+A host's own capture has what it sent, and its peer's capture has what arrived there. The verdicts of the loss
+model and the counters of the link show which of them dropped a packet that never arrived.
 """
 
 from collections import defaultdict, deque
@@ -84,19 +84,19 @@ def _crossing(
     record: TrialRecord, link: str, direction: Direction, packets: list[_Sent], begun_at: float
 ) -> Crossing:
     """The measured pair's packets of one direction of a link; others that share it have a part in fates."""
-    chosen = [packet for packet in packets if (packet.link, packet.direction) == (link, direction)]
-    arrived_at = np.array([packet.arrived_s for packet in chosen])
+    of_direction = [packet for packet in packets if (packet.link, packet.direction) == (link, direction)]
+    arrived_at = np.array([packet.arrived_s for packet in of_direction])
     log = next(log for log in record.verdicts if (log.link, log.direction) == (link, direction))
     counted = record.links[link]["directions"][direction]
     by_link = sum(counted.get(name, 0) for name in ("queue_dropped", "oversize_dropped", "outage_dropped"))
     fates = course.fates(~np.isnan(arrived_at), log, by_link)
-    ours = np.array([packet.pair == 0 for packet in chosen], dtype=np.bool_)
+    ours = np.array([packet.pair == 0 for packet in of_direction], dtype=np.bool_)
     return Crossing(
         link,
         direction,
-        sent_s=np.array([packet.at_s for packet in chosen])[ours] - begun_at,
+        sent_s=np.array([packet.at_s for packet in of_direction])[ours] - begun_at,
         arrived_s=arrived_at[ours] - begun_at,
-        payload_bytes=np.array([packet.payload_bytes for packet in chosen], dtype=np.int64)[ours],
+        payload_bytes=np.array([packet.payload_bytes for packet in of_direction], dtype=np.int64)[ours],
         fates=fates[ours],
     )
 
@@ -113,8 +113,8 @@ def _packets(task: Task, folder: Path) -> Iterator[_Sent]:
         for link in task.links:
             for direction in DIRECTIONS:
                 way = _Way(link, direction, paths, f":{task.port}")
-                sent, came = (of_client, of_server) if direction == "up" else (of_server, of_client)
-                yield from _matched(pair, way, filter(way.has, sent), filter(way.has, came))
+                sent, arrived = (of_client, of_server) if direction == "up" else (of_server, of_client)
+                yield from _matched(pair, way, filter(way.has, sent), filter(way.has, arrived))
 
 
 @dataclass(frozen=True)
@@ -160,14 +160,14 @@ def _capture(folder: Path, role: str) -> Path | None:
 
 
 def _matched(
-    pair: int, way: _Way, sent: Iterable[recordings.Packet], came: Iterable[recordings.Packet]
+    pair: int, way: _Way, sent: Iterable[recordings.Packet], arrived: Iterable[recordings.Packet]
 ) -> Iterator[_Sent]:
     """Yield each sent packet with its arrival time at the other side.
 
     Packets of the same content are the same packet; of several copies, the first sent arrived first.
     """
     times: defaultdict[bytes, deque[float]] = defaultdict(deque)
-    for packet in came:
+    for packet in arrived:
         times[packet.content].append(packet.at_s)
     for packet in sent:
         arrivals = times[packet.content]

@@ -40,11 +40,11 @@ def sample(design: Design, points: int, share: float) -> list[Group]:
 def _shuffled(design: Design, points: int, workload: str) -> Iterator[Group]:
     """Yield all groups of a workload: one of every point before the second of any."""
     order = random.Random(designs.seed(design.seed, "crosscheck", workload))
-    chosen = order.sample(range(points), points)
+    order_of_points = order.sample(range(points), points)
     certain = design.looks[0]  # which every point has
-    repetitions = {point: order.sample(range(certain), certain) for point in chosen}
+    repetitions = {point: order.sample(range(certain), certain) for point in order_of_points}
     for place in range(certain):
-        for point in chosen:
+        for point in order_of_points:
             yield Group(workload, point, repetitions[point][place])
 
 
@@ -64,8 +64,8 @@ def emulated(virtual: Request, emulation: Request, share: float) -> Request:
 
 
 def checked_campaign(virtual: Request, emulation: Request, database: Database) -> CampaignInfo:
-    """The campaign in virtual time that the sample is of. Raises Refusal where there is none, where it was
-    not run as it would be now, and where it lacks trials of the sample."""
+    """Return the campaign in virtual time of the sample. Raises Refusal if there is none, if it would be run
+    otherwise now, or if it lacks trials of the sample."""
     stored = database.campaign(virtual.name)
     command = run_command(virtual, database)
     if stored is None:
@@ -96,5 +96,5 @@ def run_command(virtual: Request, database: Database) -> str:
     path = virtual.design.path
     design = next((name for name, file in designs.catalogue().items() if str(file) == path), path)
     words = ["fecbench", "run", design, "--engine", "virtual", "--db", database.address]
-    named = ["--campaign", virtual.name] if virtual.name != virtual.design.name else []
-    return shlex.join([*words, *named])
+    name_option = ["--campaign", virtual.name] if virtual.name != virtual.design.name else []
+    return shlex.join([*words, *name_option])

@@ -1,7 +1,7 @@
 """Differences between what a campaign was run with and what is here now, in words.
 
-A campaign holds trials of one kind: whoever goes on with it must run the same points, tasks, programs and
-rules. Kernel, machine, libraries and revision may differ; each start keeps its own.
+A campaign has trials of one kind: every later start must run the same points, tasks, programs and rules.
+Kernel, machine, libraries and revision may differ; each start records its own.
 """
 
 import re
@@ -57,10 +57,10 @@ def check_same(
     if not differing:
         return
     kinds = " and ".join(dict.fromkeys(kind for kind, _ in differing))
-    named = "; ".join(str(difference) for _, difference in differing[:SHOWN])
+    listing = "; ".join(str(difference) for _, difference in differing[:SHOWN])
     more = f"; and {len(differing) - SHOWN} more" if len(differing) > SHOWN else ""
     raise Refusal(
-        f"campaign {campaign.name!r} in {database.address} was run with {kinds}: {named}{more}: give a new"
+        f"campaign {campaign.name!r} in {database.address} was run with {kinds}: {listing}{more}: give a new"
         " campaign a name with --campaign, or go back to what it was run with"
     )
 
@@ -71,7 +71,7 @@ def _differences(
     """Yield the differences, with the kind of each."""
     was = campaign.provenance
     if campaign.design_text != experiment.design.text:
-        # What follows from that is no news.
+        # The consequences of another design are not listed.
         yield "another design", iter([of_texts("line", campaign.design_text, experiment.design.text)])
         return
     yield "other points", compare("point", list(campaign.points), list(experiment.points))
@@ -132,7 +132,7 @@ def compare(what: str, was: Any, now: Any) -> Iterator[Difference]:
 
 
 class _Absent:
-    """Stands for a value that is not there."""
+    """Marker for an absent value."""
 
 
 def _is_list(value: object) -> bool:

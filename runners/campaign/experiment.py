@@ -1,4 +1,4 @@
-"""A design resolved: each name that it says is looked up once, and a trial's task is put together from that.
+"""A design resolved: each of its names is looked up once, and tasks of trials are assembled from that.
 
 Whatever can be known to be wrong with a design is refused here, before anything runs: names, the values of
 all points, and options that do not fit together.
@@ -108,13 +108,16 @@ class Experiment:
 
     @property
     def processor_times(self) -> dict[str, tuple[float, float]]:
-        """The least and the most of each time of a processor that the design gives endpoints."""
+        """The least and the most of each processor time in the design."""
         return processors.spans(self.values(index) for index in range(len(self.points)))
 
     def seeds(self, key: TrialKey) -> dict[str, int]:
         """Return the seeds of a trial. They do not depend on the variant: all variants and workloads meet the
-        same losses. Seeds of the first link do not depend on the topology: over several paths, the first
-        path has those of a single one."""
+        same losses.
+
+        The seeds of the first link do not depend on the topology either: one of several paths has the same
+        losses as a single path.
+        """
         root, path = self.design.seed, ("point", key.point, "repetition", key.repetition)
         drawn_as = dict(zip(self.links, (FIRST_LINK, *self.links[1:]), strict=True))
 
@@ -206,13 +209,13 @@ class Experiment:
 
     def _read_traces(self) -> dict[str, Any]:
         """Read the traces that links follow at any point, from the files beside the design."""
-        named = {
+        trace_names = {
             name
             for index in range(len(self.points))
             for name in links.traces_in(self.values(index), self.links)
         }
         try:
-            return {name: links.read_trace(name, self.design.folders) for name in sorted(named)}
+            return {name: links.read_trace(name, self.design.folders) for name in sorted(trace_names)}
         except (Refusal, TopologyError) as error:
             raise Refusal(f"{self.design.path}: {error}") from error
 

@@ -25,7 +25,7 @@ class FirstTrials:
     """Watches the first trials of a start."""
 
     def __init__(self, campaign: str, *, of_endpoints: bool) -> None:
-        """`of_endpoints`: failures of endpoints count, too, beside those of the harness."""
+        """Count failures of endpoints, too, with `of_endpoints`, not only those of the harness."""
         self._campaign = campaign
         self._of_endpoints = of_endpoints
         self._left = COUNT

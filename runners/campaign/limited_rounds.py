@@ -1,11 +1,11 @@
 """The rounds of a campaign that runs until one verdict over all its networks, or until its time is over.
 
 All networks get the same number of repetitions, which grows from look to look. A round is a lot of groups
-that takes some seconds, so that the time that is left is asked for often enough. What was looked at needs no
-record: the same trials give the same verdict to whoever goes on.
+that takes some seconds, so that the remaining time is checked often enough. Looks need no record: the same
+trials give the same verdict to every later start.
 
-An emulated pair of which a trial is invalid is in no ratio, and the time of its other trial was for nothing.
-So it is run again first, a few times, before another pair.
+An emulated pair with an invalid trial is in no ratio, and the time of its other trial is wasted. So this pair
+is run again first, a few times, before another pair.
 """
 
 import time
@@ -47,10 +47,10 @@ class LimitedRounds:
         self._clock = clock
         self._ends_at = clock() + limit_s
         self._lot = (0, clock())
-        """Number of groups of the last lot, and when it was given out."""
+        """Number of groups in the last lot, and its time."""
         self._looks = looks_of_builds(request.design.repetitions)
         self._groups: dict[int, dict[Group, list[TrialKey]]] = {}
-        """Groups by repetition: those of all networks, in the order of the design."""
+        """Groups of one repetition of all networks, by repetition, in the order of the design."""
         for key in request.keys:
             self._groups.setdefault(key.repetition, {}).setdefault(key.group, []).append(key)
         self._again_where = set() if request.engine == "virtual" else {"invalid"}
@@ -148,9 +148,9 @@ class LimitedRounds:
         if size:
             fitting = size / max(now - since, 1e-3) * min(LOT_S, left_s)
             count = max(1, min(int(fitting), GROWTH * size))
-        chosen = list(missing)[:count]
-        self._lot = (len(chosen), now)
-        self._lots.update(chosen)
-        due = {key: attempts for group in chosen for key, attempts in missing[group].items()}
+        groups = list(missing)[:count]
+        self._lot = (len(groups), now)
+        self._lots.update(groups)
+        due = {key: attempts for group in groups for key, attempts in missing[group].items()}
         self.planned = there + sum(not attempts for attempts in due.values())
         return due

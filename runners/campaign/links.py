@@ -80,12 +80,12 @@ def _settings_at(prefix: str) -> tuple[str, ...]:
 
 def missing(parameters: Iterable[str], links: Iterable[str]) -> str | None:
     """A parameter that a link lacks in one of its directions, if there is one."""
-    chosen = set(parameters)
+    names_of = set(parameters)
 
     def has(name: str, link: str, direction: Direction) -> bool:
         prefixes = _of_settings(link, direction)
         alternatives = (*(_DELAYS if name == _DELAY else {name}), TRACE)
-        return any(prefix + last in chosen for prefix in prefixes for last in alternatives)
+        return any(prefix + last in names_of for prefix in prefixes for last in alternatives)
 
     return next(
         (
@@ -114,8 +114,10 @@ def link_tasks(
 
 def traces_in(values: Mapping[str, Any], links: Iterable[str]) -> set[str]:
     """The names of the traces that any direction of these links follows."""
-    named = (_setting_names(values, link, direction).get(TRACE) for link in links for direction in DIRECTIONS)
-    return {str(values[full]) for full in named if full is not None}
+    trace_names = (
+        _setting_names(values, link, direction).get(TRACE) for link in links for direction in DIRECTIONS
+    )
+    return {str(values[full]) for full in trace_names if full is not None}
 
 
 def read_trace(name: str, folders: Sequence[Path]) -> dict[str, Any]:
@@ -235,8 +237,8 @@ def _of_jitter(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _losses(values: Mapping[str, Any], link: str, direction: Direction) -> dict[str, Any]:
-    chosen = _valued(values, _loss_names(values, link, direction))
-    return chosen if "model" in chosen else {"model": "none", **chosen}
+    names_of = _valued(values, _loss_names(values, link, direction))
+    return names_of if "model" in names_of else {"model": "none", **names_of}
 
 
 def _check_read(values: Mapping[str, Any], link: str, direction: Direction) -> None:
@@ -254,29 +256,29 @@ def _check_read(values: Mapping[str, Any], link: str, direction: Direction) -> N
             )
 
 
-def _valued(values: Mapping[str, Any], chosen: Mapping[str, str]) -> dict[str, Any]:
-    return {name: values[full] for name, full in chosen.items()}
+def _valued(values: Mapping[str, Any], names_of: Mapping[str, str]) -> dict[str, Any]:
+    return {name: values[full] for name, full in names_of.items()}
 
 
 def _setting_names(parameters: Collection[str], link: str, direction: Direction) -> dict[str, str]:
     """Return the parameter that has the value of each setting."""
-    chosen: dict[str, str] = {}
+    names_of: dict[str, str] = {}
     for prefix in _of_settings(link, direction):
         own = {name: prefix + name for name in _settings_at(prefix) if prefix + name in parameters}
         for group in (_QUEUES, _DELAYS):
             if own.keys() & group:
-                chosen = {name: full for name, full in chosen.items() if name not in group}
-        chosen |= own
-    return chosen
+                names_of = {name: full for name, full in names_of.items() if name not in group}
+        names_of |= own
+    return names_of
 
 
 def _loss_names(parameters: Iterable[str], link: str, direction: Direction) -> dict[str, str]:
     """Return the parameter that has the value of each parameter of the loss model."""
-    chosen: dict[str, str] = {}
+    names_of: dict[str, str] = {}
     for prefix in _of_losses(link, direction):
         own = dict(_below(parameters, prefix))
-        chosen = own if "model" in own else chosen | own
-    return chosen
+        names_of = own if "model" in own else names_of | own
+    return names_of
 
 
 def _below(parameters: Iterable[str], prefix: str) -> Iterator[tuple[str, str]]:

@@ -130,9 +130,9 @@ def _why(experiment: Experiment, name: str) -> str:
     if name.startswith(OPTION):
         option = name.removeprefix(OPTION)
         if arm := next((arm for arm in experiment.arms.values() if arm.takes(option)), None):
-            chosen = {**arm.options_set(experiment.values(0)), option: None}
+            choices = {**arm.options_set(experiment.values(0)), option: None}
             declared = arm.implementation.declaration.options[option]
-            why = declared.unread_because(arm.implementation.with_defaults(chosen))
+            why = declared.unread_because(arm.implementation.with_defaults(choices))
             return f"it {why}, in variant {arm.label!r}"
         having = {arm.label: arm.has(option) for arm in experiment.arms.values()}
         return _why_not_taken("variant", "option", having)
@@ -141,8 +141,8 @@ def _why(experiment: Experiment, name: str) -> str:
         idle = [label for label, activity in experiment.activities.items() if activity.takes(parameter)]
         if idle:
             verb = "does" if len(idle) == 1 else "do"
-            named = _listed(map(repr, idle))
-            return f"workload {named} {verb} not read it beside its other parameters; leave it out"
+            listing = _listed(map(repr, idle))
+            return f"workload {listing} {verb} not read it beside its other parameters; leave it out"
         having = {label: activity.has(parameter) for label, activity in experiment.activities.items()}
         return _why_not_taken("workload", "parameter", having)
     instead = links.instead_of(name, experiment.design.parameters, experiment.links)

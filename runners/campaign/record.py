@@ -35,7 +35,7 @@ def judged(finished: Finished) -> tuple[Judgement, TrialRecord]:
 
 
 def unfit(finished: Finished, reason: str) -> tuple[Judgement, TrialRecord]:
-    """The trial as an invalid one of which nothing is kept that was measured."""
+    """Return the trial as an invalid one, without measurements."""
     judgement = Judgement("invalid", reason)
     return judgement, _with_digests(_bare_record_of(finished, judgement))
 
@@ -54,8 +54,8 @@ def _bare_record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
 
 
 def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
-    """Return the record of a trial."""
-    outcome, ended = finished.outcome, finished.outcome.endpoints
+    """Return the whole record of a trial."""
+    outcome, endpoint_outcomes = finished.outcome, finished.outcome.endpoints
     record = dataclasses.replace(
         _bare_record_of(finished, judgement),
         metrics={name: values for name, values in _metrics(outcome, judgement).items() if values},
@@ -70,8 +70,8 @@ def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
             for direction, recorded in directions.items()
         },
         links={name: _link_document(report) for name, report in outcome.links.items()},
-        exits={name: endpoint.exit_code for name, endpoint in ended.items()},
-        stderr={name: endpoint.stderr for name, endpoint in ended.items()},
+        exits={name: endpoint.exit_code for name, endpoint in endpoint_outcomes.items()},
+        stderr={name: endpoint.stderr for name, endpoint in endpoint_outcomes.items()},
         overhead_s=overhead_of(finished),
         checks={
             **_checks(judgement.checks, finished.trials_at_once),
@@ -90,7 +90,8 @@ def _with_digests(record: TrialRecord) -> TrialRecord:
 
 
 def _link_document(report: LinkReport) -> dict[str, Any]:
-    """A link of a simulator was what its task says, and most that can befall a real one cannot befall it."""
+    """Return the document of a link. A simulator's link is as its task says, and most events of a real one
+    cannot happen."""
     if report.backend != VIRTUAL:
         return report.model_dump()
     directions = {
@@ -150,7 +151,7 @@ def _success(judgement: Judgement, outcome: Outcome) -> dict[str, bool]:
 
 
 def _by_ends(task: Task, outcome: Outcome, judgement: Judgement) -> dict[str, dict[str, str]]:
-    """The state by what both ends said, where it is another one than the trial's."""
+    """Return the state by the reports of both ends, if it differs from the trial's."""
     if judgement.state == "ok" or outcome.failure or outcome.no_answer:
         return {}
     state, reason = endpoints.state_by_ends(task, outcome)

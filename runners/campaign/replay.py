@@ -44,7 +44,7 @@ class Replay:
 
     @property
     def is_virtual(self) -> bool:
-        """Whether it was a trial in virtual time, which must come to the same."""
+        """Whether it was a trial in virtual time, which must have the same result."""
         task: Mapping[str, Any] = self.replayed.record.task
         return task.get("backend") == VIRTUAL
 
@@ -65,9 +65,8 @@ class Replay:
 
     @property
     def same(self) -> bool:
-        """Whether the state is the same, and every packet that both runs sent met the same verdict; in
-        virtual time, whether the same happened on the wire, and every metric that was recorded and still is
-        there has the same value."""
+        """Whether state and verdicts of all packets that both runs sent are the same. In virtual time,
+        whether the events on the wire and all recorded metrics that still exist are the same."""
         recorded, replayed = self.recorded.record, self.replayed.record
         if self.is_virtual:
             return len(set(self.digests)) == 1 and not self.other_metrics

@@ -42,7 +42,7 @@ class Sample:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A campaign to be run, or to be gone on with."""
+    """A campaign to run, or to continue."""
 
     experiment: Experiment
     keys: Sequence[TrialKey]
@@ -57,7 +57,7 @@ class Request:
     resume: bool = False
     """Whether there must be such a campaign."""
     retry: frozenset[State] = frozenset()
-    """States of trials that are run again, besides missing trials."""
+    """States of trials that are run again, besides those that are missing."""
     calibrate: bool = True
     stop_when_alike: bool = False
     """Whether it ends when the endpoints of its first trials all fail for one reason."""
@@ -100,9 +100,9 @@ def request(
 ) -> Request:
     """Everything about a campaign that can be known before a database is opened; raises on any bad input.
 
-    Without a name, the campaign has the design's. What is emulated beside a campaign in virtual time may have
-    a design that says what endpoints take of a processor there. `part_of_checked`: the design has a few
-    points of one that was checked, and what reached somebody there may reach nobody at these.
+    Without a name, the campaign has the design's. The design of an emulation beside a campaign in virtual
+    time may say what endpoints take of a processor there. `part_of_checked`: the design has a few points of a
+    checked one, and parameters that reached a trial there may reach none at these points.
     """
     if not name.isprintable():
         raise Refusal(f"--campaign {name!r}: must be one line of printable text")

@@ -1,8 +1,8 @@
 """The trials that a campaign has to run, round by round. There is one round of all missing trials. A campaign
 that runs until its results decide has a round up to each look at them.
 
-What has been looked at is in the database alone, so that an interrupted campaign goes on where it was, and
-several that run it side by side come to the same.
+Only the database records the looks, so that an interrupted campaign continues where it was, and several
+processes that share it agree.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ class Rounds:
         self._had: set[TrialKey] = set()
         """The trials of rounds before."""
         self.planned = 0
-        """Number of trials that have a result after the last round that was given."""
+        """Number of trials that should have a result after the last round."""
         self._places = dict.fromkeys(map(_place, request.keys)) if self._is_until_decided else {}
         self._stopped = 0
 
@@ -85,8 +85,8 @@ class Rounds:
     def _reached(self, states: States) -> dict[Place, int]:
         """The last look that each place has all trials for; 0 for none."""
         design = self._request.design
-        ended = Counter((key.workload, key.point, key.repetition) for key in states)
-        whole = Counter(group[:2] for group, count in ended.items() if count == len(design.variants))
+        counts = Counter((key.workload, key.point, key.repetition) for key in states)
+        whole = Counter(group[:2] for group, count in counts.items() if count == len(design.variants))
         return {
             place: max((look for look in design.looks if look <= whole[place]), default=0)
             for place in self._places

@@ -50,14 +50,14 @@ def play(tasks: Mapping[TrialKey, Task], implementations: Mapping[str, Implement
 
 def _chosen(experiment: Experiment, due: Iterable[TrialKey]) -> dict[str, list[TrialKey]]:
     """Two trials of each implementation: the first, and the first of another variant, or else the last."""
-    chosen: dict[str, list[TrialKey]] = {}
+    keys_of: dict[str, list[TrialKey]] = {}
     for key in due:
-        keys = chosen.setdefault(experiment.arms[key.variant].implementation.declaration.name, [])
+        keys = keys_of.setdefault(experiment.arms[key.variant].implementation.declaration.name, [])
         if len(keys) < 2:
             keys.append(key)
         elif keys[0].variant == keys[1].variant:
             keys[1] = key
-    return chosen
+    return keys_of
 
 
 def _check(experiment: Experiment, name: str, keys: list[TrialKey]) -> dict[str, Any]:

@@ -104,7 +104,8 @@ def engine_of_both(old: Build, new: Build) -> EngineName:
 
 
 def campaign_name(builds: TwoBuilds, engine: EngineName) -> str:
-    """The name of the campaign: the same for the same builds, design and engine, which goes on then."""
+    """Return the name of the campaign: the same builds, design and engine have the same name, so it
+    continues."""
     made_of = [
         provenance.binaries([builds.implementations.find(name, "compare")], engine) for name in builds.folders
     ]

@@ -46,7 +46,7 @@ FLAGS = ("--resume", "--no-calibrate", "--json", "-v", "--verbose")
 
 
 class _WithFormerForm(TyperGroup):
-    """Arguments without a subcommand are those of the form that `aa` had before it had any."""
+    """A group that accepts arguments without a subcommand, the former form of `aa`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         flags = list(takewhile(lambda argument: argument in FLAGS, args))
@@ -227,7 +227,7 @@ def compare_jobs(
     if numbers[0] == numbers[1]:
         raise Refusal(f"--against-jobs {against_jobs}: must be another number than --jobs has")
     _note_a_metric_that_is_not_known(metric)
-    # Whoever was interrupted during the first campaign has not begun the second.
+    # A run that was interrupted during the first campaign has not begun the second.
     requests = [
         manner.request(design, f"{design.name}-jobs-{number}", number, resume=manner.resume and index == 0)
         for index, number in enumerate(numbers)

@@ -140,15 +140,17 @@ def _begin_with_example(command: Any, words: str) -> None:
     make one line of each paragraph: the terminal breaks it."""
     for name, leaf in getattr(command, "commands", {}).items():
         _begin_with_example(leaf, f"{words} {name}")
-    example = next(line for named, line in EXAMPLES.items() if f"{named} ".startswith(f"{words} "))
+    example = next(
+        line for example_command, line in EXAMPLES.items() if f"{example_command} ".startswith(f"{words} ")
+    )
     paragraphs = [" ".join(part.split()) for part in (command.help or "").split("\n\n")]
     command.short_help = paragraphs[0]  # for the list of a group's commands
     command.help = "\n\n".join([f"Example: {example}", *paragraphs])
 
 
 def _with_values_left_out(args: list[str], command: Any) -> list[str]:
-    """The words of a command with an empty value behind each option that may stand without one, and does: its
-    metavar is in brackets."""
+    """Return the words of a command, with an empty value after each option that stands without its optional
+    value."""
     optional = {
         name
         for option in command.params
@@ -257,7 +259,7 @@ def main() -> NoReturn:
 
 
 def _plain(message: str) -> str:
-    """The message without what the library that reads values says of itself."""
+    """Return the message without remarks of the library that reads values."""
     message = message.replace("Value error, ", "").replace("Input should be", "must be")
     return re.sub(r", unable to parse.*", "", message)
 

@@ -109,13 +109,13 @@ def compare(
     time_left = TimeLeft(60 * minutes)
     if output is not None:
         check_folder("--output", output)
-    chosen = options_of_builds(option or [])
+    choices = options_of_builds(option or [])
     base = design_of(design)
     with time_left.stopped():
         first, second = (
             build_of(where, word) for where, word in zip(("OLD", "NEW"), words(old, new), strict=True)
         )
-    builds = two_builds(base, first, second, chosen, margin)
+    builds = two_builds(base, first, second, choices, margin)
     name: EngineName = engine_of_both(first, second) if engine == "auto" else engine
     campaign_request = request(
         builds.design,
@@ -151,7 +151,7 @@ def compare(
             report(database, info, output, gate=gate_answer)
         hunted = None
         if hunt:
-            both = two_builds(design_of(SPACE), first, second, chosen, margin)
+            both = two_builds(design_of(SPACE), first, second, choices, margin)
             harm_question = question(both.design, NEW, OLD, "harm")
             hunter = Hunter(
                 harm_question, both.implementations, campaign_request.jobs, calibrate=not no_calibrate

@@ -51,12 +51,12 @@ def crosscheck(
     """
     wanted_share = parse_share(share)
     all_implementations = implementations_in(implementations)
-    chosen = design_of(design)
-    virtual = request(chosen, all_implementations, name=campaign, backend=VIRTUAL, resume=True)
+    loaded_design = design_of(design)
+    virtual = request(loaded_design, all_implementations, name=campaign, backend=VIRTUAL, resume=True)
     emulation = samples.emulated(
         virtual,
         request(
-            chosen,
+            loaded_design,
             all_implementations,
             backend=link,
             jobs=parse_jobs("--jobs", jobs),

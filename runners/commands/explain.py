@@ -63,9 +63,9 @@ def explain(
         reasons = "; ".join(f"{comparison.arms}: {comparison.result}" for comparison in comparisons)
         raise Refusal(f"{address}: {reasons}")
     steps = _steps(info)
-    drawn = _drawn(comparisons, output)
+    figures = _drawn(comparisons, output)
     documents = []
-    for comparison, paths in zip(comparisons, drawn, strict=True):
+    for comparison, paths in zip(comparisons, figures, strict=True):
         effects = _effects(comparison, steps)
         document = _document(comparison, paths)
         documents.append({**document, "screening": None if effects is None else _rows(effects)})
@@ -112,7 +112,8 @@ def _drawn(comparisons: Sequence[Comparison], output: Path | None) -> list[list[
 
 
 def _draw(comparison: Comparison, folder: Folder) -> list[str]:
-    """The figures that there is enough for: their names. The explanation's sentence says what is not."""
+    """Draw the figures for which there is enough data, and return their names. The explanation names the
+    others."""
     if isinstance(comparison.result, str):
         return []
     from fecbench.results.figures import benefit_map, effects

@@ -74,20 +74,20 @@ def export(
     if metrics and table in ("ratios", "summary") and len(metrics) > 1:
         raise Refusal(f"--metric {metrics[1]}: {table}: of one metric at a time: leave it out")
     with open_database(db) as database:
-        chosen = Campaign(database, one_campaign(database, campaign))
+        exported = Campaign(database, one_campaign(database, campaign))
         match table:
             case "trials":
-                frame = chosen.trials(metrics)
+                frame = exported.trials(metrics)
             case "metrics":
-                frame = chosen.metrics(metrics)
+                frame = exported.metrics(metrics)
             case "ratios":
-                frame = chosen.ratios(*(metrics or []))
+                frame = exported.ratios(*(metrics or []))
             case "summary":
-                frame = chosen.summary(*(metrics or []))
+                frame = exported.summary(*(metrics or []))
             case _:
-                frame = chosen.table(table, series)
+                frame = exported.table(table, series)
         if output.suffix.lower() in _WRITERS:
-            words = paper_table.in_words(frame, chosen.info)
+            words = paper_table.in_words(frame, exported.info)
             with writing("--output", output):
                 write_text(output, _WRITERS[output.suffix.lower()](words))
         else:

@@ -92,10 +92,10 @@ def figure(
         if output is None:
             _list(source.figures(explained=True), as_json)
             return
-        chosen = source.figure(name)
-        caption = _draw(chosen, output, style, inches, title)
+        drawing = source.figure(name)
+        caption = _draw(drawing, output, style, inches, title)
     if as_json:
-        print_document({"figure": chosen.name, "file": str(output), "caption": caption})
+        print_document({"figure": drawing.name, "file": str(output), "caption": caption})
     else:
         say(f"figure {output}")
         say(f"caption {output.with_suffix('.caption.txt')}")
@@ -162,7 +162,7 @@ def _list(figures: Mapping[str, Named], as_json: bool) -> None:
         say(f"{figure.name}: {figure.caption.partition('. ')[0].rstrip('.')}")
 
 
-def _draw(chosen: Named, output: Path, style: str, inches: float | None, titled: bool) -> str:
+def _draw(drawing: Named, output: Path, style: str, inches: float | None, titled: bool) -> str:
     """Draw a figure into a file: its caption."""
     from fecbench.results.figures import NothingToDraw
     from fecbench.results.figures.paper import caption_of, page_of, with_known_letters, write
@@ -173,10 +173,10 @@ def _draw(chosen: Named, output: Path, style: str, inches: float | None, titled:
         note(f"--style {style}: {absent}")
     with on_page(page):
         try:
-            drawn = chosen.draw()
+            figure = drawing.draw()
         except NothingToDraw as nothing:
-            raise Refusal(f"figure {chosen.name}: {nothing}") from None
-        caption = caption_of(page, chosen.caption)
+            raise Refusal(f"figure {drawing.name}: {nothing}") from None
+        caption = caption_of(page, drawing.caption)
         with writing("--output", output):
-            write(drawn, output, caption)
+            write(figure, output, caption)
     return caption

@@ -146,7 +146,7 @@ def hunt(
 def _finish(
     answer: Answer, where: Sequence[str], output: Path | None, *, as_json: bool, engines: bool = False
 ) -> int:
-    """Say and write the answer; return the status."""
+    """Print and write the answer; return the status."""
     document = answers.document(answer, where)
     if output is not None:
         _write(answer, document, output)

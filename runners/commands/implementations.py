@@ -57,9 +57,9 @@ def implementations(
     available = implementations_in(folders)
     if check:
         require_whole(["implementations", "--check", check])
-    for chosen in filter(None, (name, check)):
-        if chosen not in available.names():
-            raise Refusal(f"there is no implementation {chosen!r}; {nearest(chosen, available.names())}")
+    for word in filter(None, (name, check)):
+        if word not in available.names():
+            raise Refusal(f"there is no implementation {word!r}; {nearest(word, available.names())}")
     if keep is not None:
         if not check:
             raise Refusal(f"--keep {keep}: is of a check: give --check NAME, too")
@@ -96,7 +96,7 @@ def _print_list(available: Implementations, name: str, as_json: bool) -> None:
 
 
 def document_of(available: Implementations, name: str) -> dict[str, Any]:
-    """Return the JSON document of an implementation. One that cannot be used has little in it."""
+    """Return the JSON document of an implementation. An unusable one has few entries."""
     folder, problem = str(available.folders[name][0]), available.problem(name)
     if problem is not None:
         return {"name": name, "folder": folder, "workloads": [], "options": {}, "problem": problem}
@@ -165,7 +165,7 @@ def _text(value: Any) -> str:
 
 
 def _check(available: Implementations, name: str, folder: Path, *, keeps: bool) -> list[Part]:
-    """Return the parts of the check; with `keeps`, the folder then has what endpoints left."""
+    """Return its parts. With `keeps`, the files of endpoints stay in the folder."""
     if (problem := available.problem(name)) is not None:
         return [Part("impl.toml", False, problem)]
     implementation = available.find(name, "implementations")

@@ -71,11 +71,11 @@ def interop(
     )
     isolation.require("fecbench interop")
     with open_database(db, create=True) as database:
-        done = run_here(campaign_request, database)
-        matrix = interoperability.of_campaign(database, done)
+        info = run_here(campaign_request, database)
+        matrix = interoperability.of_campaign(database, info)
     assert matrix is not None  # its record has the ends
     if as_json:
-        print_document(_document(done.name, matrix))
+        print_document(_document(info.name, matrix))
     else:
         print_matrix(matrix)
     return 1 if any(cell.state == "failed" for cell in matrix.cells) else 0

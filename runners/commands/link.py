@@ -81,15 +81,15 @@ def show(
     as_json: arguments.Json = False,
 ) -> None:
     """Show a trace: its rates over 500 ms, its delays, and when it carries nothing."""
-    shown, _ = link_traces.read(trace)
-    rates, idle = windows(shown), outages(shown)
+    link_trace, _ = link_traces.read(trace)
+    rates, idle = windows(link_trace), outages(link_trace)
     if output is not None:
-        _draw(shown, rates, idle, output)
-    quantities = _quantities(shown, rates)
+        _draw(link_trace, rates, idle, output)
+    quantities = _quantities(link_trace, rates)
     if as_json:
-        print_document(_document(shown, quantities, idle))
+        print_document(_document(link_trace, quantities, idle))
         return
-    say(f"{trace}: {len(shown.keep_us)} steps, {shown.period_ns / 1e9:g} s")
+    say(f"{trace}: {len(link_trace.keep_us)} steps, {link_trace.period_ns / 1e9:g} s")
     headings = ("", "least", "5 %", "median", "mean", "95 %", "most")
     rows = [(name, *(f"{value:.3g}" for value in values)) for name, values in quantities.items()]
     print_table(table_of(headings, rows, right=headings[1:]))
@@ -99,7 +99,7 @@ def show(
         say(_of_outages(idle))
 
 
-def _draw(shown: Trace, rates: Windows | None, idle: Sequence[Outage], output: Path) -> None:
+def _draw(link_trace: Trace, rates: Windows | None, idle: Sequence[Outage], output: Path) -> None:
     from fecbench.results.figures import links as drawing
     from fecbench.results.figures.saving import SUFFIXES, save
 
@@ -107,19 +107,19 @@ def _draw(shown: Trace, rates: Windows | None, idle: Sequence[Outage], output: P
     spans = [(outage.begin_s, outage.lasts_s) for outage in idle]
     with writing("--output", output):
         if rates is None:
-            save(drawing.trace(shown.columns), output)
+            save(drawing.trace(link_trace.columns), output)
         else:
             series = rates.edges_s, rates.rates_mbps
-            save(drawing.trace(shown.columns, series, spans, rates.window_s), output)
+            save(drawing.trace(link_trace.columns, series, spans, rates.window_s), output)
 
 
-def _quantities(shown: Trace, rates: Windows | None) -> dict[str, tuple[float, ...]]:
+def _quantities(link_trace: Trace, rates: Windows | None) -> dict[str, tuple[float, ...]]:
     """The least, three quantiles with the mean among them, and the most, of what changes."""
     quantities = {}
     if rates is not None:
         quantities["rate (Mbit/s)"] = _spread(rates.rates_mbps, np.diff(rates.edges_s))
-    if shown.owd_us is not None:
-        quantities["one-way delay (ms)"] = _spread(shown.owd_us / 1e3, shown.keep_us.astype(float))
+    if link_trace.owd_us is not None:
+        quantities["one-way delay (ms)"] = _spread(link_trace.owd_us / 1e3, link_trace.keep_us.astype(float))
     return quantities
 
 
@@ -134,24 +134,24 @@ def _spread(values: NDArray[np.float64], weights: NDArray[np.float64]) -> tuple[
 
 def _of_outages(idle: Sequence[Outage]) -> str:
     longest, total = max(outage.lasts_s for outage in idle), sum(outage.lasts_s for outage in idle)
-    shown = [f"at {outage.begin_s:g} s for {outage.lasts_s:g} s" for outage in idle[:SHOWN_OUTAGES]]
-    if more := len(idle) - len(shown):
-        shown.append(f"and {more} more")
+    link_trace = [f"at {outage.begin_s:g} s for {outage.lasts_s:g} s" for outage in idle[:SHOWN_OUTAGES]]
+    if more := len(idle) - len(link_trace):
+        link_trace.append(f"and {more} more")
     times = "once" if len(idle) == 1 else f"{len(idle)} times"
     return (
         f"It carries nothing {times}, {longest:g} s at the longest and {total:g} s in all:"
-        f" {', '.join(shown)}."
+        f" {', '.join(link_trace)}."
     )
 
 
 def _document(
-    shown: Trace, quantities: dict[str, tuple[float, ...]], idle: Sequence[Outage]
+    link_trace: Trace, quantities: dict[str, tuple[float, ...]], idle: Sequence[Outage]
 ) -> dict[str, Any]:
     names = ("least", "p05", "median", "mean", "p95", "most")
     keys = {"rate (Mbit/s)": "rate_mbps", "one-way delay (ms)": "owd_ms"}
     return {
-        "steps": len(shown.keep_us),
-        "period_s": shown.period_ns / 1e9,
+        "steps": len(link_trace.keep_us),
+        "period_s": link_trace.period_ns / 1e9,
         **{keys[name]: dict(zip(names, values, strict=True)) for name, values in quantities.items()},
         "outages": [{"begin_s": outage.begin_s, "lasts_s": outage.lasts_s} for outage in idle],
     }

@@ -54,8 +54,8 @@ def metric_documents() -> list[Document]:
     """Return the known metrics by the names that they have in frames and in `--metric`.
 
     LINK.DIRECTION stands for each link of the topology and `up` or `down`, PATH for each of several paths.
-    What `client` and `server` report, `background_client` and `background_server` do, too, where a transfer
-    competes.
+    `background_client` and `background_server` report the same metrics as `client` and `server`, if a
+    transfer competes.
     """
     return [
         {

@@ -75,8 +75,8 @@ def _add_command(model: type[LossModel]) -> None:
     """Make a command of a model, with an option for each parameter."""
 
     def predict(seed: int, packets: int, as_json: bool, every_ms: float = EVERY_MS, **given: object) -> None:
-        chosen = {key: value for key, value in given.items() if value is not None and value is not False}
-        _print_losses(loss_model({"model": model.name, **chosen}), seed, packets, as_json, every_ms)
+        choices = {key: value for key, value in given.items() if value is not None and value is not False}
+        _print_losses(loss_model({"model": model.name, **choices}), seed, packets, as_json, every_ms)
 
     always = set(model.forms[0].needed).intersection(*(form.needed for form in model.forms))
     shared: dict[str, tuple[object, object]] = {"seed": (Seed, 0), "packets": (Packets, 1000)}
@@ -246,7 +246,7 @@ def _summary(model: LossModel, seed: int, dropped: NDArray[np.bool_]) -> str:
     expected = model.mean_burst
     rate = dropped.mean() if dropped.size else 0.0
     length = bursts.mean() if bursts.size else 0.0
-    shown = ", ".join(map(str, indices[:SHOWN_LOSSES])) + (", …" if indices.size > SHOWN_LOSSES else "")
+    listing = ", ".join(map(str, indices[:SHOWN_LOSSES])) + (", …" if indices.size > SHOWN_LOSSES else "")
     return "\n".join(
         (
             f"{model}, seed {seed}",
@@ -254,6 +254,6 @@ def _summary(model: LossModel, seed: int, dropped: NDArray[np.bool_]) -> str:
             f"loss rate   {rate:.6g} (in the long run {model.mean_rate:.6g})",
             f"bursts      {bursts.size}, mean length {length:.4g}"
             + (f" (in the long run {expected:.4g})" if expected is not None else ""),
-            f"losses      {shown or 'none'}",
+            f"losses      {listing or 'none'}",
         )
     )

@@ -28,7 +28,7 @@ from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import isolation
 
 REPORT = "replay.json"
-"""File of --output with both runs, as `--json` prints them."""
+"""File beside the recordings: both runs, as `--json` prints them."""
 BY_HAND = "by-hand"
 """The folder from which both programs can be started again."""
 
@@ -122,7 +122,7 @@ def _keep(
 
 
 def _draw(result: Replay, trial_folder: Path, plot: Path) -> None:
-    """Draw the trial over time, and say what it does not tell."""
+    """Draw the trial over time, and note what the figure lacks."""
     from fecbench.results.figures import NothingToDraw, course_over_time, save
 
     course = course_of(result, trial_folder)

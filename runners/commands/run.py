@@ -128,15 +128,15 @@ def run(
     )
     runner = _runner(campaign_request, db, cluster, certificates, insecure)
     with open_database(db, create=not resume) as database:
-        done = runner(database)
-        states = database.states_of(done.id)
+        info = runner(database)
+        states = database.states_of(info.id)
         if as_json:
             counts = dict(sorted(states.items()))
-            print_document({"campaign": done.name, "planned": done.planned_trials, "states": counts})
+            print_document({"campaign": info.name, "planned": info.planned_trials, "states": counts})
         else:
-            print_summary(database, done)
-            say(states_line(states, done.planned_trials))
-            say_next(f"fecbench report {of_campaign(db, done)}")
+            print_summary(database, info)
+            say(states_line(states, info.planned_trials))
+            say_next(f"fecbench report {of_campaign(db, info)}")
     return 0 if set(states) <= {"ok"} else 1
 
 
@@ -170,12 +170,12 @@ def _carrier(engine: EngineName, link: Backend | None) -> Carrier:
 
 def _states(option: str, texts: Sequence[str]) -> list[State]:
     """Return the states in these texts, which commas may separate. Raises Refusal for any other word."""
-    named = [state for text in texts for state in text.split(",")]
-    for state in named:
+    states = [state for text in texts for state in text.split(",")]
+    for state in states:
         if state not in RETRIED:
             hint = nearest(state, RETRIED)
             raise Refusal(f"{option} {state}: must be one of {', '.join(RETRIED)}; {hint}")
-    return [cast(State, state) for state in named]
+    return [cast(State, state) for state in states]
 
 
 def _keep(which: str, folder: Path) -> Keep:

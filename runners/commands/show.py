@@ -113,14 +113,14 @@ def show(
             return
         if trial is None:
             campaigns = campaigns_of(database, campaign)
-            chosen = [comparing(database, info, metric, margin, statistic) for info in campaigns]
+            comparisons = [comparing(database, info, metric, margin, statistic) for info in campaigns]
             if as_json:
-                print_document(database_document(database, campaigns, chosen))
+                print_document(database_document(database, campaigns, comparisons))
             elif form in paper_table.FORMS:
-                print(_table(database, chosen, cast(paper_table.Form, form), first_attempts), end="")
+                print(_table(database, comparisons, cast(paper_table.Form, form), first_attempts), end="")
             else:
-                _print_campaigns(database, chosen, trials, overhead, first_attempts)
-                say_next(f"fecbench report {of_campaign(db, chosen[-1])}")
+                _print_campaigns(database, comparisons, trials, overhead, first_attempts)
+                say_next(f"fecbench report {of_campaign(db, comparisons[-1])}")
             return
         info, stored = one_trial(database, campaign, trial)
         if plot is not None:
@@ -245,11 +245,11 @@ def _print_trials(database: Database, campaign: CampaignInfo, *, doubtful: bool 
     _ROWS_OF_A_TABLE."""
     metrics = list(dict.fromkeys(of_workloads(campaign).values()))
     frame = frames.trials(database, campaign, metrics).sort_values("id", ignore_index=True)
-    shown = frame[frame["state"] != "ok"].head(_MOST_DOUBTFUL) if doubtful else frame
+    label = frame[frame["state"] != "ok"].head(_MOST_DOUBTFUL) if doubtful else frame
     key = ("id", "variant", "workload", "point", "repetition", "state")
     columns = ["dct_s" if metric == DEFAULT else metric for metric in metrics]
-    for first in range(0, max(len(shown), 1), _ROWS_OF_A_TABLE):
-        part = shown.iloc[first : first + _ROWS_OF_A_TABLE]
+    for first in range(0, max(len(label), 1), _ROWS_OF_A_TABLE):
+        part = label.iloc[first : first + _ROWS_OF_A_TABLE]
         rows = (
             (
                 *(row[name] for name in key),
@@ -260,7 +260,7 @@ def _print_trials(database: Database, campaign: CampaignInfo, *, doubtful: bool 
             for (_, row), stored in zip(part.iterrows(), _stored(database, part["id"]), strict=True)
         )
         print_table(table_of((*key, *columns, "dropped", "reason"), rows))
-    if doubtful and (more := int((frame["state"] != "ok").sum()) - len(shown)):
+    if doubtful and (more := int((frame["state"] != "ok").sum()) - len(label)):
         say(f"{more} more trials are not ok: fecbench show --trials has all")
 
 
@@ -281,8 +281,8 @@ def _losses(dropper: Mapping[str, Any]) -> Iterator[str]:
     omitted."""
     links = {name.partition("/")[0] for name in dropper}
     for name, counted in sorted(dropper.items()):
-        shown = name.partition("/")[2] if len(links) == 1 else name
-        yield f"{shown} {counted['dropped']}/{counted['seen']}"
+        rows = name.partition("/")[2] if len(links) == 1 else name
+        yield f"{rows} {counted['dropped']}/{counted['seen']}"
 
 
 def _print_overhead(database: Database, campaign: CampaignInfo) -> None:

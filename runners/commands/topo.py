@@ -56,8 +56,8 @@ def topo(
         "queue_packets": queue_packets,
         "queue": queue,
     }
-    chosen = {name: value for name, value in values.items() if value is not None}
-    links = _links(topology, chosen, setting or [])
+    choices = {name: value for name, value in values.items() if value is not None}
+    links = _links(topology, choices, setting or [])
     # Ctrl-C is for the command that runs in the shell, not for the shell.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with build(topology, links, link) as network:

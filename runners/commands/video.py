@@ -52,21 +52,21 @@ def show(
     ] = None,
 ) -> None:
     """Show the levels of a ladder: their rates, and how far segments are from them."""
-    shown = load(ladder)
+    loaded = load(ladder)
     if output is not None:
         from fecbench.results.figures import video as drawing
         from fecbench.results.figures.saving import SUFFIXES, save
 
         check_file("--output", output, list(SUFFIXES))
         with writing("--output", output):
-            levels = [level.model_dump() for level in shown.levels]
-            save(drawing.segments(levels, shown.segment_s), output)
+            levels = [level.model_dump() for level in loaded.levels]
+            save(drawing.segments(levels, loaded.segment_s), output)
     rows = []
-    for number, level in enumerate(shown.levels):
-        rates = sorted(8e-3 * size / shown.segment_s for size in level.sizes)
+    for number, level in enumerate(loaded.levels):
+        rates = sorted(8e-3 * size / loaded.segment_s for size in level.sizes)
         spread = [f"{rate:.0f}" for rate in (rates[0], sum(rates) / len(rates), rates[-1])]
         rows.append((number, level.resolution, f"{level.fps:g}", f"{level.kbps:g}", *spread))
-    say(f"{shown.title}: {shown.segments} segments of {shown.segment_s:g} s")
+    say(f"{loaded.title}: {loaded.segments} segments of {loaded.segment_s:g} s")
     headings = ("level", "picture", "fps", "kbps", "least", "mean", "most")
     print_table(table_of(headings, rows, right=headings))
 

@@ -23,11 +23,11 @@ from fecbench.runners.commands.console.tables import console, fitted, is_narrow,
 from fecbench.runners.commands.console.terminal import one_line, say
 
 QUIET_S = 30.0
-"""Silence of all harnesses after which it warns: the beat of a start goes up every 10 s."""
+"""Longest silence of all harnesses: the beat of a start goes up every 10 s."""
 WINDOW_S = 60.0
 """Window of the rate."""
 _MOST_CAUSES = 5
-_PAUSE = 4  # times as long as reading took: whoever writes the database has most of the time
+_PAUSE = 4  # times as long as reading took: the writers of the database have most of the time
 
 
 def watch(
@@ -61,7 +61,7 @@ def watch(
 
 
 def _look(db: str, name: str) -> Standing:
-    """The database is opened anew: what it told of a campaign before may be another thing now."""
+    """Return the standing. The database is opened anew, because the campaign may have changed."""
     with Database.open(db) as database:
         return standing(database, campaigns_of(database, name, samples=True)[-1])
 

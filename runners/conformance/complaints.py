@@ -56,13 +56,13 @@ def lines_of(endpoint: Endpoint) -> list[str]:
 NO_REPAIR = "no repair symbol was sent"
 
 
-def hint_of_repair(problem: str, implementation: Implementation, chosen: Mapping[str, object]) -> str:
+def hint_of_repair(problem: str, implementation: Implementation, choices: Mapping[str, object]) -> str:
     """Return what impl.toml has to say where no repair symbol was sent, if that is how the code works; "" for
     other problems."""
     fec = implementation.declaration.fec
     if NO_REPAIR not in problem or fec is None:
         return ""
-    options = implementation.with_defaults(dict(chosen))
+    options = implementation.with_defaults(dict(choices))
     table = ", ".join(f"{name} = {json.dumps(options[name])}" for name in fec.off)
     return (
         "; if the code waits for a full block or for the end with these options, say so in [fec] of"

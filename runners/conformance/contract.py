@@ -194,14 +194,14 @@ class Examination:
                 self._note(*finding)
 
     def _transfer(self, workload: Mapping[str, Any]) -> bool:
-        """A server, a client that succeeds and, where it receives, one that expects other content.
+        """Run a server, a client that succeeds and, if the client receives, one that expects other content.
 
-        Whether the first client succeeded.
+        Return whether the first client succeeded.
         """
-        name, begun = workload["name"], time.monotonic()
+        name, start_s = workload["name"], time.monotonic()
         server = self._loopback.start("server", workload)
         self._loopback.await_ready(server)
-        took_s = time.monotonic() - begun
+        took_s = time.monotonic() - start_s
         self._note(
             f"{name}: ready",
             problem_of_start(server, READY_LIMIT_S),
@@ -222,10 +222,10 @@ class Examination:
 
     def _client(self, workload: Mapping[str, Any]) -> bool:
         """Run a client, and return whether it succeeded."""
-        name, begun = workload["name"], time.monotonic()
+        name, start_s = workload["name"], time.monotonic()
         client = self._loopback.start("client", workload)
         self._loopback.await_end(client, DEADLINE_S + END_LIMIT_S)
-        lasted_s = time.monotonic() - begun
+        lasted_s = time.monotonic() - start_s
         self._failures[f"{name}: the client"] = client
         self._note(
             f"{name}: {SAMPLE_BYTES} bytes", problem_of_success("client", client), "the client succeeded"

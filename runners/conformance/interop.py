@@ -67,7 +67,8 @@ def check(implementation: Implementation, keep: Path | None = None) -> list[Part
 
 
 def _tried(implementation: Implementation, keep: Path | None) -> Iterator[Part]:
-    """A download and, where it works, others, and test cases that nobody has: else nothing tells anything."""
+    """Try a download. If it works, try others, and test cases that nobody has; else they would show
+    nothing."""
     used = {implementation.declaration.name: implementation}
     with engine_for("local", used) as engine:
         first = list(_carried_out(engine, implementation, [FIRST], keep))
@@ -100,7 +101,7 @@ def _carried_out(
 
 
 def _keep(trial: Path, keep: Path, part: str, kind: certificates.Kind) -> None:
-    """Move a trial's folder; the certificates lie beside those of all trials."""
+    """Move a trial's folder; the certificates of all trials are beside it."""
     copied_certificates = keep / "certificates"
     if not copied_certificates.exists():
         shutil.copytree(certificates.of_kind(trial.parent, kind), copied_certificates)

@@ -46,14 +46,14 @@ class Loopback:
         self._first_user = first_user
         self._supervisor = Supervisor()
         self.log_folders: dict[Role, Path] = {}
-        """Of the endpoints that were started last."""
+        """Log folders of the endpoints that were started last."""
         self.dialogue: Dialogue | None = None
-        """With the client that was started last, of those that are told what to ask for."""
+        """Dialogue with the last client of the workload `requests`."""
         self._folder = folder
         self._port = port
         self._keeps = keeps
         self._unkept: list[tuple[Role, Endpoint, Path]] = []
-        """Whose files are still to be kept."""
+        """Endpoints whose files are still to be kept."""
 
     @property
     def address(self) -> tuple[str, int]:
@@ -69,10 +69,10 @@ class Loopback:
         """The folder for the files of endpoints."""
         return self._folder
 
-    def end_of(self, chosen: Mapping[str, object], series: Sequence[str] = ()) -> EndpointTask:
+    def end_of(self, choices: Mapping[str, object], series: Sequence[str] = ()) -> EndpointTask:
         """Return the task of an end with these options, otherwise the defaults, that has to record these
         series."""
-        options = self.implementation.options(chosen, self.implementation.declaration.name)
+        options = self.implementation.options(choices, self.implementation.declaration.name)
         return ends.end_of(self.implementation, options, series)
 
     def start(

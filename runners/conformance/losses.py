@@ -46,7 +46,7 @@ WAYS: tuple[tuple[Direction, Role, Role], ...] = (("up", "client", "server"), ("
 
 
 def check(implementation: Implementation) -> Iterator[Part]:
-    """A part for each switch of FEC, or one that says why nothing was tried."""
+    """Yield a part for each switch of FEC, or one that says why nothing was tried."""
     name, declared = implementation.declaration.name, implementation.declaration
     if "download" not in declared.workloads:
         yield Part(PART, True, "only a download tells, and it has none", tried=False)
@@ -70,11 +70,11 @@ def check(implementation: Implementation) -> Iterator[Part]:
 
 @dataclass(frozen=True)
 class Try:
-    """A download that tells something of a part."""
+    """A download that checks a part."""
 
     part: str
     chosen: Mapping[str, object]
-    """Its options, where they are not the defaults."""
+    """Options that differ from the defaults."""
     size_bytes: int
     number: int
 
@@ -126,14 +126,16 @@ def _problems_of_ended(outcome: Outcome) -> Iterator[str]:
 def problems_of_counters(outcome: Outcome) -> Iterator[str]:
     """Yield differences between the counters of both ends and of the link, a sentence each."""
     for way, sender, receiver in WAYS:
-        came, lost = _came(outcome, way), dropped(outcome, way)
+        frames, lost = _came(outcome, way), dropped(outcome, way)
         sent = outcome.endpoints[sender].metrics or {}
         received = outcome.endpoints[receiver].metrics or {}
         if "packets_sent" in sent:
-            yield from _differs_from_frames(sender, plausibility.packets_sent(sent), came, "came to the link")
+            yield from _differs_from_frames(
+                sender, plausibility.packets_sent(sent), frames, "came to the link"
+            )
         if "packets_received" in received:
             yield from _differs_from_frames(
-                receiver, plausibility.packets_received(received), came - lost, "arrived"
+                receiver, plausibility.packets_received(received), frames - lost, "arrived"
             )
     yield from _unnoticed(outcome)
 
@@ -148,7 +150,7 @@ def _differs_from_frames(end: str, packets: Packets, frames: int, deed: str) -> 
 
 
 def _unnoticed(outcome: Outcome) -> Iterator[str]:
-    """Losses that a sender of data does not tell of."""
+    """Yield losses that a sender of data does not report."""
     server, lost = outcome.endpoints["server"].metrics or {}, dropped(outcome, "down")
     recovered = (outcome.endpoints["client"].metrics or {}).get("packets_recovered", 0)
     for counter in ("packets_lost", "losses_declared"):

@@ -1,5 +1,5 @@
-"""Whether an implementation's simulator keeps the contract: it plays small trials with default options, which
-must be ok, and come to the same each time."""
+"""Whether an implementation's simulator meets the contract: it runs small trials with default options, which
+must be ok, and have the same result each time."""
 
 from collections.abc import Iterator
 

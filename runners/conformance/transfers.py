@@ -45,14 +45,14 @@ SIZES = (0, 1, 1_000_000)
 DIRECTIONS = {"download": "down", "upload": "up"}
 TRANSFER_LIMIT_S = 30.0
 OBEY_LIMIT_S = 3.0
-# Of a client whose server says nothing, and how long it may take to see that it is over.
+# Deadline of a client whose server is silent, and the time within which it must end after that.
 SILENCE_S, END_LIMIT_S = 1.0, 5.0
 # For stacks that may not be able to talk to each other at all.
 ENCOUNTER_S = 5.0
 
 
 class Ends(NamedTuple):
-    """A client and its server, both of which have ended, and the first thing that is wrong with them."""
+    """A client and its server after their end, and their first fault."""
 
     client: Endpoint | None
     server: Endpoint
@@ -82,8 +82,8 @@ def transfer(
     common: dict[str, Any] = {"series": series, "deadline_s": deadline_s}
 
     def start(place: Loopback, role: Role) -> Endpoint:
-        chosen = options.get(role, {})
-        return place.start(role, workload, options=chosen, certificates=papers.get(role), **common)
+        choices = options.get(role, {})
+        return place.start(role, workload, options=choices, certificates=papers.get(role), **common)
 
     server = start(serving, "server")
     try:
@@ -145,8 +145,8 @@ def fec(loopback: Loopback, samples: Sequence[Mapping[str, Any]]) -> Iterator[Fi
     repair: list[float] = []
     for sample in samples:
         if on is not None:
-            chosen = ", ".join(f"{name} = {value!r}" for name, value in on.items()) or "the defaults"
-            yield _fec_finding(loopback, sample, "on", on, f"repair symbols were sent with {chosen}", repair)
+            choices = ", ".join(f"{name} = {value!r}" for name, value in on.items()) or "the defaults"
+            yield _fec_finding(loopback, sample, "on", on, f"repair symbols were sent with {choices}", repair)
         yield _fec_finding(loopback, sample, "off", switch.off, "no repair symbol was sent", [])
     if on is not None:
         repair_finding = seen_repair("repair symbols", repair)
@@ -157,7 +157,7 @@ def _fec_finding(
     loopback: Loopback,
     sample: Mapping[str, Any],
     turned: str,
-    chosen: Mapping[str, object],
+    choices: Mapping[str, object],
     good: str,
     counted: list[float],
 ) -> Finding:
@@ -166,8 +166,8 @@ def _fec_finding(
     workload = dict(sample)
     if sample["name"] in DIRECTIONS:
         workload["size_bytes"] = SIZES[-1]
-    ends = transfer(loopback, loopback, workload, TRANSFER_LIMIT_S, server=chosen, client=chosen)
-    end, demand = loopback.end_of(chosen), TOLD[sample["name"]].demand_of(workload)
+    ends = transfer(loopback, loopback, workload, TRANSFER_LIMIT_S, server=choices, client=choices)
+    end, demand = loopback.end_of(choices), TOLD[sample["name"]].demand_of(workload)
     pair = PairTask(client=end, server=end, workload=workload, demand=demand)
     problems = list(problems_of_fec(pair, 0, ends.metrics, USUAL.short_packets))
     repair = sum(metrics.get("repair_sent", 0) for metrics in ends.metrics.values())
@@ -178,7 +178,7 @@ def _fec_finding(
         return Finding(part, ends.problem or "; ".join(problems), why, tried=bool(ends.problem or problems))
     if ends.problem or problems or is_owed or repair:
         problem = "; ".join(problems)
-        problem += hint_of_repair(problem, loopback.implementation, chosen)
+        problem += hint_of_repair(problem, loopback.implementation, choices)
         return Finding(part, ends.problem or problem, good)
     return Finding(part, "", "so small a transfer of it owes no repair symbol, and had none", tried=False)
 

@@ -1,8 +1,8 @@
 """Whether a client verifies the server's certificate: it must refuse one that an unknown authority signed,
 and one of another name.
 
-Whoever speaks no TLS has no certificate to verify. That is known from a server that works with a file in
-which there is none.
+An implementation without TLS has no certificate to verify. Its server works with a certificate file that
+has no certificate, and so it is recognised.
 """
 
 from collections.abc import Iterator, Mapping

@@ -41,9 +41,9 @@ def _merge_base(folder: Path) -> str:
 
 
 def _default_branch(folder: Path) -> str:
-    named = git(folder, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
+    head = git(folder, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
     branches = [
-        name for name in (named, *_BRANCHES) if name and git(folder, "rev-parse", "--verify", "-q", name)
+        name for name in (head, *_BRANCHES) if name and git(folder, "rev-parse", "--verify", "-q", name)
     ]
     if not branches:
         raise Refusal(

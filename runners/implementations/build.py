@@ -3,9 +3,9 @@
     python -m fecbench.runners.implementations.build [--all] [NAME …] [DIR …]
 
 A NAME is one of our implementations, which alone is built then.
-Those that impl.toml says are built on demand are left out, unless all are asked for.
-One that cannot be built does not keep others from it; then the last lines say which ones and why. The exit
-status is 1 when one of them is in a folder that was named, or is of this project.
+Implementations that are built on demand, by impl.toml, are left out, unless all are asked for.
+Failed builds are listed at the end with their reasons, and do not stop the others. The exit status is 1 if
+one of them is in a named folder, or is of this project.
 """
 
 import os
@@ -46,13 +46,13 @@ def build(implementation: Implementation, output: TextIO | None = None) -> None:
     words = " ".join(implementation.declaration.build or NO_BUILD)
     environment = {**os.environ, "CGO_ENABLED": "0"}
     try:
-        ended = subprocess.run(
+        results = subprocess.run(
             command, cwd=implementation.folder, env=environment, stdout=output, umask=_MASK
         )
     except OSError as error:
         raise Refusal(f"{name}: {words} cannot be started: {error.strerror}") from error
-    if ended.returncode != 0:
-        raise Refusal(f"{name}: {words} ended with {ended.returncode}")
+    if results.returncode != 0:
+        raise Refusal(f"{name}: {words} ended with {results.returncode}")
     for path in implementation.missing_programs():
         raise Refusal(f"{name}: {words} succeeded, but {path} is missing")
 
@@ -67,10 +67,10 @@ def build_all(implementations: Implementations, *, on_demand: bool = False) -> d
             for name, implementation in implementations.all().items()
             if isinstance(implementation, Refusal) or on_demand or not implementation.declaration.on_demand
         }
-        ended = {name: build.result() for name, build in building.items()}
+        results = {name: build.result() for name, build in building.items()}
     finally:
         builders.shutdown(wait=False, cancel_futures=True)  # after an interrupt, no other build begins
-    return {name: problem for name, problem in ended.items() if problem is not None}
+    return {name: problem for name, problem in results.items() if problem is not None}
 
 
 def _problem(implementation: Implementation | Refusal) -> str | None:

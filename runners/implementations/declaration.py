@@ -86,9 +86,9 @@ def _are_among(some: Mapping[str, object], options: Mapping[str, object]) -> boo
     return all(options.get(name) == value for name, value in some.items())
 
 
-def _check_known(chosen: Mapping[str, Value], options: Mapping[str, Option]) -> None:
+def _check_known(choices: Mapping[str, Value], options: Mapping[str, Option]) -> None:
     """Raises ValueError for a name or a value that is none of the options."""
-    for name, value in chosen.items():
+    for name, value in choices.items():
         if name not in options:
             raise ValueError(f"there is no option {name!r}; {nearest(name, options)}")
         if problem := options[name].problem_of(value):

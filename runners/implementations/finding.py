@@ -35,7 +35,7 @@ def in_folders(extra: Sequence[Path] = ()) -> "Implementations":
 
     Raises Refusal as `search_path` does, and for `NAME=DIR` where DIR is no implementation.
     """
-    named, folders = {}, []
+    folders_by_name, folders = {}, []
     for folder in extra:
         parts = None if folder.is_dir() else _NAMED.fullmatch(str(folder))
         if parts is None:
@@ -43,12 +43,12 @@ def in_folders(extra: Sequence[Path] = ()) -> "Implementations":
         elif not (own := Path(parts["folder"])).joinpath(DECLARATION).is_file():
             raise Refusal(f"{OPTION}: {folder}: {own}: must be a folder with an impl.toml")
         else:
-            named[parts["name"]] = own.resolve()
-    return Implementations(search_path(folders), named)
+            folders_by_name[parts["name"]] = own.resolve()
+    return Implementations(search_path(folders), folders_by_name)
 
 
 def search_path(extra: Sequence[Path] = ()) -> tuple[Path, ...]:
-    """The folders of implementations, absolute, each once: ours, `extra`, then those of the variable.
+    """Return the folders of implementations, absolute, each once: ours, `extra`, then those of the variable.
 
     Raises Refusal for one that does not exist, and for the folder of an implementation itself.
     """
@@ -73,14 +73,14 @@ class Implementations:
     `named` are folders of single implementations, by the names that they have here in place of their own.
     """
 
-    def __init__(self, roots: Sequence[Path], named: Mapping[str, Path] | None = None) -> None:
+    def __init__(self, roots: Sequence[Path], folders_by_name: Mapping[str, Path] | None = None) -> None:
         self.roots = tuple(roots)
-        self._named = dict(named or {})
+        self._named = dict(folders_by_name or {})
         self._read: dict[str, Implementation | Refusal] = {}
 
     @cached_property
     def folders(self) -> dict[str, list[Path]]:
-        """The folders that have an impl.toml, by their name, which is that of the implementation."""
+        """The folders that have an impl.toml, by their name, which is the name of the implementation."""
         folders: dict[str, list[Path]] = {}
         for root in self.roots:
             for path in sorted(root.glob(f"*/{DECLARATION}")):
@@ -128,5 +128,5 @@ class Implementations:
 
 
 def ours() -> Implementations:
-    """The implementations of this checkout, `OWN` and whatever else somebody has put there."""
+    """Return the implementations of this checkout: `OWN`, and others that somebody has put there."""
     return Implementations((IMPLEMENTATIONS,))

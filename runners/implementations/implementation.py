@@ -56,7 +56,7 @@ class Implementation:
     """The impl.toml, as it was read."""
 
     def called(self, name: str) -> "Implementation":
-        """The same by another name."""
+        """Return the same implementation with another name."""
         declaration = self.declaration.model_copy(update={"name": name})
         return Implementation(self.folder, declaration, self.text)
 
@@ -81,7 +81,7 @@ class Implementation:
             raise Refusal(f"{self.declaration.name}: {refusal}") from None
 
     def check_command(self) -> list[str] | None:
-        """The argument list that tells whether options, its last argument, fit together, if there is one."""
+        """The command that reports whether options, its last argument, fit together, if there is one."""
         return None if self.declaration.check is None else self._absolute(self.declaration.check)
 
     def simulator_command(self) -> list[str]:
@@ -95,7 +95,7 @@ class Implementation:
         return [str(self._program(program, PATH)), *map(self._argument, arguments)]
 
     def build_command(self) -> list[str]:
-        """The argument list that builds it, to be run in its folder; compilers are those of the user."""
+        """The command that builds it, to be run in its folder with the user's compilers."""
         program, *arguments = self.declaration.build or NO_BUILD
         return [str(self._program(program, os.environ.get("PATH", PATH))), *arguments]
 
@@ -134,9 +134,9 @@ class Implementation:
     def files(self, engine: EngineName | None = None) -> list[Path]:
         """The programs, and every other file that a command or `files` of impl.toml names."""
         words = {word for command in self._commands(engine) for word in command[1:]}
-        named = {self.folder / word for word in words if is_file(self.folder / word)}
+        paths = {self.folder / word for word in words if is_file(self.folder / word)}
         of_bundle = {path for bundle in self._bundles(engine) for path in bundle.files}
-        return sorted({*self.programs(engine), *named, *of_bundle, *self._declared_files()})
+        return sorted({*self.programs(engine), *paths, *of_bundle, *self._declared_files()})
 
     def _declared_files(self) -> list[Path]:
         return [self.folder / word for word in self.declaration.files]
@@ -189,25 +189,25 @@ class Implementation:
     def _file(self) -> Path:
         return self.folder / DECLARATION
 
-    def options(self, chosen: Mapping[str, object], where: str) -> dict[str, Value]:
+    def options(self, choices: Mapping[str, object], where: str) -> dict[str, Value]:
         """Return all options, defaults filled in.
 
         Raises Refusal for a name or value that is not allowed, and for an option that has no effect with the
         others.
         """
-        self.check_options(chosen, where)
-        options, declared = self.with_defaults(chosen), self.declaration.options
-        for name in chosen:
+        self.check_options(choices, where)
+        options, declared = self.with_defaults(choices), self.declaration.options
+        for name in choices:
             if why := declared[name].unread_because(options):
                 raise Refusal(
-                    f"{where}: option {name} = {chosen[name]!r} {why}; set that, or leave {name} out"
+                    f"{where}: option {name} = {choices[name]!r} {why}; set that, or leave {name} out"
                 )
         return options
 
-    def check_options(self, chosen: Mapping[str, object], where: str) -> None:
+    def check_options(self, choices: Mapping[str, object], where: str) -> None:
         """Raises Refusal for a name or value that is not allowed."""
         declared = self.declaration.options
-        for name, value in chosen.items():
+        for name, value in choices.items():
             if name not in declared:
                 raise Refusal(
                     f"{where}: {self.declaration.name} has no option {name!r}; {nearest(name, declared)}"
@@ -215,31 +215,34 @@ class Implementation:
             if problem := declared[name].problem_of(value):
                 raise Refusal(f"{where}: option {name} = {value!r} {problem}")
 
-    def with_defaults(self, chosen: Mapping[str, object]) -> dict[str, Value]:
+    def with_defaults(self, choices: Mapping[str, object]) -> dict[str, Value]:
         """Return these options and the defaults of the others; nothing is checked."""
         declared = self.declaration.options
-        return {name: chosen.get(name, option.default) for name, option in declared.items()}  # type: ignore[misc]
+        return {name: choices.get(name, option.default) for name, option in declared.items()}  # type: ignore[misc]
 
-    def reads(self, name: str, chosen: Mapping[str, object]) -> bool:
+    def reads(self, name: str, choices: Mapping[str, object]) -> bool:
         """Whether an endpoint with these options reads this one of them."""
-        return not self.declaration.options[name].unread_because(self.with_defaults(chosen))
+        return not self.declaration.options[name].unread_because(self.with_defaults(choices))
 
-    def check_together(self, chosen: Mapping[str, object], where: str) -> None:
+    def check_together(self, choices: Mapping[str, object], where: str) -> None:
         """Ask the implementation itself whether options that are allowed one by one fit together.
 
-        Raises Refusal with what it answers. One that declares no `check` takes any combination.
+        Raises Refusal with its answer. An implementation without `check` takes any combination.
         """
-        self.check_each_together([(chosen, where)])
+        self.check_each_together([(choices, where)])
 
     def check_each_together(self, sets: Sequence[tuple[Mapping[str, object], str]]) -> None:
-        """The same of several sets of options, each with what its refusal begins with: that is faster."""
+        """Check several sets of options, each with the first words of its refusal. This is faster than one by
+        one."""
         command = self.check_command()
         if command is None or not sets:
             return
-        questions = [([*command, json.dumps(self.options(chosen, where))], where) for chosen, where in sets]
-        for answer, (chosen, where) in zip(self._answers(questions), sets, strict=False):
+        questions = [([*command, json.dumps(self.options(choices, where))], where) for choices, where in sets]
+        for answer, (choices, where) in zip(self._answers(questions), sets, strict=False):
             if answer.status != 0:
-                options = ", ".join(f"{name} = {value!r}" for name, value in chosen.items()) or "the defaults"
+                options = (
+                    ", ".join(f"{name} = {value!r}" for name, value in choices.items()) or "the defaults"
+                )
                 lines = answer.errors.splitlines()
                 reason = lines[-1] if lines else f"refused with {answer.status}"
                 raise Refusal(f"{where}: {options}: {reason}")
@@ -253,16 +256,16 @@ class Implementation:
         name, fec = self.declaration.name, self.declaration.fec
         if fec is None:
             return None
-        named = dict.fromkeys([*fec.off, *(one for one, _ in fec.all_options)])
+        paths = dict.fromkeys([*fec.off, *(one for one, _ in fec.all_options)])
         choices: list[dict[str, Value]] = [{}]
-        choices += [{one: value} for one in named for value in self.declaration.options[one].samples]
-        is_on = [chosen for chosen in choices if fec.is_on(self.with_defaults(chosen))]
-        for chosen in sorted(is_on, key=lambda some: not fec.owes_repair(self.with_defaults(some))):
+        choices += [{one: value} for one in paths for value in self.declaration.options[one].samples]
+        is_on = [choice for choice in choices if fec.is_on(self.with_defaults(choice))]
+        for choice in sorted(is_on, key=lambda some: not fec.owes_repair(self.with_defaults(some))):
             try:
-                self.check_together(chosen, name)
+                self.check_together(choice, name)
             except Refusal:
                 continue
-            return chosen
+            return choice
         return None
 
     def _answers(self, questions: Sequence[tuple[list[str], str]]) -> Iterator[Answer]:
@@ -346,7 +349,7 @@ def load(folder: Path) -> Implementation:
 
 
 def read(folder: Path) -> Implementation:
-    """The implementation in `folder`, whatever that is called. Raises Refusal as `load` does."""
+    """Return the implementation in `folder`, which may have any name. Raises Refusal as `load` does."""
     path = folder / DECLARATION
     try:
         text = path.read_text(encoding="utf-8")

@@ -2,7 +2,8 @@
 OCI runtime bundle that it may name (docs/interop-images.md).
 
 A bundle is a folder with a root file system and a `config.json` (the OCI runtime specification), as `umoci
-unpack` makes one of an image. Of that file, the process counts: its arguments, environment and folder.
+unpack` makes one of an image. The process of that file is
+used: its arguments, environment and folder.
 """
 
 import json
@@ -78,11 +79,11 @@ class Interop(BaseModel):
 
     def check_options(self, options: Mapping[str, object]) -> None:
         """Raises ValueError for an option that is named and not declared, and for one that reaches nobody."""
-        named = set(self._named())
-        for name in sorted(named - options.keys()):
+        names = set(self._named())
+        for name in sorted(names - options.keys()):
             raise ValueError(f"names {{{name}}}: there is no option {name!r}; {nearest(name, options)}")
         for name in options:
-            if name not in named:
+            if name not in names:
                 raise ValueError(f"option {name} reaches nobody: name it as {{{name}}} in env or params")
 
     def _named(self) -> Iterator[str]:
@@ -119,7 +120,7 @@ class Bundle(BaseModel):
 
     @property
     def program(self) -> Path:
-        """The file that its process starts, here; where there is none, where it should be."""
+        """The file here that its process starts; if it is missing, the place where it should be."""
         word = self.arguments[0]
         if "/" in word:
             candidates = [PurePosixPath(self.working_folder, word)]
@@ -187,7 +188,7 @@ def load_bundle(folder: Path) -> Bundle:
 
 
 def _has_folder(root: Path, path: PurePosixPath) -> bool:
-    """Whether an endpoint will have this folder: of the bundle, or one that the contract gives it."""
+    """Whether an endpoint will have this folder, from the bundle or by the contract."""
     if path.parts[1:2] in [(name,) for name in _OF_CONTRACT]:
         return len(path.parts) == 2
     place = inside(root, path)

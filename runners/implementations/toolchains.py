@@ -13,7 +13,7 @@ from fecbench.runners.probe import output_of
 
 @dataclass(frozen=True)
 class Toolchain:
-    """A compiler, the command that tells its version, the oldest (major, minor) that serves, and the mend."""
+    """A compiler: its version command, its minimum version (major, minor), and how to install it."""
 
     title: str
     version: tuple[str, ...]

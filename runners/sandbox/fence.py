@@ -98,7 +98,8 @@ def is_offered() -> bool:
 
 
 def enter(readable: Iterable[Path], writable: Iterable[Path], *, network: bool = False) -> None:
-    """Go on with these folders and those of the system alone, without capabilities, and without sockets.
+    """Restrict this process to these folders and those of the system, without capabilities and without
+    sockets.
 
     With `network` it has sockets but those of Unix, by which programs of one user talk. Raises OSError. Call
     it from a process with one thread.
@@ -150,5 +151,5 @@ def _program(machine: Machine, *, network: bool) -> bytes:
 
 
 def _instruction(code: int, value: int, *, then: int = 0, otherwise: int = 0) -> bytes:
-    """A struct sock_filter: a jump skips so many instructions."""
+    """Return a struct sock_filter: a jump skips so many instructions."""
     return struct.pack("HBBI", code, then, otherwise, value)

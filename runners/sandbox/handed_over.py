@@ -1,7 +1,7 @@
-"""Folders and files that a program of another user is to read: their modes are from here, whatever the umask.
+"""Folders and files for a program of another user: this module sets their modes, whatever the umask is.
 
-Hardened machines give root a umask that takes reading from all others (027, 077). It is for what a person
-makes, and says nothing of what one program of ours makes for another.
+On hardened machines root has a umask by which nobody else may read its files (027, 077). It is meant for
+files of a person, not for files that one program of ours makes for another.
 """
 
 import os

@@ -43,7 +43,7 @@ def go_on_in_pid_namespace(parent: int) -> None:
     """
     die_with_parent(parent)
     kernel.unshare(kernel.CLONE_NEWPID, "PID namespace")
-    # Signals that it sends itself mean nothing to the first process, so whoever goes on is another one.
+    # The first process of a namespace ignores signals from itself, so another process continues.
     if os.fork() == 0:
         _hold_namespace()
     going_on = os.fork()
@@ -102,7 +102,7 @@ def _first_process(function: Callable[[], bytes], answer: int) -> None:
 
 
 def _keeper(function: Callable[[], bytes], answer: int, parent: int) -> None:
-    """Makes the namespaces, and stands between them and the caller so that the caller stays outside."""
+    """Make the namespaces, and stay between them and the caller, so that the caller stays outside."""
     die_with_parent(parent)
     flags = kernel.CLONE_NEWPID | kernel.CLONE_NEWNS | kernel.CLONE_NEWNET
     kernel.unshare(flags, "PID, mount and network namespaces")

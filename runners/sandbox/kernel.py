@@ -51,7 +51,7 @@ def unshare(flags: int, what: str) -> None:
 
 
 def mount(source: str, target: Path | str, kind: str, flags: int, options: str = "") -> None:
-    """mount(2): `kind` is a kind of file system, or empty when the flags say what is done."""
+    """Call mount(2): `kind` is a kind of file system, or empty if the flags say what is done."""
     encoded = [os.fsencode(value) if value else None for value in (source, target, kind)]
     status = _libc.mount(*encoded, ctypes.c_ulong(flags), options.encode() or None)
     _call(f"mount {kind or source} at {target}", status)
@@ -84,13 +84,13 @@ def die_with_parent(number: int) -> None:
 
 
 def adopt_orphans() -> None:
-    """Have this process become the parent of whatever below it loses its own, in any session."""
+    """Make this process the parent of all orphans below it, in any session."""
     _prctl("PR_SET_CHILD_SUBREAPER", _PR_SET_CHILD_SUBREAPER, 1)
 
 
 def become(user: int) -> None:
-    """Go on as this user and the group of the same number, with no other group and without any capability,
-    now and in every program that is started."""
+    """Become this user, with the group of the same number, no other group and no capability, now and in every
+    program that is started."""
     for capability in range(int(Path("/proc/sys/kernel/cap_last_cap").read_text(encoding="utf-8")) + 1):
         _prctl("PR_CAPBSET_DROP", _PR_CAPBSET_DROP, capability)
     os.setgroups([])
@@ -142,7 +142,7 @@ def allow_below(ruleset: int, path: Path, access: int) -> None:
 
 
 def restrict_to(ruleset: int) -> None:
-    """Have this thread, and what it starts, keep to the rules. It must be one that gains nothing."""
+    """Restrict this thread, and what it starts, to the rules. It must have given up gaining rights before."""
     arguments = (ctypes.c_int(ruleset), ctypes.c_uint32(0))
     status = _libc.syscall(ctypes.c_long(_LANDLOCK_RESTRICT_SELF), *arguments)
     _call("landlock_restrict_self", status)

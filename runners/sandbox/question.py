@@ -1,4 +1,4 @@
-"""Asks a program of somebody else something: it is started with arguments, answers on its outputs, and ends.
+"""Questions to a program of somebody else: it is started with arguments, answers on its outputs, and ends.
 
 It runs without rights, as endpoints do, and nothing of it is left when there is an answer. A process of ours
 stands between: to start that takes longer than a question, so several questions go together.

@@ -1,5 +1,5 @@
-"""Starts a program that is asked questions, confined, and tells what it answered: the questions
-are on standard input as JSON, the answers go to standard output.
+"""Starts a confined program, asks it questions, and reports its answers: the questions are on standard input
+as JSON, the answers go to standard output.
 
 It is a process of its own, so that a harness with threads does not fork. When it has an answer,
 whatever the program started for that has ended.
@@ -33,7 +33,7 @@ _READ_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class Questions:
-    """The program that is asked, and what it is given."""
+    """The program to ask, and its questions."""
 
     commands: list[list[str]]
     """Commands to run one after another, up to the first that does not answer with status 0."""
@@ -42,7 +42,7 @@ class Questions:
     home: str
     """The only folder that it can write to, beside those for temporary files, and where it begins."""
     variables: dict[str, str]
-    """Its environment."""
+    """The program's environment."""
     limit_s: float
     """Time limit of each question."""
     harness: int
@@ -104,7 +104,7 @@ def _ask_as_same_user(command: list[str], questions: Questions) -> dict[str, Any
 
 
 def _kill_children() -> None:
-    """Until there are none: those of a child that was killed are children then."""
+    """Kill all children until there are none: children of a killed child become ours."""
     with contextlib.suppress(ChildProcessError):  # there is none any more
         while True:
             number, _ = os.waitpid(-1, os.WNOHANG)
@@ -175,7 +175,7 @@ def _ask(command: list[str], questions: Questions, give_up_rights: Callable[[], 
 
 
 class _NoAnswer(Exception):
-    """Says what it did instead."""
+    """The program's failure to answer: the message says what it did instead."""
 
 
 def _outputs(process: "subprocess.Popen[bytes]", limit_s: float) -> tuple[bytes, bytes]:
@@ -203,7 +203,7 @@ def _outputs(process: "subprocess.Popen[bytes]", limit_s: float) -> tuple[bytes,
 
 
 def _read(descriptor: int, outputs: dict[int, bytearray], *, to_the_end: bool) -> bool:
-    """Take what is there; whether it was closed and is still watched."""
+    """Read what is there; return whether the descriptor was closed and is still watched."""
     while True:
         try:
             data = os.read(descriptor, _READ_BYTES)

@@ -45,8 +45,8 @@ def limit(limits: Mapping[int, int]) -> None:
 
 
 def keep_as_same_user(limits: Mapping[int, int], readable: Iterable[Path], writable: Path) -> None:
-    """The same for a program that has no user of its own: it gains no rights, and has these folders and those
-    of the system alone, and no network, where the kernel can see to that."""
+    """Confine a program that has no user of its own: it gains no rights, sees only these folders and those of
+    the system, and has no network, if the kernel can enforce that."""
     # The limit of processes is one of a user's, who may run others.
     limit({name: value for name, value in limits.items() if name != resource.RLIMIT_NPROC})
     kernel.gain_nothing()

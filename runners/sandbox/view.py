@@ -33,7 +33,7 @@ class View:
 
     user: int
     log_folder: Path
-    """Its log folder, writable whatever is mounted or hidden above."""
+    """The log folder, writable whatever is mounted or hidden above."""
     folders: Sequence[Path]
     """Folders that it may read, whatever hides them."""
     papers: Mapping[Path, bytes]
@@ -41,7 +41,7 @@ class View:
 
     def make(self) -> None:
         """Make the view in this process, which has a mount namespace of its own. Raises OSError."""
-        shown = {path: open_path(path) for path in sorted({*self.folders, self.log_folder})}
+        descriptors = {path: open_path(path) for path in sorted({*self.folders, self.log_folder})}
         kernel.make_read_only(Path("/"))
         for folder in HIDDEN:
             if folder.is_dir():
@@ -54,7 +54,7 @@ class View:
         for folder in sorted({path.parent for path in self.papers}):
             if folder.is_dir() and os.statvfs(folder).f_flag & os.ST_RDONLY:
                 _cover(folder)
-        for path, descriptor in shown.items():
+        for path, descriptor in descriptors.items():
             if not is_reachable(path, descriptor):
                 show(path, descriptor)
         kernel.mount("", self.log_folder, "", kernel.MS_REMOUNT | kernel.MS_BIND | UNPRIVILEGED)
@@ -119,8 +119,10 @@ def _is_open_to_all(path: Path) -> bool:
 
 
 def open_ways(folders: Iterable[Path]) -> None:
-    """Have everybody go to these folders, in this process and what it starts, whatever closes them, such as a
-    home. It has a mount namespace of its own then; no rights are changed. Raises OSError."""
+    """Let everybody enter these folders, in this process and what it starts, even if a home closes them.
+
+    The process has a mount namespace of its own then; no rights are changed. Raises OSError.
+    """
     paths = sorted(folders)  # those that have others first
     if all(_is_open_to_all(path) for path in paths):
         return
@@ -128,7 +130,7 @@ def open_ways(folders: Iterable[Path]) -> None:
     kernel.unshare(kernel.CLONE_NEWNS, "mount namespace")
     kernel.mount("none", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)
     mask = os.umask(0o022)
-    # Only what is opened within the namespace can be shown in it.
+    # A path must be opened within the namespace to be shown in it.
     for path, descriptor in [(path, open_path(path)) for path in paths]:
         if not is_reachable(path, descriptor):  # one within another is there by now
             show(path, descriptor)

@@ -22,7 +22,7 @@ class EndpointOutcome(_Record):
     complaint: str = ""
     """The fault of its messages or its series, if any."""
     exit_code: int | None = None
-    """Its exit code; None: it had to be killed."""
+    """The exit code; None: the endpoint had to be killed."""
     was_slow: bool = False
     """Whether a server was not ready in time."""
     was_forced: bool = False

@@ -11,7 +11,7 @@ Instant = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 
 
 class Progress(BaseModel):
-    """A client says that so much of the object that is on its way has arrived."""
+    """A client's message that so much of the object on its way has arrived."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
     event: Literal["progress"]
@@ -21,7 +21,7 @@ class Progress(BaseModel):
 
 
 class Object(BaseModel):
-    """A client says that an object has arrived, whole and right, or that it was given up."""
+    """A client's message that an object has arrived, whole and right, or was given up."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
     event: Literal["object", "stopped"]
@@ -81,7 +81,7 @@ class Conversation(Protocol):
 
 
 class Dialogue:
-    """A conversation by the clock of the trial, and what was said in it."""
+    """A conversation by the clock of the trial, and its messages."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation

@@ -25,11 +25,11 @@ _COLUMN = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 class SeriesError(ValueError):
-    """Says in one line what is wrong with a series."""
+    """The fault of a series in one line."""
 
 
 def collect(folder: Path, limits: Mapping[str, int]) -> dict[str, bytes]:
-    """The content of the file of each of these series, which may have so many bytes.
+    """Return the content of the file of each of these series, which may have so many bytes.
 
     Raises SeriesError for the first that is not right.
     """
@@ -44,7 +44,7 @@ def _content(path: Path, name: str, limit_bytes: int) -> bytes:
 
 
 def read_left(path: Path, what: str, limit_bytes: int) -> bytes:
-    """The content of a file that an endpoint left, never through a link: the endpoint chose what is there.
+    """Return the content of an endpoint's file, never through a link: the endpoint could link to anything.
 
     Raises OSError for one that cannot be opened or is not a file, and SeriesError for one that is too large.
     """

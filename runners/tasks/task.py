@@ -123,7 +123,7 @@ def seed_name(link: str, what: str) -> str:
 
 
 class Task(_Part):
-    """Everything that one trial needs; whoever carries it out looks nothing up."""
+    """The task of one trial, complete: its engine looks nothing else up."""
 
     topology: str
     backend: Carrier

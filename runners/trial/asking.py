@@ -23,9 +23,9 @@ class Asker:
         self._lines: list[Line] = []
         self._asked = 0
         self._tell_every_s: float | None = None
-        """Of the object that was asked for last."""
+        """Interval of progress reports of the last object."""
         self._told_s = -math.inf
-        """When progress was told last."""
+        """Time of the last progress report."""
         self._begun_s = time.monotonic()
         client.hear = self._hear
         self._proceed(dialogue.begin(self._begun_s))

@@ -65,6 +65,8 @@ def command(arguments: Sequence[str], document: dict[str, Any], folder: Path) ->
 
 
 def papers(command: Sequence[str], document: dict[str, Any]) -> dict[Path, bytes]:
-    """The files that an endpoint is given: its document, which its command ends with, and certificates."""
-    named = [document[name] for name in ("authority", "certificate", "private_key") if name in document]
-    return {Path(name): Path(name).read_bytes() for name in (command[-1], *named)}
+    """Return the files for an endpoint: its document, which its command ends with, and certificates."""
+    certificate_paths = [
+        document[name] for name in ("authority", "certificate", "private_key") if name in document
+    ]
+    return {Path(name): Path(name).read_bytes() for name in (command[-1], *certificate_paths)}

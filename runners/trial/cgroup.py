@@ -160,8 +160,8 @@ def new_name() -> str:
 
 
 def enter(name: str) -> None:
-    """Make a cgroup of this name in each usable place. This process counts there from now on, and whatever
-    it starts."""
+    """Make a cgroup of this name in each usable place. This process and everything that it starts count there
+    from now on."""
     for place in usable():
         _make(place, place.folder / name, {"cgroup.procs": 0})  # whoever writes this
 
@@ -211,12 +211,12 @@ def remove(name: str) -> None:
 
 
 def remove_abandoned() -> list[Path]:
-    """Remove the empty cgroups of harnesses, and say which they were."""
+    """Remove the empty cgroups of harnesses, and return their folders."""
     removed = []
     for place in usable():
         for folder in sorted(place.folder.glob("fecbench-*/")):
             if match := OURS.fullmatch(folder.name):
-                # One whose maker is not seen may have been killed just now: then it is worth a moment.
+                # A maker that is not visible may have been killed just now: then wait a moment.
                 is_seen = Path(f"/proc/{match['process']}").exists()
                 with contextlib.suppress(OSError):  # somebody is in there
                     _remove(folder, 0.0 if is_seen else LEAVE_LIMIT_S)

@@ -17,7 +17,7 @@ INTERVAL_S = 0.02
 
 
 def window_s(link: LinkSettings) -> float:
-    """Over how long a link has to be full."""
+    """Return how long a link has to be full."""
     return FULL_RTTS * max(1e-3 * link.rtt_ms, INTERVAL_S)
 
 

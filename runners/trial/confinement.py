@@ -1,4 +1,4 @@
-"""Endpoints run without rights: whatever one does, it harms its own trial only.
+"""Endpoints run without rights: an endpoint can harm only its own trial.
 
 Each has a user of its own, no capability, no way to get one, a view of the file system in which it can write
 to its log folder alone (`view`), and limits of its own and together with those of its trial (`cgroup`).

@@ -55,7 +55,7 @@ class Endpoint:
         self.hear: Callable[[Object | Progress], None] | None = None
         """Takes what it says of objects; None: it is asked for nothing in the course of the trial."""
         self.metrics: dict[str, float] | None = None
-        # What was wrong with its messages, if anything.
+        # The fault of its messages, if any.
         self.complaint = ""
         self.exit_code: int | None = None
         # Whether it was not ready in time, and whether it ran on for too long after it was asked to end.
@@ -76,7 +76,7 @@ class Endpoint:
         return self._line
 
     def look(self) -> None:
-        """See whether it is ready, of one that does not say so."""
+        """Check whether an endpoint is ready that does not report it."""
 
     def take_stdout(self, data: bytes) -> None:
         """Parse what it wrote; the first thing that is wrong becomes its complaint, and it is killed."""

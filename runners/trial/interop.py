@@ -151,7 +151,7 @@ class Timing:
         self.watch: Watch | None = None
 
     def complete(self, task: Task, outcome: Outcome) -> None:
-        """Have the time and what arrived in the outcome of a client that says that it succeeded."""
+        """Add the time, and the check of what arrived, to the outcome of a client that reports success."""
         client = outcome.endpoints.get("client")
         if client is None:
             return
@@ -197,19 +197,19 @@ class Stage:
         command = self._site.commands[end.implementation][role]
         bundle = self._site.bundles.get(end.implementation)
         folders = self._site.folders(end.implementation)
-        shown: dict[Path, Path] = {}
+        shared_folders: dict[Path, Path] = {}
         if role == "client":
             self._mounted.append(self._folder / "downloads")
             self.downloads = Downloads(self._folder / "downloads", cell.user, self._file, self._size_bytes)
-            shown[DOWNLOADS] = self.downloads.folder
+            shared_folders[DOWNLOADS] = self.downloads.folder
         else:
-            shown[WWW] = self._make_content()
+            shared_folders[WWW] = self._make_content()
         root = PrivateRoot(
             user=cell.user,
             log_folder=cell.log_folder,
             bundle_root=None if bundle is None else bundle.root,
             folders=cell.readable(command, folders) if bundle is None else (),
-            shown=shown,
+            shown=shared_folders,
             texts=self._texts(bundle),
             papers=self._papers(role),
             working_folder=LOGS if bundle is None else Path(bundle.working_folder),
@@ -243,8 +243,8 @@ class Stage:
 
     def _texts(self, bundle: Bundle | None) -> dict[Path, str]:
         server, client = self._hosts["server"].address, self._hosts["client"].address
-        named = {"127.0.0.1": ("localhost",), server: SERVER_NAMES, client: CLIENT_NAMES}
-        hosts = "".join(f"{address} {' '.join(names)}\n" for address, names in named.items())
+        host_names = {"127.0.0.1": ("localhost",), server: SERVER_NAMES, client: CLIENT_NAMES}
+        hosts = "".join(f"{address} {' '.join(names)}\n" for address, names in host_names.items())
         texts = {
             Path("/setup.sh"): NOTHING,
             Path("/wait-for-it.sh"): NOTHING,
@@ -270,7 +270,7 @@ class Stage:
         variables[f"{role.upper()}_PARAMS"] = filled(end.interop.params, end.options)
         if role == "client":
             variables["REQUESTS"] = f"https://{SERVER_NAMES[0]}:{self._task.port}/{self._file}"
-        # Of both, the images of the QUIC interop runner count on the first.
+        # The images of the QUIC interop runner need the first of these two variables.
         variables["SSLKEYLOGFILE"] = f"{LOGS}/keys.log"
         if self._task.capture:
             variables["QLOGDIR"] = f"{LOGS}/qlog/"

@@ -1,8 +1,8 @@
 """Decides whether a trial can be vouched for, and what its state is.
 
-The order matters: a trial whose network was not what was asked for is `invalid`, whatever its endpoints say.
-What an endpoint did is `failed`, and so is what it says that cannot be. Each subject has a module of its own
-in `judging`.
+The order matters: a trial whose network was not as asked for is `invalid`, whatever its endpoints report. An
+endpoint's own fault, or an impossible report of it, makes the trial `failed`. Each subject has a module of
+its own in `judging`.
 """
 
 from __future__ import annotations
@@ -159,8 +159,8 @@ def _series(task: Task, outcome: Outcome) -> tuple[Series, str]:
     """Return the series that endpoints recorded, and the fault of the first unreadable one, or nothing."""
     tables: Series = {}
     of_workload = workloads.of(task.pairs[0].workload).series
-    for endpoint, ended in outcome.endpoints.items():
-        for name, content in ended.series.items():
+    for endpoint, endpoint_outcome in outcome.endpoints.items():
+        for name, content in endpoint_outcome.series.items():
             if name in of_workload:  # read with that of the other end
                 continue
             try:

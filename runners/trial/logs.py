@@ -36,7 +36,7 @@ def keep(folder: Path) -> None:
 
 
 def copy(source: Path, target: Path) -> None:
-    """Copy what somebody else may still write to into a new folder of our own."""
+    """Copy a folder that somebody else may still write to into a new folder of our own."""
     handed_over.make_own_folder(target)
     opened = os.open(source, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
@@ -52,7 +52,7 @@ class _Copy:
         self._left_bytes = SIZE_BYTES
 
     def copy(self, source: int, target: Path, depth: int) -> None:
-        """The regular files and folders of the open folder `source`."""
+        """Copy the regular files and folders of the open folder `source`."""
         with os.scandir(source) as entries:
             names = sorted(entry.name for entry in entries)
         for name in names:

@@ -13,8 +13,8 @@ class Phases:
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
-        begun = time.monotonic()
+        start_s = time.monotonic()
         try:
             yield
         finally:
-            self.seconds[name] = time.monotonic() - begun
+            self.seconds[name] = time.monotonic() - start_s

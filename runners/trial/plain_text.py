@@ -14,5 +14,5 @@ def plain(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The same in one line."""
+    """Return the same text in one line."""
     return " ".join(plain(text).split())

@@ -33,7 +33,7 @@ class PrivateRoot:
 
     user: int
     log_folder: Path
-    """Its log folder; writable, as /logs."""
+    """The log folder; writable, as /logs."""
     bundle_root: Path | None
     """The file system of a bundle; None: the machine's programs."""
     folders: Sequence[Path] = ()
@@ -50,10 +50,10 @@ class PrivateRoot:
         """Make this file system in this process, which has a mount namespace of its own. Raises OSError."""
         base, names = self.bundle_root or Path("/"), None if self.bundle_root else _OF_MACHINE
         of_base = view.open_path(base)
-        shown = {
+        descriptors = {
             target: view.open_path(folder) for target, folder in {LOGS: self.log_folder, **self.shown}.items()
         }
-        # Of a program in /bin the prefix is /, which has been laid out.
+        # The prefix of a program in /bin is /, which is laid out below.
         readable = {path: view.open_path(path) for path in sorted(set(self.folders) - {Path("/")})}
         self._enter_new_root()
         own_names = _OURS | {path.name for path in self._files if path.parent == Path("/")}
@@ -62,7 +62,7 @@ class PrivateRoot:
         view.mount_devices()
         view.mount_sys()
         view.cover_for_temporary_files(Path("/tmp"))
-        for target, descriptor in shown.items():
+        for target, descriptor in descriptors.items():
             kernel.mount(f"/proc/self/fd/{descriptor}", target, "", kernel.MS_BIND)
         for path, descriptor in readable.items():
             if self.bundle_root is None and not view.is_reachable(path, descriptor):

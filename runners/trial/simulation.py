@@ -38,7 +38,7 @@ EndpointName = Literal["client", "server", "background_client", "background_serv
 
 
 class AnswerError(ValueError):
-    """Says in one line what is wrong with an answer."""
+    """The fault of an answer in one line."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def leaves_files(task: Task) -> bool:
 
 
 def line_of(task: Task, number: int, place: Place) -> bytes:
-    """The line that asks for a task. It is the same for the same task, number and place."""
+    """Return the line that asks for a task. The same task, number and place have the same line."""
     document = {
         "version": VERSION,
         "number": number,
@@ -86,7 +86,7 @@ def line_of(task: Task, number: int, place: Place) -> bytes:
 
 
 def seed_of_endpoints(task: Task) -> int:
-    """The seed of all randomness of the endpoints: all variants of a repetition have the same."""
+    """Return the seed of all randomness of the endpoints: all variants of a repetition have the same."""
     content = task.content_seed.to_bytes(8, "little")
     return int.from_bytes(hashlib.blake2b(content, digest_size=8, person=b"endpoints").digest(), "little")
 
@@ -163,7 +163,7 @@ class _Report(_Part):
     queue_dropped: NonNegativeInt
     oversize_dropped: NonNegativeInt
     outage_dropped: NonNegativeInt = 0
-    """Without outages it need not be told."""
+    """Optional for a link without outages."""
     in_flight: NonNegativeInt
     max_queue_bytes: NonNegativeInt
     max_queue_packets: NonNegativeInt

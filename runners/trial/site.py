@@ -14,7 +14,7 @@ Bundles = dict[str, Bundle]
 
 
 class Site(BaseModel):
-    """Programs and folders of this machine, by whoever carries out a task here."""
+    """Programs and folders of this machine for tasks that are run here."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

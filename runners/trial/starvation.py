@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 INTERVAL_S = 0.01
-# What a thread waits for each time that it runs, at most, when nothing else wants the CPU.
+# Longest wait of a thread each time that it runs, if nothing else needs the CPU.
 USUAL_WAIT_NS = 100_000
 STALL_AT_LEAST_NS = 2_000_000
-# Between two samples there may be so much.
+# Longest usual time between two samples.
 GAP_AT_LEAST_S = 2 * INTERVAL_S
 STAT = Path("/proc/stat")
 _STEAL = 8  # the column of it
@@ -139,8 +139,8 @@ class Watch:
     def stalled_s(self, begun_at: float, ended_at: float) -> float:
         """The stalls between two times of the monotonic clock; `ended_at` has just passed.
 
-        What happened between the last sample and the end may be unknown, since threads have ended. It is a
-        stall where it took too long.
+        The waits between the last sample and the end may be unknown, because threads have ended. A gap that
+        is too long counts as a stall.
         """
         self._sample(ended_at)
         return self.within_s(begun_at, ended_at)

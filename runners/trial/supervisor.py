@@ -47,19 +47,19 @@ class Supervisor:
         assert process.stdout and process.stderr
         self._read(process.stdout, endpoint.take_stdout)
         self._read(process.stderr, endpoint.take_stderr)
-        ended = os.pidfd_open(process.pid)
+        end_descriptor = os.pidfd_open(process.pid)
 
         def reap() -> None:
-            self._selector.unregister(ended)
-            os.close(ended)
+            self._selector.unregister(end_descriptor)
+            os.close(end_descriptor)
             endpoint.exit_code = process.wait()
 
-        self._selector.register(ended, selectors.EVENT_READ, reap)
+        self._selector.register(end_descriptor, selectors.EVENT_READ, reap)
         self.endpoints.append(endpoint)
         return endpoint
 
     def listen(self, descriptor: int, take: Callable[[], None]) -> None:
-        """Call `take` whenever there is something to read of this descriptor."""
+        """Call `take` whenever this descriptor has something to read."""
         self._selector.register(descriptor, selectors.EVENT_READ, take)
 
     def set_alarm(self, name: str, at_s: float | None, call: Callable[[], None]) -> None:

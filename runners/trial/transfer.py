@@ -33,8 +33,8 @@ def run_endpoints(
 ) -> Timing | None:
     """Servers, then clients; `outcome` gets how they ended and what was measured meanwhile.
 
-    What it gives back, of a client of the interop contract, has to complete the outcome when the link has
-    reported.
+    The result is the timing of a client of the interop contract, which completes the outcome when the link
+    has reported.
     """
     supervisor = Supervisor()
     runs = [_Run(task, site, number, topology, supervisor, first_user) for number in range(len(task.pairs))]
@@ -108,7 +108,7 @@ class _Run:
         self._dialogue: Dialogue | None = None
         self._asker: Asker | None = None
         self.timing: Timing | None = None
-        """Of a client of the interop contract."""
+        """Times of a client of the interop contract."""
 
     @property
     def endpoints(self) -> dict[Role, Endpoint]:
@@ -169,7 +169,7 @@ class _Run:
         return endpoint
 
     def end(self) -> None:
-        """The client first: a server that is ended serves nobody any more."""
+        """End the client first: an ended server serves nobody any more."""
         if self._asker is not None:
             self._asker.close()
         for endpoint in self.endpoints.values():
@@ -194,12 +194,12 @@ class _Run:
             endpoint.end_group()
             outcome.served_to_the_end = role == "server" and endpoint.was_asked_to_end
             if endpoint.exit_code == 0 and not endpoint.was_asked_to_end:
-                ended = "ended, and a server serves until it is asked to end"
-                outcome.complaint = self._stage.problem() if role == "client" else ended
+                end_problem = "ended, and a server serves until it is asked to end"
+                outcome.complaint = self._stage.problem() if role == "client" else end_problem
             if outcome.served_to_the_end or (endpoint.exit_code == 0 and not outcome.complaint):
                 self._take_own_report(role, outcome)
             return outcome
-        # One that was ended, or has failed, owes none.
+        # An endpoint that was ended, or has failed, need not leave series.
         if endpoint.metrics is not None and not endpoint.complaint:
             try:
                 outcome.series = series.collect(
@@ -243,21 +243,21 @@ def _transfer(
     deadline = time.monotonic() + task.timeout_s
     foreground, *others = runs
     for background in others:
-        begun = time.monotonic()
+        start_s = time.monotonic()
         client = background.start("client", task.timeout_s)
         if not _await_full(task, topology, client, supervisor, deadline):
             outcome.background_lasted = not _has_ended(client)
             outcome.timed_out = has_timed_out(client.exit_code, time.monotonic() - deadline)
             return
-        outcome.competition = Competition(filling_s=time.monotonic() - begun)
+        outcome.competition = Competition(filling_s=time.monotonic() - start_s)
     discarded, backlog_drops = topology.discarded(), counters.backlog_drops()
     topology.start()
-    before, begun = [run.hosts.client.received_bytes() for run in runs], time.monotonic()
-    client = foreground.start("client", deadline - begun)
+    before, start_s = [run.hosts.client.received_bytes() for run in runs], time.monotonic()
+    client = foreground.start("client", deadline - start_s)
     watch = _follow(client, task.completion, supervisor, deadline, outcome)
     if foreground.timing is not None:
         foreground.timing.watch = watch
-    outcome.client_s = time.monotonic() - begun
+    outcome.client_s = time.monotonic() - start_s
     for (node, place), count in (topology.discarded() - discarded).items():
         outcome.discarded.setdefault(node, {})[place] = count
     outcome.backlog_drops = counters.backlog_drops() - backlog_drops
@@ -265,7 +265,7 @@ def _transfer(
     outcome.timed_out = has_timed_out(client.exit_code, time.monotonic() - deadline)
     if outcome.competition is not None:
         outcome.background_lasted = not _has_ended(others[0].endpoints["client"])
-        lasted_s = time.monotonic() - begun
+        lasted_s = time.monotonic() - start_s
         outcome.competition.foreground_mbps, outcome.competition.background_mbps = (
             8e-6 * (run.hosts.client.received_bytes() - bytes_before) / lasted_s
             for run, bytes_before in zip(runs, before, strict=True)
@@ -292,7 +292,7 @@ def _follow(
 ) -> Watch:
     """Await the client's report or the time limit: `outcome` gets how long endpoints lacked the CPU.
 
-    What counts as a stall is in the time that the client's metric `completion` covers, not in the start of a
+    A stall counts within the time that the client's metric `completion` covers, not at the start of a
     program.
     """
     with supervisor.watching(supervisor.endpoints) as watch:

@@ -28,7 +28,7 @@ def run(task: Task, site: Site, first_user: int, *, ahead: bool = False) -> Outc
     """The outcome of one trial; its endpoints run as `first_user` and those after it. If they run `ahead` of
     other programs, so does what watches them; what sets the trial up does not.
 
-    What fails in the harness itself stands in `failure`.
+    `failure` has the failures of the harness itself.
     """
     outcome = Outcome()
     phases = Phases()

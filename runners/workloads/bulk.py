@@ -13,9 +13,9 @@ class Download(Workload):
     parameters: ClassVar = {"size_bytes": size_bytes()}
     sample: ClassVar = {"name": name, "size_bytes": SAMPLE_BYTES}
 
-    def demand(self, chosen: Mapping[str, Any]) -> Demand:
+    def demand(self, choices: Mapping[str, Any]) -> Demand:
         """The request goes up, the object comes down."""
-        return Demand(down_bytes=chosen["size_bytes"], round_trips=1)
+        return Demand(down_bytes=choices["size_bytes"], round_trips=1)
 
 
 class Upload(Workload):
@@ -25,6 +25,6 @@ class Upload(Workload):
     sample: ClassVar = {"name": name, "size_bytes": SAMPLE_BYTES}
     verifier = "server"
 
-    def demand(self, chosen: Mapping[str, Any]) -> Demand:
+    def demand(self, choices: Mapping[str, Any]) -> Demand:
         """The object goes up, the server's confirmation comes down."""
-        return Demand(up_bytes=chosen["size_bytes"], round_trips=1)
+        return Demand(up_bytes=choices["size_bytes"], round_trips=1)

@@ -1,7 +1,6 @@
 """Sizes and times of seeded chance, for the generators of workloads.
 
-Of Python's generators only random() is used, since it alone is promised to give the same numbers in later
-versions.
+Only random() of Python's generators is used: only this one promises the same numbers in later versions.
 """
 
 import math

@@ -23,16 +23,16 @@ class Competing(Workload):
     }
     pairs = 2
 
-    def check(self, chosen: Mapping[str, Any], labels: Collection[str], where: str) -> None:
-        super().check(chosen, labels, where)
-        background = str(chosen["background"])
+    def check(self, choices: Mapping[str, Any], labels: Collection[str], where: str) -> None:
+        super().check(choices, labels, where)
+        background = str(choices["background"])
         if background not in labels:
             raise Refusal(
                 f"{where}: workload {self.name}: background = {background!r}: is no label of a variant;"
                 f" {nearest(background, labels)}"
             )
 
-    def transfers(self, chosen: Mapping[str, Any], around: Surroundings) -> list[Transfer]:
+    def transfers(self, choices: Mapping[str, Any], around: Surroundings) -> list[Transfer]:
         endless = endless_bytes(around.link, around.timeout_s)
         return [
             Transfer(
@@ -41,8 +41,8 @@ class Competing(Workload):
                 Demand(down_bytes=size, round_trips=1),
             )
             for variant, size in (
-                (around.variant, chosen["size_bytes"]),
-                (chosen["background"], endless),
+                (around.variant, choices["size_bytes"]),
+                (choices["background"], endless),
             )
         ]
 

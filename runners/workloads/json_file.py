@@ -42,8 +42,8 @@ def find_document(
         if len(matches) == 1:
             return matches[0]
         if matches:
-            named = " and ".join(map(str, matches))
-            raise Refusal(f"{parameter} = {name!r}: {named} have that name; remove or rename one")
+            paths = " and ".join(map(str, matches))
+            raise Refusal(f"{parameter} = {name!r}: {paths} have that name; remove or rename one")
         names += [path.stem for path in files]
     where = " or ".join(str(folder / f"{kind}s") for folder in folders)
     raise Refusal(f"{parameter} = {name!r}: there is no {kind} {name!r} in {where}; {nearest(name, names)}")

@@ -68,7 +68,7 @@ class Measured:
 
 
 class Impossible(ValueError):
-    """Says in one line what of the things that endpoints noted cannot be."""
+    """The first impossible thing in the records of endpoints, in one line."""
 
 
 class Workload:
@@ -98,38 +98,38 @@ class Workload:
     series: ClassVar[Mapping[str, int]] = {}
     """The series that both ends always leave, for `measure`, and the most bytes that each may have."""
 
-    def reads(self, parameter: str, chosen: Mapping[str, Any]) -> bool:  # noqa: ARG002
+    def reads(self, parameter: str, choices: Mapping[str, Any]) -> bool:  # noqa: ARG002
         """Whether this parameter changes anything beside these others."""
         return True
 
-    def compared_with(self, chosen: Mapping[str, Any]) -> str:  # noqa: ARG002
+    def compared_with(self, choices: Mapping[str, Any]) -> str:  # noqa: ARG002
         """The metric that is compared when none is chosen, with these parameters."""
         return self.compared
 
-    def check(self, chosen: Mapping[str, Any], labels: Collection[str], where: str) -> None:  # noqa: ARG002
+    def check(self, choices: Mapping[str, Any], labels: Collection[str], where: str) -> None:  # noqa: ARG002
         """Raises Refusal for a parameter that is unknown, missing or out of range.
 
         `labels` are those of the design's variants.
         """
-        self.check_values(chosen, where)
+        self.check_values(choices, where)
         for name in self.parameters:
-            if name not in chosen:
+            if name not in choices:
                 raise Refusal(f"{where}: workload {self.name}: {name} is missing")
 
-    def check_values(self, chosen: Mapping[str, Any], where: str) -> None:
+    def check_values(self, choices: Mapping[str, Any], where: str) -> None:
         """Raises Refusal for a parameter that is unknown or out of range."""
-        for name, value in chosen.items():
+        for name, value in choices.items():
             if name not in self.parameters:
                 hint = nearest(name, self.parameters)
                 raise Refusal(f"{where}: workload {self.name} has no parameter {name!r}; {hint}")
             if problem := self.parameters[name].problem_of(value):
                 raise Refusal(f"{where}: workload {self.name}: {name} = {value!r} {problem}")
 
-    def transfers(self, chosen: Mapping[str, Any], around: Surroundings) -> list[Transfer]:
+    def transfers(self, choices: Mapping[str, Any], around: Surroundings) -> list[Transfer]:
         """Return the task of each pair, the measured one first."""
-        return [Transfer(around.variant, {"name": self.asked_for, **chosen}, self.demand(chosen))]
+        return [Transfer(around.variant, {"name": self.asked_for, **choices}, self.demand(choices))]
 
-    def demand(self, chosen: Mapping[str, Any]) -> Demand:  # noqa: ARG002
+    def demand(self, choices: Mapping[str, Any]) -> Demand:  # noqa: ARG002
         """Return the least that the measured transfer needs."""
         return Demand()
 
@@ -137,7 +137,7 @@ class Workload:
         """Return the least that a transfer of this `workload` of an assignment needs."""
         return self.demand(workload)
 
-    def document(self, chosen: Mapping[str, Any], folders: Sequence[Path]) -> tuple[str, Path] | None:  # noqa: ARG002
+    def document(self, choices: Mapping[str, Any], folders: Sequence[Path]) -> tuple[str, Path] | None:  # noqa: ARG002
         """The name and the file of the document that it needs, if it needs one. Raises Refusal."""
         return None
 

@@ -66,7 +66,7 @@ def test_readers_bear_ties(path: str) -> None:
     explanation = explain(pairing, campaign)
     assert [str(rule) for rule in explanation.rules if rule.ratio == rule.low == rule.high == 1]
     table = findings(frame, campaign, pd.concat([part.ratios for part in parts_of(frame, campaign)]))
-    sentence = next(each for each in headline(frame, campaign, table) if each.startswith("RLC"))
+    sentence = next(line for line in headline(frame, campaign, table) if line.startswith("RLC"))
     smallest = sentence[sentence.index("1 kB: ") : sentence.index("10 kB: ")]
     match = re.search(
         rf"faster at (\d+) of {POINTS} points .*, slower at (\d+), no difference that matters at (\d+)",

@@ -221,8 +221,8 @@ def main() -> None:
     revision = subprocess.run(
         ["git", "rev-parse", "HEAD"], check=True, capture_output=True, text=True
     ).stdout.strip()
-    kept = json.loads(OUTCOMES.read_text()) if OUTCOMES.exists() else {}
-    outcomes = kept["outcomes"] if kept.get("revision") == revision else {}
+    outcomes_so_far = json.loads(OUTCOMES.read_text()) if OUTCOMES.exists() else {}
+    outcomes = outcomes_so_far["outcomes"] if outcomes_so_far.get("revision") == revision else {}
     copy_checkout()
     for name in options.breaks or sorted(patches.keys() - outcomes.keys()):
         outcome = try_break(patches[name], [options.limit, WHOLE_S][: 1 + options.whole])

@@ -121,7 +121,7 @@ def test_a_slower_revision_fails_the_step_in_virtual_time(root: Path, revisions:
 def test_an_emulated_stack_with_packages_of_its_own_is_compared(
     root: Path, revisions: Mapping[str, str]
 ) -> None:
-    """Its time is the one thing that is shorter than the workflow has it."""
+    """The workflow is unchanged, except for a shorter time."""
 
     def written(text: str) -> str:
         return text.replace(" git make", f" git make {SKELETON}").replace("--minutes 10", "--minutes 3")

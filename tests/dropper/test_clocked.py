@@ -23,7 +23,7 @@ from fecbench.results.store.records import TrialKey, TrialRecord, VerdictLog, is
 
 QUIC = Filter("ipv4", "udp", 4433)
 RESTLESS = TimedGilbertElliott(1e-5, 1e-5, 0.9, 0.2)
-"""Its stays begin again within a second."""
+"""A process whose stays begin again within a second."""
 
 seeds = st.integers(0, SEEDS - 1)
 times = st.lists(st.integers(0, 5 * 10**9), max_size=50).map(
@@ -44,11 +44,11 @@ def stays_one_by_one(seed, good_us, bad_us, count):
             first = last = draw(n)
             n, length = n + 1, 1
             while True:
-                drawn = draw(n)
+                drawing = draw(n)
                 n += 1
-                if drawn >= last:
+                if drawing >= last:
                     break
-                last, length = drawn, length + 1
+                last, length = drawing, length + 1
             if length % 2 == 1:
                 break
             whole += 1
@@ -97,7 +97,7 @@ def test_after_all_stays_the_same_ones_come_again():
 
 @given(seeds, times, st.integers(0, 10**9))
 def test_a_verdict_follows_from_number_and_time_of_its_packet_alone(seed, times_ns, later_ns):
-    """Whenever the others come."""
+    """The verdict is independent of the other packets' times."""
     model = TimedGilbertElliott(0.2, 0.1, 0.9, 0.3)
     whole = verdicts_at(model, seed, times_ns)
     assert np.array_equal(verdicts_at(model, seed, times_ns[:10]), whole[:10])
@@ -143,10 +143,10 @@ WRONG = [
 
 def test_wrong_parameters_are_refused_in_a_line_that_names_them():
     for parameters, named in WRONG:
-        with pytest.raises(LossModelError) as refused:
+        with pytest.raises(LossModelError) as refusal:
             loss_model(parameters)
-        assert named in str(refused.value)
-        assert "\n" not in str(refused.value)
+        assert named in str(refusal.value)
+        assert "\n" not in str(refusal.value)
 
 
 # The kernel

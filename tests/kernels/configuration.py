@@ -27,13 +27,13 @@ def options(text: str) -> dict[str, str]:
     return values
 
 
-def differing(asked: dict[str, str], configuration: dict[str, str]) -> list[str]:
+def differing(options: dict[str, str], configuration: dict[str, str]) -> list[str]:
     """Return a line for each option whose value differs from what was asked for."""
     # An option that cannot be chosen is not there at all.
-    values = {name: configuration.get(name, "n") for name in asked}
+    values = {name: configuration.get(name, "n") for name in options}
     return [
         f"{name} is {values[name]}, not {value} as asked for: see what it depends on"
-        for name, value in asked.items()
+        for name, value in options.items()
         if values[name] != value
     ]
 

@@ -41,7 +41,7 @@ UNACKNOWLEDGED = ("udp",)
 """The implementations whose senders are told nothing."""
 
 
-def told(role: str, assignment: dict[str, Any]) -> dict[str, Any]:
+def part_of_end(role: str, assignment: dict[str, Any]) -> dict[str, Any]:
     """Return the part of the assignment that one end gets, as in trials."""
     return {key: value for key, value in assignment.items() if role == "server" or key not in OF_SERVERS}
 
@@ -120,7 +120,7 @@ class Endpoints:
         names_packets = options.get("controller") == "safe" and options.get("scheme") != "none"
         without = frozenset({"source_received"} if names_packets else ())
         path = log_folder.with_suffix(".json")
-        path.write_text(json.dumps(told(role, {**assignment, **own})))
+        path.write_text(json.dumps(part_of_end(role, {**assignment, **own})))
         return self._start([*self._implementation.command(role), str(path)], environment, without)
 
     def _with_defaults(self, options: dict[str, Any]) -> dict[str, Any]:

@@ -42,9 +42,9 @@ from tests.support.simulations import (
     download,
     exits,
     metrics,
-    told,
     upload,
     way,
+    with_changes,
 )
 
 SCHEMES = list(map(str, ours().find("noq-fec", "tests").declaration.options["scheme"].choices or []))
@@ -97,7 +97,7 @@ def test_a_certificate_whose_handshakes_differ_in_length_is_refused(
 ) -> None:
     for signing, own, what in (("ec", "ed25519", "authority's"), ("ed25519", "ec", "certificate's")):
         files = certified(tmp_path, KEYS[own](), KEYS[signing](), NOT_AFTER)
-        error = simulator.error(told(tasks(), **files))
+        error = simulator.error(with_changes(tasks(), **files))
         assert f"{what} key must be Ed25519: signatures of other keys vary in length" in error
         assert str(tmp_path) in error
 
@@ -135,7 +135,7 @@ def test_certificates_are_judged_by_the_day_on_which_virtual_time_begins(
 ) -> None:
     key = Ed25519PrivateKey.generate()
     files = certified(tmp_path, key, key, NOT_BEFORE + timedelta(days=1))
-    assert exits(simulator.answer(told(tasks(), **files))) == {"client": 0, "server": 0}
+    assert exits(simulator.answer(with_changes(tasks(), **files))) == {"client": 0, "server": 0}
 
 
 # ---- The link ----
@@ -187,7 +187,7 @@ def test_a_server_that_refuses_its_assignment_has_no_client(simulator: Simulator
         ({"options": {"scheme": "xor", "n": 9, "k": 3, "controller": "constant"}}, 2),
         ({"deadline_s": -1}, 2),
     ):
-        answer = simulator.answer(told(tasks(), **changes))
+        answer = simulator.answer(with_changes(tasks(), **changes))
         assert exits(answer) == {"server": code}
         assert not answer["endpoints"]["server"]["ready"]
         assert answer["endpoints"]["server"]["stderr"].startswith("noq-fec: ")
@@ -267,8 +267,8 @@ def test_the_foreground_begins_in_a_full_link_and_each_transfers_part_is_measure
     # The full link of 10 Mbps, but for what its queue held before and holds after.
     assert sum(rates) == pytest.approx(10, rel=0.02)
     client = metrics(answer)
-    came = client["packets_received"] - client["packets_recovered"] + client["repair_received"]
-    frames = client["bytes_received"] + OVERHEAD_BYTES * came
+    arrived = client["packets_received"] - client["packets_recovered"] + client["repair_received"]
+    frames = client["bytes_received"] + OVERHEAD_BYTES * arrived
     assert 8e-6 * frames / answer["client_s"] == pytest.approx(rates[0], rel=0.01)
 
 
@@ -334,7 +334,7 @@ def test_the_losses_of_a_trial_can_be_imported_from_what_it_records(
     # These losses spare the end of the connection, of which no sender learns.
     lossy = {"down": GilbertElliott(0.02, 0.3), "seeds": {**SEEDS, "down": 3}}
     batch = tasks(download(300_000), **lossy, capture=True, controller=controller)
-    report = simulator.answer(told(batch, log_folder=str(tmp_path)))["links"]["internet"]["down"]
+    report = simulator.answer(with_changes(batch, log_folder=str(tmp_path)))["links"]["internet"]["down"]
     assert report["queue_dropped"] == 0
     dropped = unpack(base64.b64decode(report["bitmap"]), report["packets"])
     lost = recordings.read(tmp_path / "server.pcapng", tmp_path / "client.pcapng")
@@ -346,11 +346,11 @@ def test_the_losses_of_a_trial_can_be_imported_from_what_it_records(
 
 
 def test_a_replay_leaves_traces_of_the_same_names(simulator: Simulator, tasks: Tasks, tmp_path: Path) -> None:
-    """They are the first connection ID, which follows from the seed."""
+    """The names are the first connection ID, which follows from the seed."""
 
     def traces(folder: Path, seed: int) -> set[str]:
         folder.mkdir()
-        batch = told({**tasks(seed=seed), "capture": str(folder)}, log_folder=str(folder))
+        batch = with_changes({**tasks(seed=seed), "capture": str(folder)}, log_folder=str(folder))
         assert exits(simulator.answer(batch)) == {"client": 0, "server": 0}
         return {path.name for path in folder.glob("*.sqlog")}
 
@@ -362,14 +362,14 @@ def test_a_replay_leaves_traces_of_the_same_names(simulator: Simulator, tasks: T
 
 def test_a_file_that_cannot_be_written_is_told(simulator: Simulator, tasks: Tasks, tmp_path: Path) -> None:
     nowhere, task = "/proc/nonexistent", tasks(series=["cwnd"])
-    answer = simulator.answer(told(task, log_folder=nowhere))
+    answer = simulator.answer(with_changes(task, log_folder=nowhere))
     assert exits(answer) == {"client": 1, "server": 1}
     assert f"series cwnd: {nowhere}" in answer["endpoints"]["client"]["stderr"]
     for capture, logs, message in (
         (str(tmp_path), nowhere, f"{nowhere}/keys.log"),
         (nowhere, str(tmp_path), f"capture: {nowhere}"),
     ):
-        assert message in simulator.error(told({**task, "capture": capture}, log_folder=logs))
+        assert message in simulator.error(with_changes({**task, "capture": capture}, log_folder=logs))
 
 
 # ---- Tasks that are wrong ----
@@ -454,7 +454,7 @@ def seed_of(number: int, way: str) -> int:
 
 def over(tasks: Tasks, links: list[dict[str, str]], workload: Any = None, **options: Any) -> Task:
     """A download over these links, with a path over each unless the options say otherwise."""
-    task = told(tasks(workload), address=SERVER, options={"paths": len(links), **options})
+    task = with_changes(tasks(workload), address=SERVER, options={"paths": len(links), **options})
     task["links"] = {f"path{number}": one for number, one in enumerate(links, 1)}
     task["pairs"][0]["client"]["local_addresses"] = client_addresses(len(links))
     task["pairs"][0]["server"]["local_addresses"] = [SERVER]
@@ -551,7 +551,7 @@ def test_with_one_path_the_first_link_carries_all_as_if_it_were_alone(
 ) -> None:
     first, second = link(10, 20, 0, down=Uniform(0.02)), link(10, 20, 1)
     of_two = simulator.answer(over(tasks, [first, second], paths=1))
-    of_one = simulator.answer(told({**tasks(), "links": {"internet": first}}, address=SERVER))
+    of_one = simulator.answer(with_changes({**tasks(), "links": {"internet": first}}, address=SERVER))
     assert of_two["endpoints"] == of_one["endpoints"]
     assert of_two["links"]["path1"] == of_one["links"]["internet"]
     assert of_two["links"]["path2"]["up"]["frames_in"] == of_two["links"]["path2"]["down"]["frames_in"] == 0

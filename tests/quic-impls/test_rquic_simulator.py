@@ -153,8 +153,8 @@ def test_what_is_left_behind_is_of_virtual_time_and_changes_nothing(
             rows = [[float(value) for value in row] for row in list(csv.reader(file))[1:]]
         assert rows and all(math.isfinite(value) for row in rows for value in row)
     up, down = (second["links"]["internet"][direction] for direction in ("up", "down"))
-    for end, sent, came in (("client", up, down), ("server", down, up)):
-        packets = sent["frames_in"] + came["frames_out"] - came["dropped"]
+    for end, sent, arrived in (("client", up, down), ("server", down, up)):
+        packets = sent["frames_in"] + arrived["frames_out"] - arrived["dropped"]
         assert packets_of(tmp_path / f"{end}.pcapng") == packets
 
 
@@ -215,7 +215,7 @@ def test_a_long_download_fits_into_memory(tasks: Tasks) -> None:
 def test_a_simulator_that_an_earlier_build_left_is_refused(
     endpoints_of: Callable[[str], object], tmp_path: Path
 ) -> None:
-    """Its own word for its sources is changed, as a change of its sources would change it."""
+    """The test changes the program's report of its sources, as a change of the sources would."""
     endpoints_of("rquic")  # it is built
     IMPLEMENTATION.check_built("virtual")
     folder = tmp_path / "rquic"

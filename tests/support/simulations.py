@@ -83,7 +83,7 @@ class Simulator:
         assert failed or (rest, self.process.returncode) == (b"", 0)
 
 
-def told(task: Task, **changes: Any) -> Task:
+def with_changes(task: Task, **changes: Any) -> Task:
     """The task with other values in all assignments; options are merged."""
     options = changes.pop("options", {})
 

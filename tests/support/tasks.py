@@ -12,9 +12,9 @@ from fecbench.topologies.link import LinkSettings
 NO_LOSS = {"model": "none"}
 NEVER_LATE_US = 1_000_000
 ANY_MACHINE = Validity(stall_share=1000, stolen_share=1000)
-"""A machine that has other things to do makes no trial invalid."""
+"""Bounds with which a busy machine makes no trial invalid."""
 SLOW_MACHINE = Validity(stall_share=1000, stolen_share=1000, late_time_share=1000)
-"""Nor does one that makes packets late."""
+"""Bounds with which a machine that delays packets makes no trial invalid, either."""
 
 
 def link(

@@ -143,7 +143,7 @@ def send(topology: Topology, datagrams: int, size: int = 1200) -> None:
 
 
 def await_frames(topology: Topology, frames: int) -> None:
-    """Until so many datagrams have left the link, of all that were ever sent."""
+    """Wait until so many of all datagrams have left the link."""
     await_bytes(topology, frames * 1242)
 
 

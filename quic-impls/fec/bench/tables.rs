@@ -35,7 +35,7 @@ fn symbol(sid: usize) -> Vec<u8> {
     (0..SYMBOL_SIZE).map(next).collect()
 }
 
-/// What arrives at a decoder.
+/// An arrival at a decoder.
 enum Arrival {
     Source(u64, Bytes),
     Repair(Vec<u8>),
@@ -131,7 +131,7 @@ impl Row {
 }
 
 impl Arrival {
-    /// How many symbols the decoder recovers as this arrives.
+    /// Returns how many symbols the decoder recovers as this arrives.
     fn recovered(&self, decoder: &mut Decoder) -> usize {
         match self {
             Arrival::Source(sid, symbol) => decoder.source(*sid, symbol.clone()),
@@ -178,8 +178,9 @@ fn tables(criterion: &mut Criterion) {
     }
 }
 
-/// What a peer sends to make a decoder work as much as it can: repair symbols over the widest window, one SID further each,
-/// with no source symbol among them. Then the decoder holds as many equations as it ever does, all entangled.
+/// Returns the arrivals that make a decoder work as much as they can: repair symbols over the widest window, one SID
+/// further each, with no source symbol among them. The decoder then holds as many equations as it ever does, all
+/// entangled.
 fn hostile() -> Vec<Arrival> {
     let window = SlidingWindow::constant(Code::RLC, 3, 1, MAX_SPAN).expect("the widest window");
     let mut encoder = Encoder::new(Code::RLC, Box::new(window));
@@ -197,7 +198,7 @@ fn hostile() -> Vec<Arrival> {
 
 /// The decoder before the step that took it longest, and that step.
 fn before_worst_step(mut decoder: Decoder, arrivals: Vec<Arrival>) -> (Decoder, Arrival) {
-    // What else runs on the machine can only add to a step's time.
+    // Other programs on the machine can only add to a step's time.
     let mut least = vec![Duration::MAX; arrivals.len()];
     for _ in 0..5 {
         let mut decoder = decoder.clone();

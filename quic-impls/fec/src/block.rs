@@ -20,7 +20,7 @@ pub struct Block {
     window: usize,
     /// The first symbol of the open blocks.
     start: Sid,
-    /// How many symbols an open block takes, and how many blocks are open: k and `interleave`, as far as the window
+    /// Number of symbols that an open block takes, and number of open blocks: k and `interleave`, as far as the window
     /// allowed when they began.
     size: usize,
     lanes: usize,

@@ -6,7 +6,7 @@ use std::iter::repeat_n;
 use crate::repair::{Header, Malformed, Protected};
 use crate::{reed_solomon, rlc, vandermonde};
 
-/// How the coefficients are made.
+/// The coefficients of repair symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     /// All 1: one repair symbol, which recovers one source symbol.
@@ -27,7 +27,7 @@ impl Code {
     /// RLC as it is best at recovering: without a coefficient that is 0.
     pub const RLC: Code = Code::Rlc { density: rlc::MAX_DENSITY };
 
-    /// How many different repair symbols there are over the same `count` source symbols.
+    /// Returns how many different repair symbols there are over the same `count` source symbols.
     #[must_use]
     pub fn repairs_over(self, count: usize) -> usize {
         match self {

@@ -1,8 +1,8 @@
-//! What a sender knows when it asks for repair symbols.
+//! The sender's state when it asks for repair symbols.
 
 use std::time::Duration;
 
-/// What the next packet could be used for.
+/// The possible use of the next packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
     /// Data waits to be sent.
@@ -13,16 +13,16 @@ pub enum Slot {
     Probe,
 }
 
-/// What a sender knows when it asks for repair symbols. What it does not know is 0.
+/// The sender's state when it asks for repair symbols. Unknown numbers are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Context {
-    /// What the next packet could be used for.
+    /// The possible use of the next packet.
     pub slot: Slot,
     /// The time since the sender asked first.
     pub now: Duration,
     /// Bytes of data that wait to be sent for the first time.
     pub unsent: u64,
-    /// No more data than this will come: all streams that have some are finished.
+    /// Whether no more data than this will come: all streams with data are finished.
     pub is_ending: bool,
     /// Acknowledgements wait to be sent.
     pub has_acks: bool,
@@ -46,7 +46,7 @@ pub struct Context {
     pub packet_size: u64,
     /// Bytes of a repair symbol, and of the longest source symbol.
     pub symbol_size: u64,
-    /// What became of packets so far.
+    /// Fates of packets so far.
     pub losses: Losses,
 }
 
@@ -57,7 +57,7 @@ pub struct Losses {
     pub arrived: u64,
     /// Packets that were lost.
     pub lost: u64,
-    /// In how many runs these were lost: packets that were sent one after the other count as one.
+    /// Number of runs in which these were lost: packets that were sent one after the other count as one run.
     pub runs: u64,
 }
 
@@ -81,7 +81,7 @@ impl Context {
         symbol_size: 0,
         losses: Losses { arrived: 0, lost: 0, runs: 0 },
     };
-    /// No data waits to be sent, and nothing else is known.
+    /// The context without data to send, in which nothing else is known.
     pub const END_OF_DATA: Context = Context { slot: Slot::Idle, ..Context::MORE_DATA };
 
     pub(crate) fn is_idle(&self) -> bool {

@@ -27,7 +27,8 @@ pub trait Controller: fmt::Debug + Send + Sync {
     fn on_recovered(&mut self, _sid: Sid) {}
     /// Acknowledgements came, or packets were declared lost, and this is known now. It is told after the news of each symbol.
     fn on_feedback(&mut self, _context: &Context) {}
-    /// Nothing more can be sent now. Returns after how long to ask again for repair symbols, if nothing happens before.
+    /// Handles a pause, in which nothing more can be sent. Returns after how long to ask again for repair symbols, if
+    /// nothing happens before.
     fn on_pause(&mut self, _context: &Context) -> Option<Duration> {
         None
     }
@@ -39,14 +40,14 @@ pub trait Controller: fmt::Debug + Send + Sync {
     fn next_repair(&mut self, context: &Context) -> Option<Protected>;
     /// The fate of a repair symbol is known, which are numbered from 0 as they are sent: it arrived, or was lost.
     fn on_repair_settled(&mut self, _number: u64) {}
-    /// What [`Controller::next_repair`] would yield now.
+    /// Returns what [`Controller::next_repair`] would yield now.
     fn peek_repair(&self, context: &Context) -> Option<Protected>;
-    /// How many repair symbols were due and were not asked for in time.
+    /// Returns how many repair symbols were due but were not requested in time.
     fn given_up(&self) -> u64 {
         0
     }
-    /// How many repair symbols over these source symbols come next, if nothing else happens before. They may then be made
-    /// at once, which is faster than one by one; 0 is always right.
+    /// Returns how many repair symbols over these source symbols come next, if nothing else happens before. They may
+    /// then be made at once, which is faster than one by one; 0 is always right.
     fn more_over(&self, _protected: &Protected, _context: &Context) -> usize {
         0
     }
@@ -79,7 +80,7 @@ impl Rate {
         Ok(Rate { n, k })
     }
 
-    /// How many repair symbols `count` source symbols get: their share, rounded up.
+    /// Returns how many repair symbols `count` source symbols get: their share, rounded up.
     pub(crate) fn repairs_for(self, count: usize) -> usize {
         (count * (self.n - self.k)).div_ceil(self.k)
     }

@@ -13,14 +13,14 @@ use crate::repair::{Header, MAX_SPAN, Malformed, SID_LIMIT, Sid};
 /// A source symbol that was recovered, padded with zeros on the right if it was shorter than others.
 pub type Recovered = (Sid, Bytes);
 
-/// What a received byte pays for, in bytes that are multiplied and added. A repair symbol over the widest window costs 255
-/// for each of its bytes, and as much again when a third of the window is missing.
+/// Number of bytes that may be multiplied and added for a received byte. A repair symbol over the widest window costs
+/// 255 for each of its bytes, and as much again when a third of the window is missing.
 pub(crate) const PAID_BY_BYTE: i64 = 1024;
 
-/// What a coefficient costs, which is not drawn faster than this many bytes are added.
+/// Price of a coefficient, which is not drawn faster than this many bytes are added.
 const PRICE_OF_COEFFICIENT: i64 = 64;
 
-/// How much may be paid in advance.
+/// Most credit that may be paid in advance.
 pub(crate) const CREDIT: i64 = 1 << 21;
 
 /// Takes source and repair symbols in any order, and recovers the source symbols that they determine.
@@ -46,7 +46,7 @@ pub struct Decoder {
     /// The symbol of each SID from `base` on, at SID modulo their number.
     symbols: Vec<Known>,
     equations: Vec<Equation>,
-    /// What is paid and not spent; below 0 it is owed.
+    /// Credit that is paid and not spent; a debt if below 0.
     credit: i64,
     /// Repair symbols that came while it was owed.
     ignored: u64,
@@ -82,7 +82,7 @@ struct Equation {
     place_of_pivot: usize,
     /// The place of a symbol that was another unknown one when that was last asked; that of the pivot before.
     place_of_another: usize,
-    /// By SID modulo their number.
+    /// Coefficients by SID modulo their number.
     coefficients: Vec<u8>,
     sum: Vec<u8>,
 }
@@ -92,7 +92,7 @@ impl Equation {
         Equation { pivot, place_of_pivot, place_of_another: place_of_pivot, coefficients, sum }
     }
 
-    /// In bytes: what it costs to add it to another one.
+    /// Returns the size in bytes: the cost of adding it to another one.
     fn size(&self) -> usize {
         self.coefficients.len() + self.sum.len()
     }
@@ -176,7 +176,7 @@ impl Decoder {
         self.window
     }
 
-    /// Takes a source symbol, and yields what can be recovered with it. One that is known already, or too old, changes
+    /// Takes a source symbol, and yields what can be recovered with it. A known symbol, or one that is too old, changes
     /// nothing.
     ///
     /// # Errors
@@ -232,13 +232,14 @@ impl Decoder {
         Ok(self.recover())
     }
 
-    /// How many repair symbols were ignored, because the peer owed for those before.
+    /// Returns how many repair symbols were ignored, because the peer owed for those before.
     #[must_use]
     pub fn ignored(&self) -> u64 {
         self.ignored
     }
 
-    /// How many source and repair symbols came too late: a symbol that they are, or protect, was no longer looked back at.
+    /// Returns how many source and repair symbols came too late: the decoder no longer looked back at the symbol that
+    /// they are, or at one that they protect.
     #[must_use]
     pub fn outdated(&self) -> u64 {
         self.outdated
@@ -269,7 +270,7 @@ impl Decoder {
         self.credit -= bytes as i64;
     }
 
-    /// Of a symbol that is looked back at.
+    /// Returns the place of a symbol within the look-back.
     fn place(&self, sid: Sid) -> usize {
         let place = self.place_of_base + (sid - self.base) as usize;
         if place < self.symbols.len() { place } else { place - self.symbols.len() }
@@ -295,7 +296,8 @@ impl Decoder {
         self.equations.retain(|equation| equation.pivot >= base);
     }
 
-    /// What a repair symbol says of the symbols that are not known, and that no equation says; nothing if that is nothing.
+    /// Returns the equation of a repair symbol for the unknown symbols, reduced by the other equations; None if nothing
+    /// is left of it.
     fn equation(&mut self, header: &Header, row: &[u8], symbol: &[u8]) -> Option<Equation> {
         let mut coefficients = [0; MAX_LOOK_BACK];
         let coefficients = &mut coefficients[..self.symbols.len()];
@@ -390,7 +392,7 @@ impl Decoder {
         }
     }
 
-    /// What the equations determine.
+    /// Recovers the symbols that the equations determine.
     fn recover(&mut self) -> Vec<Recovered> {
         let mut recovered = Vec::new();
         let mut index = 0;
@@ -489,7 +491,7 @@ mod tests {
         let paid = CREDIT + 1000 * 12 * PAID_BY_BYTE;
         assert!(spent < 2 * paid, "{spent} bytes were added, {paid} were paid");
 
-        // What a few packets pay, lets a small repair symbol recover again.
+        // The credit of a few packets lets a small repair symbol recover again.
         let last = encoder.next_sid();
         for sid in last..last + 3 {
             decoder.source(sid, vec![1; LONG].into()).unwrap();

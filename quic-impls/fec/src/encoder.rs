@@ -19,22 +19,23 @@ pub struct Encoder {
     symbols: Vec<Vec<u8>>,
     next: Sid,
     repairs: u64,
-    /// What the last repair symbol protects, and how many there are before it, each with a symbol in common with the next.
+    /// Symbols that the last repair symbol protects, and the number of repair symbols before it, each with a symbol in
+    /// common with the next.
     last: Option<(Protected, usize)>,
     ahead: Ahead,
     /// The coefficients of the repair symbols that are made at once, one after the other.
     rows: Vec<u8>,
 }
 
-/// How many repair symbols over the same source symbols are made at once.
+/// Number of repair symbols over the same source symbols that are made at once.
 const AT_ONCE: usize = 4;
 
 /// Repair symbols that were made with the last one, and are to follow it if they protect the same.
 #[derive(Debug, Default)]
 struct Ahead {
-    /// One after the other.
+    /// The symbols, one after the other.
     symbols: Vec<u8>,
-    /// How many bytes of them have been sent.
+    /// Bytes of them that have been sent.
     sent: usize,
 }
 
@@ -146,7 +147,8 @@ impl Encoder {
         self.controller.on_feedback(context);
     }
 
-    /// Nothing more can be sent now. Returns after how long to ask again for repair symbols, if nothing happens before.
+    /// Handles a pause, in which nothing more can be sent. Returns after how long to ask again for repair symbols, if
+    /// nothing happens before.
     pub fn pause(&mut self, context: &Context) -> Option<Duration> {
         self.controller.on_pause(context)
     }
@@ -163,7 +165,7 @@ impl Encoder {
         self.controller.peek_repair(context)
     }
 
-    /// How many repair symbols were due and were not asked for in time.
+    /// Returns how many repair symbols were due but were not requested in time.
     #[must_use]
     pub fn given_up(&self) -> u64 {
         self.controller.given_up()

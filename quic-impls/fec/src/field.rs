@@ -3,7 +3,7 @@
 
 const POLYNOMIAL: u16 = 0x11d;
 
-/// What x⁸ is.
+/// The value of x⁸.
 pub(crate) const REDUCTION: u8 = (POLYNOMIAL & 0xff) as u8;
 
 /// Powers of 2, twice over, so that a sum of two logarithms needs no reduction.

@@ -33,17 +33,17 @@ impl<'a> Script<'a> {
         self.take::<1>().map(|[byte]| byte)
     }
 
-    /// One of these.
+    /// Chooses one of these.
     fn choice<T: Copy>(&mut self, of: &[T]) -> Option<T> {
         Some(of[usize::from(self.byte()?) % of.len()])
     }
 
-    /// From 1 to this.
+    /// Chooses a number from 1 to this.
     fn count(&mut self, most: usize) -> Option<usize> {
         Some(1 + usize::from(self.byte()?) % most)
     }
 
-    /// As many bytes as there still are, at most `length`.
+    /// Takes the bytes that are left, at most `length`.
     fn bytes(&mut self, length: usize) -> &'a [u8] {
         let (taken, rest) = self.0.split_at(length.min(self.0.len()));
         self.0 = rest;
@@ -95,7 +95,7 @@ impl Budget {
         Budget { step, left: step + 2 * CREDIT as u64 }
     }
 
-    /// What comes of an arrival, which pays for itself but for what the decoder grants it.
+    /// Checks the work of an arrival, which pays for itself except for what the decoder grants it.
     fn of<T>(&mut self, arrival: &Arrival, come: impl FnOnce() -> T) -> T {
         let before = work();
         let outcome = come();
@@ -110,7 +110,7 @@ impl Budget {
     }
 }
 
-/// What a peer sends.
+/// A message of a peer.
 enum Arrival {
     Source(Sid, Bytes),
     Repair(Vec<u8>),
@@ -181,9 +181,9 @@ struct Transfer {
     decoder: Decoder,
     /// The symbol of each SID.
     sent: Vec<Vec<u8>>,
-    /// What is on its way.
+    /// Packets on their way.
     travelling: Vec<Travelling>,
-    /// Those that the receiver has, and whether they were recovered.
+    /// Symbols that the receiver has, and whether they were recovered.
     known: BTreeMap<Sid, bool>,
     repairs_arrived: usize,
 }

@@ -18,7 +18,7 @@ pub(crate) struct Term<'a, const SUMS: usize> {
     pub symbol: &'a [u8],
 }
 
-/// One way to do the arithmetic. All give the same results.
+/// An implementation of the arithmetic. All give the same results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel(Instructions);
 
@@ -50,7 +50,7 @@ impl Kernel {
         *Kernel::all().last().expect("one runs on every processor")
     }
 
-    /// All that this processor runs, the slowest first.
+    /// Returns all kernels that this processor can run, the slowest first.
     #[must_use]
     pub fn all() -> Vec<Kernel> {
         let all = [
@@ -80,8 +80,8 @@ impl Kernel {
         }
     }
 
-    /// As [`Kernel::multiply_add`], for symbols of any two lengths: the shorter one counts as padded with zeros on the
-    /// right, and `sum` grows as needed.
+    /// Like [`Kernel::multiply_add`], for symbols of any two lengths: the shorter one counts as padded with zeros on
+    /// the right, and `sum` grows as needed.
     pub fn multiply_add_padded(self, sum: &mut Vec<u8>, constant: u8, symbol: &[u8]) {
         if sum.len() < symbol.len() {
             sum.resize(symbol.len(), 0);
@@ -102,7 +102,7 @@ impl Kernel {
         }
     }
 
-    /// As [`Kernel::add_products`], of as many bytes of each symbol as the sums have.
+    /// Like [`Kernel::add_products`], over as many bytes of each symbol as the sums have.
     fn add_of_length<const SUMS: usize>(self, sums: [&mut [u8]; SUMS], terms: &[Term<'_, SUMS>]) {
         let length = sums.first().map_or(0, |sum| sum.len());
         debug_assert!(sums.iter().all(|sum| sum.len() == length));
@@ -131,13 +131,13 @@ thread_local! {
     static WORK: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// How many bytes were multiplied and added on this thread.
+/// Returns how many bytes were multiplied and added on this thread.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn work() -> u64 {
     WORK.get()
 }
 
-/// These bytes of each sum.
+/// Returns these bytes of each sum.
 fn part<'a, const SUMS: usize>(sums: &'a mut [&mut [u8]; SUMS], from: usize, to: usize) -> [&'a mut [u8]; SUMS] {
     sums.each_mut().map(|sum| &mut sum[from..to])
 }

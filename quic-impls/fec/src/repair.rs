@@ -9,7 +9,7 @@ pub type Sid = u64;
 /// SIDs are below this, so that they fit a variable-length integer of RFC 9000 §16.
 pub const SID_LIMIT: Sid = 1 << 62;
 
-/// No repair symbol spans more source symbols than this, from its first to its last.
+/// Largest span of a repair symbol, from its first to its last source symbol.
 pub const MAX_SPAN: usize = 255;
 
 /// The longest header of a repair payload, in bytes.
@@ -45,13 +45,13 @@ impl Protected {
         self.first + self.span() as Sid - 1
     }
 
-    /// How many symbols there are; never 0.
+    /// Returns how many symbols there are; never 0.
     #[must_use]
     pub fn count(&self) -> usize {
         usize::from(self.count)
     }
 
-    /// How many SIDs lie between the first and the last, both included.
+    /// Returns how many SIDs lie between the first and the last, both included.
     #[must_use]
     pub fn span(&self) -> usize {
         usize::from(self.count.saturating_sub(1)) * usize::from(self.stride) + 1
@@ -70,11 +70,11 @@ impl Protected {
     }
 }
 
-/// What stands before the repair symbol.
+/// The header before the repair symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub protected: Protected,
-    /// Which of the repair symbols over these source symbols: see [`Code`](crate::Code).
+    /// Number of the repair symbol among those over these source symbols: see [`Code`](crate::Code).
     pub key: u16,
     /// RFC 8681's density threshold; 0 in the other codes.
     pub density: u8,
@@ -122,7 +122,7 @@ fn parse_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     Some((tagged & !(0b11 << (length * 8 - 2)), rest))
 }
 
-/// Why what a peer sent is refused. A decoder that refused something is as it was before.
+/// The reason to refuse a peer's message. A decoder that refused something is as it was before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
     /// The payload ends before its repair symbol begins.

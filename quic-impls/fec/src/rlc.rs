@@ -7,7 +7,7 @@ use crate::tinymt::TinyMt32;
 /// The density threshold with which no coefficient is 0.
 pub(crate) const MAX_DENSITY: u8 = 15;
 
-/// How many repair keys there are.
+/// Number of repair keys.
 pub(crate) const KEYS: usize = 1 << 16;
 
 /// Coefficients without end. A coefficient is drawn until it is not 0; with a density threshold below 15 it is 0 from the
@@ -32,7 +32,7 @@ pub(crate) fn coefficients(key: u16, density: u8) -> impl Iterator<Item = u8> {
 mod tests {
     use super::*;
 
-    // What irtf-nwcrg/swif-codec's generator yields for key 1.
+    // Output of irtf-nwcrg/swif-codec's generator for key 1.
     #[test]
     fn coefficients_are_those_of_the_research_groups_codec() {
         let first = |density, count| coefficients(1, density).take(count).collect::<Vec<_>>();

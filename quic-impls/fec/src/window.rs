@@ -15,20 +15,20 @@ pub struct Flight {
     code: Code,
     /// The symbol that is sent next.
     next: Sid,
-    /// For each symbol, whether nothing more is to be done for it: the receiver has it, or its data is sent again.
+    /// Whether each symbol is settled: the receiver has it, or its data is sent again.
     settled: VecDeque<bool>,
     /// Repair symbols whose fate is unknown: the number of each, and the first symbol that was sent after it.
     repairs: VecDeque<(u64, Sid)>,
 }
 
 impl Flight {
-    /// How many symbols the window has.
+    /// Returns how many symbols the window has.
     #[must_use]
     pub fn span(&self) -> usize {
         self.settled.len()
     }
 
-    /// How many of them the receiver may lack, of those from `sid` on.
+    /// Returns how many symbols from `sid` on the receiver may lack.
     #[must_use]
     pub fn missing_from(&self, sid: Sid) -> usize {
         let place = sid.saturating_sub(self.first()) as usize;
@@ -47,12 +47,12 @@ impl Flight {
         self.next
     }
 
-    /// Of each repair symbol that is on its way, the oldest first: the first symbol that was sent after it.
+    /// Returns for each repair symbol that is on its way the first symbol that was sent after it, the oldest first.
     pub fn repairs(&self) -> impl DoubleEndedIterator<Item = Sid> + ExactSizeIterator + '_ {
         self.repairs.iter().map(|(_, next)| *next)
     }
 
-    /// How many repair symbols the code has over them.
+    /// Returns how many repair symbols the code has over them.
     #[must_use]
     pub fn most_repairs(&self) -> usize {
         self.code.repairs_over(self.span())

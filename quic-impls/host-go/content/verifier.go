@@ -9,7 +9,7 @@ import (
 type Verifier struct {
 	Seed uint64
 	Size int64
-	// Received is how many bytes have come.
+	// Received is the number of bytes that have come.
 	Received int64
 	right    []byte
 }

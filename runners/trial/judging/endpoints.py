@@ -12,7 +12,7 @@ BACKGROUND_CLIENT = "background_client"
 
 
 def state(task: Task, outcome: Outcome) -> tuple[State, str]:
-    """The first state that there is a reason for, and the reason."""
+    """Return the first state for which there is a reason, and the reason."""
     return next(_reasons(task, outcome), ("ok", ""))
 
 
@@ -20,7 +20,7 @@ def _reasons(task: Task, outcome: Outcome) -> Iterator[tuple[State, str]]:
     endpoints = outcome.endpoints
     yield from _refused(endpoints)
     if BACKGROUND_CLIENT in endpoints and not (outcome.background_lasted or outcome.timed_out):
-        # What still comes for it is answered by its kernel, with packets that no loss model judges.
+        # Its kernel answers later packets, with packets that no loss model judges.
         yield "failed", f"{BACKGROUND_CLIENT} ended first: {_tail(endpoints[BACKGROUND_CLIENT])}"
     for problem in (network.overflow(outcome), network.bypass(task, outcome)):
         if problem:
@@ -60,10 +60,10 @@ def succeeded(outcome: Outcome) -> bool:
 
 
 def state_by_ends(task: Task, outcome: Outcome) -> tuple[State, str]:
-    """The state by what both ends said and left, whatever the network and the times were.
+    """Return the state by the reports of both ends, regardless of the network and of times.
 
     Whether two stacks can talk to each other is decided by it, and a busy machine changes nothing of it.
-    What was too slow is a timeout, whose cause may be the machine.
+    A transfer that was too slow is a timeout, whose cause may be the machine.
     """
     return next(_reasons_of_ends(task, outcome), ("ok", ""))
 

@@ -1,5 +1,5 @@
 """Whether the network was what was asked for: conservation, lateness, and what was lost outside of link and
-dropper. What the endpoints did to it themselves is told apart."""
+dropper. Effects of the endpoints themselves are reported separately."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ from fecbench.topologies.link_report import (
 )
 from fecbench.topologies.rate import Rate
 
-# What a shaper may let out at once, beside its rate.
+# Bytes that a shaper may release at once, besides its rate.
 BURST_BYTES = 64 << 10
 # A receive buffer that holds less is too small, whatever else the machine does.
 SMALL_BUFFER_BYTES = 32 << 10
@@ -74,12 +74,12 @@ def doubts_of_competition(competition: Competition, rate: Rate, share: float) ->
 
 def doubts_of_queue(report: DirectionReport, limit: QueueLimit) -> Iterator[str]:
     """Whether the queue held more than its link was asked for. Not every backend knows how much it held."""
-    for held, most, unit in (
+    for measured, most, unit in (
         (report.max_queue_bytes, limit.most_bytes if limit.bytes is None else limit.bytes, "bytes"),
         (report.max_queue_packets, limit.packets, "packets"),
     ):
-        if held is not None and most is not None and held > most:
-            yield f"the queue held {held} {unit}, its limit is {most}"
+        if measured is not None and most is not None and measured > most:
+            yield f"the queue held {measured} {unit}, its limit is {most}"
 
 
 def doubts_of_outage(report: DirectionReport, settings: DirectionSettings) -> Iterator[str]:
@@ -89,7 +89,8 @@ def doubts_of_outage(report: DirectionReport, settings: DirectionSettings) -> It
 
 
 def doubts_of_configuration(report: LinkReport, link: LinkSettings, direction: Direction) -> Iterator[str]:
-    """Whether one direction was told what the task asks, by the emulator's word; a simulator says none."""
+    """Yield settings of one direction that differ from the task's, as the emulator reports them; a simulator
+    reports none."""
     if report.configuration is None:
         return
     configuration, settings, limit = (

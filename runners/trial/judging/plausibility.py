@@ -4,8 +4,8 @@ end's numbers, and what their options promise.
 Each law here holds of any implementation, whether it speaks QUIC or not:
 
 - A transfer has not taken longer than its program ran, and its handshake not longer than the transfer.
-- A link carries a bit no sooner than its rate allows, and not before its one-way delay. What is transferred
-  is asked for or confirmed at the other end, so it takes a round trip at least. (QUIC takes a second one for
+- A link carries a bit no sooner than its rate allows, and not before its one-way delay. A transfer
+  is requested or confirmed at the other end, so it takes a round trip at least. (QUIC takes a second one for
   its handshake, but an implementation need not have one.)
 - Pseudo-random content cannot be compressed: so many bytes have crossed, in packets that the loss model
   judged.
@@ -43,7 +43,7 @@ OF_SOME_CODES = (
     *("source_symbols_sent", "source_symbols_received", "repair_symbols_sent", "repair_symbols_received"),
 )
 """Counters of codes whose repair symbols travel with data, or whose symbols are smaller than packets."""
-# What one end has received or recovered, and what the other one must have sent for it.
+# Counters of received or recovered packets, and the counters of what the other end must have sent.
 OF_PEER = (
     ("packets_received", "packets_sent"),
     ("source_received", "source_sent"),
@@ -62,7 +62,7 @@ OF_ITSELF = (
     ("repair_shared_sent", "repair_sent"),
     ("repair_shared_received", "repair_received"),
     ("repair_shared_sent", "packets_sent"),
-    # Of symbols that are smaller than packets, a packet has one at least.
+    # A packet has at least one symbol, even where symbols are smaller than packets.
     ("source_sent", "source_symbols_sent"),
     ("source_received", "source_symbols_received"),
     ("repair_sent", "repair_symbols_sent"),
@@ -189,10 +189,10 @@ def problems_of_counters(name: str, counted: Metrics) -> Iterator[str]:
         if part in counted and whole in counted and counted[part] > counted[whole]:
             yield f"{name}: {part} = {counted[part]:g}: must be at most {counted[whole]:g}, its {whole}"
     for sums in SUMS:
-        named = [counter for side in sums for counter in side]
-        if in_parts and {*OF_WHOLE_SYMBOLS} <= {*named}:
+        names = [counter for side in sums for counter in side]
+        if in_parts and {*OF_WHOLE_SYMBOLS} <= {*names}:
             continue
-        if all(counter in counted for counter in named):
+        if all(counter in counted for counter in names):
             left_sum, right_sum = (sum(counted[counter] for counter in side) for side in sums)
             if left_sum != right_sum:
                 left_names, right_names = (" + ".join(side) for side in sums)

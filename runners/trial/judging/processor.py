@@ -1,4 +1,4 @@
-"""Whether the endpoints had the CPU: one that has none gives a wrong number, or none."""
+"""Whether the endpoints had the CPU: an endpoint without it gives a wrong number, or none."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ def _doubts_of_transfer(outcome: Outcome, validity: Validity, duration_s: float)
     bound_s = max(validity.stall_at_least_s, validity.stall_share * duration_s)
     if outcome.stalled_s is not None and outcome.stalled_s > bound_s:
         yield f"the endpoints were kept from running for {_excess(outcome.stalled_s, bound_s)}"
-    # Where the kernel does not tell of endpoints, a harness that could not run itself does.
+    # If the kernel does not report waits, a harness that could not run itself shows them.
     if outcome.stalled_s is None and outcome.longest_gap_s > bound_s:
         yield f"nobody could look at the endpoints for {_excess(outcome.longest_gap_s, bound_s)}"
     bound_s = max(validity.stolen_at_least_s, validity.stolen_share * duration_s)

@@ -34,20 +34,20 @@ class VerdictCheck:
 
 def compare(recorded: DropperOutcome, model: LossModel, seed: int) -> VerdictCheck:
     """The dropper's recorded verdicts against the oracle's, packet by packet, and the total."""
-    held = min(recorded.packets, 8 * len(recorded.bitmap))
+    count = min(recorded.packets, 8 * len(recorded.bitmap))
     if isinstance(model, Timed):
-        arrivals = np.frombuffer(recorded.arrivals or b"", "<u8")[:held].astype(np.int64)
-        held, predicted = len(arrivals), verdicts_at(model, seed, arrivals)
+        arrivals = np.frombuffer(recorded.arrivals or b"", "<u8")[:count].astype(np.int64)
+        count, predicted = len(arrivals), verdicts_at(model, seed, arrivals)
     else:
         assert isinstance(model, Counted)
-        predicted = _predicted(model, seed, held)
-    is_whole = held == recorded.packets
+        predicted = _predicted(model, seed, count)
+    is_whole = count == recorded.packets
     if is_whole or isinstance(model, Timed):
         dropped = int(predicted.sum())
     else:
         assert isinstance(model, Counted)
         dropped = dropped_packets(model, seed, recorded.packets)
-    differing = np.flatnonzero(unpack(recorded.bitmap, held) != predicted)
+    differing = np.flatnonzero(unpack(recorded.bitmap, count) != predicted)
     return VerdictCheck(
         packets=recorded.packets,
         dropped=dropped,
@@ -58,8 +58,8 @@ def compare(recorded: DropperOutcome, model: LossModel, seed: int) -> VerdictChe
 
 
 def _predicted(model: Counted, seed: int, packets: int) -> NDArray[np.bool_]:
-    """The oracle's verdicts. Those of a short sequence begin those of a longer one: the variants of a group
-    share them."""
+    """Return the oracle's verdicts. A shorter sequence is the beginning of a longer one, so the variants of a
+    group share them."""
     if packets > _MOST_KEPT:
         return verdicts(model, seed, packets)
     return _keep_mask(model, seed, max(_LEAST_KEPT, 1 << packets.bit_length()))[:packets]

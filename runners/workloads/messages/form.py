@@ -97,38 +97,38 @@ class Messages(Workload):
     }
     compared: ClassVar[str] = f"messages.on_time_ratio_{USUAL_PLAYOUT_MS:g}ms"
 
-    def check(self, chosen: Mapping[str, Any], labels: Collection[str], where: str) -> None:  # noqa: ARG002
-        """Refuse parameters that do not fit. Those that are not chosen have the values of the thesis'
+    def check(self, choices: Mapping[str, Any], labels: Collection[str], where: str) -> None:  # noqa: ARG002
+        """Refuse parameters that do not fit. Absent ones have the values of the thesis'
         traffic."""
-        playouts = _playouts(chosen)
-        self.check_values({name: value for name, value in chosen.items() if name != "playout_ms"}, where)
-        shown = f"{where}: workload {self.name}: playout_ms = {list(playouts)!r:.200}"
+        playouts = _playouts(choices)
+        self.check_values({name: value for name, value in choices.items() if name != "playout_ms"}, where)
+        subject = f"{where}: workload {self.name}: playout_ms = {list(playouts)!r:.200}"
         if not 1 <= len(playouts) <= MOST_PLAYOUTS:
-            raise Refusal(f"{shown}: must be 1 to {MOST_PLAYOUTS} numbers")
+            raise Refusal(f"{subject}: must be 1 to {MOST_PLAYOUTS} numbers")
         for playout_ms in playouts:
             if problem := self.parameters["playout_ms"].problem_of(playout_ms):
-                raise Refusal(f"{shown}: each {problem}")
+                raise Refusal(f"{subject}: each {problem}")
         if len(set(playouts)) < len(playouts):
-            raise Refusal(f"{shown}: each must be another")
-        for parameter in OF_RATE if chosen.get("trace") else ():
-            if parameter in chosen:
+            raise Refusal(f"{subject}: each must be another")
+        for parameter in OF_RATE if choices.get("trace") else ():
+            if parameter in choices:
                 raise Refusal(
-                    f"{where}: workload {self.name}: trace = {chosen['trace']!r} says sizes and times itself:"
-                    f" leave out {parameter}"
+                    f"{where}: workload {self.name}: trace = {choices['trace']!r} says sizes and times"
+                    f" itself: leave out {parameter}"
                 )
-        if not chosen.get("trace"):
-            self._check_regular(chosen, where)
+        if not choices.get("trace"):
+            self._check_regular(choices, where)
 
-    def reads(self, parameter: str, chosen: Mapping[str, Any]) -> bool:
+    def reads(self, parameter: str, choices: Mapping[str, Any]) -> bool:
         """A deadline is read with that delivery alone."""
-        return parameter != "deadline_ms" or self._with_defaults(chosen)["delivery"] == "deadline"
+        return parameter != "deadline_ms" or self._with_defaults(choices)["delivery"] == "deadline"
 
-    def compared_with(self, chosen: Mapping[str, Any]) -> str:
+    def compared_with(self, choices: Mapping[str, Any]) -> str:
         """The share of messages that are whole by the first playout delay."""
-        return f"messages.on_time_ratio_{_playouts(chosen)[0]:g}ms"
+        return f"messages.on_time_ratio_{_playouts(choices)[0]:g}ms"
 
-    def _check_regular(self, chosen: Mapping[str, Any], where: str) -> None:
-        values = self._with_defaults(chosen)
+    def _check_regular(self, choices: Mapping[str, Any], where: str) -> None:
+        values = self._with_defaults(choices)
         # Counted before it is made: a rate and a duration may ask for more than there is memory.
         messages = traffic.count(values["rate_hz"], values["duration_s"])
         size_bytes = values["packets"] * values["payload_bytes"]
@@ -147,12 +147,12 @@ class Messages(Workload):
                 f" packets = {values['packets']}, duration_s = {values['duration_s']:g}: {problem}"
             )
 
-    def _with_defaults(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: option.default for name, option in self.parameters.items()} | dict(chosen)
+    def _with_defaults(self, choices: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: option.default for name, option in self.parameters.items()} | dict(choices)
 
-    def transfers(self, chosen: Mapping[str, Any], around: Surroundings) -> list[Transfer]:
-        values = self._with_defaults(chosen)
-        timetable = self._timetable(chosen, values, around)
+    def transfers(self, choices: Mapping[str, Any], around: Surroundings) -> list[Transfer]:
+        values = self._with_defaults(choices)
+        timetable = self._timetable(choices, values, around)
         last_s = timetable[-1][0] / 1e6
         if last_s >= around.timeout_s:
             raise Refusal(
@@ -167,22 +167,22 @@ class Messages(Workload):
             "part_bytes": values["payload_bytes"],
             "timetable": timetable,
         }
-        playouts = sorted({USUAL_PLAYOUT_MS, *map(float, _playouts(chosen))})
+        playouts = sorted({USUAL_PLAYOUT_MS, *map(float, _playouts(choices))})
         return [Transfer(around.variant, workload, self.demand_of(workload), tuple(playouts))]
 
     def _timetable(
-        self, chosen: Mapping[str, Any], values: Mapping[str, Any], around: Surroundings
+        self, choices: Mapping[str, Any], values: Mapping[str, Any], around: Surroundings
     ) -> Timetable:
         if not values["trace"]:
             return traffic.regular(
                 values["rate_hz"], values["packets"] * values["payload_bytes"], values["duration_s"]
             )
         timetable: Timetable = around.documents[values["trace"]]["timetable"]
-        if "duration_s" in chosen:
-            timetable = [message for message in timetable if message[0] < 1e6 * chosen["duration_s"]]
+        if "duration_s" in choices:
+            timetable = [message for message in timetable if message[0] < 1e6 * choices["duration_s"]]
         where = f"workload {self.name}: trace = {values['trace']!r}"
         if not timetable:
-            raise Refusal(f"{where}: no message is due before duration_s = {chosen['duration_s']:g}")
+            raise Refusal(f"{where}: no message is due before duration_s = {choices['duration_s']:g}")
         if problem := traffic.problem_of(timetable, values["payload_bytes"]):
             raise Refusal(f"{where}, payload_bytes = {values['payload_bytes']}: {problem}")
         return timetable
@@ -204,8 +204,8 @@ class Messages(Workload):
             may_be_lost=workload["delivery"] not in WHOLE,
         )
 
-    def document(self, chosen: Mapping[str, Any], folders: Sequence[Path]) -> tuple[str, Path] | None:
-        name = str(chosen.get("trace", ""))
+    def document(self, choices: Mapping[str, Any], folders: Sequence[Path]) -> tuple[str, Path] | None:
+        name = str(choices.get("trace", ""))
         return (name, traffic.path_of(name, folders)) if name else None
 
     def read_document(self, path: Path) -> dict[str, Any]:
@@ -224,6 +224,6 @@ class Messages(Workload):
         )
 
 
-def _playouts(chosen: Mapping[str, Any]) -> tuple[Any, ...]:
-    delays = chosen.get("playout_ms", USUAL_PLAYOUT_MS)
+def _playouts(choices: Mapping[str, Any]) -> tuple[Any, ...]:
+    delays = choices.get("playout_ms", USUAL_PLAYOUT_MS)
     return tuple(delays) if isinstance(delays, list | tuple) else (delays,)

@@ -209,7 +209,7 @@ def _times(end: Role, table: pa.Table, name: str) -> Floats:
 
 
 def _rows(end: Role, table: pa.Table, timetable: Timetable) -> tuple[Integers, Integers, Integers]:
-    """The message, the part and the bytes of each row: each part is one of the timetable's, and is there
+    """Return the message, the part and the bytes of each row: each part is in the timetable, and occurs
     once."""
     message = _whole(end, table, "message", timetable.messages - 1)
     part = _whole(end, table, "part", int(timetable.parts.max()) - 1)
@@ -299,7 +299,7 @@ def _read_s(messages: Messages, buffer: int) -> Floats:
 
 
 def _received_bytes(messages: Messages, buffer: int, read_s: Floats) -> int:
-    """The bytes that the reader gets, those of messages that are not whole included."""
+    """Return the bytes that the reader gets, including those of messages that are not whole."""
     arrived = messages.arrived
     if messages.delivery in WHOLE:
         return int(arrived.bytes.sum())
@@ -345,8 +345,8 @@ def _freezes(messages: Messages) -> tuple[float, float]:
 
 
 def rows(messages: Messages) -> pa.Table:
-    """A row for each message, as a campaign keeps the series of a trial: times are seconds since the sender
-    began, −1 where there is none."""
+    """Return a row for each message, as a campaign stores the series of a trial: times are seconds since the
+    sender began, or −1 if there is none."""
     import pyarrow as pa
 
     timetable = messages.timetable

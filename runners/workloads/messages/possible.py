@@ -23,7 +23,7 @@ from fecbench.topologies.rate import together
 HEADER_OF_PART_BYTES = 6
 """Bytes before a part's content in a DATAGRAM frame: the numbers of message and part."""
 DEADLINE_SLACK_S = 0.001
-"""Between looking at the clock and noting the time."""
+"""Time between reading the clock and recording the time."""
 
 
 def problems(task: Task, outcome: Outcome, messages: Messages) -> Iterator[str]:

@@ -27,7 +27,7 @@ _FIRST_DUE_S = 2.0
 
 
 def chat(seed: int, duration_s: float, bitrate_mbps: float, made_by: str) -> Trace:
-    """Video of a person who talks: a key frame, then frames of much the same size, and rare large ones."""
+    """Return video of a person who talks: a key frame, then frames of similar size, and rare large ones."""
     mean_bytes = 1e6 * bitrate_mbps / 8 / CHAT_HZ
     draw = Sizes(seed)
 

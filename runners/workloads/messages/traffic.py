@@ -28,7 +28,7 @@ LONGEST_S = 86_400
 
 
 class Trace(BaseModel):
-    """Messages that somebody sent, or that were made from a seed."""
+    """Messages that somebody sent, or that a seed made."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 

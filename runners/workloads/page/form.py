@@ -43,15 +43,15 @@ class Page(Workload):
         },
     }
 
-    def transfers(self, chosen: Mapping[str, Any], around: Surroundings) -> list[Transfer]:
-        workload = {"name": self.asked_for, **chosen, "graph": around.documents[chosen["graph"]]["graph"]}
+    def transfers(self, choices: Mapping[str, Any], around: Surroundings) -> list[Transfer]:
+        workload = {"name": self.asked_for, **choices, "graph": around.documents[choices["graph"]]["graph"]}
         return [Transfer(around.variant, workload, self.demand_of(workload))]
 
     def demand_of(self, workload: Mapping[str, Any]) -> Demand:
         return page_graph.demand(workload["graph"])
 
-    def document(self, chosen: Mapping[str, Any], folders: Sequence[Path]) -> tuple[str, Path] | None:
-        name = str(chosen["graph"])
+    def document(self, choices: Mapping[str, Any], folders: Sequence[Path]) -> tuple[str, Path] | None:
+        name = str(choices["graph"])
         return name, page_graph.path_of(name, folders)
 
     def read_document(self, path: Path) -> dict[str, Any]:

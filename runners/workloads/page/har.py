@@ -186,11 +186,11 @@ def _parent_of(place: int, entries: Sequence[Entry]) -> list[int]:
     redirects = [i for i in before if entries[i].redirects_to == entry.request.url]
     urls = entry.initiator.urls if entry.initiator else []
     initiators = [i for i in before if entries[i].request.url in urls]
-    ended = [i for i in before if entries[i].ended <= entry.startedDateTime]
+    parents_before = [i for i in before if entries[i].ended <= entry.startedDateTime]
     if redirects or initiators:
         return [(redirects or initiators)[-1]]
-    if ended:
-        return [max(ended, key=lambda i: entries[i].ended)]
+    if parents_before:
+        return [max(parents_before, key=lambda i: entries[i].ended)]
     return [] if place == 0 else [0]
 
 
@@ -208,7 +208,7 @@ def _origin(url: str) -> str:
 
 
 def _short(url: str) -> str:
-    """The last part of the path: enough to tell objects apart, and nothing of a query."""
+    """Return the last part of the path: enough to distinguish objects, and nothing of a query."""
     return _printable(urlsplit(url).path.rstrip("/").rpartition("/")[2])
 
 

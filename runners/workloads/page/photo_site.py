@@ -21,13 +21,13 @@ SMALLEST_OBJECT_BYTES = 40
 
 def make(seed: int, size_bytes: int, made_by: str) -> Page:
     """A page of exactly `size_bytes` in all its objects."""
-    drawn = list(_objects(Sizes(seed)))
-    scale = size_bytes / sum(item.size_bytes for item in drawn)
+    items = list(_objects(Sizes(seed)))
+    scale = size_bytes / sum(item.size_bytes for item in items)
     scaled = [
         item.model_copy(update={"size_bytes": max(SMALLEST_OBJECT_BYTES, round(item.size_bytes * scale))})
-        for item in drawn
+        for item in items
     ]
-    # What rounding leaves goes to the document.
+    # The document gets the remainder of the rounding.
     rest = size_bytes - sum(item.size_bytes for item in scaled)
     scaled[0] = scaled[0].model_copy(update={"size_bytes": scaled[0].size_bytes + rest})
     return Page(title=f"photo site, front page, seed {seed}", made_by=made_by, objects=scaled)

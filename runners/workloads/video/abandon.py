@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from fecbench.runners.workloads.video.abr import SAFETY, highest_below
 
 TELL_EVERY_S = 0.1
-"""A client tells so often how much has come; browsers tell it some ten times a second, too."""
+"""Interval of a client's progress reports; browsers report some ten times a second, too."""
 GRACE_S = 0.5
-"""After the first byte, nothing is given up for so long."""
+"""Time after the first byte in which no segment is given up."""
 FEWEST_SAMPLES = 5
-"""Nor before the rate was seen so often."""
+"""Fewest measured rates before a segment is given up."""
 PATIENCE = 1.8
 """Most time that a segment may take, in playing times."""
 LARGE_BUFFER_S = 12.0
@@ -30,12 +30,13 @@ class Download:
     first_s: float | None = None
     """Time of the first progress report."""
     rates_kbps: list[float] = field(default_factory=list)
-    """Since then, at each look."""
+    """Rates since then, one at each look."""
 
     def instead(
         self, kbps: tuple[float, ...], segment_s: float, buffer_s: float, received: int, now_s: float
     ) -> int | None:
-        """The level to ask for in the place of this download, of which so much has come; None: go on.
+        """Return the level to request in place of this download, of which so much has come; None: it
+        continues.
 
         `kbps` is of each level, `buffer_s` what the player holds.
         """

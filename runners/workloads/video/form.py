@@ -79,10 +79,10 @@ class Video(Workload):
     }
     compared = "video.mean_kbps"
 
-    def check(self, chosen: Mapping[str, Any], labels: Collection[str], where: str) -> None:  # noqa: ARG002
-        """Refuse parameters that do not fit. Those that are not chosen have their defaults."""
-        self.check_values(chosen, where)
-        values = self._with_defaults(chosen)
+    def check(self, choices: Mapping[str, Any], labels: Collection[str], where: str) -> None:  # noqa: ARG002
+        """Refuse parameters that do not fit. Absent ones have their defaults."""
+        self.check_values(choices, where)
+        values = self._with_defaults(choices)
         if 0 < values["live_latency_s"] < 2 * CHUNK_S:
             raise Refusal(
                 f"{where}: workload {self.name}: live_latency_s = {values['live_latency_s']:g}: must be 0 or"
@@ -91,8 +91,8 @@ class Video(Workload):
         if values["live_latency_s"] and values["abandon"]:
             raise Refusal(f"{where}: workload {self.name}: abandon = true: is for video that is not live")
 
-    def reads(self, parameter: str, chosen: Mapping[str, Any]) -> bool:
-        values = self._with_defaults(chosen)
+    def reads(self, parameter: str, choices: Mapping[str, Any]) -> bool:
+        values = self._with_defaults(choices)
         match parameter:
             case "level":
                 return bool(values["abr"] == "fixed")
@@ -101,12 +101,12 @@ class Video(Workload):
             case _:
                 return True
 
-    def compared_with(self, chosen: Mapping[str, Any]) -> str:
+    def compared_with(self, choices: Mapping[str, Any]) -> str:
         """Return the metric to compare: the latency, for live video."""
-        return "video.latency_p95_s" if self._with_defaults(chosen)["live_latency_s"] else self.compared
+        return "video.latency_p95_s" if self._with_defaults(choices)["live_latency_s"] else self.compared
 
-    def transfers(self, chosen: Mapping[str, Any], around: Surroundings) -> list[Transfer]:
-        values = self._with_defaults(chosen)
+    def transfers(self, choices: Mapping[str, Any], around: Surroundings) -> list[Transfer]:
+        values = self._with_defaults(choices)
         ladder = Ladder.model_validate(around.documents[values["ladder"]]["ladder"])
         where = f"workload {self.name}: ladder = {values['ladder']!r}"
         segments = math.ceil(round(values["duration_s"] / ladder.segment_s, 9))
@@ -138,15 +138,15 @@ class Video(Workload):
         workload = {"name": self.asked_for}
         return [Transfer(around.variant, workload, self.demand_of(workload), session=session)]
 
-    def _with_defaults(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: option.default for name, option in self.parameters.items()} | dict(chosen)
+    def _with_defaults(self, choices: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: option.default for name, option in self.parameters.items()} | dict(choices)
 
     def demand_of(self, workload: Mapping[str, Any]) -> Demand:  # noqa: ARG002
         """Return a demand of one round trip: nobody can know which levels a player will choose."""
         return Demand(round_trips=1)
 
-    def document(self, chosen: Mapping[str, Any], folders: Sequence[Path]) -> tuple[str, Path] | None:
-        name = str(self._with_defaults(chosen)["ladder"])
+    def document(self, choices: Mapping[str, Any], folders: Sequence[Path]) -> tuple[str, Path] | None:
+        name = str(self._with_defaults(choices)["ladder"])
         return name, ladders.path_of(name, folders)
 
     def read_document(self, path: Path) -> dict[str, Any]:

@@ -1,11 +1,11 @@
 """The ladder of a DASH presentation that lies in a folder: its MPD, and its segments or their sizes.
 
 Nothing is fetched: sizes are those of files beside the MPD, or of the byte ranges that it or the index of a
-file (`sidx`) names. Of several periods the first is read, of several sets of video the one with the most
-representations. What a Period or a set says of segments holds for its representations.
+file (`sidx`) names. The first of several periods is read, and of several sets of video the one with the most
+representations. Segment attributes of a Period or a set apply to its representations.
 
-A ladder has one length for all segments. Refused is a presentation in which one but the last differs from it
-by more than a frame or so.
+A ladder has one length for all segments. A presentation is refused if a segment other than the last differs
+from this length by more than a frame or so.
 """
 
 import re
@@ -33,21 +33,21 @@ def video_from(path: Path, made_by: str) -> Video:
     )
     if period is None or not sets:
         raise read.refuse("has no AdaptationSet of video in its first Period")
-    chosen = max(sets, key=lambda adaptation: len(adaptation.findall("Representation")))
-    base = "".join((element.findtext("BaseURL") or "").strip() for element in (read.root, period, chosen))
+    best_set = max(sets, key=lambda adaptation: len(adaptation.findall("Representation")))
+    base = "".join((element.findtext("BaseURL") or "").strip() for element in (read.root, period, best_set))
     length_s = period_length_s(read, period)
     levels, lengths = [], list[float]()
-    for representation in chosen.findall("Representation"):
-        fps = _fps(representation.get("frameRate") or chosen.get("frameRate") or "25")
-        sizes, durations_s = sizes_of(read, (period, chosen, representation), base, length_s)
+    for representation in best_set.findall("Representation"):
+        fps = _fps(representation.get("frameRate") or best_set.get("frameRate") or "25")
+        sizes, durations_s = sizes_of(read, (period, best_set, representation), base, length_s)
         segment_s = _one_length(read, durations_s, fps)
         lengths.append(segment_s)
         whole = round(8e-3 * sum(sizes) / (segment_s * len(sizes)), 3)
         levels.append(
             {
                 "kbps": whole,
-                "width": _integer(read, representation, chosen, "width"),
-                "height": _integer(read, representation, chosen, "height"),
+                "width": _integer(read, representation, best_set, "width"),
+                "height": _integer(read, representation, best_set, "height"),
                 "fps": fps,
                 "sizes": sizes,
             }
@@ -95,8 +95,8 @@ def _is_video(adaptation: Element) -> bool:
     return any(kind and kind.startswith("video") for kind in kinds)
 
 
-def _integer(read: Presentation, representation: Element, chosen: Element, name: str) -> int:
-    return whole_number(read, representation.get(name) or chosen.get(name) or "0")
+def _integer(read: Presentation, representation: Element, best_set: Element, name: str) -> int:
+    return whole_number(read, representation.get(name) or best_set.get(name) or "0")
 
 
 def _fps(text: str) -> float:

@@ -85,7 +85,7 @@ class Arrival:
     first_byte_s: float
     done_s: float
     buffer_s: float
-    """Before it was whole, at that time."""
+    """Buffer at that time, before the object was whole."""
     buffer_after_s: float
     estimate_kbps: float
     """Estimate of the throughput, this object included."""
@@ -93,7 +93,7 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Stall:
-    """The picture stands still."""
+    """A time in which the picture stands still."""
 
     media_s: float
     """Place in the video."""
@@ -122,16 +122,16 @@ class Session:
 
 
 class Player:
-    """Plays one video: `request` says what is due now, `arrived` takes it in, until there is no request.
+    """A player of one video: `request` is due now, `arrived` takes the answer, until there is no request.
 
-    What is on its way may be watched: `progressed` says whether to give it up, and `gave_up` that it was.
+    The object on its way may be watched: `progressed` returns whether to give it up, `gave_up` records that.
     """
 
     def __init__(self, ladder: Ladder, settings: Settings) -> None:
         self._ladder, self._settings = ladder, settings
         self.session = Session()
         self.leaves_s = PATIENCE * ladder.duration_s
-        """When the viewer leaves at the latest."""
+        """Latest time at which the viewer leaves."""
         self._view = View(
             kbps=tuple(level.kbps for level in ladder.levels),
             segment_s=ladder.segment_s,
@@ -139,17 +139,17 @@ class Player:
             fixed=settings.level,
         )
         self._now_s = self._position_s = self._end_s = 0.0
-        """The time, where in the video it is shown, and up to where it has arrived."""
+        """The time, the place in the video that is shown, and the place up to which it has arrived."""
         self._stalled_since_s: float | None = None
         self._chunks = math.ceil(ladder.segment_s / CHUNK_S) if settings.is_live else 1
         self._next = (0, 0)
-        """The segment that is asked for next, and its chunk."""
+        """The segment of the next request, and its chunk."""
         self._download = Download(0, 0)
-        """What is on its way."""
+        """The object on its way."""
         self.instead: int | None = None
         """The level to which it is given up, once that is decided."""
         self.request: Request | None = self._decide()
-        """What is asked for now, or when its time comes; None: nothing more."""
+        """The request that is due now, or later; None: no more requests."""
 
     def arrived(self, requested_s: float, first_byte_s: float, done_s: float) -> None:
         """The request was answered, at these times since the session began."""
@@ -206,8 +206,8 @@ class Player:
     @property
     def _has_given_up(self) -> bool:
         """Whether it has done so with the segment that is on its way."""
-        gone, request = self.session.given_up, self.request
-        return bool(gone) and request is not None and gone[-1].request.index == request.index
+        given_up, request = self.session.given_up, self.request
+        return bool(given_up) and request is not None and given_up[-1].request.index == request.index
 
     def end(self) -> Session:
         """The session to its end: what has arrived is shown, or the viewer has left."""
@@ -220,7 +220,7 @@ class Player:
         session.left = self.request is not None or self.buffer_s > NOTHING_S
         return session
 
-    # What is asked for
+    # Requests
 
     def _decide(self) -> Request | None:
         """The next request. A live video may be skipped for it."""
@@ -286,7 +286,7 @@ class Player:
         chunk_size = max(1, size // self._chunks)
         return chunk_size if chunk + 1 < self._chunks else max(1, size - chunk_size * (self._chunks - 1))
 
-    # What is shown
+    # Playback
 
     @property
     def _plays(self) -> bool:
@@ -313,7 +313,7 @@ class Player:
         self._stalled_since_s = None
 
     def _advance(self, to_s: float) -> None:
-        """Show what there is until a time."""
+        """Show the video until a time."""
         if not self._plays or to_s <= self._now_s:
             self._now_s = max(self._now_s, to_s)
             return
@@ -359,5 +359,5 @@ def latencies_s(session: Session, settings: Settings, step_s: float = 0.01) -> S
     times, places = np.array(session.path).T
     at_s = np.arange(session.startup_s, session.ended_s, step_s)
     # Where two places have one time, the video was skipped: the later one holds from there on.
-    shown: Sequence[float] = at_s + settings.live_latency_s - np.interp(at_s, times, places)
-    return shown
+    latencies: Sequence[float] = at_s + settings.live_latency_s - np.interp(at_s, times, places)
+    return latencies

@@ -1,7 +1,7 @@
 """The segments of a representation: how many bytes each has, and how long it takes.
 
-By a SegmentTemplate, with a timeline or one duration; a SegmentList; or the index of a file (`sidx`). What a
-Period or a set says of them holds for its representations, and the innermost counts.
+They come from a SegmentTemplate, with a timeline or one duration; a SegmentList; or the index of a file
+(`sidx`). Attributes of a Period or a set apply to its representations, and the innermost wins.
 """
 
 import re

@@ -41,7 +41,7 @@ def document(ladder: Ladder, settings: Settings) -> dict[str, Any]:
 
 
 def read(written: Mapping[str, Any] | None) -> tuple[Ladder, Settings]:
-    """The same, read again."""
+    """Return the ladder and the settings of a session's document."""
     assert written is not None
     return Ladder.model_validate(written["ladder"]), Settings(**written["settings"])
 
@@ -157,7 +157,7 @@ def _problems(
         yield (f"took {took_s:.6f} s: the links carry {size_bytes} bytes in {least_s:.6f} s at the soonest")
 
 
-# What it was worth
+# Worth to the viewer
 
 
 def metrics(ladder: Ladder, settings: Settings, played: Played) -> dict[str, float]:
@@ -231,7 +231,7 @@ def _name(level: Level) -> str:
     return f"share_{level.resolution}"
 
 
-# What is kept over time
+# Series over time
 
 
 def _segments(session: Session) -> pa.Table:

@@ -25,13 +25,13 @@ ADVISED: list[tuple[dict[str, Any], dict[str, str], float]] = [
 ]
 
 
-def asked(record: pd.DataFrame = RECORD, **other: Any) -> Advice:
+def advice_on(record: pd.DataFrame = RECORD, **other: Any) -> Advice:
     return advise(Network(**NETWORK | other), record)
 
 
 def test_the_controller_that_surely_helps_most_near_by_is_advised() -> None:
     for network, use, ratio in ADVISED:
-        advice = asked(**network)
+        advice = advice_on(**network)
         assert advice.use == use, network
         assert advice.ratio == pytest.approx(ratio, abs=0.02), network
         for low, high in (advice.interval, advice.prediction):
@@ -43,17 +43,17 @@ def test_of_two_that_do_alike_the_one_that_may_be_left_on_is_advised() -> None:
     record = planted()
     tail = record["controller"] == "tail"
     record.loc[tail, "ratio"] = 0.999 * record.loc[~tail, "ratio"].to_numpy()
-    assert asked(record, loss=0.08).use["controller"] == "safe"
+    assert advice_on(record, loss=0.08).use["controller"] == "safe"
 
 
 def test_what_harms_and_what_is_undecided_is_counted() -> None:
-    safe, tail = asked(size_bytes=1_000_000, loss=0.001).candidates
+    safe, tail = advice_on(size_bytes=1_000_000, loss=0.001).candidates
     assert (tail.harmed, tail.undecided, tail.decided) == (NEAR, 0, NEAR)
     assert (safe.harmed, safe.undecided, safe.decided) == (0, NEAR, 0)
 
 
 def test_between_two_sizes_a_network_that_is_harmed_at_either_is_harmed() -> None:
-    safe, tail = asked(size_bytes=200_000, loss=0.001).candidates
+    safe, tail = advice_on(size_bytes=200_000, loss=0.001).candidates
     assert (tail.harmed, tail.undecided, tail.helped, tail.decided) == (NEAR, 0, 0, NEAR)
     assert (safe.harmed, safe.undecided, safe.helped, safe.decided) == (0, NEAR, 0, 0)
 
@@ -65,7 +65,7 @@ def mixed(*ratios: float) -> pd.DataFrame:
 
 def test_nothing_can_be_said_where_networks_alike_gain_and_lose() -> None:
     for ratios in ((0.7, 1.4), (0.8, 0.8, 0.8, 1.3), (0.8, 1.0, 1.0, 1.4, 1.0)):
-        advice = asked(mixed(*ratios))
+        advice = advice_on(mixed(*ratios))
         assert (advice.answer, advice.use, advice.ratio, advice.prediction) == ("nothing", None, None, None)
         for candidate in advice.candidates:
             assert candidate.prediction[0] < 1 / (1 + advice.margin), ratios
@@ -75,13 +75,13 @@ def test_nothing_can_be_said_where_networks_alike_gain_and_lose() -> None:
 def test_one_controller_that_may_gain_is_enough_for_nothing_to_be_said() -> None:
     record = mixed(0.7, 1.4)
     record["ratio"] = record["ratio"].mask(record["controller"] == "safe", 1.0)
-    advice = asked(record)
+    advice = advice_on(record)
     assert [candidate.effect for candidate in advice.candidates] == ["no gain", "open"]
     assert advice.answer == "nothing"
 
 
 def test_a_gain_on_average_is_not_advised_where_networks_alike_lose_by_more_than_the_margin() -> None:
-    advice = asked(mixed(*[0.6] * 8, 1.2))
+    advice = advice_on(mixed(*[0.6] * 8, 1.2))
     assert advice.candidates[0].interval[1] < 1
     assert advice.answer == "nothing"
 
@@ -95,7 +95,7 @@ BEYOND: list[dict[str, float]] = [
 
 @pytest.mark.parametrize("beyond", BEYOND, ids=str)
 def test_what_was_not_measured_is_said(beyond: dict[str, float]) -> None:
-    advice = asked(**beyond)
+    advice = advice_on(**beyond)
     assert advice.outside and advice.beyond.keys() == beyond.keys()
     assert not advice.between and not advice.far and len(advice.candidates) == 2
 
@@ -108,7 +108,7 @@ FAR: list[dict[str, float]] = [
 
 @pytest.mark.parametrize("far", FAR, ids=str)
 def test_nothing_can_be_said_an_order_of_magnitude_beyond_what_was_measured(far: dict[str, float]) -> None:
-    advice = asked(**far)
+    advice = advice_on(**far)
     assert (advice.answer, advice.use, advice.candidates) == ("nothing", None, [])
     assert advice.outside and advice.far == [*far] == [*advice.beyond]
 
@@ -117,7 +117,7 @@ def test_nothing_can_be_said_an_order_of_magnitude_beyond_what_was_measured(far:
     "network", [{"loss": 0.001}, {"loss": 0.08}, {"burst": 1.05}, {"rtt_ms": 640}], ids=str
 )
 def test_what_was_measured_at_the_ends_is_not_outside(network: dict[str, float]) -> None:
-    assert not asked(**network).outside
+    assert not advice_on(**network).outside
 
 
 GAPS: list[tuple[dict[str, float], str, tuple[float, float]]] = [
@@ -132,14 +132,14 @@ GAPS: list[tuple[dict[str, float], str, tuple[float, float]]] = [
 def test_a_gap_between_what_was_measured_is_outside(
     network: dict[str, float], name: str, ends: tuple[float, float]
 ) -> None:
-    advice = asked(**network)
+    advice = advice_on(**network)
     assert advice.outside and not advice.beyond
     assert advice.between == {name: pytest.approx(ends)}
     assert advice.networks == 2 * NEAR
 
 
 def test_in_a_gap_the_prediction_holds_what_was_measured_on_both_sides() -> None:
-    low, high = next(c for c in asked(loss=0.0005).candidates if c.controller == "tail").prediction
+    low, high = next(c for c in advice_on(loss=0.0005).candidates if c.controller == "tail").prediction
     assert low < 0.96 and high > 0.99
 
 
@@ -149,10 +149,10 @@ def test_losses_that_were_not_measured_with_such_bursts_are_outside() -> None:
     long = record["burst"] == 4
     shorter = record[long].assign(burst=2.0, loss=lambda rows: rows["loss"] / (2 - rows["loss"]))
     both = pd.concat([record, shorter])
-    assert not asked(both, loss=0.08, burst=4).outside
-    assert asked(both, loss=0.08, burst=2).beyond.keys() == {"loss"}
-    assert asked(both, loss=0.0006, burst=4).between.keys() == {"loss"}
-    assert not asked(both, loss=0.0006, burst=2).outside
+    assert not advice_on(both, loss=0.08, burst=4).outside
+    assert advice_on(both, loss=0.08, burst=2).beyond.keys() == {"loss"}
+    assert advice_on(both, loss=0.0006, burst=4).between.keys() == {"loss"}
+    assert not advice_on(both, loss=0.0006, burst=2).outside
 
 
 def test_a_queue_that_is_known_is_asked_for_and_one_that_is_not_may_be_any() -> None:
@@ -160,7 +160,7 @@ def test_a_queue_that_is_known_is_asked_for_and_one_that_is_not_may_be_any() -> 
     short = (record["queue_bdp"] == 0.25) & (record["controller"] == "safe") & (record["loss"] == 0.02)
     record["ratio"] = record["ratio"].mask(short, 1.1 * record["ratio"] / 0.9)
     any_queue, short_queue, long_queue = (
-        asked(record, queue_bdp=queue, loss=0.02).candidates[0] for queue in (None, 0.25, 4)
+        advice_on(record, queue_bdp=queue, loss=0.02).candidates[0] for queue in (None, 0.25, 4)
     )
     assert any_queue.prediction[0] < 0.91 and any_queue.prediction[1] > 1.09
     assert long_queue.ratio < any_queue.ratio < short_queue.ratio
@@ -171,7 +171,7 @@ def test_downloads_between_two_recorded_sizes_are_interpolated() -> None:
     slope = 1 + 0.02 * np.log10(record["size_bytes"] / 10_000)
     record["ratio"] = 0.9 * slope * record["ratio"] / record["ratio"].round(2)
     sizes = [10_000, 14_000, 20_000, 22_000, 23_000, 40_000, 50_000]
-    ratios = {size: asked(record, size_bytes=size).candidates[0].ratio for size in sizes}
+    ratios = {size: advice_on(record, size_bytes=size).candidates[0].ratio for size in sizes}
     assert list(ratios) == sorted(ratios, key=ratios.__getitem__)
     for size, ratio in ratios.items():
         assert ratio == pytest.approx(0.9 * (1 + 0.02 * np.log10(size / 10_000)), abs=0.001)
@@ -179,8 +179,8 @@ def test_downloads_between_two_recorded_sizes_are_interpolated() -> None:
 
 def test_between_two_recorded_sizes_the_prediction_holds_those_of_both() -> None:
     for shorter, longer in pairwise(SIZES):
-        ends = [asked(size_bytes=size).candidates for size in (shorter, longer)]
-        between = asked(size_bytes=(shorter * longer) ** 0.5).candidates
+        ends = [advice_on(size_bytes=size).candidates for size in (shorter, longer)]
+        between = advice_on(size_bytes=(shorter * longer) ** 0.5).candidates
         for candidate, *end_candidates in zip(between, *ends, strict=True):
             assert candidate.sizes_bytes == [shorter, longer]
             assert candidate.prediction[0] < min(end.prediction[0] for end in end_candidates)
@@ -188,22 +188,22 @@ def test_between_two_recorded_sizes_the_prediction_holds_those_of_both() -> None
 
 
 def test_the_recorded_networks_behind_an_advice_give_its_ratio_again() -> None:
-    advice = asked()
+    advice = advice_on()
     of_each = advice.nearest.groupby("controller")["ratio"]
     assert list(advice.nearest) == list(RECORD) and (of_each.size() == NEAR).all()
     for candidate in advice.candidates:
         mean = np.exp(np.log(of_each.get_group(candidate.controller)).mean())
         assert candidate.ratio == pytest.approx(mean)
         assert candidate.sizes_bytes == [advice.size_bytes] == [50_000]
-    assert len(asked(size_bytes=60_000).nearest) == 2 * 2 * NEAR
+    assert len(advice_on(size_bytes=60_000).nearest) == 2 * 2 * NEAR
 
 
 def test_networks_are_counted_by_what_virtual_time_is_vouched_for_in_means() -> None:
     for size, margin in {10_000: 0.03, 50_000: 0.06, 1_000_000: 0.06}.items():  # docs/virtual-time.md
-        advice = asked(size_bytes=size)
+        advice = advice_on(size_bytes=size)
         assert advice.margin == margin
         assert all(candidate.margins == [margin] for candidate in advice.candidates)
-    assert asked(size_bytes=20_000).candidates[0].margins == [0.03, 0.06]
+    assert advice_on(size_bytes=20_000).candidates[0].margins == [0.03, 0.06]
 
 
 IMPOSSIBLE: list[tuple[dict[str, float], str]] = [

@@ -41,7 +41,7 @@ def held(of_size: Ratios, ends: np.ndarray) -> float:
     return float(np.mean((of_size.logs >= ends[:, 0]) & (of_size.logs <= ends[:, 1])))
 
 
-def beside(sizes: Iterator[int] | list[int], size: int) -> list[int]:
+def sizes_around(sizes: Iterator[int] | list[int], size: int) -> list[int]:
     """The sizes on either side."""
     return [max(other for other in sizes if other < size), min(other for other in sizes if other > size)]
 
@@ -82,7 +82,7 @@ def test_at_a_size_that_is_left_out_the_prediction_holds_85_of_100_networks_left
     of_sizes = ratios(shipped, arm)
     for size in [*of_sizes][1:-1]:
         of_size = of_sizes[size]
-        ends = intervals(of_size.places, of_sizes, beside([*of_sizes], size), of_size.networks)
+        ends = intervals(of_size.places, of_sizes, sizes_around([*of_sizes], size), of_size.networks)
         assert held(of_size, ends) >= FEWEST, size
 
 
@@ -95,7 +95,7 @@ def test_what_was_measured_between_the_sizes_of_the_design_is_predicted_without_
         coarse = {size: of_size for size, of_size in of_sizes.items() if size in BASE}
         for size in of_sizes.keys() - coarse.keys():
             of_size = of_sizes[size]
-            ends = intervals(of_size.places, coarse, beside([*coarse], size), of_size.networks)
+            ends = intervals(of_size.places, coarse, sizes_around([*coarse], size), of_size.networks)
             assert held(of_size, ends) >= FEWEST, (arm, size)
             count_held += 1
     assert count_held >= 2 * 9

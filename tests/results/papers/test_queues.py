@@ -1,4 +1,4 @@
-"""Beside a paper's figures stands which queue its trials met."""
+"""The queue that a paper's trials met is shown beside its figures."""
 
 from __future__ import annotations
 

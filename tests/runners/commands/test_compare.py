@@ -84,9 +84,9 @@ def compare(fecbench_here: Run, tmp_path: Path) -> Compare:
     design.write_text(DESIGN)
 
     def compare(*arguments: object, status: int) -> Any:
-        done = fecbench_here("compare", *arguments, design, "--db", tmp_path / "x.sqlite", *QUICK)
-        assert done.returncode == status, done
-        return json.loads(done.stdout)
+        result = fecbench_here("compare", *arguments, design, "--db", tmp_path / "x.sqlite", *QUICK)
+        assert result.returncode == status, result
+        return json.loads(result.stdout)
 
     return compare
 

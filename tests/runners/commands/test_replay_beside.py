@@ -52,8 +52,8 @@ def db(fecbench_here: Run, tmp_path: Path) -> Path:
 def test_two_trials_are_drawn_together_with_where_they_part(
     fecbench_here: Run, db: Path, tmp_path: Path
 ) -> None:
-    line = fecbench_here("replay", 1, "--db", db, "--output", tmp_path / "x", "--beside", 2).refusal()
-    assert "--beside 2: is drawn: give --plot FILE, too" in line
+    refusal = fecbench_here("replay", 1, "--db", db, "--output", tmp_path / "x", "--beside", 2).refusal()
+    assert "--beside 2: is drawn: give --plot FILE, too" in refusal
     plot = tmp_path / "both.png"
     result = fecbench_here("replay", 1, "--db", db, "--beside", 2, "--plot", plot)
     assert result.returncode == 0, result

@@ -37,7 +37,7 @@ def size(width: float) -> Effect:
 
 
 def jitter(width: float) -> Effect:
-    """Beyond an amount of jitter, in most networks."""
+    """Harm beyond an amount of jitter, in most networks."""
     return _of(lambda at: at["jitter_ms"] >= 1 - width)
 
 

@@ -81,7 +81,7 @@ def design(seed: int) -> Design:
     return designs.parse(DESIGN.format(seed=seed), "planted.toml")
 
 
-def asked(seed: int, sought: Sought = "harm") -> Question:
+def question_with_seed(seed: int, sought: Sought = "harm") -> Question:
     return question(design(seed), ARM, "", sought)
 
 

@@ -24,7 +24,7 @@ CHANCE, FAR = 0.2, 0.4
 """Chance of a trial that met losses to be far off, and how far."""
 
 
-def asked(seed: int) -> EngineQuestion:
+def question_with_seed(seed: int) -> EngineQuestion:
     return engine_question(design(seed))
 
 

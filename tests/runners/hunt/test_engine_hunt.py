@@ -20,11 +20,11 @@ from fecbench.runners.refusal import Refusal
 from tests.results.analysis.twin_campaigns import ON_TIME, Ended, record
 from tests.runners.hunt import harms
 from tests.runners.hunt.planted import Effect
-from tests.runners.hunt.planted_engines import TOLERANCE, PlantedEngines, asked, nothing
+from tests.runners.hunt.planted_engines import TOLERANCE, PlantedEngines, nothing, question_with_seed
 
 
 def planted(effect: Effect = nothing, seed: int = 1, **more: Effect) -> PlantedEngines:
-    return PlantedEngines(asked(seed), effect, **more)
+    return PlantedEngines(question_with_seed(seed), effect, **more)
 
 
 def answer_of(laboratory: PlantedEngines, trials: int = TRIALS) -> Answer:
@@ -152,7 +152,7 @@ def judged_row(
     virtual: Ended, emulated: Ended, metric: str = "client.dct_s"
 ) -> tuple[float, float, float, int, int] | None:
     key = TrialKey("off", "download-10000", 0, 0)
-    runs = [record(key, ended, 10_000, 50.0, b"\x01") for ended in (virtual, emulated)]
+    runs = [record(key, result, 10_000, 50.0, b"\x01") for result in (virtual, emulated)]
     return row(Twins(*runs), metric, (1, 2))
 
 

@@ -15,7 +15,7 @@ from fecbench.runners.hunt.search import Share, start
 from fecbench.runners.hunt.space import Network
 from fecbench.runners.refusal import Refusal
 from tests.runners.hunt import harms
-from tests.runners.hunt.planted import Effect, Planted, asked, design
+from tests.runners.hunt.planted import Effect, Planted, design, question_with_seed
 
 TRIALS = 5_000
 
@@ -25,7 +25,7 @@ def nowhere(_: Network) -> float:
 
 
 def answer_of(effect: Effect, seed: int = 1, trials: int = TRIALS, sought: str = "harm") -> Answer:
-    asking = asked(seed, sought)  # type: ignore[arg-type]
+    asking = question_with_seed(seed, sought)  # type: ignore[arg-type]
     return hunt(asking, budget(trials, asking.repetitions), Planted(asking, effect))
 
 
@@ -82,7 +82,7 @@ def test_what_is_everywhere_is_shrunk_to_the_plainest_network() -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_the_share_of_the_space_holds_the_truth(seed: int) -> None:
     """A single wrongly excluded network would be enough to miss the whole space."""
-    asking = asked(seed)
+    asking = question_with_seed(seed)
     spent = budget(TRIALS, asking.repetitions)
 
     def share_of(effect: Effect) -> Share:
@@ -115,7 +115,7 @@ class Recording:
 
 def test_a_hunt_runs_no_more_trials_than_it_may_and_tells_how_many() -> None:
     for trials in (800, 1_999, TRIALS):
-        asking = asked(1)
+        asking = question_with_seed(1)
         recording = Recording(Planted(asking, harms.box(0.05)))
         answer = hunt(asking, budget(trials, asking.repetitions), recording)
         ran = sum(2 * len(look.networks) * look.repetitions for look in recording.looks)
@@ -123,7 +123,7 @@ def test_a_hunt_runs_no_more_trials_than_it_may_and_tells_how_many() -> None:
 
 
 def test_every_look_has_its_own_number_and_each_network_once() -> None:
-    asking = asked(1)
+    asking = question_with_seed(1)
     recording = Recording(Planted(asking, harms.box(0.05)))
     hunt(asking, budget(TRIALS, asking.repetitions), recording)
     assert [look.number for look in recording.looks] == list(range(len(recording.looks)))
@@ -132,8 +132,8 @@ def test_every_look_has_its_own_number_and_each_network_once() -> None:
 
 
 def test_a_finding_rests_on_a_look_that_did_not_choose_it() -> None:
-    """Its interval is of all repetitions of a look of confirmation, and of none before."""
-    asking = asked(1)
+    """The interval uses all repetitions of a look of confirmation, and none before."""
+    asking = question_with_seed(1)
     recording = Recording(Planted(asking, harms.under_losses(0.01)))
     answer = hunt(asking, budget(TRIALS, asking.repetitions), recording)
     confirming = [look for look in recording.looks if look.name.startswith("confirm")]
@@ -143,7 +143,7 @@ def test_a_finding_rests_on_a_look_that_did_not_choose_it() -> None:
 
 
 def test_too_few_trials_for_one_confirmation_are_refused_in_one_line() -> None:
-    repetitions = asked(1).repetitions
+    repetitions = question_with_seed(1).repetitions
     fewest = 2 * 10 * repetitions
     assert budget(fewest, repetitions).confirmed_networks == 1
     with pytest.raises(Refusal, match=f"--trials {fewest - 2}: .* must be {fewest} or more"):
@@ -160,14 +160,14 @@ REFUSED = [
 
 @pytest.mark.parametrize(("arm", "against", "line"), REFUSED)
 def test_a_wrong_arm_is_refused_in_one_line(arm: str, against: str, line: str) -> None:
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(Refusal) as refusal:
         question(design(1), arm, against, "harm")
-    assert line in str(refused.value) and "\n" not in str(refused.value)
+    assert line in str(refusal.value) and "\n" not in str(refusal.value)
 
 
 def test_trials_that_have_no_result_are_no_answer() -> None:
     """If all trials are invalid, neither harm nor its absence was seen."""
-    asking = asked(1)
+    asking = question_with_seed(1)
     planted = Planted(asking, harms.box(0.05))
 
     def all_invalid(look: Look) -> Measured:
@@ -183,7 +183,7 @@ def test_trials_that_have_no_result_are_no_answer() -> None:
 
 def test_a_failure_is_harm() -> None:
     """A trial that fails counts as worse than any that ends, as in every comparison."""
-    asking = asked(1)
+    asking = question_with_seed(1)
     in_box = harms.box(0.02)
     planted = Planted(asking, nowhere)
 
@@ -219,7 +219,7 @@ def test_a_finding_keeps_most_of_its_effect_while_it_is_shrunk() -> None:
 
 def test_where_time_is_over_what_was_known_is_told() -> None:
     """The absence of harm is never claimed unconfirmed; confirmed harm stays."""
-    asking = asked(1)
+    asking = question_with_seed(1)
     planted = Planted(asking, harms.box(0.05))
     names: list[str] = []
 

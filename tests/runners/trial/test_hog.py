@@ -1,4 +1,4 @@
-"""Beside a hog that takes the CPU away, a trial is invalid or right: never wrong.
+"""A trial beside a hog that takes the CPU away is invalid or right, never wrong.
 
 Without losses a download takes the same time again and again, so a trial has a twin: the same one without a
 hog. The hogs leave the CPUs idle most of the time, and end by themselves.

@@ -151,7 +151,7 @@ WWW, CDN = "https://www.example", "https://cdn.example:8443"
 
 
 def parents_in(page: Page) -> dict[str, list[str]]:
-    """Without the numbers that make names unique."""
+    """Return the parents of each object, by names without the numbers that make them unique."""
     return {
         item.name.partition("-")[2]: [parent.partition("-")[2] for parent in item.parents]
         for item in page.objects
@@ -239,7 +239,7 @@ def as_chrome(entry: dict[str, Any], initiator: str = "", **others: Any) -> dict
 
 
 def as_firefox(entry: dict[str, Any], **others: Any) -> dict[str, Any]:
-    """Without what asked for it."""
+    """Return the entry as Firefox writes it, without its initiator."""
     return {**entry, "pageref": "page_1", "cache": {}, "_securityState": "secure", **others}
 
 

@@ -89,7 +89,7 @@ struct Avx2(__m256i);
 impl Vector for Avx2 {
     const BYTES: usize = size_of::<__m256i>();
 
-    /// As SSSE3's, each twice.
+    /// The factor of SSSE3, twice each.
     type Factor = [__m256i; 2];
 
     #[inline(always)]

@@ -84,13 +84,13 @@ impl Transport {
         is_due
     }
 
-    /// Nothing more can be sent: until it is time to ask again, if the policy says so.
+    /// Pauses sending until it is time to ask again, if the policy sets a time.
     fn pause(&mut self, slot: Slot) {
         let context = self.context(slot);
         self.now += self.window.on_pause(&context).unwrap_or_default();
     }
 
-    /// How many repair symbols are sent after a pause.
+    /// Returns how many repair symbols are sent after a pause.
     fn repair_all(&mut self, slot: Slot) -> usize {
         self.pause(slot);
         (0..1000).take_while(|_| self.repair(slot)).count()
@@ -205,7 +205,7 @@ fn a_burst_is_repaired_once_and_before_data_that_comes_later() {
     assert_eq!(transport.repair_all(Slot::Idle), 0, "all of it arrived");
 }
 
-/// What happens to a sender.
+/// An event at a sender.
 #[derive(Clone, Debug)]
 enum Event {
     Sent(u64),
@@ -223,7 +223,7 @@ fn any_event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// When packets' fates were learnt: how many were lost, and how many arrived.
+/// A report of packets' fates: its time, lost packets, and arrived packets.
 type Feedback = (Duration, u64, u64);
 
 /// QUIRL's ⌊a + 2⌈v⌉⌋ after these; `None` before a round with losses has ended.
@@ -244,7 +244,7 @@ fn expected(feedback: &[Feedback]) -> Option<u64> {
     Some((a + 2.0 * v.ceil()).floor() as u64)
 }
 
-/// How many bytes of repair symbols of QUIRL's `background` may be in flight.
+/// Returns how many bytes of repair symbols of QUIRL's `background` may be in flight.
 fn bound(bytes: u64, symbol_size: u64, feedback: &[Feedback]) -> u64 {
     match expected(feedback) {
         _ if bytes < symbol_size => 0,

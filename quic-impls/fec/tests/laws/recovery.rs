@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use crate::transfer::{CODES, END_OF_DATA, MORE_DATA, encoder, repairs, symbol};
 
-/// One thing on its way to the receiver.
+/// A message on its way to the receiver.
 #[derive(Clone, Debug)]
 enum Sent {
     Source(u64, Vec<u8>),
@@ -43,7 +43,7 @@ fn assert_is_symbol(sid: u64, recovered: &Bytes) {
     assert!(recovered[sent.len()..].iter().all(|padding| *padding == 0), "padding of symbol {sid}");
 }
 
-/// All ways to take `take` of `0..of`.
+/// Returns all ways to take `take` of `0..of`.
 fn combinations(of: usize, take: usize) -> Vec<Vec<usize>> {
     if take == 0 {
         return vec![Vec::new()];
@@ -184,7 +184,7 @@ fn a_response_of_one_symbol_is_protected_at_once() {
     }
 }
 
-/// As a packet may have that has no room for what was to be protected.
+/// An empty symbol occurs in a packet that has no room for data to protect.
 #[test]
 fn repair_symbols_over_empty_symbols_are_taken() {
     for code in [Code::Xor, Code::ReedSolomon, Code::RLC, Code::Vandermonde] {
@@ -259,7 +259,7 @@ fn any_code_and_controller() -> impl Strategy<Value = (Code, Box<dyn Controller>
     prop::sample::select(&CODES[..]).prop_flat_map(|code| (Just(code), any_controller(code)))
 }
 
-/// For each thing that is sent: whether it is lost, whether it arrives twice, and by how much it is late.
+/// Draws for each message whether it is lost, whether it arrives twice, and how late it is.
 fn any_journey() -> impl Strategy<Value = Vec<(bool, bool, usize)>> {
     let step = (prop::bool::weighted(0.3), prop::bool::weighted(0.1), prop_oneof![4 => Just(0usize), 1 => 1..40usize]);
     prop::collection::vec(step, 400)

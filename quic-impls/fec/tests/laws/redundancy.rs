@@ -1,11 +1,11 @@
-//! How many repair symbols there are, when, and over which source symbols.
+//! Laws of redundancy: how many repair symbols there are, when, and over which source symbols.
 
 use fec::{Block, Code, Context, Controller, Decoder, MAX_HEADER, Protected, SlidingWindow};
 use proptest::prelude::*;
 
 use crate::transfer::{CODES, END_OF_DATA, MORE_DATA, encoder, repairs, symbol};
 
-/// What the controller has protected now, as lists of SIDs.
+/// Returns what the controller has protected now, as lists of SIDs.
 fn protected(controller: &mut impl Controller, context: &Context) -> Vec<Vec<u64>> {
     let mut sets = Vec::new();
     while controller.wants_repair(context) {
@@ -195,7 +195,7 @@ fn wrong_parameters_are_refused_in_one_line_that_names_them() {
     assert_eq!(lines[2], "n = 6 with k = 4: this code has at most n = 5");
 }
 
-/// What may happen to a sender.
+/// An event at a sender.
 #[derive(Clone, Debug)]
 enum Event {
     Protect,

@@ -1,4 +1,4 @@
-//! What a peer must not send is refused, for the reason that is true.
+//! Forbidden messages of a peer are refused, for the true reason.
 
 use bytes::Bytes;
 use fec::{Code, Decoder, Malformed, SID_LIMIT};

@@ -1,4 +1,4 @@
-//! What is sent, for all tests.
+//! Symbols and transfers for all tests.
 
 use fec::{Code, Context, Controller, Encoder};
 
@@ -19,7 +19,7 @@ pub fn encoder(code: Code, controller: Box<dyn Controller>) -> Encoder {
     encoder
 }
 
-/// Every repair payload that the encoder wants sent now.
+/// Returns every repair payload that the encoder wants sent now.
 pub fn repairs(encoder: &mut Encoder, context: &Context) -> Vec<Vec<u8>> {
     let mut payloads = Vec::new();
     while encoder.wants_repair(context) {

@@ -43,7 +43,7 @@ var (
 	}
 )
 
-// Sample is what is known at the end of a period.
+// Sample is the knowledge at the end of a period.
 type Sample struct {
 	Q               float64 // that follows
 	ResidualLoss    float64 // mean over periods: lost to delivered packets; NaN before any was measured

@@ -11,7 +11,7 @@ const rtt = 20 * time.Millisecond
 
 var start = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// path is what a controller is told of, advanced by hand.
+// path is the path that a controller sees, advanced by hand.
 type path struct {
 	now   time.Time
 	state State

@@ -2,7 +2,7 @@ package coderate
 
 import "math"
 
-// Columns are those of the series "code_rate": a row when a connection opens, and one at the end of each period.
+// Columns are the columns of the series "code_rate": a row when a connection opens, and one at the end of each period.
 var Columns = []string{"q", "residual_loss", "delivered", "lost", "window_packets", "smoothed_rtt_ms"}
 
 // Row has the sample's values for Columns. The residual loss is 0 before any was measured.

@@ -88,8 +88,8 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// BenchmarkReedSolomonParity is what klauspost/reedsolomon needs for the same: per source symbol, a code with as many
-// parity shards as RLC has coded symbols.
+// BenchmarkReedSolomonParity measures klauspost/reedsolomon for the same work: per source symbol, a code with as many parity shards
+// as RLC has coded symbols.
 func BenchmarkReedSolomonParity(b *testing.B) {
 	for _, size := range []int{9, 32, 63} {
 		for _, coded := range []int{1, 3} {
@@ -113,7 +113,7 @@ func BenchmarkReedSolomonParity(b *testing.B) {
 	}
 }
 
-// BenchmarkMultiplyAdd is one coefficient times one symbol, added to a sum.
+// BenchmarkMultiplyAdd measures one coefficient times one symbol, added to a sum.
 func BenchmarkMultiplyAdd(b *testing.B) {
 	symbols := randomSymbols(2)
 	b.SetBytes(symbolSize)

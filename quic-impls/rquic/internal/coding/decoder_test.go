@@ -10,7 +10,7 @@ import (
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/header"
 )
 
-// codes are all of them; every law of a code holds for each.
+// codes are the codes for which every law holds.
 var codes = map[string]Code{"XOR": XOR{}, "RLC": RLC{Coded: 1}, "RLC with 3 coded symbols": RLC{Coded: 3}}
 
 // arrival is a symbol as the decoder gets it.

@@ -5,7 +5,7 @@ import "github.com/klauspost/reedsolomon"
 // field is GF(2^8) modulo x^8+x^4+x^3+x^2+1, as in RFC 8681; its operations on slices use the vector units of the CPU.
 var field reedsolomon.LowLevel
 
-// inverses are those of 1 to 255.
+// inverses are the inverses of 1 to 255.
 var inverses = func() (inverses [256]byte) {
 	var elements, products [256]byte
 	for i := range elements {

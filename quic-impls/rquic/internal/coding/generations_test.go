@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// sizes are those of the first generations that complete, with the numbers of packets after which they did.
+// sizes returns the sizes of the first generations that complete, and the numbers of packets after which they did.
 func sizes(g *Generations, rate float64, packets int) (sizes, ends []int) {
 	for n := 1; n <= packets; n++ {
 		g.Add([]byte{1})

@@ -27,7 +27,7 @@ type knownSymbol struct {
 	symbol      []byte
 }
 
-// equation says what the sum of unknown source symbols, each times its coefficient, is.
+// equation is the sum of unknown source symbols, each times its coefficient, and its value.
 type equation struct {
 	generation  int64 // the newest of those that it was made of
 	pivot       int   // place
@@ -36,7 +36,7 @@ type equation struct {
 	sum         []byte
 }
 
-// place is where an id is kept. Ids of one window have different places.
+// place returns the place of an id. Ids of one window have different places.
 func place(id int64) int { return int(id & (Window - 1)) }
 
 func newLinearDecoder(listed bool) *linearDecoder {

@@ -9,7 +9,7 @@ import (
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/messages"
 )
 
-// Assignment is what an endpoint has to do.
+// Assignment is the task of an endpoint.
 type Assignment struct {
 	host.Assignment
 	Workload Workload
@@ -60,7 +60,7 @@ func Parse(text []byte) (Assignment, error) {
 	return a, a.fitsTogether()
 }
 
-// AsksAsTold is whether it is a client that is told in the course of the trial what to ask for.
+// AsksAsTold reports whether it is a client that gets its requests during the trial.
 func (a Assignment) AsksAsTold() bool { return a.Role == "client" && a.Workload.Name == host.Requests }
 
 // fitsTogether refuses content of a client that nothing would protect, and messages that cannot be sent.

@@ -44,8 +44,8 @@ func parseMessages(values host.Values) (*messages.Traffic, error) {
 	return t, values.Only("name", "direction", "delivery", "deadline_ms", "part_bytes", "timetable")
 }
 
-// besidesDatagram is what quic-go allows for in a packet besides a datagram's payload: the first byte, the longest
-// connection ID and the tag.
+// besidesDatagram is the room that quic-go leaves in a packet besides a datagram's payload: the first byte, the longest connection
+// ID and the tag.
 const besidesDatagram = 1 + 20 + 16
 
 // fitMessages refuses messages that cannot be sent with an implementation's options.

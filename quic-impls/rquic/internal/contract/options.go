@@ -10,7 +10,7 @@ import (
 	host "github.com/fecbench/fecbench/quic-impls/host-go"
 )
 
-// Options are those of impl.toml.
+// Options are the options of impl.toml.
 type Options struct {
 	Scheme     string
 	Rate       Rate
@@ -23,7 +23,7 @@ type Options struct {
 	PacketSize uint16
 }
 
-// Rate is how many coded packets there are, and how they are spread over generations.
+// Rate is the number of coded packets, and their distribution over generations.
 type Rate struct {
 	Preset        string  // "constant", "paper", "code2021" or "campaign2021"
 	CodeRate      float64 // of "constant"

@@ -7,7 +7,7 @@ import (
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/page"
 )
 
-// Page is what a client does with the workload "page"; a server needs nothing of it.
+// Page is the task of a client with the workload "page"; a server does not need it.
 type Page struct {
 	Graph page.Graph
 	// PerOrigin: one connection for each origin, instead of one for all.

@@ -9,7 +9,7 @@ import (
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/contract"
 )
 
-// Credentials are what the files of an assignment hold.
+// Credentials are the contents of an assignment's files.
 type Credentials struct {
 	Certificate tls.Certificate // of a server
 	Authority   *x509.CertPool  // that a client trusts

@@ -38,7 +38,7 @@ const (
 	maxWindow     = 128 << 20
 )
 
-// endpoint is what client and server have in common.
+// endpoint is the common part of client and server.
 type endpoint struct {
 	assignment   contract.Assignment
 	socket       *socket.Socket
@@ -49,7 +49,7 @@ type endpoint struct {
 	messaging    messaging
 }
 
-// Surroundings are what an endpoint finds where it runs, besides its socket.
+// Surroundings are the environment of an endpoint, besides its socket.
 type Surroundings struct {
 	Credentials
 	// KeyLog takes TLS secrets; nil when nobody wants them.
@@ -97,7 +97,7 @@ func Run(ctx context.Context, assignment contract.Assignment, out io.Writer) err
 	return cmp.Or(err, recording.Write())
 }
 
-// RunOver is Run over a socket, and in surroundings, that are there already. What it recorded remains to be written, also
+// RunOver is Run over a socket, and in surroundings, that are there already. The caller writes its records, also
 // after an error.
 func RunOver(
 	ctx context.Context, s *socket.Socket, assignment contract.Assignment, surroundings Surroundings, out io.Writer,
@@ -255,8 +255,8 @@ func (e *endpoint) applicationProtocol() string {
 	}
 }
 
-// metrics are those of the contract. Packets are counted as QUIC sees them: coded packets aren't
-// among them, recovered ones are. Bytes are all UDP payload that passed the socket.
+// metrics returns the metrics of the contract. Packets are counted as QUIC sees them: coded packets are not included, recovered
+// ones are. Bytes are all UDP payload that passed the socket.
 func (e *endpoint) metrics(connections []*quic.Conn) map[string]float64 {
 	m := map[string]float64{
 		"packets_sent": 0, "packets_lost": 0, "losses_declared": 0, "packets_received": 0, "smoothed_rtt_ms": 0,
@@ -313,7 +313,7 @@ func addFEC(m map[string]float64, counters *rquic.Counters) {
 	m["residual_loss"] = m["protected_lost"] / max(m["protected_delivered"], 1)
 }
 
-// explain says why a transfer was cut short: a deadline or a signal is a better reason than the error that it caused.
+// explain returns why a transfer was cut short: a deadline or a signal is a better reason than the error that it caused.
 func explain(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

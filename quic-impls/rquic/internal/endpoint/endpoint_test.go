@@ -34,7 +34,7 @@ import (
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/socket"
 )
 
-// transfer is one run of a client and a server over a link.
+// transfer is a run of a client and a server over a link.
 type transfer struct {
 	workload contract.Workload
 	options  contract.Options
@@ -116,7 +116,7 @@ func (x transfer) run(t *testing.T) (o outcome) {
 	return o
 }
 
-// ends are those of a link that carries datagrams until the test ends.
+// ends returns the ends of a link that carries datagrams until the test ends.
 func ends(t *testing.T, up, down lossylink.Settings) (client, server *lossylink.End) {
 	t.Helper()
 	link, err := lossylink.New(up, down, lane.New(), lane.New())

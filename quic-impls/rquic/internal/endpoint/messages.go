@@ -18,7 +18,7 @@ import (
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/series"
 )
 
-// errMessages says that a peer sent what the workload "messages" doesn't have: it ends the receiver, whichever it is.
+// errMessages means that a peer sent something that the workload "messages" does not have: it ends the receiver, whichever it is.
 var errMessages = errors.New("messages")
 
 const messagesProtocol = "fecbench-messages"
@@ -38,10 +38,10 @@ const (
 	messageLate quic.StreamErrorCode      = 1
 )
 
-// messagesWindow is that of flow control: it must not bind.
+// messagesWindow is the window of flow control: it must not bind.
 const messagesWindow = 64 << 20
 
-// maxOpenStreams is how many messages may be on their way as streams. A sender that has more of them waits.
+// maxOpenStreams is the most messages that may be on their way as streams. A sender with more of them waits.
 const maxOpenStreams = 4096
 
 var (
@@ -51,7 +51,7 @@ var (
 	receivedColumns = []series.Column{{Name: "message"}, {Name: "part"}, {Name: "arrived_s", Time: true}, {Name: "bytes"}}
 )
 
-// messaging is what an endpoint has for the workload "messages".
+// messaging is the state of an endpoint for the workload "messages".
 type messaging struct {
 	rows  *series.Table // nil when nobody asked for them
 	reset atomic.Int64  // messages
@@ -137,7 +137,7 @@ func (e *endpoint) addMessages(m map[string]float64) {
 	m["datagrams_overflowed"] = float64(e.observer.Datagrams.Overflowed.Load())
 }
 
-// conversation is one connection with messages.
+// conversation is a connection with messages.
 type conversation struct {
 	*endpoint
 	ctx        context.Context // ends with the first error

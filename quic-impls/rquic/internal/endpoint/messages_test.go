@@ -226,7 +226,7 @@ func TestMoreMessagesThanStreamsAreAllowedByDefaultWaitForNoCredit(t *testing.T)
 	}
 }
 
-// streamFrames are what a sender's qlog tells of the streams of its messages.
+// streamFrames are the streams of messages in a sender's qlog.
 type streamFrames struct {
 	last  map[int]time.Time // when a byte of a message was sent last
 	reset map[int]time.Time
@@ -476,7 +476,7 @@ func TestSecondCopiesAreIgnored(t *testing.T) {
 	}
 }
 
-// meet is how a server ends that expects a client's messages, and meets this one.
+// meet returns how a server ends that expects a client's messages, and meets this client.
 func meet(t *testing.T, workload contract.Workload, act func(p peer)) (ended error) {
 	t.Helper()
 	certificate, key := certificates(t)

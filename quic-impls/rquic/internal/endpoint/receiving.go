@@ -13,8 +13,8 @@ import (
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/messages"
 )
 
-// drain is how long nothing new has to come before a receiver of datagrams takes those that are missing for lost, once it knows
-// that all were sent.
+// drain is the time without news after which a receiver of datagrams takes the missing ones for lost, once it knows that all were
+// sent.
 const drain = time.Second
 
 var errDrained = errors.New("nothing more has come")
@@ -56,7 +56,7 @@ func (r receiver) verifier() *messages.Verifier {
 	return &messages.Verifier{Traffic: r.traffic, Seed: r.assignment.ContentSeed}
 }
 
-// refused is what a peer should not have sent.
+// refused returns the error about something that a peer should not have sent.
 func refused(err error) error { return fmt.Errorf("%w: %w", errMessages, err) }
 
 func (r receiver) receiveDatagrams(sent <-chan struct{}) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lossylink"
 )
 
-// eventsOfLateness are those of a download of which every 100th datagram comes 10 ms late, 8 in all; the RTT is 25 ms. Packets are
-// numbered, and none is held.
+// eventsOfLateness returns the events of a download of which every 100th datagram comes 10 ms late, 8 in all; the RTT is 25 ms.
+// Packets are numbered, and none is held.
 func eventsOfLateness(t *testing.T, recovery string) (events []qlogwriter.Event) {
 	t.Helper()
 	options := withScheme(fecOptions, "hold")

@@ -49,7 +49,7 @@ func (s *sender) eachAtItsTime(hand func(message int) error) error {
 	return nil
 }
 
-// due is when a message is to be handed over.
+// due returns when a message is due.
 func (s *sender) due(message int) time.Time { return s.begun.Add(s.traffic.Messages[message].Due) }
 
 func (s *sender) waitUntil(at time.Time) error {
@@ -67,7 +67,7 @@ func (s *sender) waitUntil(at time.Time) error {
 	}
 }
 
-// contentOf is that of some bytes of all messages, until the next call.
+// contentOf returns the content of some bytes of all messages; it is valid until the next call.
 func (s *sender) contentOf(offset, size int64) []byte {
 	if int64(cap(s.content)) < size {
 		s.content = make([]byte, size)
@@ -189,7 +189,7 @@ func (s *sender) sendBeforeDeadlines() error {
 	return err
 }
 
-// lateFrom is when nothing of a message may be sent any more.
+// lateFrom returns when nothing of a message may be sent any more.
 func (s *sender) lateFrom(message int) time.Time { return s.due(message).Add(s.traffic.Deadline) }
 
 func (s *sender) isLate(message int) bool { return !time.Now().Before(s.lateFrom(message)) }

@@ -26,7 +26,7 @@ const Prefix = 1 + ConnectionIDLength
 // MaxGenerationSize is the paper's limit of source packets in a generation (§V-A1).
 const MaxGenerationSize = 63
 
-// Kind says what a packet is; its value is the first byte of the rQUIC header.
+// Kind is the kind of a packet; its value is the first byte of the rQUIC header.
 type Kind uint8
 
 const (

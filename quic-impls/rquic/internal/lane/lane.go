@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// Overhead is what a datagram has more on the link, in bytes.
+	// Overhead is the number of bytes that a datagram has on the link besides its payload.
 	Overhead = C.LANE_OVERHEAD
 	// PayloadMax is the length of the longest datagram that the link doesn't drop.
 	PayloadMax = C.LANE_PAYLOAD_MAX
@@ -90,7 +90,7 @@ func (l *Lane) Send(datagram []byte, tag uint64, now time.Duration) bool {
 	return bool(C.lane_send(l.c, (*C.uint8_t)(unsafe.SliceData(datagram)), C.uint32_t(len(datagram)), C.uint64_t(tag), C.uint64_t(now)))
 }
 
-// NextExit is when the next datagram leaves; false when there is none.
+// NextExit returns when the next datagram leaves; false if there is none.
 func (l *Lane) NextExit() (time.Duration, bool) {
 	next := uint64(C.lane_next_exit(l.c))
 	return time.Duration(next), next != C.LANE_NEVER
@@ -104,7 +104,7 @@ func (l *Lane) Receive(now time.Duration, datagram *[PayloadMax]byte) (Exit, boo
 	return Exit{time.Duration(l.exit.at_ns), uint64(l.exit.tag), int(l.exit.length), bool(l.exit.lost)}, true
 }
 
-// Report tells what has happened in the trial until now.
+// Report returns the counters of the trial until now.
 func (l *Lane) Report() Report {
 	r := C.lane_report(l.c)
 	return Report{
@@ -119,7 +119,8 @@ func (l *Lane) Report() Report {
 // Times is a hash of when each datagram was sent and when it left, and of its length.
 func (l *Lane) Times() uint64 { return uint64(C.lane_times(l.c)) }
 
-// Arrivals are when the packets that Verdicts has left the link, 8 bytes each: in ns since the first. Nil: losses do not follow from it.
+// Arrivals returns when the packets of Verdicts left the link, 8 bytes each: in ns since the first. Nil: losses do not depend on
+// it.
 func (l *Lane) Arrivals() []byte {
 	var recorded C.uint64_t
 	C.lane_verdicts(l.c, &recorded)

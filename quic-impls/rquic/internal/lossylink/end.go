@@ -16,7 +16,7 @@ type End struct {
 	Watch func(datagram []byte)
 	// Sent and Received, if any, are called with each datagram when the processor is done with it.
 	Sent, Received func(at time.Duration, datagram []byte)
-	// ReceivedBytes is how many bytes have come over the link.
+	// ReceivedBytes is the number of bytes that have come over the link.
 	ReceivedBytes uint64
 
 	link        *Link
@@ -192,7 +192,7 @@ func (e *End) wakeReader() {
 	}
 }
 
-// next is when the processor will be done with something, or the deadline will pass.
+// next returns when the processor will be done with something, or when the deadline will pass.
 func (e *End) next() (earliest time.Duration, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -207,7 +207,7 @@ func (e *End) next() (earliest time.Duration, ok bool) {
 	return earliest, ok
 }
 
-// process is when the processor, which takes one datagram after another, will be done with the next.
+// process returns when the processor, which takes one datagram after another, will be done with the next.
 func (e *End) process(now time.Duration) time.Duration {
 	e.busyUntil = max(e.busyUntil, now) + e.perDatagram
 	return e.busyUntil
@@ -224,7 +224,7 @@ func (e *End) copyOf(datagram []byte) []byte {
 	return append(b[:0], datagram...)
 }
 
-// countDue is how many packets, from the first on, the processor is done with.
+// countDue returns how many packets, from the first on, the processor is done with.
 func countDue(packets []packet, now time.Duration) int {
 	for i, p := range packets {
 		if p.at > now {

@@ -7,7 +7,7 @@ import (
 
 // Settings of one direction.
 type Settings struct {
-	// Text is what its lane reads.
+	// Text is the text of its lane.
 	Text string
 	// Loses, if any, says of the n-th datagram that leaves the lane (from 0) whether it is lost, too: a test can tell
 	// datagrams by their content.

@@ -19,7 +19,7 @@ const (
 // maxDue is the last time at which a message may be due: more than any deadline.
 const maxDue = 1_000_000 * time.Second
 
-// Delivery is how messages are sent.
+// Delivery is a way to send messages.
 type Delivery string
 
 // The deliveries of messages.
@@ -33,7 +33,7 @@ const (
 // Deliveries are the names of all.
 var Deliveries = []string{string(Datagram), string(Deadline), string(Stream), string(Reliable)}
 
-// Traffic is what one end sends to the other.
+// Traffic is the traffic of one end to the other.
 type Traffic struct {
 	Up        bool // from the client
 	Delivery  Delivery
@@ -80,7 +80,7 @@ func (t *Traffic) Parts(message int) int {
 	return int((t.Messages[message].Size + t.PartBytes - 1) / t.PartBytes)
 }
 
-// Part is where a part's content begins in that of all messages, and how many bytes it has.
+// Part returns where a part's content begins in that of all messages, and how many bytes it has.
 func (t *Traffic) Part(message, part int) (offset, size int64) {
 	m := t.Messages[message]
 	within := int64(part) * t.PartBytes

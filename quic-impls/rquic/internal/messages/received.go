@@ -7,7 +7,7 @@ import (
 	"github.com/fecbench/fecbench/quic-impls/host-go/content"
 )
 
-// Received is which parts have come: a bit for each, however many copies a peer sends.
+// Received is the set of parts that have come: a bit for each, however many copies a peer sends.
 type Received struct {
 	traffic *Traffic
 	first   []int // of each message, the place of its first part
@@ -15,7 +15,7 @@ type Received struct {
 	missing int
 }
 
-// NewReceived says that nothing has come.
+// NewReceived returns the empty set.
 func NewReceived(t *Traffic) *Received {
 	r := &Received{traffic: t, first: make([]int, len(t.Messages))}
 	for m := range t.Messages {

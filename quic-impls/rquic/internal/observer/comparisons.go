@@ -11,7 +11,7 @@ const (
 	// paidByByte is for how many comparisons a received byte pays. An honest packet has a range of a stream or two, and so has each
 	// packet that was rebuilt of late: the longest packets pay for thousands of them, the shortest for hundreds.
 	paidByByte = 32
-	// credit is how many may be made in advance.
+	// credit is the number of comparisons that may be made in advance.
 	credit = 1 << 18
 )
 

@@ -8,10 +8,10 @@ import (
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/series"
 )
 
-// CongestionColumns are those of the series "cwnd", which has a row for each change. The RTT is 0 before it was measured.
+// CongestionColumns are the columns of the series "cwnd", which has a row for each change. The RTT is 0 before it was measured.
 var CongestionColumns = []string{"congestion_window_bytes", "bytes_in_flight", "smoothed_rtt_ms"}
 
-// congestion is what a connection's congestion control knew last.
+// congestion is the last state of a connection's congestion control.
 type congestion struct {
 	number                int // of the connection
 	window, bytesInFlight int

@@ -42,13 +42,13 @@ func Follow(ctx context.Context) context.Context {
 	return context.WithValue(ctx, followedKey{}, f)
 }
 
-// FollowedBy is what a connection's context has of it; nil when it isn't followed.
+// FollowedBy returns the record in a connection's context; nil if the connection is not followed.
 func FollowedBy(ctx context.Context) *Followed {
 	f, _ := ctx.Value(followedKey{}).(*Followed)
 	return f
 }
 
-// Number is that of the connection in the Recording.
+// Number is the number of the connection in the Recording.
 func (f *Followed) Number() int { return f.number }
 
 // Acknowledged reports whether all of a stream of some bytes was acknowledged, with its end.
@@ -67,7 +67,7 @@ func (f *Followed) Settled(id qlog.StreamID, size int64) bool {
 	return s != nil && s.copies == 0 && s.isWhole(size)
 }
 
-// Forget says that nobody will ask of a stream any more.
+// Forget records that nobody will ask about a stream any more.
 func (f *Followed) Forget(id qlog.StreamID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -35,7 +35,7 @@ type Judgement struct {
 	ConnectionID header.ConnectionID // the destination's; where QUIC doesn't say it, that of the packet before
 	Length       int                 // of the datagram in bytes
 	Authentic    bool                // it could be decrypted
-	// Unread says that QUIC's queue was full, so that it never came to the datagram: it is the last one that was handed over.
+	// Unread means that QUIC's queue was full, so that it never came to the datagram: it is the last one that was handed over.
 	Unread bool
 }
 
@@ -47,7 +47,7 @@ type Connection interface {
 	PacketJudged(Judgement) (rebuilt *Recovery, known bool)
 	// Progressed is called when acknowledgements came, and when a packet that needs one was sent.
 	Progressed(Progress)
-	// Closed says that no more events will come.
+	// Closed means that no more events will come.
 	Closed()
 }
 
@@ -72,7 +72,7 @@ type Observer struct {
 	files sync.WaitGroup // recorders with a qlog file
 }
 
-// flushTimeout is how long Flush waits; far longer than the layers of a closed connection take to end.
+// flushTimeout is the longest wait of Flush; the layers of a closed connection end far sooner.
 const flushTimeout = 5 * time.Second
 
 // Flush waits until the qlog files of all connections are complete, which have to be closed.

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Progress is what a sender has learnt of its path. The counts are of 1-RTT packets that need an
-// acknowledgement, since the connection began.
+// Progress is a sender's knowledge of its path. The counts are of 1-RTT packets that need an acknowledgement, since the connection
+// began.
 type Progress struct {
 	Delivered   int64 // acknowledged
 	Lost        int64 // declared lost; an acknowledgement that comes after all changes nothing

@@ -29,7 +29,7 @@ type Recovery struct {
 	late       bool
 }
 
-// Rebuilt says that a packet was rebuilt; nil when nobody hears.
+// Rebuilt records that a packet was rebuilt; it returns nil when nobody hears.
 func (r *Recoveries) Rebuilt(packet []byte) *Recovery {
 	if r == nil {
 		return nil
@@ -39,21 +39,21 @@ func (r *Recoveries) Rebuilt(packet []byte) *Recovery {
 
 func checksum(packet []byte) uint32 { return uint32(qlog.CalculateDatagramPayloadChecksum(packet)) }
 
-// Came says that a packet has come in the place of the one that was rebuilt: it is late if they are the same.
+// Came records that a packet has come in place of the rebuilt one: the rebuilt one is late if they are the same.
 func (r *Recovery) Came(packet []byte) {
 	if r != nil && r.checksum == checksum(packet) {
 		r.countLate()
 	}
 }
 
-// doubt says that nobody knows which packet it was that QUIC told of, or whether that brought what had been rebuilt.
+// doubt records that it is unknown which packet QUIC reported, or whether that packet brought the rebuilt content.
 func (r *Recoveries) doubt() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.unsure = true
 }
 
-// Late is how many recoveries have saved nothing, if that is known.
+// Late returns how many recoveries have saved nothing, if that is known.
 func (r *Recoveries) Late() (late int64, known bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,7 +84,7 @@ const (
 	maxRecentRanges = 16384
 )
 
-// received is what has come of a stream.
+// received is the part of a stream that has come.
 type received struct {
 	ranges []span // in order, apart from each other
 	ended  bool

@@ -18,7 +18,7 @@ const (
 	MaxProcessing = time.Hour
 )
 
-// Object is what one request gets.
+// Object is an object that one request fetches.
 type Object struct {
 	Name       string
 	Origin     string

@@ -24,14 +24,14 @@ import (
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/series"
 )
 
-// ErrOutOfStep says that the QUIC library wrote another packet than the one that it had announced.
+// ErrOutOfStep means that the QUIC library wrote another packet than the one that it had announced.
 var ErrOutOfStep = errors.New("packets and their announcements are out of step")
 
 // Settings of a Conn.
 type Settings struct {
 	// Code protects the packets; nil turns forward erasure correction off: every packet is unprotected.
 	Code coding.Code
-	// DecodeOnly leaves what is sent unprotected. What is received may be protected with Code all the same.
+	// DecodeOnly leaves what is sent unprotected. Received packets may be protected with Code nevertheless.
 	DecodeOnly bool
 	// Overlap is the number of generations that a source packet belongs to (φ).
 	Overlap int
@@ -70,7 +70,7 @@ type Counters struct {
 	Generations, SmallestGeneration, LargestGeneration atomic.Int64
 }
 
-// RepairColumns are those of the series "fec": a row for each change, of all connections together, as connection 0.
+// RepairColumns are the columns of the series "fec": a row for each change, of all connections together, as connection 0.
 var RepairColumns = []string{"repair_sent", "repair_received", "packets_rebuilt"}
 
 // countRepair adds one to a counter of repair, and a row to the series.
@@ -85,7 +85,7 @@ func (c *Conn) countRepair(counter *atomic.Int64) {
 	c.settings.Repair.Add(0, float64(c.RepairSent.Load()), float64(c.RepairReceived.Load()), float64(c.Recovered.Load()))
 }
 
-// packetConn is what the QUIC library looks for, large socket buffers included.
+// packetConn is the interface that the QUIC library looks for, large socket buffers included.
 type packetConn interface {
 	net.PacketConn
 	SetReadBuffer(bytes int) error

@@ -33,7 +33,7 @@ type handed struct {
 	length         int
 }
 
-// origin is where a packet for QUIC is from.
+// origin is the origin of a packet for QUIC.
 type origin uint8
 
 const (

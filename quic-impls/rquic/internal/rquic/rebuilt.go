@@ -2,8 +2,8 @@ package rquic
 
 import "github.com/fecbench/fecbench/quic-impls/rquic/internal/observer"
 
-// rebuiltWindow is how far behind the newest id a packet is still recognised as one that was rebuilt: as far as the 8 bits
-// of the wire tell ids apart (see order), and twice as far as the decoder remembers symbols.
+// rebuiltWindow is the distance behind the newest id up to which a packet is recognised as a recovered one: as far as the 8 bits of
+// the wire distinguish ids (see order), and twice as far as the decoder remembers symbols.
 const rebuiltWindow = 256
 
 // rebuilt remembers which of the newest packets were rebuilt and haven't come themselves, so that one that was merely
@@ -22,7 +22,7 @@ func (r *rebuilt) add(id int64, recovery *observer.Recovery) {
 	r[id%rebuiltWindow] = rebuiltPacket{id: id + 1, recovery: recovery}
 }
 
-// confirm says that what was rebuilt is the packet, and reports whether it came itself.
+// confirm records that the recovered content is the packet, and reports whether the packet came itself.
 func (r *rebuilt) confirm(id int64) (came bool) {
 	p := &r[id%rebuiltWindow]
 	if p.id != id+1 {
@@ -41,7 +41,7 @@ func (r *rebuilt) awaited(id int64) *observer.Recovery {
 	return nil
 }
 
-// take says that a packet came itself, and reports whether it had been rebuilt, and rightly.
+// take records that a packet came itself, and reports whether it had been recovered, and rightly.
 func (r *rebuilt) take(id int64) (was bool) {
 	p := &r[id%rebuiltWindow]
 	if p.id != id+1 {
@@ -52,7 +52,7 @@ func (r *rebuilt) take(id int64) (was bool) {
 	return was
 }
 
-// forget says that what was rebuilt is no packet.
+// forget records that the recovered content is no packet.
 func (r *rebuilt) forget(id int64) {
 	if p := &r[id%rebuiltWindow]; p.id == id+1 {
 		*p = rebuiltPacket{}

@@ -17,8 +17,8 @@ import (
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/observer"
 )
 
-// closedLinger is how long a closed connection is remembered: quic-go repeats its last
-// packet to whoever still writes to it, for three probe timeouts.
+// closedLinger is the time for which a closed connection is remembered: quic-go repeats its last packet to a peer that still writes
+// to it, for three probe timeouts.
 const closedLinger = 30 * time.Second
 
 // sending finds the connection that a packet belongs to by the connection ID that it is sent to.
@@ -28,7 +28,7 @@ type sending struct {
 	peers       map[netip.AddrPort]*peer // that connections write to
 }
 
-// peer is where connections write to. The smoothed RTT, in ns, is that of whichever heard last; 0 before.
+// peer is the address to which connections write. The smoothed RTT, in ns, is that of the one that heard last; 0 before.
 type peer struct{ smoothedRTT atomic.Int64 }
 
 // sender is the sending side of one QUIC connection. QUIC's goroutine announces packets and progress, while another
@@ -280,7 +280,7 @@ func (c *Conn) generationSent(size int64) {
 	c.LargestGeneration.Store(max(size, c.LargestGeneration.Load()))
 }
 
-// buffers are for datagrams that are being built; as many as are written at a time.
+// buffers are buffers for datagrams that are being built; as many as are written at a time.
 type buffers struct {
 	sync.Mutex
 	spare []*[maxDatagram]byte

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// limit is how many rows of a series are kept, apart from the last one of each connection: in a file, less than 16 MiB.
+// limit is the most rows that a series keeps, apart from the last one of each connection: less than 16 MiB in a file.
 const limit = 200_000
 
 // maxValues is the number of values in the widest row.
@@ -54,7 +54,7 @@ type row struct {
 	values     [maxValues]float64
 }
 
-// latest is what came last of a connection.
+// latest is the last row of a connection.
 type latest struct {
 	added row // whether or not it became one of the rows
 	kept  row

@@ -7,7 +7,7 @@ import (
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lane"
 )
 
-// Answer says what happened in a trial, as quic-impls/README.md has it.
+// Answer is the outcome of a trial, as in quic-impls/README.md.
 type Answer struct {
 	Number           int64              `json:"number"`
 	Endpoints        map[string]Ended   `json:"endpoints"` // those that were started
@@ -31,7 +31,7 @@ type Disturbance struct {
 	Invalid string `json:"invalid"`
 }
 
-// Ended is how an endpoint ended.
+// Ended is the end of an endpoint.
 type Ended struct {
 	Ready    bool            `json:"ready"`
 	ExitCode int             `json:"exit_code"`
@@ -39,7 +39,7 @@ type Ended struct {
 	Stderr   string          `json:"stderr"`
 }
 
-// Competition is what was measured of two transfers that competed.
+// Competition is the measurements of two transfers that competed.
 type Competition struct {
 	FillingS       float64  `json:"filling_s"`
 	ForegroundMbps *float64 `json:"foreground_mbps"`

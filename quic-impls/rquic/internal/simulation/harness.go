@@ -17,14 +17,14 @@ type harness struct {
 	ahead [][]byte // tasks that came before the reply that was waited for
 }
 
-// question is what a simulator asks in the course of a trial: what is its client to read, at first or now that it has said this?
+// question is a simulator's question during a trial: the lines for its client, at first or after this message of it.
 type question struct {
 	Number  int64             `json:"number"`
 	Objects []json.RawMessage `json:"objects"`
 	NowS    float64           `json:"now_s"`
 }
 
-// reply is what the client is to read from then on, and when, in ns of the trial: a text, or null, the end.
+// reply is the lines for the client from then on, with their times in ns of the trial: a text, or null, the end.
 type reply struct {
 	Number int64   `json:"number"`
 	Lines  []timed `json:"lines"`

@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// collectAbove is how many bytes of objects there are before they are collected.
+	// collectAbove is the number of bytes of objects from which they are collected.
 	collectAbove = 96 << 20
-	// memoryLimit is where Go collects whatever we do, since more would harm the machine.
+	// memoryLimit is the limit at which Go collects in any case, since more would harm the machine.
 	memoryLimit = 3 << 30
-	// lookEvery is how many datagrams are carried between two looks at the memory.
+	// lookEvery is the number of datagrams between two looks at the memory.
 	lookEvery = 4096
 )
 
-// errCollected says that a trial isn't the one that its task describes.
+// errCollected means that a trial is not the one that its task describes.
 var errCollected = errors.New("collected garbage within the trial")
 
 // memory collects garbage when nothing can run beside the collector: while goroutines can, it changes their order, and so
@@ -33,7 +33,7 @@ func newMemory() *memory {
 	return &memory{samples: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}}}
 }
 
-// look tells how many bytes of objects there are, and how many collections there have been.
+// look returns how many bytes of objects there are, and how many collections there have been.
 func (m *memory) look() (bytes, collections uint64) {
 	metrics.Read(m.samples)
 	return m.samples[0].Value.Uint64(), m.samples[1].Value.Uint64()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// errDisorder says that no trial would be like another.
+// errDisorder means that no trial would be like another.
 var errDisorder = errors.New("this simulator was built with Go's own runtime, in which goroutines have no fixed order; build it with make")
 
 // requireOrder refuses a runtime without the changes of simulator/overlay.sh: with them, timers of one instant fire in the

@@ -22,10 +22,10 @@ import (
 // errInterrupted is the reason of an end that was asked for by SIGINT, as the real program gives it.
 var errInterrupted = errors.New("interrupt signal received")
 
-// stderrTail is how many bytes of an endpoint's standard error are kept, as in an emulated trial.
+// stderrTail is the number of bytes of an endpoint's standard error that are kept, as in an emulated trial.
 const stderrTail = 4096
 
-// process is what a program is in an emulated trial: an endpoint with its messages, its standard error and its exit code.
+// process is the counterpart of a program in an emulated trial: an endpoint with its messages, standard error and exit code.
 type process struct {
 	name       string
 	assignment contract.Assignment
@@ -124,7 +124,7 @@ func (p *process) end() {
 	}
 }
 
-// outcome is how it ended, which it has to have.
+// outcome returns how it ended, which it must have.
 func (p *process) outcome() Ended {
 	stderr := p.stderr.Bytes()
 	stderr = stderr[max(0, len(stderr)-stderrTail):]

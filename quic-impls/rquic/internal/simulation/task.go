@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// linkName is that of the one link that all pairs share.
+// linkName is the name of the one link that all pairs share.
 const linkName = "internet"
 
 // version of the contract with simulators.
@@ -41,7 +41,7 @@ type Link struct {
 	Down string `json:"down"`
 }
 
-// Filling says when a link that the second pair fills is full, so that the first one begins.
+// Filling is the condition for a full link: the second pair fills it, and then the first one begins.
 type Filling struct {
 	FullShare float64 `json:"full_share"`
 	WindowS   float64 `json:"window_s"`

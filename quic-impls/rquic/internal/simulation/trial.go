@@ -18,13 +18,13 @@ import (
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lossylink"
 )
 
-// late is how much later than an instant the trial looks at what endpoints did at that instant.
+// late is the delay after an instant with which the trial looks at the endpoints' actions at that instant.
 const late = time.Nanosecond
 
 // pair is a client and its server.
 type pair struct{ client, server *process }
 
-// trial is one that is being carried out.
+// trial is a running trial.
 type trial struct {
 	task       *Task
 	pairs      []pair
@@ -36,7 +36,7 @@ type trial struct {
 	captures []*lane.Capture
 	begun    time.Time
 	answer   Answer
-	// unanswered is why the harness could not be asked, if it could not.
+	// unanswered is the reason for which the harness could not be asked, if it could not.
 	unanswered error
 }
 
@@ -229,7 +229,7 @@ func (x *trial) fill(deadline time.Time) bool {
 	return false
 }
 
-// receivedBytes are what the clients' hosts have received.
+// receivedBytes returns the bytes that each client's host has received.
 func (x *trial) receivedBytes() (bytes []uint64) {
 	for _, p := range x.pairs {
 		bytes = append(bytes, x.ends[p.client].ReceivedBytes)
@@ -288,7 +288,7 @@ func (x *trial) observe() {
 	}
 }
 
-// leave writes the files that the endpoints leave. One that cannot be written is the endpoint's failure.
+// leave writes the files that the endpoints leave. A file that cannot be written is the endpoint's failure.
 func (x *trial) leave(t *testing.T) {
 	for _, p := range x.pairs {
 		for _, process := range []*process{p.client, p.server} {

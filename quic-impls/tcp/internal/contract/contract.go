@@ -14,7 +14,7 @@ const CongestionWindow = "cwnd"
 
 const mostPaths = 8
 
-// Assignment is what an endpoint has to do.
+// Assignment is the task of an endpoint.
 type Assignment struct {
 	host.Assignment
 	Workload       Workload
@@ -36,7 +36,7 @@ func (w Workload) String() string {
 	return fmt.Sprintf("%s of %d bytes", w.Name, w.Size)
 }
 
-// Options are those of impl.toml.
+// Options are the options of impl.toml.
 type Options struct {
 	CongestionControl string
 	Paths             int

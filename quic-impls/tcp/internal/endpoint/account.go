@@ -13,7 +13,7 @@ import (
 	"github.com/fecbench/fecbench/quic-impls/tcp/internal/kernel"
 )
 
-// account is what is known of a connection: it stays when the connection is gone.
+// account is the record of a connection: it stays when the connection is gone.
 type account struct {
 	connection *net.TCPConn
 	number     int
@@ -76,7 +76,7 @@ func (a *account) end() {
 	a.following.Wait()
 }
 
-// metrics are those of all connections together.
+// metrics returns the metrics of all connections together.
 func (e *endpoint) metrics(accounts []*account) (map[string]float64, error) {
 	var flows []kernel.Flow
 	var err error

@@ -25,7 +25,7 @@ import (
 
 const protocol = "http/0.9" // ALPN
 
-// endpoint is what client and server have in common.
+// endpoint is the common part of client and server.
 type endpoint struct {
 	assignment contract.Assignment
 	tls        *tls.Config

@@ -62,7 +62,7 @@ type Flow struct {
 	// SegmentsSent has all but the SYN-ACK, and all that were sent again; a GSO packet counts as its segments.
 	SegmentsSent, SegmentsReceived int64
 	SegmentsSentAgain              int64
-	// Duplicates are those of them that the peer had already (RFC 2883).
+	// Duplicates is the number of segments that the peer had already (RFC 2883).
 	Duplicates               int64
 	BytesSent, BytesReceived int64 // of payload; sent: with what was sent again
 	WindowBytes, FlightBytes int64
@@ -122,7 +122,7 @@ func Flows(connection *net.TCPConn) ([]Flow, error) {
 	return []Flow{i.flow(address(connection.LocalAddr()), address(connection.RemoteAddr()))}, nil
 }
 
-// array is what the kernel answers of all subflows: struct mptcp_subflow_data, and an element for each.
+// array is the kernel's answer about all subflows: struct mptcp_subflow_data, and an element for each.
 type array[Element any] struct {
 	size, Count, _, elementSize uint32
 	Elements                    [mostSubflows]Element
@@ -176,7 +176,7 @@ func microseconds[Number uint32 | uint64](n Number) time.Duration {
 
 func address(a net.Addr) netip.Addr { return a.(*net.TCPAddr).AddrPort().Addr().Unmap() }
 
-// socketAddress is that of a struct sockaddr_in or sockaddr_in6; of another one, none.
+// socketAddress returns the address in a struct sockaddr_in or sockaddr_in6; the zero address for another one.
 func socketAddress(storage [128]byte) netip.Addr {
 	switch binary.NativeEndian.Uint16(storage[:]) {
 	case syscall.AF_INET:
