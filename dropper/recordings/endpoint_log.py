@@ -130,8 +130,8 @@ class EndpointLog:
         probes = np.isin(sent, np.array(sorted(self.probes), dtype=np.uint64))
         unknown = ~acknowledged & ~declared & ~probes if acknowledged.any() else np.zeros_like(declared)
         notes += _notes(spurious, probes, unknown)
-        lost = (declared & ~spurious)[~probes]
-        return Recording(lost, source, direction, tuple(notes), self._course(~probes))
+        verdicts = (declared & ~spurious)[~probes]
+        return Recording(verdicts, source, direction, tuple(notes), self._course(~probes))
 
     def _course(self, kept: Verdicts) -> Course | None:
         """The course of these of the packets; None where the log has no times."""

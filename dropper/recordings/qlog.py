@@ -208,9 +208,8 @@ def _note(log: EndpointLog, event: _Event) -> None:
         log.arrived += arrived
         if not math.isnan(event.at_s):
             log.acks_at.append((event.at_s, arrived))
-    elif event.name.endswith("metrics_updated"):
-        if isinstance(data.get(_QUICHE_SUM), dict):
-            log.uncounted = max(log.uncounted, _whole(data[_QUICHE_SUM].get("total")) or 0)
+    elif event.name.endswith("metrics_updated") and isinstance(data.get(_QUICHE_SUM), dict):
+        log.uncounted = max(log.uncounted, _whole(data[_QUICHE_SUM].get("total")) or 0)
 
 
 def _note_loss(log: EndpointLog, data: Any) -> None:
