@@ -181,7 +181,7 @@ def _path(files: list[Path], trace: int | None, given: dict[str, Estimate]) -> N
         if trace is not None:
             raise BadInput(f"--trace {trace}: is of a file, and there is none")
         return NetworkPath(form="flags", **{"burst": exactly(1.0), **given})  # type: ignore[arg-type]
-    path = measured(*files, trace=trace) if len(files) == 1 else measured(files[0], files[1], trace)
+    path = measured(files[0], files[1] if len(files) > 1 else None, trace)
     for name in given:
         if (before := getattr(path, name)) is not None:
             path = path.noting(
@@ -261,8 +261,8 @@ def _run(path: NetworkPath, size_bytes: int, db: str | None, jobs: str) -> tuple
         database = stack.enter_context(open_database(where, create=True))
         info = run_here(wanted, database, Limited(wanted, database))
         trials = frames.trials(database, info, {*own_network.METRICS})
-    run = own_network.effects(trials, design.timeout_s)
-    return run, "" if run is not None else "too few trials ended in the time."
+    run = own_network.effects(trials)
+    return run, "" if run is not None else "no download ended, or too few in the time."
 
 
 def _document(answer: Any) -> dict[str, Any]:

@@ -25,7 +25,8 @@ LABELS: dict[CongestionControl, str] = {"cubic": "Cubic", "bbr3": "BBRv3"}
 NONE = "no FEC"
 CONTROLLERS = ("safe", "tail")
 _NAMED = "own-network"
-_TIMEOUT_S = 600
+TIMEOUT_S = 600
+"""A download that has not ended by then is given up."""
 _HALF_RTT = 0.5
 
 
@@ -55,7 +56,7 @@ def design_of(path: Path, size_bytes: int) -> Design:
         "question": "In this network, does FEC shorten a download, and which congestion control does?",
         "seed": designs.seed(2026, _NAMED, f"{size_bytes} bytes", *identity) >> 1,
         "repetitions": REPETITIONS if varied else POINTS * REPETITIONS,
-        "timeout_s": _TIMEOUT_S,
+        "timeout_s": TIMEOUT_S,
         "plan": {"method": "sobol", "points": POINTS} if varied else None,
         "factors": _nested(varied) if varied else None,
         "constants": _nested({**fixed, "loss.model": _model(path), "option.controller": "constant"}),
@@ -80,7 +81,8 @@ def _estimates(path: Path) -> dict[str, Estimate]:
     """The parameters of a path as a design names them."""
     assert path.rtt_ms is not None and path.bandwidth_mbps is not None and path.loss is not None
     rate = path.bandwidth_mbps
-    owd = Estimate(*(_HALF_RTT * ms for ms in (path.rtt_ms.value, path.rtt_ms.low, path.rtt_ms.high)))
+    rtt = path.rtt_ms
+    owd = Estimate(_HALF_RTT * rtt.value, _HALF_RTT * rtt.low, _HALF_RTT * rtt.high)
     most = rate.high if math.isfinite(rate.high) else FASTER * rate.value
     return {
         "bandwidth_mbps": Estimate(rate.value, rate.low, most),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fecbench.results.advice import CongestionControl
 from fecbench.results.analysis.intervals import FEWEST, FEWEST_OF_TAIL
-from fecbench.runners.own_network.design import CONTROLLERS, LABELS, NONE, label
+from fecbench.runners.own_network.design import CONTROLLERS, LABELS, NONE, TIMEOUT_S, label
 
 TIME, BYTES = "client.dct_s", "server.bytes_sent"
 METRICS = (TIME, BYTES)
@@ -90,11 +90,13 @@ class Run:
         }
 
 
-def effects(trials: pd.DataFrame, timeout_s: float) -> Run | None:
-    """Return what trials show (`frames.trials`); None for too few of them."""
+def effects(trials: pd.DataFrame) -> Run | None:
+    """Return what trials show (`frames.trials`); None for too few of them, or if none ended."""
+    if not (trials["state"] == "ok").any():
+        return None
     counted = trials[trials["state"].isin(["ok", "timeout", "failed"])]
     unfinished = int((counted["state"] != "ok").sum())
-    times = counted[TIME].where(counted["state"] == "ok", timeout_s)
+    times = counted[TIME].where(counted["state"] == "ok", TIMEOUT_S)
     key = ["point", "repetition"]
     table = (
         counted.assign(time=times)
@@ -110,12 +112,9 @@ def effects(trials: pd.DataFrame, timeout_s: float) -> Run | None:
     resampled = _resampled(points)
 
     def beside(variant: str, baseline: str) -> Effect:
-        return _effect(
-            *(table[name].to_numpy(np.float64) for name in (variant, baseline)),
-            resampled,
-            points,
-            float(sent[variant] / sent[baseline]) - 1,
-        )
+        times_of = (table[name].to_numpy(np.float64) for name in (variant, baseline))
+        more_bytes = float(sent[variant] / sent[baseline]) - 1
+        return _effect(*times_of, resampled=resampled, points=points, more_bytes=more_bytes)
 
     fec = {
         (control, controller): beside(label(control, controller), label(control, NONE))
@@ -145,7 +144,12 @@ def _resampled(points: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def _effect(
-    variant: Floats, baseline: Floats, resampled: NDArray[np.intp], points: NDArray[Any], more_bytes: float
+    variant: Floats,
+    baseline: Floats,
+    *,
+    resampled: NDArray[np.intp],
+    points: NDArray[Any],
+    more_bytes: float,
 ) -> Effect:
     draws = variant[resampled], baseline[resampled]
 

@@ -94,7 +94,8 @@ def _by_run(answer: Answer, run: Run) -> Iterator[str]:
         f" intervals; without FEC, {answer.downloads} take {_ms(without)} on average."
     )
     if run.unfinished:
-        yield f"  {run.unfinished} of {run.trials} trials did not end: they count as long as they were waited for."
+        unfinished = f"{run.unfinished} of {run.trials} trials did not end"
+        yield f"  {unfinished}: they count as long as they were waited for."
     yield _record_beside(answer)
 
 
@@ -109,8 +110,8 @@ def _headline(answer: Answer, run: Run) -> str:
             "open": "nothing can be said of FEC beside it",
         }[decision.fec]
         return (
-            f"Change the congestion control first: with {control}, {answer.downloads} take {_range(effect.ratio)}"
-            f" of the time; {then}."
+            f"Change the congestion control first: with {control}, {answer.downloads} take"
+            f" {_range(effect.ratio)} of the time; {then}."
         )
     if decision.fec == "open":
         return (
@@ -125,8 +126,8 @@ def _headline(answer: Answer, run: Run) -> str:
     assert decision.controller is not None
     effect = run.fec[decision.congestion_control, decision.controller]
     return (
-        f"Turn FEC on, {_options(decision)}: beside {control}, {answer.downloads} take {_range(effect.ratio)} of"
-        " the time without it."
+        f"Turn FEC on, {_options(decision)}: beside {control}, {answer.downloads} take"
+        f" {_range(effect.ratio)} of the time without it."
     )
 
 
@@ -136,10 +137,11 @@ def _options(decision: Decision) -> str:
 
 def _saving(effect: Effect) -> str:
     tail = effect.tail_saved_ms
-    at_tail = (
-        "too few trials for the 95th percentile" if tail is None else f"{_saved(tail)} at the 95th percentile"
+    at_tail = "too few trials" if tail is None else _saved(tail)
+    return (
+        f"saves {_saved(effect.saved_ms)} on average, {_saved(effect.median_saved_ms)} at the median,"
+        f" {at_tail} at the 95th percentile"
     )
-    return f"saves {_saved(effect.saved_ms)} on average, {_saved(effect.median_saved_ms)} at the median, {at_tail}"
 
 
 def _saved(number: Number) -> str:
@@ -184,12 +186,9 @@ def _record_beside(answer: Answer) -> str:
     before = f", as {older[0]} was before" if older else ""
     if decision.agrees is None:
         return f"{says}{before}."
-    counts = (
-        "The run says the same"
-        if decision.agrees
-        else "The run says otherwise, and counts: it is of your network"
-    )
-    return f"{says}{before}. {counts}."
+    if decision.agrees:
+        return f"{says}{before}. The run says the same."
+    return f"{says}{before}. The run says otherwise, and counts: it is of your network."
 
 
 # What was measured
@@ -213,11 +212,8 @@ def _measured(answer: Answer) -> Iterator[str]:
     if path.queue_bdp is not None:
         facts.append(f"queue {_estimate(path.queue_bdp, 'BDP')}")
     source = f", {path.source}" if path.source else ""
-    yield (
-        f"Measured: {names} ({path.form}{source}): {'; '.join(facts)}."
-        if names
-        else f"Given: {'; '.join(facts)}."
-    )
+    whence = f"Measured: {names} ({path.form}{source})" if names else "Given"
+    yield f"{whence}: {'; '.join(facts)}."
     if path.queue_losses:
         yield f"  {path.queue_losses} more were lost at a full queue: they are no losses of the path."
     if path.ends:
@@ -267,7 +263,7 @@ def _by_record(answer: Answer) -> Iterator[str]:
         ends = f"{_value(name, low)} to {_value(name, high)}"
         yield f"{believe}{name} is outside of what was measured, {ends}{far}."
     if advice.answer == "nothing":
-        yield "To know more, run your own network: fecbench advise without --no-run, or docs/write-a-design.md."
+        yield "To know more, run this network (leave out --no-run), or a design: docs/write-a-design.md."
 
 
 def _record_headline(downloads: str, advice: Advice) -> str:
@@ -284,12 +280,12 @@ def _record_headline(downloads: str, advice: Advice) -> str:
     options = ", ".join(f'{name} = "{value}"' for name, value in advice.use.items())
     if advice.answer == "none":
         return (
-            f"Leave FEC off ({options}): in a network like yours, it does not shorten {downloads} by more than"
-            f" {margin}."
+            f"Leave FEC off ({options}): in a network like yours, it does not shorten {downloads} by more"
+            f" than {margin}."
         )
     return (
-        f"Turn FEC on, {options}: in a network like yours, {downloads} take {_ends(*advice.prediction)} of the"
-        f" time without it ({SUCH})."
+        f"Turn FEC on, {options}: in a network like yours, {downloads} take"
+        f" {_ends(*advice.prediction)} of the time without it ({SUCH})."
     )
 
 
@@ -320,7 +316,8 @@ def _ends(low: float, high: float) -> str:
     """The ends of an interval, rounded outwards, with the digits that its width allows."""
     digits = 2 if high - low >= 0.03 else 3
     scale = 10**digits
-    return f"{math.floor(low * scale) / scale:.{digits}f} to {math.ceil(high * scale) / scale:.{digits}f}"
+    low, high = math.floor(low * scale) / scale, math.ceil(high * scale) / scale
+    return f"{low:.{digits}f} to {high:.{digits}f}"
 
 
 def _value(name: str, value: float) -> str:
