@@ -37,7 +37,7 @@ GROUPS = {
         "explain": "Say in which networks a variant helps.",
         "export": "Write a table of a campaign to a file.",
         "replay": "Run a trial again as it was, and record everything.",
-        "advise": "Say which FEC to use in a network.",
+        "advise": "Say whether to use FEC, by a recording of a link.",
     },
     "Try a QUIC stack": {
         "implementations": "List the implementations, or check one of them.",

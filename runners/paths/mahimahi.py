@@ -4,9 +4,12 @@ import numpy as np
 
 from fecbench.errors import BadInput
 from fecbench.runners.paths.path import Estimate, Path
+from fecbench.topologies.link import FULL_FRAME_BYTES
 from fecbench.topologies.link_formats import mahimahi
 from fecbench.topologies.trace import TraceError
 
+_PACKET_BYTES = 1500
+"""Of IP, each time."""
 _WINDOW_US = 500_000
 """As mahimahi's own graphs have it."""
 
@@ -18,7 +21,8 @@ def path(content: bytes) -> Path:
     except TraceError as error:
         raise BadInput(f"is no recording that is known here; as a trace of mahimahi: {error}") from None
     ends_us = np.cumsum(trace.keep_us)
-    total = np.concatenate(([0.0], np.cumsum(np.asarray(trace.burst_bytes, dtype=np.float64))))
+    sizes = np.asarray(trace.burst_bytes, dtype=np.float64) * (_PACKET_BYTES / FULL_FRAME_BYTES)
+    total = np.concatenate(([0.0], np.cumsum(sizes)))
     lasts_us = float(ends_us[-1])
     edges = np.arange(0, lasts_us - _WINDOW_US + 1, _WINDOW_US)
     sums = np.searchsorted(ends_us, edges + _WINDOW_US, "right"), np.searchsorted(ends_us, edges, "right")

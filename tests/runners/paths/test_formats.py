@@ -152,7 +152,7 @@ def test_mahimahi_has_the_rate_and_its_spread(tmp_path: File) -> None:
     times = [*range(1, 5001), *range(5004, 10_001, 4)]
     path = read(tmp_path, "\n".join(map(str, times)))
     assert path.form == "mahimahi" and path.bandwidth_mbps is not None
-    assert path.bandwidth_mbps.value == pytest.approx((12 + 3) / 2, rel=0.01)
+    assert path.bandwidth_mbps.value == pytest.approx((12 + 3) / 2, rel=0.002)
     assert path.bandwidth_mbps.low == pytest.approx(3, rel=0.02)
     assert path.bandwidth_mbps.high == pytest.approx(12, rel=0.02)
     assert path.loss is None and path.rtt_ms is None
