@@ -70,6 +70,12 @@ ROOMS = {
         *("runners.refusal", "runners.implementations", "runners.tasks", "runners.engines"),
         "runners.campaign",
     },
+    "runners.paths": {"dropper", "topologies"},
+    "runners.own_network": {
+        *("designs", "results.advice", "results.analysis", "results.store"),
+        *("runners.paths", "runners.refusal", "runners.implementations", "runners.campaign"),
+        *("runners.engines", "runners.tasks"),
+    },
     "runners.cluster": {
         *("designs", "dropper", "results.store", "topologies"),
         *("runners.refusal", "runners.sandbox", "runners.scratch", "runners.implementations"),

@@ -194,7 +194,18 @@ DEEDS: Mapping[str, Deed] = {
     ),
     "advise": Deed(
         lambda place: [
-            *("advise", "--rtt-ms", 80, "--bandwidth-mbps", 20, "--loss", 0.02, "--size-bytes", 50_000),
+            *(
+                "advise",
+                "--no-run",
+                "--rtt-ms",
+                80,
+                "--bandwidth-mbps",
+                20,
+                "--loss",
+                0.02,
+                "--size-bytes",
+                50_000,
+            ),
             *("--output", place.output / "networks.csv"),
         ],
         same_files=True,

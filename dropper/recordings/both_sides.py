@@ -9,7 +9,7 @@ cut, or segmentation offload.
 """
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fecbench.dropper.recordings.course import Course
 from fecbench.dropper.recordings.flow import Flow, at_one_point, by_flow, direction_of, text_of
 from fecbench.dropper.recordings.packet import Packet, Seen, packets
 from fecbench.dropper.recordings.recording import Recording
@@ -38,6 +39,8 @@ one may be a probe of the MTU, which was lost."""
 
 Signature = tuple[int, bytes]
 """The length and the payload of a packet, by which both sides know it."""
+Timed = tuple[Signature, float]
+"""A packet, and when it was seen (s)."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,8 @@ class _Alignment:
     """The packets of a sender beside those of its receiver."""
 
     lost: list[bool]
+    came_s: list[float]
+    """When each packet came; NaN: it was lost."""
     losses: int
     """The losses between the first and the last packet that came."""
     strangers: int
@@ -98,8 +103,43 @@ def read(path: Path, received: Path) -> Recording:
         notes += _remarks(sender, receiver, alignment)
         behind = alignment.lost[::-1].index(False)  # the last packets may be under way
         lost = np.array(alignment.lost[: len(alignment.lost) - behind])
-        return Recording(lost, text_of(flow), direction_of(flow), tuple(notes))
+        least_rtt_s = _least_s(sender_parts, receiver_parts) + _least_s(
+            _seen(arrivals.get(other[::-1], ()), cut_bytes), _seen(sent.get(flow[::-1], ()), cut_bytes)
+        )
+        course = _course(sender_parts, alignment, lost.size, least_rtt_s)
+        return Recording(lost, text_of(flow), direction_of(flow), tuple(notes), course)
     raise BadInput(_nothing_in_common(path, received, sent, arrivals, turned))
+
+
+def _course(sent: list[Timed], alignment: _Alignment, count: int, least_rtt_s: float) -> Course | None:
+    """The course of the first `count` packets; None where a capture has no times."""
+    sent_s = np.array([at_s for _, at_s in sent[:count]])
+    came_s = np.array(alignment.came_s[:count])
+    if np.isnan(sent_s).any() or np.isnan(came_s[~np.array(alignment.lost[:count])]).any():
+        return None
+    return Course(
+        sent_s=sent_s,
+        sizes_bytes=np.array([float(length) for (length, _), _ in sent[:count]]),
+        came_s=came_s,
+        rtt_s=np.full(count, math.nan),
+        received=np.empty((0, 2)),
+        is_of_acks=False,
+        least_rtt_s=least_rtt_s,
+    )
+
+
+def _seen(of_flow: Iterable[Packet], cut_bytes: int | None) -> list[Timed]:
+    return [(_signature(packet, cut_bytes), packet.at_s) for packet in of_flow]
+
+
+def _least_s(sent: list[Timed], came: list[Timed]) -> float:
+    """Return the least time (s) from one side to the other, by the clocks of both; NaN: none came.
+
+    The sum of both directions is a round-trip time, whatever the clocks say.
+    """
+    first = dict(reversed(sent))
+    times = [at_s - first[signature] for signature, at_s in came if signature in first]
+    return min((time for time in times if not math.isnan(time)), default=math.nan)
 
 
 def _cut_bytes(flows: Iterable[list[Packet]]) -> int | None:
@@ -161,7 +201,7 @@ def _require_distinct(side: _Side) -> None:
 # Segmentation offloads
 
 
-def _split(sender: _Side, receiver: _Side) -> tuple[list[Signature], list[Signature], list[str]]:
+def _split(sender: _Side, receiver: _Side) -> tuple[list[Timed], list[Timed], list[str]]:
     """The packets of both sides, with datagrams that one side has joined as the other has them.
 
     Raises BadInput where they cannot be split.
@@ -180,16 +220,16 @@ def _split(sender: _Side, receiver: _Side) -> tuple[list[Signature], list[Signat
     return split_sent, split_came, notes
 
 
-def _parted(side: _Side, other: _Side, signatures: set[Signature]) -> tuple[list[Signature], int]:
+def _parted(side: _Side, other: _Side, signatures: set[Signature]) -> tuple[list[Timed], int]:
     """The packets of a side, those that are joined in parts; and how many were joined."""
     lengths = Counter(packet.length for packet in other.packets)
     sizes = [size for size, _ in lengths.most_common(_SIZES) if size]
-    longest, parts, joined = other.longest, list[Signature](), 0
+    longest, parts, joined = other.longest, list[Timed](), 0
     usual = Counter[int]()
     for packet in side.packets:
         signature = _signature(packet, side.cut_bytes)
         if signature in signatures:
-            parts.append(signature)
+            parts.append((signature, packet.at_s))
             continue
         size = _segment_bytes(packet, sizes, signatures, side.cut_bytes)
         is_joined = packet.length > max(longest, _MOST_BYTES)
@@ -202,11 +242,11 @@ def _parted(side: _Side, other: _Side, signatures: set[Signature]) -> tuple[list
                 " capture with it off (ethtool --offload DEVICE gso off tso off gro off)"
             )
         if size is None:
-            parts.append(signature)
+            parts.append((signature, packet.at_s))
         else:
             usual[size] += 1
             joined += 1
-            parts += _segments(packet, size, side.cut_bytes)
+            parts += ((part, packet.at_s) for part in _segments(packet, size, side.cut_bytes))
     return parts, joined
 
 
@@ -234,21 +274,23 @@ def _segments(packet: Packet, size: int, cut_bytes: int | None) -> list[Signatur
 # Sent packets that arrived
 
 
-def _aligned(sent: list[Signature], arrivals: list[Signature]) -> _Alignment | None:
+def _aligned(sent: list[Timed], arrivals: list[Timed]) -> _Alignment | None:
     """Return the packets that came beside those that were sent; None if not one came."""
-    unmatched, lost = Counter(arrivals), list[bool]()
-    for signature in sent:
-        lost.append(unmatched[signature] == 0)
-        unmatched[signature] -= unmatched[signature] > 0
+    unmatched, lost, came_s = defaultdict[Signature, deque[float]](deque), list[bool](), list[float]()
+    for signature, at_s in arrivals:
+        unmatched[signature].append(at_s)
+    for signature, _ in sent:
+        times = unmatched.get(signature)
+        lost.append(not times)
+        came_s.append(times.popleft() if times else math.nan)
     if all(lost):
         return None
     first, last = lost.index(False), len(lost) - 1 - lost[::-1].index(False)
-    sent_signatures = set(sent)
-    known_places = [place for place, signature in enumerate(arrivals) if signature in sent_signatures]
+    sent_signatures = {signature for signature, _ in sent}
+    known_places = [place for place, (signature, _) in enumerate(arrivals) if signature in sent_signatures]
     between = arrivals[known_places[0] : known_places[-1]]
-    return _Alignment(
-        lost, sum(lost[first:last]), sum(signature not in sent_signatures for signature in between)
-    )
+    strangers = sum(signature not in sent_signatures for signature, _ in between)
+    return _Alignment(lost, came_s, sum(lost[first:last]), strangers)
 
 
 def _remarks(sender: _Side, receiver: _Side, alignment: _Alignment) -> Iterator[str]:

@@ -5,6 +5,7 @@ not which packets they were, those count that no acknowledgement has. An event o
 a refusal.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -12,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from fecbench.dropper.recordings.course import Course, of_acknowledgements
 from fecbench.dropper.recordings.recording import MOST_PACKETS, Direction, Recording, Verdicts
 from fecbench.errors import BadInput
 
@@ -52,21 +54,30 @@ class EndpointLog:
     """Losses of which the log has the number alone."""
     unsure: list[int] = field(default_factory=list)
     """Numbers that were lost, of packets whose kind the log does not say."""
+    sent_at: list[tuple[float, int]] = field(default_factory=list)
+    """The time (s) and the size (bytes) of each of `sent`; NaN and 0 where the log does not say."""
+    acks_at: list[tuple[float, list[Range]]] = field(default_factory=list)
+    """The time (s) of each ACK, and its ranges as they are in `acknowledged` or in `arrived`."""
+    received: list[tuple[float, int]] = field(default_factory=list)
+    """The time (s) and the size (bytes) of each packet of application data that was received."""
 
     @property
     def has_packets(self) -> bool:
         return bool(self.sent or self.lost or self.unsure or self.uncounted)
 
-    def send(self, kind: str, number: int, path: str = "") -> None:
+    def send(
+        self, kind: str, number: int, path: str = "", at_s: float = math.nan, size_bytes: int = 0
+    ) -> None:
         if kind in (DATA, EARLY_DATA):
             self.largest = max(self.largest, number)
         if kind == DATA:
             self.sent.append(number)
+            self.sent_at.append((at_s, size_bytes))
             self.paths |= {path} - {""}
         else:
             self.sent_otherwise.add(number)
 
-    def acknowledge(self, ranges: Iterable[Range]) -> None:
+    def acknowledge(self, ranges: Iterable[Range], at_s: float = math.nan) -> None:
         """Add the ranges of an ACK, in the order of the log.
 
         Between two ranges of an ACK, a number is missing, and none is above what was sent: otherwise the last
@@ -76,6 +87,8 @@ class EndpointLog:
         touching = any(after[0] == before[1] + 1 for before, after in pairwise(spans))
         self.half_open |= touching or any(last > self.largest for _, last in spans)
         self.acknowledged += spans
+        if not math.isnan(at_s):
+            self.acks_at.append((at_s, spans))
 
     def lose(self, kind: str, number: int, is_probe: bool = False) -> None:
         if kind == "":
@@ -103,7 +116,8 @@ class EndpointLog:
             if (~acknowledged & behind).any():
                 note = "It names no lost packet: those count that no ACK has, up to the last that one has."
                 is_counted = acknowledged | behind
-                return Recording(~acknowledged[is_counted], source, direction, (note,))
+                course = self._course(is_counted)
+                return Recording(~acknowledged[is_counted], source, direction, (note,), course)
         if self.uncounted and not lost and not acknowledged.any():
             raise BadInput(
                 f"{self.uncounted} packets were lost, and neither events nor received ACKs say which"
@@ -117,7 +131,20 @@ class EndpointLog:
         probes = np.isin(sent, np.array(sorted(self.probes), dtype=np.uint64))
         unknown = ~acknowledged & ~declared & ~probes if acknowledged.any() else np.zeros_like(declared)
         notes += _notes(spurious, probes, unknown)
-        return Recording((declared & ~spurious)[~probes], source, direction, tuple(notes))
+        verdicts = (declared & ~spurious)[~probes]
+        return Recording(verdicts, source, direction, tuple(notes), self._course(~probes))
+
+    def _course(self, kept: Verdicts) -> Course | None:
+        """The course of these of the packets; None where the log has no times."""
+        if not self.sent_at or any(math.isnan(at_s) for at_s, _ in self.sent_at):
+            return None
+        return of_acknowledgements(
+            [number for number, is_kept in zip(self.sent, kept, strict=True) if is_kept],
+            [at for at, is_kept in zip(self.sent_at, kept, strict=True) if is_kept],
+            self.acks_at,
+            1 if self.half_open else 0,
+            self.received,
+        )
 
     def _require_readable(self) -> None:
         if not self.sent:

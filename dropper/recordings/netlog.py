@@ -5,13 +5,16 @@ A file that was cut off, since the browser was killed, is read up to its last wh
 """
 
 import json
+import math
 from typing import Any
 
-from fecbench.dropper.recordings.endpoint_log import DATA, EndpointLog
+from fecbench.dropper.recordings.endpoint_log import DATA, EndpointLog, Range
 from fecbench.errors import BadInput
 
 _PREFIX = "QUIC_SESSION_"
-_SENT, _LOST, _ACK = (_PREFIX + name for name in ("PACKET_SENT", "PACKET_LOST", "ACK_FRAME_RECEIVED"))
+_SENT, _LOST, _ACK, _RECEIVED = (
+    _PREFIX + name for name in ("PACKET_SENT", "PACKET_LOST", "ACK_FRAME_RECEIVED", "PACKET_RECEIVED")
+)
 
 
 def is_netlog(start: str) -> bool:
@@ -27,10 +30,10 @@ def logs(text: str) -> tuple[list[EndpointLog], list[str]]:
         sessions: dict[int, EndpointLog] = {}
         for event in document["events"]:
             name = names.get(event["type"])
-            if name in (_SENT, _LOST, _ACK) and isinstance(params := event.get("params"), dict):
+            if name in (_SENT, _LOST, _ACK, _RECEIVED) and isinstance(params := event.get("params"), dict):
                 number = event["source"]["id"]
                 log = sessions.setdefault(number, EndpointLog(f"session {number} of Chromium", "client"))
-                _note(log, str(name), params)
+                _note(log, str(name), params, _at_s(event.get("time")))
     except (KeyError, TypeError, AttributeError):
         raise BadInput(
             "is no NetLog: it has no constants with types of events, or events without them"
@@ -49,19 +52,39 @@ def _document(text: str) -> tuple[dict[str, Any], list[str]]:
         raise BadInput(f"is no whole NetLog: {error}") from None
 
 
-def _note(log: EndpointLog, name: str, params: dict[str, Any]) -> None:
+def _at_s(time: Any) -> float:
+    """The time of an event (s), which has ms as a text."""
+    whole = isinstance(time, int | str) and str(time).isascii() and str(time).isdecimal()
+    return int(time) / 1e3 if whole and len(str(time)) < 16 else math.nan
+
+
+def _note(log: EndpointLog, name: str, params: dict[str, Any], at_s: float) -> None:
     if name == _ACK:
         missing = [_number(number) for number in params.get("missing_packets", ())]
         begin = _number(params.get("smallest_observed", 0))
+        spans = list[Range]()
         for number in [*sorted(missing), _number(params["largest_observed"]) + 1]:
             if begin < number:
-                log.arrived.append((begin, number - 1))
+                spans.append((begin, number - 1))
             begin = number + 1
+        log.arrived += spans
+        if not math.isnan(at_s):
+            log.acks_at.append((at_s, spans))
     elif name == _LOST:
         log.lose("", _number(params["packet_number"]))
+    elif name == _RECEIVED:
+        if not math.isnan(at_s):
+            log.received.append((at_s, _size_bytes(params)))
     else:
         is_data = str(params.get("encryption_level", "")).endswith("FORWARD_SECURE")
-        log.send(DATA if is_data else "handshake", _number(params["packet_number"]))
+        size_bytes = _size_bytes(params)
+        log.send(DATA if is_data else "handshake", _number(params["packet_number"]), "", at_s, size_bytes)
+
+
+def _size_bytes(params: dict[str, Any]) -> int:
+    """The size of a packet; 0: the event does not say."""
+    size = params.get("size")
+    return size if isinstance(size, int) and 0 < size < 1 << 16 else 0
 
 
 def _number(value: Any) -> int:

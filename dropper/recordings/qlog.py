@@ -6,6 +6,7 @@ picoquic, quinn, ngtcp2, s2n-quic and neqo are read. Until draft-02, events are 
 """
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -134,12 +135,14 @@ class _Event:
     path: str = ""
     group: str = ""
     """The connection, in a file of several."""
+    at_s: float = math.nan
 
 
 def _events(trace: _Trace) -> Iterator[_Event]:
     common = trace.heading.get("common_fields")
     fields = trace.heading.get("event_fields")
     fixed = common if isinstance(common, dict) else {}
+    unit_s, is_delta, at_s = _unit_s(trace.heading), fixed.get("time_format") == "delta", 0.0
     for event in trace.events:
         if isinstance(event, list):
             if not isinstance(fields, list):
@@ -149,7 +152,26 @@ def _events(trace: _Trace) -> Iterator[_Event]:
             name = event.get("name") or event.get("event") or event.get("event_type") or event.get("type")
             group = _text(event.get("group_id") or fixed.get("group_id") or "")
             path = _text(next((event[key] for key in ("path_id", "path") if event.get(key) is not None), ""))
-            yield _Event(str(name).rpartition(":")[2].lower(), event.get("data"), path, group)
+            time = _time(event)
+            at_s = at_s + unit_s * time if is_delta else unit_s * time
+            yield _Event(str(name).rpartition(":")[2].lower(), event.get("data"), path, group, at_s)
+
+
+def _time(event: Mapping[str, Any]) -> float:
+    """The time of an event, in the unit of its trace; NaN: it has none."""
+    value = next((event[key] for key in ("time", "relative_time", "timestamp") if key in event), None)
+    try:
+        time = float(value) if isinstance(value, int | float | str) else math.nan
+    except (ValueError, OverflowError):
+        return math.nan
+    return time if math.isfinite(time) else math.nan
+
+
+def _unit_s(heading: Mapping[str, Any]) -> float:
+    """The unit of a trace's times (s): ms, but for drafts that let a trace name another."""
+    places = [heading, heading.get("configuration"), heading.get("common_fields")]
+    units = [place.get("time_units") for place in places if isinstance(place, dict)]
+    return 1e-6 if "us" in units else 1e-3
 
 
 def _text(value: Any) -> str:
@@ -166,7 +188,7 @@ def _note(log: EndpointLog, event: _Event) -> None:
     elif event.name == "packet_sent":
         kind, number, path = _packet(data)
         if number is not None:
-            log.send(kind, number, path or event.path)
+            log.send(kind, number, path or event.path, event.at_s, _size_bytes(data))
         elif kind == DATA:
             raise BadInput("has no packet number")
     elif event.name == "spurious_loss":
@@ -177,10 +199,15 @@ def _note(log: EndpointLog, event: _Event) -> None:
             log.spurious.add(number)
     elif event.name == "packet_received":
         if _packet(data)[0] in (DATA, ""):
+            if not math.isnan(event.at_s):
+                log.received.append((event.at_s, _size_bytes(data)))
             for ranges in _acknowledged(data.get("frames")):
-                log.acknowledge(ranges)
+                log.acknowledge(ranges, event.at_s)
     elif event.name in ("packets_acked", "packet_ack"):
-        log.arrived += _acknowledged_packets(data)
+        arrived = list(_acknowledged_packets(data))
+        log.arrived += arrived
+        if not math.isnan(event.at_s):
+            log.acks_at.append((event.at_s, arrived))
     elif event.name.endswith("metrics_updated") and isinstance(data.get(_QUICHE_SUM), dict):
         log.uncounted = max(log.uncounted, _whole(data[_QUICHE_SUM].get("total")) or 0)
 
@@ -224,6 +251,18 @@ def _packet(data: Mapping[str, Any]) -> tuple[str, int | None, str]:
     )
     path = next((place["path_id"] for place in places if place.get("path_id") is not None), "")
     return kind_of(next(kinds, "")), next(numbers, None), _text(path)
+
+
+def _size_bytes(data: Mapping[str, Any]) -> int:
+    """The size of a packet; 0: the log does not say."""
+    places = (data.get(key) for key in ("raw", "header", "packet_header"))
+    sizes = (
+        _whole(place.get(key))
+        for place in (*places, data)
+        if isinstance(place, dict)
+        for key in ("length", "packet_size", "packet_len")
+    )
+    return next((size for size in sizes if size), 0)
 
 
 def kind_of(name: str) -> str:

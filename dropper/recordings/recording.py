@@ -6,6 +6,7 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from fecbench.dropper.recordings.course import Course
 from fecbench.errors import BadInput
 
 MOST_PACKETS = 10_000_000
@@ -27,6 +28,8 @@ class Recording:
     """Down is from the server to the client. None: the recording does not say which."""
     notes: tuple[str, ...] = ()
     """Remarks on how it was read: whole sentences."""
+    course: Course | None = None
+    """When packets were sent and came, where the recording says it."""
 
     def noting(self, *notes: str) -> Self:
         return replace(self, notes=(*self.notes, *notes))

@@ -1,152 +1,284 @@
-"""`fecbench advise`: which FEC to use in a network, from recorded campaigns."""
+"""`fecbench advise`: from a recording of a link, or from flags, to a decision about FEC."""
+
+from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fecbench.results.advice import Advice, Candidate, CongestionControl, Network
+from fecbench.errors import BadInput
+from fecbench.quantities import Kind, quantities, quantity
+from fecbench.results.advice import CongestionControl, Network
 from fecbench.results.advice import advise as advice_for
-from fecbench.results.advice.prediction import HELD
-from fecbench.results.advice.ranges import FAR
-from fecbench.results.advice.record import OLDER
-from fecbench.results.analysis.margins import percent
-from fecbench.results.metrics.units import size as size_of
 from fecbench.results.store.export import SUFFIXES, write
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.destination import check_file
 from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.terminal import say
+from fecbench.runners.paths import Estimate, exactly, measured
+from fecbench.runners.paths import Path as NetworkPath
+
+if TYPE_CHECKING:
+    from fecbench.runners.own_network import Run
 
 NOTHING = 3
 """The exit status when nothing can be said."""
-_SUCH = f"{100 * HELD:g} of 100 such networks"
+LIMIT_S = 30.0
+"""No trial begins later than that."""
+_FLAGS = {"rtt_ms": "--rtt", "bandwidth_mbps": "--bandwidth", "loss": "--loss"}
 
 
-def _share(text: str) -> float:
-    """A share, as a number or as a percentage."""
+def _of(kind: Kind) -> Callable[[str], Estimate]:
+    """Return a parser of a quantity or of a range of it."""
+
+    def parsed(text: str) -> Estimate:
+        try:
+            low, high = quantities(text, kind)
+        except BadInput as error:
+            raise typer.BadParameter(str(error)) from None
+        return _between(low, high)
+
+    return parsed
+
+
+def _between(low: float, high: float) -> Estimate:
+    return Estimate(math.sqrt(low * high) if low > 0 else (low + high) / 2, low, high, "flag")
+
+
+def _size(text: str) -> float:
     try:
-        return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        return quantity(text, "bytes")
+    except BadInput as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def _number(text: str) -> Estimate:
+    low, dots, high = text.partition("..")
+    try:
+        return _between(float(low), float(high if dots else low))
     except ValueError:
-        raise typer.BadParameter(
-            f"{text!r} must be a share such as 0.02, or a percentage such as 2%"
-        ) from None
+        raise typer.BadParameter(f"{text!r}: must be a number such as 2, or a range such as 1..4") from None
 
 
 def advise(
-    rtt_ms: Annotated[float, typer.Option(help="The round-trip time without a queue.")],
-    bandwidth_mbps: Annotated[float, typer.Option(help="The rate of the slowest link.")],
-    loss: Annotated[
-        float,
-        typer.Option(metavar="0.02|2%", parser=_share, help="The share of packets that is lost, below 1."),
-    ],
-    size_bytes: Annotated[float, typer.Option(help="How long the download is.")],
-    burst: Annotated[float, typer.Option(help="How many packets are lost in a row, on average.")] = 1,
-    queue_bdp: Annotated[
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FILE [OTHER]]",
+            show_default=False,
+            help="A recording of the link: the sender's qlog, a NetLog, a capture of TCP, captures of both"
+            " sides, the output of ping, irtt or iperf3 -J, a mahimahi trace, or a list of losses.",
+        ),
+    ] = None,
+    size: Annotated[
         float | None,
-        typer.Option(help="The queue's limit, in bandwidth-delay products. By default it may be any."),
+        typer.Option(
+            "--size", "--size-bytes", metavar="50kB", parser=_size, help="How long the download is."
+        ),
+    ] = None,
+    rtt: Annotated[
+        Estimate | None,
+        typer.Option(
+            "--rtt", "--rtt-ms", metavar="80ms", parser=_of("ms"), help="The round-trip time without a queue."
+        ),
+    ] = None,
+    bandwidth: Annotated[
+        Estimate | None,
+        typer.Option(
+            "--bandwidth",
+            "--bandwidth-mbps",
+            metavar="20Mbit/s",
+            parser=_of("Mbit/s"),
+            help="The rate of the slowest link.",
+        ),
+    ] = None,
+    loss: Annotated[
+        Estimate | None,
+        typer.Option(metavar="3%", parser=_of("share"), help="The share of packets that is lost, below 1."),
+    ] = None,
+    burst: Annotated[
+        Estimate | None,
+        typer.Option(
+            metavar="2",
+            parser=_number,
+            help="How many packets are lost in a row, on average. Without a file, 1 by default.",
+        ),
+    ] = None,
+    queue_bdp: Annotated[
+        Estimate | None,
+        typer.Option(
+            metavar="1",
+            parser=_number,
+            help="The queue's limit, in bandwidth-delay products. By default what the file tells, or any.",
+        ),
     ] = None,
     congestion_control: Annotated[
-        CongestionControl, typer.Option(help="Beside which congestion control.")
+        CongestionControl, typer.Option(help="The congestion control that is used today.")
     ] = "cubic",
+    trace: Annotated[
+        int | None,
+        typer.Option("--trace", min=1, help="Which recording to read, of a qlog or NetLog with several."),
+    ] = None,
+    no_run: Annotated[
+        bool, typer.Option("--no-run", help="Answer from recorded networks alone: do not run this one.")
+    ] = False,
+    db: Annotated[
+        str | None,
+        typer.Option("--db", help="Keep the trials in this database. By default they are not kept."),
+    ] = None,
+    jobs: arguments.Jobs = "auto",
     output: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the recorded networks that it rests on: CSV or Parquet."),
     ] = None,
     as_json: arguments.Json = False,
 ) -> int:
-    """Say which FEC of noq-fec to use for a download in a network; 3 when nothing can be said.
+    """Say whether to use FEC for a download over a link: from a recording of the link, or by flags.
 
-    The first of "safe" and "tail" is advised that shortens downloads in the recorded networks near by, and
-    lengthens them in next to none, unless the other surely shortens them more. "tail" is RLC (3, 2, 20),
-    which repairs the end of all data; "safe" adapts, and harms least where the network changes.
+    It measures the link in the recording, looks up recorded networks like it, and runs this one: noq-fec
+    with and without FEC, beside Cubic and BBRv3, in virtual time, for 30 s at most. A flag counts in the
+    place of what was measured, and may be a range: --rtt 60ms..90ms.
+
+    The exit status is 3 when nothing can be said. Of the controllers, "tail" is RLC (3, 2, 20), which repairs
+    the end of all data; "safe" adapts, and harms least where the network changes.
     """
+    from fecbench.runners.commands.console.advising import Answer, lines_of, wrapped
+    from fecbench.runners.own_network import decided
+
     if output is not None:
         check_file("--output", output, SUFFIXES)
-    network = Network(rtt_ms, bandwidth_mbps, loss, size_bytes, burst, congestion_control, queue_bdp)
-    advice = advice_for(network)
+    given = {"rtt_ms": rtt, "bandwidth_mbps": bandwidth, "loss": loss, "burst": burst, "queue_bdp": queue_bdp}
+    path = _path(files or [], trace, {name: value for name, value in given.items() if value is not None})
+    network = _network(path, size, congestion_control, files or [])
+    controls: tuple[CongestionControl, ...] = ("cubic", "bbr3")
+    records = {
+        control: advice_for(replace(network, congestion_control=control))
+        for control in (controls if not no_run else (congestion_control,))
+    }
+    run, not_run = (None, "") if no_run else _run(path, round(network.size_bytes), db, jobs)
+    decision = decided(run, records, congestion_control, records[congestion_control].margin)
+    answer = Answer(network, path, tuple(files or []), records, run, not_run, decision)
     if output is not None:
-        write(advice.nearest, output)
+        write(answer.advice.nearest, output)
     if as_json:
-        print_document(advice.document())
+        print_document(_document(answer))
     else:
-        say("\n".join(_lines(network, advice)))
-    return NOTHING if advice.answer == "nothing" else 0
+        say(wrapped(lines_of(answer)))
+    return NOTHING if decision.do == "nothing can be said" else 0
 
 
-def _lines(network: Network, advice: Advice) -> Iterator[str]:
-    yield _answer(f"downloads of {size_of(round(network.size_bytes))}", advice)
-    for candidate in advice.candidates:
-        yield from _prospects(candidate, advice.networks)
-    for name, (low, high) in advice.between.items():
-        ends = f"{_value(name, low)} and {_value(name, high)}"
-        yield f"Believe this less: {name} is between what was measured: {ends}. Both sides were asked."
-    believe = "" if advice.far else "Believe this less: "
-    for name, (low, high) in advice.beyond.items():
-        far = f", by more than a factor of {FAR:g}" if name in advice.far else ""
-        ends = f"{_value(name, low)} to {_value(name, high)}"
-        yield f"{believe}{name} is outside of what was measured, {ends}{far}."
-    if advice.answer == "nothing":
-        yield "To know more, run a design of your own network: docs/write-a-design.md, “One network”."
+def _path(files: list[Path], trace: int | None, given: dict[str, Estimate]) -> NetworkPath:
+    """The path of the files, with flags in the place of what was measured."""
+    if len(files) > 2:
+        raise BadInput(f"{files[2]}: is a third file: give one, or captures of both sides")
+    if not files:
+        if trace is not None:
+            raise BadInput(f"--trace {trace}: is of a file, and there is none")
+        return NetworkPath(form="flags", **{"burst": exactly(1.0), **given})  # type: ignore[arg-type]
+    path = measured(files[0], files[1] if len(files) > 1 else None, trace)
+    for name in given:
+        if (before := getattr(path, name)) is not None:
+            path = path.noting(
+                f"{_flag(name)} counts in the place of what the file says, {before.value:.3g}."
+            )
+    if given.keys() & {"burst", "loss"}:
+        path = replace(path, ends="", burst_s=None)
+    return replace(path, **given)  # type: ignore[arg-type]
 
 
-def _answer(downloads: str, advice: Advice) -> str:
-    """The first sentence."""
-    margin = percent(advice.margin)
-    if advice.far:
-        return f"Nothing can be said of {downloads}: nothing like this network was measured."
-    if advice.use is None or advice.prediction is None:
-        low = min(candidate.prediction[0] for candidate in advice.candidates)
-        high = max(candidate.prediction[1] for candidate in advice.candidates)
-        return (
-            f"Nothing can be said of {downloads}: in networks like yours they take {_range(low, high)} of the"
-            " time without FEC, and what was measured does not tell which yours is."
-        )
-    options = ", ".join(f'{name} = "{value}"' for name, value in advice.use.items())
-    if advice.answer == "none":
-        return (
-            f"Use {options}: in a network like yours, FEC does not shorten {downloads} by more than {margin}."
-        )
-    return (
-        f"Use {options}: in a network like yours, {downloads} take {_range(*advice.prediction)} of the time"
-        f" without FEC ({_SUCH})."
+def _flag(name: str) -> str:
+    return _FLAGS.get(name, f"--{name.replace('_', '-')}")
+
+
+def _network(
+    path: NetworkPath, size: float | None, congestion_control: CongestionControl, files: list[Path]
+) -> Network:
+    """The network that is looked up. Raises BadInput, which names the flags that are missing."""
+    missing = [flag for name, flag in _FLAGS.items() if getattr(path, name) is None]
+    missing += ["--size"] if size is None else []
+    if missing:
+        where = f"{files[0]} ({path.form}) does not tell all: " if files else ""
+        raise BadInput(f"{where}give {', '.join(missing)}, such as {_such(missing)}")
+    assert path.rtt_ms is not None and path.bandwidth_mbps is not None and path.loss is not None
+    assert size is not None
+    is_lossless = path.loss.value == 0
+    if path.burst is not None and path.burst.origin == "flag" and path.burst.value < 1:
+        raise BadInput(f"burst = {path.burst.value:g}: must be 1 or more, and finite: packets lost in a row")
+    burst = 1.0 if path.burst is None else path.burst.value
+    is_measured = path.burst is not None and path.burst.origin == "file"
+    return Network(
+        path.rtt_ms.value,
+        path.bandwidth_mbps.value,
+        path.loss.value,
+        size,
+        1.0 if is_lossless and is_measured else burst,
+        congestion_control,
+        None if path.queue_bdp is None else path.queue_bdp.value,
     )
 
 
-def _prospects(candidate: Candidate, networks: int) -> Iterator[str]:
-    """Yield the effect of a controller in networks like this one: in most, on average, and in how many
-    surely."""
-    yield f"  {candidate.controller}: {_range(*candidate.prediction)} of the time ({_SUCH})."
-    low, high = candidate.interval
-    sizes = " and ".join(map(size_of, candidate.sizes_bytes))
-    margins = " and ".join(dict.fromkeys(map(percent, candidate.margins)))
-    interpolated = f" Interpolated between {sizes}." if len(candidate.sizes_bytes) > 1 else ""
-    yield (
-        f"    The mean over the {networks} recorded networks most like yours is {candidate.ratio:.3f}"
-        f" ({low:.3f} to {high:.3f}).{interpolated}"
-    )
-    yield (
-        f"    At {sizes}, by more than {margins}: surely longer in"
-        f" {candidate.harmed} of {candidate.decided} that are decided, {candidate.undecided} open;"
-        f" surely shorter in {candidate.helped}."
-    )
-    if candidate.controller in OLDER:
-        yield (
-            f"    These are numbers of {candidate.controller} as it was before its repair symbols named"
-            " packets: docs/which-fec.md, “Since these numbers”."
+def _such(flags: list[str]) -> str:
+    examples = {"--rtt": "80ms", "--bandwidth": "20Mbit/s", "--loss": "3%", "--size": "50kB"}
+    return " ".join(f"{flag} {examples[flag]}" for flag in flags)
+
+
+def _run(path: NetworkPath, size_bytes: int, db: str | None, jobs: str) -> tuple[Run | None, str]:
+    """What trials show in networks of the path; or None, and why there are none."""
+    from fecbench.runners import own_network, scratch
+    from fecbench.runners.campaign.request import request
+    from fecbench.runners.campaign.rounds import Rounds
+    from fecbench.runners.commands.console.choice import implementations_in, open_database
+    from fecbench.runners.commands.console.running import run_here
+    from fecbench.runners.engines.admission import parse_jobs
+    from fecbench.runners.tasks.task import VIRTUAL
+
+    at_once = parse_jobs("--jobs", jobs)
+    if size_bytes > own_network.LONGEST_BYTES:
+        return None, "a download that long takes too long to be run here."
+    try:
+        design = own_network.design_of(path, size_bytes)
+        wanted = request(*(design, implementations_in(None)), backend=VIRTUAL, jobs=at_once, calibrate=False)
+    except BadInput as refusal:
+        return None, f"{refusal}."
+    ends_at = time.monotonic() + LIMIT_S
+
+    class Limited(Rounds):
+        """All that is missing, while there is time."""
+
+        def goes_on(self) -> bool:
+            return time.monotonic() < ends_at
+
+    from fecbench.results.analysis import frames
+
+    with ExitStack() as stack:
+        where = db or str(stack.enter_context(scratch.folder()) / "own-network.sqlite")
+        database = stack.enter_context(open_database(where, create=True))
+        info = run_here(wanted, database, Limited(wanted, database))
+        trials = frames.trials(database, info, {*own_network.METRICS})
+    run = own_network.effects(trials)
+    return run, "" if run is not None else "no download ended, or too few in the time."
+
+
+def _document(answer: Any) -> dict[str, Any]:
+    """The record's document as it always was; beside it what was measured and run, and the decision."""
+    decision = answer.decision
+    document = answer.advice.document()
+    if answer.run is not None:
+        words = {"turn FEC on": "use", "leave FEC off": "none", "nothing can be said": "nothing"}
+        chosen = words.get(
+            decision.do, {"shortens": "use", "no gain": "none", "open": "nothing"}[decision.fec]
         )
-
-
-def _range(low: float, high: float) -> str:
-    """The ends of an interval, rounded outwards, with the digits that its width allows."""
-    digits = 2 if high - low >= 0.03 else 3
-    scale = 10**digits
-    return f"{math.floor(low * scale) / scale:.{digits}f} to {math.ceil(high * scale) / scale:.{digits}f}"
-
-
-def _value(name: str, value: float) -> str:
-    if name == "loss":
-        return percent(value)
-    return size_of(round(value)) if name == "size_bytes" else f"{value:.4g}"
+        document |= {"answer": chosen, "use": decision.use, "record": answer.advice.document()}
+    return {
+        **document,
+        "decision": decision.document(),
+        "path": answer.path.document(),
+        "run": None if answer.run is None else answer.run.document(),
+        "not_run": answer.not_run or None,
+    }

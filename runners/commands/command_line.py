@@ -40,7 +40,7 @@ GROUPS = {
         "export": "Write a table of a campaign to a file.",
         "replay": "Run a trial again as it was, and record everything.",
         "diff": "Show two trials over one axis, and where they part.",
-        "advise": "Say which FEC to use in a network.",
+        "advise": "Say whether to use FEC, by a recording of a link.",
     },
     "Try a QUIC stack": {
         "implementations": "List the implementations, or check one of them.",

@@ -17,6 +17,7 @@ from fecbench import designs
 from fecbench.checkout import REPOSITORY
 from fecbench.dropper import recordings
 from fecbench.errors import BadInput, Failed
+from fecbench.runners import paths
 from fecbench.runners.implementations import implementation
 from fecbench.runners.tasks import series
 from fecbench.runners.tasks.series import SeriesError
@@ -193,6 +194,17 @@ def _lines(data: bytes) -> None:
             raise AssertionError(endpoint.complaint)
 
 
+def _path(path: Path) -> None:
+    """Estimates are in order, and within what they can be."""
+    found = paths.measured(path)
+    for name in ("rtt_ms", "bandwidth_mbps", "loss", "burst", "queue_bdp", "burst_s"):
+        estimate = getattr(found, name)
+        if estimate is not None:
+            assert 0 <= estimate.low <= estimate.value <= estimate.high, (name, estimate)
+    assert 0 <= found.lost <= found.packets
+    json.dumps(found.document(), allow_nan=False)
+
+
 _PACKETS = [captures.udp(b"\x80\x60" + number.to_bytes(2, "big") + bytes(8) + b"abcd") for number in range(3)]
 _FRAMES = captures.framed([*_PACKETS, *captures.fragments(captures.udp(bytes(99)), 7, 56)])
 
@@ -251,6 +263,34 @@ _LADDER = {
     "levels": [{"kbps": 235.0, "width": 320, "height": 240, "fps": 24.0, "sizes": [74949, 81291]}],
 }
 _STEPS = "QEIPAAAAAABAQg8AAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+_PING = """PING a (192.0.2.7) 56(84) bytes of data.
+64 bytes from a (192.0.2.7): icmp_seq=1 ttl=5 time=31.2 ms
+64 bytes from a (192.0.2.7): icmp_seq=2 ttl=5 time=0.8 ms
+64 bytes from a (192.0.2.7): icmp_seq=6 ttl=5 time=31 ms
+
+6 packets transmitted, 3 received, 50% packet loss, time 5010ms
+"""
+_IPERF3 = {
+    "start": {"tcp_mss_default": 1448, "test_start": {"protocol": "TCP"}},
+    "intervals": [{"sum": {"bits_per_second": 5e6}}, {"sum": {"bits_per_second": 6e6}}],
+    "end": {
+        "streams": [{"sender": {"min_rtt": 4, "max_rtt": 9}}],
+        "sum_sent": {"bytes": 144800, "seconds": 1, "retransmits": 3},
+        "sum_received": {"bits_per_second": 5e6},
+        "sum": {"packets": 10, "lost_packets": 3, "bits_per_second": 5e6, "seconds": 1},
+    },
+}
+
+
+def _recordings() -> Iterator[bytes]:
+    yield from _logs()
+    yield from (text.encode() for text in (_PING, *_OF_OTHERS, "0\n1\n" * 20, json.dumps(_IPERF3)))
+    yield json.dumps(_IPERF3).replace("TCP", "UDP").encode()
+    segments = [captures.tcp(bytes(100), 100 * number) for number in range(25)]
+    acks = [captures.tcp(b"", number, captures.CLIENT, captures.SERVER) for number in range(3)]
+    yield captures.pcap(captures.framed([*segments, segments[3], *acks]))
+
+
 _MPD = """<MPD mediaPresentationDuration="PT4S"><Period><AdaptationSet contentType="video">
 <SegmentTemplate timescale="1" duration="2" media="$RepresentationID$-$Number$"/>
 <Representation id="1" bandwidth="1000" width="9" height="9"/></AdaptationSet></Period></MPD>"""
@@ -282,6 +322,7 @@ TARGETS = {
     "qlog": Target(_of_file("qlog", _losses), _logs),
     "capture": Target(_of_file("capture", _capture), _capture_of_ipv6),
     "captures": Target(_of_file("received", _both_sides), _captures),
+    "path": Target(_of_file("recording", _path), _recordings),
     "list": Target(
         _of_file("frames.txt", _list), _texts("% n | time | size\n0 0.5 7\n", "7\n8\n", "0 7\n1 8\n")
     ),

@@ -24,12 +24,25 @@ _Row = tuple[str, float, float | None]
 """The place in the file, the time (s), and the delay (ms); None: the packet was lost."""
 
 
+def answers(content: bytes) -> list[tuple[float, float | None]]:
+    """Return the time (s) of each packet and its round-trip time (ms); None: it was lost."""
+    rows = _rows(content, "rtt")
+    for place, _, delay in rows:
+        if delay is not None and delay < 0:
+            raise TraceError(f"{place}: rtt = {delay:g}: must not be below 0")
+    return [(at_s, delay) for _, at_s, delay in rows]
+
+
+def _rows(content: bytes, chosen: str) -> list[_Row]:
+    is_json = content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
+    return list(_round_trips(content, chosen) if is_json else _lines(content, chosen))
+
+
 def read(content: bytes, column: str = "") -> Imported:
     kind = column or "rtt"
     if kind not in DELAYS:
         raise TraceError(f"column {kind[:40]!r}: must be one of {', '.join(DELAYS)}")
-    is_json = content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
-    rows = list(_round_trips(content, kind) if is_json else _lines(content, kind))
+    rows = _rows(content, kind)
     delay_before = next((delay for _, _, delay in rows if delay is not None), None)
     if delay_before is None:
         raise TraceError(f"has no answer: all of its {len(rows)} packets were lost")

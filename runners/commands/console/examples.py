@@ -53,7 +53,7 @@ EXAMPLES = {
     "report": "fecbench report --db results.sqlite --output report",
     "figure": "fecbench figure ratio --db results.sqlite --width 3.33in --no-title -o ratio.pdf",
     "explain": "fecbench explain --db results.sqlite",
-    "advise": "fecbench advise --rtt-ms 80 --bandwidth-mbps 20 --loss 0.02 --size-bytes 50000",
+    "advise": "fecbench advise link.qlog --size 50kB",
     "export": "fecbench export --db results.sqlite --output trials.csv",
     "topo": "fecbench topo single-path --bandwidth-mbps 10 --owd-ms 20",
     "clean": "fecbench clean",

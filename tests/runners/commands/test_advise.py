@@ -25,7 +25,7 @@ def advised(capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
     def run(*more: str, **other: str) -> tuple[int, str]:
         options = NETWORK | {f"--{name.replace('_', '-')}": value for name, value in other.items()}
         words = [word for pair in options.items() for word in pair]
-        status = app(["advise", *words, *more], standalone_mode=False)
+        status = app(["advise", "--no-run", *words, *more], standalone_mode=False)
         return status, capsys.readouterr().out
 
     return run
@@ -80,10 +80,10 @@ def test_the_first_sentence_is_the_answer_and_its_range_is_of_one_network(advise
     status, printed = advised()
     first, of_safe, mean, *_ = printed.splitlines()
     (ends,) = re.findall(
-        r"take (0\.\d+ to \d\.\d+) of the time without FEC \(90 of 100 such networks\)\.", first
+        r"take (0\.\d+ to \d\.\d+) of the time without it \(90 of 100 such networks\)\.", first
     )
     assert status == 0 and first.startswith(
-        'Use scheme = "rlc", controller = "safe": in a network like yours, '
+        'Turn FEC on, scheme = "rlc", controller = "safe": in a network like yours, '
     )
     assert of_safe == f"  safe: {ends} of the time (90 of 100 such networks)."
     assert mean.startswith(f"    The mean over the {NEAR} recorded networks most like yours is 0.")
@@ -91,7 +91,7 @@ def test_the_first_sentence_is_the_answer_and_its_range_is_of_one_network(advise
 
 def test_no_fec_is_an_answer(advised: Any) -> None:
     status, printed = advised(loss="0", size_bytes="5000000")
-    assert status == 0 and printed.startswith('Use scheme = "none": ')
+    assert status == 0 and printed.startswith('Leave FEC off (scheme = "none"): ')
     document = json.loads(advised("--json", loss="0", size_bytes="5000000")[1])
     assert (document["answer"], document["use"], document["ratio"]) == ("none", {"scheme": "none"}, 1.0)
 
@@ -137,3 +137,36 @@ def test_it_says_which_controllers_were_recorded_in_another_form(advised: Any) -
     assert "numbers of safe as it was" in advised()[1]
     assert "numbers of tail as it was" not in advised()[1]
     assert json.loads(advised("--json")[1])["older"] == ["safe"]
+
+
+def test_quantities_have_units_and_bare_numbers_those_of_before(advised: Any) -> None:
+    words = ["--rtt", "0.08s", "--bandwidth", "20000kbit/s", "--loss", "2%", "--size", "50kB", "--json"]
+    status = app(["advise", "--no-run", *words], standalone_mode=False)
+    assert (status, advised("--json")[0]) == (0, 0)
+    parts = {"--rtt-ms": "80ms", "--bandwidth-mbps": "20Mbit/s", "--size-bytes": "50 kB"}
+    given = {name.removeprefix("--").replace("-", "_"): value for name, value in parts.items()}
+    assert advised("--json", **given) == advised("--json")
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--rtt", "80ms"], "give --bandwidth, --loss, --size, such as --bandwidth 20Mbit/s --loss 3%"),
+        (["--rtt", "80mm"], "'80mm': must be a time such as 80ms"),
+        (["--rtt", "90ms..80ms"], "the low end comes first"),
+        (["--size", "50 apples"], "'50 apples': must be a size such as 50kB"),
+        (["--burst", "two"], "'two': must be a number such as 2, or a range such as 1..4"),
+        (["--trace", "2"], "--trace 2: is of a file, and there is none"),
+        (["a", "b", "c"], "c: is a third file: give one, or captures of both sides"),
+        (["absent.qlog", "--size", "50kB"], "absent.qlog: cannot be read: No such file or directory"),
+    ],
+    ids=str,
+)
+def test_what_is_missing_or_wrong_is_said_in_a_line(fecbench_here: Any, words: list[str], why: str) -> None:
+    refusal = fecbench_here("advise", *words).refusal()
+    assert why in refusal
+
+
+def test_the_help_of_fecbench_finds_it_by_recording(fecbench_here: Any) -> None:
+    (line,) = [line for line in fecbench_here("--help").stdout.splitlines() if "recording" in line]
+    assert "advise" in line

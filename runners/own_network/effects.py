@@ -1,0 +1,188 @@
+"""Effects of a variant beside another in the networks of a path: at the mean, median and 95th percentile.
+
+Each interval is of 95 %, by resampling networks, and in each of them pairs of trials (the bootstrap of two
+stages: Davison and Hinkley, "Bootstrap methods and their application", 1997, §3.8). A trial that did not end
+counts as long as it was waited for.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fecbench.results.advice import CongestionControl
+from fecbench.results.analysis.intervals import FEWEST, FEWEST_OF_TAIL
+from fecbench.runners.own_network.design import CONTROLLERS, LABELS, NONE, TIMEOUT_S, label
+
+TIME, BYTES = "client.dct_s", "server.bytes_sent"
+METRICS = (TIME, BYTES)
+_RESAMPLED = 1000
+_SEED = 2026
+_TAIL = 0.95
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number, and its interval of 95 %."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A variant beside another one."""
+
+    ratio: Number
+    """Of the mean times."""
+    saved_ms: Number
+    """Of the mean time."""
+    median_saved_ms: Number
+    tail_saved_ms: Number | None
+    """At the 95th percentile; None: there are too few pairs."""
+    tail_ratio: Number | None
+    more_bytes: float
+    """What the sender sends more, as a share."""
+    shorter_in: int
+    """The number of networks in which its mean time is shorter."""
+    networks: int
+    pairs: int
+
+    def document(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the trials of a path show."""
+
+    trials: int
+    unfinished: int
+    """Trials that did not end, of any arm."""
+    fec: Mapping[tuple[CongestionControl, str], Effect]
+    """Each controller beside no FEC, by the congestion control of both."""
+    congestion_control: Mapping[CongestionControl, Effect]
+    """Each congestion control beside the other one, both without FEC."""
+    means_ms: Mapping[str, float]
+    """The mean time of each arm."""
+
+    def document(self) -> dict[str, Any]:
+        arms = [
+            {"congestion_control": control, "controller": controller, **effect.document()}
+            for (control, controller), effect in self.fec.items()
+        ]
+        others = [
+            {"congestion_control": control, "scheme": "none", **effect.document()}
+            for control, effect in self.congestion_control.items()
+        ]
+        return {
+            "trials": self.trials,
+            "unfinished": self.unfinished,
+            "fec": arms,
+            "congestion_controls": others,
+            "mean_ms": dict(self.means_ms),
+        }
+
+
+def effects(trials: pd.DataFrame) -> Run | None:
+    """Return what trials show (`frames.trials`); None for too few of them, or if none ended."""
+    if not (trials["state"] == "ok").any():
+        return None
+    counted = trials[trials["state"].isin(["ok", "timeout", "failed"])]
+    unfinished = int((counted["state"] != "ok").sum())
+    times = counted[TIME].where(counted["state"] == "ok", TIMEOUT_S)
+    key = ["point", "repetition"]
+    table = (
+        counted.assign(time=times)
+        .pivot(index=key, columns="variant", values="time")
+        .reindex(columns=[label(cc, arm) for cc in LABELS for arm in (NONE, *CONTROLLERS)])
+        .dropna()
+        .sort_index()
+    )
+    if len(table) < FEWEST:
+        return None
+    sent = counted.groupby("variant", observed=True)[BYTES].mean()
+    points = table.index.get_level_values("point").to_numpy()
+    resampled = _resampled(points)
+
+    def beside(variant: str, baseline: str) -> Effect:
+        times_of = (table[name].to_numpy(np.float64) for name in (variant, baseline))
+        more_bytes = float(sent[variant] / sent[baseline]) - 1
+        return _effect(*times_of, resampled=resampled, points=points, more_bytes=more_bytes)
+
+    fec = {
+        (control, controller): beside(label(control, controller), label(control, NONE))
+        for control in LABELS
+        for controller in CONTROLLERS
+    }
+    controls = {
+        control: beside(label(control, NONE), label(other, NONE))
+        for control in LABELS
+        for other in LABELS
+        if other != control
+    }
+    means = {str(name): 1e3 * float(table[name].mean()) for name in table.columns}
+    return Run(len(counted), unfinished, fec, controls, means)
+
+
+def _resampled(points: NDArray[Any]) -> NDArray[np.intp]:
+    """Return places of pairs (_RESAMPLED × pairs): networks drawn with replacement, then pairs in each."""
+    generator = np.random.default_rng(_SEED)
+    of_points = [np.flatnonzero(points == point) for point in np.unique(points)]
+    rows = []
+    for _ in range(_RESAMPLED):
+        chosen = generator.integers(0, len(of_points), len(of_points))
+        places = np.concatenate([generator.choice(of_points[one], len(of_points[one])) for one in chosen])
+        rows.append(np.resize(places, len(points)))  # networks may have a pair more or less
+    return np.array(rows)
+
+
+def _effect(
+    variant: Floats,
+    baseline: Floats,
+    *,
+    resampled: NDArray[np.intp],
+    points: NDArray[Any],
+    more_bytes: float,
+) -> Effect:
+    draws = variant[resampled], baseline[resampled]
+
+    def number(statistic: Any) -> Number:
+        low, high = np.quantile(statistic(*draws), [0.025, 0.975])
+        (value,) = statistic(variant[np.newaxis], baseline[np.newaxis])
+        return Number(float(value), float(low), float(high))
+
+    def saved(of: Any) -> Number:
+        return number(lambda first, second: 1e3 * (of(second) - of(first)))
+
+    def ratio(of: Any) -> Number:
+        return number(lambda first, second: of(first) / of(second))
+
+    def mean(times: Floats) -> Floats:
+        return np.asarray(times.mean(axis=1))
+
+    def median(times: Floats) -> Floats:
+        return np.asarray(np.median(times, axis=1))
+
+    def tail(times: Floats) -> Floats:
+        return np.asarray(np.quantile(times, _TAIL, axis=1))
+
+    means = pd.DataFrame({"variant": variant, "baseline": baseline}).groupby(points).mean()
+    has_tail = len(variant) >= FEWEST_OF_TAIL
+    return Effect(
+        ratio=ratio(mean),
+        saved_ms=saved(mean),
+        median_saved_ms=saved(median),
+        tail_saved_ms=saved(tail) if has_tail else None,
+        tail_ratio=ratio(tail) if has_tail else None,
+        more_bytes=more_bytes,
+        shorter_in=int((means["variant"] < means["baseline"]).sum()),
+        networks=len(means),
+        pairs=len(variant),
+    )

@@ -1,0 +1,112 @@
+"""Estimates of losses: their intervals hold the truth, and what ends a burst is told or left open."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from fecbench.runners.paths.losses import estimated
+from fecbench.runners.paths.shares import counted
+
+RECORDINGS = 200
+
+
+def gilbert(generator: np.random.Generator, p: float, r: float, count: int) -> NDArray[np.bool_]:
+    """Losses of Gilbert's model, by the lengths of its stays."""
+    lost = list[bool]()
+    is_bad = generator.random() < p / (p + r)
+    while len(lost) < count:
+        lost += [is_bad] * int(generator.geometric(r if is_bad else p))
+        is_bad = not is_bad
+    return np.array(lost[:count])
+
+
+@pytest.mark.parametrize(
+    ("p", "r", "count"),
+    [(0.01, 0.5, 3000), (0.005, 0.25, 5000), (0.02, 0.9, 2000), (0.002, 0.4, 20000), (0.05, 0.2, 3000)],
+)
+def test_intervals_hold_the_truth_in_95_of_100_recordings(p: float, r: float, count: int) -> None:
+    generator = np.random.default_rng(round(1e6 * p * r))
+    held_loss = held_burst = 0
+    for _ in range(RECORDINGS):
+        found = estimated(gilbert(generator, p, r, count))
+        held_loss += found.loss.low <= p / (p + r) <= found.loss.high
+        held_burst += found.burst.low <= 1 / r <= found.burst.high
+    # 200 recordings of 95 % hold it in 180 or more, but for 1 of 500 seeds.
+    assert min(held_loss, held_burst) >= 0.9 * RECORDINGS, (held_loss, held_burst)
+
+
+@pytest.mark.parametrize(("share", "count"), [(0.01, 2000), (0.001, 10_000), (0.05, 500), (0.2, 200)])
+def test_single_losses_are_no_bursts(share: float, count: int) -> None:
+    generator = np.random.default_rng(count)
+    held = clustered = 0
+    for _ in range(RECORDINGS):
+        found = estimated(generator.random(count) < share)
+        held += found.loss.low <= share <= found.loss.high
+        clustered += found.burst.low > 1 / (1 - share)
+    assert held >= 0.9 * RECORDINGS
+    assert clustered <= 0.05 * RECORDINGS
+
+
+def test_an_interval_of_bursts_is_wider_than_one_of_single_losses() -> None:
+    in_bursts = np.zeros(4000, dtype=np.bool_)
+    in_bursts[np.arange(100, 4000, 400)[:, np.newaxis] + np.arange(8)] = True
+    apart = np.zeros(4000, dtype=np.bool_)
+    apart[::50] = True
+    assert in_bursts.sum() == apart.sum()
+    wide, narrow = estimated(in_bursts).loss, estimated(apart).loss
+    assert wide.high - wide.low > 1.5 * (narrow.high - narrow.low)
+
+
+@pytest.mark.parametrize("count", [10, 1000, 100_000])
+def test_no_loss_gives_an_upper_bound(count: int) -> None:
+    found = estimated(np.zeros(count, dtype=np.bool_))
+    assert found.loss.value == found.loss.low == 0
+    # With as many losses, none is seen in 5 of 100 recordings: (1 - q)^n = 0.05; Jeffreys' bound is closer.
+    assert 0.5 < found.loss.high / (1 - 0.05 ** (1 / count)) < 1.1
+
+
+def test_packets_that_were_left_out_make_no_burst() -> None:
+    lost = np.array([*[False] * 30, True, True, *[False] * 30] * 50)
+    follows = np.array([*[True] * 31, False, *[True] * 30] * 50)
+    assert estimated(lost).burst.value == 2
+    assert estimated(lost, follows).burst.value < 1.1
+
+
+def timed(generator: np.random.Generator, count: int, *, by_time: bool) -> tuple[NDArray[np.bool_], NDArray]:
+    """Packets in trains of 8 with 1 ms between, and 40 ms between trains; bursts of 4 packets, or of 4 ms."""
+    gaps_s = np.where(np.arange(count) % 8 == 0, 0.04, 0.001)
+    if not by_time:
+        return gilbert(generator, 0.01, 0.25, count), np.cumsum(gaps_s)
+    at_s = np.cumsum(gaps_s)
+    ends, is_bad, lost = 0.0, True, np.zeros(count, dtype=np.bool_)
+    while ends < at_s[-1]:
+        is_bad = not is_bad
+        begin, ends = ends, ends + generator.exponential(0.004 if is_bad else 0.3)
+        lost[(at_s >= begin) & (at_s < ends)] = is_bad
+    return lost, at_s
+
+
+def test_what_ends_a_burst_is_told_where_packets_come_unevenly() -> None:
+    generator = np.random.default_rng(5)
+    for _ in range(10):
+        found = estimated(*with_all(*timed(generator, 20_000, by_time=True)))
+        assert found.ends == "time" and found.burst_s is not None
+        assert found.burst_s.low / 1.5 < 0.004 < found.burst_s.high * 1.5
+        assert estimated(*with_all(*timed(generator, 20_000, by_time=False))).ends == "packets"
+
+
+def test_what_ends_a_burst_is_left_open_where_packets_come_evenly() -> None:
+    lost = gilbert(np.random.default_rng(6), 0.01, 0.25, 20_000)
+    assert estimated(*with_all(lost, np.arange(20_000) / 1e3)).ends == ""
+
+
+def with_all(lost: NDArray[np.bool_], at_s: NDArray) -> tuple[NDArray[np.bool_], None, NDArray]:
+    return lost, None, at_s
+
+
+def test_a_count_alone_is_less_sure_than_its_packets() -> None:
+    lost = np.zeros(1000, dtype=np.bool_)
+    lost[::50] = True
+    known, alone = estimated(lost).loss, counted(20, 1000)
+    assert alone.value == known.value == 0.02
+    assert alone.low < known.low and known.high < alone.high
