@@ -130,7 +130,9 @@ def document_of(evidence: Evidence) -> Document:
         unpaired=list(_unpaired(evidence.pairings)),
         starts=Starts.of(starts.starts_of(database, campaign), hosts.told_of(database, campaign)),
         provenance=_small(campaign.provenance),
-        repeat=repeating.commands(campaign, filters or [], 0 if found is None else found.share),
+        repeat=repeating.commands(
+            campaign, filters or [], *((0, ()) if found is None else (found.share, found.arms))
+        ),
         doubts=repeating.doubts(run, campaign, filters),
     )
 
