@@ -52,7 +52,7 @@ C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h'
 PROCESSES := $(shell cores=$$(nproc); echo $$((cores < 3 ? cores + 1 : 4)))
 NOT_OTHERS := $(OTHERS:%=--extend-exclude %)
 
-.PHONY: demo test test-slow test-netem test-virtual fresh build build-all bench breaks fuzz findings lint path packages environment development go tools parts wheel site lab lab-environment lock changes clean
+.PHONY: demo test test-slow test-netem test-virtual fresh build build-all bench breaks fuzz findings lint path packages ready environment development go tools parts wheel site lab lab-environment lock changes clean
 
 # What another fecbench has run stays, under another name.
 # Status 1 says that some trials are not ok, or that virtual and emulated ones differ: the report tells which, so it is
@@ -60,8 +60,8 @@ NOT_OTHERS := $(OTHERS:%=--extend-exclude %)
 # Without root it emulates nothing, so that it needs neither the packages nor the programs for that.
 # To decide a mean ratio to 1 % takes 100 groups of the workload or more. Of two variants, 4.4 % are 106 groups: 212 emulated trials.
 demo: ROOTLESS := $(if $(filter 0,$(shell id -u)),,1)
-demo: path packages environment tools
-	@echo "building what the demo runs (make build builds the other stacks, too)"
+demo: path packages ready
+	@echo "building what the demo runs: noq-fec (make build builds the other stacks, too)"
 	@$(RUN) fecbench.runners.implementations.build noq-fec
 	@mkdir -p $(OUT)
 	@echo "running $(OUT)/demo.sqlite in virtual time"
@@ -99,7 +99,7 @@ fresh:
 bench: build
 	@$(RUN) bench $(PARTS)
 
-build: path packages environment go parts
+build: path packages ready go parts
 	@mkdir -p $(OUT)
 
 breaks: build development
@@ -214,6 +214,13 @@ tools: environment
 	@find $(wildcard $(OWN:%=quic-impls/%)) \( -type d -not -perm -o=rx -or -type f -not -perm -o=r \) -exec chmod o+rX {} +
 	@for part in dropper topologies/wire topologies/clock topologies/prober; do \
 	    $(MAKE) --no-print-directory -C $$part || $(if $(ROOTLESS),echo "not built: $$part (only emulated trials need it)",exit 1); done
+
+# noq-fec takes longest to build, and needs nothing of the environment: both are made at a time. What goes wrong with it is said
+# by the build that follows, which then has little to do.
+ready:
+	@echo "building noq-fec meanwhile: some minutes"
+	@$(MAKE) --no-print-directory -C quic-impls/noq-fec >/dev/null 2>&1 & build=$$!; trap "kill $$build 2>/dev/null || true" EXIT; \
+	    $(MAKE) --no-print-directory environment tools ROOTLESS=$(ROOTLESS); echo "waiting for noq-fec"; wait $$build || true
 
 parts: tools go
 	@$(RUN) fecbench.runners.implementations.build
