@@ -19,8 +19,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -131,6 +132,8 @@ class Agreement:
     """The campaign that was emulated."""
     share: float
     """The share of the groups that was to be emulated."""
+    arms: tuple[str, ...]
+    """The labels of the variants that were to be emulated; none: all."""
     groups: int
     """The number of groups that the campaign in virtual time has of each workload."""
     planned: int
@@ -209,6 +212,7 @@ def between(database: Database, campaign: CampaignInfo, sample: CampaignInfo) ->
         if (crosscheck := start.provenance.get("crosscheck", {})).get("campaign") == campaign.name
     ]
     share, planned = max(((source["share"], source["trials"]) for source in crosschecks), default=(0.0, 0))
+    arms = _arms(crosschecks, campaign)
     twins = [
         Twins(virtual.record, emulated.record)
         for emulated in database.trials(sample.id)
@@ -221,6 +225,7 @@ def between(database: Database, campaign: CampaignInfo, sample: CampaignInfo) ->
         campaign=campaign.name,
         sample=sample.name,
         share=share,
+        arms=arms,
         groups=len(campaign.points) * campaign.looks[0],
         planned=planned,
         pairs=len(compared),
@@ -229,18 +234,31 @@ def between(database: Database, campaign: CampaignInfo, sample: CampaignInfo) ->
         other_states=[pair.key for pair in compared if not pair.same_outcome],
         is_clocked=any(pair.virtual.clocked_directions for pair in compared),
         met_a_loss=sum(pair.met_a_loss for pair in compared),
-        comparisons=list(of_twins([pair for pair in compared if pair.same_outcome], sample)),
+        comparisons=list(of_twins([pair for pair in compared if pair.same_outcome], sample, arms)),
         pooled=means.of_variants([pair for pair in compared if pair.same_outcome], sample),
     )
+
+
+def _arms(wanted: Sequence[Mapping[str, Any]], campaign: CampaignInfo) -> tuple[str, ...]:
+    """Return the variants that were asked for at any time, in the order of the design; () for all."""
+    asked = {arm for each in wanted for arm in each.get("arms", ())}
+    if not all("arms" in each for each in wanted):
+        return ()
+    return tuple(variant["label"] for variant in campaign.variants if variant["label"] in asked)
 
 
 def _twin(database: Database, campaign: CampaignInfo, emulated: StoredTrial) -> StoredTrial | None:
     return database.trial_of(campaign.id, emulated.record.key)
 
 
-def of_twins(twins: Sequence[Twins], campaign: CampaignInfo) -> Iterator[Comparison]:
+def of_twins(
+    twins: Sequence[Twins], campaign: CampaignInfo, arms: Sequence[str] = ()
+) -> Iterator[Comparison]:
     """Yield the comparisons of each workload and variant: its metric, the ratio of that to its baseline,
-    the handshake, and the traffic that was sent, where endpoints report it."""
+    the handshake, and the traffic that was sent, where endpoints report it.
+
+    `arms`: the labels of the variants that are compared; none: all.
+    """
     baselines, of_workloads = baselines_of(campaign), metrics.of_workloads(campaign)
     short = {
         workload_table["label"]: tolerances.is_short(workload_table["parameters"])
@@ -253,7 +271,7 @@ def of_twins(twins: Sequence[Twins], campaign: CampaignInfo) -> Iterator[Compari
         values = table(of_workload, name, *own)
         whole = [pair for pair in of_workload if pair.are_ok]
         handshakes = table(whole, metrics.HANDSHAKE, tolerances.HANDSHAKE, "value")
-        for variant in (variant["label"] for variant in campaign.variants):
+        for variant in arms or [variant["label"] for variant in campaign.variants]:
             arm = values[values["variant"] == variant]
             far_either = tolerances.far_either(short=short[workload])
             yield _compared(

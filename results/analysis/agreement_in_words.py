@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator
 
 from fecbench.results.analysis.agreement import Agreement, Comparison
@@ -77,7 +78,9 @@ def sentences(agreement: Agreement | None) -> list[str]:
     """The first is the verdict. None: there was no cross-check."""
     if agreement is None:
         return ["not cross-checked: no sample of it was emulated."]
-    lines = [f"cross-checked with {agreement.pairs} emulated trials. {headline(agreement)}"]
+    lines = [
+        f"cross-checked with {agreement.pairs} emulated trials{_of_arms(agreement)}. {headline(agreement)}"
+    ]
     if agreement.left_out:
         reasons = ", ".join(f"{count} {reason}" for reason, count in agreement.left_out.items())
         lines.append(f"Of {agreement.planned} trials of the sample are not compared: {reasons}.")
@@ -103,6 +106,11 @@ def sentences(agreement: Agreement | None) -> list[str]:
     if lacking := max(agreement.more or 0, agreement.more_to_one_percent or 0):
         lines.append(_where_from(agreement, lacking))
     return lines
+
+
+def _of_arms(agreement: Agreement) -> str:
+    """Name the variants that were emulated where the others were not."""
+    return f" of {' and '.join(f'“{arm}”' for arm in agreement.arms)} alone" if agreement.arms else ""
 
 
 def _explained(comparison: Comparison) -> str:
@@ -161,4 +169,7 @@ def _where_from(agreement: Agreement, more: int) -> str:
     if have + more > agreement.groups:
         return f"The design has {agreement.groups} groups of a workload: more repetitions would tell more."
     share = math.ceil(1000 * (have + more) / agreement.groups) / 1000
-    return f"--share {share:g} has {more} more groups of each workload."
+    arms = (
+        f" {shlex.join(word for arm in agreement.arms for word in ('--arms', arm))}" if agreement.arms else ""
+    )
+    return f"--share {share:g}{arms} has {more} more groups of each workload."

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.markers import MarkerStyle
 
 from fecbench.results.figures.style import Look, as_pixels, line
 
@@ -59,24 +60,33 @@ def boxes_of(
             middle = order.index(place) + (0 if own_place else _beside(labels.index(variant), len(labels)))
             half = _BOX * width / 2
             axes.hlines(value, middle - half, middle + half, color="black", linewidth=line(4 / 3), zorder=4)
-    with _same_each_time():
-        for label, look in look_of.items():
-            of_variant = trials[trials["variant"] == label]
-            if of_variant.empty:
-                continue
-            shown = _outliers(of_variant, across, up) if crowded else of_variant
-            sns.stripplot(
-                **{**drawn, "data": shown},
-                dodge=not own_place,
-                jitter=0 if crowded else 0.35 * _WIDTH,
-                marker=look.marker,
-                size=3 if crowded else 4,
-                linewidth=0.5,
-                edgecolor="black",
-                zorder=3,
-                rasterized=as_pixels(len(trials)),
-            )
+    shown = _outliers(trials, list(dict.fromkeys([across, "variant"])), up) if crowded else trials
+    if not shown.empty:
+        _dots(axes, {**drawn, "data": shown}, look_of, crowded, as_pixels(len(trials)))
     axes.set(xlabel="", ylabel="")
+
+
+def _dots(
+    axes: Axes, drawn: Mapping[str, Any], look_of: Mapping[str, Look], crowded: bool, rasterized: bool
+) -> None:
+    """Single trials. seaborn knows one marker for all, and draws dots by place, then by variant."""
+    own_place = drawn["x"] == "variant"
+    known = len(axes.collections)
+    with _same_each_time():
+        sns.stripplot(
+            **drawn,
+            dodge=not own_place,
+            jitter=0 if crowded else 0.35 * _WIDTH,
+            size=3 if crowded else 4,
+            linewidth=0.5,
+            edgecolor="black",
+            zorder=3,
+            rasterized=rasterized,
+        )
+    variants = drawn["order"] if own_place else list(look_of) * len(drawn["order"])
+    for dots, label in zip(axes.collections[known:], variants, strict=True):
+        marker = MarkerStyle(look_of[label].marker)
+        dots.set_paths([marker.get_path().transformed(marker.get_transform())])
 
 
 def _beside(number: int, variants: int) -> float:
@@ -94,9 +104,9 @@ def _variant_at(box: Any, labels: Sequence[str], own_place: bool) -> str:
     )
 
 
-def _outliers(trials: pd.DataFrame, across: str, up: str) -> pd.DataFrame:
+def _outliers(trials: pd.DataFrame, by: list[str], up: str) -> pd.DataFrame:
     """The trials beyond the whiskers of their box."""
-    of_box = trials.groupby(across, observed=True)[up]
+    of_box = trials.groupby(by, observed=True)[up]
     low, high = of_box.transform("quantile", 0.25), of_box.transform("quantile", 0.75)
     reach = 1.5 * (high - low)
     beyond: pd.DataFrame = trials[(trials[up] < low - reach) | (trials[up] > high + reach)]

@@ -132,7 +132,13 @@ def document_of(evidence: Evidence) -> Document:
         starts=Starts.of(starts.starts_of(database, campaign), hosts.told_of(database, campaign)),
         provenance=_small(campaign.provenance),
         repeat=repeating.commands(
-            campaign, filters or [], 0 if agreement_of_sample is None else agreement_of_sample.share
+            campaign,
+            filters or [],
+            *(
+                (0, ())
+                if agreement_of_sample is None
+                else (agreement_of_sample.share, agreement_of_sample.arms)
+            ),
         ),
         doubts=repeating.doubts(run, campaign, filters),
     )

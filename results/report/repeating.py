@@ -17,9 +17,14 @@ ALL_TRIALS = "fecbench show --trials"
 ALL_POINTS = "fecbench export --table points"
 
 
-def commands(campaign: CampaignInfo, filters: Sequence[str], crosscheck_share: float = 0) -> list[str]:
+def commands(
+    campaign: CampaignInfo,
+    filters: Sequence[str],
+    crosscheck_share: float = 0,
+    crosscheck_arms: Sequence[str] = (),
+) -> list[str]:
     """Return the commands that repeat a campaign, in a shell, in the folder of fecbench;
-    `crosscheck_share` is the share of it that was emulated beside it."""
+    `crosscheck_share` is the share of it that was emulated beside it, of these variants or of all."""
     provenance = campaign.provenance
     design, database = f"{campaign.name}.toml", f"{campaign.name}.sqlite"
     run = ["fecbench", "run", design, "--db", database]
@@ -35,6 +40,8 @@ def commands(campaign: CampaignInfo, filters: Sequence[str], crosscheck_share: f
         run += ["--filter", condition]
     report = ["fecbench", "report", "--db", database, "--output", campaign.name]
     crosscheck = ["fecbench", "crosscheck", design, "--share", f"{crosscheck_share:g}", "--db", database]
+    for arm in crosscheck_arms:
+        crosscheck += ["--arms", arm]
     if campaign.design_name != campaign.name:
         crosscheck += ["--campaign", campaign.name]
     return [shlex.join(command) for command in (run, *([crosscheck] if crosscheck_share else []), report)]

@@ -73,9 +73,16 @@ def _between(campaign: CampaignInfo) -> Iterator[Trust]:
     """Whether something lies between the points of the design, where no trial was run."""
     compared = baselines_of(campaign)
     if compared and campaign.scales:
-        command = shlex.join(["fecbench", "hunt", campaign.design_name, "--arm", next(iter(compared))])
+        command = shlex.join(["fecbench", "hunt", _design(campaign), "--arm", next(iter(compared))])
         text = f"Not looked for between the points: {command} searches there for networks that say otherwise."
         yield Trust(about="between", text=text, warns=False)
+
+
+def _design(campaign: CampaignInfo) -> str:
+    """The design as it was named when the campaign was run: a file, or a name of the catalogue."""
+    name = campaign.design_name
+    words = campaign.provenance.get("command", [])
+    return next((word for word in words if word == name or word.endswith(".toml")), name)
 
 
 def _clocked(campaign: CampaignInfo) -> Iterator[Trust]:

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from typing import Any, Protocol
 
 from fecbench.designs import Design
@@ -123,7 +122,7 @@ def _provenance_of(request: Request) -> dict[str, Any]:
     """Return the provenance that the campaign would have now."""
     experiment = request.experiment
     collected = provenance.collect(experiment.implementations.values(), request.backend, request.engine)
-    of_sample = {} if request.crosscheck is None else {"crosscheck": asdict(request.crosscheck)}
+    of_sample = {} if request.crosscheck is None else {"crosscheck": request.crosscheck.document()}
     of_ends = {} if request.interop is None else {"interop": dict(request.interop)}
     times = experiment.processor_times if request.engine == "virtual" else {}
     of_processors = {"processor": times} if times else {}

@@ -8,10 +8,11 @@ import dataclasses
 import math
 import random
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from fecbench import designs
 from fecbench.designs import Design
+from fecbench.hints import nearest
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, Group
 from fecbench.runners.campaign.campaign import stored_campaign
@@ -48,19 +49,37 @@ def _shuffled(design: Design, points: int, workload: str) -> Iterator[Group]:
             yield Group(workload, point, repetitions[point][place])
 
 
-def emulated(virtual: Request, emulation: Request, share: float) -> Request:
+def emulated(virtual: Request, emulation: Request, share: float, arms: Sequence[str] = ()) -> Request:
     """The request to emulate a sample of what was requested in virtual time: its name, and its trials.
 
-    `emulation` asks for all trials of the same design.
+    `emulation` asks for all trials of the same design; `arms`: the labels of the variants that are emulated,
+    beside what each is compared with; none: all. Raises Refusal for a label that no variant has.
     """
     groups = set(sample(virtual.design, len(virtual.experiment.points), share))
-    keys = [key for key in emulation.keys if key.group in groups]
+    chosen = _with_baselines(virtual.design, arms)
+    keys = [key for key in emulation.keys if key.group in groups and key.variant in chosen]
+    limited = tuple(chosen) if len(chosen) < len(virtual.design.variants) else ()
     return dataclasses.replace(
         emulation,
         name=f"{virtual.name}{SUFFIX}",
         keys=keys,
-        crosscheck=Sample(virtual.name, share, len(keys)),
+        crosscheck=Sample(virtual.name, share, len(keys), limited),
     )
+
+
+def _with_baselines(design: Design, arms: Sequence[str]) -> list[str]:
+    """Return the labels of these variants and of what they are compared with, in the order of the design; of
+    all variants where none is named."""
+    labels = [variant.label for variant in design.variants]
+    if not arms:
+        return labels
+    for arm in arms:
+        if arm not in labels:
+            raise Refusal(f"{design.path}: --arms {arm}: has no such variant; {nearest(arm, labels)}")
+    usual = next((variant.label for variant in design.variants if variant.is_baseline), "")
+    compared_with = {variant.label: variant.compared_with or usual for variant in design.variants}
+    chosen = {*arms, *(compared_with[arm] for arm in arms)}
+    return [label for label in labels if label in chosen]
 
 
 def checked_campaign(virtual: Request, emulation: Request, database: Database) -> CampaignInfo:

@@ -38,6 +38,13 @@ class Sample:
     share: float
     """Share of its groups."""
     trials: int
+    arms: Sequence[str] = ()
+    """The labels of the variants that are emulated; none: all."""
+
+    def document(self) -> dict[str, Any]:
+        """Return what provenance keeps."""
+        of_all = {"campaign": self.campaign, "share": self.share, "trials": self.trials}
+        return of_all | ({"arms": list(self.arms)} if self.arms else {})
 
 
 @dataclass(frozen=True, kw_only=True)

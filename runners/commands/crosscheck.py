@@ -13,7 +13,7 @@ from fecbench.results.analysis.criterion import STRATA, Statistic, Stratum
 from fecbench.results.analysis.pooled import Pooled
 from fecbench.runners.campaign import crosscheck as samples
 from fecbench.runners.campaign.request import request
-from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console import arguments, completion
 from fecbench.runners.commands.console.choice import design_of, implementations_in, open_database
 from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.running import run_here
@@ -35,6 +35,14 @@ def crosscheck(
             f" is emulated; of each workload {samples.FEWEST_GROUPS} at least.",
         ),
     ] = str(samples.USUAL_SHARE),
+    arms: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LABEL",
+            help="Emulate only this variant, beside what it is compared with; repeatable.",
+            autocompletion=completion.variants,
+        ),
+    ] = None,
     db: arguments.Database = arguments.DATABASE,
     campaign: Annotated[
         str, typer.Option(help="The campaign in virtual time; by default that of the design's name.")
@@ -64,6 +72,7 @@ def crosscheck(
             beside_virtual=True,
         ),
         wanted_share,
+        arms or (),
     )
     with open_database(db) as database:
         checked = samples.checked_campaign(virtual, emulation, database)
@@ -125,7 +134,8 @@ def _document(result: Agreement) -> dict[str, Any]:
     return {
         "headline": agreement_in_words.headline(result),
         "verdict": result.verdict,
-        **{name: document[name] for name in ("campaign", "sample", "share", "planned", "pairs", "left_out")},
+        **{name: document[name] for name in ("campaign", "sample", "share", "arms", "planned", "pairs")},
+        "left_out": result.left_out,
         **{name: document[name] for name in ("other_losses", "other_states")},
         "strata": {
             "met a loss": {"pairs": result.met_a_loss},

@@ -106,6 +106,8 @@ class Crosscheck(Section):
     """The campaign that was emulated."""
     share: float
     """The share of the groups that was to be emulated."""
+    arms: list[str]
+    """The variants that were to be emulated; none: all."""
     planned: int
     """Trials of the sample."""
     pairs: int
@@ -122,6 +124,7 @@ class Crosscheck(Section):
         return cls(
             sample=result.sample,
             share=result.share,
+            arms=list(result.arms),
             planned=result.planned,
             pairs=result.pairs,
             verdict=result.verdict,

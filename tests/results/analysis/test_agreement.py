@@ -143,6 +143,21 @@ def test_trials_that_are_not_emulated_yet_are_counted(compare: Callable[..., Agr
     assert compare(planned=100).left_out == {"not run": 100 - 2 * POINTS}
 
 
+def test_only_variants_that_were_to_be_emulated_are_compared(tmp_path: Path) -> None:
+    """Of all variants, where any start asked for all of them."""
+    with Database.open(str(tmp_path / "x.sqlite"), create=True) as database:
+        laboratory = Laboratory(database)
+        found = laboratory.compare(arms=[OFF])
+        assert found.arms == (OFF,)
+        assert {each.variant for each in found.comparisons} == {OFF}
+        assert f"emulated trials of “{OFF}” alone. " in agreement_in_words.sentences(found)[0]
+        virtual, sample = (database.campaign(name) for name in ("x", "x-crosscheck"))
+        assert virtual is not None and sample is not None
+        database.start(sample.id, "ada", {"crosscheck": {"campaign": "x", "share": 0.5, "trials": 4}})
+        found = agreement.between(database, virtual, sample)
+        assert found.arms == () and {each.variant for each in found.comparisons} == {OFF, XOR}
+
+
 def test_a_campaign_without_a_sample_is_not_cross_checked(tmp_path: Path) -> None:
     with Database.open(str(tmp_path / "x.sqlite"), create=True) as database:
         laboratory = Laboratory(database)

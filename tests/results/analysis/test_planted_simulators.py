@@ -153,6 +153,7 @@ def _agreement(plant: Plant | None, n: int, random: Random) -> Agreement:
         campaign="x",
         sample="x-crosscheck",
         share=0.5,
+        arms=(),
         groups=n,
         planned=6 * n,
         pairs=6 * n,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from fecbench.results.analysis import agreement
@@ -76,6 +76,7 @@ class Laboratory:
         metric: str = "client.dct_s",
         bitmaps: tuple[bytes, bytes] = (b"\x01", b"\x01"),
         planned: int | None = None,
+        arms: Sequence[str] = (),
     ) -> Agreement:
         self._compared += 1
         campaign_name = "x" if self._compared == 1 else f"x{self._compared}"
@@ -84,6 +85,7 @@ class Laboratory:
             "campaign": campaign_name,
             "share": 0.5,
             "trials": trials if planned is None else planned,
+            **({"arms": list(arms)} if arms else {}),
         }
         campaigns = []
         for name, provenance, run, bitmap in (

@@ -135,3 +135,14 @@ def test_a_campaign_whose_factors_have_ranges_says_that_nobody_looked_between_it
         between = [item.text for item in trust if item.about == "between"]
         assert bool(between) == is_told
         assert all(f"--arm {XOR} searches there" in line for line in between)
+
+
+def test_the_hunt_that_is_named_is_of_the_file_that_the_campaign_was_run_from(filled: Filled) -> None:
+    database, campaign = filled({TrialKey(OFF, "download-2000", 0, 0): ("ok", 1.0)}, points=POINTS)
+    text = f"{campaign.design_text}\n[factors]\nowd_ms = {{ min = 0, max = 7 }}\n"
+    name = campaign.design_name
+    for word in (name, "papers/lossy.toml"):
+        command = ["fecbench", "run", "--db", "x.sqlite", word]
+        trust = collect(database, replace(campaign, design_text=text, provenance={"command": command})).trust
+        (line,) = (each.text for each in trust if each.about == "between")
+        assert f": fecbench hunt {word} --arm" in line

@@ -105,6 +105,17 @@ def test_a_sample_is_a_campaign_that_says_what_it_checks(
     assert crosscheck.checked_campaign(virtual, emulation, database).name == "little"
 
 
+def test_a_sample_of_one_variant_has_what_it_is_compared_with_too(little: Request, virtual: Request) -> None:
+    labels = [variant.label for variant in little.design.variants]
+    arms = {key.variant for key in crosscheck.emulated(virtual, little, 1, labels[1:2]).keys}
+    assert arms == set(labels)
+    alone = crosscheck.emulated(virtual, little, 1, labels[:1])
+    assert {key.variant for key in alone.keys} == {labels[0]}
+    assert alone.crosscheck is not None and alone.crosscheck.document()["arms"] == labels[:1]
+    with pytest.raises(Refusal, match="--arms xor: has no such variant; "):
+        crosscheck.emulated(virtual, little, 1, ["xor"])
+
+
 def test_without_the_campaign_the_command_that_makes_it_is_told(
     little: Request, virtual: Request, database: Database
 ) -> None:
