@@ -121,6 +121,22 @@ fn no_repair_symbol_follows_a_wide_first_flight() {
     }
 }
 
+/// Repair symbols made CoDel drop data, from queues that took 100 ms to leave: 1.13 to 1.20.
+#[test]
+fn no_repair_symbol_makes_codel_drop_data() {
+    let cases = [
+        (Direction::Upload, 0.4874, 8.03, 1.455, 7132, 32),
+        (Direction::Download, 0.3959, 9.636, 0.426, 6249, 10),
+        (Direction::Upload, 0.352, 8.628, 1.3, 6442, 10),
+        (Direction::Upload, 0.514, 9.685, 3.1, 15_087, 10),
+    ];
+    for (direction, mbps, owd_ms, queue_bdp, size, initial_window) in cases {
+        let setting = case(direction, mbps, owd_ms, queue_bdp, size);
+        let ratio = ratio(&Setting { codel: true, initial_window, ..setting });
+        assert!(ratio < 1.01, "{direction:?} of {size} bytes, {mbps} Mbit/s: {ratio}");
+    }
+}
+
 /// What is gained: losses of the last packets cost no time-out.
 #[test]
 fn losses_at_the_end_are_repaired_without_a_retransmission() {

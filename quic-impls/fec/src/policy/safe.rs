@@ -9,6 +9,7 @@ use crate::window::Flight;
 /// flights can be repaired, if losses come as they came so far.
 ///
 /// - There are none where a queue has begun to grow, behind a wide first flight, or where nothing was lost for long.
+/// - There is one at most behind a first flight that may be a slow path's queue, and none while its first fates come.
 /// - They take no more than half a round-trip time.
 /// - Only the end of data is protected. Elsewhere a retransmission is in time.
 #[derive(Debug, Default)]
@@ -26,6 +27,15 @@ const OWN_QUEUEING: f64 = 2.0;
 const TELLING: u64 = 3;
 /// Then repair symbols follow no more packets than this.
 const MOST_BLIND: u64 = 12;
+/// CoDel drops from a queue that has taken so long to leave, but no packet with no more than another behind it (RFC 8289, section
+/// 5.2). A second repair symbol makes one of data another one.
+const LONG_QUEUE: f64 = 0.1;
+/// In the least round-trip time a path has carried so many full packets, by the handshake: so fast it is at least.
+const OF_HANDSHAKE: f64 = 2.0;
+/// Where round trips take longer, in seconds, packets leave so slowly that even a path of 0.3 Mbit/s has a short queue.
+const LONG_ROUND_TRIP: f64 = 0.25;
+/// Whether there is a queue is known when the fates of so many packets are: those of the handshake, and more than one ACK of data.
+const TELLING_OF_QUEUE: u64 = 5;
 /// Repair symbols take at most this share of a round-trip time.
 const MOST_TIME: f64 = 0.5;
 /// Only the last bytes of data are protected: so many.
@@ -43,6 +53,24 @@ fn finds_no_queue(context: &Context) -> bool {
 fn is_blind(context: &Context) -> bool {
     let told = context.losses.arrived + context.losses.lost;
     told < TELLING && context.in_flight > MOST_BLIND * context.packet_size
+}
+
+/// Whether what is in flight may be a long queue, for all that is known.
+fn may_be_long_queue(context: &Context) -> bool {
+    let least = context.min_rtt.as_secs_f64();
+    let packets = context.in_flight as f64 / context.packet_size.max(1) as f64;
+    let told = context.losses.arrived + context.losses.lost;
+    told < TELLING_OF_QUEUE && least < LONG_ROUND_TRIP && packets * least >= LONG_QUEUE * OF_HANDSHAKE
+}
+
+/// How many repair symbols a queue takes behind data.
+fn taken_by_queue(context: &Context, flight: &Flight) -> usize {
+    let is_first = flight.first() == 0 && flight.missing_from(0) == flight.span();
+    match (may_be_long_queue(context), is_first) {
+        (false, _) => usize::MAX,
+        (true, true) => 1_usize.saturating_sub(flight.repairs().len()),
+        (true, false) => 0,
+    }
 }
 
 /// How many packets leave in the time that repair symbols may take.
@@ -63,7 +91,8 @@ impl Policy for Safe {
         if context.slot != Slot::Idle || context.has_acks || !finds_no_queue(context) || is_blind(context) {
             return 0;
         }
-        AIM.lacking(context, flight).min(affordable(context).saturating_sub(flight.repairs().len()))
+        let affordable = affordable(context).saturating_sub(flight.repairs().len());
+        AIM.lacking(context, flight).min(affordable).min(taken_by_queue(context, flight))
     }
 }
 

@@ -102,6 +102,31 @@ fn safe_sends_no_repair_that_would_delay_anything() {
     }
 }
 
+/// CoDel spares the packet behind which there is one more at most.
+#[test]
+fn safe_sends_one_repair_symbol_into_what_may_be_a_long_queue() {
+    let first = Context {
+        in_flight: 6_250,
+        smoothed_rtt: Duration::from_millis(70),
+        recent_rtt: Duration::from_millis(70),
+        min_rtt: Duration::from_millis(70),
+        losses: Losses { arrived: 2, ..Losses::default() },
+        ..IDLE
+    };
+    let of_round_trip = |ms| Context { min_rtt: Duration::from_millis(ms), recent_rtt: Duration::from_millis(ms), ..first };
+    let sent_of = |context| sent(&mut window(Safe, 5), &context);
+    let by_round_trip = [39, 40, 249, 250].map(|ms| sent_of(of_round_trip(ms)));
+    assert_eq!(by_round_trip.map(|sent| sent == 1), [false, true, true, false], "{by_round_trip:?}");
+    assert!(sent_of(Context { in_flight: 3_500, ..first }) > 1, "so little leaves soon");
+
+    let mut window = window(Safe, 9);
+    assert_eq!(sent(&mut window, &first), 1);
+    window.on_acked(0);
+    let told = |arrived| Context { losses: Losses { arrived, ..Losses::default() }, ..first };
+    assert_eq!(sent(&mut window, &told(4)), 0, "the first ACK of data does not tell of a queue");
+    assert!(sent(&mut window, &told(5)) > 0, "the next one does");
+}
+
 #[test]
 fn safe_counts_what_is_on_its_way_and_protects_what_was_sent_after_it() {
     let mut window = window(Safe, 20);

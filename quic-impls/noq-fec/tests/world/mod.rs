@@ -127,6 +127,8 @@ pub struct Link {
     pub owd: Duration,
     /// The queue's limit in bandwidth-delay products.
     pub queue_bdp: f64,
+    /// Whether CoDel drops from the queue besides.
+    pub codel: bool,
     pub up: Loss,
     pub down: Loss,
     /// When each direction takes nothing: from, to.
@@ -143,6 +145,7 @@ impl Link {
             bandwidth_mbps,
             owd: Duration::from_millis(owd_ms),
             queue_bdp: 1.5,
+            codel: false,
             up: Loss::Nothing,
             down: Loss::Nothing,
             outage_up: None,
@@ -158,7 +161,9 @@ impl Link {
         let (rate_bps, delay_ns) = ((self.bandwidth_mbps * 1e6).round(), self.owd.as_nanos());
         let outage =
             outage.map(|[from, to]| format!("outage_ns {} {}\n", from.as_nanos(), to.as_nanos())).unwrap_or_default();
-        format!("rate_bps {rate_bps}\ndelay_ns {delay_ns}\nqueue_bytes {queue_bytes}\n{outage}{}", loss.lines())
+        let queue = if self.codel { "codel" } else { "droptail" };
+        let limits = format!("queue_bytes {queue_bytes}\nqueue {queue}\n");
+        format!("rate_bps {rate_bps}\ndelay_ns {delay_ns}\n{limits}{outage}{}", loss.lines())
     }
 }
 
@@ -184,6 +189,8 @@ pub struct Setting {
     pub owd: Duration,
     /// The queue's limit in bandwidth-delay products.
     pub queue_bdp: f64,
+    /// Whether CoDel drops from the queue besides.
+    pub codel: bool,
     /// Each datagram is late by up to this, so that some overtake others.
     pub jitter: Duration,
     /// The links of further paths. The first one is that of the fields above.
@@ -202,13 +209,14 @@ impl Setting {
     /// A download over these links, with a path over each.
     pub fn over(links: &[Link], size: u64, schemes: Option<Schemes>) -> Self {
         let (first, further) = links.split_first().expect("there is a link");
-        let Link { bandwidth_mbps, owd, queue_bdp, up, down, outage_up, outage_down, jitter } = first.clone();
+        let Link { bandwidth_mbps, owd, queue_bdp, codel, up, down, outage_up, outage_down, jitter } = first.clone();
         let (paths, further_links) = (links.len(), further.to_vec());
         let setting = Self::download(size, schemes);
         Self {
             bandwidth_mbps,
             owd,
             queue_bdp,
+            codel,
             up,
             down,
             outage_up,
@@ -222,9 +230,9 @@ impl Setting {
 
     /// All links, the first one's included.
     pub fn links(&self) -> Vec<Link> {
-        let Self { bandwidth_mbps, owd, queue_bdp, outage_up, outage_down, jitter, .. } = *self;
+        let Self { bandwidth_mbps, owd, queue_bdp, codel, outage_up, outage_down, jitter, .. } = *self;
         let (up, down) = (self.up.clone(), self.down.clone());
-        let first = Link { bandwidth_mbps, owd, queue_bdp, up, down, outage_up, outage_down, jitter };
+        let first = Link { bandwidth_mbps, owd, queue_bdp, codel, up, down, outage_up, outage_down, jitter };
         [&[first], &self.further_links[..]].concat()
     }
 
@@ -247,6 +255,7 @@ impl Setting {
             bandwidth_mbps: 10.0,
             owd: Duration::from_millis(50),
             queue_bdp: 1.5,
+            codel: false,
             jitter: Duration::ZERO,
             further_links: Vec::new(),
             paths: 1,
