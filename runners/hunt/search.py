@@ -3,6 +3,9 @@
 Each round measures the most promising networks again, fewer of them with more repetitions and fresh seeds,
 and neighbours of the best: successive halving (Jamieson and Talwalkar, AISTATS 2016) whose candidates have
 children.
+
+Optuna's TPE in the place of neighbours found the same 8 of 9 planted harms (a box, sizes and jitter, in 0.3 %
+of the space, 5,000 trials, three seeds each), and took half as much processor time again: it is not used.
 """
 
 from __future__ import annotations
