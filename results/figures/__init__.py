@@ -91,5 +91,5 @@ __getattr__ = names_of(
 
 
 def __dir__() -> list[str]:
-    """What a notebook offers behind the package's name."""
+    """Return the names that a notebook offers behind the package's name."""
     return sorted(__all__)

@@ -1,4 +1,4 @@
-"""Which variant to take in which networks, as a map of two factors."""
+"""A map of two factors: the variant to take in each network."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _text(cell: Mapping[Any, Any], baseline: str) -> str:
 
 
 def _remarks(table: pd.DataFrame, baseline: str) -> Iterator[str]:
-    """How it was chosen, what the marks of a map mean and of whom they are, and what is left out."""
+    """Yield how it was chosen, the meaning of the marks of a map, and what is left out."""
     yield f"taken: the cheapest that is at most {percent(table['margin'].max())} worse than the best"
     is_open = table["chosen"].isna()
     if is_open.any():

@@ -37,7 +37,7 @@ _GREY: Color = (0.58, 0.58, 0.58)
 _TALL, _LOW, _ROW = 2.6, 1.7, 0.28  # inches: of a panel that matters most, of another, of a row of events
 _KB = 1000
 _FATES = {LOST: ("lost", "x"), DROPPED: ("dropped by the link", "v"), MISSING: ("missing", "x")}
-"""How packets that never came are called and marked."""
+"""Names and marks of packets that never came."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def _colors(names: Sequence[str]) -> dict[str, Color]:
 
 
 def _draw_bytes(axes: Axes, course: Course, crossings: Sequence[Crossing]) -> list[Artist]:
-    """How much the sender had sent, and how much had come, by path; marks where packets never came."""
+    """Draw the bytes sent and the bytes that came, by path, with marks where packets never came."""
     receiver = "client" if course.sender == "server" else "server"
     colors = _colors([crossing.link for crossing in course.crossings])
     several = len(colors) > 1
@@ -247,7 +247,7 @@ def _from_zero(axes: Axes) -> None:
 
 
 def _draw_verdicts(axes: Axes, verdicts: Sequence[VerdictLog]) -> list[Artist]:
-    """Which packets were lost, by number: when that was is not known."""
+    """Draw which packets were lost, by number: their times are not known."""
     several = len({log.link for log in verdicts}) > 1
     rows = []
     for log in verdicts:

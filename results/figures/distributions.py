@@ -114,7 +114,7 @@ def _only_metric_of(campaign: CampaignInfo) -> Metric:
 
 
 def workloads_width(names: Mapping[str, str]) -> float:
-    """Of a figure with so many workloads side by side, in inches."""
+    """Return the width of a figure with so many workloads side by side, in inches."""
     return wide() if page().is_fixed else max(wide(), 1 + 1.2 * len(names))
 
 
@@ -186,7 +186,7 @@ def ratio_ecdf(
 
 
 def _pairs(ratios: pd.DataFrame) -> str:
-    """How many pairs these ratios hold."""
+    """Return the number of pairs of these ratios, in words."""
     pairs, timeouts = int(ratios["pairs"].sum()), int(ratios["timeouts"].sum())
     return (
         f"{pairs} pairs, {timeouts} of them with a failure or timeout"
@@ -196,14 +196,14 @@ def _pairs(ratios: pd.DataFrame) -> str:
 
 
 def divisor(baselines: Mapping[str, str]) -> str:
-    """What the ratios of these variants are divided by, for the label of an axis that all share."""
+    """Return the divisor of the ratios of these variants, for the label of an axis that all share."""
     different = set(baselines.values())
     return different.pop() if len(different) == 1 else "its baseline"
 
 
 def names_of_ratios(baselines: Mapping[str, str]) -> dict[str, str]:
-    """What the ratios of each variant are called beside those of others: by its label, and with its baseline
-    where not all have the same."""
+    """Return the name of the ratios of each variant beside others: its label, and its baseline where not
+    all have the same."""
     one = len(set(baselines.values())) == 1
     return {label: label if one else f"{label} against {of}" for label, of in baselines.items()}
 
@@ -297,8 +297,8 @@ def ecdf_panels(
 
 
 def _in_words(verdicts: pd.Series, metric: Metric) -> str:
-    """In how many points a variant surely is better, and in how many worse; a point without an interval has
-    no verdict."""
+    """Return in how many points a variant surely is better, and in how many worse; a point without an
+    interval has no verdict."""
     if verdicts.isna().all():
         return "too few repetitions to decide"
     gains, harms = ((verdicts == verdict).sum() for verdict in EFFECTS)
@@ -324,7 +324,7 @@ def _of_curves(curves: Curves, names: Mapping[str, str], campaign: CampaignInfo)
 
 
 def points(campaign: CampaignInfo) -> Figure:
-    """Where the points of the design lie, in each pair of its factors."""
+    """Draw the points of the design, in each pair of its factors."""
     with style():
         grid = pair_grid(campaign)
         marks = len(panels_of(grid)) * len(campaign.points)
@@ -386,7 +386,7 @@ def label_pairs(grid: sns.PairGrid, campaign: CampaignInfo) -> None:
 
 
 def _measured(ok: pd.DataFrame, metric: Metric) -> pd.DataFrame:
-    """Those of the ok trials that measured it."""
+    """Return the ok trials that measured it."""
     nothing = f"so there is no {metric.words or metric.name} to draw."
     if ok.empty:
         raise NothingToDraw(f"No trial is ok, {nothing}")

@@ -1,4 +1,4 @@
-"""What arms gain and cost in groups of networks, beside each other."""
+"""Gains and costs of arms in groups of networks, beside each other."""
 
 from __future__ import annotations
 

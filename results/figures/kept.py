@@ -1,4 +1,4 @@
-"""In which networks enough messages are whole in time."""
+"""Networks in which enough messages are whole in time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a figure raises when a campaign lacks what it shows."""
+"""The error of a figure whose campaign lacks what it shows."""
 
 
 class NothingToDraw(ValueError):

@@ -39,7 +39,7 @@ class _Panel:
 
     @property
     def label(self) -> str:
-        """Its words and its unit."""
+        """Words and unit of the column."""
         unit, known = column_of(self.series, self.column).unit, of(self.column)
         words = known.words or (self.column.rpartition("_")[0] if unit_of(self.column) else self.column)
         return replace(known, unit=unit, words=words.replace("_", " ")).title
@@ -74,8 +74,8 @@ def trial_over_time(series: Mapping[str, pd.DataFrame], trial: int | None = None
 
 
 def series_panels(series: Mapping[str, pd.DataFrame]) -> list[Callable[[Axes], list[Artist]]]:
-    """For each column of some series of one trial: what draws it into a panel, and returns what the legend
-    of the figure has to explain."""
+    """Return a function for each column of some series of one trial: it draws the column into a panel, and
+    returns what the legend of the figure has to explain."""
     panels = _panels(series)
     looks = _looks(panels)
 

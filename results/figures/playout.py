@@ -109,7 +109,7 @@ def _interval(values: pd.Series) -> tuple[float, float]:
 
 
 def _of_worst(trials: pd.DataFrame) -> str:
-    """What a figure of messages says of trials that failed or timed out; "" for none."""
+    """Return the remark of a figure of messages on trials that failed or timed out; "" for none."""
     lacking = outcomes.lacking(trials)
     return f" · no message in time, for the trial {lacking}" if lacking else ""
 

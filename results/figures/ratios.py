@@ -225,7 +225,7 @@ def over_factors(
 
 
 def _kinds(ratios: pd.DataFrame, look_of: Mapping[str, Look]) -> tuple[pd.Series, dict[str, Color]]:
-    """How the mark of each ratio is filled, by a name, and the colours of these: that of the variant, pale
+    """Return the name of the filling of each mark, and the colours of these: that of the variant, pale
     where nothing is decided, and white where a trial failed or timed out."""
     undecided = ratios["low"].notna() & ~ratios["verdict"].isin(EFFECTS)
     ending = np.select([ratios["censored"], undecided], [" white", " pale"], "")
@@ -399,7 +399,7 @@ def _drawn(ratios: pd.DataFrame, campaign: CampaignInfo) -> dict[str, Look]:
 
 
 def _baselines(labels: Iterable[str], campaign: CampaignInfo) -> dict[str, str]:
-    """What each of these variants is compared with."""
+    """Return the baseline of each of these variants."""
     of_all = baselines_of(campaign)
     return {label: of_all[label] for label in labels}
 

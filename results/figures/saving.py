@@ -47,7 +47,7 @@ class Drawing:
 
 
 class Folder:
-    """Where figures are saved, and all that were saved. Raises OSError when it cannot be written."""
+    """A folder of figures, and all that were saved in it. Raises OSError when it cannot be written."""
 
     def __init__(self, path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)

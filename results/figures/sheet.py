@@ -64,7 +64,7 @@ class Sheet:
 
     @property
     def width(self) -> float:
-        """About that of a panel, in inches."""
+        """Approximate width of a panel, in inches."""
         return width_of(self.figure) / self.columns - 0.7
 
     def heading(self, question: str, detail: str = "") -> None:
@@ -129,7 +129,7 @@ def sheet(
     sharey: Share = True,
     what: str = "",
 ) -> Iterator[Sheet]:
-    """So many panels, `columns` in a row at most, on a figure of this width and height in inches.
+    """Yield a sheet of so many panels, `columns` in a row at most, of this width and height in inches.
 
     `ax`: the axes to draw into instead, one for each panel. Raises ValueError where there are not as many;
     `what` says how the caller chooses fewer panels.

@@ -76,7 +76,7 @@ def ratio_colors(metric: Metric) -> Colormap:
 
 @dataclass
 class Page:
-    """Where a figure is to stand."""
+    """A page for a figure: its width and its style."""
 
     width: float = _WIDTH
     """Inches."""
@@ -148,7 +148,7 @@ def _of_the_reader() -> dict[str, Any]:
 
 
 def em() -> float:
-    """How large letters are in figures, in those for which all lengths are given."""
+    """Return the size of letters, in units of the letters for which all lengths are given."""
     chosen = mpl.rcParams["font.size"]  # by the reader, or by us within `style`
     ours = _FONT if chosen == mpl.rcParamsDefault["font.size"] else chosen
     return float(page().settings.get("font.size", ours)) / _FONT
@@ -160,7 +160,7 @@ def wide() -> float:
 
 
 def across(panel: float = _PANEL) -> int:
-    """How many panels, so wide at least, have room in a row."""
+    """Return how many panels, so wide at least, have room in a row."""
     return max(1, int(wide() / panel))
 
 
@@ -189,7 +189,7 @@ def mark(times: float = 1.0) -> float:
 
 
 def inches(text: str) -> float:
-    """About how long a line is."""
+    """Return the approximate length of a line, in inches."""
     return len(text) * _LETTER * _FONT / 72
 
 
@@ -212,7 +212,7 @@ def around_one(ratios: pd.Series) -> TwoSlopeNorm:
 
 
 def numbers_of(ratios: pd.Series) -> pd.Series:
-    """Those of the ratios that have a place on a logarithmic axis: 0 and ∞, of timeouts, have none."""
+    """Return the ratios that have a place on a logarithmic axis: 0 and ∞, of timeouts, have none."""
     return ratios[(ratios > 0) & (ratios < math.inf)]
 
 

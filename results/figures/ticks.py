@@ -17,9 +17,9 @@ _WIDE = 20  # times as great as the least value: what is wide is shown on a loga
 _LINE = 0.25  # inches, of a line of letters with the room around it
 
 Choices = Callable[[float, float], Iterable[Sequence[float]]]
-"""Of ticks, between the ends of the range that is seen."""
+"""Choices of ticks, between the ends of the visible range."""
 Label = Callable[[float], str]
-"""Of a tick."""
+"""Label of a tick."""
 
 
 def is_wide(values: pd.Series) -> bool:
@@ -66,7 +66,7 @@ def ratio_ticks(axis: Axis, reach: float) -> None:
 
 
 def few_ticks(axis: Axis, values: Sequence[float], label: Label) -> None:
-    """At each of a few values, or at as many of them as have room for their labels."""
+    """Set a tick at each of a few values, or at as many of them as have room for their labels."""
 
     def choices(*_: float) -> Iterable[Sequence[float]]:
         return (some for count in range(len(values), 0, -1) for some in combinations(values, count))

@@ -116,7 +116,7 @@ def _curves(axes: Axes, values: pd.Series, trials: pd.DataFrame, campaign: Campa
 
 
 def pictures(frame: pd.DataFrame, campaign: CampaignInfo, *, ax: Given = None) -> Figure:
-    """Which share of all segments had which size of the picture: a panel a workload, a bar a variant.
+    """Draw the share of all segments by size of the picture: a panel a workload, a bar a variant.
 
     Raises NothingToDraw where no session is ok.
     """
@@ -208,8 +208,8 @@ def session_over_time(
 
 
 def _waits(stalls: pd.DataFrame) -> list[tuple[float, float]]:
-    """From when until when the picture stood still: stalls are told by their place in the video, so each
-    moves the next."""
+    """Return the times from and until which the picture stood still: stalls are recorded by their place in
+    the video, so each moves the next."""
     lengths = stalls["length_s"].to_numpy(dtype=float)
     begins = stalls["t_s"].to_numpy(dtype=float) + np.concatenate(([0.0], np.cumsum(lengths)[:-1]))
     return list(zip(begins.tolist(), (begins + lengths).tolist(), strict=True))
