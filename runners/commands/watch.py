@@ -1,5 +1,6 @@
 """`fecbench watch`: how a campaign goes on that another process runs, and what it says so far."""
 
+import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -26,6 +27,9 @@ QUIET_S = 30.0
 """Longest silence of all harnesses: the beat of a start goes up every 10 s."""
 WINDOW_S = 60.0
 """Window of the rate."""
+NEXT_PART_S = 15.0
+"""Longest wait for the next part of a hunt: it chooses networks between two of them."""
+_PART_OF_HUNT = re.compile(r"(hunt-.+-[0-9a-f]{8}-)\d\d-.+")
 _MOST_CAUSES = 5
 _PAUSE = 4  # times as long as reading took: the writers of the database have most of the time
 
@@ -41,23 +45,51 @@ def watch(
     """Show how a campaign goes on, by default the newest: trials, rate, time left, and the answer so far.
 
     It ends with the campaign, or with what its newest start was to run of it (fecbench run --filter): with 0,
-    or with 1 when some trials are not ok or nobody runs the rest. --json prints how it stands now, and ends.
+    or with 1 when some trials are not ok or nobody runs the rest. The parts of a hunt are shown in turn.
+    --json prints how it stands now, and ends.
     """
     with open_database(db) as database:
         name = campaigns_of(database, campaign, samples=True)[-1].name
     if as_json:
         print_document(document(_look(db, name)))
         return 0
-    pace = Pace()
-    with _screen() as show:
-        for standing in _looks(lambda: _look(db, name), pace, every):
-            show(standing, pace)
+    part: str | None = name
+    while part is not None:
+        standing = _follow(db, part, every)
+        part = _next_part(db, part, every) if standing.has_ended else None
     if not standing.has_ended:
         say(
             f"nobody runs it: no sign of life for {QUIET_S:.0f} s;"
             f" {standing.planned - standing.done} trials are left"
         )
     return 0 if standing.has_ended and set(standing.states) <= {"ok"} else 1
+
+
+def _follow(db: str, name: str, every_s: float) -> Standing:
+    """Show a campaign until it has ended, or nobody seems to run it; return its last standing."""
+    if _PART_OF_HUNT.fullmatch(name):
+        say(f"part {name}")
+    pace = Pace()
+    with _screen() as show:
+        for standing in _looks(lambda: _look(db, name), pace, every_s):
+            show(standing, pace)
+    return standing
+
+
+def _next_part(db: str, name: str, every_s: float) -> str | None:
+    """Return the part of a hunt that follows this one; None for any other campaign, and for the last part."""
+    part = _PART_OF_HUNT.fullmatch(name)
+    if part is None:
+        return None
+    ends_at_s = time.monotonic() + NEXT_PART_S
+    while True:
+        with Database.open(db) as database:
+            parts = [info.name for info in database.campaigns() if info.name.startswith(part[1])]
+        if following := parts[parts.index(name) + 1 :]:
+            return following[0]
+        if time.monotonic() >= ends_at_s:
+            return None
+        time.sleep(every_s)
 
 
 def _look(db: str, name: str) -> Standing:

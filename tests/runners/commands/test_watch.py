@@ -147,3 +147,26 @@ def test_what_is_no_database_gets_one_line(tmp_path: Path, fecbench_here: Any) -
     other.write_text("no database")
     assert "is not an SQLite database" in fecbench_here("watch", "--db", other).refusal()
     assert "no such database" in fecbench_here("watch", "--db", tmp_path / "absent").refusal()
+
+
+def test_each_part_of_a_hunt_is_shown_in_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hunt = "hunt-space-0123abcd"
+    with Database.open(str(tmp_path / "hunt.sqlite"), create=True) as database:
+        for part in ("00-start-download", "01-search-download"):
+            info = database.create_campaign(
+                new_campaign(
+                    f"{hunt}-{part}", points=[{"owd_ms": 7}], variants=variants(OFF, XOR, baseline=OFF)
+                )
+            )
+            for label in (OFF, XOR):
+                key = TrialKey(label, "download-1", 0, 0)
+                database.record(info.id, trial(key, metrics={"client": {"dct_s": 1.0}}))
+    clock = Clock(lambda: None)
+    monkeypatch.setattr(command, "time", clock)
+    assert watch(str(tmp_path / "hunt.sqlite"), f"{hunt}-00-start-download", 1) == 0
+    lines = capsys.readouterr().out.splitlines()
+    parts = [line for line in lines if line.startswith("part ")]
+    assert parts == [f"part {hunt}-00-start-download", f"part {hunt}-01-search-download"]
+    assert clock.now_s == 100.0 + command.NEXT_PART_S
