@@ -30,8 +30,8 @@ def checkout(tmp_path: Path) -> Path:
 
 def value(checkout: Path, variable: str) -> list[str]:
     words = ["make", "--no-print-directory", "--eval", f"print: ; @echo $({variable})", "print"]
-    done = subprocess.run(words, cwd=checkout, capture_output=True, text=True, check=True)
-    return done.stdout.split()
+    result = subprocess.run(words, cwd=checkout, capture_output=True, text=True, check=True)
+    return result.stdout.split()
 
 
 def test_no_list_of_what_is_checked_has_a_folder_of_somebody_else(checkout: Path) -> None:
@@ -49,8 +49,8 @@ def test_every_implementation_of_ours_is_tested_and_checked() -> None:
 
 def test_the_demonstration_builds_what_it_runs_and_no_more() -> None:
     words = ["make", "--dry-run", "--always-make", "demo"]
-    done = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=True)
-    (built,) = re.findall("implementations.build ?(.*)", done.stdout)
+    result = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    (built,) = re.findall("implementations.build ?(.*)", result.stdout)
     design = designs.load(REPOSITORY / "designs/catalog/demo.toml")
     assert built.split() == sorted({variant.implementation for variant in design.variants})
 
@@ -58,10 +58,10 @@ def test_the_demonstration_builds_what_it_runs_and_no_more() -> None:
 @pytest.mark.parametrize(("rootless", "emulates"), [("1", False), ("", True)])
 def test_the_demonstration_says_what_it_leaves_out_without_root(rootless: str, emulates: bool) -> None:
     words = ["make", "--dry-run", "demo", f"ROOTLESS={rootless}"]
-    done = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=True)
-    assert "fecbench run designs/catalog/demo.toml --engine virtual" in done.stdout
-    assert ("fecbench crosscheck" in done.stdout) == emulates
-    assert ("left out: the emulated sample" in done.stdout) != emulates
+    result = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert "fecbench run designs/catalog/demo.toml --engine virtual" in result.stdout
+    assert ("fecbench crosscheck" in result.stdout) == emulates
+    assert ("left out: the emulated sample" in result.stdout) != emulates
 
 
 def test_the_workflow_of_recordings_watches_files_that_exist_and_runs_tests_that_exist() -> None:

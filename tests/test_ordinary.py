@@ -65,8 +65,8 @@ print(os.getuid(), os.getcwd(), runners.__path__[0])
 def test_a_user_comes_to_a_checkout_that_is_closed_to_him(run: Run) -> None:
     python = [sys.executable, "-P", "-c", WHO]
     as_user = ["setpriv", f"--reuid={ordinary.USER}", f"--regid={ordinary.USER}", "--clear-groups", "--"]
-    refused = run(*as_user, "env", *python)
-    assert "Permission denied" in refused.stderr
+    refusal = run(*as_user, "env", *python)
+    assert "Permission denied" in refusal.stderr
     let_in = run(*ordinary.command(), *python)
     assert let_in.stderr == ""
     assert let_in.stdout.split() == [

@@ -33,8 +33,8 @@ def test_what_cannot_be_unpacked_is_refused_in_one_line(tmp_path: Path) -> None:
         (b"PK\x03\x04....", "is packed by zip"),
     ):
         (tmp_path / "file").write_bytes(content)
-        with pytest.raises(BadInput, match=why) as refused:
+        with pytest.raises(BadInput, match=why) as refusal:
             content_of(tmp_path / "file", 1 << 20)
-        assert "\n" not in str(refused.value)
+        assert "\n" not in str(refusal.value)
     with pytest.raises(BadInput, match="none: cannot be read: No such file"), opened(tmp_path / "none", 1):
         pass

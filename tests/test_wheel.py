@@ -101,9 +101,9 @@ def printed(environment: Path, folder: Path, *arguments: str) -> str:
     """Return the command's standard output, for a user without any right of root."""
     setpriv = shutil.which(WITHOUT_RIGHTS[0]) if os.geteuid() == 0 else None
     ahead = [setpriv, *WITHOUT_RIGHTS[1:]] if setpriv else []
-    ended = fecbench(environment, folder, *arguments, ahead=ahead)
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout
+    result = fecbench(environment, folder, *arguments, ahead=ahead)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 def test_a_wheel_has_each_design_with_what_it_names_each_declaration_and_no_source_of_a_program(
@@ -131,9 +131,9 @@ def test_a_wheel_says_of_which_commit_it_was_made(environment: Path, tmp_path: P
 def test_a_wheel_refuses_to_run_and_names_the_command_to_use_instead(
     environment: Path, tmp_path: Path
 ) -> None:
-    ended = fecbench(environment, tmp_path, "run", "smoke", "--db", "of mine.sqlite")
-    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1), ended.stderr
-    assert "`.venv/bin/fecbench run smoke --db 'of mine.sqlite'`" in ended.stderr
+    result = fecbench(environment, tmp_path, "run", "smoke", "--db", "of mine.sqlite")
+    assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1), result.stderr
+    assert "`.venv/bin/fecbench run smoke --db 'of mine.sqlite'`" in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 

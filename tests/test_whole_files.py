@@ -71,8 +71,8 @@ def test_a_figure_that_cannot_be_finished_leaves_the_one_of_before(
     file = tmp_path / f"figure{suffix}"
     file.write_bytes(b"before")
 
-    def end_halfway(_: Figure, drawn: io.BytesIO, **__: object) -> None:
-        drawn.write(b"half of")
+    def end_halfway(_: Figure, drawing: io.BytesIO, **__: object) -> None:
+        drawing.write(b"half of")
         raise OSError("no room")
 
     monkeypatch.setattr(Figure, "savefig", end_halfway)

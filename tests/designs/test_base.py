@@ -111,7 +111,7 @@ WRONG: list[tuple[str, str]] = [
 
 def test_a_wrong_base_is_one_line(load: Load) -> None:
     for text, message in WRONG:
-        with pytest.raises(DesignError) as refused:
+        with pytest.raises(DesignError) as refusal:
             load(text, odd="variants = 3\n")
-        assert message in str(refused.value)
-        assert "\n" not in str(refused.value)
+        assert message in str(refusal.value)
+        assert "\n" not in str(refusal.value)

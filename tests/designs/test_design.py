@@ -66,9 +66,9 @@ def write(tmp_path: Path):
 
 
 def refusal(path: Path) -> str:
-    with pytest.raises(DesignError) as refused:
+    with pytest.raises(DesignError) as error:
         designs.load(path)
-    line = str(refused.value)
+    line = str(error.value)
     assert line.startswith(f"{path}: ")
     assert line.isprintable()
     return line.removeprefix(f"{path}: ")

@@ -96,10 +96,10 @@ def test_a_wrong_combination_is_refused_in_one_line(write) -> None:
         assert right in DESIGN
         text = DESIGN.replace(right, wrong, 1)
         tomllib.loads(text)
-        with pytest.raises(DesignError) as refused:
+        with pytest.raises(DesignError) as refusal:
             designs.load(write(text))
-        assert line in str(refused.value)
-        assert "\n" not in str(refused.value)
+        assert line in str(refusal.value)
+        assert "\n" not in str(refusal.value)
 
 
 NO_COMBINATIONS = ["{}", "{ a = { owd_ms = 1 } }", "{ a = {}, b = {} }", "3", "{ a = 1, b = 2 }"]

@@ -218,9 +218,9 @@ WRONG_METHODS = [
 
 def test_settings_that_fit_no_plan_are_refused() -> None:
     for method, complaint in WRONG_METHODS:
-        with pytest.raises((ValidationError, ValueError)) as refused:
+        with pytest.raises((ValidationError, ValueError)) as refusal:
             planned(method)
-        assert complaint in str(refused.value)
+        assert complaint in str(refusal.value)
     with pytest.raises(ValueError, match="has no range: all its values are taken"):
         planned({"method": "grid", "levels": {"b": 2}}, {"b": {"choices": ["x", "y"]}})
 
@@ -235,9 +235,9 @@ def test_a_plan_that_cannot_be_made_names_the_file(tmp_path: Path) -> None:
     path.write_text(
         path.read_text().replace('loss.model = "uniform"\n', "").replace("points = 2", "points = 3")
     )
-    with pytest.raises(DesignError) as refused:
+    with pytest.raises(DesignError) as refusal:
         designs.load(path).plan()
-    assert str(refused.value).startswith(f"{path}: plan.points = 3: must be at most 2")
+    assert str(refusal.value).startswith(f"{path}: plan.points = 3: must be at most 2")
 
 
 def test_every_method_gives_as_many_points_as_it_counts() -> None:

@@ -99,9 +99,9 @@ BAD = [
 
 def test_bad_arguments_are_refused_by_name() -> None:
     for candidates, dmin, complaint in BAD:
-        with pytest.raises(ValueError) as refused:
+        with pytest.raises(ValueError) as refusal:
             wsp(candidates, dmin)
-        assert complaint in str(refused.value)
+        assert complaint in str(refusal.value)
 
 
 @settings(deadline=None, max_examples=60)

@@ -109,28 +109,30 @@ class Reader:
                 self.printed = "".join(self._run(command) for command in commands_of(block))
             case "sh", "refused":
                 (command,) = commands_of(block)
-                done = self._shell(command)
-                assert done.returncode == 2, f"{command}: {done.returncode}, {done.stdout}{done.stderr}"
-                assert done.stderr.count("\n") == 1, done.stderr
-                self.printed = done.stderr
+                result = self._shell(command)
+                assert result.returncode == 2, (
+                    f"{command}: {result.returncode}, {result.stdout}{result.stderr}"
+                )
+                assert result.stderr.count("\n") == 1, result.stderr
+                self.printed = result.stderr
             case "sh", "long":
                 command, *others = commands_of(block)
                 assert not any(other.startswith("fecbench run") for other in others), "a block for each"
                 design = design_of(Path(command.split()[2]))
-                chosen = ["point=0", f'"workload={design.workloads[0].label}"']
-                chosen += [] if design.until else ["repetition=0"]  # which decides nothing alone
+                choice = ["point=0", f'"workload={design.workloads[0].label}"']
+                choice += [] if design.until else ["repetition=0"]  # which decides nothing alone
                 if not (self.has_scripts and "--engine virtual" in command):
-                    chosen += [f'"variant={variant.label}"' for variant in design.variants[:2]]
-                self.printed = self._run(" --filter ".join([command, *chosen]))
+                    choice += [f'"variant={variant.label}"' for variant in design.variants[:2]]
+                self.printed = self._run(" --filter ".join([command, *choice]))
                 self.printed += "".join(self._run(other) for other in others)
             case "sh", "setup":
                 assert all(command.split()[0] in ("make", "source") for command in commands_of(block))
             case "text", "":
                 check_printed(block.text, self.printed)
             case "python", "":
-                done = preloaded.script(block.text, self.checkout, self._environment(), LIMIT_S)
-                assert done.returncode == 0, f"{block.text}\n{done.stderr}"
-                self.printed = done.stdout
+                result = preloaded.script(block.text, self.checkout, self._environment(), LIMIT_S)
+                assert result.returncode == 0, f"{block.text}\n{result.stderr}"
+                self.printed = result.stdout
             case _, path if path:
                 written = self.checkout / path
                 written.parent.mkdir(parents=True, exist_ok=True)
@@ -145,23 +147,23 @@ class Reader:
                 self.environment[name] = self._shell(f'printf %s "{value}"').stdout
                 return ""
             case ["fecbench", "run" | "aa" as name, *options]:
-                done = self._resumed(command, name, self.checkout / options[options.index("--db") + 1])
+                result = self._resumed(command, name, self.checkout / options[options.index("--db") + 1])
             case ["fecbench", "crosscheck", *options]:
-                done = self._checked(command, self.checkout / options[options.index("--db") + 1])
+                result = self._checked(command, self.checkout / options[options.index("--db") + 1])
             case ["fecbench", "replay", number, *options]:
                 # A reader takes a number from the table; trials that were run again have others.
                 of_the_table = command.replace(number, self.trial, 1)
-                done = self._replayed(of_the_table, self.checkout / options[options.index("--output") + 1])
+                result = self._replayed(of_the_table, self.checkout / options[options.index("--output") + 1])
             case ["fecbench", "show", number, *_] if number.isdigit():
-                done = self._shell(command.replace(number, self.trial, 1))
+                result = self._shell(command.replace(number, self.trial, 1))
             case _:
-                done = self._shell(command)
-        output = done.stdout + done.stderr
+                result = self._shell(command)
+        output = result.stdout + result.stderr
         if "--trials" in command and (listed := re.search(r"^\s*(\d+) ", output, re.MULTILINE)):
             self.trial = listed[1]
         right = (0, 1) if command.startswith(MAY_END_WITH_1) else (0,)
-        assert done.returncode in right, f"{command}: {done.returncode}\n{output}"
-        for states in _STATES.findall(done.stdout):
+        assert result.returncode in right, f"{command}: {result.returncode}\n{output}"
+        for states in _STATES.findall(result.stdout):
             assert re.fullmatch(r"\d+ ok", states), f"{command}:\n{output}"
         return output
 
@@ -190,7 +192,7 @@ class Reader:
             shutil.rmtree(output, ignore_errors=True)
             return self._shell(command)
 
-        return self._patiently(replay, lambda done: done.returncode == 1)
+        return self._patiently(replay, lambda result: result.returncode == 1)
 
     def _shell(self, command: str) -> subprocess.CompletedProcess[str]:
         """Run a command without a shell if it needs none."""
@@ -212,10 +214,10 @@ class Reader:
         return {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", **self.environment}
 
 
-def check_printed(shown: str, printed: str) -> None:
+def check_printed(output: str, printed: str) -> None:
     """Assert that each line of a page was printed, in this order; … stands for anything."""
     lines = iter(" ".join(line.split()) for line in printed.splitlines())
-    for line in filter(None, (" ".join(line_shown.split()) for line_shown in shown.splitlines())):
+    for line in filter(None, (" ".join(line_shown.split()) for line_shown in output.splitlines())):
         pattern = re.compile(".*".join(map(re.escape, line.split("…"))))
         assert any(pattern.fullmatch(line_shown) for line_shown in lines), (
             f"not printed: {line}\nbut:\n{printed}"

@@ -43,8 +43,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
             key = TrialKey(variant, "download-1", point, 0)
             opened.record(campaign.id, trial(key, metrics={"client": {"dct_s": 1.0 + point}}))
     program = [sys.executable, REPOSITORY / "docs" / "site" / "build.py", folder, "--without-outputs"]
-    done = subprocess.run([*program, f"planted={database}"], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+    result = subprocess.run([*program, f"planted={database}"], capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (0, "")
     return folder / "html"
 
 

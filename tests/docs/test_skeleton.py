@@ -109,9 +109,9 @@ def test_content_that_both_ends_make_wrong_alike_is_named(
 
 @pytest.mark.parametrize("controller", ["reno", "cubic", "bbr", "bbr2"])
 def test_both_ends_count_the_same_packets(loopback: Loopback, controller: str) -> None:
-    chosen = {"congestion_control": controller}
+    choice = {"congestion_control": controller}
     workload = {"name": "download", "size_bytes": SIZE_BYTES}
-    ends = transfer(loopback, loopback, workload, 20, server=chosen, client=chosen)
+    ends = transfer(loopback, loopback, workload, 20, server=choice, client=choice)
     assert ends.problem == ""
     counted = ends.metrics
     for one, peer in itertools.permutations(("client", "server")):

@@ -66,8 +66,8 @@ class Namespace:
 
     def json_of(self, action: str, direction: str) -> dict[str, Any]:
         arguments = ["--netns", self.path, "--dev", self.interface, f"--{direction}", "--json"]
-        ended = subprocess.run([COMMAND, action, *arguments], check=True, capture_output=True, text=True)
-        document: dict[str, Any] = json.loads(ended.stdout)
+        result = subprocess.run([COMMAND, action, *arguments], check=True, capture_output=True, text=True)
+        document: dict[str, Any] = json.loads(result.stdout)
         return document
 
     def counters_after(self, judged: int, direction: Literal["ingress", "egress"] = "ingress") -> Counters:

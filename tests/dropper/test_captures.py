@@ -164,9 +164,9 @@ def test_options_of_ipv4_are_stepped_over(tmp_path: Path) -> None:
 def test_a_datagram_in_fragments_is_lost_when_one_of_them_is(tmp_path: Path) -> None:
     """Whole at the sender, and cut by a router: all that came are there, in any order; of 7, a part came."""
     pieces = {number: fragments(packet, number) for number, packet in enumerate(sent(range(COUNT)))}
-    came = [piece for number in CAME for piece in reversed(pieces[number])]
-    came[14:14] = pieces[7][:2]
-    recording = between(tmp_path, pcap(framed(sent(range(COUNT)))), pcap(framed(came)))
+    arrived = [piece for number in CAME for piece in reversed(pieces[number])]
+    arrived[14:14] = pieces[7][:2]
+    recording = between(tmp_path, pcap(framed(sent(range(COUNT)))), pcap(framed(arrived)))
     assert numbers_lost(recording) == RIGHT
     assert recording.notes == (
         "57 datagrams of receiver are in fragments; a datagram is lost when a fragment is.",
@@ -219,7 +219,7 @@ def test_datagrams_that_an_offload_joined_are_split(
     count = sum(joins)
     sizes = [700 if number % 6 == 5 else 1200 for number in range(count)]
     lost = sorted(number for number in missing if 0 < number < count - 1)
-    came = [number for number in range(count) if number not in lost]
+    arrived = [number for number in range(count) if number not in lost]
 
     def parts(numbers: list[int], joins: list[int]) -> list[bytes]:
         joined, at = [], 0
@@ -239,7 +239,7 @@ def test_datagrams_that_an_offload_joined_are_split(
     recording = between(
         folder,
         pcap(framed(parts(list(range(count)), joins if by_sender else singly))),
-        pcap(framed(parts(came, singly if by_sender else joins))),
+        pcap(framed(parts(arrived, singly if by_sender else joins))),
     )
     assert np.flatnonzero(recording.lost).tolist() == lost
 
@@ -275,8 +275,11 @@ def test_segments_that_an_offload_joined_on_one_side_alone_are_refused(tmp_path:
 def test_a_lost_probe_of_the_mtu_is_a_packet_of_its_own(tmp_path: Path) -> None:
     sender = sent(range(COUNT))
     sender[30] = udp(payload(30, 1452))
-    came = [packet for number, packet in enumerate(sender) if number not in (*LOST, 30)]
-    assert numbers_lost(between(tmp_path, pcap(framed(sender)), pcap(framed(came)))) == ("7,20-21,30", COUNT)
+    arrived = [packet for number, packet in enumerate(sender) if number not in (*LOST, 30)]
+    assert numbers_lost(between(tmp_path, pcap(framed(sender)), pcap(framed(arrived)))) == (
+        "7,20-21,30",
+        COUNT,
+    )
 
 
 def cut(packets: Iterable[bytes], snap_bytes: int) -> bytes:
@@ -322,8 +325,8 @@ def test_the_flow_is_one_of_one_destination(tmp_path: Path) -> None:
 
 
 def test_packets_that_the_network_sent_twice_are_no_losses_of_the_other_direction(tmp_path: Path) -> None:
-    came = sent([*range(10), 5, 6, *range(10, COUNT)])
-    assert numbers_lost(between(tmp_path, pcap(framed(sent(range(COUNT)))), pcap(framed(came)))) == (
+    arrived = sent([*range(10), 5, 6, *range(10, COUNT)])
+    assert numbers_lost(between(tmp_path, pcap(framed(sent(range(COUNT)))), pcap(framed(arrived)))) == (
         "",
         COUNT,
     )

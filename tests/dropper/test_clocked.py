@@ -44,11 +44,11 @@ def stays_one_by_one(seed, good_us, bad_us, count):
             first = last = draw(n)
             n, length = n + 1, 1
             while True:
-                drawn = draw(n)
+                drawing = draw(n)
                 n += 1
-                if drawn >= last:
+                if drawing >= last:
                     break
-                last, length = drawn, length + 1
+                last, length = drawing, length + 1
             if length % 2 == 1:
                 break
             whole += 1
@@ -143,10 +143,10 @@ WRONG = [
 
 def test_wrong_parameters_are_refused_in_a_line_that_names_them():
     for parameters, named in WRONG:
-        with pytest.raises(LossModelError) as refused:
+        with pytest.raises(LossModelError) as refusal:
             loss_model(parameters)
-        assert named in str(refused.value)
-        assert "\n" not in str(refused.value)
+        assert named in str(refusal.value)
+        assert "\n" not in str(refusal.value)
 
 
 # The kernel

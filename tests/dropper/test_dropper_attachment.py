@@ -315,11 +315,11 @@ def test_a_program_of_somebody_else_at_our_place_is_refused_and_stays(veth, tmp_
     far.run("tc", "qdisc", "add", "dev", "far0", "clsact")
     put_theirs(far, tmp_path)
     before = far.qdiscs_and_filters()
-    for refused in (lambda place: attach(place, Uniform(0.1), 0), show, log, detach):
+    for refusal in (lambda place: attach(place, Uniform(0.1), 0), show, log, detach):
         with pytest.raises(
             DropperError, match=r"^dropper: far0 ingress: .* is held by a filter of somebody else$"
         ):
-            refused(far.attachment("ingress"))
+            refusal(far.attachment("ingress"))
     assert far.qdiscs_and_filters() == before
     attach(far.attachment("egress"), Uniform(0.1), 0)  # which is free
     detach(far.attachment("egress"))
@@ -365,12 +365,12 @@ def test_a_namespace_is_named_by_path_name_or_process(veth):
         inside.stdin.write(b"inside\n")
         inside.stdin.flush()
         assert inside.stdout.readline() == b"inside\n"
-        shown = [
+        output = [
             show(Attachment(netns, "far0", "ingress")) for netns in (far.path, far.name, str(inside.pid))
         ]
     finally:
         inside.communicate()
-    assert shown[0] == shown[1] == shown[2]
+    assert output[0] == output[1] == output[2]
 
 
 def test_where_nothing_is_attached_there_is_nothing_to_read(lone):

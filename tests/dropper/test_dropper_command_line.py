@@ -101,8 +101,8 @@ WRONG = [
 
 def test_a_wrong_command_line_is_refused_in_one_line():
     for arguments, line in WRONG:
-        ended = run(*arguments)
-        assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", f"dropper: {line}\n")
+        result = run(*arguments)
+        assert (result.returncode, result.stdout, result.stderr) == (2, "", f"dropper: {line}\n")
 
 
 WRONG_TEXTS = [
@@ -119,20 +119,20 @@ WRONG_TEXTS = [
 
 def test_a_wrong_text_of_losses_is_refused_in_one_line_that_names_it():
     for text, line in WRONG_TEXTS:
-        ended = run(*ATTACH, "--losses", "/dev/stdin", input=text)
-        assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", f"dropper: {line}\n")
+        result = run(*ATTACH, "--losses", "/dev/stdin", input=text)
+        assert (result.returncode, result.stdout, result.stderr) == (2, "", f"dropper: {line}\n")
 
 
 def test_help_is_printed():
-    ended = run("help")
-    assert ended.returncode == 0
-    assert "dropper attach PLACE MODEL" in ended.stdout
+    result = run("help")
+    assert result.returncode == 0
+    assert "dropper attach PLACE MODEL" in result.stdout
 
 
 def test_an_answer_that_cannot_be_written_is_a_failure():
     with open("/dev/full", "w") as full:  # noqa: PTH123
-        ended = subprocess.run([COMMAND, "help"], stdout=full, stderr=subprocess.PIPE, text=True)
-    assert (ended.returncode, ended.stderr) == (
+        result = subprocess.run([COMMAND, "help"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (result.returncode, result.stderr) == (
         1,
         "dropper: cannot write the answer: No space left on device\n",
     )

@@ -98,9 +98,9 @@ def test_draws_are_the_upper_halves_of_the_published_splitmix64_sequence():
         4593380528125082431,
         16408922859458223821,
     ]  # of seed 1234567: Rosetta Code, "Pseudo-random numbers/Splitmix64"
-    drawn = np.empty(6, dtype=np.uint64)
-    drawn[0::2], drawn[1::2] = draws(1234567, 0, 3, 0), draws(1234567, 0, 3, 1)
-    assert drawn[:5].tolist() == [output >> 32 for output in published]
+    drawing = np.empty(6, dtype=np.uint64)
+    drawing[0::2], drawing[1::2] = draws(1234567, 0, 3, 0), draws(1234567, 0, 3, 1)
+    assert drawing[:5].tolist() == [output >> 32 for output in published]
 
 
 def test_a_chain_carries_its_state_over_the_chunks_in_which_it_is_computed():

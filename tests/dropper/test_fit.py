@@ -62,9 +62,9 @@ def test_the_command_says_the_model_and_whether_it_may_be_used(tmp_path: Path) -
     lost = verdicts(markov(0.02, 0.4), 5, 20_000)
     path.write_text("\n".join("".join(map(str, row)) for row in lost.astype(int).reshape(-1, 100)) + "\n")
     assert (recordings.read(path) == lost).all()
-    done = CliRunner().invoke(losses, ["fit", str(path), "--json"])
-    document = json.loads(done.stdout)
-    assert (done.exit_code, document["model"], document["usable"]) == (0, "markov", True)
+    result = CliRunner().invoke(losses, ["fit", str(path), "--json"])
+    document = json.loads(result.stdout)
+    assert (result.exit_code, document["model"], document["usable"]) == (0, "markov", True)
     assert set(document) >= {"model", "parameters", "usable", "why"}
     assert document["bursts"] == int(lost[0]) + int((~lost[:-1] & lost[1:]).sum())
     assert 0 < document["seen_from"]["losses by length of burst"] < 0.2
@@ -76,9 +76,9 @@ def test_the_command_says_the_model_and_whether_it_may_be_used(tmp_path: Path) -
 def test_the_command_says_first_that_a_model_is_not_to_be_used(tmp_path: Path) -> None:
     path = tmp_path / "verdicts"
     path.write_text("0" * 1500 + ("1" * 20 + "0" * 1480) * 30)
-    done = CliRunner().invoke(losses, ["fit", str(path)])
-    assert done.exit_code == 0
-    assert done.stdout.startswith("Do not use this model: ")
+    result = CliRunner().invoke(losses, ["fit", str(path)])
+    assert result.exit_code == 0
+    assert result.stdout.startswith("Do not use this model: ")
 
 
 def test_a_model_of_few_stays_is_not_judged() -> None:

@@ -97,10 +97,10 @@ def test_a_right_model_is_refused_in_one_of_a_hundred() -> None:
     """The model has its own parameters, not fitted ones: nothing reduces the share."""
     for model in (Uniform(0.03), markov(0.02, 0.4)):
         random = np.random.default_rng(8)
-        refused = [
+        refusal = [
             not likeness(made_by(model)(1500, random), model, 1000 * number).is_like for number in range(60)
         ]
-        assert sum(refused) <= 3, model  # of 0.6 on average: so few come with a probability of 99.7 %
+        assert sum(refusal) <= 3, model  # of 0.6 on average: so few come with a probability of 99.7 %
 
 
 def test_what_differs_is_said() -> None:
@@ -127,10 +127,10 @@ def test_how_often_losses_are_refused(name: str) -> None:
     for packets, recordings in RECORDINGS.items():
         results = fits(source, packets, recordings)
         few = sum("too few" in fitted.why for fitted in results)
-        refused = sum(not fitted.usable for fitted in results)
-        print(f"{name}, {packets:,} packets: {refused} of {recordings} refused, {few} since they are too few")
+        refusal = sum(not fitted.usable for fitted in results)
+        print(f"{name}, {packets:,} packets: {refusal} of {recordings} refused, {few} since they are too few")
         if source.found_from is None:
             # A right model is refused in 1 of 100: one of 25 is no surprise.
-            assert refused - few <= max(1, 0.02 * recordings), packets
+            assert refusal - few <= max(1, 0.02 * recordings), packets
         elif packets >= source.found_from:
-            assert refused >= 0.95 * recordings, packets
+            assert refusal >= 0.95 * recordings, packets

@@ -94,9 +94,9 @@ def two_traces(*vantages: str) -> dict[str, Any]:
 
 def test_two_vantage_points_are_two_recordings(tmp_path: Path) -> None:
     both = two_traces("server", "client")
-    with pytest.raises(BadInput) as refused:
+    with pytest.raises(BadInput) as refusal:
         of_text(tmp_path, both)
-    assert str(refused.value).endswith(
+    assert str(refusal.value).endswith(
         "has 2 recordings; choose one by --trace NUMBER"
         " (1: server, 40 packets sent; 2: client, 20 packets sent)"
     )
@@ -154,10 +154,10 @@ REFUSED = {
 @pytest.mark.parametrize("what", REFUSED)
 def test_a_log_that_cannot_be_read_is_refused_with_the_reason(tmp_path: Path, what: str) -> None:
     text, why = REFUSED[what]
-    with pytest.raises(BadInput, match=why) as refused:
+    with pytest.raises(BadInput, match=why) as refusal:
         of_text(tmp_path, text)
-    assert "\n" not in str(refused.value)
-    assert str(refused.value).startswith(str(tmp_path))
+    assert "\n" not in str(refusal.value)
+    assert str(refusal.value).startswith(str(tmp_path))
 
 
 def test_sessions_of_a_browser_are_recordings_of_their_own(tmp_path: Path) -> None:

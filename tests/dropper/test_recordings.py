@@ -40,9 +40,9 @@ def test_a_drop_list_of_losses_is_read_back_as_the_same_losses(lost: list[bool])
 def test_what_the_receivers_capture_lacks_is_lost(tmp_path: Path) -> None:
     """The last packets may be under way, and the receiver's own packets do not count."""
     replies = [udp(bytes([number]), CLIENT, SERVER) for number in range(40)]
-    came = [number for number in range(10) if number not in LOST]
+    arrived = [number for number in range(10) if number not in LOST]
     sent = capture(tmp_path / "sent", [*frames(range(12)), *replies[:3]])
-    received = capture(tmp_path / "received", [*frames(came), *replies])
+    received = capture(tmp_path / "received", [*frames(arrived), *replies])
     lost = read(sent, received)
     assert (np.flatnonzero(lost).tolist(), lost.size) == (LOST, 10)
 
@@ -55,20 +55,20 @@ def test_packets_with_the_same_content_are_counted(tmp_path: Path) -> None:
 
 def test_a_missing_sequence_number_is_lost_also_where_they_begin_again(tmp_path: Path) -> None:
     for first in (0, 65_530):
-        came = [first + number for number in (0, 1, 5, 4, 6, 8, 9)]
-        path = capture(tmp_path / "received", frames(came))
+        arrived = [first + number for number in (0, 1, 5, 4, 6, 8, 9)]
+        path = capture(tmp_path / "received", frames(arrived))
         assert np.flatnonzero(read(path, sequence=Sequence.of("2:2"))).tolist() == LOST, first
 
 
 def test_the_command_prints_what_a_design_takes(tmp_path: Path) -> None:
     path = tmp_path / "list"
     path.write_text("0011000100\n")
-    done = CliRunner().invoke(losses, ["import", str(path)])
-    assert done.exit_code == 0
+    result = CliRunner().invoke(losses, ["import", str(path)])
+    assert result.exit_code == 0
     lines = 'loss.down.model = "pattern"\nloss.down.drop = "2-3,7"\nloss.down.length = 10\n'
-    assert lines in done.stdout and "down is assumed" in done.stdout
-    done = CliRunner().invoke(losses, ["import", str(path), "--direction", "up"])
-    assert lines.replace("down", "up") in done.stdout and "assumed" not in done.stdout
+    assert lines in result.stdout and "down is assumed" in result.stdout
+    result = CliRunner().invoke(losses, ["import", str(path), "--direction", "up"])
+    assert lines.replace("down", "up") in result.stdout and "assumed" not in result.stdout
     document = json.loads(CliRunner().invoke(losses, ["import", str(path), "--json"]).stdout)
     assert document == {
         **{"model": "pattern", "drop": "2-3,7", "length": 10, "losses": 3},
@@ -83,8 +83,8 @@ def test_an_option_that_a_recording_has_no_use_for_is_refused(tmp_path: Path) ->
         (["--trace", "1"], "--trace 1: it is no qlog"),
         (["--byte-order", "big"], "no --sequence"),
     ):
-        done = CliRunner().invoke(losses, ["import", str(path), *options])
-        assert isinstance(done.exception, BadInput) and why in str(done.exception)
+        result = CliRunner().invoke(losses, ["import", str(path), *options])
+        assert isinstance(result.exception, BadInput) and why in str(result.exception)
 
 
 def test_a_list_may_be_packed(tmp_path: Path) -> None:
@@ -114,10 +114,10 @@ def test_a_bad_recording_is_named_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "recording"
     for content, received, why in BAD:
         path.write_bytes(content)
-        with pytest.raises(BadInput) as refused:
+        with pytest.raises(BadInput) as refusal:
             read(path, path if received else None)
-        assert str(refused.value).startswith(why.replace("FILE", str(path)))
-        assert "\n" not in str(refused.value)
+        assert str(refusal.value).startswith(why.replace("FILE", str(path)))
+        assert "\n" not in str(refusal.value)
 
 
 def test_captures_that_have_nothing_in_common_are_refused(tmp_path: Path) -> None:

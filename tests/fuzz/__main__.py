@@ -46,10 +46,10 @@ def holds(name: str, runs: int) -> bool:
         log.open("w") as output,
     ):
         environment = {**os.environ, "TMPDIR": files}
-        ended = subprocess.run(words, stdout=output, stderr=output, cwd=OUT.parents[1], env=environment)
-    outcome = "holds" if ended.returncode == 0 else f"BROKEN, see {log}"
+        result = subprocess.run(words, stdout=output, stderr=output, cwd=OUT.parents[1], env=environment)
+    outcome = "holds" if result.returncode == 0 else f"BROKEN, see {log}"
     print(f"{name}: {outcome} ({runs} executions asked, {time.monotonic() - started:.0f} s)", flush=True)
-    return ended.returncode == 0
+    return result.returncode == 0
 
 
 if __name__ == "__main__":

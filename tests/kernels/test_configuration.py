@@ -40,6 +40,6 @@ def test_the_program_names_the_file_and_the_option(tmp_path: Path) -> None:
     options.write_text(ASKED)
     configuration.write_text("CONFIG_HZ=100\n")
     program = Path(__file__).with_name("configuration.py")
-    ended = subprocess.run([sys.executable, program, options, configuration], capture_output=True, text=True)
-    assert ended.returncode == 1
-    assert ended.stderr.startswith(f"{configuration}: CONFIG_TIME_TRAVEL is n, not y")
+    result = subprocess.run([sys.executable, program, options, configuration], capture_output=True, text=True)
+    assert result.returncode == 1
+    assert result.stderr.startswith(f"{configuration}: CONFIG_TIME_TRAVEL is n, not y")

@@ -159,9 +159,9 @@ def figures_asked_for(source: str, of_papers: dict[str, list[str]]) -> int:
     paper's, and one for each figure of a reader's."""
     shows = len(re.findall(r"^ *plt\.show\(\)", source, re.MULTILINE))
     own = shows or len(re.findall(r"^axes = sns\.", source, re.MULTILINE))  # shown at the end of the cell
-    drawn = len(re.findall(r"^figures\.", source, re.MULTILINE)) + own
-    shown = re.findall(r"^(show\w*)\(\"(.+)\"\)", source, re.MULTILINE)
-    return drawn + sum(number.endswith(output) for show, output in shown for number in of_papers[show])
+    drawing = len(re.findall(r"^figures\.", source, re.MULTILINE)) + own
+    text_shown = re.findall(r"^(show\w*)\(\"(.+)\"\)", source, re.MULTILINE)
+    return drawing + sum(number.endswith(output) for show, output in text_shown for number in of_papers[show])
 
 
 def test_a_cell_that_fails_fails_the_notebook(checkout: Path, kernel: KernelManager) -> None:

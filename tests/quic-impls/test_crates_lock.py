@@ -51,7 +51,7 @@ def test_a_restored_lock_file_that_says_the_same_is_left_as_it_is(tmp_path: Path
 
 @pytest.mark.parametrize("arguments", [(), ("restore",), ("mend", "."), ("restore", "/nonexistent")])
 def test_a_wrong_call_ends_with_one_line_and_status_2(arguments: tuple[str, ...]) -> None:
-    refused = run(*arguments)
-    assert refused.returncode == 2
-    assert refused.stderr.startswith("crates_lock: ")
-    assert refused.stderr.count("\n") == 1
+    refusal = run(*arguments)
+    assert refusal.returncode == 2
+    assert refusal.stderr.startswith("crates_lock: ")
+    assert refusal.stderr.count("\n") == 1

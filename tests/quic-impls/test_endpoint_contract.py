@@ -83,12 +83,12 @@ def test_each_end_is_told_here_what_trials_tell_it(
 def test_the_fec_off_options_turn_fec_off_and_no_series_is_left_when_none_is_asked_for(
     endpoints: Any, assignment: dict[str, Any], name: str, tmp_path: Path
 ) -> None:
-    chosen = {
+    choice = {
         "options": IMPLEMENTATIONS[name]["fec"]["off"],
         "workload": content(name, 100_000),
         "series": [],
     }
-    for metrics in endpoints.transfer({**assignment, **chosen}):
+    for metrics in endpoints.transfer({**assignment, **choice}):
         assert {counter: metrics.get(counter, 0) for counter in FEC_COUNTERS} == dict.fromkeys(
             FEC_COUNTERS, 0
         )

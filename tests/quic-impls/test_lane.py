@@ -500,10 +500,10 @@ def test_where_datagrams_overtake_the_nth_that_leaves_has_the_nth_verdict(
     new_lane: LaneMaker, link: Link, sent: Sent, model: LossModel, seed: int, mean_ns: int, jitter_seed: int
 ) -> None:
     """The dropper does the same: it meets the packets in the order in which they leave the link."""
-    chosen = text_of(link, model, seed) + f"jitter uniform {mean_ns} {jitter_seed}\nreorder true\n"
+    choice = text_of(link, model, seed) + f"jitter uniform {mean_ns} {jitter_seed}\nreorder true\n"
     law, due = Law(link), []
     with new_lane() as lane:
-        assert not lane.begin(chosen)
+        assert not lane.begin(choice)
         accepted, exits = simulate(lane, sent, NEVER - 1)
         now_ns = 0
         for number, (gap_ns, length) in enumerate(sent):
@@ -536,9 +536,9 @@ def test_a_datagram_that_waits_for_its_turn_overtakes_the_one_before_it(new_lane
     noise = [noise_ns(UNIFORM, MS, 7, number) for number in range(2)]
     assert noise[0] > noise[1] + MS // 2
     noisy = f"jitter uniform {MS} 7\nreorder true\nqueue codel\n"
-    chosen = text_of(Link(8 * MS, queue_packets=9)) + noisy
+    choice = text_of(Link(8 * MS, queue_packets=9)) + noisy
     with new_lane() as lane:
-        lane.begin(chosen)
+        lane.begin(choice)
         for tag in range(2):
             assert lane.send(bytes(100 - ETHERNET_IPV4_UDP), tag, 0)
         exits = [next_of(lane), next_of(lane)]
@@ -555,10 +555,10 @@ def test_codel_drops_the_same_though_the_emulator_looks_before_it_has_read_all(
     """Datagrams from now on leave a delay later at the soonest, so it writes until then before it reads."""
     delay_ns, outcomes = 5 * MS, []
     noisy = f"jitter uniform {MS} 7\nreorder {str(reorder).lower()}\nqueue codel\n"
-    chosen = text_of(Link(8 * MS, delay_ns, queue_packets=1000)) + noisy
+    choice = text_of(Link(8 * MS, delay_ns, queue_packets=1000)) + noisy
     for looks_ahead in (False, True):
         with new_lane() as lane:
-            lane.begin(chosen)
+            lane.begin(choice)
             exits = []
             for number in range(900):
                 now_ns = number * MS // 2
@@ -576,9 +576,9 @@ def test_codel_drops_the_same_though_the_emulator_looks_before_it_has_read_all(
 # ---- Trials one after another ----
 
 
-def trace(lane: Lane, chosen: str, sent: Sent, end_ns: int) -> object:
+def trace(lane: Lane, choice: str, sent: Sent, end_ns: int) -> object:
     """Return everything visible of a trial."""
-    assert not lane.begin(chosen)
+    assert not lane.begin(choice)
     return simulate(lane, sent, end_ns), lane.report(), lane.verdicts()
 
 
@@ -598,7 +598,7 @@ def test_a_lane_that_was_used_is_as_good_as_a_new_one(
     sent: Sent,
     end_ns: int,
 ) -> None:
-    again = partial(trace, chosen=text_of(link, model, seed), sent=sent, end_ns=NEVER - 1)
+    again = partial(trace, choice=text_of(link, model, seed), sent=sent, end_ns=NEVER - 1)
     with new_lane() as used, new_lane() as new:
         trace(used, text_of(before, models_before, SEEDS - 1), sent_before, end_ns)
         assert again(used) == again(new)

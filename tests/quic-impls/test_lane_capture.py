@@ -141,14 +141,14 @@ def test_tcpdump_reads_it_with_virtual_times_in_nanoseconds(core: ctypes.CDLL, t
     assert write(core, path, [there, back], NEW_YEAR_2000_NS) == 0
     command = ["tcpdump", "-r", "-", "-nvvtt", "--time-stamp-precision=nano"]
     with path.open("rb") as file:
-        ended = subprocess.run(command, stdin=file, check=True, capture_output=True, text=True)
-    assert [line.split(", bad")[0] for line in ended.stdout.splitlines()] == [
+        result = subprocess.run(command, stdin=file, check=True, capture_output=True, text=True)
+    assert [line.split(", bad")[0] for line in result.stdout.splitlines()] == [
         "946684800.000000000 IP (tos 0x0, ttl 64, id 0, offset 0, flags [DF], proto UDP (17), length 1500)",
         "    10.0.1.2.50000 > 10.0.2.2.4433: [no cksum] UDP, length 1472",
         "946684800.050000001 IP (tos 0x0, ttl 64, id 0, offset 0, flags [DF], proto UDP (17), length 29)",
         "    10.0.2.2.4433 > 10.0.1.2.50000: [no cksum] UDP, length 1",
     ]
-    assert "bad" not in ended.stdout
+    assert "bad" not in result.stdout
 
 
 def test_a_full_disk_is_told_at_the_end(core: ctypes.CDLL) -> None:

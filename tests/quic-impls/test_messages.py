@@ -185,9 +185,9 @@ def test_datagrams_are_protected_and_none_comes_twice(exchanges: Any) -> None:
 @pytest.mark.parametrize("name", ["noq-fec"])
 def test_nothing_of_a_message_is_sent_after_its_deadline(exchanges: Any, tmp_path: Path) -> None:
     for number, (scheme, direction) in enumerate(itertools.product(("none", "rlc"), ("down", "up"))):
-        chosen = {"scheme": scheme, "congestion_control": "none"}
+        choice = {"scheme": scheme, "congestion_control": "none"}
         deadline = frames("deadline", direction, deadline_ms=60.0)
-        task = exchanges.task(deadline, Uniform(0.15), number=number, **chosen)
+        task = exchanges.task(deadline, Uniform(0.15), number=number, **choice)
         captures = tmp_path / f"captures-{number}"
         captures.mkdir()
         task["capture"] = str(captures)

@@ -28,8 +28,8 @@ def test_content_is_transferred_with_each_scheme_and_congestion_control(
         *(({"congestion_control": control}, "download") for control in controls),
     ):
         content = {"name": workload, "size_bytes": 1_000_000}
-        chosen = {"controller": "constant", **options}
-        client, server = endpoints.transfer({**assignment, "options": chosen, "workload": content})
+        choice = {"controller": "constant", **options}
+        client, server = endpoints.transfer({**assignment, "options": choice, "workload": content})
         sender, receiver = (server, client) if workload == "download" else (client, server)
         assert receiver["bytes_received"] > 1_000_000
         assert (sender["repair_sent"] > 0) == (options.get("scheme") != "none")

@@ -29,9 +29,9 @@ def folder(applied: Path, tmp_path: Path) -> Path:
 
 def run(folder: Path, command: str) -> str:
     """Standard error of the script: empty if it succeeds."""
-    done = subprocess.run([folder / "noq-proto.sh", command], capture_output=True, text=True, timeout=120)
-    assert (done.returncode == 0) == (done.stderr == "")
-    return done.stderr
+    result = subprocess.run([folder / "noq-proto.sh", command], capture_output=True, text=True, timeout=120)
+    assert (result.returncode == 0) == (result.stderr == "")
+    return result.stderr
 
 
 def series(folder: Path) -> dict[str, str]:

@@ -267,8 +267,8 @@ def test_the_foreground_begins_in_a_full_link_and_each_transfers_part_is_measure
     # The full link of 10 Mbps, but for what its queue held before and holds after.
     assert sum(rates) == pytest.approx(10, rel=0.02)
     client = metrics(answer)
-    came = client["packets_received"] - client["packets_recovered"] + client["repair_received"]
-    frames = client["bytes_received"] + OVERHEAD_BYTES * came
+    arrived = client["packets_received"] - client["packets_recovered"] + client["repair_received"]
+    frames = client["bytes_received"] + OVERHEAD_BYTES * arrived
     assert 8e-6 * frames / answer["client_s"] == pytest.approx(rates[0], rel=0.01)
 
 

@@ -26,9 +26,9 @@ def folder(tmp_path: Path) -> Path:
 
 def run(folder: Path) -> str:
     """Standard error of the script: empty if it succeeds."""
-    done = subprocess.run([folder / "quic-go.sh"], capture_output=True, text=True, timeout=120)
-    assert (done.returncode == 0) == (done.stderr == "")
-    return done.stderr
+    result = subprocess.run([folder / "quic-go.sh"], capture_output=True, text=True, timeout=120)
+    assert (result.returncode == 0) == (result.stderr == "")
+    return result.stderr
 
 
 def test_the_tree_is_made_once_and_anew_when_the_patch_has_changed(folder: Path) -> None:

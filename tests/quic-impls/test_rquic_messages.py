@@ -134,13 +134,13 @@ def test_both_ends_count_what_the_workload_has(exchanges: Any) -> None:
 
 
 def test_what_is_not_supported_is_refused_with_127_and_what_cannot_be_with_2(exchanges: Any) -> None:
-    refused: list[tuple[int, dict[str, Any], dict[str, Any]]] = [
+    refusal: list[tuple[int, dict[str, Any], dict[str, Any]]] = [
         (127, frames("stream"), {"http": "h3"}),
         (127, frames("stream", "up"), {"encoder": "server"}),
         (2, {**frames("datagram"), "part_bytes": 1300}, {}),
         (2, {**frames("stream"), "timetable": []}, {}),
     ]
-    for code, workload, options in refused:
+    for code, workload, options in refusal:
         (answer,) = map(json.loads, exchanges.answers([exchanges.task(workload, **options)]))
         assert answer["endpoints"]["server"]["exit_code"] == code
         assert answer["endpoints"]["server"]["stderr"].count("\n") == 1
@@ -160,6 +160,6 @@ def test_over_loopback_both_ends_have_the_systems_clock(
         assert [due[number] - due[0] for number in range(5)] == pytest.approx(
             [number / 30 for number in range(5)], abs=1e-6
         )
-        came = {(row["message"], row["part"]): row["arrived_s"] for row in arrived}
-        assert all(row["due_s"] <= row["sent_s"] < came[row["message"], row["part"]] for row in sent)
-        assert before < min(due.values()) and max(came.values()) < after
+        arrivals = {(row["message"], row["part"]): row["arrived_s"] for row in arrived}
+        assert all(row["due_s"] <= row["sent_s"] < arrivals[row["message"], row["part"]] for row in sent)
+        assert before < min(due.values()) and max(arrivals.values()) < after

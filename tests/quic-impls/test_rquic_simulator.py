@@ -153,8 +153,8 @@ def test_what_is_left_behind_is_of_virtual_time_and_changes_nothing(
             rows = [[float(value) for value in row] for row in list(csv.reader(file))[1:]]
         assert rows and all(math.isfinite(value) for row in rows for value in row)
     up, down = (second["links"]["internet"][direction] for direction in ("up", "down"))
-    for end, sent, came in (("client", up, down), ("server", down, up)):
-        packets = sent["frames_in"] + came["frames_out"] - came["dropped"]
+    for end, sent, arrived in (("client", up, down), ("server", down, up)):
+        packets = sent["frames_in"] + arrived["frames_out"] - arrived["dropped"]
         assert packets_of(tmp_path / f"{end}.pcapng") == packets
 
 

@@ -77,24 +77,24 @@ def for_all() -> Iterator[Path]:
 def test_a_controller_that_the_user_may_not_choose_is_unsupported_with_one_line(
     assignment: dict[str, Any], for_all: Path
 ) -> None:
-    refused = [controller for controller in CONTROLLERS if controller not in ALLOWED.read_text().split()]
+    refusal = [controller for controller in CONTROLLERS if controller not in ALLOWED.read_text().split()]
     if os.geteuid() != 0:
         pytest.skip("needs root: becomes another user")
-    if not refused:
+    if not refusal:
         pytest.skip("this kernel has no controller that other users may not choose")
     (program,) = ours().find("tcp", "tests").command("client")
     authority, document = for_all / "authority.pem", for_all / "client.json"
     authority.write_bytes(Path(assignment["authority"]).read_bytes())
-    options = {"congestion_control": refused[0], "paths": 1}
+    options = {"congestion_control": refusal[0], "paths": 1}
     client = {**assignment, "role": "client", "options": options, "authority": str(authority)}
     document.write_text(json.dumps(client))
     with socket.create_server((assignment["address"], assignment["port"])):
-        ended = subprocess.run(
+        result = subprocess.run(
             [*ordinary.command(), program, document], capture_output=True, text=True, timeout=30
         )
-    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (127, "", 1)
-    assert f'congestion_control = "{refused[0]}": the connection got' in ended.stderr
-    assert ALLOWED.read_text().strip() in ended.stderr
+    assert (result.returncode, result.stdout, result.stderr.count("\n")) == (127, "", 1)
+    assert f'congestion_control = "{refusal[0]}": the connection got' in result.stderr
+    assert ALLOWED.read_text().strip() in result.stderr
 
 
 def test_multipath_tcp_is_counted_by_path(endpoints: Any, assignment: dict[str, Any]) -> None:

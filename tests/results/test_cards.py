@@ -97,7 +97,7 @@ def test_the_card_of_a_comparison_has_points_pairs_and_the_median_ratio(read: Re
 
 
 def test_printed_they_are_one_line(read: Results) -> None:
-    for shown in (repr(read), repr(read["campaign-0"])):
-        assert "campaign-0" in shown
-        assert len(shown.splitlines()) == 1
-        assert len(shown) < 200
+    for output in (repr(read), repr(read["campaign-0"])):
+        assert "campaign-0" in output
+        assert len(output.splitlines()) == 1
+        assert len(output) < 200

@@ -52,8 +52,8 @@ def lines_in_boxes(measured: Measured) -> list[float]:
     """Return the places of the lines, from left to right."""
     database, campaign = measured
     axes = figures.boxes(frames.trials(database, campaign), campaign).axes[0]
-    drawn = [collection for collection in axes.collections if isinstance(collection, LineCollection)]
-    return [float(start[1]) for collection in drawn for start, _ in collection.get_segments()]
+    drawing = [collection for collection in axes.collections if isinstance(collection, LineCollection)]
+    return [float(start[1]) for collection in drawing for start, _ in collection.get_segments()]
 
 
 def times_in(page: str) -> list[float]:

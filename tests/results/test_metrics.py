@@ -153,9 +153,9 @@ def test_a_workload_that_names_no_metric_is_compared_by_the_default() -> None:
 def test_a_metric_that_is_chosen_is_that_of_all_workloads(filled: Filled) -> None:
     _, campaign = filled({})
     assert set(metrics.of_workloads(campaign).values()) == {DEFAULT}
-    chosen = metrics.choose(campaign, "server.packets_lost")
-    assert set(metrics.of_workloads(chosen).values()) == {"server.packets_lost"}
-    assert metrics.choose(chosen, "") == chosen
+    choice = metrics.choose(campaign, "server.packets_lost")
+    assert set(metrics.of_workloads(choice).values()) == {"server.packets_lost"}
+    assert metrics.choose(choice, "") == choice
 
 
 def test_a_campaign_is_parted_by_what_its_workloads_compare_in_the_order_of_the_design(
@@ -200,11 +200,11 @@ def test_a_table_that_is_wrong_is_refused_in_one_line(tmp_path: Path) -> None:
         table = tmp_path / f"{file}.toml"
         assert right in table.read_text(), message
         table.write_text(table.read_text().replace(right, wrong))
-        with pytest.raises(BadInput) as refused:
+        with pytest.raises(BadInput) as refusal:
             registry.read_metrics(tmp_path), registry.read_columns(tmp_path), registry.read_series(tmp_path)
-        assert f"{file}.toml: " in str(refused.value), message
-        assert message in str(refused.value), message
-        assert "\n" not in str(refused.value), message
+        assert f"{file}.toml: " in str(refusal.value), message
+        assert message in str(refusal.value), message
+        assert "\n" not in str(refusal.value), message
 
 
 def test_a_metric_of_a_path_is_that_of_any_path_under_its_own_name() -> None:

@@ -63,8 +63,8 @@ def measured(
             for variant, times in zip((OFF, FEC), arms, strict=True):
                 for n, dct_s in enumerate(times):
                     key = TrialKey(variant["label"], LABEL, point, n)
-                    ended: dict[str, Any] = {"metrics": {"client": {"dct_s": float(dct_s)}}}
-                    fields = {"state": "timeout", "metrics": {}} if dct_s == T else ended
+                    result: dict[str, Any] = {"metrics": {"client": {"dct_s": float(dct_s)}}}
+                    fields = {"state": "timeout", "metrics": {}} if dct_s == T else result
                     database.record(campaign.id, make(key=key, **fields))
         yield frames.trials(database, campaign), campaign, database
 

@@ -128,17 +128,17 @@ def test_a_figure_of_several_baselines_names_each(measured: tuple[pd.DataFrame, 
         "over_factors": figures.over_factors(ratios, info, "download-2000"),
         "ratio_ecdf": figures.ratio_ecdf(frame, info),
     }
-    for drawn, figure in of_several.items():
-        assert "DCT / DCT of its baseline" in words(figure), drawn
+    for drawing, figure in of_several.items():
+        assert "DCT / DCT of its baseline" in words(figure), drawing
         for variant, baseline in BASELINES.items():
-            assert f"{variant} against {baseline}" in words(figure), drawn
+            assert f"{variant} against {baseline}" in words(figure), drawing
 
 
 def test_a_figure_of_one_variant_names_its_baseline(measured: tuple[pd.DataFrame, CampaignInfo]) -> None:
     frame, info = measured
-    for (variant, baseline), drawn in product(BASELINES.items(), ("heat_map", "pairs")):
-        figure = getattr(figures, drawn)(ratio_figures.table(frame, info), info, variant)
-        assert words(figure).endswith(f"DCT / DCT of {baseline}"), (drawn, variant)
+    for (variant, baseline), drawing in product(BASELINES.items(), ("heat_map", "pairs")):
+        figure = getattr(figures, drawing)(ratio_figures.table(frame, info), info, variant)
+        assert words(figure).endswith(f"DCT / DCT of {baseline}"), (drawing, variant)
 
 
 def test_a_figure_of_variants_with_one_baseline_names_it_once(

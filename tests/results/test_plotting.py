@@ -95,8 +95,8 @@ def test_a_chosen_arm_keeps_its_colour(campaign: Campaign) -> None:
 
 
 def test_settings_of_the_reader_win_over_ours(campaign: Campaign) -> None:
-    chosen = {"font.size": 7.0, "font.family": ["serif"], "grid.linestyle": ":", "lines.linewidth": 0.5}
-    with mpl.rc_context(chosen):
+    choice = {"font.size": 7.0, "font.family": ["serif"], "grid.linestyle": ":", "lines.linewidth": 0.5}
+    with mpl.rc_context(choice):
         figure = campaign.plot.ratio(arms=[XOR], workloads=[SMALL])
     assert isinstance(figure, Figure)
     (axes,) = figure.axes

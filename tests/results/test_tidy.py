@@ -78,9 +78,9 @@ def campaign(filled: Filled, sqlite: str) -> Campaign:
 
 def test_a_query_finds_sizes_losses_and_round_trips(campaign: Campaign) -> None:
     for frame in (campaign.ratios(plain=True), campaign.trials(plain=True)):
-        chosen = frame.query("size_bytes == 2000 and loss_p > 0 and rtt_ms <= 40")
-        assert set(chosen["workload"]) == {"download-2000"}
-        assert set(chosen["point"]) == {1}
+        choice = frame.query("size_bytes == 2000 and loss_p > 0 and rtt_ms <= 40")
+        assert set(choice["workload"]) == {"download-2000"}
+        assert set(choice["point"]) == {1}
 
 
 def test_every_frame_says_the_units_of_its_columns(campaign: Campaign) -> None:

@@ -80,15 +80,15 @@ class Fecbench:
             shutil.rmtree(output, ignore_errors=True)  # of the attempt before
             return self("replay", trial, "--db", database, "--output", output, *options)
 
-        replayed = self._patiently(replay, lambda done: done.returncode == 1)
+        replayed = self._patiently(replay, lambda result: result.returncode == 1)
         assert replayed.returncode == 0, replayed.stderr
         return replayed
 
     def trials(self, database: Path) -> list[dict[str, Any]]:
         """Return what `show` prints of each trial, by key."""
-        shown = self("show", "--db", database, "--json")
-        assert shown.returncode == 0, shown.stderr
-        trials: list[dict[str, Any]] = json.loads(shown.stdout)["trials"]
+        output = self("show", "--db", database, "--json")
+        assert output.returncode == 0, output.stderr
+        trials: list[dict[str, Any]] = json.loads(output.stdout)["trials"]
         return sorted(trials, key=lambda trial: json.dumps(trial["key"]))
 
 
@@ -120,10 +120,10 @@ def fecbench_here(
 
     def run(*arguments: object) -> Done:
         monkeypatch.setattr(sys, "argv", ["fecbench", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
+        with pytest.raises(SystemExit) as result:
             main()
-        assert isinstance(ended.value.code, int)
-        return Done(ended.value.code, *capfd.readouterr())
+        assert isinstance(result.value.code, int)
+        return Done(result.value.code, *capfd.readouterr())
 
     yield run
     for number, handler in handlers.items():

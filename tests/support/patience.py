@@ -38,10 +38,10 @@ def patiently(attempt: Callable[[int], T], disturbed: Callable[[T], bool]) -> T:
     """Return the result of the last `attempt(number)`, of at most MOST_TRIES; the number is 0 at first."""
     for number in range(MOST_TRIES):
         with ahead():
-            done = attempt(number)
-        if not disturbed(done):
+            result = attempt(number)
+        if not disturbed(result):
             break
-    return done
+    return result
 
 
 def carried_out(
@@ -53,8 +53,8 @@ def carried_out(
 ) -> tuple[Finished, Judgement]:
     """An emulated trial, tried again while it is invalid, or ok and not as it should be."""
 
-    def disturbed(done: tuple[Finished, Judgement]) -> bool:
-        _, judgement = done
-        return judgement.state == "invalid" or (judgement.state == "ok" and not is_right(*done))
+    def disturbed(result: tuple[Finished, Judgement]) -> bool:
+        _, judgement = result
+        return judgement.state == "invalid" or (judgement.state == "ok" and not is_right(*result))
 
     return patiently(lambda _: trials.run(task, commands, folders), disturbed)

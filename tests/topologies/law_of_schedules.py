@@ -50,20 +50,20 @@ class Timeline:
     """Work at each end, without the burst, and then with it."""
 
     def __post_init__(self) -> None:
-        end, done = 0, 0
+        end, result = 0, 0
         while not self.laid or (self.repeat == LOOPS and end <= self.until_ns):
             for step in self.steps:
                 end += step.keep_ns
-                done += step.rate_bps * step.keep_ns
+                result += step.rate_bps * step.keep_ns
                 self.laid.append(step)
                 self.ends.append(end)
-                self.work.append(done)
-                done += 8 * NS * step.burst_bytes
+                self.work.append(result)
+                result += 8 * NS * step.burst_bytes
         if self.repeat != LOOPS:
             last = self.steps[-1] if self.repeat == HOLDS else self.after
             self.laid.append(Step(2**63 - end, last.rate_bps, last.delay_ns))
             self.ends.append(2**63)
-            self.work.append(done + last.rate_bps * (2**63 - end))
+            self.work.append(result + last.rate_bps * (2**63 - end))
 
     def done(self, at_ns: int) -> int:
         """The work until a time, with what bursts then."""

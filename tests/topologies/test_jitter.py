@@ -57,8 +57,8 @@ def test_many_draws_have_the_mean_the_bounds_and_the_distribution_of_the_law() -
         assert noise.mean() == pytest.approx(1, abs=5 * 1.45 / count**0.5)
         distance = np.abs(share_below(law, noise) - (np.arange(count) + 0.5) / count).max()
         assert distance < 1.95 / count**0.5  # Kolmogorov and Smirnov, one in a thousand
-        drawn = {noise_ns(law, 10**9, seed, number) for seed in range(30) for number in range(30)}
-        assert len(drawn) > 890, "another seed or number has other noise"
+        drawing = {noise_ns(law, 10**9, seed, number) for seed in range(30) for number in range(30)}
+        assert len(drawing) > 890, "another seed or number has other noise"
 
 
 some_jitter = st.builds(

@@ -355,7 +355,7 @@ def test_the_time_overdue_is_that_in_which_anything_was(
     """The size of the union: every nanosecond that is in one of the intervals, or in several, counts once."""
     due = list(itertools.accumulate(step for step, _ in intervals))
     longest = (begin + length for begin, (_, length) in zip(due, intervals, strict=True))
-    done = list(itertools.accumulate(longest, max))  # in the order in which they were due
+    result = list(itertools.accumulate(longest, max))  # in the order in which they were due
     array = ctypes.c_uint64 * len(intervals)
-    overdue = core.overdue_of(ctypes.c_size_t(len(intervals)), array(*due), array(*done))
-    assert overdue == len(set().union(*map(range, due, done)))
+    overdue = core.overdue_of(ctypes.c_size_t(len(intervals)), array(*due), array(*result))
+    assert overdue == len(set().union(*map(range, due, result)))

@@ -26,10 +26,10 @@ def columns(imported: Imported) -> dict[str, list[int]]:
 
 
 def refusal(tmp_path: Path, form: str, text: str, **options: Any) -> str:
-    with pytest.raises(TopologyError) as refused:
+    with pytest.raises(TopologyError) as error:
         of_text(tmp_path, form, text, **options)
-    assert "\n" not in str(refused.value)
-    return str(refused.value)
+    assert "\n" not in str(error.value)
+    return str(error.value)
 
 
 # TheaterQ
@@ -212,8 +212,8 @@ def test_rates_before_their_time_are_those_after_the_time_before(
     before = "".join(f"{at} {rate}\n" for at, rate in zip(times, mbps, strict=True))
     after = "".join(f"{at} {rate}\n" for at, rate in zip(times, [*mbps[1:], 0], strict=True))
     shifted = columns(of_text(folder, "rates", after))
-    held = columns(of_text(folder, "rates", before, holds="before"))
-    assert held == {name: column[:-1] for name, column in shifted.items()}
+    hits = columns(of_text(folder, "rates", before, holds="before"))
+    assert hits == {name: column[:-1] for name, column in shifted.items()}
 
 
 def test_rates_as_pensieve_reads_them(tmp_path: Path) -> None:

@@ -171,9 +171,9 @@ def test_an_impossible_setting_is_refused_in_one_line_that_names_it_and_its_dire
 def test_the_wire_is_told_whole_bits_and_nanoseconds_outages_and_codel_of_each_direction(
     bandwidth_mbps: float, owd_ms: float, direction: Direction
 ) -> None:
-    chosen = DirectionSettings(bandwidth_mbps, owd_ms, queue_packets=3, queue="codel", outage_s=(0.5, 2))
+    choice = DirectionSettings(bandwidth_mbps, owd_ms, queue_packets=3, queue="codel", outage_s=(0.5, 2))
     end = LinkEnd("/proc/1/ns/net", "x")
-    words = wire_arguments(end, end, LinkSettings(**{"up": GOOD, "down": GOOD, direction: chosen}), 1000)
+    words = wire_arguments(end, end, LinkSettings(**{"up": GOOD, "down": GOOD, direction: choice}), 1000)
     texts = {name: words[words.index(f"--{name}") + 1] for name in DIRECTIONS}
     assert [name for name, text in texts.items() if "codel" in text or "outage" in text] == [direction]
     lines = dict(line.split(" ", 1) for line in texts[direction].splitlines())

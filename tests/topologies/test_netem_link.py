@@ -147,8 +147,8 @@ def put_stand_in(
     commands: Callable[[str, DirectionSettings], list[str]] = stand_in_for_delay,
 ) -> None:
     monkeypatch.setattr(netem_clock, "EARLY_US", math.inf)
-    shown = SimpleNamespace(configuration=configuration_without_delay)
-    monkeypatch.setattr(netem_link, "netem_shown", shown)
+    output = SimpleNamespace(configuration=configuration_without_delay)
+    monkeypatch.setattr(netem_link, "netem_shown", output)
     monkeypatch.setattr(netem_link, "delay_commands", commands)
     monkeypatch.setattr("fecbench.topologies.topology.netem_is_available", lambda: True)
 

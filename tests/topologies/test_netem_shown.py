@@ -23,8 +23,8 @@ QUEUE = (
 ASKED = DirectionConfiguration(rate_bps=300_001, delay_ns=33_333_333, queue_bytes=30_000, burst_bytes=1518)
 
 
-def changed(shown: str, change: Callable[[dict[str, Any]], object]) -> str:
-    qdiscs = json.loads(shown)
+def changed(output: str, change: Callable[[dict[str, Any]], object]) -> str:
+    qdiscs = json.loads(output)
     change(qdiscs[0]["options"])
     return json.dumps(qdiscs)
 
@@ -56,8 +56,8 @@ def test_another_rate_of_either_stands_as_it_is_shown() -> None:
 def test_a_queue_of_packets_is_the_one_below_the_shaper() -> None:
     inner = {"kind": "pfifo", "handle": "10:", "parent": "1:1", "options": {"limit": 41}}
     expected = ASKED.model_copy(update={"queue_bytes": None, "queue_packets": 40})
-    shown = configuration(expected, json.dumps([*json.loads(QUEUE), inner]), LINE)
-    assert (shown.queue_bytes, shown.queue_packets) == (None, 41)
+    output = configuration(expected, json.dumps([*json.loads(QUEUE), inner]), LINE)
+    assert (output.queue_bytes, output.queue_packets) == (None, 41)
 
 
 SHOWN: list[tuple[int, float]] = [
@@ -79,9 +79,9 @@ OTHER: list[tuple[int, float]] = [
 def test_delays_are_shown_with_fewer_digits_and_another_delay_stands_as_it_is_shown() -> None:
     for asked_ns, shown_s in (*SHOWN, *OTHER):
         line = changed(LINE, lambda options, shown_s=shown_s: options["delay"].update(delay=shown_s))
-        shown = configuration(ASKED.model_copy(update={"delay_ns": asked_ns}), QUEUE, line).delay_ns
+        output = configuration(ASKED.model_copy(update={"delay_ns": asked_ns}), QUEUE, line).delay_ns
         expected = asked_ns if (asked_ns, shown_s) in SHOWN else round(shown_s * 1e9)
-        assert shown == expected, (asked_ns, shown_s)
+        assert output == expected, (asked_ns, shown_s)
 
 
 LINES_THAT_DO_MORE: list[tuple[dict[str, Any], str]] = [

@@ -162,10 +162,10 @@ def test_an_outage_drops_by_the_queues_rule_alone(core: ctypes.CDLL) -> None:
 
 def test_a_queue_in_time_holds_what_the_present_rate_sends_meanwhile(core: ctypes.CDLL) -> None:
     steps = [Step(SECOND, 80 * 10**6), Step(SECOND, 8 * 10**6), Step(SECOND, 0)]
-    for at, held in ((0, 1000), (SECOND, 100), (2 * SECOND, 15)):
+    for at, hits in ((0, 1000), (SECOND, 100), (2 * SECOND, 15)):
         lane = scheduled(steps, queue_ns=100 * MS)
         result = run(core, lane, [START_NS + at] * 2000, [1000] * 2000)
-        assert result.fates.count(ACCEPTED) == held
+        assert result.fates.count(ACCEPTED) == hits
 
 
 def test_what_arrives_before_the_start_has_the_constant_rate(core: ctypes.CDLL) -> None:

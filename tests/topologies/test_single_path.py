@@ -110,8 +110,8 @@ def test_the_exits_are_where_frames_leave_the_link() -> None:
         reports = topology.finish()["internet"].directions
         received = {}
         for place, exit_ in topology.exits.items():
-            shown = in_netns(exit_.netns_path, "ip", "-j", "-s", "link", "show", exit_.interface)
-            received[place] = json.loads(shown)[0]["stats64"]["rx"]["packets"]
+            output = in_netns(exit_.netns_path, "ip", "-j", "-s", "link", "show", exit_.interface)
+            received[place] = json.loads(output)[0]["stats64"]["rx"]["packets"]
     assert received == {("internet", "up"): 3, ("internet", "down"): 1}
     assert {direction: report.frames_out for direction, report in reports.items()} == {"up": 3, "down": 1}
 

@@ -41,10 +41,10 @@ def topo(*words: str, commands: str = "") -> "subprocess.CompletedProcess[str]":
 
 
 def test_each_link_has_a_report_for_people_too() -> None:
-    done = topo(*LINK, "--queue-packets", "7", commands="client ping -q -c 3 -i 0.01 server\n")
-    assert done.returncode == 0
-    assert done.stdout.startswith("link internet (wire ")
-    assert done.stdout.count("3 frames in, 0 dropped by the queue, 3 out, 0 in flight, conserved") == 2
+    result = topo(*LINK, "--queue-packets", "7", commands="client ping -q -c 3 -i 0.01 server\n")
+    assert result.returncode == 0
+    assert result.stdout.startswith("link internet (wire ")
+    assert result.stdout.count("3 frames in, 0 dropped by the queue, 3 out, 0 in flight, conserved") == 2
 
 
 BAD: list[tuple[list[str], str]] = [
@@ -101,10 +101,10 @@ def test_it_runs_the_commands_of_standard_input_and_prints_reports_of_links_with
     """Outages count from the first command."""
     own = ["--set", "path2.owd_ms=7", "--set", "path2.down.outage_s=[0, 1000]"]
     pings = [f"client ping -q -c 3 -i 0.01 -W 1 -I 10.0.{number}.2 server\n" for number in (2, 1)]
-    done = topo("multipath", *LINK[1:], *own, "--json", commands="".join(pings))
-    assert done.returncode == 0
-    assert done.stderr.count("3 received") == 1
-    paths = json.loads(done.stdout)
+    result = topo("multipath", *LINK[1:], *own, "--json", commands="".join(pings))
+    assert result.returncode == 0
+    assert result.stderr.count("3 received") == 1
+    paths = json.loads(result.stdout)
     assert {path: report["configuration"]["delay_ns"] for path, report in paths.items()} == {
         "path1": 5_000_000,
         "path2": 7_000_000,

@@ -59,11 +59,11 @@ def test_no_window_of_a_trace_carries_more_than_its_rate_says_and_one_carries_th
 ) -> None:
     rate, lasts_ns = TraceRate(trace, CONSTANT_BPS), round(lasts_s * 1e9)
     most = rate.most_bytes(1, 1 + lasts_s)
-    done = timeline(trace, 10**9)
-    edges = [0, *(end for end in done.ends if end < 5 * 10**8)]
+    result = timeline(trace, 10**9)
+    edges = [0, *(end for end in result.ends if end < 5 * 10**8)]
     begins = [round(at * 1e9) for at in begins_s] + edges + [max(0, edge - lasts_ns) for edge in edges]
     # A window begins just before a burst, so that it has it.
-    carried = [(done.done(at + lasts_ns) - done.done(max(0, at - 1))) / 8e9 for at in begins]
+    carried = [(result.done(at + lasts_ns) - result.done(max(0, at - 1))) / 8e9 for at in begins]
     assert max(carried) <= most + max(trace.largest_rate_bps or 0, CONSTANT_BPS) / 8e9 * 3 + 1e-3
     if trace.period_ns < 10**8:
         assert max(carried) >= most * (1 - 1e-6) - 20

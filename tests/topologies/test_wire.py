@@ -62,10 +62,10 @@ def burst(wire: Any, patiently: Callable[..., Burst]) -> Bursts:
 
     def send(link: LinkSettings, directions: tuple[Direction, ...]) -> Burst:
         ends = wire(link)
-        begun = time.monotonic()
+        start_s = time.monotonic()
         for _, direction in product(range(50), directions):
             ends.send(1242, direction)
-        took_s = time.monotonic() - begun
+        took_s = time.monotonic() - start_s
         received = {direction: ends.receive(50, timeout_s=1, direction=direction) for direction in directions}
         report = ends.link.finish()
         lags_us = [report.directions[direction].read_lag_us for direction in directions]
@@ -554,10 +554,10 @@ def test_a_wire_ends_with_its_parent_even_if_its_input_stays_open(two_namespaces
         assert parent.stdout is not None
         wire_pid = os.pidfd_open(int(parent.stdout.readline()))
         parent.kill()
-    ended, _, _ = select.select([wire_pid], [], [], 60)
+    result, _, _ = select.select([wire_pid], [], [], 60)
     for descriptor in (kept_open, wire_input, wire_pid):
         os.close(descriptor)
-    assert ended
+    assert result
 
 
 @root
@@ -618,10 +618,10 @@ def test_the_queue_of_each_direction_holds_exactly_its_limit(wire: Any, patientl
 
     def fill(_: int) -> tuple[float, LinkReport]:
         ends = wire(LinkSettings(DirectionSettings(0.1, 0, **up), DirectionSettings(0.1, 0, **down)))
-        begun = time.monotonic()
+        start_s = time.monotonic()
         for _, direction in product(range(50), DIRECTIONS):
             ends.send(1242, direction)
-        return time.monotonic() - begun, ends.link.finish()
+        return time.monotonic() - start_s, ends.link.finish()
 
     _, report = patiently(fill, lambda filled: filled[0] > 0.09)
     for direction, most in zip(DIRECTIONS, (20, 10), strict=True):

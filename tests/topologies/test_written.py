@@ -96,8 +96,8 @@ def test_c_reads_each_direction_as_python_has_it_in_any_order_of_lines(
         assert isinstance(result, Written), result
         c = result.settings
         assert (c.rate_bps, c.delay_ns) == (own.rate_bps, own.delay_ns)
-        held = (limit.bytes or 0, limit.packets or 0, limit.time_ns or 0)
-        assert (c.queue_bytes, c.queue_packets, c.queue_ns) == held
+        hits = (limit.bytes or 0, limit.packets or 0, limit.time_ns or 0)
+        assert (c.queue_bytes, c.queue_packets, c.queue_ns) == hits
         copies = (own.duplicate_threshold, own.duplicate_seed) if own.duplicate else (0, 0)
         assert (c.duplicate_threshold, c.duplicate_seed) == copies
         assert (c.codel, c.reorder) == (own.queue == "codel", own.reorder)
@@ -193,8 +193,8 @@ def test_a_number_is_taken_within_its_bounds_and_refused_beyond(read: Read) -> N
             assert getattr(result.settings, name) == value
         for wrong in (least - 1, most + 1, "", "x", "1.5", "+1", "0x10", " 5", "5 ", "5\t", 2**64, "9" * 30):
             right = f"it must be a whole number from {least} to {most}"
-            shown = str(wrong).replace("\t", "?")
-            assert read(text({**others, name: wrong})) == f"{name} is {shown}; {right}"
+            output = str(wrong).replace("\t", "?")
+            assert read(text({**others, name: wrong})) == f"{name} is {output}; {right}"
 
 
 def test_a_text_needs_no_end_of_its_last_line(read: Read) -> None:

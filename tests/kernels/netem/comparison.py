@@ -34,8 +34,8 @@ TOLERANCE = 0.03
 class Progress(Watcher):
     """Prints each trial as it ends."""
 
-    def begun(self, campaign: str, planned: int, done: int) -> None:
-        print(f"{campaign}: {planned - done} trials", flush=True)
+    def begun(self, campaign: str, planned: int, result: int) -> None:
+        print(f"{campaign}: {planned - result} trials", flush=True)
 
     def ended(self, key: TrialKey, judgement: Judgement, completion_s: float, again: bool) -> None:
         outcome = f"{judgement.state} {judgement.reason}, {completion_s} s{', again' if again else ''}"
@@ -52,8 +52,8 @@ def run(backend: Backend) -> dict[TrialKey, TrialRecord]:
     campaign_request = request(designs.load(DESIGN), ours(), name=backend, backend=backend, calibrate=False)
     engine = engine_for("local", campaign_request.experiment.implementations, campaign_request.jobs)
     with Database.open(f"{FOLDER}/{backend}.sqlite", create=True) as database:
-        done = campaign.run(campaign_request, engine, database, Progress())
-        return {trial.record.key: trial.record for trial in database.trials(done.id)}
+        result = campaign.run(campaign_request, engine, database, Progress())
+        return {trial.record.key: trial.record for trial in database.trials(result.id)}
 
 
 def queue_drops(record: TrialRecord) -> int:

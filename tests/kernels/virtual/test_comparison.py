@@ -27,8 +27,8 @@ def record(key: TrialKey) -> TrialRecord:
     )
 
 
-def changed(change: Change, *chosen: TrialKey) -> Trials:
-    return {key: change(record(key)) if key in chosen else record(key) for key in KEYS}
+def changed(change: Change, *choice: TrialKey) -> Trials:
+    return {key: change(record(key)) if key in choice else record(key) for key in KEYS}
 
 
 def missed(in_process: Trials, referee: Trials | None = None) -> list[str]:
@@ -64,9 +64,9 @@ def test_a_packet_that_is_lost_on_one_side_only_is_a_miss() -> None:
 
 def test_one_handshake_beyond_its_bound_is_a_miss() -> None:
     for variant, bound_us in (("noq", 20), ("noq", -20), ("go", 150), ("go", -150)):
-        chosen = next(key for key in KEYS if key.variant == variant)
-        assert missed(changed(handshake_longer_by(0.99 * bound_us), chosen)) == []
-        [name] = missed(changed(handshake_longer_by(1.01 * bound_us), chosen))
+        choice = next(key for key in KEYS if key.variant == variant)
+        assert missed(changed(handshake_longer_by(0.99 * bound_us), choice)) == []
+        [name] = missed(changed(handshake_longer_by(1.01 * bound_us), choice))
         assert IMPLEMENTATIONS[variant] in name
 
 

@@ -20,12 +20,12 @@ KEYS = [TrialKey(*key) for key in product(VARIANTS, WORKLOADS, POINTS, REPETITIO
 # Small numbers, so that ties, ratios of 1 and complete points are common.
 one_outcome = st.none() | st.tuples(st.sampled_from(["ok"] * 8 + [*STATES]), st.integers(1, 5).map(float))
 outcomes = st.lists(one_outcome, min_size=len(KEYS), max_size=len(KEYS)).map(
-    lambda drawn: {key: outcome for key, outcome in zip(KEYS, drawn, strict=True) if outcome}
+    lambda drawing: {key: outcome for key, outcome in zip(KEYS, drawing, strict=True) if outcome}
 )
 # As many timeouts as values: of each arm alone, and of both.
 often_timed_out = st.tuples(st.sampled_from(["ok", "timeout"]), st.integers(1, 5).map(float))
 timeouts = st.lists(often_timed_out, min_size=len(KEYS), max_size=len(KEYS)).map(
-    lambda drawn: dict(zip(KEYS, drawn, strict=True))
+    lambda drawing: dict(zip(KEYS, drawing, strict=True))
 )
 
 

@@ -17,11 +17,11 @@ def test_medians_of_resamples_are_those_of_the_values_that_each_has_drawn() -> N
     for pairs in (6, 7, 15):
         random = np.random.default_rng(pairs)
         values = arm(random, 30, pairs)
-        drawn = random.integers(pairs, size=(100, pairs))
-        counts = np.stack([(drawn == pair).sum(axis=1) for pair in range(pairs)])
+        drawing = random.integers(pairs, size=(100, pairs))
+        counts = np.stack([(drawing == pair).sum(axis=1) for pair in range(pairs)])
         possible, which = bootstrap.possible_quantiles(values, counts, (pairs - 1) // 2, pairs // 2)
         medians = np.take_along_axis(possible, which, axis=1)
-        np.testing.assert_array_equal(medians, np.median(values[:, drawn], axis=2))
+        np.testing.assert_array_equal(medians, np.median(values[:, drawing], axis=2))
 
 
 def test_counted_ratios_have_the_percentiles_of_the_resamples(monkeypatch: pytest.MonkeyPatch) -> None:

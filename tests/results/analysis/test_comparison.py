@@ -187,13 +187,13 @@ def test_the_interval_of_one_network_is_that_of_its_ratio_over_repetitions() -> 
 def test_the_interval_of_the_mean_ratio_holds_that_of_all_networks() -> None:
     # Networks whose log ratios are normal, 40 a campaign: of 400 campaigns, 95 % hold the mean 0.9.
     rng = np.random.default_rng(1)
-    held = 0
+    hits = 0
     for _ in range(400):
         logs = math.log(0.9) + 0.1 * rng.standard_normal(40)
         mean, low, high = mean_ratio_interval(pd.DataFrame({"ratio": np.exp(logs), "censored": False}))
         assert mean == pytest.approx(math.exp(logs.mean()))
-        held += low <= 0.9 <= high
-    assert 369 <= held <= 391
+        hits += low <= 0.9 <= high
+    assert 369 <= hits <= 391
 
 
 def test_a_network_without_a_finite_ratio_leaves_no_mean() -> None:

@@ -30,8 +30,8 @@ def differences(
     )
 
 
-def verdict_of(drawn: Differences) -> Verdict:
-    return criteria.verdict(criteria.asked(drawn))
+def verdict_of(drawing: Differences) -> Verdict:
+    return criteria.verdict(criteria.asked(drawing))
 
 
 def small_noise(random: np.random.Generator, n: int) -> Floats:
@@ -64,8 +64,8 @@ def test_a_right_simulator_differs_in_the_share_level_at_most() -> None:
         for n in (8, N):
             random = np.random.default_rng(1)
             either = tolerances.far_either(short=draw is not chaos)
-            drawn = [differences(draw(random, n), random.random(n) < 0.6, either) for _ in range(MANY)]
-            share = np.mean([verdict_of(sample) == "differs" for sample in drawn])
+            drawing = [differences(draw(random, n), random.random(n) < 0.6, either) for _ in range(MANY)]
+            share = np.mean([verdict_of(sample) == "differs" for sample in drawing])
             print(f"{draw.__name__}, {n} trials: {share:.1%} differ")
             assert share <= LEVEL + CHANCE, (draw, n)
 
@@ -102,12 +102,12 @@ def test_a_simulator_that_is_wrong_in_three_of_ten_trials_never_agrees() -> None
 def test_the_interval_of_an_excess_holds_it_in_95_percent() -> None:
     for shares in ((0.05, 0.05), (0.25, 0.02), (0.1, 0.3)):
         random = np.random.default_rng(5)
-        held = []
+        hits = []
         for _ in range(2000):
             above, below, _ = random.multinomial(N, [*shares, 1 - sum(shares)])
             low, high = excess_interval(int(above), int(below), N)
-            held.append(low <= shares[0] - shares[1] <= high)
-        assert np.mean(held) > 0.94, shares
+            hits.append(low <= shares[0] - shares[1] <= high)
+        assert np.mean(hits) > 0.94, shares
 
 
 def test_an_excess_turns_about_with_its_sides() -> None:

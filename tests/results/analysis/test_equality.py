@@ -98,11 +98,11 @@ def test_a_ratio_is_of_the_second_arm_to_the_first() -> None:
 
 def test_the_interval_contains_the_median_ratio_in_the_nominal_share_of_campaigns() -> None:
     random = np.random.default_rng(6)
-    held = 0
+    hits = 0
     for _ in range(200):
         low, high = compare(np.ones(40), np.exp(log_ratios(random, 40) + 0.03)).interval
-        held += low <= math.exp(0.03) <= high
-    assert held >= stats.binom.ppf(0.001, 200, 0.93)  # the bootstrap of a median is a little too narrow
+        hits += low <= math.exp(0.03) <= high
+    assert hits >= stats.binom.ppf(0.001, 200, 0.93)  # the bootstrap of a median is a little too narrow
 
 
 def test_equal_times_do_not_differ() -> None:
@@ -125,13 +125,13 @@ def two_arms(filled: Filled, **changes: object) -> tuple[Database, CampaignInfo]
 
 def test_arms_are_compared_by_the_metric_of_their_workloads_or_by_the_chosen_one(filled: Filled) -> None:
     database, campaign = two_arms(filled)
-    by_default, chosen = (
+    by_default, choice = (
         equality.of_itself(database, campaign, name) for name in ("", "server.packets_sent")
     )
     assert (by_default.pairs, by_default.median, by_default.metrics) == (12, 2.0, ("client.dct_s",))
-    assert (chosen.pairs, chosen.median, chosen.metrics) == (12, 1.0, ("server.packets_sent",))
+    assert (choice.pairs, choice.median, choice.metrics) == (12, 1.0, ("server.packets_sent",))
     assert equality.sentences(by_default)[0].endswith("of the DCT.")
-    assert equality.sentences(chosen)[0].endswith("of the number of packets sent (server).")
+    assert equality.sentences(choice)[0].endswith("of the number of packets sent (server).")
 
 
 def test_workloads_of_different_metrics_are_compared_each_by_its_own(filled: Filled) -> None:

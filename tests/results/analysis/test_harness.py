@@ -56,24 +56,26 @@ def directions(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-def measured_by(names: list[str], content: int, drawn: list[dict[str, Any]], **checks: Any) -> dict[str, Any]:
+def measured_by(
+    names: list[str], content: int, drawing: list[dict[str, Any]], **checks: Any
+) -> dict[str, Any]:
     """The fields of a record for these directions ("internet/up")."""
     of_links: dict[str, Any] = {}
-    for name, direction in zip(names, drawn, strict=True):
+    for name, direction in zip(names, drawing, strict=True):
         link, _, end = name.partition("/")
         report = of_links.setdefault(link, {"backend": "wire", "command": ["wire"], "directions": {}})
         report["directions"][end] = direction["link"]
     return {
-        "seeds": {"content": content, **{n: d["seed"] for n, d in zip(names, drawn, strict=True)}},
-        "dropper": {n: d["dropper"] for n, d in zip(names, drawn, strict=True)},
+        "seeds": {"content": content, **{n: d["seed"] for n, d in zip(names, drawing, strict=True)}},
+        "dropper": {n: d["dropper"] for n, d in zip(names, drawing, strict=True)},
         "links": of_links,
         "checks": {"verdicts": {}, **checks},
     }
 
 
-def expected_of(names: list[str], drawn: list[dict[str, Any]]) -> dict[str, float]:
+def expected_of(names: list[str], drawing: list[dict[str, Any]]) -> dict[str, float]:
     columns = {}
-    for name, direction in zip(names, drawn, strict=True):
+    for name, direction in zip(names, drawing, strict=True):
         of_link, prefix = direction["link"], name.replace("/", ".")
         values = {
             "packets": direction["dropper"]["seen"],
@@ -102,16 +104,16 @@ def test_a_frame_has_what_the_record_of_a_trial_has(
     campaign = new_campaign(database, f"campaign {len(database.campaigns())}")
     records, expected = [], []
     for n in range(data.draw(st.integers(1, 4))):
-        drawn = [data.draw(directions()) for _ in NAMES]
+        drawing = [data.draw(directions()) for _ in NAMES]
         content, stalled_s, at_once = data.draw(seeds), data.draw(durations), data.draw(st.integers(1, 64))
-        fields = measured_by(NAMES, content, drawn, stalled_s=stalled_s, trials_at_once=at_once)
+        fields = measured_by(NAMES, content, drawing, stalled_s=stalled_s, trials_at_once=at_once)
         times = {name: data.draw(durations) for name in CHECKED}
         fields["checks"] |= times | {"lost_elsewhere": {"packets": n, "places": {"r1": {"r1-r2: drops": n}}}}
         record = make(n, overhead_s={"droppers": 0.1, "total": stalled_s / 3}, **fields)
         database.record(campaign.id, record)
         records.append(record)
         row = {"trials_at_once": at_once, "stalled_s": stalled_s, "overhead_s": stalled_s / 3}
-        expected.append(row | times | {"lost_elsewhere": n} | expected_of(NAMES, drawn))
+        expected.append(row | times | {"lost_elsewhere": n} | expected_of(NAMES, drawing))
     frame = frames.trials(database, campaign)
     for n, record in enumerate(records):
         row = frame.iloc[n]
@@ -160,8 +162,8 @@ def measured(database: Database, campaign: CampaignInfo, make: Make) -> Campaign
     """Ten trials with two directions, of which every third failed before anything was measured."""
     for n in range(10):
         link = {"queue_dropped": n, "outage_dropped": 0, "late": 0, "lateness_us": {"max": n / 7}}
-        drawn = [{"seed": 2**64 - 1 - n, "dropper": {"seen": n, "dropped": 0}, "link": link}] * 2
-        fields = measured_by(NAMES[:2], n, drawn, stalled_s=n / 3, trials_at_once=2)
+        drawing = [{"seed": 2**64 - 1 - n, "dropper": {"seen": n, "dropped": 0}, "link": link}] * 2
+        fields = measured_by(NAMES[:2], n, drawing, stalled_s=n / 3, trials_at_once=2)
         nothing = {"state": "invalid", "seeds": fields["seeds"], "checks": {"trials_at_once": 2}}
         database.record(campaign.id, make(n, **(nothing if n % 3 == 0 else fields)))
     return campaign
@@ -300,9 +302,9 @@ def test_what_no_harness_writes_is_refused_in_a_line(database: Database, measure
         with database._transaction(database._writers) as connection:
             usual = connection.execute(sa.select(schema.trials.c[column]).where(second)).scalar_one()
             connection.execute(sa.update(schema.trials).where(second).values({column: value}))
-        with pytest.raises(DatabaseError, match="what the harness measured of trials 1 to 10") as refused:
+        with pytest.raises(DatabaseError, match="what the harness measured of trials 1 to 10") as refusal:
             frames.trials(database, measured)
-        assert "\n" not in str(refused.value), (column, value)
+        assert "\n" not in str(refusal.value), (column, value)
         assert len(frames.trials(database, measured, harness=False)) == 10
         with database._transaction(database._writers) as connection:
             connection.execute(sa.update(schema.trials).where(second).values({column: usual}))

@@ -384,13 +384,13 @@ def test_the_interval_of_a_median_holds_it_and_turns_round_with_the_values(
 
 def test_the_interval_of_a_median_over_points_holds_it_though_workloads_share_their_losses() -> None:
     random = np.random.default_rng(6)
-    held = []
+    hits = []
     for _ in range(200):
         points = np.repeat(np.arange(40), 4)
         ratios = np.exp(0.1 + random.normal(0, 0.3, 40)[points] + random.normal(0, 0.02, 160))
         low, high = intervals.median_interval(ratios, points)
-        held.append(low <= math.exp(0.1) <= high)
-    assert np.mean(held) >= stats.binom.ppf(0.001, 200, 1 - LEVEL) / 200
+        hits.append(low <= math.exp(0.1) <= high)
+    assert np.mean(hits) >= stats.binom.ppf(0.001, 200, 1 - LEVEL) / 200
 
 
 def test_copies_of_a_point_make_its_interval_no_narrower() -> None:
@@ -410,15 +410,15 @@ def test_fewer_than_six_points_give_no_interval_however_many_values_they_have() 
 
 def test_the_band_holds_the_whole_distribution_in_the_nominal_share_of_campaigns() -> None:
     random = np.random.default_rng(8)
-    held = []
+    hits = []
     for _ in range(500):
         result = intervals.ecdf(random.normal(size=60))
         true = stats.norm.cdf(result["value"])
         before = np.concatenate([[0], result["high"][:-1]])  # just left of each step
-        held.append(
+        hits.append(
             bool((result["low"] <= true).all() and (true <= np.maximum(before, result["high"])).all())
         )
-    assert np.mean(held) >= stats.binom.ppf(0.001, 500, 1 - LEVEL) / 500
+    assert np.mean(hits) >= stats.binom.ppf(0.001, 500, 1 - LEVEL) / 500
 
 
 @given(values=st.lists(st.integers(0, 5).map(float), min_size=1, max_size=40))

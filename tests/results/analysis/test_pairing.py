@@ -319,7 +319,7 @@ def test_tables_of_several_metrics_are_in_the_order_of_the_design() -> None:
 
 def test_variants_are_compared_by_the_metric_of_each_workload(filled: Filled) -> None:
     database, campaign = filled(dict.fromkeys(KEYS, ("ok", 1.0)))
-    chosen = metrics.choose(campaign, "server.packets_sent")
-    (pairing,) = comparisons(frames.trials(database, campaign), chosen).values()
+    choice = metrics.choose(campaign, "server.packets_sent")
+    (pairing,) = comparisons(frames.trials(database, campaign), choice).values()
     assert set(pairing.ratios["metric"]) == {"server.packets_sent"}
     assert set(pairing.ratios["baseline"]) == {7.0}

@@ -62,7 +62,7 @@ def compared(
     **factors: Callable[[], Any],
 ) -> tuple[Pairing, CampaignInfo]:
     """A comparison with exp(effect + noise) as ratios; the noise of a point is common to its workloads."""
-    drawn = [
+    drawing = [
         {
             "bandwidth_mbps": random.uniform(0.3, 10),
             "owd_ms": random.uniform(100, 400),
@@ -75,14 +75,14 @@ def compared(
         Workload(label=f"download-{size}", name="download", parameters={"size_bytes": size}) for size in sizes
     ]
     rows = []
-    for i, point in enumerate(drawn):
+    for i, point in enumerate(drawing):
         common = noise(random, point)
         for workload, size in zip(workloads, sizes, strict=True):
             ratio = math.exp(effect(point, size) + common + random.normal(0, 0.01))
             arms = [(OFF, 1.0), (XOR, ratio)]
             rows += [(workload["label"], i, 0, variant, "ok", value) for variant, value in arms]
     columns = ["workload", "point", "repetition", "variant", "state", metric]
-    campaign = campaign_info(points=drawn, variants=variants(OFF, XOR), workloads=workloads)
+    campaign = campaign_info(points=drawing, variants=variants(OFF, XOR), workloads=workloads)
     return paired(pd.DataFrame(rows, columns=columns), OFF, XOR, metric), campaign
 
 

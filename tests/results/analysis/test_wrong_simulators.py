@@ -30,8 +30,8 @@ def ends(share: float = 1.0, **otherwise: float) -> Run:
 
 def slow(key: TrialKey) -> Ended:
     """Twice as long in 30 % of the trials."""
-    ended = as_it_is(key)
-    return ended._replace(dct_s=ended.dct_s * (2 if key.point % 10 < 3 else 1))
+    result = as_it_is(key)
+    return result._replace(dct_s=result.dct_s * (2 if key.point % 10 < 3 else 1))
 
 
 def test_one_that_is_wrong_by_two_in_three_of_ten_trials(compare: Callable[..., Agreement]) -> None:
@@ -72,8 +72,8 @@ def test_one_that_is_wrong_where_packets_are_lost_alone(compare: Callable[..., A
     def most_lose_nothing(factor: float) -> Run:
         def ended(key: TrialKey) -> Ended:
             lost = key.point >= 80
-            ended = as_it_is(key)
-            return ended._replace(dct_s=ended.dct_s * (factor if lost else 1), lost=lost)
+            result = as_it_is(key)
+            return result._replace(dct_s=result.dct_s * (factor if lost else 1), lost=lost)
 
         return ended
 
@@ -102,8 +102,8 @@ def test_emulated_messages_may_be_late_while_endpoints_waited_for_a_processor(
 ) -> None:
     def late(stalled_share: float) -> Run:
         def ended(key: TrialKey) -> Ended:
-            ended = as_it_is(key)
-            return ended._replace(on_time=0.97, stalled_s=stalled_share * ended.dct_s)
+            result = as_it_is(key)
+            return result._replace(on_time=0.97, stalled_s=stalled_share * result.dct_s)
 
         return ended
 
@@ -130,9 +130,9 @@ def test_a_timeout_says_nothing_of_a_handshake(compare: Callable[..., Agreement]
 
 def test_a_headline_says_how_many_more_would_decide(compare: Callable[..., Agreement]) -> None:
     def spread(key: TrialKey) -> Ended:
-        ended = as_it_is(key)
+        result = as_it_is(key)
         factor = {0: 1.2, 1: 1 / 1.2}.get(key.point % 5, 1) if key.variant == XOR else 1
-        return ended._replace(dct_s=ended.dct_s * factor)
+        return result._replace(dct_s=result.dct_s * factor)
 
     result = compare(virtual=spread, points=20)
     assert [item.verdict for item in result.comparisons].count("cannot tell") == 2
@@ -170,8 +170,8 @@ def test_a_hundred_trials_that_are_equal_agree_to_one_percent(compare: Callable[
 
 def test_a_mean_ratio_that_is_beyond_one_percent_differs(compare: Callable[..., Agreement]) -> None:
     def flattering(key: TrialKey) -> Ended:
-        ended = as_it_is(key)
-        return ended._replace(dct_s=ended.dct_s * (0.98 if key.variant == XOR else 1))
+        result = as_it_is(key)
+        return result._replace(dct_s=result.dct_s * (0.98 if key.variant == XOR else 1))
 
     result = compare(virtual=flattering, points=100, size_bytes=50_000)
     assert result.count("differs") == 0
@@ -184,10 +184,10 @@ def test_a_mean_ratio_that_is_beyond_one_percent_differs(compare: Callable[..., 
 def test_high_losses_are_asked_by_themselves(compare: Callable[..., Agreement]) -> None:
     def run(factor: float) -> Run:
         def ended(key: TrialKey) -> Ended:
-            ended = as_it_is(key)
+            result = as_it_is(key)
             worst = key.point % 10 == 0
-            return ended._replace(
-                dct_s=ended.dct_s * (factor if worst else 1), packets_lost=4 if worst else key.point % 2
+            return result._replace(
+                dct_s=result.dct_s * (factor if worst else 1), packets_lost=4 if worst else key.point % 2
             )
 
         return ended

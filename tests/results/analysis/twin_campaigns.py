@@ -43,10 +43,10 @@ def times(factor: float, handshake: float = 1.0, variant: str = "") -> Run:
     """Return ends of trials that take `factor` times as long, of one variant or of all."""
 
     def ended(key: TrialKey) -> Ended:
-        ended = as_it_is(key)
+        result = as_it_is(key)
         is_meant = variant in ("", key.variant)
-        dct_s = ended.dct_s * (factor if is_meant else 1)
-        return ended._replace(dct_s=dct_s, handshake_s=ended.handshake_s * handshake)
+        dct_s = result.dct_s * (factor if is_meant else 1)
+        return result._replace(dct_s=dct_s, handshake_s=result.handshake_s * handshake)
 
     return ended
 
@@ -121,25 +121,25 @@ class Laboratory:
         )
 
 
-def record(key: TrialKey, ended: Ended, size_bytes: int, owd_ms: float, bitmap: bytes) -> TrialRecord:
+def record(key: TrialKey, result: Ended, size_bytes: int, owd_ms: float, bitmap: bytes) -> TrialRecord:
     measured = {
-        "client": {"dct_s": ended.dct_s, "handshake_s": ended.handshake_s},
-        "server": {"bytes_sent": ended.sent_bytes, "packets_sent": ended.sent_packets},
-        "messages": {ON_TIME.partition(".")[2]: ended.on_time},
+        "client": {"dct_s": result.dct_s, "handshake_s": result.handshake_s},
+        "server": {"bytes_sent": result.sent_bytes, "packets_sent": result.sent_packets},
+        "messages": {ON_TIME.partition(".")[2]: result.on_time},
     }
     direction = {"owd_ms": owd_ms}
-    if ended.packets_lost is not None:
-        bitmap = bytes([(1 << ended.packets_lost) - 1])
-    verdicts = VerdictLog("internet", "down", 8, bitmap[0].bit_count(), bitmap) if ended.lost else None
+    if result.packets_lost is not None:
+        bitmap = bytes([(1 << result.packets_lost) - 1])
+    verdicts = VerdictLog("internet", "down", 8, bitmap[0].bit_count(), bitmap) if result.lost else None
     return TrialRecord(
         key,
-        ended.state,
+        result.state,
         "",
         "2026-01-01T00:00:00Z",
         1.0,
-        metrics=measured if ended.state == "ok" else {},
+        metrics=measured if result.state == "ok" else {},
         verdicts=[verdicts or VerdictLog("internet", "down", 8, 0, b"\0")],
-        checks={"stalled_s": ended.stalled_s},
+        checks={"stalled_s": result.stalled_s},
         task={
             "links": {"internet": {"settings": {"up": direction, "down": direction}}},
             "pairs": [{"demand": {"up_bytes": 0, "down_bytes": size_bytes}}],

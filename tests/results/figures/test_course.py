@@ -62,8 +62,8 @@ def test_each_event_has_its_mark_and_each_row_its_count() -> None:
         *("lost, down (3)", "dropped by the link, down (1)", "lost, up (0)"),
         *("repair sent by the server (3)", "rebuilt at the client (1)"),
     ]
-    drawn = [len(line.get_xdata()) for line in events.lines]  # type: ignore[arg-type]
-    assert sum(drawn[:-1]) == 3 + 1 + 0 + 3 + 1  # the last line is the completion
+    drawing = [len(line.get_xdata()) for line in events.lines]  # type: ignore[arg-type]
+    assert sum(drawing[:-1]) == 3 + 1 + 0 + 3 + 1  # the last line is the completion
 
 
 def test_all_panels_have_one_axis_of_time_and_the_senders_window_alone_is_drawn() -> None:

@@ -128,9 +128,9 @@ def faults_of_report(
     with Database.open(str(folder / "trials.sqlite"), create=True) as database:
         fill(database, design)
         (campaign,) = database.campaigns()
-        drawn = report(database, campaign, folder / "report", metric)
+        drawing = report(database, campaign, folder / "report", metric)
     of_comparisons = {"ratio", "bars"} if any(item.is_baseline for item in design.variants) else set()
-    assert {path.stem for path in drawn.pngs} >= {"points"} | of_comparisons
+    assert {path.stem for path in drawing.pngs} >= {"points"} | of_comparisons
     return wrong
 
 

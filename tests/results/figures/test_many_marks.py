@@ -41,11 +41,11 @@ def campaign_of(filled: Filled, points: int) -> CampaignInfo:
 def test_more_than_two_thousand_marks_are_pixels_and_text_and_axes_are_not(
     filled: Filled, points: int, pixels: bool
 ) -> None:
-    drawn = as_svg(figures.points(campaign_of(filled, points)))
-    assert ("<image" in drawn) == pixels
-    assert drawn.count("<use") >= (0 if pixels else points)
-    assert "one-way delay" in drawn or "owd" in drawn  # text stays text
-    assert len(drawn) < 3e5 or not pixels
+    drawing = as_svg(figures.points(campaign_of(filled, points)))
+    assert ("<image" in drawing) == pixels
+    assert drawing.count("<use") >= (0 if pixels else points)
+    assert "one-way delay" in drawing or "owd" in drawing  # text stays text
+    assert len(drawing) < 3e5 or not pixels
 
 
 def test_ratios_over_factors_are_pixels_where_all_panels_together_have_too_many(filled: Filled) -> None:
@@ -63,9 +63,9 @@ def test_ratios_over_factors_are_pixels_where_all_panels_together_have_too_many(
         "censored": False,
     }
     ratios = pd.DataFrame(rows).join(pd.DataFrame(campaign.points))
-    drawn = as_svg(figures.over_factors(ratios, campaign, rows["workload"]))
-    assert "<image" in drawn
-    assert len(re.findall("<path", drawn)) < 1500
+    drawing = as_svg(figures.over_factors(ratios, campaign, rows["workload"]))
+    assert "<image" in drawing
+    assert len(re.findall("<path", drawing)) < 1500
 
 
 @pytest.mark.parametrize(("steps", "pixels"), [(2000, False), (2001, True)])
@@ -75,9 +75,9 @@ def test_a_curve_of_more_than_two_thousand_steps_is_pixels_with_all_of_them(step
     curve(axes, [*values, 0.0, np.inf], (0.1, 10.0))
     (line,) = axes.lines
     assert line.get_rasterized() == pixels
-    drawn = [float(x) for x in line.get_xdata() if x > -np.inf]  # seaborn begins there
-    assert (min(drawn), max(drawn)) == (0.1, 10.0)
-    inside = [x for x in drawn if 0.1 < x < 10]
+    drawing = [float(x) for x in line.get_xdata() if x > -np.inf]  # seaborn begins there
+    assert (min(drawing), max(drawing)) == (0.1, 10.0)
+    inside = [x for x in drawing if 0.1 < x < 10]
     assert inside == sorted(values)
 
 

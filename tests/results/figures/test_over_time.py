@@ -56,13 +56,13 @@ def test_each_column_has_a_panel_and_each_connection_of_an_endpoint_a_line(
         "smoothed RTT (ms)",
     ]
     for i, axes in enumerate(figure.axes):
-        drawn = sorted([*zip(line.get_xdata(), line.get_ydata(), strict=True)] for line in axes.lines)
+        drawing = sorted([*zip(line.get_xdata(), line.get_ydata(), strict=True)] for line in axes.lines)
         is_rtt = i == CWND.index("smoothed_rtt_ms")  # 0 is no measurement
-        shown = [
+        output = [
             [(0.5 * n, value * (i + 1)) for n, value in enumerate(of_connection) if value > 0 or not is_rtt]
             for of_connection in of.values()
         ]
-        assert drawn == sorted(filter(None, shown))
+        assert drawing == sorted(filter(None, output))
         for line in axes.lines:
             assert line.get_drawstyle() == "steps-post", "a value holds until the next"
     assert label(figure.axes[-1].get_xlabel()) == "time since the connection began (s)"

@@ -54,9 +54,9 @@ def test_a_style_without_a_setting_is_refused(tmp_path: Path) -> None:
 
 def test_a_caption_has_what_stood_above_the_panels() -> None:
     with on_page(page_of("paper", titled=False)) as page:
-        with sheet(1, (5, 3)) as drawn:
-            drawn.heading("Does it help?", "40 points")
-        assert drawn.figure.texts == []
+        with sheet(1, (5, 3)) as drawing:
+            drawing.heading("Does it help?", "40 points")
+        assert drawing.figure.texts == []
         assert caption_of(page, "The ratio.") == "Does it help? The ratio. (40 points)"
     with on_page(page_of("paper")) as page, style():
         figure = new_figure(5, 3)

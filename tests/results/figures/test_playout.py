@@ -67,10 +67,10 @@ def lines_of(figure: Figure) -> list[list[tuple[float, float]]]:
 
 def test_a_line_has_the_median_over_points_at_each_delay_in_order(campaign: CampaignInfo) -> None:
     figure = on_time(trials(campaign), campaign)
-    drawn = lines_of(figure)
-    assert len(drawn) == len(campaign.variants) * 2
+    drawing = lines_of(figure)
+    assert len(drawing) == len(campaign.variants) * 2
     middle = 4 / 100
-    for line in drawn:
+    for line in drawing:
         delays, shares = zip(*line, strict=True)
         assert delays == (25, 33.3, 100)
         assert shares == pytest.approx((0.5 - middle, 0.6 - middle, 0.89 - middle))
@@ -122,9 +122,9 @@ def captions(figure: Figure) -> str:
 def with_worst(campaign: CampaignInfo, state: str) -> tuple[pd.DataFrame, str]:
     """Trials of which one variant did not get through a third of its chats: at three points of nine."""
     frame, label = trials(campaign), campaign.variants[0]["label"]
-    chosen = (frame["variant"] == label) & frame["point"].isin([0, 1, 2])
-    frame.loc[chosen, "state"] = state
-    frame.loc[chosen, [name for name in frame if str(name).startswith("messages.")]] = math.nan
+    choice = (frame["variant"] == label) & frame["point"].isin([0, 1, 2])
+    frame.loc[choice, "state"] = state
+    frame.loc[choice, [name for name in frame if str(name).startswith("messages.")]] = math.nan
     return frame, label
 
 

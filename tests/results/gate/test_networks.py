@@ -74,13 +74,13 @@ def test_a_build_that_takes_twice_as_long_each_time_does_so_surely_at_its_slow_e
 def test_the_interval_of_the_tail_holds_1_for_equal_arms() -> None:
     """The interval contains 1 in 95 of 100 cases, less two standard deviations."""
     random = np.random.default_rng(6)
-    held = 0
+    hits = 0
     for _ in range(60):
         pairs = pairs_of(random, repetitions=12)
         own = np.exp(random.normal(0, 0.3, (2, len(pairs))))
         tail = tail_ratio_of(pairs.assign(old=own[0], new=own[1]), 0.05)
-        held += tail.low <= 1 <= tail.high
-    assert held >= 60 * 0.95 - 2 * np.sqrt(60 * 0.95 * 0.05)
+        hits += tail.low <= 1 <= tail.high
+    assert hits >= 60 * 0.95 - 2 * np.sqrt(60 * 0.95 * 0.05)
 
 
 def test_in_virtual_time_one_failure_of_the_new_build_is_enough_and_emulated_chance_is_asked() -> None:

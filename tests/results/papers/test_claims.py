@@ -87,15 +87,15 @@ def test_estimates_whose_intervals_overlap_a_little_are_told_apart() -> None:
 def test_the_interval_of_a_difference_of_means_holds_it_as_often_as_is_printed() -> None:
     for n in (6, 8, 30):
         random = np.random.default_rng(n)
-        held, told_apart = 0, 0
+        hits, told_apart = 0, 0
         for _ in range(2000):
             first = Estimate.of_mean(pd.Series(random.normal(10, 1, n)))
             second = Estimate.of_mean(pd.Series(random.normal(10, 3, n)))
             difference = second.minus(first)
-            held += difference.low <= 0 <= difference.high
+            hits += difference.low <= 0 <= difference.high
             told_apart += bool(second.exceeds(first)) or bool(first.exceeds(second))
-        assert held >= stats.binom.ppf(0.001, 2000, 0.95), n
-        assert told_apart == 2000 - held, n
+        assert hits >= stats.binom.ppf(0.001, 2000, 0.95), n
+        assert told_apart == 2000 - hits, n
 
 
 def claimed_of(values: list[pd.Series[float]]) -> Judgements:

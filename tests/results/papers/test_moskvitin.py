@@ -175,10 +175,10 @@ def test_too_few_repetitions_tell_nothing() -> None:
 
 def test_the_figure_is_drawn_and_the_sentences_say_where_the_slides_cannot_be_right(tmp_path: Path) -> None:
     frame, campaign = plant()
-    drawn = figure(campaign, "uploads, losses both ways")
-    figures.save(drawn.draw(frame, campaign), tmp_path / "figure.png")
+    drawing = figure(campaign, "uploads, losses both ways")
+    figures.save(drawing.draw(frame, campaign), tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 10_000
-    columns, times, *_ = drawn.differences(frame, campaign)
+    columns, times, *_ = drawing.differences(frame, campaign)
     assert "1 MB 6.9 and 6.3, 2 MB 8.1 and 6.5, 5 MB 7.8 and 5.7" in columns
     assert "gain 2 % to 11 %" in columns
     assert "the slides, 15.5, 28.5, 70.3 s and 2.2, 3.5, 9.0 s" in times

@@ -121,8 +121,8 @@ def claims(planted: Planted, number: str) -> dict[str, Claim]:
     }
 
 
-def image(drawn: Figure, path: Path) -> bytes:
-    figures.save(drawn, path)
+def image(drawing: Figure, path: Path) -> bytes:
+    figures.save(drawing, path)
     return path.read_bytes()
 
 
@@ -222,10 +222,10 @@ def test_pages_gain_as_in_the_paper_only_if_the_whole_interval_says_so() -> None
 def timed_out(planted: Planted, variants: set[str], repetitions: int, points: range = range(99)) -> Planted:
     """Return the campaign in which so many repetitions of these variants at these points time out."""
     frame, campaign = planted
-    chosen = frame["variant"].isin(variants) & (frame["repetition"] < repetitions)
-    chosen &= frame["point"].isin(points)
-    frame.loc[chosen, "state"] = "timeout"
-    frame.loc[chosen, "client.dct_s"] = math.nan
+    choice = frame["variant"].isin(variants) & (frame["repetition"] < repetitions)
+    choice &= frame["point"].isin(points)
+    frame.loc[choice, "state"] = "timeout"
+    frame.loc[choice, "client.dct_s"] = math.nan
     return frame, campaign
 
 
@@ -247,8 +247,8 @@ def test_points_at_which_the_boxes_of_both_end_in_timeouts_are_unknown() -> None
 
 def test_trials_that_timed_out_are_counted_above_their_boxes() -> None:
     frame, campaign = timed_out(plant("rquic2021-page", workload="page"), {XOR}, 2)
-    drawn = figure(campaign, "7").draw(frame, campaign)
-    sentences = [" ".join(text.get_text().split()) for axes in drawn.axes for text in axes.texts]
+    drawing = figure(campaign, "7").draw(frame, campaign)
+    sentences = [" ".join(text.get_text().split()) for axes in drawing.axes for text in axes.texts]
     assert sentences.count("70 ok trials; beyond the boxes, failed or timed out: XOR 10 of 40") == 3
 
 
@@ -340,15 +340,15 @@ DRAWN: list[tuple[str, str, list[dict[str, Value]] | None]] = [
 
 def test_the_bounds_of_the_paper_are_drawn_where_they_are_claimed() -> None:
     frame, campaign = plant()
-    drawn = figure(campaign, "6").draw(frame, campaign)
-    for axes, bound in zip(drawn.axes, (0.5, 0.7, 0.8), strict=True):
+    drawing = figure(campaign, "6").draw(frame, campaign)
+    for axes, bound in zip(drawing.axes, (0.5, 0.7, 0.8), strict=True):
         assert any(list(line.get_ydata()) == [bound, bound] for line in axes.lines)
 
 
 def test_round_trips_are_marked_in_figures_over_buffer_timeouts() -> None:
     frame, campaign = plant("rquic2021-bto", rate=rate_by_timeout, points=timeouts())
-    drawn = figure(campaign, "13").draw(frame, campaign)
-    for axes, rtt_ms in zip(drawn.axes, RTT_MS.values(), strict=True):
+    drawing = figure(campaign, "13").draw(frame, campaign)
+    for axes, rtt_ms in zip(drawing.axes, RTT_MS.values(), strict=True):
         assert any(list(line.get_xdata()) == [rtt_ms, rtt_ms] for line in axes.lines)
 
 
@@ -408,10 +408,10 @@ def test_each_figure_of_these_papers_is_one_function_with_its_number() -> None:
         for name in package.__all__:
             if number := re.match(r"fig(\d+)_", name):
                 draw = getattr(package, name)
-                drawn = [
+                drawing = [
                     item for figures in package.FIGURES.values() for item in figures if item.draw is draw
                 ]
-                assert {item.number.rpartition(" ")[2] for item in drawn} == {number[1]}, name
+                assert {item.number.rpartition(" ")[2] for item in drawing} == {number[1]}, name
 
 
 def test_a_variant_against_itself_has_no_figure_of_a_paper(
@@ -432,9 +432,9 @@ def test_figures_have_a_panel_a_network_and_the_colours_of_all_figures() -> None
         drawable = [item for item in papers.figures_of(campaign) if not item.number.endswith("13")]
         assert drawable, design
         for item in drawable:
-            drawn = item.draw(frame, campaign)
-            assert {axes.get_title("left") for axes in drawn.axes} >= set(RTT_MS), (design, item.number)
-            colors = [patch.get_facecolor()[:3] for axes in drawn.axes for patch in axes.patches]
-            colors += [line.get_color() for axes in drawn.axes for line in axes.lines]
+            drawing = item.draw(frame, campaign)
+            assert {axes.get_title("left") for axes in drawing.axes} >= set(RTT_MS), (design, item.number)
+            colors = [patch.get_facecolor()[:3] for axes in drawing.axes for patch in axes.patches]
+            colors += [line.get_color() for axes in drawing.axes for line in axes.lines]
             assert color in colors, (design, item.number)
             assert item.differences(frame, campaign), (design, item.number)

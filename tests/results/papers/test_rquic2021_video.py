@@ -89,8 +89,8 @@ def test_the_figures_have_a_panel_a_network_and_stack_all_segments() -> None:
     frame, campaign = sessions()
     scores, pictures = video.fig10_scores(frame, campaign), video.fig11_resolutions(frame, campaign)
     assert [axes.get_title(loc="left") for axes in scores.axes] == ["Wi-Fi", "cellular", "satellite"]
-    drawn = [patch for patch in pictures.axes[0].patches if isinstance(patch, Rectangle)]
-    bars = [bar for bar in drawn if bar.get_height() > 0]
+    drawing = [patch for patch in pictures.axes[0].patches if isinstance(patch, Rectangle)]
+    bars = [bar for bar in drawing if bar.get_height() > 0]
     tops = {round(bar.get_x(), 3): bar.get_y() + bar.get_height() for bar in bars}
     assert all(top == pytest.approx(1.0) for top in tops.values())
     assert len(tops) == 2 * 5

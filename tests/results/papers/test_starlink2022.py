@@ -161,13 +161,13 @@ def test_intervals_hold_what_is_true_as_often_as_they_say() -> None:
     """The arms are equal: the interval of the ratio of two medians, or 95th percentiles, contains 1."""
     random = np.random.default_rng(5)
     for statistic in STATISTICS:
-        held = 0
+        hits = 0
         for _ in range(100):
             frame, campaign = plant(repetitions=80)
             frame["client.dct_s"] = random.lognormal(0, 0.3, len(frame))
             estimate = starlink2022.ratios(frame, campaign)[TAIL, "1", "all", statistic].estimate()
-            held += estimate.low <= 1 <= estimate.high
-        assert held >= 85, (statistic, held)
+            hits += estimate.low <= 1 <= estimate.high
+        assert hits >= 85, (statistic, hits)
 
 
 def test_strata_of_the_same_pairs_have_the_same_ratio_without_a_doubt() -> None:
@@ -183,14 +183,14 @@ def test_intervals_of_gains_hold_what_is_true_as_often_as_they_say() -> None:
     """The arms are equal: no stratum gains more than those that it is a part of."""
     random = np.random.default_rng(6)
     frame, campaign = plant(repetitions=600)
-    held = []
+    hits = []
     for _ in range(60):
         frame["client.dct_s"] = random.lognormal(0, 0.3, len(frame))
         estimates = [
             gain.estimate() for of in gains(frame, campaign, "95th percentile").values() for gain in of
         ]
-        held += [estimate.low <= 0 <= estimate.high for estimate in estimates]
-    assert np.mean(held) >= 0.9
+        hits += [estimate.low <= 0 <= estimate.high for estimate in estimates]
+    assert np.mean(hits) >= 0.9
 
 
 def test_losses_that_are_not_known_are_in_no_stratum_but_all() -> None:
@@ -220,8 +220,8 @@ def test_a_campaign_without_the_series_has_nothing_to_draw() -> None:
 
 def test_the_figure_has_a_panel_a_stratum_and_statistic() -> None:
     frame, campaign = plant(repetitions=80)
-    drawn = figure(campaign).draw(frame, campaign)
-    assert len(drawn.axes) == len(STRATA) * len(STATISTICS)
+    drawing = figure(campaign).draw(frame, campaign)
+    assert len(drawing.axes) == len(STRATA) * len(STATISTICS)
 
 
 def test_the_designs_of_the_catalogue_are_those_of_the_slides() -> None:

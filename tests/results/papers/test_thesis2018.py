@@ -188,11 +188,11 @@ def test_arms_are_compared_at_points_and_repetitions_that_both_have(planted_camp
 
 def time_out(frame: pd.DataFrame, variant: str, points: range, repetitions: range = range(2)) -> None:
     """The trials of this variant, on all workloads, so time out."""
-    chosen = frame["point"].isin(points) & frame["repetition"].isin(repetitions)
-    chosen &= frame["variant"].str.contains(variant, regex=False)
-    assert chosen.any()
-    frame.loc[chosen, "state"] = "timeout"
-    frame.loc[chosen, [name for name in frame if name.startswith("messages.")]] = math.nan  # type: ignore[attr-defined]
+    choice = frame["point"].isin(points) & frame["repetition"].isin(repetitions)
+    choice &= frame["variant"].str.contains(variant, regex=False)
+    assert choice.any()
+    frame.loc[choice, "state"] = "timeout"
+    frame.loc[choice, [name for name in frame if name.startswith("messages.")]] = math.nan  # type: ignore[attr-defined]
 
 
 WORST: list[tuple[str, float]] = [
@@ -252,10 +252,10 @@ def test_timeouts_are_beyond_the_ends_of_the_axis_and_the_figure_says_so(planted
         frame, campaign = planted_campaign(name, as_the_thesis_says)
         time_out(frame, "(30, 20)", range(5, 10))  # is in each of the figures
         for figure in figures_of(campaign):
-            drawn = figure.draw(frame, campaign)
-            printed = " ".join(text.get_text() for text in drawn.texts)
+            drawing = figure.draw(frame, campaign)
+            printed = " ".join(text.get_text() for text in drawing.texts)
             assert "timed out" in " ".join(printed.split()), figure.number
-            lines = [np.asarray(line.get_ydata(), float) for axes in drawn.axes for line in axes.lines]
+            lines = [np.asarray(line.get_ydata(), float) for axes in drawing.axes for line in axes.lines]
             assert all(np.isfinite(line).all() for line in lines), figure.number
 
 

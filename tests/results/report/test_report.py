@@ -102,9 +102,9 @@ def test_a_report_is_one_page_that_needs_nothing_else_with_figures_and_the_same_
     first = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
     stems = [path.stem for path in paths.pngs]
     assert {"ratio", "dct", "points", "bars", "factors-download-2000", "cells-rquic-xor"} <= set(stems)
-    for suffix, drawn in of_kind.items():
-        assert [path.name for path in drawn] == [f"{stem}{suffix}" for stem in stems]
-        assert all(path.read_bytes().startswith(first[suffix]) for path in drawn)
+    for suffix, drawing in of_kind.items():
+        assert [path.name for path in drawing] == [f"{stem}{suffix}" for stem in stems]
+        assert all(path.read_bytes().startswith(first[suffix]) for path in drawing)
     page = Page(paths.html.read_text())
     assert page.tags.count("img") == len(stems)
     assert all(address.startswith(("data:", "#")) for address in page.addresses)

@@ -70,7 +70,7 @@ def test_a_bar_ends_at_the_median_over_points_and_its_line_is_the_interval(
     axes = ratio_figures.bars(ratios, campaign).axes[0]
     (lines,) = axes.collections
     by_place = {round(float(segment[0, 0]), 6): segment[:, 1] for segment in lines.get_segments()}  # type: ignore[attr-defined]
-    drawn = sorted(
+    drawing = sorted(
         (
             bar.get_y() + bar.get_height(),  # type: ignore[attr-defined]
             *by_place[round(bar.get_x() + bar.get_width() / 2, 6)],  # type: ignore[attr-defined]
@@ -82,7 +82,7 @@ def test_a_bar_ends_at_the_median_over_points_and_its_line_is_the_interval(
         for _, some in ratios.groupby(["variant", "workload"], observed=True)
     )
     assert len(expected) == 4
-    np.testing.assert_allclose(drawn, expected)
+    np.testing.assert_allclose(drawing, expected)
 
 
 INTERVALS: list[tuple[int, str]] = [
@@ -138,8 +138,8 @@ def test_every_ratio_of_a_workload_is_drawn_over_every_factor(
     assert [axes.get_xlabel() for axes in figure.axes] == ["bandwidth (Mbit/s)", "loss.p", "queue"]
     expected = sorted(ratios.loc[ratios["workload"] == SMALL, "ratio"])
     for axes in figure.axes:
-        drawn = [item for item in axes.collections if isinstance(item, PathCollection)]
-        np.testing.assert_allclose(sorted(y for item in drawn for _, y in item.get_offsets()), expected)
+        drawing = [item for item in axes.collections if isinstance(item, PathCollection)]
+        np.testing.assert_allclose(sorted(y for item in drawing for _, y in item.get_offsets()), expected)
 
 
 def test_the_cells_of_a_map_hold_every_point_once(measured: tuple[pd.DataFrame, CampaignInfo]) -> None:

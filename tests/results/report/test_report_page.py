@@ -237,8 +237,8 @@ def column(cells: Locator) -> list[float]:
 def test_a_figure_opens_in_its_own_size_and_closes(opened: Page) -> None:
     unfold(opened)
     opened.click("figure button >> nth=0")
-    shown, own = opened.locator("dialog img").evaluate("image => [image.width, image.naturalWidth]")
-    assert shown == own
+    output, own = opened.locator("dialog img").evaluate("image => [image.width, image.naturalWidth]")
+    assert output == own
     opened.click("dialog")
     assert opened.locator("dialog[open]").count() == 0
 
@@ -342,14 +342,14 @@ def test_a_brush_over_a_factor_filters_the_other_charts(explored: Page) -> None:
 def test_the_keyboard_alone_shows_a_case_its_trials_and_the_command(explored: Page) -> None:
     explored.locator("#explore-ranks").focus()
     explored.keyboard.press("ArrowRight")
-    chosen = explored.locator("#explore-chosen")
-    expect(chosen).to_contain_text("10 kB, network")
-    expect(chosen).to_contain_text("Ratio 0.60")
+    choice = explored.locator("#explore-chosen")
+    expect(choice).to_contain_text("10 kB, network")
+    expect(choice).to_contain_text("Ratio 0.60")
     for _ in range(2):  # to the first trial of the arm
         explored.keyboard.press("Tab")
     number = explored.evaluate("document.activeElement.innerText").partition(" ")[0]
     explored.keyboard.press("Enter")
-    assert f"fecbench replay {number} --db page.sqlite" in chosen.locator("pre").inner_text()
+    assert f"fecbench replay {number} --db page.sqlite" in choice.locator("pre").inner_text()
 
 
 @needs_chromium

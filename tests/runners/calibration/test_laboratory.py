@@ -124,10 +124,10 @@ BAD: list[tuple[tuple[str, ...], str]] = [
 @built
 def test_the_prober_refuses_bad_input_in_one_line() -> None:
     for words, complaint in BAD:
-        refused = prober(*words)
-        assert refused.returncode == 2
-        assert refused.stderr.startswith(f"prober: {complaint}")
-        assert refused.stderr.count("\n") == 1
+        refusal = prober(*words)
+        assert refusal.returncode == 2
+        assert refusal.stderr.startswith(f"prober: {complaint}")
+        assert refusal.stderr.count("\n") == 1
 
 
 def test_the_load_of_a_table_ends_with_it() -> None:

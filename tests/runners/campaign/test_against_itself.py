@@ -43,12 +43,12 @@ def test_a_variant_that_competes_with_others_is_refused() -> None:
 
 def test_a_variant_whose_servers_are_anothers_is_refused_and_its_own_are_not(little_design: Path) -> None:
     text = little_design.read_text()
-    for server, refused in (("off", True), ("xor, 4/5", False)):
+    for server, refusal in (("off", True), ("xor, 4/5", False)):
         little_design.write_text(
             text.replace("[variants.options]", f'server = "{server}"\n[variants.options]')
         )
         design = designs.load(little_design)
-        if refused:
+        if refusal:
             with pytest.raises(Refusal, match="its servers are another variant's"):
                 against_itself(design, "xor, 4/5")
         else:

@@ -32,9 +32,9 @@ def test_the_command_that_it_says_repeats_the_transfer_over_loopback(task: Task,
     at.parent.mkdir()
     source.rename(at)
     started = ["sh", "-c", f"({by_hand.start_with(at)}; wait)"]
-    done = subprocess.run(started, capture_output=True, text=True, timeout=500, cwd="/")
-    assert done.stderr == ""
-    events = [json.loads(line) for line in done.stdout.splitlines()]
+    result = subprocess.run(started, capture_output=True, text=True, timeout=500, cwd="/")
+    assert result.stderr == ""
+    events = [json.loads(line) for line in result.stdout.splitlines()]
     assert [event["event"] for event in events] == ["ready", "done", "done"]
     assert "dct_s" in events[1]["metrics"]
     assert (at / "client" / "keys.log").is_file()

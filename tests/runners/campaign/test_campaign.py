@@ -80,9 +80,9 @@ def test_a_complete_campaign_is_not_run_again_and_not_with_another_design(
         assert again.returncode == 0
         assert "0 trials to run" in again.stderr
     little_design.write_text(little_design.read_text().replace("seed = 5", "seed = 6"))
-    refused = fecbench.run(little_design, copied, "--resume")
-    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
-    assert "another design" in refused.stderr
+    refusal = fecbench.run(little_design, copied, "--resume")
+    assert (refusal.returncode, refusal.stderr.count("\n")) == (2, 1)
+    assert "another design" in refusal.stderr
     assert copied.read_bytes() == before
 
 
@@ -93,8 +93,8 @@ def test_there_must_be_a_database_to_resume_and_only_states_that_are_results_are
     for option in (["--resume"], ["--retry", "failed"]):
         assert "mistyped.sqlite: no such database" in fecbench_here(*run, *option).refusal()
     for states in ("ok", "failed,ok", ""):
-        refused = fecbench_here(*run, "--retry", states).refusal()
-        assert "must be one of failed, timeout, unsupported, invalid" in refused
+        refusal = fecbench_here(*run, "--retry", states).refusal()
+        assert "must be one of failed, timeout, unsupported, invalid" in refusal
     assert list(tmp_path.glob("*.sqlite")) == []
 
 

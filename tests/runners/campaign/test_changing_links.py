@@ -137,8 +137,8 @@ def test_resumed_and_replayed_a_trial_meets_the_same_place_of_the_trace_and_the_
 ) -> None:
     steps = "".join(f"100000,{mbps}000000\n" for mbps in range(1, 31))
     noisy = 'jitter_ms = 4\njitter.law = "normal"\nreorder = true'
-    drawn = f"{WITH_TRACE.replace('trace.offset_s = 0', noisy)}"
-    path = written(tmp_path, drawn, f"keep_us,rate_bps\n{steps}")
+    drawing = f"{WITH_TRACE.replace('trace.offset_s = 0', noisy)}"
+    path = written(tmp_path, drawing, f"keep_us,rate_bps\n{steps}")
     whole, broken = tmp_path / "whole.sqlite", tmp_path / "broken.sqlite"
     fecbench("run", path, "--engine", "virtual", "--db", whole)
     fecbench("run", path, "--engine", "virtual", "--db", broken, "--filter", "repetition=1")

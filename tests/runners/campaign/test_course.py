@@ -128,8 +128,10 @@ def _check_times(trial_course: Course, record: TrialRecord) -> None:
     assert trial_course.completed_s == record.metrics["client"]["dct_s"]
     assert trial_course.completed_s <= trial_course.end_s <= record.checks["virtual_s"] + _SMALL_S
     for repair in trial_course.repair:
-        came = _arrivals(trial_course, repair.endpoint)
-        assert all(np.nanmin(np.abs(came - at_s)) < _SMALL_S for at_s in repair.received_s), "clocks differ"
+        arrived = _arrivals(trial_course, repair.endpoint)
+        assert all(np.nanmin(np.abs(arrived - at_s)) < _SMALL_S for at_s in repair.received_s), (
+            "clocks differ"
+        )
 
 
 def _arrivals(trial_course: Course, endpoint: str) -> Numbers:

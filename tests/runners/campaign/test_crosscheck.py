@@ -85,9 +85,9 @@ def virtual(little: Request) -> Request:
 
 def refusal(virtual: Request, little: Request, database: Database) -> str:
     emulation = crosscheck.emulated(virtual, little, 0.5)
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(Refusal) as error:
         crosscheck.checked_campaign(virtual, emulation, database)
-    return str(refused.value)
+    return str(error.value)
 
 
 def test_a_sample_is_a_campaign_that_says_what_it_checks(

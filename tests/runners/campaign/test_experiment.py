@@ -104,7 +104,7 @@ def test_each_different_set_of_options_of_a_variant_is_asked_about_once(
     questions = []
 
     def ask(_: Implementation, sets: list[tuple[dict[str, Any], str]]) -> None:
-        questions.extend((where.rpartition(": ")[2], chosen) for chosen, where in sets)
+        questions.extend((where.rpartition(": ")[2], choice) for choice, where in sets)
 
     monkeypatch.setattr(Implementation, "missing_programs", lambda *_: [])
     monkeypatch.setattr(Implementation, "check_each_together", ask)
@@ -327,8 +327,8 @@ def test_links_that_a_simulator_does_not_have_are_refused(
 ) -> None:
     paths = PATHS.replace("COUNT", "1")
     path_options("")
-    refused = refusal_of(checks.check_simulated_links, load(paths))
-    assert "paths has no multipath, so its simulator cannot have several links" in refused
+    refusal = refusal_of(checks.check_simulated_links, load(paths))
+    assert "paths has no multipath, so its simulator cannot have several links" in refusal
     single = paths.replace('"multipath"', '"single-path"').replace("path2.", "internet.")
     checks.check_simulated_links(load(single))
     path_options(MULTIPATH)

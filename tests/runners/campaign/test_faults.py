@@ -470,14 +470,14 @@ def test_a_clock_that_is_stepped_spoils_no_duration_and_no_limit(
     )
     assert abs(float(looked.stdout)) > 1000, "the clock is not stepped"
     database = tmp_path / "x.sqlite"
-    begun = time.monotonic()
+    start_s = time.monotonic()
     ran = fecbench.run(design, database, "--json", *ONE_TRIAL, LD_PRELOAD=str(stepped_clock))
-    taken_s = time.monotonic() - begun
+    taken_s = time.monotonic() - start_s
     assert ran.returncode in (0, 1), ran.stderr
-    shown = fecbench.trials(database)
-    assert len(shown) == 1
-    assert {trial["state"] for trial in shown} <= {"ok", "invalid"}, ran.stderr
-    for trial in shown:
+    output = fecbench.trials(database)
+    assert len(output) == 1
+    assert {trial["state"] for trial in output} <= {"ok", "invalid"}, ran.stderr
+    for trial in output:
         assert 0 < trial["duration_s"] < taken_s
         assert all(0 <= seconds < taken_s for seconds in trial["overhead_s"].values())
     assert "left: 0 s" in ran.stderr

@@ -53,8 +53,8 @@ def test_one_other_trial_among_the_first_ten_lets_the_campaign_go_on(place: int,
 @pytest.mark.parametrize("state", get_args(State))
 def test_a_result_of_the_network_ends_nothing(state: State) -> None:
     reason = "" if state == "ok" else "the same"
-    ended = ends_after([Judgement(state, reason)] * 30)
-    assert ended == (10 if state in ("failed", "unsupported") else None)
+    result = ends_after([Judgement(state, reason)] * 30)
+    assert result == (10 if state in ("failed", "unsupported") else None)
 
 
 def test_failures_of_endpoints_may_be_results_and_those_of_the_harness_never_are() -> None:
@@ -71,16 +71,16 @@ def test_a_campaign_ends_and_goes_on_where_it_is_told_to(
     design.write_text(design.read_text().replace("baseline = true", all_refuse))
     words = ("run", design, "--engine", "virtual", "--db", tmp_path / "x.sqlite", "--implementations", HERE)
     options = ("--no-calibrate", "--jobs", 1)
-    ended = fecbench_here(*words, *options)
-    assert (ended.returncode, ended.stdout) == (1, "")
-    line = ended.stderr.splitlines()[-1]
+    result = fecbench_here(*words, *options)
+    assert (result.returncode, result.stdout) == (1, "")
+    line = result.stderr.splitlines()[-1]
     assert "its first 10 trials are all failed for one reason, so no other was run: the simulator: " in line
     assert "--retry failed" in line
     assert "--keep-going" in line
 
     def states() -> list[str]:
-        shown = fecbench_here("show", "--db", tmp_path / "x.sqlite", "--json")
-        return [trial["state"] for trial in json.loads(shown.stdout)["trials"]]
+        output = fecbench_here("show", "--db", tmp_path / "x.sqlite", "--json")
+        return [trial["state"] for trial in json.loads(output.stdout)["trials"]]
 
     assert states() == ["failed"] * 10  # what was run is kept
     went_on = fecbench_here(*words, *options, "--keep-going")

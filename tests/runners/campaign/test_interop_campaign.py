@@ -88,10 +88,10 @@ def test_no_ratio_is_of_two_timers_unless_the_design_asks(
     database = tmp_path / "interop.sqlite"
     of_toy = ("--implementations", implementations)
     fecbench.run_until_ok(write(tmp_path / "design.toml"), database, *of_toy)
-    shown = fecbench("show", "--db", database).stdout
-    assert "The harness timed toy and toy, asked: from the first frame that the link saw" in shown
-    assert "The ratio of toy, asked to rquic, for which the design asks, is of two timers" in shown
-    assert "toy to rquic" not in shown
+    output = fecbench("show", "--db", database).stdout
+    assert "The harness timed toy and toy, asked: from the first frame that the link saw" in output
+    assert "The ratio of toy, asked to rquic, for which the design asks, is of two timers" in output
+    assert "toy to rquic" not in output
     trials = {trial["key"]["variant"]: trial for trial in fecbench.trials(database)}
     assert {label: trial["checks"].get("timed_by") for label, trial in trials.items()} == {
         "rquic": None,
@@ -100,10 +100,10 @@ def test_no_ratio_is_of_two_timers_unless_the_design_asks(
     }
     replayed = tmp_path / "replayed"
     fecbench.replay_until_ok(trials["toy"]["id"], database, replayed, *of_toy)
-    shown = subprocess.run(
+    output = subprocess.run(
         ["tcpdump", "-n", "-r", replayed / "client.pcap"], capture_output=True, text=True
     ).stdout
-    assert "> 10.0.2.2.443: " in shown
+    assert "> 10.0.2.2.443: " in output
     assert {path.name for path in replayed.iterdir() if path.is_dir()} == {"client", "server"}
 
 
@@ -134,9 +134,9 @@ def test_a_check_says_what_of_the_contract_is_broken(
     declared = DECLARATION.replace('"toy"', '"wrong"').replace("params", 'env = { WRONG = "1" }\nparams')
     (tmp_path / "wrong" / "impl.toml").write_text(declared)
     tmp_path.chmod(0o755)
-    ended = fecbench("implementations", "--implementations", tmp_path, "--check", "wrong", "--json")
-    document = json.loads(ended.stdout)
-    assert (ended.returncode, document["passed"]) == (1, False)
+    result = fecbench("implementations", "--implementations", tmp_path, "--check", "wrong", "--json")
+    document = json.loads(result.stdout)
+    assert (result.returncode, document["passed"]) == (1, False)
     good = [part["part"] for part in document["parts"] if part["good"]]
     assert good == ["impl.toml", "programs"]
     assert all("has other content" in problem for problem in document["problems"])

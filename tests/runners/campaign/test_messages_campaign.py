@@ -63,8 +63,8 @@ def test_a_campaign_is_not_gone_on_with_another_trace_and_its_trials_are_replaye
     write_trace(tmp_path, [0, 500], [40_000, 2500])
     assert run(path, "--filter", "point=0").returncode == 0
     write_trace(tmp_path, [0, 500], [40_000, 2501])
-    refused = run(path)
-    assert "other traces: trace own was" in refused.refusal()
+    refusal = run(path)
+    assert "other traces: trace own was" in refusal.refusal()
     write_trace(tmp_path, [0, 500], [40_000, 2500])
     assert run(path).returncode == 0
     (tmp_path / "traces" / "own.json").unlink()
@@ -91,7 +91,7 @@ def test_a_delivery_that_an_implementation_lacks_is_refused_in_advance(
     shutil.copytree(HERE / "made-up", tmp_path / "mine" / "made-up")
     declaration = tmp_path / "mine" / "made-up" / "impl.toml"
     text = declaration.read_text()
-    for declared, delivery, refused in (
+    for declared, delivery, refusal in (
         ('["datagram"]', 'delivery = "stream"', True),
         ('["datagram"]', "", False),
         ('["stream", "reliable"]', "", True),
@@ -100,11 +100,11 @@ def test_a_delivery_that_an_implementation_lacks_is_refused_in_advance(
         declaration.write_text(f"deliveries = {declared}\n{text}")
         design = made_up(more=f"{DESIGN}{delivery}\n")
         design.write_text(design.read_text().replace('"made-up"', '"mine"'))
-        done = fecbench_here("plan", design, "--implementations", f"mine={declaration.parent}")
-        if refused:
-            assert "no implementation sends messages so: mine has" in done.refusal()
+        result = fecbench_here("plan", design, "--implementations", f"mine={declaration.parent}")
+        if refusal:
+            assert "no implementation sends messages so: mine has" in result.refusal()
         else:
-            assert done.returncode == 0, done
+            assert result.returncode == 0, result
 
 
 @pytest.mark.usefixtures("unrendered")
@@ -136,7 +136,7 @@ def test_every_trial_has_the_metrics_of_messages_and_the_series_that_the_design_
     receivers = {(row.workload, row.endpoint) for row in series.itertuples()}
     assert receivers == {("messages-3-down", "client"), ("messages-3-up", "server")}
     assert series["variant"].nunique() == 1
-    done = fecbench_here("report", "--db", tmp_path / "x.sqlite", "--output", tmp_path / "report")
-    assert done.returncode == 0, done.stderr
+    result = fecbench_here("report", "--db", tmp_path / "x.sqlite", "--output", tmp_path / "report")
+    assert result.returncode == 0, result.stderr
     assert list((tmp_path / "report").glob("**/on-time*"))
     assert list((tmp_path / "report").glob("**/latency.png"))

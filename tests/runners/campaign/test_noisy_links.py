@@ -104,8 +104,8 @@ def test_only_wire_and_simulators_have_noise_and_let_frames_overtake() -> None:
         link = one(**{f"down.{name}": value})
         for backend in ("wire", "virtual"):
             check_backend(backend, "internet", link)
-        refused = refusal_of(check_backend, "netem", "internet", link, by=TopologyError)
-        assert refused.startswith(f"internet.down.{name}: ")
+        refusal = refusal_of(check_backend, "netem", "internet", link, by=TopologyError)
+        assert refusal.startswith(f"internet.down.{name}: ")
 
 
 def test_the_least_delay_is_without_noise_and_the_greatest_with_the_most_of_it() -> None:

@@ -43,9 +43,9 @@ def test_the_order_is_random_but_the_same_for_the_same_seed(design: designs.Desi
 
 def test_filters_keep_the_trials_that_meet_one_of_each_field(design: designs.Design) -> None:
     keys = trial_keys(design, 5)
-    chosen = filtered(keys, ["variant=xor, 4/5", "point=3", "point=1"])
-    assert chosen == [key for key in keys if key.variant == "xor, 4/5" and key.point in (1, 3)]
-    assert len(chosen) == 2 * len(keys) // (2 * 5)
+    choice = filtered(keys, ["variant=xor, 4/5", "point=3", "point=1"])
+    assert choice == [key for key in keys if key.variant == "xor, 4/5" and key.point in (1, 3)]
+    assert len(choice) == 2 * len(keys) // (2 * 5)
 
 
 def test_a_wrong_filter_is_refused(design: designs.Design) -> None:

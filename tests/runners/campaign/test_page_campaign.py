@@ -60,9 +60,9 @@ def test_pages_load_are_not_resumed_with_another_and_are_replayed_without_the_fi
 
     page = file.read_text()
     file.write_text(page.replace("30000", "30001"))
-    refused = fecbench.run(design, database, "--resume")
-    assert refused.returncode == 2
-    assert "other pages" in refused.stderr
+    refusal = fecbench.run(design, database, "--resume")
+    assert refusal.returncode == 2
+    assert "other pages" in refusal.stderr
     assert fecbench.trials(database) == trials
 
     file.unlink()

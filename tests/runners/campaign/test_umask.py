@@ -112,15 +112,15 @@ def test_what_the_harness_cannot_hand_over_makes_trials_invalid_and_neither_star
 
     monkeypatch.setattr(handed_over, "write_file", write_for_root)
     words = ("run", "smoke", "--engine", "virtual", "--db", tmp_path / "x.sqlite", "--json")
-    refused = fecbench_here(*words)
-    assert refused.returncode == 2
-    assert "authority.pem cannot be read by user" in refused.stderr
+    refusal = fecbench_here(*words)
+    assert refusal.returncode == 2
+    assert "authority.pem cannot be read by user" in refusal.stderr
     stopped = fecbench_here(*words, "--no-calibrate")
     assert (stopped.returncode, stopped.stdout) == (1, "")
     assert "its first 10 trials are all invalid for one reason" in stopped.stderr
     assert "authority.pem cannot be read by user" in stopped.stderr
-    shown = json.loads(fecbench_here("show", "--db", tmp_path / "x.sqlite", "--json").stdout)
-    assert {trial["state"] for trial in shown["trials"]} == {"invalid"}
+    output = json.loads(fecbench_here("show", "--db", tmp_path / "x.sqlite", "--json").stdout)
+    assert {trial["state"] for trial in output["trials"]} == {"invalid"}
     needed = json.loads(fecbench_here("doctor", "--json").stdout)["needs"]
     (need,) = (need for need in needed if need["name"] == "rquic simulator")
     assert not need["good"]

@@ -126,9 +126,9 @@ class Counting(Told):
     planned: int = 0
     rounds: list[int] = dataclasses.field(default_factory=list)
 
-    def begun(self, campaign: str, planned: int, done: int) -> None:  # noqa: ARG002
+    def begun(self, campaign: str, planned: int, result: int) -> None:  # noqa: ARG002
         self.planned = planned
-        self.rounds = [planned - done]
+        self.rounds = [planned - result]
 
     def more(self, trials: int, why: str) -> None:
         self.rounds.append(trials)
@@ -170,8 +170,8 @@ def test_of_medians_that_nothing_differs_is_known_as_soon_as_anything_else(run: 
 
 
 def test_whoever_reads_it_is_told_how_far_it_was_run(run: Run, base: Request) -> None:
-    chosen = [key for key in base.keys if key.point != SAME]
-    campaign = run(Measured(), base_request=dataclasses.replace(base, keys=chosen))
+    choice = [key for key in base.keys if key.point != SAME]
+    campaign = run(Measured(), base_request=dataclasses.replace(base, keys=choice))
     assert ends(campaign) == {point: end for point, end in ENDS.items() if point != SAME}
     (sentence,) = deciding.sentences(campaign)
     assert "100 repetitions at most: 2 of 5 points and workloads are decided, after 25 to 50" in sentence
@@ -296,10 +296,10 @@ def test_a_plan_says_the_fewest_and_the_most_trials_and_what_cannot_be_decided_i
     fecbench_here: Callable[..., Any], base: Request, tmp_path: Path
 ) -> None:
     path = Path(base.design.path)
-    for chosen in ("variant=off", "repetition=0"):
-        words = ("run", path, "--db", tmp_path / "x.sqlite", "--filter", chosen)
+    for choice in ("variant=off", "repetition=0"):
+        words = ("run", path, "--db", tmp_path / "x.sqlite", "--filter", choice)
         refusal = fecbench_here(*words).refusal()
-        assert f"--filter {chosen}: the design runs until = 'decided'" in refusal
+        assert f"--filter {choice}: the design runs until = 'decided'" in refusal
         assert "choose by point or workload" in refusal
     message = fecbench_here("plan", path).stdout
     assert "x 25 to 100 repetitions = 250 to 1000 trials, until decided\n" in message

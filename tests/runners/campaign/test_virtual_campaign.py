@@ -54,10 +54,10 @@ def digest(fecbench_here: Callable[..., Any]) -> Callable[[object], str]:
     """A function that returns the line of `show --digest` for the campaign of a database."""
 
     def digest(database: object) -> str:
-        shown = fecbench_here("show", "--db", database, "--digest")
-        assert (shown.returncode, shown.stderr) == (0, "")
-        assert re.fullmatch(r"[0-9a-f]{64}\n", shown.stdout)
-        return str(shown.stdout)
+        output = fecbench_here("show", "--db", database, "--digest")
+        assert (output.returncode, output.stderr) == (0, "")
+        assert re.fullmatch(r"[0-9a-f]{64}\n", output.stdout)
+        return str(output.stdout)
 
     return digest
 
@@ -160,8 +160,8 @@ def kills(design: Path, database: Path, times: int, seed: int) -> None:
         harness.send_signal(kinds[number % len(kinds)])
         harness.communicate(timeout=500)
         assert harness.returncode, "the campaign had ended before the kill"
-    ended = subprocess.run(command(design, database), cwd=REPOSITORY, capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stderr
+    result = subprocess.run(command(design, database), cwd=REPOSITORY, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
 
 
 def undisturbed_and_killed(
@@ -276,8 +276,8 @@ def test_failed_trials_are_run_again_on_request(
     path, again = tmp_path / "x.sqlite", ("--retry", "failed,timeout", "--retry", "unsupported")
     assert run(made_up("dies", one_in=2), path).returncode == 1
     run(made_up("dies", one_in=2), path, *again, "--no-calibrate")
-    shown = json.loads(fecbench_here("show", "--db", path, "--json").stdout)["trials"]
-    attempts = {trial["state"]: [attempt["state"] for attempt in trial["attempts"]] for trial in shown}
+    output = json.loads(fecbench_here("show", "--db", path, "--json").stdout)["trials"]
+    attempts = {trial["state"]: [attempt["state"] for attempt in trial["attempts"]] for trial in output}
     assert attempts == {"ok": ["ok"], "failed": ["failed", "failed"]}
 
 
@@ -308,22 +308,22 @@ def test_an_implementation_without_a_simulator_is_refused(
     )
     database = tmp_path / "x.sqlite"
     words = ("run", little_design, "--engine", "virtual", "--db", database)
-    refused = fecbench_here(*words, "--implementations", folder.parent).refusal()
-    assert refused == "fecbench: plain has no simulator: it runs with --engine local only\n"
+    refusal = fecbench_here(*words, "--implementations", folder.parent).refusal()
+    assert refusal == "fecbench: plain has no simulator: it runs with --engine local only\n"
     assert not database.exists()
 
 
 def test_a_link_and_two_implementations_in_one_trial_are_refused(made_up: WriteDesign, run: Run) -> None:
     for link in ("wire", "auto"):
-        refused = run(made_up(), "x.sqlite", "--link", link).refusal()
-        assert f"--link {link}: there is no emulated link with --engine virtual: leave it out" in refused
+        refusal = run(made_up(), "x.sqlite", "--link", link).refusal()
+        assert f"--link {link}: there is no emulated link with --engine virtual: leave it out" in refusal
     third = '[[variants]]\nlabel = "third"\nimplementation = "rquic"\n'
     design = made_up()
     served = design.read_text().replace('label = "other"', 'label = "other"\nserver = "third"')
     design.write_text(served + third)
-    refused = run(design).refusal()
+    refusal = run(design).refusal()
     output = "variant 'other', workload download-20000: made-up ('other') and rquic ('third') take part"
-    assert output in refused and "use --engine local" in refused
+    assert output in refusal and "use --engine local" in refusal
 
 
 def test_engines_are_never_mixed(made_up: WriteDesign, run: Run, tmp_path: Path) -> None:
@@ -414,8 +414,8 @@ def test_a_metric_that_is_new_moves_no_digest_of_the_wire(
     measured, path = record._metrics, tmp_path / "x.sqlite"
     for name in ("today", "tomorrow"):
         run(made_up(), path, "--campaign", name)
-        shown = fecbench_here("show", "--db", path, "--digest", "--json", "--campaign", name)
-        lines.append(json.loads(shown.stdout))
+        output = fecbench_here("show", "--db", path, "--digest", "--json", "--campaign", name)
+        lines.append(json.loads(output.stdout))
         monkeypatch.setattr(record, "_metrics", lambda *of: measured(*of) | {"messages": {"novel": 1.0}})
     assert lines[0]["digest"] == lines[1]["digest"]
     assert lines[0]["metrics_digest"] != lines[1]["metrics_digest"]
@@ -450,12 +450,12 @@ def test_a_user_without_rights_runs_and_replays_a_campaign(
 
     def as_nobody(*words: str) -> str:
         """Return the output. Simulators are confined, and no line denies it."""
-        ended = subprocess.run(
+        result = subprocess.run(
             [*user, *where, *words], cwd=REPOSITORY, env=environment, capture_output=True, text=True
         )
-        assert ended.returncode == 0, ended.stderr
-        assert not fence.is_offered() or "not confined" not in ended.stderr
-        return ended.stdout
+        assert result.returncode == 0, result.stderr
+        assert not fence.is_offered() or "not confined" not in result.stderr
+        return result.stdout
 
     theirs = of_nobody / "x.sqlite"
     as_nobody(*command(design, theirs, "--jobs", 2))
@@ -491,8 +491,8 @@ def test_invalid_trials_are_run_again_when_it_is_asked_for(
     fecbench_here(*words, "--no-calibrate")
 
     def attempts() -> Counter[tuple[str, int]]:
-        shown = json.loads(fecbench_here("show", "--db", tmp_path / "x.sqlite", "--json").stdout)
-        return Counter((trial["state"], len(trial["attempts"])) for trial in shown["trials"])
+        output = json.loads(fecbench_here("show", "--db", tmp_path / "x.sqlite", "--json").stdout)
+        return Counter((trial["state"], len(trial["attempts"])) for trial in output["trials"])
 
     assert attempts() == {("ok", 1): 6, ("invalid", 1): 6}
     fecbench_here(*words, "--no-calibrate", "--resume")

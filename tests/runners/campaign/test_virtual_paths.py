@@ -56,9 +56,9 @@ def test_arms_of_which_one_had_ended_before_the_path_died_are_told_by_show_and_b
     ran = fecbench_here("run", design, "--engine", "virtual", "--db", path, *filters)
     assert ran.returncode == 0, ran.stderr
     warning = "in 1 of 2 pairs one trial met an outage that the other was spared"
-    shown = fecbench_here("show", "--db", path).stdout
-    assert "met_outage" in shown
-    assert warning in shown
+    output = fecbench_here("show", "--db", path).stdout
+    assert "met_outage" in output
+    assert warning in output
     fecbench_here("report", "--db", path, "--output", tmp_path / "report")
     page = (tmp_path / "report" / "report.html").read_text()
     assert warning in page

@@ -27,26 +27,26 @@ def _plant(
 ) -> Path:
     """Store a campaign in which XOR helps above a loss of 3.5 %, and nothing else differs."""
     random = np.random.default_rng(1)
-    drawn = [
+    drawing = [
         {"loss.p": random.uniform(0.01, 0.08), "owd_ms": random.uniform(100, 400)} for _ in range(points)
     ]
     window = series.of_endpoint("client", "cwnd", pa.table({"t_s": [0.0, 0.5], "window_bytes": [1, 2]}))
     with Database.open(str(path), create=True) as database:
         info = database.create_campaign(
             new_campaign(
-                points=drawn,
+                points=drawing,
                 variants=variants(*labels, baseline=OFF),
                 workloads=[workload("download-1000", size_bytes=1000)],
             )
         )
-        for point, factors in enumerate(drawn):
+        for point, factors in enumerate(drawing):
             for label in labels:
                 helped = label == XOR and factors["loss.p"] > 0.035
                 dct_s = math.exp(random.normal(0, 0.05)) * (0.7 if helped else 1)
-                ended = "timeout" if label in timed_out else "unsupported" if label in unsupported else state
+                result = "timeout" if label in timed_out else "unsupported" if label in unsupported else state
                 record = trial(
                     TrialKey(label, "download-1000", point, 0),
-                    ended,  # type: ignore[arg-type]
+                    result,  # type: ignore[arg-type]
                     metrics={"client": {"dct_s": dct_s, "packets_lost": 0.0}},
                     series=[window],
                 )

@@ -116,10 +116,10 @@ def test_campaigns_of_a_design_are_compared_trial_by_trial(fecbench_here: Any, t
             filled(database, name, "text", factor)
     database = ("--db", tmp_path / "x.sqlite", "--json")
     for other, status, median in (("same", 0, 1), ("slower", 1, pytest.approx(1.03))):
-        done = fecbench_here("aa", "between", "one", other, *database)
-        document = json.loads(done.stdout)
-        assert (done.returncode, document["median"], document["pairs"]) == (status, median, 40)
-        assert fecbench_here("aa", "--between", "one", "--and", other, *database) == done
+        result = fecbench_here("aa", "between", "one", other, *database)
+        document = json.loads(result.stdout)
+        assert (result.returncode, document["median"], document["pairs"]) == (status, median, 40)
+        assert fecbench_here("aa", "--between", "one", "--and", other, *database) == result
 
 
 def test_the_form_without_subcommands_does_what_the_subcommands_do(

@@ -59,10 +59,10 @@ many = settings(
 
 def assert_planned_or_refused(fecbench: Any, path: Path, content: bytes) -> None:
     path.write_bytes(content)
-    done = fecbench("plan", path, "--json")
-    if done.returncode != 0:
-        assert done.refusal().startswith("fecbench: ")
-        assert len(done.refusal()) > len("fecbench: \n")
+    result = fecbench("plan", path, "--json")
+    if result.returncode != 0:
+        assert result.refusal().startswith("fecbench: ")
+        assert len(result.refusal()) > len("fecbench: \n")
 
 
 @many

@@ -55,11 +55,11 @@ def test_the_default_database_is_told_once_and_not_among_the_results(
     fecbench_here: Any, plant: Callable[..., Path], tmp_path: Path
 ) -> None:
     plant(tmp_path / "fecbench.sqlite", points=1)
-    done = fecbench_here("show", "--trials")
-    assert done.returncode == 0
-    assert done.stdout.startswith("campaign planted")
-    assert done.stderr.count("\n") == 1
-    assert "fecbench.sqlite" in done.stderr
+    result = fecbench_here("show", "--trials")
+    assert result.returncode == 0
+    assert result.stdout.startswith("campaign planted")
+    assert result.stderr.count("\n") == 1
+    assert "fecbench.sqlite" in result.stderr
 
 
 def test_the_environment_names_the_database_and_the_option_goes_before_it(

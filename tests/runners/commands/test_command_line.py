@@ -27,8 +27,8 @@ def in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(REPOSITORY)
 
 
-def assert_refused(done: Any, *message: str) -> None:
-    line = done.refusal()
+def assert_refused(result: Any, *message: str) -> None:
+    line = result.refusal()
     for part in message:
         assert part in line
 
@@ -163,16 +163,16 @@ def test_the_help_of_a_command_begins_with_an_example_that_parses_and_a_group_li
         if " " in words:
             assert leaf.short_help and not leaf.short_help.startswith("Example"), words
     for words, option in product(("replay", "losses", "losses fit"), ("-h", "--help")):
-        done = fecbench_here(*words.split(), option)
-        assert done.returncode == 0
-        assert done.stdout.split("\n", 4)[3].strip().startswith(f"Example: fecbench {words} ")
+        result = fecbench_here(*words.split(), option)
+        assert result.returncode == 0
+        assert result.stdout.split("\n", 4)[3].strip().startswith(f"Example: fecbench {words} ")
         assert "Usage" in fecbench_here(option).stdout
 
 
 def test_losses_agree_with_the_oracle_through_the_stable_form(fecbench_here: Any) -> None:
     words = "losses ge --p 0.01 --r 0.25 --k 0.98 --h 0.05 --seed 42 --packets 1000 --json"
-    done = fecbench_here(*words.split())
-    document = json.loads(done.stdout)
+    result = fecbench_here(*words.split())
+    document = json.loads(result.stdout)
     assert document["seed"] == 42
     assert document["packets"] == 1000
     assert document["dropped"] == reference_ge(0.01, 0.25, 0.98, 0.05, seed=42, packets=1000)
@@ -201,11 +201,11 @@ def reference_ge(p: float, r: float, k: float, h: float, *, seed: int, packets: 
 
 
 def test_the_version_is_one_line_with_the_commit(fecbench_here: Any) -> None:
-    done = fecbench_here("--version")
-    assert (done.returncode, done.stderr, done.stdout.count("\n")) == (0, "", 1)
-    assert done.stdout.startswith(f"fecbench {fecbench.__version__} (")
+    result = fecbench_here("--version")
+    assert (result.returncode, result.stderr, result.stdout.count("\n")) == (0, "", 1)
+    assert result.stdout.startswith(f"fecbench {fecbench.__version__} (")
     commit = (provenance.revision()["commit"] or "unknown commit")[:12]
-    assert commit in done.stdout
+    assert commit in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -259,9 +259,9 @@ def test_verbose_tells_where_an_error_came_from_and_ends_with_the_same_line(fecb
         assert "in design_of" in verbose.stderr
         assert verbose.stderr.endswith(line)
         assert fecbench_here("plan", "no-such.toml").refusal() == line  # it is quiet again
-    done = fecbench_here("losses", "uniform", "--p", "7", "-v")
-    assert "Traceback" in done.stderr
-    assert done.stderr.splitlines()[-1].startswith("fecbench: ")
+    result = fecbench_here("losses", "uniform", "--p", "7", "-v")
+    assert "Traceback" in result.stderr
+    assert result.stderr.splitlines()[-1].startswith("fecbench: ")
 
 
 def test_verbose_tells_the_steps_on_standard_error_and_the_results_are_the_same(fecbench_here: Any) -> None:
@@ -272,10 +272,10 @@ def test_verbose_tells_the_steps_on_standard_error_and_the_results_are_the_same(
 
 
 def test_without_arguments_the_help_is_all_that_is_said(fecbench_here: Any) -> None:
-    done = fecbench_here()
-    assert done.returncode == 2
-    assert "Usage" in done.stdout + done.stderr
-    assert "fecbench:" not in done.stderr
+    result = fecbench_here()
+    assert result.returncode == 2
+    assert "Usage" in result.stdout + result.stderr
+    assert "fecbench:" not in result.stderr
 
 
 def test_outside_a_checkout_a_run_is_refused_in_one_line_and_a_plan_is_not(

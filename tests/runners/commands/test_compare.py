@@ -82,9 +82,9 @@ def compare(fecbench_here: Run, tmp_path: Path) -> Compare:
     design.write_text(DESIGN)
 
     def compare(*arguments: object, status: int) -> Any:
-        done = fecbench_here("compare", *arguments, design, "--db", tmp_path / "x.sqlite", *QUICK)
-        assert done.returncode == status, done
-        return json.loads(done.stdout)
+        result = fecbench_here("compare", *arguments, design, "--db", tmp_path / "x.sqlite", *QUICK)
+        assert result.returncode == status, result
+        return json.loads(result.stdout)
 
     return compare
 
@@ -144,8 +144,8 @@ def test_the_report_of_a_comparison_says_the_verdict_whenever_it_is_made(
     compare: Compare, build: Builds, fecbench_here: Run, tmp_path: Path
 ) -> None:
     document = compare(build("1.0"), build("1.1"), status=1)
-    done = fecbench_here("report", "--db", tmp_path / "x.sqlite", "--output", tmp_path / "again", "--json")
-    assert json.loads(done.stdout)["gate"]["says"] == document["says"]
+    result = fecbench_here("report", "--db", tmp_path / "x.sqlite", "--output", tmp_path / "again", "--json")
+    assert json.loads(result.stdout)["gate"]["says"] == document["says"]
     table = tmp_path / "ratios.csv"
     fecbench_here("export", "--table", "ratios", "--db", tmp_path / "x.sqlite", "--output", table)
     assert len(table.read_text().splitlines()) == 1 + 4 * 2

@@ -112,8 +112,8 @@ except SystemExit:
         typed = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split()))}
         environment = {"_FECBENCH_COMPLETE": "complete_bash", **typed}
         program = [sys.executable, "-c", script]
-        done = subprocess.run(program, cwd=REPOSITORY, env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        offered, _, loaded = done.stdout.rpartition("loaded:")
+        result = subprocess.run(program, cwd=REPOSITORY, env=environment, capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr
+        offered, _, loaded = result.stdout.rpartition("loaded:")
         assert offered.strip(), line
         assert not {"numpy", "scipy", "pandas", "sqlalchemy", "matplotlib"} & set(loaded.split())

@@ -61,9 +61,9 @@ def checked(
 
 
 def test_a_sample_is_compared_by_arm_workload_and_metric(checked: tuple[Path, Path, Any]) -> None:
-    _, _, done = checked
-    document = json.loads(done.stdout)
-    assert done.returncode == (1 if document["verdict"] == "differs" else 0)
+    _, _, result = checked
+    document = json.loads(result.stdout)
+    assert result.returncode == (1 if document["verdict"] == "differs" else 0)
     assert (document["campaign"], document["sample"], document["share"]) == ("little", SAMPLE, 1.0)
     assert (document["planned"], document["pairs"]) == (12, 12)
     assert (document["left_out"], document["other_losses"], document["other_states"]) == ({}, [], [])
@@ -71,7 +71,7 @@ def test_a_sample_is_compared_by_arm_workload_and_metric(checked: tuple[Path, Pa
     metrics = ("client.dct_s", "client.handshake_s", "server.bytes_sent", "server.packets_sent")
     alone = [(variant, metric, None) for variant in ("off", "xor, 4/5") for metric in metrics]
     assert compared == [*alone[:5], ("xor, 4/5", "client.dct_s", "off"), *alone[5:]]
-    assert document["headline"] in done.stdout
+    assert document["headline"] in result.stdout
     assert sum(of_stratum["pairs"] for of_stratum in document["strata"].values()) == 12
     (mean,) = document["pooled"]  # of one workload: that over all of them would be the same
     assert (mean["variant"], mean["baseline"], mean["workload"], mean["n"]) == (
@@ -92,21 +92,21 @@ def test_a_sample_is_compared_by_arm_workload_and_metric(checked: tuple[Path, Pa
 
 
 def test_what_is_there_is_not_emulated_again(fecbench: Any, checked: tuple[Path, Path, Any]) -> None:
-    design, path, done = checked
+    design, path, result = checked
     again = fecbench("crosscheck", design, "--share", "1", "--db", path, "--json")
     assert "0 trials to run" in again.stderr
-    assert (again.returncode, again.stdout) == (done.returncode, done.stdout)
+    assert (again.returncode, again.stdout) == (result.returncode, result.stdout)
 
 
 def test_readers_mean_the_campaign_and_not_its_sample(
     fecbench_here: Callable[..., Any], checked: tuple[Path, Path, Any], tmp_path: Path
 ) -> None:
-    _, path, done = checked
-    headline = json.loads(done.stdout)["headline"]
-    shown = fecbench_here("show", "--db", path).stdout
-    assert shown.startswith("campaign little, virtual:")
-    assert f"cross-checked with 12 emulated trials. {headline}" in shown
-    assert SAMPLE not in shown
+    _, path, result = checked
+    headline = json.loads(result.stdout)["headline"]
+    output = fecbench_here("show", "--db", path).stdout
+    assert output.startswith("campaign little, virtual:")
+    assert f"cross-checked with 12 emulated trials. {headline}" in output
+    assert SAMPLE not in output
     (of_all,) = json.loads(fecbench_here("show", "--db", path, "--json").stdout)["campaigns"]
     assert (of_all["name"], of_all["engine"], of_all["checks"]) == ("little", "virtual", None)
     named = fecbench_here("show", "--campaign", SAMPLE, "--db", path).stdout
@@ -129,8 +129,8 @@ def test_readers_mean_the_campaign_and_not_its_sample(
 def test_the_report_has_the_verdict_and_the_table(
     fecbench_here: Callable[..., Any], checked: tuple[Path, Path, Any], tmp_path: Path
 ) -> None:
-    _, path, done = checked
-    document = json.loads(done.stdout)
+    _, path, result = checked
+    document = json.loads(result.stdout)
     assert fecbench_here("report", "--db", path, "--output", tmp_path / "report").returncode == 0
     page = (tmp_path / "report" / "report.html").read_text()
     assert f"cross-checked with 12 emulated trials. {document['headline']}" in page

@@ -170,11 +170,11 @@ def test_json_and_status_agree_and_without_the_tools_trials_cannot_run(
     """With an empty PATH the tools are missing; the kernel is checked nevertheless."""
     for path in (os.environ["PATH"], str(tmp_path)):
         monkeypatch.setenv("PATH", path)
-        done = fecbench_here("doctor", "--json")
-        document = json.loads(done.stdout)
+        result = fecbench_here("doctor", "--json")
+        document = json.loads(result.stdout)
         needs = document["needs"]
         assert document["able"] == all(need["good"] for need in needs if need["required"])
-        assert done.returncode == (0 if document["able"] else 1)
+        assert result.returncode == (0 if document["able"] else 1)
         assert all(need["good"] or need["mend"] for need in needs)
     (mnexec,) = (need for need in needs if need["name"] == "mnexec")
     assert (mnexec["good"], mnexec["mend"]) == (False, "apt-get install mininet")
@@ -185,9 +185,9 @@ def test_folders_of_implementations_are_given_by_option_and_have_to_exist(
 ) -> None:
     for probes in ("_kernel_features", "_simulators"):
         monkeypatch.setattr(machine, probes, lambda *_: iter(()))
-    done = fecbench_here("doctor", "--implementations", mine)
-    assert f"absent   broken endpoint: broken: {mine}/broken/impl.toml: name = 3: " in done.stdout
-    assert "good     mine endpoint /bin/sh: present" in done.stdout
-    assert "good     rquic endpoint " in done.stdout
+    result = fecbench_here("doctor", "--implementations", mine)
+    assert f"absent   broken endpoint: broken: {mine}/broken/impl.toml: name = 3: " in result.stdout
+    assert "good     mine endpoint /bin/sh: present" in result.stdout
+    assert "good     rquic endpoint " in result.stdout
     refusal = fecbench_here("doctor", "--implementations", "/nowhere").refusal()
     assert refusal.startswith("fecbench: --implementations: /nowhere: must be a folder that holds folders")

@@ -23,8 +23,8 @@ OFF, XOR, RS = "FEC off", "XOR 4/5", "RS 4/5"
 def test_explain_finds_the_planted_rule_for_each_variant_and_draws_the_figures(
     fecbench_here: Any, planted: Path, tmp_path: Path
 ) -> None:
-    done = fecbench_here("explain", "--db", planted, "--json", "--output", tmp_path / "figures")
-    document: list[dict[str, Any]] = json.loads(done.stdout)
+    result = fecbench_here("explain", "--db", planted, "--json", "--output", tmp_path / "figures")
+    document: list[dict[str, Any]] = json.loads(result.stdout)
     assert [(entry["variant"], entry["baseline"]) for entry in document] == [(XOR, OFF), (RS, OFF)]
     assert any(rule["text"].startswith("loss.p ≥ 3.") for rule in document[0]["rules"])
     assert document[1]["rules"] == []
@@ -38,20 +38,20 @@ def test_explain_finds_the_planted_rule_for_each_variant_and_draws_the_figures(
 def test_explain_says_that_points_are_too_few(
     fecbench_here: Any, plant: Callable[..., Path], tmp_path: Path
 ) -> None:
-    done = fecbench_here("explain", "--db", plant(tmp_path / "x.sqlite", points=5))
-    assert done.returncode == 0
-    assert "Too few points for a rule: 5, and 30 are needed." in done.stdout
-    assert "everywhere: ratio" in done.stdout
-    assert "[no interval], 5 points" in done.stdout
+    result = fecbench_here("explain", "--db", plant(tmp_path / "x.sqlite", points=5))
+    assert result.returncode == 0
+    assert "Too few points for a rule: 5, and 30 are needed." in result.stdout
+    assert "everywhere: ratio" in result.stdout
+    assert "[no interval], 5 points" in result.stdout
 
 
 def test_explain_goes_on_after_a_variant_of_which_nothing_can_be_explained(
     fecbench_here: Any, plant: Callable[..., Path], tmp_path: Path
 ) -> None:
     database = plant(tmp_path / "x.sqlite", points=5, labels=(OFF, XOR, RS), unsupported=(XOR,))
-    done = fecbench_here("explain", "--db", database)
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    result = fecbench_here("explain", "--db", database)
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
     assert lines[0] == f"{XOR} against {OFF}: nothing to explain: no pair has a ratio: {XOR}: unsupported (5)"
     assert lines[1].startswith(f"client.dct_s of “{RS}” / “{OFF}”")
     first, second = json.loads(fecbench_here("explain", "--db", database, "--json").stdout)
@@ -62,8 +62,8 @@ def test_explain_goes_on_after_a_variant_of_which_nothing_can_be_explained(
     )
     assert second["everywhere"]["points"] == 5
     lost = plant(tmp_path / "y.sqlite", points=5, labels=(OFF, XOR, RS), unsupported=(XOR, RS))
-    refused = fecbench_here("explain", "--db", lost).refusal()
-    assert f"{XOR}: unsupported (5); {RS} against {OFF}: nothing to explain" in refused
+    refusal = fecbench_here("explain", "--db", lost).refusal()
+    assert f"{XOR}: unsupported (5); {RS} against {OFF}: nothing to explain" in refusal
 
 
 def test_explain_tells_the_effects_of_a_screening(fecbench_here: Any, tmp_path: Path) -> None:
@@ -86,10 +86,10 @@ def test_explain_tells_the_effects_of_a_screening(fecbench_here: Any, tmp_path: 
             dct_s = 1.0 if label == off else 0.5**place
             key = TrialKey(label, "download-1000", point, repetition)
             database.record(info.id, trial(key, metrics={"client": {"dct_s": dct_s}}))
-    done = fecbench_here("explain", "--db", tmp_path / "x.sqlite")
+    result = fecbench_here("explain", "--db", tmp_path / "x.sqlite")
     assert (
         "download-1000: over its range, loss.p changes the ratio by a factor of 2.00, downwards"
-        in done.stdout
+        in result.stdout
     )
     (document,) = json.loads(fecbench_here("explain", "--db", tmp_path / "x.sqlite", "--json").stdout)
     assert document["screening"][0]["factor"] == "loss.p"
@@ -138,9 +138,9 @@ def test_export_writes_every_row_of_a_table(fecbench_here: Any, planted: Path, t
     for read, suffix in ((pd.read_csv, ".csv"), (pd.read_parquet, ".parquet")):
         for table, rows in {"trials": 180, "points": 60, "metrics": 360, "ratios": 120}.items():
             path = tmp_path / f"out{suffix}"
-            done = fecbench_here("export", "--db", planted, "--output", path, "--table", table)
-            assert done.returncode == 0, done.stderr
-            assert f"{rows} rows" in done.stdout
+            result = fecbench_here("export", "--db", planted, "--output", path, "--table", table)
+            assert result.returncode == 0, result.stderr
+            assert f"{rows} rows" in result.stdout
             assert len(read(path)) == rows
 
 

@@ -33,8 +33,8 @@ def test_a_pdf_has_the_width_that_is_asked_and_letters_as_truetype(
         ("240pt", 240 / 72.27),
     ):
         file = tmp_path / "ratio.pdf"
-        done = fecbench_here("figure", "ratio", "--db", planted, "--width", width, "-o", file)
-        assert done.returncode == 0, done.stderr
+        result = fecbench_here("figure", "ratio", "--db", planted, "--width", width, "-o", file)
+        assert result.returncode == 0, result.stderr
         pdf = file.read_bytes()
         assert inches_wide(pdf) == pytest.approx(inches, abs=0.01), width
         assert b"/Type3" not in pdf
@@ -64,9 +64,9 @@ def test_text_of_an_svg_is_text_and_the_title_can_be_left_out(
 def test_arms_and_workloads_are_chosen(fecbench_here: Any, planted: Path, tmp_path: Path) -> None:
     file = tmp_path / "bars.svg"
     assert fecbench_here("figure", "bars", "--db", planted, "--arms", RS, "-o", file).returncode == 0
-    drawn = file.read_text()
-    assert RS in drawn
-    assert XOR not in drawn
+    drawing = file.read_text()
+    assert RS in drawing
+    assert XOR not in drawing
 
 
 def test_a_style_of_ones_own_decides_width_and_letters(
@@ -76,9 +76,9 @@ def test_a_style_of_ones_own_decides_width_and_letters(
     style.write_text("figure.figsize: 4.5, 3\nfont.size: 6\nfont.family: monospace\n")
     file = tmp_path / "bars.svg"
     assert fecbench_here("figure", "bars", "--db", planted, "--style", style, "-o", file).returncode == 0
-    drawn = ElementTree.parse(file)
-    assert float(drawn.getroot().attrib["width"].removesuffix("pt")) == pytest.approx(4.5 * 72)
-    styles = [text.attrib.get("style", "") for text in drawn.iter(f"{SVG}text")]
+    drawing = ElementTree.parse(file)
+    assert float(drawing.getroot().attrib["width"].removesuffix("pt")) == pytest.approx(4.5 * 72)
+    styles = [text.attrib.get("style", "") for text in drawing.iter(f"{SVG}text")]
     assert all("monospace" in entry or "DejaVu Sans Mono" in entry for entry in styles), styles
     sizes = {float(size) for entry in styles for size in re.findall(r"font-size: ([\d.]+)px", entry)}
     assert max(sizes) <= 6.001
@@ -87,14 +87,14 @@ def test_a_style_of_ones_own_decides_width_and_letters(
 @pytest.mark.parametrize("style", ["paper", "acm", "ieee"])
 def test_each_style_fits_in_a_column(fecbench_here: Any, planted: Path, tmp_path: Path, style: str) -> None:
     file = tmp_path / "ratio.pdf"
-    done = fecbench_here("figure", "ratio", "--db", planted, "--style", style, "--no-title", "-o", file)
-    assert done.returncode == 0, done.stderr
+    result = fecbench_here("figure", "ratio", "--db", planted, "--style", style, "--no-title", "-o", file)
+    assert result.returncode == 0, result.stderr
     assert inches_wide(file.read_bytes()) <= 3.51
 
 
 def test_without_a_name_the_figures_are_listed(fecbench_here: Any, planted: Path) -> None:
-    done = fecbench_here("figure", "--db", planted)
-    names = [line.partition(":")[0] for line in done.stdout.splitlines()]
+    result = fecbench_here("figure", "--db", planted)
+    names = [line.partition(":")[0] for line in result.stdout.splitlines()]
     assert {"points", "ratio", "bars", "dct"} <= set(names)
     listed = json.loads(fecbench_here("figure", "--db", planted, "--json").stdout)
     assert [style["figure"] for style in listed] == names
@@ -144,17 +144,17 @@ def test_the_summary_is_the_same_in_every_form(fecbench_here: Any, planted: Path
     assert [tuple(line[2:6]) for line in bodies] == counted
     for suffix, text in ((".tex", latex), (".md", "\n".join(markdown) + "\n")):
         file = tmp_path / f"summary{suffix}"
-        done = fecbench_here("export", "--db", planted, "--table", "summary", "--output", file)
-        assert done.returncode == 0
+        result = fecbench_here("export", "--db", planted, "--table", "summary", "--output", file)
+        assert result.returncode == 0
         assert file.read_text() == text
     fecbench_here("export", "--db", planted, "--table", "summary", "--output", tmp_path / "summary.csv")
     exported = pd.read_csv(tmp_path / "summary.csv", dtype=str, keep_default_na=False)
     assert exported.to_dict("records") == [{k: v for k, v in row.items() if k != "campaign"} for row in rows]
-    shown = json.loads(fecbench_here("show", "--db", planted, "--format", "json").stdout)
-    assert shown == json.loads(fecbench_here("show", "--db", planted, "--json").stdout)
+    output = json.loads(fecbench_here("show", "--db", planted, "--format", "json").stdout)
+    assert output == json.loads(fecbench_here("show", "--db", planted, "--json").stdout)
 
 
 def test_a_table_form_with_another_question_is_refused(fecbench_here: Any, planted: Path) -> None:
     for options in (["1"], ["--trials"], ["--digest"], ["--hosts"], ["--overhead"], ["--json"]):
-        done = fecbench_here("show", *options, "--db", planted, "--format", "latex")
-        assert "--format latex: is of the table of ratios" in done.refusal(), options
+        result = fecbench_here("show", *options, "--db", planted, "--format", "latex")
+        assert "--format latex: is of the table of ratios" in result.refusal(), options

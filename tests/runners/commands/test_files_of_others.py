@@ -62,10 +62,10 @@ PAIRS = {
 def test_captures_of_both_sides_have_three_losses(pair: str, tmp_path: Path, fecbench_here: Any) -> None:
     for name, content in zip(("sender", "receiver"), PAIRS[pair], strict=True):
         (tmp_path / name).write_bytes(content)
-    done = fecbench_here("losses", "import", tmp_path / "sender", "--received", tmp_path / "receiver")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("# 3 losses of 60 packets: 192.0.2.1:4433 to 198.51.100.2:50000\n")
-    assert 'loss.down.model = "pattern"\nloss.down.drop = "7,20-21"\nloss.down.length = 60\n' in done.stdout
+    result = fecbench_here("losses", "import", tmp_path / "sender", "--received", tmp_path / "receiver")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("# 3 losses of 60 packets: 192.0.2.1:4433 to 198.51.100.2:50000\n")
+    assert 'loss.down.model = "pattern"\nloss.down.drop = "7,20-21"\nloss.down.length = 60\n' in result.stdout
 
 
 QLOGS = ("with_header", "aioquic", "draft_00", "quic_go")
@@ -86,9 +86,11 @@ def test_rtp_beside_stun_and_rtcp_has_three_losses(tmp_path: Path, fecbench_here
 
     stun = udp(b"\0\1\0\x4c\x21\x12\xa4\x42" + bytes(88))
     rtcp = udp(b"\x81\xc8\0\6\0\0\x11\x11" + bytes(20))
-    came = [rtp(number) for number in range(100) if number not in (10, 50, 51)]
+    arrived = [rtp(number) for number in range(100) if number not in (10, 50, 51)]
     path = tmp_path / "received.pcap"
-    path.write_bytes(pcap(framed([came[0], stun, stun, *came[1:40], rtcp, *came[40:], rtcp, stun, stun])))
+    path.write_bytes(
+        pcap(framed([arrived[0], stun, stun, *arrived[1:40], rtcp, *arrived[40:], rtcp, stun, stun]))
+    )
     document = json.loads(fecbench_here("losses", "import", path, "--sequence", "2:2", "--json").stdout)
     assert (document["losses"], document["length"], document["drop"]) == (3, 100, "10,50-51")
 
@@ -152,13 +154,13 @@ LINKS_OF_OTHERS: dict[str, tuple[str, str, tuple[str, ...], dict[str, list[int]]
 def test_a_link_of_others_has_its_rates_and_delays(what: str, tmp_path: Path, fecbench_here: Any) -> None:
     form, text, options, right = LINKS_OF_OTHERS[what]
     (tmp_path / "theirs").write_text(text)
-    done = fecbench_here(
+    result = fecbench_here(
         "link", "import", form, tmp_path / "theirs", "--output", tmp_path / "x.csv", *options
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
     trace, _ = link_traces.read(tmp_path / "x.csv")
     assert {name: column.tolist() for name, column in trace.columns.items()} == right
-    assert ("LOSS" in done.stdout) == ("losses" in what)
+    assert ("LOSS" in result.stdout) == ("losses" in what)
 
 
 def test_six_columns_are_no_times_and_rates(tmp_path: Path, fecbench_here: Any) -> None:

@@ -35,7 +35,7 @@ POINTS = 6
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two campaigns of one design, each with trials of all labels that are ok, and some that failed."""
     path = tmp_path_factory.mktemp("hostile") / "h.sqlite"
-    drawn = random.Random(1)
+    drawing = random.Random(1)
     window = series.of_endpoint("client", "cwnd", pa.table({"t_s": [0.0, 0.5], "window_bytes": [1, 2]}))
     with Database.open(str(path), create=True) as opened:
         for name in (f"one {MARKUP} {ESCAPES}", "two"):
@@ -59,7 +59,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
                             TrialKey(label, WORKLOAD, point, repetition),
                             "failed" if failed else "ok",
                             REASON if failed else "",
-                            metrics={"client": {"dct_s": drawn.uniform(1, 2)}},
+                            metrics={"client": {"dct_s": drawing.uniform(1, 2)}},
                             checks={MARKUP: ESCAPES},
                             exits={"client": 1},
                             stderr={"client": f"{MARKUP} on standard error {ESCAPES}\n"},
@@ -100,10 +100,10 @@ def test_no_command_that_reads_a_database_obeys_what_is_in_it(
 ) -> None:
     for arguments in READERS:
         placed = [str(argument).replace("OUT", str(tmp_path / "out")) for argument in arguments]
-        done = fecbench_here(*placed, "--db", database)
-        assert done.returncode in (0, 1), done  # of aa: 1 when a difference was found
-        assert "Traceback" not in done.stderr
-        assert_harmless(done.stdout + done.stderr)
+        result = fecbench_here(*placed, "--db", database)
+        assert result.returncode in (0, 1), result  # of aa: 1 when a difference was found
+        assert "Traceback" not in result.stderr
+        assert_harmless(result.stdout + result.stderr)
 
 
 def test_variants_that_differ_in_brackets_alone_are_told_apart(fecbench_here: Any, database: Path) -> None:
@@ -176,15 +176,15 @@ def test_texts_of_an_impl_toml_are_shown_as_they_are_a_broken_one_by_doctor(
     fecbench_here: Any, folders: Path
 ) -> None:
     for arguments in ((), ("hostile",)):
-        done = fecbench_here("implementations", *arguments, "--implementations", folders)
-        assert f"title      {MARKUP} [2J" in done.stdout
-        assert ("HELP [xor] [/4] [2J 2J" in done.stdout) == bool(arguments)
-        assert_harmless(done.stdout + done.stderr)
+        result = fecbench_here("implementations", *arguments, "--implementations", folders)
+        assert f"title      {MARKUP} [2J" in result.stdout
+        assert ("HELP [xor] [/4] [2J 2J" in result.stdout) == bool(arguments)
+        assert_harmless(result.stdout + result.stderr)
     with (folders / "hostile" / "impl.toml").open("a") as declaration:
         declaration.write('["\\u001b[2J [/4]"]\n')
-    done = fecbench_here("doctor", "--implementations", folders)
-    assert "[2J [/4]" in done.stdout
-    assert_harmless(done.stdout + done.stderr)
+    result = fecbench_here("doctor", "--implementations", folders)
+    assert "[2J [/4]" in result.stdout
+    assert_harmless(result.stdout + result.stderr)
 
 
 @pytest.mark.usefixtures("unrendered")
@@ -192,11 +192,11 @@ def test_plan_shows_titles_labels_and_choices_as_they_are(
     fecbench_here: Any, folders: Path, design: Path, tmp_path: Path
 ) -> None:
     figure = tmp_path / "plan.svg"
-    done = fecbench_here("plan", design, "--implementations", folders, "--plot", figure)
-    assert done.returncode == 0
-    assert f"little: {MARKUP}\n" in done.stdout
+    result = fecbench_here("plan", design, "--implementations", folders, "--plot", figure)
+    assert result.returncode == 0
+    assert f"little: {MARKUP}\n" in result.stdout
     assert figure.exists()
-    assert_harmless(done.stdout + done.stderr)
+    assert_harmless(result.stdout + result.stderr)
 
 
 GIVEN: list[tuple[str, ...]] = [

@@ -20,8 +20,8 @@ def test_show_and_aa_tell_of_hosts(
     fecbench_here: Callable[..., Any],
 ) -> None:
     db = two_hosts[0].address
-    shown = fecbench_here("show", "--hosts", "--json", "--db", db)
-    (campaign,) = json.loads(shown.stdout)["campaigns"]
+    output = fecbench_here("show", "--hosts", "--json", "--db", db)
+    (campaign,) = json.loads(output.stdout)["campaigns"]
     assert [(host["host"], host["done"], host["invalid"]) for host in campaign["hosts"]] == [
         ("ada", 80, 0),
         ("bob", 80, 1),

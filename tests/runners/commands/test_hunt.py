@@ -89,16 +89,16 @@ def hunt(fecbench_here: Run, design: Path, options: list[object], tmp_path: Path
     return hunt
 
 
-def documents(done: Done) -> Any:
-    return json.loads(done.stdout)
+def documents(result: Done) -> Any:
+    return json.loads(result.stdout)
 
 
 def test_planted_harm_is_found_and_told_in_the_form_that_scripts_rely_on(
     hunt: Callable[..., Done], tmp_path: Path
 ) -> None:
-    done = hunt("--arm", "new", "--json", "--output", tmp_path / "out", trials=4000)
-    assert done.returncode == 1, done
-    document = documents(done)
+    result = hunt("--arm", "new", "--json", "--output", tmp_path / "out", trials=4000)
+    assert result.returncode == 1, result
+    document = documents(result)
     assert document.keys() == {"looked", "share", "found"}
     assert document["share"].keys() == {"harmed", "interval", "margin"}
     assert 0 < document["looked"] <= 4000
@@ -135,9 +135,9 @@ def test_both_trials_of_a_finding_replay_and_differ_as_it_says(
         assert words[:2] == ["fecbench", "replay"]
         folder = tmp_path / words[words.index("--output") + 1]
         words = [*words[1:3], "--db", words[words.index("--db") + 1], "--output", str(folder), "--json"]
-        done = fecbench_here(*words, *options[1:])
-        assert done.returncode == 0, done
-        times.append(json.loads(done.stdout)["replayed"]["metrics"]["client"]["dct_s"])
+        result = fecbench_here(*words, *options[1:])
+        assert result.returncode == 0, result
+        times.append(json.loads(result.stdout)["replayed"]["metrics"]["client"]["dct_s"])
     assert times[1] / times[0] == pytest.approx(1.4, rel=0.01)
 
 
@@ -151,8 +151,8 @@ def test_what_was_found_is_a_design_that_a_campaign_takes(
     db = tmp_path / "again.sqlite"
     ran = fecbench_here("run", finding, "--engine", "virtual", "--db", db, "--json", *options)
     assert ran.returncode == 0, ran
-    shown = fecbench_here("show", "--db", db, "--json")
-    (compared,) = json.loads(shown.stdout)["campaigns"][0]["comparisons"]
+    output = fecbench_here("show", "--db", db, "--json")
+    (compared,) = json.loads(output.stdout)["campaigns"][0]["comparisons"]
     assert compared["harms"] == compared["points"] > 0, compared
 
 
@@ -160,15 +160,15 @@ def test_what_was_found_is_a_design_that_a_campaign_takes(
 def test_the_same_arm_under_two_labels_is_no_finding(
     hunt: Callable[..., Done], arms: tuple[str, str]
 ) -> None:
-    done = hunt("--arm", arms[0], "--against", arms[1])
-    assert done.returncode == 0, done
-    assert done.stdout.startswith("nothing found: no network in which “")
+    result = hunt("--arm", arms[0], "--against", arms[1])
+    assert result.returncode == 0, result
+    assert result.stdout.startswith("nothing found: no network in which “")
 
 
 def test_it_is_a_gain_the_other_way_round(hunt: Callable[..., Done]) -> None:
-    done = hunt("--arm", "old", "--against", "new", "--for", "gain", "--json")
-    assert done.returncode == 1, done
-    assert documents(done)["found"][0]["ratio"] == pytest.approx(1 / 1.4, rel=0.01)
+    result = hunt("--arm", "old", "--against", "new", "--for", "gain", "--json")
+    assert result.returncode == 1, result
+    assert documents(result)["found"][0]["ratio"] == pytest.approx(1 / 1.4, rel=0.01)
 
 
 def test_the_same_hunt_twice_is_the_same_and_runs_nothing_again(
@@ -237,9 +237,9 @@ def test_a_build_that_is_slower_at_some_sizes_alone_is_found_in_minutes(
 ) -> None:
     old, new = MADE_UP, with_harm(tmp_path / "slower", "1.3 if size > 90_000 else 1")
     words = ("hunt", "--builds", old, new, design, "--db", tmp_path / "x.sqlite", "--no-calibrate", "--json")
-    done = fecbench_here(*words, "--minutes", 2)
-    assert done.returncode == 1, done
-    for finding in documents(done)["found"]:
+    result = fecbench_here(*words, "--minutes", 2)
+    assert result.returncode == 1, result
+    for finding in documents(result)["found"]:
         assert finding["network"]["workload.size_bytes"] > 90_000
         assert finding["ratio"] == pytest.approx(1.3, rel=0.01)
         assert all(f"--implementations made-up.new={new}" in command for command in finding["replay"])
@@ -249,9 +249,9 @@ def test_a_hunt_whose_time_is_over_before_it_could_say_anything_says_so(
     fecbench_here: Run, design: Path, options: list[object], tmp_path: Path
 ) -> None:
     words = ("hunt", design, "--arm", "new", "--db", tmp_path / "x.sqlite", "--minutes", 0.01, *options)
-    done = fecbench_here(*words)
-    assert done.returncode == 3, done
-    assert done.stdout.startswith("no answer: ")
+    result = fecbench_here(*words)
+    assert result.returncode == 3, result
+    assert result.stdout.startswith("no answer: ")
     document = documents(fecbench_here(*words, "--json"))
     assert document["found"] == []
 

@@ -64,8 +64,8 @@ def test_a_regression_in_a_few_networks_is_found_in_ten_minutes(
     design.write_text(DESIGN)
     slower = with_harm(tmp_path / "slower", f"1.3 if {condition} else 1")
     words = ("--builds", MADE_UP, slower, design, "--db", db, "--no-calibrate", "--json", "--minutes", 10)
-    done = fecbench_here("hunt", *words)
-    assert done.returncode == 1, done
-    for finding in json.loads(done.stdout)["found"]:
+    result = fecbench_here("hunt", *words)
+    assert result.returncode == 1, result
+    for finding in json.loads(result.stdout)["found"]:
         assert is_slower(finding["network"]), finding
         assert finding["ratio"] == pytest.approx(1.3, rel=0.02)

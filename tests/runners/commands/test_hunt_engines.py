@@ -113,9 +113,9 @@ def test_a_simulator_that_is_wrong_is_found_by_emulation(
 ) -> None:
     design.write_text(DESIGN.replace('"rquic"', '"hasty"'))
     words = ("--implementations", f"hasty={hasty}", "--json", "--output", tmp_path / "out")
-    done = hunt(*words)
-    assert done.returncode == 1, done
-    document = json.loads(done.stdout)
+    result = hunt(*words)
+    assert result.returncode == 1, result
+    document = json.loads(result.stdout)
     assert document.keys() == {"looked", "share", "found"}
     assert 0 < document["looked"] <= TRIALS
     assert document["share"]["harmed"] > 0
@@ -128,7 +128,7 @@ def test_a_simulator_that_is_wrong_is_found_by_emulation(
     seeds = [value for of_look in virtual.values() for value in of_look]
     assert len(set(seeds)) == len(seeds)  # and no look those of another
     assert designs.load(tmp_path / "out" / "found.toml").name == "space-found"
-    assert hunt(*words).stdout == done.stdout  # nothing is run again
+    assert hunt(*words).stdout == result.stdout  # nothing is run again
     commands = [shlex.split(command) for command in document["found"][0]["replay"]]
     assert [campaign(tmp_path / "x.sqlite", int(words[2]))[-11:] == "-crosscheck" for words in commands] == [
         False,
@@ -151,9 +151,9 @@ def campaign(db: Path, trial: int) -> str:
 @pytest.mark.slow
 @pytest.mark.usefixtures("can_run_trials")
 def test_where_nothing_is_planted_nothing_is_found(hunt: Callable[..., Done]) -> None:
-    done = hunt()
-    assert done.returncode == 0, done
-    assert done.stdout.startswith("nothing found: no network in which emulation and virtual time disagree")
+    result = hunt()
+    assert result.returncode == 0, result
+    assert result.stdout.startswith("nothing found: no network in which emulation and virtual time disagree")
 
 
 REFUSED = [
@@ -198,9 +198,9 @@ def test_an_implementation_that_cannot_be_emulated_disagrees_with_nothing(
     """All of its trials fail in every network: this is reported, and is no finding."""
     made_up = DESIGN.replace('"rquic"', '"made-up"').replace('options = { scheme = "none" }\n', "")
     design.write_text(made_up)
-    done = hunt("--implementations", f"made-up={MADE_UP}")
-    assert done.returncode == 2 and done.stdout == "", done
-    assert "all of the first 12 emulated trials failed, so nothing can be compared" in done.stderr
+    result = hunt("--implementations", f"made-up={MADE_UP}")
+    assert result.returncode == 2 and result.stdout == "", result
+    assert "all of the first 12 emulated trials failed, so nothing can be compared" in result.stderr
 
 
 def test_without_root_it_is_refused_in_one_line(

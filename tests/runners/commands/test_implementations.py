@@ -54,9 +54,9 @@ def mine(tmp_path: Path) -> Path:
     return folder
 
 
-def document(done: Any) -> Any:
-    assert done.returncode == 0, done
-    return json.loads(done.stdout)
+def document(result: Any) -> Any:
+    assert result.returncode == 0, result
+    return json.loads(result.stdout)
 
 
 def test_ours_are_listed_with_all_that_a_script_needs(fecbench_here: Callable[..., Any]) -> None:
@@ -86,10 +86,10 @@ def test_one_of_a_given_folder_is_listed_beside_ours_and_a_broken_one_is_named(
 def test_one_is_printed_with_its_options_for_a_person_and_a_broken_one_with_its_problem(
     fecbench_here: Callable[..., Any], mine: Path
 ) -> None:
-    done = fecbench_here("implementations", "example", "--implementations", mine)
-    assert done.returncode == 0
-    assert "rquic" not in done.stdout
-    lines = [line.strip() for line in done.stdout.splitlines()]
+    result = fecbench_here("implementations", "example", "--implementations", mine)
+    assert result.returncode == 0
+    assert "rquic" not in result.stdout
+    lines = [line.strip() for line in result.stdout.splitlines()]
     for line in (
         "example",
         "title      An example",
@@ -102,9 +102,9 @@ def test_one_is_printed_with_its_options_for_a_person_and_a_broken_one_with_its_
         "option window: integer, at least 1, default 20",
     ):
         assert line in lines, line
-    done = fecbench_here("implementations", "--implementations", mine)
-    assert done.returncode == 0
-    assert f"broken: cannot be used: {mine}/broken/impl.toml: fecc = " in done.stdout
+    result = fecbench_here("implementations", "--implementations", mine)
+    assert result.returncode == 0
+    assert f"broken: cannot be used: {mine}/broken/impl.toml: fecc = " in result.stdout
 
 
 REFUSED = {
@@ -123,9 +123,9 @@ def test_what_cannot_be_listed_is_refused_in_one_line(fecbench_here: Callable[..
 
 
 def test_a_check_says_what_is_broken_and_ends_with_1(fecbench_here: Callable[..., Any], mine: Path) -> None:
-    done = fecbench_here("implementations", "--implementations", mine, "--check", "example", "--json")
-    assert done.returncode == 1
-    checked = json.loads(done.stdout)
+    result = fecbench_here("implementations", "--implementations", mine, "--check", "example", "--json")
+    assert result.returncode == 1
+    checked = json.loads(result.stdout)
     program = mine / "example" / "server.sh"
     problem = f"programs: example: {program} is no program; mend: chmod +x {program}"
     assert (checked["name"], checked["passed"], checked["problems"]) == ("example", False, [problem])
@@ -143,16 +143,16 @@ def test_a_check_names_a_simulator_that_is_missing(fecbench_here: Callable[..., 
         written = declaration.read()
         declaration.seek(0)
         declaration.write(f'simulator = ["build/simulator"]\n{written}')
-    done = fecbench_here("implementations", "--implementations", mine, "--check", "example", "--json")
+    result = fecbench_here("implementations", "--implementations", mine, "--check", "example", "--json")
     missing = f"simulator: {mine}/example/build/simulator is missing"
-    assert any(problem.startswith(missing) for problem in json.loads(done.stdout)["problems"])
+    assert any(problem.startswith(missing) for problem in json.loads(result.stdout)["problems"])
 
 
 def test_a_check_of_one_that_cannot_be_read_says_why(fecbench_here: Callable[..., Any], mine: Path) -> None:
-    done = fecbench_here("implementations", "--implementations", mine, "--check", "broken")
-    assert done.returncode == 1
-    assert f"BROKEN  impl.toml: {mine}/broken/impl.toml: fecc = " in done.stdout
-    assert done.stdout.endswith("broken breaks the contract\n")
+    result = fecbench_here("implementations", "--implementations", mine, "--check", "broken")
+    assert result.returncode == 1
+    assert f"BROKEN  impl.toml: {mine}/broken/impl.toml: fecc = " in result.stdout
+    assert result.stdout.endswith("broken breaks the contract\n")
 
 
 @pytest.mark.usefixtures("can_run_trials")
@@ -160,10 +160,10 @@ def test_a_check_of_one_that_cannot_be_read_says_why(fecbench_here: Callable[...
 def test_ours_meet_the_contract(fecbench_here: Callable[..., Any], name: str) -> None:
     if not any((REPOSITORY / "quic-impls" / name / "build").glob(name)):
         pytest.skip(f"needs {name}: make build")
-    done = fecbench_here("implementations", "--check", name)
-    assert done.returncode == 0, done.stdout
-    assert "BROKEN" not in done.stdout
+    result = fecbench_here("implementations", "--check", name)
+    assert result.returncode == 0, result.stdout
+    assert "BROKEN" not in result.stdout
     # No other stack here speaks TCP's protocol.
     met = "meets what was tried of the contract." if name == "tcp" else "meets the contract"
-    assert done.stdout.splitlines()[-1].startswith(f"{name} {met}")
-    assert ("noq-fec's client gets the same" in done.stdout) == (name == "rquic")
+    assert result.stdout.splitlines()[-1].startswith(f"{name} {met}")
+    assert ("noq-fec's client gets the same" in result.stdout) == (name == "rquic")

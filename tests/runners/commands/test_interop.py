@@ -20,8 +20,8 @@ def ran(fecbench: Any, tmp_path_factory: pytest.TempPathFactory, can_run_trials:
 
 
 def test_each_client_works_with_each_server_or_it_is_said_why_not(ran: tuple[Path, Any]) -> None:
-    _, done = ran
-    document = json.loads(done.stdout)
+    _, result = ran
+    document = json.loads(result.stdout)
     assert document["ends"] == list(ENDS)
     assert document["matrix"] == {
         "noq-fec": {"noq-fec": "ok", "rquic": "ok", "udp": "unsupported"},
@@ -29,7 +29,7 @@ def test_each_client_works_with_each_server_or_it_is_said_why_not(ran: tuple[Pat
         "udp": dict.fromkeys(("noq-fec", "rquic", "udp"), "unsupported"),
     }
     assert document["reasons"]["rquic"] == {"udp": "udp has no workload download"}
-    assert done.returncode == 0
+    assert result.returncode == 0
 
 
 def test_both_ends_are_those_of_the_pair_and_packets_were_lost(ran: tuple[Path, Any]) -> None:
@@ -57,12 +57,12 @@ def test_the_report_shows_the_matrix(ran: tuple[Path, Any], tmp_path: Path) -> N
 
 @pytest.mark.usefixtures("can_run_trials")
 def test_ends_that_meet_themselves_alone_are_in_the_matrix(fecbench: Any, tmp_path: Path) -> None:
-    done = fecbench("interop", "noq-fec", "tcp", "--db", tmp_path / "x.sqlite", "--no-calibrate", "--json")
-    assert json.loads(done.stdout)["matrix"] == {
+    result = fecbench("interop", "noq-fec", "tcp", "--db", tmp_path / "x.sqlite", "--no-calibrate", "--json")
+    assert json.loads(result.stdout)["matrix"] == {
         "noq-fec": {"noq-fec": "ok", "tcp": "unsupported"},
         "tcp": {"noq-fec": "unsupported", "tcp": "ok"},
     }
-    assert done.returncode == 0
+    assert result.returncode == 0
 
 
 @pytest.mark.usefixtures("can_run_trials")

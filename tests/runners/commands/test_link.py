@@ -12,12 +12,12 @@ from fecbench.topologies import link_traces
 
 def test_a_made_trace_is_shown_and_drawn(tmp_path: Path, fecbench_here: Callable[..., Any]) -> None:
     trace, figure = tmp_path / "lte.csv", tmp_path / "lte.png"
-    done = fecbench_here("link", "make", "lte", "--seed", 4, "--duration-s", 30, "--output", trace)
-    assert done.returncode == 0 and "300 steps, 30 s" in done.stdout
+    result = fecbench_here("link", "make", "lte", "--seed", 4, "--duration-s", 30, "--output", trace)
+    assert result.returncode == 0 and "300 steps, 30 s" in result.stdout
     assert link_traces.read(trace)[0] == link_traces.make("lte", 4, 30)
-    shown = fecbench_here("link", "show", trace, "--output", figure)
-    assert shown.returncode == 0
-    assert "rate (Mbit/s)" in shown.stdout and "one-way delay (ms)" in shown.stdout
+    output = fecbench_here("link", "show", trace, "--output", figure)
+    assert output.returncode == 0
+    assert "rate (Mbit/s)" in output.stdout and "one-way delay (ms)" in output.stdout
     assert figure.read_bytes().startswith(b"\x89PNG")
 
 
@@ -26,8 +26,8 @@ def test_an_imported_trace_tells_when_it_carries_nothing(
 ) -> None:
     recorded, trace = tmp_path / "rates.txt", tmp_path / "r.csv"
     recorded.write_text("0 5\n1 0\n3 0\n4 5\n5 0\n6 1\n")
-    done = fecbench_here("link", "import", "rates", recorded, "--output", trace)
-    assert done.returncode == 0 and "6 steps, 7 s" in done.stdout
+    result = fecbench_here("link", "import", "rates", recorded, "--output", trace)
+    assert result.returncode == 0 and "6 steps, 7 s" in result.stdout
     printed = " ".join(fecbench_here("link", "show", trace).stdout.split())
     assert (
         "carries nothing 2 times, 3 s at the longest and 4 s in all: at 1 s for 3 s, at 5 s for 1 s."
@@ -63,8 +63,8 @@ def test_what_a_form_has_not_is_refused(tmp_path: Path, fecbench_here: Callable[
 def test_what_a_trace_has_no_place_for_is_told(tmp_path: Path, fecbench_here: Callable[..., Any]) -> None:
     recorded = tmp_path / "theirs.csv"
     recorded.write_text("1000,2000000,5000000,42949673,100\n")
-    done = fecbench_here("link", "import", "theaterq", recorded, "--output", tmp_path / "x.csv")
-    assert 'write loss.model = "uniform" and loss.p = 0.01' in " ".join(done.stdout.split())
+    result = fecbench_here("link", "import", "theaterq", recorded, "--output", tmp_path / "x.csv")
+    assert 'write loss.model = "uniform" and loss.p = 0.01' in " ".join(result.stdout.split())
 
 
 def test_what_cannot_be_is_refused_in_one_line(tmp_path: Path, fecbench_here: Callable[..., Any]) -> None:

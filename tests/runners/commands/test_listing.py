@@ -31,9 +31,9 @@ def listed(fecbench_here: Any) -> Any:
     """The documents of a kind, by name."""
 
     def listed(kind: str) -> dict[str, dict[str, Any]]:
-        done = fecbench_here("list", kind, "--json")
-        assert (done.returncode, done.stderr) == (0, "")
-        document = json.loads(done.stdout)
+        result = fecbench_here("list", kind, "--json")
+        assert (result.returncode, result.stderr) == (0, "")
+        document = json.loads(result.stdout)
         assert list(document) == [kind]
         return {entry["name"]: entry for entry in document[kind]}
 
@@ -42,8 +42,8 @@ def listed(fecbench_here: Any) -> Any:
 
 def test_a_table_for_a_person_has_every_name(fecbench_here: Any, listed: Any) -> None:
     for kind in ("topologies", "workloads", "losses", "designs"):
-        shown = fecbench_here("list", kind).stdout.split()
-        assert listed(kind).keys() <= set(shown)
+        output = fecbench_here("list", kind).stdout.split()
+        assert listed(kind).keys() <= set(output)
 
 
 def test_topologies_have_their_links_and_the_hosts_of_their_pairs(listed: Any) -> None:

@@ -30,9 +30,9 @@ except SystemExit as ended:
     assert ended.code == 0, ended.code
 print("loaded:", *sys.modules)
 """
-    done = subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return set(done.stdout.rpartition("loaded:")[2].split())
+    result = subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return set(result.stdout.rpartition("loaded:")[2].split())
 
 
 def test_what_needs_no_command_loads_none_and_no_library_of_theirs() -> None:
@@ -59,9 +59,9 @@ def test_the_report_of_a_few_points_loads_nothing_that_only_rules_need(
 
 def test_no_command_loads_what_draws_before_it_draws() -> None:
     script = f"import sys, {', '.join(map(module_of, COMMANDS))}; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert not DRAWING & set(done.stdout.split())
+    result = subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert not DRAWING & set(result.stdout.split())
 
 
 @pytest.mark.parametrize(

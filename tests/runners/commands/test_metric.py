@@ -110,9 +110,9 @@ def test_without_it_each_workload_has_its_own(fecbench_here: Any, path: Path) ->
 def test_explain_compares_it(fecbench_here: Any, path: Path) -> None:
     command = ["explain", "--db", path, "--campaign", "aa-times", "--json"]
     (default,) = json.loads(fecbench_here(*command).stdout)
-    (chosen,) = json.loads(fecbench_here(*command, "--metric", "client.bytes_sent").stdout)
+    (choice,) = json.loads(fecbench_here(*command, "--metric", "client.bytes_sent").stdout)
     assert (default["metric"], default["everywhere"]["ratio"]) == ("client.dct_s", pytest.approx(0.5))
-    assert (chosen["metric"], chosen["everywhere"]["ratio"]) == ("client.bytes_sent", pytest.approx(3))
+    assert (choice["metric"], choice["everywhere"]["ratio"]) == ("client.bytes_sent", pytest.approx(3))
 
 
 def test_explain_wants_one_metric_for_workloads_that_compare_several(fecbench_here: Any, path: Path) -> None:

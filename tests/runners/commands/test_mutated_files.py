@@ -72,10 +72,10 @@ def test_a_mutated_file_is_read_or_refused_in_one_line(
 @pytest.mark.parametrize("name", READERS)
 def test_a_file_as_it_is_written_is_read(name: str) -> None:
     """A fuzzer whose beginnings are all refused looks at nothing. Each form of a link refuses the others'."""
-    refused = []
+    error = []
     for content in SEEDS[name]:
         try:
             TARGETS[name].read(content)
         except REFUSALS as refusal:
-            refused.append(str(refusal))
-    assert len(refused) <= (len(SEEDS[name]) - 1 if name.startswith("trace-") else 0), refused
+            error.append(str(refusal))
+    assert len(error) <= (len(SEEDS[name]) - 1 if name.startswith("trace-") else 0), error

@@ -49,10 +49,10 @@ def test_a_wide_table_tells_what_all_rows_have_in_common_once(terminal: Terminal
     heads = ["name", *(f"a_number_of_something_{n}" for n in range(5)), "other"]
     rows = [[f"row {n} with words that go on", *["17"] * 5, f"{n}23456789"] for n in range(3)]
     print_table(table_of(heads, rows, right=heads[1:]))
-    shown = stream.getvalue()
-    assert "223456789" in shown
-    assert shown.count("17") == 5
-    assert "in all rows: a_number_of_something_0 17," in shown
+    output = stream.getvalue()
+    assert "223456789" in output
+    assert output.count("17") == 5
+    assert "in all rows: a_number_of_something_0 17," in output
 
 
 def test_a_table_that_fits_is_shown_as_it_is(terminal: Terminal) -> None:

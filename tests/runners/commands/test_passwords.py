@@ -41,13 +41,13 @@ def test_the_list_of_processes_has_no_password(fecbench: Any, silent: socket.soc
         assert process.stderr is not None
         line = process.stderr.readline()  # which it says when it is hidden
         listed = Path(f"/proc/{process.pid}/cmdline").read_bytes()
-        shown = subprocess.run(["ps", "-ww", "-o", "args=", "-p", str(process.pid)], capture_output=True)
+        output = subprocess.run(["ps", "-ww", "-o", "args=", "-p", str(process.pid)], capture_output=True)
     finally:
         process.kill()
         process.wait()
     assert "~/.pgpass" in line
     assert b"show\0" in listed
-    assert SECRET.encode() not in listed + shown.stdout
+    assert SECRET.encode() not in listed + output.stdout
     assert SECRET not in line
 
 
@@ -86,9 +86,9 @@ def test_no_error_line_has_a_password(fecbench_here: Any, monkeypatch: pytest.Mo
         assert SECRET not in fecbench_here("show").refusal()
         monkeypatch.delenv("FECBENCH_DB")
         for words in (["--db"], ["-v", "--db"], []):  # the last as if it were a trial
-            done = fecbench_here("show", *words, url)
-            assert (done.returncode, done.stdout) == (2, "")
-            assert SECRET not in done.stderr
+            result = fecbench_here("show", *words, url)
+            assert (result.returncode, result.stdout) == (2, "")
+            assert SECRET not in result.stderr
 
 
 CASES: list[tuple[str, ...]] = [
@@ -109,9 +109,9 @@ def test_no_command_shows_a_password(
     for arguments in CASES:
         for url in URLS[:4]:
             monkeypatch.chdir(tmp_path)
-            done = fecbench_here(*arguments, url)
-            assert done.returncode in (1, 2)
-            assert SECRET not in done.stdout + done.stderr
+            result = fecbench_here(*arguments, url)
+            assert result.returncode in (1, 2)
+            assert SECRET not in result.stdout + result.stderr
 
 
 @pytest.mark.usefixtures("can_run_trials")
@@ -151,7 +151,7 @@ def test_a_password_that_an_older_campaign_has_kept_is_shown_by_no_command(
         start = opened.start(campaign.id, "ada", provenance)
         opened.record(campaign.id, trial(TrialKey("off", "download-1", 0, 0)), start.id)
     for arguments in (("show", "--json"), ("show", 1, "--json"), ("show", 1)):
-        done = fecbench_here(*arguments, "--db", database)
-        assert done.returncode == 0, done.stderr
-        assert SECRET not in done.stdout
-        assert ("postgresql://me:***@host/db" in done.stdout) == ("--json" in arguments)
+        result = fecbench_here(*arguments, "--db", database)
+        assert result.returncode == 0, result.stderr
+        assert SECRET not in result.stdout
+        assert ("postgresql://me:***@host/db" in result.stdout) == ("--json" in arguments)

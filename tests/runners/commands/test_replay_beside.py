@@ -42,12 +42,12 @@ def test_two_trials_are_drawn_together_with_where_they_part(fecbench_here: Run, 
     design.write_text(DESIGN.replace('loss.model = "pattern"\n', "", 1))
     ran = fecbench_here("run", design, "--engine", "virtual", "--db", db, "--no-calibrate")
     assert ran.returncode == 0, ran
-    refused = fecbench_here("replay", 1, "--db", db, "--output", tmp_path / "x", "--beside", 2).refusal()
-    assert "--beside 2: is drawn: give --plot FILE, too" in refused
+    refusal = fecbench_here("replay", 1, "--db", db, "--output", tmp_path / "x", "--beside", 2).refusal()
+    assert "--beside 2: is drawn: give --plot FILE, too" in refusal
     plot = tmp_path / "both.png"
-    done = fecbench_here("replay", 1, "--db", db, "--beside", 2, "--plot", plot)
-    assert done.returncode == 0, done
-    assert "They part at packet " in done.stdout and "no FEC" in done.stdout and "RLC" in done.stdout
+    result = fecbench_here("replay", 1, "--db", db, "--beside", 2, "--plot", plot)
+    assert result.returncode == 0, result
+    assert "They part at packet " in result.stdout and "no FEC" in result.stdout and "RLC" in result.stdout
     assert plot.stat().st_size > 10_000
     itself = fecbench_here("replay", 1, "--db", db, "--beside", 1, "--plot", plot)
     assert "They never part." in itself.stdout

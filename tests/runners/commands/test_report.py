@@ -25,8 +25,8 @@ def test_the_printed_document_is_what_the_page_says_and_names_the_files(
         assert Document.model_validate(printed) == collect(database, database.campaign("planted"))
     files = [printed["html"], *printed["pngs"], *printed["svgs"], *printed["pdfs"]]
     assert sorted(files) == sorted(map(str, folder.iterdir()))
-    shown = json.loads(fecbench_here("show", "--db", planted, "--json").stdout)
-    assert printed["comparisons"] == shown["campaigns"][0]["comparisons"]
+    output = json.loads(fecbench_here("show", "--db", planted, "--json").stdout)
+    assert printed["comparisons"] == output["campaigns"][0]["comparisons"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")

@@ -79,9 +79,9 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_everything_of_one_trial_is_shown_to_a_person(fecbench_here: Any, path: Path) -> None:
-    done = fecbench_here("show", "2", "--db", path)
-    assert (done.returncode, done.stderr) == (0, "")
-    shown = " ".join(done.stdout.split())
+    result = fecbench_here("show", "2", "--db", path)
+    assert (result.returncode, result.stderr) == (0, "")
+    output = " ".join(result.stdout.split())
     for part in (
         "trial 2 of campaign first",
         f"variant {LABEL}",
@@ -108,9 +108,9 @@ def test_everything_of_one_trial_is_shown_to_a_person(fecbench_here: Any, path: 
         "client ended with 0, with nothing on standard error",
         "server had to be killed, with this on standard error first]0;mine line [second] line",
     ):
-        assert part in shown, part
-    assert "queue_bytes" not in shown  # it is not set
-    assert not set(done.stdout) & set("\x1b\x07")
+        assert part in output, part
+    assert "queue_bytes" not in output  # it is not set
+    assert not set(result.stdout) & set("\x1b\x07")
 
 
 def test_one_trial_in_json_has_its_whole_task_all_attempts_and_its_start(
@@ -154,12 +154,12 @@ def test_the_document_of_a_database_has_every_trial_with_its_attempts_and_each_t
 
 def test_labels_and_reasons_are_shown_as_they_are_in_tables(fecbench_here: Any, path: Path) -> None:
     for options in ([], ["--trials"]):
-        done = fecbench_here("show", "--db", path, *options)
-        assert done.returncode == 0, done.stderr
-        assert LABEL in done.stdout
-        assert "late [2Jby [bold]" in done.stdout
-        assert "\x1b" not in done.stdout
-        assert "2 of 3 trials: 1 failed, 1 ok" in done.stdout
+        result = fecbench_here("show", "--db", path, *options)
+        assert result.returncode == 0, result.stderr
+        assert LABEL in result.stdout
+        assert "late [2Jby [bold]" in result.stdout
+        assert "\x1b" not in result.stdout
+        assert "2 of 3 trials: 1 failed, 1 ok" in result.stdout
 
 
 def test_no_verdicts_are_read_where_none_are_shown(
@@ -177,7 +177,7 @@ def test_no_verdicts_are_read_where_none_are_shown(
 
 
 def test_a_trial_over_time_is_drawn_from_its_series(fecbench_here: Any, path: Path, tmp_path: Path) -> None:
-    shown = fecbench_here("show", "2", "--db", path).stdout
+    output = fecbench_here("show", "2", "--db", path).stdout
     for suffix, begins in (("png", b"\x89PNG"), ("pdf", b"%PDF")):
         figure = tmp_path / f"figure.{suffix}"
         figure.write_text("replaced")
@@ -185,23 +185,23 @@ def test_a_trial_over_time_is_drawn_from_its_series(fecbench_here: Any, path: Pa
         assert plotted.returncode == 0
         assert plotted.stderr.startswith("note: not recorded of this trial: packets, and when they were lost")
         assert plotted.stderr.endswith("fecbench replay 2 --plot draws it\n")
-        assert plotted.stdout == shown
+        assert plotted.stdout == output
         assert figure.read_bytes().startswith(begins)
 
 
 def test_the_figure_has_the_series_of_that_trial_alone(
     fecbench_here: Any, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drawn: dict[str, Any] = {}
+    drawing: dict[str, Any] = {}
 
     def course_over_time(course: Course, series: dict[str, pd.DataFrame]) -> Figure:
-        drawn[course.detail.split()[1]] = series
+        drawing[course.detail.split()[1]] = series
         return Figure()
 
     monkeypatch.setattr("fecbench.results.figures.course_over_time", course_over_time, raising=False)
     fecbench_here("show", "2", "--db", path, "--plot", tmp_path / "x.png")
-    assert drawn.keys() == {"2"}
-    frame = drawn["2"]["cwnd"]
+    assert drawing.keys() == {"2"}
+    frame = drawing["2"]["cwnd"]
     assert frame[["id", "variant", "endpoint"]].drop_duplicates().values.tolist() == [[2, LABEL, "client"]]
     assert frame[["t_s", "x_bytes"]].values.tolist() == [[0.0, 1], [0.1, 2]]
 
@@ -225,9 +225,9 @@ def test_a_wrong_call_is_refused_in_one_line(fecbench_here: Any, path: Path) -> 
 
 
 def test_second_tries_are_counted_for_a_person_and_as_json(fecbench_here: Any, path: Path) -> None:
-    done = fecbench_here("show", "--db", path, "--campaign", "first")
-    assert f"Invalid attempts, of all: {LABEL} 1 of 3 (33.3 %, " in done.stdout
-    assert f"Trials that were run again: {LABEL} 1." in done.stdout
+    result = fecbench_here("show", "--db", path, "--campaign", "first")
+    assert f"Invalid attempts, of all: {LABEL} 1 of 3 (33.3 %, " in result.stdout
+    assert f"Trials that were run again: {LABEL} 1." in result.stdout
     document = json.loads(fecbench_here("show", "--db", path, "--json").stdout)
     (first, _) = (campaign["attempts"] for campaign in document["campaigns"])
     counted = {"variant": LABEL, "attempts": 3, "ok": 1, "failed": 1, "invalid": 1, "superseded": 1}
@@ -235,9 +235,9 @@ def test_second_tries_are_counted_for_a_person_and_as_json(fecbench_here: Any, p
 
 
 def test_first_attempts_alone_are_shown_in_the_table_of_ratios(fecbench_here: Any, path: Path) -> None:
-    done = fecbench_here("show", "--db", path, "--campaign", "first", "--first-attempts")
-    assert "first attempts alone: 1 of 2 groups are left out" in done.stdout
+    result = fecbench_here("show", "--db", path, "--campaign", "first", "--first-attempts")
+    assert "first attempts alone: 1 of 2 groups are left out" in result.stdout
     for other in (["--trials"], ["--overhead"], ["--json"], ["2"]):
-        refused = fecbench_here("show", "--db", path, "--first-attempts", *other)
-        assert refused.returncode == 2
-        assert "--first-attempts is of the table of ratios" in refused.stderr
+        refusal = fecbench_here("show", "--db", path, "--first-attempts", *other)
+        assert refusal.returncode == 2
+        assert "--first-attempts is of the table of ratios" in refusal.stderr

@@ -35,8 +35,8 @@ def database_of(design: Path, folder: Path, *options: object, closing: str = "",
     """A campaign that is run with standard streams such as these."""
     path = folder / "x.sqlite"
     words = ("run", design, "--engine", "virtual", "--db", path, "--implementations", HERE, *options)
-    ended = ran(*words, closing=closing, **environment)
-    assert (ended.returncode, b"Traceback" in ended.stderr) == (0, False), ended.stderr
+    result = ran(*words, closing=closing, **environment)
+    assert (result.returncode, b"Traceback" in result.stderr) == (0, False), result.stderr
     return path
 
 
@@ -48,10 +48,10 @@ def test_text_that_a_terminal_lacks_is_replaced(
     terminal = io.BytesIO()
     monkeypatch.setattr(sys, "argv", ["fecbench", *words])
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(terminal, encoding))
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as result:
         main()
     sys.stdout.flush()
-    assert ended.value.code == 0
+    assert result.value.code == 0
     assert len(terminal.getvalue().decode(encoding)) > 100
 
 
@@ -61,8 +61,8 @@ def test_a_design_and_its_results_are_read_as_utf_8_whatever_the_terminal_has(
     design = made_up()
     design.write_text(design.read_text().replace('label = "other"', 'label = "ö→“x”"'), encoding="utf-8")
     database = database_of(design, tmp_path, PYTHONIOENCODING="latin-1:strict")
-    shown = ran("show", "--db", database, PYTHONIOENCODING="latin-1:strict")
-    assert (shown.returncode, "ö??x?".encode("latin-1") in shown.stdout) == (0, True)
+    output = ran("show", "--db", database, PYTHONIOENCODING="latin-1:strict")
+    assert (output.returncode, "ö??x?".encode("latin-1") in output.stdout) == (0, True)
     assert "ö→“x”" in fecbench_here("show", "--db", database).stdout
 
 
@@ -74,7 +74,7 @@ def test_a_campaign_is_run_and_its_status_is_right_with_closed_streams(
     assert database.read_bytes().startswith(b"SQLite format 3\0"), "text went to it, as to a stream"
     (campaign,) = json.loads(fecbench_here("show", "--db", database, "--json").stdout)["campaigns"]
     assert campaign["planned_trials"] == 12
-    shown = ran("show", "--db", database, closing=closing)
-    assert (shown.returncode, shown.stderr) == (0, b"")
-    refused = ran("show", "--db", tmp_path / "absent.sqlite", closing=closing)
-    assert refused.returncode == 2
+    output = ran("show", "--db", database, closing=closing)
+    assert (output.returncode, output.stderr) == (0, b"")
+    refusal = ran("show", "--db", tmp_path / "absent.sqlite", closing=closing)
+    assert refusal.returncode == 2

@@ -32,10 +32,10 @@ def shown(*cells: object) -> str:
 def test_no_control_character_is_printed_but_line_breaks_and_tabs(text: str) -> None:
     controls = [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0))]
     directions = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-    shown = printable(text)
+    output = printable(text)
     gone = {*controls, *directions} - {"\n", "\t"}
     others = [letter for letter in text if letter not in gone]
-    assert shown == "".join("\ufffd" if "\ud800" <= letter <= "\udfff" else letter for letter in others)
+    assert output == "".join("\ufffd" if "\ud800" <= letter <= "\udfff" else letter for letter in others)
     assert not set(one_line(text)) & set(controls)
 
 

@@ -137,8 +137,8 @@ def test_a_run_of_some_trials_is_watched_to_its_own_end(
 
 def test_json_tells_how_it_stands_and_ends(path: Path, fecbench_here: Any) -> None:
     landing(path, KEYS[:1])()
-    done = fecbench_here("watch", "--db", path, "--json")
-    standing = json.loads(done.stdout)
+    result = fecbench_here("watch", "--db", path, "--json")
+    standing = json.loads(result.stdout)
     assert (standing["done"], standing["planned"], standing["ended"]) == (1, 4, False)
 
 

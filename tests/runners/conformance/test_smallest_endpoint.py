@@ -12,18 +12,18 @@ PAGE = REPOSITORY / "quic-impls" / "contract" / "smallest-endpoint.md"
 
 
 def test_the_smallest_endpoint_meets_the_contract(fecbench_here: Callable[..., Any]) -> None:
-    done = fecbench_here("implementations", "--implementations", SMALLEST, "--check", "smallest")
-    assert done.returncode == 0, done
-    assert "BROKEN" not in done.stdout
+    result = fecbench_here("implementations", "--implementations", SMALLEST, "--check", "smallest")
+    assert result.returncode == 0, result
+    assert "BROKEN" not in result.stdout
     # It speaks no QUIC, so that no other stack can tell whether its content is right.
-    last = done.stdout.splitlines()[-1]
+    last = result.stdout.splitlines()[-1]
     assert last.startswith("smallest meets what was tried of the contract. Not tried: certificates: it works")
     assert "; content of the seed: " in last
 
 
 def test_the_page_shows_its_declaration() -> None:
-    shown = PAGE.read_text().partition("```toml\n")[2].partition("```")[0]
-    assert tomllib.loads(shown) == tomllib.loads((SMALLEST / "smallest" / "impl.toml").read_text())
+    output = PAGE.read_text().partition("```toml\n")[2].partition("```")[0]
+    assert tomllib.loads(output) == tomllib.loads((SMALLEST / "smallest" / "impl.toml").read_text())
 
 
 def test_the_page_fits_two_printed_ones() -> None:

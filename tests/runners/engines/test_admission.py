@@ -54,8 +54,8 @@ class Machine:
 
     def end(self, *, cores: float = 0.08, duration_s: float = 2.0, disturbed: bool = False) -> None:
         """The trial that began first ends now, after it took `cores`."""
-        ended, begun = self.running.pop(0)
-        self.auto.ended(Ended(ended, begun, duration_s, cores * duration_s, disturbed))
+        result, start_s = self.running.pop(0)
+        self.auto.ended(Ended(result, start_s, duration_s, cores * duration_s, disturbed))
 
     def run(self, trials: int, *, cores: float = 0.08, disturbed: bool = False) -> int:
         """Run this many to their end, always as many at once as may be; how many run in the end."""

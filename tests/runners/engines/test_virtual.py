@@ -199,14 +199,14 @@ def test_a_simulator_is_started_once_for_each_trial_at_a_time_and_ends_with_the_
     made_up: WriteDesign,
 ) -> None:
     experiment = experiment_of(made_up("sleeps"))
-    begun = set()
+    start_s = set()
     with engine_for("virtual", experiment.implementations, 2) as engine:
         for _ in engine.run(tasks_of(experiment)):
-            begun |= {
+            start_s |= {
                 simulator._process.pid for seat in engine._seats for simulator in seat.simulators.values()
             }
-    assert len(begun) == 2
-    assert not any(Path(f"/proc/{process}").exists() for process in begun)
+    assert len(start_s) == 2
+    assert not any(Path(f"/proc/{process}").exists() for process in start_s)
 
 
 def test_tasks_are_made_when_they_are_needed(made_up: WriteDesign) -> None:

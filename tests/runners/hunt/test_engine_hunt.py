@@ -152,7 +152,7 @@ def judged_row(
     virtual: Ended, emulated: Ended, metric: str = "client.dct_s"
 ) -> tuple[float, float, float, int, int] | None:
     key = TrialKey("off", "download-10000", 0, 0)
-    runs = [record(key, ended, 10_000, 50.0, b"\x01") for ended in (virtual, emulated)]
+    runs = [record(key, result, 10_000, 50.0, b"\x01") for result in (virtual, emulated)]
     return row(Twins(*runs), metric, (1, 2))
 
 

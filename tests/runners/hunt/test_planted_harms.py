@@ -160,9 +160,9 @@ REFUSED = [
 
 @pytest.mark.parametrize(("arm", "against", "line"), REFUSED)
 def test_a_wrong_arm_is_refused_in_one_line(arm: str, against: str, line: str) -> None:
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(Refusal) as refusal:
         question(design(1), arm, against, "harm")
-    assert line in str(refused.value) and "\n" not in str(refused.value)
+    assert line in str(refusal.value) and "\n" not in str(refusal.value)
 
 
 def test_trials_that_have_no_result_are_no_answer() -> None:

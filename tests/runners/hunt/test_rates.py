@@ -54,10 +54,10 @@ def test_harm_in_a_thousandth_of_the_space_is_found_in_8_of_10_hunts() -> None:
 def test_95_of_100_intervals_hold_the_truth() -> None:
     """The networks under losses are included, although they were chosen because they look bad."""
     effect = harms.under_losses(0.05)
-    held = [
+    hits = [
         finding.interval[0] <= effect(finding.network) <= finding.interval[1]
         for seed in range(60)
         for finding in findings_of(effect, seed, SMALL)
     ]
-    assert len(held) >= 40
-    assert sum(held) >= 0.95 * len(held)
+    assert len(hits) >= 40
+    assert sum(hits) >= 0.95 * len(hits)

@@ -58,8 +58,8 @@ def test_the_scan_goes_on_with_the_sequence_of_the_start() -> None:
 
 def test_networks_that_are_chosen_apart_are_apart() -> None:
     networks = SPACE.spread(300, 0, 7)
-    chosen = [networks[index] for index in SPACE.apart(networks, 0.3)]
-    places = SPACE.places(chosen)
+    choice = [networks[index] for index in SPACE.apart(networks, 0.3)]
+    places = SPACE.places(choice)
     for index, place in enumerate(places):
         others = np.delete(places, index, axis=0)
         assert (SPACE.distances(others, place) >= 0.3).all()
@@ -70,6 +70,6 @@ def test_a_space_without_a_range_is_refused_in_one_line() -> None:
     _, _, tail = rest.partition("[factors.losses.linked]")
     text = f"{head}[factors.losses.linked]{tail}".replace("points = 8", "points = 2")
     text = text.replace("[constants]", "[constants]\nbandwidth_mbps = 1\nowd_ms = 5")
-    with pytest.raises(Refusal, match=r"planted\.toml: factors: none has a range") as refused:
+    with pytest.raises(Refusal, match=r"planted\.toml: factors: none has a range") as refusal:
         question(designs.parse(text, "planted.toml"), "new", "", "harm")
-    assert "\n" not in str(refused.value)
+    assert "\n" not in str(refusal.value)

@@ -53,8 +53,8 @@ def test_those_of_a_folder_are_built_in_their_own_folders(add: Callable[[str, st
     folders = [add("first", BUILDS), add("second", BUILDS), add("scripted", '["build.sh"]')]
     (folders[2] / "build.sh").write_text("#!/bin/sh\nmkdir build && cp /bin/true build/program\n")
     (folders[2] / "build.sh").chmod(0o755)
-    ended = run_build(folders[0].parent)
-    assert (ended.returncode, ended.stderr) == (0, "")
+    result = run_build(folders[0].parent)
+    assert (result.returncode, result.stderr) == (0, "")
     assert all((folder / "build/program").is_file() for folder in folders)
 
 
@@ -74,19 +74,19 @@ def test_those_that_cannot_be_built_are_told_and_the_others_are_built(
     add: Callable[[str, str], Path],
 ) -> None:
     bad, good = [add(f"bad{n}", command) for n, command in enumerate(PROBLEMS)], add("good", BUILDS)
-    ended = run_build(good.parent)
-    assert ended.returncode == 1
-    for line, folder, problem in zip(ended.stderr.splitlines(), bad, PROBLEMS.values(), strict=True):
+    result = run_build(good.parent)
+    assert result.returncode == 1
+    for line, folder, problem in zip(result.stderr.splitlines(), bad, PROBLEMS.values(), strict=True):
         assert line.startswith(f"not built: {problem.format(folder=folder)}")
     assert (good / "build/program").is_file()
     assert not (bad[-1] / "build").exists(), "what a build lacks is named before it begins"
 
 
 def test_a_folder_that_does_not_exist_is_refused_in_one_line(tmp_path: Path) -> None:
-    ended = run_build(tmp_path / "nowhere")
-    assert ended.returncode == 1
+    result = run_build(tmp_path / "nowhere")
+    assert result.returncode == 1
     problem = "must be a folder that holds folders with an impl.toml"
-    assert ended.stderr == f"build: {tmp_path}/nowhere: {problem}\n"
+    assert result.stderr == f"build: {tmp_path}/nowhere: {problem}\n"
 
 
 def test_without_a_folder_ours_are_built_whatever_the_environment_says(
@@ -121,9 +121,9 @@ def test_one_that_somebody_put_beside_ours_is_named_and_ends_no_build(
     monkeypatch.setattr(build, "OWN", own)
     monkeypatch.setattr(sys, "argv", ["build"])
     if code:
-        with pytest.raises(SystemExit) as ended:
+        with pytest.raises(SystemExit) as result:
             build.main()
-        assert ended.value.code == code
+        assert result.value.code == code
     else:
         build.main()
     assert capsys.readouterr().err == "not built: bad: false ended with 1\n"

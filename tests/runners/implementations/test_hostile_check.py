@@ -62,15 +62,15 @@ def refused(request: pytest.FixtureRequest, folder: Path) -> Iterator[Refused]:
         def refused(program: str, limit_s: float = 100) -> str:
             (implementation / "check").write_text(f"#!/usr/bin/python3\n{program}")
             (implementation / "check").chmod(0o755)
-            done = subprocess.run(
+            result = subprocess.run(
                 [*harness, sys.executable, "-c", ASK, str(implementation), str(limit_s)],
                 cwd=REPOSITORY,
                 env={**os.environ, "FECBENCH_DB": PASSWORD, "PYTHONDONTWRITEBYTECODE": "1"},
                 capture_output=True,
                 text=True,
             )
-            assert done.returncode == 0, done.stderr
-            return done.stdout
+            assert result.returncode == 0, result.stderr
+            return result.stdout
 
         yield refused
 

@@ -41,8 +41,8 @@ WRONG: list[tuple[dict[str, object], str]] = [
 
 
 def test_a_wrong_option_is_refused(folder: Path) -> None:
-    for chosen, message in WRONG:
-        line = refusal_of(load(folder).options, chosen, "design.toml: variant 'a'")
+    for choice, message in WRONG:
+        line = refusal_of(load(folder).options, choice, "design.toml: variant 'a'")
         assert message in line and line.startswith("design.toml: variant 'a': ")
 
 
@@ -53,10 +53,10 @@ def test_an_option_that_is_not_read_beside_the_others_is_refused(folder: Path) -
     implementation = load(folder)
     assert implementation.options({"scheme": "xor", "window": 7}, "x")["window"] == 7
     assert implementation.options({"scheme": "none"}, "x")["window"] == 20
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(Refusal) as refusal:
         implementation.options({"scheme": "none", "window": 7}, "x")
     why = "is read only with scheme = 'xor', which is 'none' here; set that, or leave window out"
-    assert str(refused.value) == f"x: option window = 7 {why}"
+    assert str(refusal.value) == f"x: option window = 7 {why}"
 
 
 def test_a_missing_program_says_how_to_build_it(folder: Path) -> None:

@@ -46,10 +46,10 @@ def test_a_wrong_table_is_refused_in_one_line(tmp_path: Path) -> None:
 
 
 def test_what_its_contract_does_not_have_is_refused(tmp_path: Path) -> None:
-    refused = refusal_of(declare, tmp_path, COMMANDS, 'simulator = ["x"]')
-    assert "simulator is not of the interop contract; leave it out" in refused
-    refused = refusal_of(declare, tmp_path, COMMANDS, "", CC)
-    assert "option cc reaches nobody: name it as {cc} in env or params" in refused
+    refusal = refusal_of(declare, tmp_path, COMMANDS, 'simulator = ["x"]')
+    assert "simulator is not of the interop contract; leave it out" in refusal
+    refusal = refusal_of(declare, tmp_path, COMMANDS, "", CC)
+    assert "option cc reaches nobody: name it as {cc} in env or params" in refusal
 
 
 def test_a_table_of_the_other_contract_is_refused(tmp_path: Path) -> None:

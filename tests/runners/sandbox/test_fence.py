@@ -140,13 +140,13 @@ def test_older_versions_of_landlock_leave_signals_open_and_nothing_else(home: Ho
 def assert_fenced(home: Home, report: dict[str, dict[str, str]], version: int) -> None:
     tries, needs = report["tries"], report["needs"]
     assert worked(tries) == (set() if version >= SCOPES_FROM else {"end a process"})
-    refused = (
+    refusal = (
         "worked",
         "PermissionError: ",
         f"OSError: [Errno {errno.EXDEV}]",
         f"OSError: [Errno {errno.EPERM}]",
     )
-    assert [came_to for came_to in tries.values() if not came_to.startswith(refused)] == []
+    assert [came_to for came_to in tries.values() if not came_to.startswith(refusal)] == []
     assert worked(needs) == set(needs)
     assert (home.folder / "secret").read_text() == "precious"
 
@@ -172,5 +172,5 @@ except PermissionError:
 @needs_landlock
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: gives up its capabilities")
 def test_root_has_no_capability_behind_the_fence() -> None:
-    ended = subprocess.run([sys.executable, "-c", TRY], cwd=REPOSITORY, capture_output=True, text=True)
-    assert ended.stdout == "refused\n", ended.stderr
+    result = subprocess.run([sys.executable, "-c", TRY], cwd=REPOSITORY, capture_output=True, text=True)
+    assert result.stdout == "refused\n", result.stderr

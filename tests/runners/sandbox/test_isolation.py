@@ -135,11 +135,11 @@ def test_a_campaign_is_refused_in_one_line_where_no_trial_could_be_isolated(
 ) -> None:
     within = in_a_chroot if where == "in a chroot" else ["setpriv", "--bounding-set=-sys_admin"]
     database = tmp_path / "x.sqlite"
-    refused = fecbench("run", little_design, "--db", database, within=within)
-    assert refused.returncode == 2, refused.stderr
-    assert refused.stderr.count("\n") == 1
-    assert "cannot make PID, mount and network namespaces here: " in refused.stderr
-    assert why in refused.stderr
+    refusal = fecbench("run", little_design, "--db", database, within=within)
+    assert refusal.returncode == 2, refusal.stderr
+    assert refusal.stderr.count("\n") == 1
+    assert "cannot make PID, mount and network namespaces here: " in refusal.stderr
+    assert why in refusal.stderr
     assert not database.exists()
 
 
@@ -148,6 +148,6 @@ def test_the_demonstration_is_refused_in_one_line_there(
     little_design: Path, tmp_path: Path, in_a_chroot: list[str]
 ) -> None:
     first = [sys.executable, "-m", "fecbench.runners.campaign.aside", little_design, tmp_path / "x.sqlite"]
-    refused = subprocess.run([*in_a_chroot, *first], cwd=REPOSITORY, capture_output=True, text=True)
-    assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (2, "", 1), refused.stderr
-    assert NO_MOUNT_POINT in refused.stderr
+    refusal = subprocess.run([*in_a_chroot, *first], cwd=REPOSITORY, capture_output=True, text=True)
+    assert (refusal.returncode, refusal.stdout, refusal.stderr.count("\n")) == (2, "", 1), refusal.stderr
+    assert NO_MOUNT_POINT in refusal.stderr

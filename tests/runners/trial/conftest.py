@@ -9,5 +9,5 @@ from tests.support.trials import Trials
 
 @pytest.fixture(scope="module")
 def trials() -> Iterator[Trials]:
-    with Trials() as begun:
-        yield begun
+    with Trials() as start_s:
+        yield start_s

@@ -67,11 +67,11 @@ def test_each_line_is_read_at_its_time_since_the_first_request_and_none_before()
 
 
 def test_the_input_ends_at_its_time_though_nothing_arrives() -> None:
-    begun = time.monotonic()
+    start_s = time.monotonic()
     client, dialogue = run("import sys; sys.stdin.read()", Script(1, 0.0, ends_s=0.3))
     assert client.exit_code == 0
     assert dialogue.said == []
-    assert time.monotonic() - begun >= 0.3
+    assert time.monotonic() - start_s >= 0.3
 
 
 SAYS = """

@@ -58,11 +58,11 @@ def test_series_are_asked_for_by_name_or_not_mentioned() -> None:
 def test_the_contract_shows_what_each_end_is_told(role: Role) -> None:
     page = (REPOSITORY / "quic-impls" / "README.md").read_text()
     blocks = re.findall(r"^```json\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    (shown,) = (json.loads(text) for text in blocks if f'"role": "{role}"' in text)
+    (output,) = (json.loads(text) for text in blocks if f'"role": "{role}"' in text)
     document = assigned(role, local_addresses=True, series=["cwnd"])
-    assert shown.keys() == document.keys()
+    assert output.keys() == document.keys()
     for key in ("authority", "certificate", "private_key"):
-        assert Path(shown.get(key, "")).name == Path(document.get(key, "")).name
+        assert Path(output.get(key, "")).name == Path(document.get(key, "")).name
 
 
 def test_a_document_for_which_there_is_no_room_is_named_and_not_there(tmp_path: Path) -> None:

@@ -80,13 +80,13 @@ def test_only_empty_cgroups_of_harnesses_are_removed_whoever_has_the_number_of_t
     place: Path,
 ) -> None:
     """The number of a process may be another's by now, or of another PID namespace."""
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
+    result = subprocess.Popen([sys.executable, "-c", ""])
+    result.wait()
     abandoned = [
-        place / f"fecbench-{process}-abcd1234.77" for process in sorted((os.getpid(), ended.pid), key=str)
+        place / f"fecbench-{process}-abcd1234.77" for process in sorted((os.getpid(), result.pid), key=str)
     ]
-    used = [place / f"fecbench-{process}-12345678.78" for process in (os.getpid(), ended.pid)]
-    of_others = place / f"fecbench-{ended.pid}-of-somebody-else"
+    used = [place / f"fecbench-{process}-12345678.78" for process in (os.getpid(), result.pid)]
+    of_others = place / f"fecbench-{result.pid}-of-somebody-else"
     for folder in (*abandoned, *used, of_others):
         folder.mkdir()
     for folder in used:
@@ -96,9 +96,9 @@ def test_only_empty_cgroups_of_harnesses_are_removed_whoever_has_the_number_of_t
 
 
 def test_one_whose_processes_are_still_leaving_is_removed(place: Path) -> None:
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
-    abandoned = place / f"fecbench-{ended.pid}-abcd1234.77"
+    result = subprocess.Popen([sys.executable, "-c", ""])
+    result.wait()
+    abandoned = place / f"fecbench-{result.pid}-abcd1234.77"
     abandoned.mkdir()
     (abandoned / "somebody").touch()
     leaving = Timer(0.02, (abandoned / "somebody").unlink)

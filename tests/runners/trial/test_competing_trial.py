@@ -96,7 +96,7 @@ def test_the_foreground_begins_in_a_full_link_and_each_transfers_part_is_measure
 
     # 5 % is lost behind the link; the counters are read a moment apart.
     finished, judgement = patiently(
-        lambda _: run(task(capture=True)), lambda done: sum_mbps(done[0]) >= 1.1 * MBPS
+        lambda _: run(task(capture=True)), lambda result: sum_mbps(result[0]) >= 1.1 * MBPS
     )
     assert sum_mbps(finished) < 1.1 * MBPS
     outcome = finished.outcome

@@ -150,8 +150,8 @@ def test_an_endpoint_that_ignores_every_signal_is_killed_with_its_children(
 def test_waiting_ends_at_its_limit() -> None:
     supervisor = Supervisor()
     endpoint = start(supervisor, "import time; time.sleep(600)")
-    begun = time.monotonic()
+    start_s = time.monotonic()
     assert not supervisor.wait(lambda: endpoint.ready, 0.3)
-    assert time.monotonic() - begun >= 0.3
+    assert time.monotonic() - start_s >= 0.3
     os.kill(endpoint.process.pid, signal.SIGKILL)
     supervisor.end(endpoint)

@@ -266,8 +266,8 @@ def over(settings: LinkSettings) -> Task:
     """The task over another link."""
     usual = task()
     link = usual.links["internet"].model_copy(update={"settings": settings})
-    drawn = {f"internet/{name}": 5 for name in settings.drawn}
-    return usual.model_copy(update={"links": {"internet": link}, "seeds": {**usual.seeds, **drawn}})
+    drawing = {f"internet/{name}": 5 for name in settings.drawn}
+    return usual.model_copy(update={"links": {"internet": link}, "seeds": {**usual.seeds, **drawing}})
 
 
 def downwards(**changes: Any) -> LinkSettings:
@@ -329,8 +329,8 @@ OTHER_ENDS: list[tuple[Change, str, str]] = [
 
 
 def test_the_state_of_endpoints_is_told_with_its_reason() -> None:
-    for ended, state, message in UNSUCCESSFUL + OTHER_ENDS:
-        judgement = judge(task(), changed(ended))
+    for result, state, message in UNSUCCESSFUL + OTHER_ENDS:
+        judgement = judge(task(), changed(result))
         assert (judgement.state, message in judgement.reason) == (state, True), judgement.reason
 
 
@@ -338,8 +338,8 @@ def test_whether_endpoints_succeeded_is_known_of_an_invalid_trial() -> None:
     stalled = had(stalled_s=0.0501)
     assert judge(task(), changed(stalled)).state == "invalid"
     assert succeeded(changed(stalled))
-    for ended, _, _ in UNSUCCESSFUL:
-        assert not succeeded(changed(stalled, ended))
+    for result, _, _ in UNSUCCESSFUL:
+        assert not succeeded(changed(stalled, result))
 
 
 HINDRANCES: tuple[Change, ...] = (
@@ -356,8 +356,8 @@ def test_what_both_ends_said_is_the_same_state_on_a_busy_machine() -> None:
     """This includes FEC that should have been sent, but was not."""
     no_fec = ("failed", "server: FEC is on, but no source symbol was sent (source_sent)")
     for hindrance in HINDRANCES:
-        for ended, state, message in (*UNSUCCESSFUL, *OTHER_ENDS[1:], (AS_USUAL, "ok", "")):
-            by_ends, reason = state_by_ends(task(), changed(ended, hindrance))
+        for result, state, message in (*UNSUCCESSFUL, *OTHER_ENDS[1:], (AS_USUAL, "ok", "")):
+            by_ends, reason = state_by_ends(task(), changed(result, hindrance))
             assert (by_ends, message in reason) == (state, True), reason
         assert state_by_ends(task_with(client_fec=True, server_fec=True), changed(hindrance)) == no_fec
 
@@ -411,11 +411,11 @@ def test_a_short_download_may_be_late_by_5_ms_and_lose_one_tick_of_a_cpu() -> No
 
 
 def test_a_timeout_is_judged_by_its_limit() -> None:
-    ended = (had(timed_out=True), endpoint("client", metrics=None))
+    result = (had(timed_out=True), endpoint("client", metrics=None))
     for bound in (overdue(500), had(stalled_s=0.5)):
-        assert judge(task(), changed(*ended, bound)).state == "timeout"
-    assert judge(task(), changed(*ended, overdue(501))).state == "invalid"
-    starved = judge(task(), changed(*ended, had(stalled_s=0.501)))
+        assert judge(task(), changed(*result, bound)).state == "timeout"
+    assert judge(task(), changed(*result, overdue(501))).state == "invalid"
+    starved = judge(task(), changed(*result, had(stalled_s=0.501)))
     assert starved.state == "invalid"
     assert "kept from running for 501.0 ms, the bound is 500.0" in starved.reason
 
@@ -464,11 +464,11 @@ def test_a_full_buffer_is_the_machines_when_the_endpoint_was_kept_from_emptying_
 def test_a_server_is_to_blame_for_its_limits_only_if_it_had_the_cpu() -> None:
     never = {"server": EndpointOutcome(was_slow=True, exit_code=-2)}
     on = outcome().endpoints | {"server": EndpointOutcome(ready=True, was_forced=True, exit_code=-15)}
-    for ended, phase, lasted_s, bound_s, message in (
+    for result, phase, lasted_s, bound_s, message in (
         (never, "server_start", 10.0, 0.5, "server was not ready in time"),
         (on, "endpoints_end", 3.0, 0.15, "server did not end in time"),
     ):
-        slow = had(endpoints=ended, phases_s={phase: lasted_s})
+        slow = had(endpoints=result, phases_s={phase: lasted_s})
         assert judge(task(), changed(slow, had(hindered_s={phase: bound_s}))).state == "failed"
         judgement = judge(task(), changed(slow, had(hindered_s={phase: bound_s + 0.001})))
         assert judgement.state == "invalid"
@@ -756,10 +756,10 @@ def test_traffic_that_went_past_the_loss_model_is_a_failure() -> None:
 
 
 def test_a_background_that_ended_is_told_before_what_its_kernel_answered() -> None:
-    ended = pass_unjudged(other=1300, judged=0)
-    ended.background_lasted = False
-    ended.endpoints["background_client"] = EndpointOutcome(exit_code=1, stderr="went home")
-    judgement = judge(task_with(down_bytes=1000), ended)
+    result = pass_unjudged(other=1300, judged=0)
+    result.background_lasted = False
+    result.endpoints["background_client"] = EndpointOutcome(exit_code=1, stderr="went home")
+    judgement = judge(task_with(down_bytes=1000), result)
     assert (judgement.state, judgement.reason) == ("failed", "background_client ended first: went home")
 
 

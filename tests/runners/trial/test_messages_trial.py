@@ -66,19 +66,21 @@ def test_without_losses_a_message_takes_the_links_delay_and_its_own_bits(
 ) -> None:
     commands: Commands = {name: {role: FOUND[name].command(role) for role in ROLES}}
 
-    def most_ms(done: Finished) -> float:
-        down = done.outcome.links["internet"].directions["down"]
-        return MOST_MS + ENDPOINTS_MS + 1e3 * (done.outcome.stalled_s or 0.0) + down.lateness_us.max / 1e3
+    def most_ms(result: Finished) -> float:
+        down = result.outcome.links["internet"].directions["down"]
+        return MOST_MS + ENDPOINTS_MS + 1e3 * (result.outcome.stalled_s or 0.0) + down.lateness_us.max / 1e3
 
-    def is_in_time(done: Finished, judged: Judgement) -> bool:
+    def is_in_time(result: Finished, judged: Judgement) -> bool:
         measured = judged.metrics["messages"]
         all_came = measured[f"on_time_ratio_{IN_TIME_MS:g}ms"] == 1
-        return all_came and measured["latency_max_ms"] <= most_ms(done)
+        return all_came and measured["latency_max_ms"] <= most_ms(result)
 
-    done, judged = carried_out(trials, task(name, delivery), commands, {name: FOUND[name].folder}, is_in_time)
+    result, judged = carried_out(
+        trials, task(name, delivery), commands, {name: FOUND[name].folder}, is_in_time
+    )
     assert (judged.state, judged.reason) == ("ok", "")
     measured = judged.metrics["messages"]
     assert measured["latency_p50_ms"] >= LEAST_MS
-    assert is_in_time(done, judged)
+    assert is_in_time(result, judged)
     on_time = [measured[f"on_time_ratio_{playout_ms:g}ms"] for playout_ms in (TOO_SOON_MS, IN_TIME_MS)]
     assert on_time == [0, 1]

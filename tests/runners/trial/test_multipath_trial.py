@@ -142,5 +142,5 @@ def assert_captured(finished: Finished) -> None:
     for host in ("client", "server"):
         for address in ("10.0.1.2", "10.0.2.2"):
             command = ["tcpdump", "-n", "-r", finished.folder / f"{host}.pcap", "host", address]
-            shown = subprocess.run(command, capture_output=True, text=True)
-            assert shown.stdout.count("length 500") > 60
+            output = subprocess.run(command, capture_output=True, text=True)
+            assert output.stdout.count("length 500") > 60

@@ -32,5 +32,5 @@ MARKED: list[tuple[str, str]] = [
 
 
 def test_a_character_that_is_none_to_read_is_marked() -> None:
-    for text, shown in MARKED:
-        assert plain(text) == shown
+    for text, output in MARKED:
+        assert plain(text) == output

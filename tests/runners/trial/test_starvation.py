@@ -69,9 +69,9 @@ def put_to_work(worker: subprocess.Popen[str]) -> None:
     assert worker.stdout.readline() == "working\n"
 
 
-def await_stall(watch: Watch, begun: float) -> None:
+def await_stall(watch: Watch, start_s: float) -> None:
     """Until the wait for the hog is noticed; the kernel tells of a wait only when the thread runs again."""
-    wait_until(lambda: watch.stalled_s(begun, time.monotonic()) > 0.05, "the wait for the hog")
+    wait_until(lambda: watch.stalled_s(start_s, time.monotonic()) > 0.05, "the wait for the hog")
 
 
 def session_without_programs() -> int:
@@ -100,11 +100,11 @@ def no_gap(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_thread_that_a_hog_keeps_from_running_has_stalled(worker: subprocess.Popen[str]) -> None:
     put_to_work(worker)
     with Watch([worker.pid]) as watch, started(HOG) as hog:
-        begun = time.monotonic()
+        start_s = time.monotonic()
         hog.communicate("go\n")
-        await_stall(watch, begun)
-        ended = time.monotonic()
-        assert watch.stalled_s(ended, ended) < 0.05, "what was before the beginning does not count"
+        await_stall(watch, start_s)
+        result = time.monotonic()
+        assert watch.stalled_s(result, result) < 0.05, "what was before the beginning does not count"
 
 
 @pytest.mark.usefixtures("no_gap")
@@ -112,9 +112,9 @@ def test_a_thread_that_was_made_meanwhile_is_watched_too(worker: subprocess.Pope
     with Watch([worker.pid]) as watch, started(HOG) as hog:
         put_to_work(worker)
         watch.sample()
-        begun = time.monotonic()
+        start_s = time.monotonic()
         hog.communicate("go\n")
-        await_stall(watch, begun)
+        await_stall(watch, start_s)
 
 
 def test_a_watch_leaves_no_file_open(worker: subprocess.Popen[str]) -> None:
@@ -174,25 +174,25 @@ def test_a_program_with_brackets_in_its_name_stands_still_from_a_signal_to_the_n
 def test_a_program_of_another_session_is_not_watched(worker: subprocess.Popen[str]) -> None:
     put_to_work(worker)
     with Watch([session_without_programs()]) as watch, started(HOG) as hog:
-        begun = time.monotonic()
+        start_s = time.monotonic()
         hog.communicate("go\n")
         watch.sample()
-        assert watch.stalled_s(begun, time.monotonic()) == 0
+        assert watch.stalled_s(start_s, time.monotonic()) == 0
 
 
 def test_a_gap_between_samples_is_a_stall_whoever_was_kept_from_running() -> None:
     with Watch([]) as watch:
-        begun = time.monotonic()
+        start_s = time.monotonic()
         for _ in range(20):
             time.sleep(INTERVAL_S)
             watch.sample()
-        before_s = watch.stalled_s(begun, time.monotonic())
+        before_s = watch.stalled_s(start_s, time.monotonic())
         time.sleep(1.0)  # the gap
         watch.sample()
         for _ in range(20):
             time.sleep(INTERVAL_S)
             watch.sample()
-        assert watch.stalled_s(begun, time.monotonic()) - before_s > 1.0 - INTERVAL_S
+        assert watch.stalled_s(start_s, time.monotonic()) - before_s > 1.0 - INTERVAL_S
         assert watch.longest_gap_s > 1.0
 
 

@@ -26,8 +26,8 @@ CarryOut = Callable[..., Finished]
 
 
 def end(**options: Any) -> EndpointTask:
-    chosen = TCP.options(options, "tests")
-    return EndpointTask(implementation="tcp", options=dict(chosen), local_addresses=True, transport="tcp")
+    choice = TCP.options(options, "tests")
+    return EndpointTask(implementation="tcp", options=dict(choice), local_addresses=True, transport="tcp")
 
 
 def pair(size_bytes: int, workload: str = "download", **options: Any) -> PairTask:
@@ -55,9 +55,11 @@ def carry_out(trials: Trials) -> CarryOut:
         """The trial of a task, whose state has to be ok."""
         commands: Commands = {"tcp": {role: TCP.command(role) for role in ROLES}}
         folders = {"tcp": TCP.folder}
-        done, judgement = carried_out(trials, trial_task, commands, folders, lambda done, _: is_right(done))
+        result, judgement = carried_out(
+            trials, trial_task, commands, folders, lambda result, _: is_right(result)
+        )
         assert (judgement.state, judgement.reason) == ("ok", "")
-        return done
+        return result
 
     return carry_out
 
@@ -77,23 +79,23 @@ def test_losses_are_the_oracle_s_and_a_segment_is_a_frame(
     if controller not in tcp.controllers():
         pytest.skip(f"this kernel has no {controller}")
     transfer = pair(150_000, workload, congestion_control=controller)
-    done = carry_out(task("single-path", [transfer], p=0.05))
-    (link,), (droppers,) = done.outcome.links.values(), done.outcome.droppers.values()
+    result = carry_out(task("single-path", [transfer], p=0.05))
+    (link,), (droppers,) = result.outcome.links.values(), result.outcome.droppers.values()
     for role, direction in (("client", "up"), ("server", "down")):
         report, counters = link.directions[direction], droppers[direction].counters
         # The SYN-ACK and what closes the connection are frames that an endpoint does not tell of.
-        assert 0 <= report.frames_in - metrics(done, role)["packets_sent"] <= 8
+        assert 0 <= report.frames_in - metrics(result, role)["packets_sent"] <= 8
         assert (counters.gso, counters.other, report.oversize_dropped) == (0, 0, 0)
         assert counters.seen == report.frames_out
-    sender = metrics(done, "server" if workload == "download" else "client")
+    sender = metrics(result, "server" if workload == "download" else "client")
     assert droppers["down" if workload == "download" else "up"].counters.dropped > 0
     assert sender["packets_lost"] > 0
 
 
 def test_a_handshake_is_a_round_trip_of_tcp_and_one_of_tls(carry_out: CarryOut) -> None:
     undisturbed = task("single-path", [pair(1000)], owd_ms=250)
-    done = carry_out(undisturbed.model_copy(update={"validity": Validity()}))
-    client = metrics(done, "client")
+    result = carry_out(undisturbed.model_copy(update={"validity": Validity()}))
+    client = metrics(result, "client")
     # A third round trip would make 1.5 s of it; the request takes one more.
     assert 1.0 <= client["handshake_s"] < 1.5
     assert 0.5 <= client["dct_s"] - client["handshake_s"] < 1.0
@@ -104,8 +106,8 @@ def test_without_losses_it_takes_the_rate_of_the_link(carry_out: CarryOut, contr
     """A machine that stands still for a tenth of a second makes a transfer of four longer by too much."""
     long = task("single-path", [pair(5_000_000, congestion_control=controller)], owd_ms=25)
 
-    def is_fast(done: Finished) -> bool:
-        client, link = metrics(done, "client"), done.outcome.links["internet"].directions["down"]
+    def is_fast(result: Finished) -> bool:
+        client, link = metrics(result, "client"), result.outcome.links["internet"].directions["down"]
         # With the slow start, which lasts some round trips.
         return link.bytes_out * 8 / (client["dct_s"] - client["handshake_s"]) / 10e6 >= 0.95
 
@@ -113,23 +115,23 @@ def test_without_losses_it_takes_the_rate_of_the_link(carry_out: CarryOut, contr
 
 
 def test_multipath_tcp_fills_both_paths(carry_out: CarryOut) -> None:
-    def carried(done: Finished) -> dict[str, int]:
-        return {name: link.directions["down"].frames_in for name, link in done.outcome.links.items()}
+    def carried(result: Finished) -> dict[str, int]:
+        return {name: link.directions["down"].frames_in for name, link in result.outcome.links.items()}
 
-    def fills_both(done: Finished) -> bool:
-        return min(carried(done).values()) > 0.2 * sum(carried(done).values())
+    def fills_both(result: Finished) -> bool:
+        return min(carried(result).values()) > 0.2 * sum(carried(result).values())
 
-    done = carry_out(task("multipath", [pair(1_500_000, paths=2)], p=0.001), fills_both)
-    assert fills_both(done)
-    for name, frames in carried(done).items():
-        assert 0 <= frames - metrics(done, "server")[f"{name}.packets_sent"] <= 8
+    result = carry_out(task("multipath", [pair(1_500_000, paths=2)], p=0.001), fills_both)
+    assert fills_both(result)
+    for name, frames in carried(result).items():
+        assert 0 <= frames - metrics(result, "server")[f"{name}.packets_sent"] <= 8
 
 
 def test_a_transfer_over_tcp_is_a_background(carry_out: CarryOut) -> None:
     foreground = pair(300_000, congestion_control="cubic")
     background = pair(37_500_000, congestion_control="bbr" if "bbr" in tcp.controllers() else "reno")
-    done = carry_out(task("dumbbell", [foreground, background]))
-    competition = done.outcome.competition
+    result = carry_out(task("dumbbell", [foreground, background]))
+    competition = result.outcome.competition
     assert competition is not None
     assert competition.foreground_mbps and competition.background_mbps
-    assert metrics(done, "background_server")["bytes_sent"] > 100_000
+    assert metrics(result, "background_server")["bytes_sent"] > 100_000

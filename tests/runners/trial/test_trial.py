@@ -131,10 +131,10 @@ def test_a_trial_drops_what_the_oracle_says_and_tells_its_phases_and_captures_bo
         assert sum(phases.values()) <= finished.duration_s
         assert finished.folder is not None
         for host in ("client", "server"):
-            shown = subprocess.run(
+            output = subprocess.run(
                 ["tcpdump", "-n", "-r", finished.folder / f"{host}.pcap"], capture_output=True, text=True
             )
-            assert ".4433: UDP, length 1000" in shown.stdout
+            assert ".4433: UDP, length 1000" in output.stdout
         running.judged(finished, valid=True)
         assert not finished.folder.exists()
 

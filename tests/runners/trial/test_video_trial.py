@@ -73,9 +73,9 @@ def simulated(name: str, **player: Any) -> Judgement:
 
 def gives_up_each(judged: Judgement) -> bool:
     """Return whether nearly each segment of the highest level was given up for the level below."""
-    chosen, given_up = levels(judged), judged.series["client", "given_up"]["index"].to_pylist()
-    below = chosen.count(1) >= 0.7 * len(chosen)
-    return below and given_up[: len(chosen)] == list(range(len(chosen)))
+    choice, given_up = levels(judged), judged.series["client", "given_up"]["index"].to_pylist()
+    below = choice.count(1) >= 0.7 * len(choice)
+    return below and given_up[: len(choice)] == list(range(len(choice)))
 
 
 @pytest.mark.parametrize("backend", ["wire", VIRTUAL])
@@ -86,8 +86,8 @@ def test_what_a_link_cannot_carry_in_time_is_given_up_each_time(
     # A segment of the highest level takes 1.07 s, and plays 0.5: each is given up, for the level below.
     player = {"abr": "fixed", "level": 2, "abandon": True}
     judged = simulated(name, **player) if backend == VIRTUAL else emulated(name, gives_up_each, **player)
-    chosen = levels(judged)
-    assert len(chosen) >= SEGMENTS // 4
+    choice = levels(judged)
+    assert len(choice) >= SEGMENTS // 4
     given_up = judged.series["client", "given_up"]
     assert gives_up_each(judged)
     assert all(0 < size < 200_000 for size in given_up["bytes"].to_pylist())
@@ -100,8 +100,8 @@ def test_a_client_that_cannot_give_up_is_unsupported(emulated: Emulated) -> None
 
 def levels(judged: Judgement) -> list[int]:
     assert (judged.state, judged.reason) == ("ok", "")
-    chosen: list[int] = judged.series["client", "segments"]["level"].to_pylist()
-    return chosen
+    choice: list[int] = judged.series["client", "segments"]["level"].to_pylist()
+    return choice
 
 
 @pytest.mark.parametrize("name", STACKS)
@@ -111,16 +111,16 @@ def test_the_player_reaches_the_level_that_the_link_carries_as_in_virtual_time(
     of_virtual = levels(simulated(name)) if name == "noq-fec" else []
 
     def is_right(judged: Judgement) -> bool:
-        chosen = levels(judged)
-        alike = sum(here == there for here, there in zip(of_virtual or chosen, chosen, strict=True))
-        reaches_it = chosen.count(1) >= SEGMENTS - 2 and judged.metrics["video"]["stalls"] == 0
+        choice = levels(judged)
+        alike = sum(here == there for here, there in zip(of_virtual or choice, choice, strict=True))
+        reaches_it = choice.count(1) >= SEGMENTS - 2 and judged.metrics["video"]["stalls"] == 0
         return reaches_it and alike >= 0.95 * SEGMENTS
 
     judged = emulated(name, is_right)
     assert is_right(judged)
-    chosen = levels(judged)
-    assert len(chosen) == SEGMENTS
-    assert chosen[0] == 0
+    choice = levels(judged)
+    assert len(choice) == SEGMENTS
+    assert choice[0] == 0
     assert judged.metrics["video"]["request_lag_p99_ms"] >= 0
 
 

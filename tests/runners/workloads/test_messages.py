@@ -236,8 +236,8 @@ def test_a_trace_that_a_command_made_is_made_again_by_what_stands_in_it(
 ) -> None:
     first, again = tmp_path / "first.json", tmp_path / "again.json"
     for kind in ("chat", "voice", "game"):
-        done = fecbench_here("trace", kind, "--output", first, "--seed", 5, "--duration-s", 2)
-        assert done.returncode == 0, done.stderr
+        result = fecbench_here("trace", kind, "--output", first, "--seed", 5, "--duration-s", 2)
+        assert result.returncode == 0, result.stderr
         program, *arguments = traffic.load(first).made_by.split()
         assert program == "fecbench"
         fecbench_here(*arguments, "--output", again)
@@ -247,8 +247,8 @@ def test_a_trace_that_a_command_made_is_made_again_by_what_stands_in_it(
 def test_a_list_of_sizes_and_one_of_syncodecs_become_traces(fecbench_here: Any, tmp_path: Path) -> None:
     listed, trace = tmp_path / "frames.txt", tmp_path / "made.json"
     listed.write_text("# a comment\n8000\n\n 41000 \n")
-    done = fecbench_here("trace", "from-list", listed, "--output", trace, "--rate-hz", 25)
-    assert done.returncode == 0, done.stderr
+    result = fecbench_here("trace", "from-list", listed, "--output", trace, "--rate-hz", 25)
+    assert result.returncode == 0, result.stderr
     assert traffic.load(trace).messages == [[0, 8000], [40_000, 41000]]
     listed.write_text("1 U 0. 1.500000 8000\n2 U 0. 1.533333 7000\n")
     fecbench_here("trace", "from-list", listed, "--output", trace)
@@ -276,8 +276,8 @@ def test_lists_of_frames_are_read_by_the_names_of_their_columns(
     listed, trace = tmp_path / "frames.txt", tmp_path / "made.json"
     content = LISTS[form].encode()
     listed.write_bytes(gzip.compress(content) if form == "packed" else content)
-    done = fecbench_here("trace", "from-list", listed, "--output", trace, "--rate-hz", 25)
-    assert done.returncode == 0, done.stderr
+    result = fecbench_here("trace", "from-list", listed, "--output", trace, "--rate-hz", 25)
+    assert result.returncode == 0, result.stderr
     assert traffic.load(trace).messages == [[0, 8000], [40_000, 7000]]
 
 

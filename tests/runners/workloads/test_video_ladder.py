@@ -72,8 +72,8 @@ def test_a_ladder_that_nobody_can_play_is_refused_in_one_line(tmp_path: Path) ->
 
 
 def test_the_command_makes_and_shows_a_ladder(fecbench_here: Callable[..., object], tmp_path: Path) -> None:
-    path, drawn = tmp_path / "film.json", tmp_path / "film.png"
+    path, drawing = tmp_path / "film.json", tmp_path / "film.png"
     video = fecbench_here("video", "make", "--seed", 3, "--duration-s", 20, "--output", path)
     assert "10 segments of 2 s at 9 levels" in video.stdout  # type: ignore[attr-defined]
-    shown = fecbench_here("video", "show", path, "--output", drawn)
-    assert "1920x1080" in shown.stdout and drawn.stat().st_size > 10_000  # type: ignore[attr-defined]
+    output = fecbench_here("video", "show", path, "--output", drawing)
+    assert "1920x1080" in output.stdout and drawing.stat().st_size > 10_000  # type: ignore[attr-defined]

@@ -264,6 +264,6 @@ def test_an_index_that_is_cut_or_of_nothing_is_refused(tmp_path: Path) -> None:
 def test_the_command_writes_what_plays(fecbench_here: Callable[..., object], tmp_path: Path) -> None:
     path = presentation(tmp_path / "film", FORMS["template with numbers"])
     output = tmp_path / "film.json"
-    done = fecbench_here("video", "from-mpd", path.parent, "--output", output)
-    assert "3 segments of 2 s at 2 levels" in done.stdout  # type: ignore[attr-defined]
+    result = fecbench_here("video", "from-mpd", path.parent, "--output", output)
+    assert "3 segments of 2 s at 2 levels" in result.stdout  # type: ignore[attr-defined]
     assert load(output).segments == 3

@@ -64,11 +64,11 @@ def task(
 def played(tasks: Sequence[Task]) -> list[Judgement]:
     """Return the judged outcome of each task, in order."""
     with engine_for("virtual", FOUND) as engine:
-        done = {}
+        result = {}
         for finished in engine.run((TrialKey("v", "w", 0, n), task) for n, task in enumerate(tasks)):
-            done[finished.key.repetition] = judge(finished.task, finished.outcome)
+            result[finished.key.repetition] = judge(finished.task, finished.outcome)
             engine.judged(finished, valid=True)
-    return [done[number] for number in range(len(tasks))]
+    return [result[number] for number in range(len(tasks))]
 
 
 def segments(judged: Judgement) -> pd.DataFrame:

@@ -20,11 +20,11 @@ def shown_until(arrivals: list[tuple[float, float]], start_segments: int, at_s: 
         return 0.0
     now, place = arrivals[first][0], 0.0
     there = arrivals[first][1]
-    for done, end in [*arrivals[first + 1 :], (at_s, np.inf)]:
-        until = min(done, at_s)
+    for result, end in [*arrivals[first + 1 :], (at_s, np.inf)]:
+        until = min(result, at_s)
         place = min(there, place + max(0.0, until - now))
         now = max(now, until)
-        if done > at_s:
+        if result > at_s:
             break
         there = end
     return place
@@ -39,10 +39,10 @@ def given_up_for(
     """
     first = progress[0][1]
     speeds = [
-        8 * received / (at - first) / 1000 for received, at, held in progress if held <= 12 and at > first
+        8 * received / (at - first) / 1000 for received, at, hits in progress if hits <= 12 and at > first
     ]
-    received, at, held = progress[-1]
-    if held > 12 or at - first <= 0.5 or len(speeds) < 5 or level == 0:
+    received, at, hits = progress[-1]
+    if hits > 12 or at - first <= 0.5 or len(speeds) < 5 or level == 0:
         return None
     speed = float(np.mean(speeds))
     if size * 8 / 1000 / speed < 1.8 * segment_s:

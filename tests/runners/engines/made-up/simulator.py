@@ -158,12 +158,12 @@ def answer_messages(task: dict[str, Any]) -> dict[str, Any]:
             path.write_text("\n".join([f"t_s,connection,message,part,{columns},bytes", *rows, ""]))
         leave_series(pair[role])
     dct_s = free_s + rtt_s
-    ended = {"exit_code": 0, "stderr": ""}
+    result = {"exit_code": 0, "stderr": ""}
     return {
         "number": task["number"],
         "endpoints": {
-            "client": {"ready": False, "metrics": {"dct_s": dct_s, "handshake_s": rtt_s}, **ended},
-            "server": {"ready": True, "metrics": {}, **ended},
+            "client": {"ready": False, "metrics": {"dct_s": dct_s, "handshake_s": rtt_s}, **result},
+            "server": {"ready": True, "metrics": {}, **result},
         },
         "timed_out": False,
         "background_lasted": True,

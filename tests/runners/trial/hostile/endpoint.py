@@ -44,9 +44,9 @@ def check_not(fails: bool, why: str) -> None:
 
 
 def run(*command: object) -> str:
-    ended = subprocess.run([*map(str, command)], capture_output=True, text=True)
-    check_not(ended.returncode != 0, f"{command[0]}: {ended.stderr.strip()[-200:]}")
-    return ended.stdout
+    result = subprocess.run([*map(str, command)], capture_output=True, text=True)
+    check_not(result.returncode != 0, f"{command[0]}: {result.stderr.strip()[-200:]}")
+    return result.stdout
 
 
 def any_of(deed: Callable[..., object], tries: Iterable[object]) -> None:
@@ -136,8 +136,8 @@ def start_a_setuid_program() -> None:
 
 
 def have_a_capability() -> None:
-    held = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("Cap")]
-    check_not(all(int(line.split()[1], 16) == 0 for line in held), "no set has one")
+    hits = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("Cap")]
+    check_not(all(int(line.split()[1], 16) == 0 for line in hits), "no set has one")
 
 
 def load_a_bpf_program() -> None:
@@ -451,7 +451,7 @@ def download(udp: socket.socket) -> None:
     report()
     lay_traps()
     leave_a_daemon()
-    begun, received = time.monotonic(), 0
+    start_s, received = time.monotonic(), 0
     udp.settimeout(0.2)
     while received < 40:
         udp.sendto(b"x" * 1000, (task["address"], task["port"]))
@@ -459,7 +459,7 @@ def download(udp: socket.socket) -> None:
             while received < 40:
                 udp.recv(2000)
                 received += 1
-    say("done", dct_s=time.monotonic() - begun)
+    say("done", dct_s=time.monotonic() - start_s)
 
 
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:

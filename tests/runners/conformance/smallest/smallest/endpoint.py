@@ -49,12 +49,12 @@ def serve(udp: socket.socket, place: tuple[str, int], whole: bytes) -> None:
 
 
 def download(udp: socket.socket, place: tuple[str, int], whole: bytes, deadline_s: float) -> None:
-    begun, handshake_s, received = time.monotonic(), 0.0, bytearray()
+    start_s, handshake_s, received = time.monotonic(), 0.0, bytearray()
     udp.settimeout(0.1)
     for number in range(max(1, -(-len(whole) // BLOCK))):
         block = None
         while block is None:
-            if time.monotonic() - begun > deadline_s:
+            if time.monotonic() - start_s > deadline_s:
                 fail(1, "the deadline is over")
             udp.sendto(b"%d" % number, place)
             try:
@@ -62,11 +62,11 @@ def download(udp: socket.socket, place: tuple[str, int], whole: bytes, deadline_
             except TimeoutError:
                 continue
             block = block if int(answered) == number else None
-        handshake_s = handshake_s or time.monotonic() - begun
+        handshake_s = handshake_s or time.monotonic() - start_s
         received += block
     if hashlib.sha256(received).digest() != hashlib.sha256(whole).digest():
         fail(1, "the content is another one")
-    say("done", metrics={"dct_s": time.monotonic() - begun, "handshake_s": handshake_s})
+    say("done", metrics={"dct_s": time.monotonic() - start_s, "handshake_s": handshake_s})
 
 
 def main() -> None:
