@@ -67,7 +67,7 @@ BOUNDS_NS = {
     "worst-step-portable": 1_000_000.0,
     **{f"xor-{k + 1}-{k}-encode": k * SYMBOL_BYTES / XOR_BYTES_PER_NS for k in XOR},
 }
-# Those that may take no longer than the peer's, in the same run.
+# Operations that may take no longer than the peer's, in the same run.
 NO_SLOWER_THAN_PEER = frozenset({"rs-50-30-decode"})
 KEPT, MISSED = "≤", "MISSED:"
 OPERATIONS = ("encode", "decode")

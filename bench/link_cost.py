@@ -3,8 +3,8 @@
 TBF has no process of its own. Packets come below the rate, and its burst is so large that it passes each on
 at once: in the time of the thread that sends, as veth does all of its work. The wire is woken by that thread
 and does the rest in its own process. So the cost of a way is the CPU time of the sender and, if there is one,
-of the wire; both are exact, and other programs on the machine do not count. What is left out is the interrupt
-of the timer by which the wire wakes.
+of the wire; both are exact, and other programs on the machine do not count. The interrupt of the
+timer by which the wire wakes is not included.
 
 Without a delay, the wire wakes when a packet comes and again when it is due. With one, it reads packets when
 others are due, and wakes once a packet. The last row is a thread that only sleeps and wakes: no program is in

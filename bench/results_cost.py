@@ -32,7 +32,7 @@ NAME = "load"
 REPETITIONS = 6
 AT_A_POINT = len(VARIANTS) * len(SIZES) * REPETITIONS
 SAMPLE_EVERY_S = 0.05
-# What a million trials of 10,000 points may take at most.
+# Limits of a million trials of 10,000 points.
 MOST_MIB, MOST_PAGE_MB = 4096, 20
 MIB = 2**20
 

@@ -37,7 +37,7 @@ NAMESPACES_OF_A_TRIAL = 5  # of its four nodes, and the one that it begins in
 
 @dataclass(frozen=True)
 class Sample:
-    """The state of a running campaign. What belongs to a trial that runs is left out of the counts."""
+    """The state of a running campaign. The counts exclude what belongs to a running trial."""
 
     trials: int
     at_once: int
@@ -180,9 +180,9 @@ def states(database: Path) -> dict[str, int]:
 
 
 def growths(settled: list[Sample]) -> list[str]:
-    """Print what there was in the first quarter and in the last; a line for each that grew.
+    """Print the values of the first quarter and of the last; return a line for each that grew.
 
-    Of memory the median. Of counts the least: what grows stays, and what a trial has for a moment does not.
+    A memory's value is its median, a count's its least: growth stays, but a running trial's share does not.
     """
     quarter = len(settled) // 4
     if not quarter:

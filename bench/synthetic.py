@@ -26,7 +26,7 @@ SIZES = (1_000, 10_000, 50_000, 1_000_000)
 POINTS_AT_ONCE = 100
 PACKET_BYTES = 1200
 TIMEOUT_S = 300.0
-# What noq-fec reports of each endpoint, but for its times.
+# Metrics of each noq-fec endpoint, without its times.
 COUNTERS = (
     *("bytes_received", "bytes_sent", "congestion_window_bytes", "packets_lost", "packets_received"),
     *("packets_recovered", "packets_sent", "recovered_by_peer", "recovered_late", "repair_received"),

@@ -2,7 +2,7 @@
 
     .venv/bin/python notebooks/record.py networking2019-virtual out/networking2019-virtual.sqlite
 
-Of trials it leaves out what no claim, figure or table of the notebooks and the guide reads: seeds, which
+A sample omits what no claim, figure or table of the notebooks and the guide reads of trials: seeds, which
 follow from the design, what was asked for, what links counted, what endpoints wrote, how long the harness
 took, packets' verdicts, all checks but CHECKS, and all metrics but METRICS. Keys, states, digests and the
 whole provenance stay, so the sample tells how to run the campaigns again and what must come out; of paths in
@@ -31,7 +31,7 @@ SAMPLES = Path(__file__).parent / "samples"
 PICTURES = ("320x240", "384x288", "512x384", "640x480", "720x480", "1280x720", "1920x1080")
 """Pictures of our film."""
 
-# What is read of campaigns whose name begins so: by the first notebook and the guide, or by the figures of a
+# Metrics of campaigns whose name begins so, which the first notebook and the guide read, or the figures of a
 # paper, its claims and their differences.
 METRICS = {
     "demo": (
@@ -74,7 +74,7 @@ WITH_VERDICTS = ("networking2019-mss", "starlink2022-")
 # and about these, which of them had data.
 WITH_CONTENT = "starlink2022-"
 
-# Of what the harness saw of a trial, this.
+# Checks of a trial by the harness that stay.
 CHECKS = ("digest", "metrics_digest", "stalled_s")
 # Columns of `trials` that hold JSON, and that nothing here reads.
 _EMPTIED = ("links", "stderr", "overhead_s", "seeds")

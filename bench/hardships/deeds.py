@@ -1,7 +1,7 @@
 """The commands that write, each as small as it can be: what it is given, and what it is to leave.
 
 A deed happens in a place of three folders: `database` with the results, `output` for all else that it writes,
-and `temporary`, its TMPDIR. What it reads lies on the ground, which is made once.
+and `temporary`, its TMPDIR. Its inputs are on the ground, which is made once.
 """
 
 import os

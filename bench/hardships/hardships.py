@@ -50,7 +50,7 @@ def kill(case: Case, chance: random.Random) -> list[str]:
 def full_disk(case: Case, chance: random.Random) -> list[str] | None:
     """A disk of its own for one of the three folders, which is too small; then it grows.
 
-    One that was large enough is tried again with less room. None where the least is enough.
+    A disk that was large enough is made smaller and tried again. None if the smallest is large enough.
     """
     which, room = chance.choice(_written(case)), LARGEST_ROOM
     while (wrong := _on_disk(case, which, chance.randint(0, room))) is None and room > SMALLEST_DISK:

@@ -231,7 +231,7 @@ def beside(database: Path) -> list[str]:
 
 
 def half_written(folder: Path) -> list[str]:
-    """A line for each file under its own name that is not whole. What is hidden may be unfinished."""
+    """A line for each file under its own name that is not whole. Hidden files may be unfinished."""
     return [
         f"half written: {path.relative_to(folder)}"
         for path in sorted(folder.rglob("*"))

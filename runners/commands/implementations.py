@@ -96,7 +96,7 @@ def _print_list(available: Implementations, name: str, as_json: bool) -> None:
 
 
 def document_of(available: Implementations, name: str) -> dict[str, Any]:
-    """Return the JSON document of an implementation. One that cannot be used has little in it."""
+    """Return the JSON document of an implementation. An unusable one has few entries."""
     folder, problem = str(available.folders[name][0]), available.problem(name)
     if problem is not None:
         return {"name": name, "folder": folder, "workloads": [], "options": {}, "problem": problem}

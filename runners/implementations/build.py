@@ -3,9 +3,9 @@
     python -m fecbench.runners.implementations.build [--all] [NAME …] [DIR …]
 
 A NAME is one of our implementations, which alone is built then.
-Those that impl.toml says are built on demand are left out, unless all are asked for.
-One that cannot be built does not keep others from it; then the last lines say which ones and why. The exit
-status is 1 when one of them is in a folder that was named, or is of this project.
+Implementations that are built on demand, by impl.toml, are left out, unless all are asked for.
+Failed builds are listed at the end with their reasons, and do not stop the others. The exit status is 1 if
+one of them is in a named folder, or is of this project.
 """
 
 import os

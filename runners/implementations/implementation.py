@@ -227,7 +227,7 @@ class Implementation:
     def check_together(self, choices: Mapping[str, object], where: str) -> None:
         """Ask the implementation itself whether options that are allowed one by one fit together.
 
-        Raises Refusal with what it answers. One that declares no `check` takes any combination.
+        Raises Refusal with its answer. An implementation without `check` takes any combination.
         """
         self.check_each_together([(choices, where)])
 

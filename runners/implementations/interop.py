@@ -2,7 +2,8 @@
 OCI runtime bundle that it may name (docs/interop-images.md).
 
 A bundle is a folder with a root file system and a `config.json` (the OCI runtime specification), as `umoci
-unpack` makes one of an image. Of that file, the process counts: its arguments, environment and folder.
+unpack` makes one of an image. The process of that file is
+used: its arguments, environment and folder.
 """
 
 import json

@@ -198,7 +198,7 @@ fn hostile() -> Vec<Arrival> {
 
 /// The decoder before the step that took it longest, and that step.
 fn before_worst_step(mut decoder: Decoder, arrivals: Vec<Arrival>) -> (Decoder, Arrival) {
-    // What else runs on the machine can only add to a step's time.
+    // Other programs on the machine can only add to a step's time.
     let mut least = vec![Duration::MAX; arrivals.len()];
     for _ in 0..5 {
         let mut decoder = decoder.clone();

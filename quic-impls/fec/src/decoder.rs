@@ -176,7 +176,7 @@ impl Decoder {
         self.window
     }
 
-    /// Takes a source symbol, and yields what can be recovered with it. One that is known already, or too old, changes
+    /// Takes a source symbol, and yields what can be recovered with it. A known symbol, or one that is too old, changes
     /// nothing.
     ///
     /// # Errors
@@ -491,7 +491,7 @@ mod tests {
         let paid = CREDIT + 1000 * 12 * PAID_BY_BYTE;
         assert!(spent < 2 * paid, "{spent} bytes were added, {paid} were paid");
 
-        // What a few packets pay, lets a small repair symbol recover again.
+        // The credit of a few packets lets a small repair symbol recover again.
         let last = encoder.next_sid();
         for sid in last..last + 3 {
             decoder.source(sid, vec![1; LONG].into()).unwrap();

@@ -32,7 +32,7 @@ pub(crate) fn coefficients(key: u16, density: u8) -> impl Iterator<Item = u8> {
 mod tests {
     use super::*;
 
-    // What irtf-nwcrg/swif-codec's generator yields for key 1.
+    // Output of irtf-nwcrg/swif-codec's generator for key 1.
     #[test]
     fn coefficients_are_those_of_the_research_groups_codec() {
         let first = |density, count| coefficients(1, density).take(count).collect::<Vec<_>>();

@@ -12,7 +12,7 @@ use crate::repair::Protected;
 pub(crate) const ROWS: usize = 255 * 257;
 
 /// Any m repair symbols with consecutive numbers yield any m of the symbols that all of them protect, because source SIDs
-/// that are less than 255 apart have different powers. Of numbers with a gap, as when a repair symbol is lost, nearly any m do.
+/// that are less than 255 apart have different powers. If numbers have a gap, as when a repair symbol is lost, nearly any m do.
 pub(crate) fn coefficients(number: u16, protected: Protected) -> impl Iterator<Item = u8> {
     protected.sids().map(move |sid| power_of_two((sid % 255) * u64::from(number)))
 }

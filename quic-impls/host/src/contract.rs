@@ -193,7 +193,7 @@ struct Document {
     deadline_s: f64,
 }
 
-/// Reads an assignment. What it refuses names the file, the key and what would be right.
+/// Reads an assignment. A refusal names the file, the key and what would be right.
 pub fn read<I: Implementation>(path: &Path) -> Result<Assignment<I::Options>> {
     let text = std::fs::read(path).or_else(|error| wrong(format!("cannot read {}: {error}", path.display())))?;
     parse::<I>(&text).map_err(|refused| match refused {

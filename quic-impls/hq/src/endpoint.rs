@@ -183,7 +183,7 @@ impl<S: Stack> Side<S> {
         loop {
             let now = host.now();
             let to = self.stack.transmit(now, &mut self.datagram)?;
-            // What was sent may have made room for more.
+            // Sending may have made room for more.
             if to.is_some() || !self.proceed(work, now, host) {
                 return Ok(to);
             }

@@ -16,7 +16,7 @@ use crate::wire::Datagram;
 /// Datagrams that are received before others are sent.
 const BATCH: usize = 64;
 
-/// Clients that a server serves. Those that come later are ignored.
+/// Most clients that a server serves. Later ones are ignored.
 const MOST_CLIENTS: usize = 16;
 
 pub struct Endpoint {
@@ -104,7 +104,7 @@ impl Endpoint {
             if is_new && Datagram::parse(datagram) == Some(Datagram::Hello) {
                 self.sessions.insert(from, Session::new(&self.assignment, number, at)?);
             }
-            // What comes from elsewhere is ignored.
+            // Datagrams from elsewhere are ignored.
             if let Some(session) = self.sessions.get_mut(&from) {
                 session.receive(at, datagram)?;
             }

@@ -98,7 +98,7 @@ class Messages(Workload):
     compared: ClassVar[str] = f"messages.on_time_ratio_{USUAL_PLAYOUT_MS:g}ms"
 
     def check(self, choices: Mapping[str, Any], labels: Collection[str], where: str) -> None:  # noqa: ARG002
-        """Refuse parameters that do not fit. Those that are not chosen have the values of the thesis'
+        """Refuse parameters that do not fit. Absent ones have the values of the thesis'
         traffic."""
         playouts = _playouts(choices)
         self.check_values({name: value for name, value in choices.items() if name != "playout_ms"}, where)

@@ -69,7 +69,8 @@ def bola(view: View) -> int:
 
     Q is the buffer in segments, u(m) = ln(S(m) / S(0)), and
     V = (Qmax − 1) / (u(M) + gp): so the highest level is
-    chosen when the buffer has room for one more segment. Of equal levels, the higher one.
+    chosen when the buffer has room for one more segment. The higher of
+    equal levels wins.
     """
     utilities = [math.log(rate / view.kbps[0]) for rate in view.kbps]
     most = max(2.0, view.buffer_most_s / view.segment_s)

@@ -80,7 +80,7 @@ class Video(Workload):
     compared = "video.mean_kbps"
 
     def check(self, choices: Mapping[str, Any], labels: Collection[str], where: str) -> None:  # noqa: ARG002
-        """Refuse parameters that do not fit. Those that are not chosen have their defaults."""
+        """Refuse parameters that do not fit. Absent ones have their defaults."""
         self.check_values(choices, where)
         values = self._with_defaults(choices)
         if 0 < values["live_latency_s"] < 2 * CHUNK_S:

@@ -1,4 +1,4 @@
-//! The time that an endpoint takes to send, by default none. What it delays enters the link later; the endpoint's own clock,
+//! The time that an endpoint takes to send, by default none. Delayed datagrams enter the link later; the endpoint's own clock,
 //! by which it measures round-trip times, has moved on meanwhile, as a real one does.
 
 use std::collections::VecDeque;

@@ -97,7 +97,7 @@ func Run(ctx context.Context, assignment contract.Assignment, out io.Writer) err
 	return cmp.Or(err, recording.Write())
 }
 
-// RunOver is Run over a socket, and in surroundings, that are there already. What it recorded remains to be written, also
+// RunOver is Run over a socket, and in surroundings, that are there already. The caller writes its records, also
 // after an error.
 func RunOver(
 	ctx context.Context, s *socket.Socket, assignment contract.Assignment, surroundings Surroundings, out io.Writer,

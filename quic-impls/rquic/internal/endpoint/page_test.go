@@ -93,7 +93,7 @@ func TestTheDeadlineEndsAPageWithOneClearLine(t *testing.T) {
 					client.Watch = func([]byte) { lastSent = time.Now() }
 				},
 			}.run(t)
-			// What is sent last says that the connections are closed.
+			// The last datagrams close the connections.
 			if after := lastSent.Sub(begun); name == "objects" && (after < 3*time.Second || after > 3100*time.Millisecond) {
 				t.Errorf("%s, %s: the connections were closed after %v", name, http, after)
 			}

@@ -154,7 +154,7 @@ func TestTheCodeRateOverTimeHasARowForEachPeriod(t *testing.T) {
 		for _, row := range rows {
 			delivered, lost, busiest = delivered+row[4], lost+row[5], max(busiest, row[4])
 		}
-		// What comes after the last period isn't among them.
+		// Packets after the last period are not included.
 		if delivered > o.server["protected_delivered"] || lost > o.server["protected_lost"] {
 			t.Errorf("%s: %v packets delivered and %v lost in all periods, %v", preset, delivered, lost, o.server)
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/rquic"
 )
 
-// serve runs the server until ctx ends. What a client does wrong ends that client's
-// connection; what falsifies the experiment (rquic.ErrOutOfStep, errMessages) ends the server.
+// serve runs the server until ctx ends. A client's fault ends that client's
+// connection; a fault that falsifies the experiment (rquic.ErrOutOfStep, errMessages) ends the server.
 func (e *endpoint) serve(ctx context.Context, out io.Writer) error {
 	listener, err := e.transport.Listen(e.tlsConfig(), e.quicConfig())
 	if err != nil {

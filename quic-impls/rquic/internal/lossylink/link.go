@@ -53,8 +53,8 @@ func New(up, down Settings, upLane, downLane *lane.Lane) (*Link, error) {
 	return l, nil
 }
 
-// Connect adds a client and its server. What is written to one, whatever the address, comes out of the other, once it
-// has crossed the link. Each has a processor that takes some time for each datagram that is sent or received.
+// Connect adds a client and its server. Datagrams that are written to one, whatever the address, come out of the other, once
+// they have crossed the link. Each has a processor that takes some time for each datagram that is sent or received.
 func (l *Link) Connect(client, server *net.UDPAddr, perDatagram time.Duration) (clientEnd, serverEnd *End) {
 	clientEnd = newEnd(l, client, l.up, perDatagram)
 	serverEnd = newEnd(l, server, l.down, perDatagram)

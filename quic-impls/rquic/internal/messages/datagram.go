@@ -13,7 +13,7 @@ func AppendHeader(b []byte, message, part int) []byte {
 	return binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint32(b, uint32(message)), uint16(part))
 }
 
-// Read reads a datagram. What cannot be a part of the traffic is an error.
+// Read reads a datagram. A datagram that cannot be a part of the traffic is an error.
 func (t *Traffic) Read(datagram []byte) (message, part int, content []byte, err error) {
 	if len(datagram) < Header {
 		return 0, 0, nil, fmt.Errorf("a datagram of %d bytes has no header; it needs %d", len(datagram), Header)

@@ -97,7 +97,7 @@ func TestNoMoreIsComparedThanThePeerHasPaidForInBytes(t *testing.T) {
 	} {
 		play := &connection{at: time.Unix(0, 0)}
 		for n := range int64(rebuilt) {
-			// Of another stream each, so that they are no news to none.
+			// Each has a stream of its own, so that none is news to another.
 			frames := pieces(2000*n, c.frames)
 			for i := range frames {
 				frames[i].StreamID = qlog.StreamID(4 * n)

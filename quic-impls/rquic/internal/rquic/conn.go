@@ -31,7 +31,7 @@ var ErrOutOfStep = errors.New("packets and their announcements are out of step")
 type Settings struct {
 	// Code protects the packets; nil turns forward erasure correction off: every packet is unprotected.
 	Code coding.Code
-	// DecodeOnly leaves what is sent unprotected. What is received may be protected with Code all the same.
+	// DecodeOnly leaves what is sent unprotected. Received packets may be protected with Code nevertheless.
 	DecodeOnly bool
 	// Overlap is the number of generations that a source packet belongs to (φ).
 	Overlap int

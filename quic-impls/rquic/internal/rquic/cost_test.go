@@ -82,7 +82,7 @@ func sendingOne(tb testing.TB, code coding.Code, inner packetConn) func() {
 	}
 }
 
-// receivingOne returns a function that reads one packet. Of every 18 source packets, as many are lost.
+// receivingOne returns a function that reads one packet. So many of every 18 source packets are lost.
 func receivingOne(tb testing.TB, code coding.Code, lost int) (func(), *Conn) {
 	sent := &recorder{keep: true}
 	send := sendingOne(tb, code, sent)

@@ -234,8 +234,8 @@ func TestAJudgementOfWhatWasRebuiltReturnsItsRecovery(t *testing.T) {
 	}
 }
 
-// FuzzJudging gives a receiver whatever datagrams, of 64 bytes at most, and judges what it hands over by a byte of each. What it
-// keeps stays bounded, and nothing counts but what was found authentic.
+// FuzzJudging gives a receiver whatever datagrams, of 64 bytes at most, and judges what it hands over by a byte of each. Its
+// memory stays bounded, and only authentic packets count.
 func FuzzJudging(f *testing.F) {
 	f.Add([]byte("Aaaaa\x01\x00\x00\x01one"), uint8(0))
 	f.Add([]byte("Aaaaa\x01\x05\x07\x01one\xffAaaaa\x01\x07\x07\x01six\xff@aaaa\x02\x07\x07\x03\x00\x04Bone"), uint8(1))

@@ -17,7 +17,7 @@ import (
 	"github.com/quic-go/quic-go/qlogwriter"
 )
 
-// trace hears of all events of an endpoint's connections. Those that are kept are written down when the trial is over: a
+// trace hears of all events of an endpoint's connections. The events that are kept are written when the trial is over: a
 // writer that ran meanwhile would be one goroutine more, and the trial another one than without it.
 type trace struct {
 	handshake time.Duration // that the processor takes for TLS

@@ -1,5 +1,5 @@
 // Package simulation carries out trials in virtual time: client and server run in a bubble of testing/synctest, over lanes,
-// with all randomness from the task's seed. What it reads and answers is in quic-impls/README.md.
+// with all randomness from the task's seed. quic-impls/README.md describes its input and its answers.
 //
 // The same task has the same answer, byte for byte. That needs, besides the seed, one processor (GOMAXPROCS), no collection
 // of garbage while goroutines can run, and keys whose signatures are all of one length.

@@ -288,7 +288,7 @@ func (x *trial) observe() {
 	}
 }
 
-// leave writes the files that the endpoints leave. One that cannot be written is the endpoint's failure.
+// leave writes the files that the endpoints leave. A file that cannot be written is the endpoint's failure.
 func (x *trial) leave(t *testing.T) {
 	for _, p := range x.pairs {
 		for _, process := range []*process{p.client, p.server} {

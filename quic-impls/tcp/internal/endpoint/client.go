@@ -88,7 +88,7 @@ func (e *endpoint) dial(ctx context.Context) (*net.TCPConn, error) {
 	return tcp, nil
 }
 
-// ask asks for what the input says, one object after another, until it ends. What is being read then is given up.
+// ask asks for what the input says, one object after another, until it ends. The object on its way is then given up.
 func ask(ctx context.Context, asker *host.Asker, secured io.ReadWriter, connection net.Conn) error {
 	var turn sync.Mutex
 	return asker.Ask(ctx, func(ctx context.Context, size int64, to io.Writer) error {

@@ -23,7 +23,7 @@ import (
 // longestRequestLine is in bytes.
 const longestRequestLine = 64
 
-// serve runs the server until ctx ends. What a client does wrong ends that client's connection; a connection that is not what
+// serve runs the server until ctx ends. A client's fault ends that client's connection; a connection that is not what
 // was asked for ends the server.
 func (e *endpoint) serve(ctx context.Context, out io.Writer) error {
 	listen := net.ListenConfig{KeepAlive: -1, Control: e.prepare}
