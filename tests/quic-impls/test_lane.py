@@ -289,7 +289,7 @@ FULL = LONGEST_FRAME - ETHERNET_IPV4_UDP
 def test_a_datagram_leaves_when_the_links_law_says_and_is_lost_when_the_oracle_says(
     new_lane: LaneMaker, link: Link, model: LossModel, seed: int, sent: Sent, longer_ns: int
 ) -> None:
-    """Also when the trial ends while some are in flight. What the queue drops has no place among verdicts."""
+    """A trial may end while some are in flight. Frames that the queue drops have no verdict."""
     law, now_ns, exits = Law(link), 0, []
     for gap_ns, length in sent:
         now_ns += gap_ns
@@ -605,7 +605,7 @@ def test_a_lane_that_was_used_is_as_good_as_a_new_one(
 
 
 def test_a_lane_takes_no_more_memory_trial_after_trial(new_lane: LaneMaker) -> None:
-    """Also when trials end with datagrams in flight: here some 150 MB of them."""
+    """Trials may end with datagrams in flight: here some 150 MB of them."""
 
     def pages() -> int:
         return int(Path("/proc/self/statm").read_text().split()[1])

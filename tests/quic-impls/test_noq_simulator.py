@@ -346,7 +346,7 @@ def test_the_losses_of_a_trial_can_be_imported_from_what_it_records(
 
 
 def test_a_replay_leaves_traces_of_the_same_names(simulator: Simulator, tasks: Tasks, tmp_path: Path) -> None:
-    """They are the first connection ID, which follows from the seed."""
+    """The names are the first connection ID, which follows from the seed."""
 
     def traces(folder: Path, seed: int) -> set[str]:
         folder.mkdir()

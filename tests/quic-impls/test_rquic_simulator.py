@@ -215,7 +215,7 @@ def test_a_long_download_fits_into_memory(tasks: Tasks) -> None:
 def test_a_simulator_that_an_earlier_build_left_is_refused(
     endpoints_of: Callable[[str], object], tmp_path: Path
 ) -> None:
-    """Its own word for its sources is changed, as a change of its sources would change it."""
+    """The test changes the program's report of its sources, as a change of the sources would."""
     endpoints_of("rquic")  # it is built
     IMPLEMENTATION.check_built("virtual")
     folder = tmp_path / "rquic"

@@ -218,7 +218,7 @@ def test_content_of_any_size_is_transferred_by_each_scheme(simulator: Simulator,
 def test_many_tasks_take_no_more_memory_than_the_first(
     simulator: Simulator, tasks: Tasks, warm: int, count: int, most_kb: dict[str, int]
 ) -> None:
-    """Whatever a simulator needs it needs for its first tasks, which include the largest."""
+    """The first tasks, which include the largest, need as much memory as any later ones."""
     schemes = tasks.implementation.declaration.options["scheme"].choices or []
     kinds = [
         tasks(download(size), down=Uniform(0.02), scheme=scheme)

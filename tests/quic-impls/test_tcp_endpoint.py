@@ -98,7 +98,7 @@ def test_a_controller_that_the_user_may_not_choose_is_unsupported_with_one_line(
 
 
 def test_multipath_tcp_is_counted_by_path(endpoints: Any, assignment: dict[str, Any]) -> None:
-    """Nobody has told the path manager of a second address: there is one subflow."""
+    """The path manager knows no second address: there is one subflow."""
     assignment["workload"] = {"name": "download", "size_bytes": 1_000_000}
     assignment["options"]["paths"] = 2
     client, server = endpoints.transfer(assignment)

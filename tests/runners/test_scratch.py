@@ -167,7 +167,7 @@ def test_the_folder_of_a_harness_that_was_killed_before_it_had_the_lock_is_remov
 
 
 def test_a_folder_without_a_lock_is_kept_unless_it_is_an_empty_one_of_ours(tmp_path: Path) -> None:
-    """Whoever has the number of its maker: another process may have it by now."""
+    """Another process may have the number of its maker by now."""
     empty = [
         tmp_path / f"{scratch.PREFIX}{process}-abcdefgh" for process in sorted((os.getpid(), 1), key=str)
     ]

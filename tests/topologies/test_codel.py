@@ -133,7 +133,7 @@ def test_the_frames_that_the_pseudo_code_drops_are_dropped(
     length: int,
     looks: list[int],
 ) -> None:
-    """Whenever the link is looked at."""
+    """The result is independent of when the link is looked at."""
     arrivals = steady(phases)
     compare(core, path, arrivals, [length] * len(arrivals), sorted(looks))
 
@@ -162,7 +162,7 @@ def test_a_frame_waits_too_long_from_the_target_on_and_the_first_is_dropped_afte
 
 
 def test_with_a_full_frame_or_less_behind_it_no_frame_is_dropped(core: ctypes.CDLL) -> None:  # noqa: F811
-    """However long it has waited: one comes just before each turn, so that two are always behind the head."""
+    """A packet comes just before each turn, so two are always behind the head, however long it waited."""
     turn = 757 * 8000
     arrivals = [0, 0, 0, 0, *(i * turn - 1 for i in range(2, 500))]
     path = Lane(SLOW, queue_packets=100, codel=True)
@@ -171,7 +171,7 @@ def test_with_a_full_frame_or_less_behind_it_no_frame_is_dropped(core: ctypes.CD
 
 
 def test_a_queue_that_codel_does_not_touch_is_the_droptail_queue(core: ctypes.CDLL) -> None:  # noqa: F811
-    """Within the target: the same frames at the same times, whatever the limit."""
+    """The same frames leave at the same times within the target, whatever the limit is."""
     arrivals, lengths = [i // 5 * MS for i in range(500)], [1000] * 500
     path = Lane(FAST, delay_ns=3 * MS, queue_packets=3)
     plain, managed = (run(core, replace(path, codel=codel), arrivals, lengths) for codel in (False, True))

@@ -256,7 +256,7 @@ def test_a_campaign_without_trials_has_the_columns_too(database: Database, campa
 def test_the_host_is_that_of_the_start_and_unknown_without_one(
     sqlite: str, new_campaign: NewCampaign, make: Make
 ) -> None:
-    """However many trials without one come first: a reader might take the column for one of numbers."""
+    """Many trials without one may come first: a reader might then read the column as numbers."""
     with Database.open(sqlite, create=True) as database:
         campaign = new_campaign(database, repetitions=2000)
         database.record(campaign.id, make(1999))

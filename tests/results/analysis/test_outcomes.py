@@ -24,7 +24,7 @@ P95, PLACES = "messages.latency_p95_ms", [TrialKey(OFF, "download-10000", 0, n) 
 
 
 def test_failed_and_timed_out_are_the_worst_and_what_nobody_vouches_for_is_nothing() -> None:
-    """Also where such a trial had measured something before it ended."""
+    """Such a trial may have measured something before it ended."""
     for name in (LESS, MORE, P95):
         keys = KEYS[: len(STATES)]
         frame = frame_with({key: (state, 5.0) for key, state in zip(keys, STATES, strict=True)}, name)

@@ -162,7 +162,7 @@ def test_a_bound_that_does_not_hold_is_told_by_the_exit_status(
 
 
 def run_one_trial(database: Path, point: int = 0, **options: bool) -> None:
-    """Its state is of no interest: other load may make it invalid."""
+    """The trial's state does not matter: other load may make it invalid."""
     choice = ["workload=download-1000", f"point={point}", "variant=rQUIC, FEC off"]
     assert run(REPOSITORY / "designs/catalog/smoke.toml", str(database), filters=choice, **options) in (0, 1)
 

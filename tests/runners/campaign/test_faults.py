@@ -181,7 +181,7 @@ def await_no_process(mark: str) -> None:
 
 
 def started(command: Sequence[object]) -> subprocess.Popen[str]:
-    """Its errors can be read, and nobody sees what it prints."""
+    """Start a process whose errors can be read; its output is discarded."""
     words, nobody = [*map(str, command)], subprocess.DEVNULL
     return subprocess.Popen(words, cwd=REPOSITORY, stdout=nobody, stderr=subprocess.PIPE, text=True)
 

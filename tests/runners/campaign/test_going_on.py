@@ -260,7 +260,7 @@ def test_a_trial_that_cannot_be_stored_is_invalid_and_the_campaign_goes_on(
 def test_the_first_task_is_made_before_the_others(
     run: Run, little: Request, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many trials there are, the first begins as soon."""
+    """The first of any number of trials begins as soon."""
     runs: list[TrialKey] = []
     make = Experiment.task
 

@@ -124,7 +124,7 @@ def test_a_task_that_this_fecbench_does_not_know_is_refused_in_a_line(
 def test_fields_that_the_recorded_task_lacks_are_told_with_the_defaults_that_were_taken(
     recorded: tuple[CampaignInfo, StoredTrial], again: Again, engine: Pretence
 ) -> None:
-    """One of the judge's bounds had another value then; the others did not exist."""
+    """A single bound of the judge existed then, with another value."""
     task = copy.deepcopy(recorded[1].record.task)
     task["validity"] = {"stall_share": 0.5}
     (pair,) = task["pairs"]

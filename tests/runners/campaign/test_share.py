@@ -205,7 +205,7 @@ def test_the_trials_of_a_holder_that_goes_on_are_waited_for_and_not_run(
 def test_a_holder_that_was_paused_for_long_drops_what_others_have_run_with_a_note(
     run: Run, address: str, little: Request
 ) -> None:
-    """While the second trial of a group runs, somebody takes all claims over and runs everything."""
+    """Another process takes all claims over and runs everything while the second trial of a group runs."""
     second = little.keys[1]
 
     def paused(key: TrialKey) -> str:
@@ -332,7 +332,7 @@ def test_a_process_in_another_pid_namespace_is_alive_until_it_is_killed(within: 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces")
 def test_of_a_process_with_another_folder_for_temporary_files_only_the_beat_tells() -> None:
-    """Its path leads to something else here."""
+    """The path of its temporary folder leads to something else here."""
     covered = 'mount -t tmpfs none "$TMPDIR" && exec "$@"'
     with tempfile.TemporaryDirectory() as folder:
         within = ("unshare", "--mount", "sh", "-c", covered, "sh")

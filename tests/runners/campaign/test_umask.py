@@ -74,7 +74,7 @@ def test_emulated_trials_are_ok_with_a_umask_of_root(
 @needs.built(ours().find("udp", "tests"))
 @pytest.mark.parametrize("words", [("run", "smoke"), ("check",)], ids=" ".join)
 def test_an_ordinary_user_with_such_a_umask_runs_and_checks(of_nobody: Path, words: tuple[str, ...]) -> None:
-    """He has folders that he cannot enter, unless they get their mode from us."""
+    """An ordinary user has folders that he cannot enter, unless we set their modes."""
     lines = {
         "run": (*words, "--engine", "virtual", "--db", of_nobody / "x.sqlite", *WHERE),
         "check": ("implementations", "--check", "udp"),

@@ -161,7 +161,7 @@ def test_each_point_runs_until_it_is_decided_and_the_database_says_why_it_stoppe
 
 
 def test_of_medians_that_nothing_differs_is_known_as_soon_as_anything_else(run: Run, base: Request) -> None:
-    """For means it is not: a long and rare delay may be missing in all trials so far."""
+    """Means are decided later: a long and rare delay may be missing in all trials so far."""
     design = designs.rewritten(base.design, statistic="median")
     experiment = Experiment(design, design.plan().points, ours())
     intervals = ends(run(Measured(), base_request=dataclasses.replace(base, experiment=experiment)))

@@ -187,7 +187,7 @@ def test_kills_at_random_moments_change_nothing(
 def test_an_interrupt_keeps_what_had_ended(
     made_up: WriteDesign, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without the interrupt, nothing would be stored before the end."""
+    """Nothing would be stored before the end without the interrupt."""
     monkeypatch.setattr(share, "BATCH_TRIALS", 10**6)
     monkeypatch.setattr(share, "BATCH_S", 10**6)
     real = virtual.VirtualEngine.run

@@ -87,7 +87,7 @@ PLACES = [
 
 
 def test_the_loaded_command_offers_the_same(complete: Any, db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without loading a command, completion knows what its arguments and options say themselves."""
+    """Completion knows what a command's arguments and options declare, without loading it."""
     monkeypatch.setenv("FECBENCH_DB", str(db))
     for words in PLACES:
         at_once = complete(*words)

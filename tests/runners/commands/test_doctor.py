@@ -167,7 +167,7 @@ def test_of_each_implementation_it_says_whether_its_simulator_works(tmp_path: Pa
 def test_json_and_status_agree_and_without_the_tools_trials_cannot_run(
     fecbench_here: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With an empty PATH the tools are missing; the kernel is checked nevertheless."""
+    """The tools are missing with an empty PATH; the kernel is checked nevertheless."""
     for path in (os.environ["PATH"], str(tmp_path)):
         monkeypatch.setenv("PATH", path)
         result = fecbench_here("doctor", "--json")

@@ -252,7 +252,7 @@ def test_a_simulator_dies_with_its_harness(made_up: WriteDesign) -> None:
 
 
 def test_a_simulator_has_no_rights(made_up: WriteDesign, tmp_path: Path) -> None:
-    """For root it is another user, otherwise the same user. It gains no rights, and its memory is limited."""
+    """The simulator of root has another user, any other the same user. Its rights and memory are limited."""
     secret = tmp_path / "secret"
     secret.write_text("mine")
     secret.chmod(0o600)

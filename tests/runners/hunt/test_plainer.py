@@ -53,7 +53,7 @@ def test_one_thing_is_plainer_at_a_time_and_within_its_range() -> None:
 
 
 def test_what_is_as_plain_as_can_be_has_nothing_plainer() -> None:
-    """Whoever takes the plainest step again and again comes to an end."""
+    """Taking the plainest step again and again comes to an end."""
     network, count = FOUND, 0
     while steps := plainer.steps(SPACE, network):
         network, count = steps[0][1], count + 1

@@ -132,7 +132,7 @@ def test_every_look_has_its_own_number_and_each_network_once() -> None:
 
 
 def test_a_finding_rests_on_a_look_that_did_not_choose_it() -> None:
-    """Its interval is of all repetitions of a look of confirmation, and of none before."""
+    """The interval uses all repetitions of a look of confirmation, and none before."""
     asking = question_with_seed(1)
     recording = Recording(Planted(asking, harms.under_losses(0.01)))
     answer = hunt(asking, budget(TRIALS, asking.repetitions), recording)

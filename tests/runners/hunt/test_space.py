@@ -21,7 +21,7 @@ def test_a_network_that_was_placed_is_the_same_again() -> None:
 
 
 def test_a_network_can_be_typed_again() -> None:
-    """Its numbers have four digits at most, or are whole."""
+    """The numbers of a network have four digits at most, or are whole."""
     for place in PLACES:
         for name, value in SPACE.at(place).values:
             if isinstance(value, float):

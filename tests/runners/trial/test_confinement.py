@@ -235,7 +235,7 @@ IGNORES_SIGNALS = "import signal, time\nfor n in (2, 15): signal.signal(n, signa
     ],
 )
 def test_one_that_never_ends_is_ended(client: str, state: str) -> None:
-    """Whatever it does: it is told in its own trial, and the next one runs."""
+    """An attack of any kind is reported in its own trial, and the next trial runs."""
     server = 'import time; print(\'{"event": "ready"}\', flush=True); time.sleep(600)'
     limit_s = 2 if state == "timeout" else 60
     _, judgement = run([PYTHON, "-c", client], [PYTHON, "-c", server], limit_s)
@@ -298,7 +298,7 @@ def test_a_program_that_cannot_be_executed_is_a_failure_with_its_name(tmp_path: 
 
 
 def test_a_program_that_its_user_may_not_execute_is_the_harness_s_fault(tmp_path: Path) -> None:
-    """It was checked before that everybody may execute it, so the stack did not take this right away."""
+    """The check before showed that everybody may execute it, so the stack did not take this right away."""
     tmp_path.chmod(0o755)
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\n")

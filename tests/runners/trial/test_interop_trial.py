@@ -236,7 +236,7 @@ def test_a_bundle_runs_and_sees_what_the_contract_says_and_nothing_of_the_machin
 
 
 def test_a_hostile_bundle_reaches_nothing_beyond_its_trial(toy: Path, tmp_path: Path) -> None:
-    """Its mount points are links to the machine's files, it has a program of root's, and it forks."""
+    """The bundle's mount points are links to the machine's files; it has a program of root's, and forks."""
     folder, outside = tmp_path / "hostile", tmp_path / "outside"
     root = folder / "unpacked" / "rootfs"
     root.mkdir(parents=True)
@@ -269,7 +269,7 @@ def test_a_hostile_bundle_reaches_nothing_beyond_its_trial(toy: Path, tmp_path: 
 
 
 def list_of_mounts() -> list[str]:
-    """But for those of namespaces with names, which other tests may make meanwhile."""
+    """Return the mounts, without those of named namespaces, which other tests may make meanwhile."""
     lines = Path("/proc/self/mountinfo").read_text().splitlines()
     return [line for line in lines if not line.split()[4].startswith("/run/netns")]
 

@@ -292,7 +292,7 @@ def test_a_queue_in_time_or_of_packets_holds_its_limit_and_no_more() -> None:
 
 
 def test_transfers_that_compete_may_bring_what_the_delay_had_held_back() -> None:
-    """Up to 120 ms of the rate in one second."""
+    """The delay may hold back up to 120 ms of the rate in one second."""
     for jitter, state in ((None, "invalid"), (Jitter(60, seed=1), "ok")):
         trial_task = over(downwards(jitter=jitter))
         assert judge(trial_task, changed(compete(1, 5, 6), UNCONFIGURED)).state == state

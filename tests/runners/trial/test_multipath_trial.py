@@ -126,7 +126,7 @@ def test_a_path_that_is_out_from_the_clients_start_on_carries_nothing_and_is_acc
 def test_an_outage_counts_from_the_clients_first_frame_however_long_its_program_takes_to_start(
     run: Run,
 ) -> None:
-    """It is the same in virtual time, where a client starts at once: each path meets the outage, and then
+    """The same is true in virtual time, where a client starts at once: each path meets the outage, and then
     works."""
     slow = f"import time\ntime.sleep(0.6)\n{CLIENT}"
     finished, judgement = run(task(outage_s=(0, 0.1)), client=slow)

@@ -70,7 +70,7 @@ def put_to_work(worker: subprocess.Popen[str]) -> None:
 
 
 def await_stall(watch: Watch, start_s: float) -> None:
-    """Until the wait for the hog is noticed; the kernel tells of a wait only when the thread runs again."""
+    """Await the wait for the hog; the kernel reports a wait only when the thread runs again."""
     wait_until(lambda: watch.stalled_s(start_s, time.monotonic()) > 0.05, "the wait for the hog")
 
 
