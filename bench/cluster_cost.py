@@ -97,7 +97,7 @@ def workers_carried(cost: Cost) -> dict[str, float]:
     """How many workers like the one of `cost` keep a core of each part busy that all of them share.
 
     On paper: what a group costs is taken to be the same whatever the number of workers. A scheduler and a run
-    have one core each, a database as many as its host. Of what took no time, infinitely many.
+    have one core each, a database as many as its host. A part that took no time allows infinitely many.
     """
     return {who: cost.seconds / cost.cpu_s[who] if cost.cpu_s[who] else math.inf for who in SHARED}
 

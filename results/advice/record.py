@@ -1,9 +1,9 @@
 """The record that advice is given from: a row for each network, size, controller and congestion control.
 
 Its columns: `congestion_control`, `controller`, `size_bytes`, `bandwidth_mbps`, `rtt_ms`, `queue_bdp`, `loss`
-(the share of packets lost), `burst` (how many in a row, on average), `ratio` (of the mean download times with
-FEC and without), its interval `low` to `high`, its `verdict`, and the `campaign` and the number of `pairs`
-that it is from.
+(the share of packets lost), `burst` (how many in a row, on average). `ratio` is that of the mean download
+times with FEC and without. Beside it are its interval `low` to `high`, its `verdict`, its `campaign`, and the
+number of `pairs` that it is from.
 """
 
 from pathlib import Path

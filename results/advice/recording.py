@@ -37,7 +37,7 @@ def campaigns_in(databases: Sequence[Results]) -> list[Campaign]:
 
 def recorded(campaigns: Iterable[Campaign]) -> pd.DataFrame:
     """The record: a row for each network, size, congestion control and controller, by kind of losses and in
-    the order of the plan. Of several ratios of the same, that of most pairs is kept, or else the first.
+    the order of the plan. The ratio of most pairs is kept of several for the same network, or else the first.
 
     Raises BadInput where a size has fewer networks than advice asks.
     """

@@ -57,7 +57,7 @@ __all__ = ["Database", "DatabaseError", "HasResult", "UnfitRecord"]
 PAGE_TRIALS = 500
 # Each may be some megabytes long.
 PAGE_SERIES = 20
-# Of what another process may undo between two statements: each time, it has got further itself.
+# Tries of what another process may undo between two statements: each time, that one has got further itself.
 _TRIES = 5
 
 

@@ -31,7 +31,7 @@ def of_trial(record: TrialRecord) -> str:
     """The digest of the wire: SHA-256, in hexadecimal, of what was asked of the network, state, verdicts,
     counters of links and times of packets as canonical JSON.
 
-    Of the task, whatever is 0, empty or null is left out, so that a field that older tasks lack moves no
+    Fields of the task that are 0, empty or null are left out, so that a field that older tasks lack moves no
     digest while it asks for nothing; and so are options of endpoints, which packets tell. Only trials in
     virtual time have times of packets.
     """

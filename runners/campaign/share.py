@@ -33,8 +33,8 @@ _log = logging.getLogger(__name__)
 RETRIES = 3
 # How often those who wait for others look.
 LOOK_S = 1.0
-# Of trials that end the same way each time: so many are stored together, or those of so long; and so many
-# groups are claimed together.
+# So many trials that end the same way each time are stored together, or those of so long; and so many groups
+# are claimed together.
 BATCH_TRIALS, BATCH_S = 50, 1.0
 LOT_GROUPS = 64
 

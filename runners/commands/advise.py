@@ -145,8 +145,8 @@ def advise(
     with and without FEC, beside Cubic and BBRv3, in virtual time, for 30 s at most. A flag counts in the
     place of what was measured, and may be a range: --rtt 60ms..90ms.
 
-    The exit status is 3 when nothing can be said. Of the controllers, "tail" is RLC (3, 2, 20), which repairs
-    the end of all data; "safe" adapts, and harms least where the network changes.
+    The exit status is 3 when nothing can be said. The controller "tail" is RLC (3, 2, 20), which
+    repairs the end of all data; "safe" adapts, and harms least where the network changes.
     """
     from fecbench.runners.commands.console.advising import Answer, lines_of, wrapped
     from fecbench.runners.own_network import decided

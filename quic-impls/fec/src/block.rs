@@ -7,8 +7,8 @@ use crate::context::{Context, Slot};
 use crate::controller::{Controller, Rate, Refused};
 use crate::repair::{MAX_SPAN, Protected, Sid};
 
-/// `constant(n, k, interleave)`: blocks of k source symbols, each followed by its n − k repair symbols. Of `interleave`
-/// blocks that are filled in turn, each gets every `interleave`-th symbol.
+/// `constant(n, k, interleave)`: blocks of k source symbols, each followed by its n − k repair symbols. `interleave`
+/// blocks are filled in turn: each gets every `interleave`-th symbol.
 ///
 /// When the sender runs out of data, the open blocks end as they are, with their share of repair symbols, and new ones
 /// begin. A receiver's window that is narrower than the blocks makes the next ones narrower.

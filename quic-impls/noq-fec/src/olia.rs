@@ -145,7 +145,7 @@ struct OfPath {
     initial_window: u64,
     is_obeyed: bool,
     mtu: f64,
-    /// Of slow start, in bytes.
+    /// Threshold of slow start, in bytes.
     threshold: f64,
     /// Losses of what was sent before belong to the one that began then.
     recovery_start: Instant,

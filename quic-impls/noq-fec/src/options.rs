@@ -22,7 +22,7 @@ const BETWEEN_PATHS: usize = 1024;
 /// Those of impl.toml.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Of a connection, each from an address of the client's own.
+    /// Number of paths of a connection, each from an address of the client's own.
     pub paths: usize,
     pub scheduler: Scheduling,
     pub ack_path: AckPath,

@@ -15,7 +15,7 @@ pub const MOST: usize = 3;
 pub struct PathCounters {
     /// Packets, without those with repair symbols.
     pub packets_sent: u64,
-    /// Of those, the ones that were declared lost before the peer told that it had recovered them.
+    /// Packets sent that were declared lost before the peer told that it had recovered them.
     pub packets_lost: u64,
     /// UDP payload.
     pub bytes_sent: u64,

@@ -32,7 +32,7 @@ pub struct ContentSeries {
     /// How many datagrams were sent.
     datagrams: u64,
     rows: VecDeque<Row>,
-    /// Of each connection, whether it has sent the end.
+    /// Whether each connection has sent the end.
     has_ended: Vec<bool>,
 }
 

@@ -116,7 +116,7 @@ pub struct Counters {
     /// QUIC's packets, without those with repair symbols.
     pub packets_sent: u64,
     pub packets_received: u64,
-    /// Of those, the ones that were declared lost before the peer told that it had recovered them.
+    /// Packets sent that were declared lost before the peer told that it had recovered them.
     pub packets_lost: u64,
     /// All that were declared lost.
     pub losses_declared: u64,

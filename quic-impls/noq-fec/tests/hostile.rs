@@ -380,7 +380,7 @@ fn pieces(stream: u8, from: u64, gap: u64) -> Vec<u8> {
     (0..FULL as u64 / 6).flat_map(|n| [&[STREAM, stream][..], &two(from + gap * n), &[1, 7]].concat()).collect()
 }
 
-/// Of a connection, for each byte that came, and what it may have in advance.
+/// A connection pays for each byte that came, and may have some in advance.
 fn assert_work_is_paid(outcome: &Outcome) {
     let paid = (1 << 18) + 32 * outcome.costs[0].bytes;
     assert!(outcome.client.comparisons <= paid, "{} comparisons, {paid} were paid", outcome.client.comparisons);

@@ -165,8 +165,8 @@ fn a_path_that_dies_costs_two_probes_and_three_round_trips_at_most() {
     }
 }
 
-/// Of ten seeds, so that the order is no accident: in congestion avoidance, two equal paths with OLIA gain together what is
-/// between one path and two that know nothing of each other.
+/// In congestion avoidance, two equal paths with OLIA gain together what is between one path and two that know nothing of
+/// each other. Ten seeds are tried, so that the order is no accident.
 #[test]
 fn paths_with_olia_gain_less_than_paths_on_their_own_and_more_than_one_alone() {
     let seconds = |congestion_control, paths| -> f64 {

@@ -286,8 +286,8 @@ impl Application for Told {
     }
 }
 
-/// A silence upwards takes the three frames that tell of a recovered packet. Of those that are repeated until they are acknowledged, one
-/// arrives, and no other one is sent once that is known.
+/// A silence upwards takes the three frames that tell of a recovered packet. Frames that are repeated until they
+/// are acknowledged arrive once, and no other one is sent once that is known.
 #[test]
 fn the_news_of_a_recovered_packet_arrives_if_it_is_repeated_until_it_is_acknowledged() {
     let run = |repeats_until_acknowledged, silence: [u64; 2]| {

@@ -259,8 +259,8 @@ fec_status fec_encoder_new_constant(struct fec_encoder **encoder,
                                     size_t length);
 
 /*
- Make an encoder of blocks: n − k repair symbols over each k source symbols. Of `interleave` blocks that are filled in
- turn, each gets every `interleave`-th symbol.
+ Make an encoder of blocks: n − k repair symbols over each k source symbols. `interleave` blocks are filled in
+ turn: each gets every `interleave`-th symbol.
  */
 fec_status fec_encoder_new_block(struct fec_encoder **encoder,
                                  uint32_t code,

@@ -97,8 +97,8 @@ pub unsafe extern "C" fn fec_encoder_new_constant(
     unsafe { new(encoder, code, symbol_size, |code| Ok(Box::new(SlidingWindow::constant(code, n, k, length)?))) }
 }
 
-/// Make an encoder of blocks: n − k repair symbols over each k source symbols. Of `interleave` blocks that are filled in
-/// turn, each gets every `interleave`-th symbol.
+/// Make an encoder of blocks: n − k repair symbols over each k source symbols. `interleave` blocks are filled in
+/// turn: each gets every `interleave`-th symbol.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fec_encoder_new_block(
     encoder: *mut *mut Encoder,

@@ -85,7 +85,7 @@ mod tests {
 
     const AIM: Aim = Aim { failures: 0.02, per: 2, clean: 100 };
 
-    /// Of a Poisson distribution with mean 2, 5 is the least number that is exceeded in less than 2 % of the cases (1.66 %).
+    /// A Poisson variable with mean 2 exceeds 5 in 1.66 % of the cases, and 4 in more than 2 %.
     #[test]
     fn single_losses_are_poissons_and_in_runs_there_may_be_more() {
         assert_eq!(AIM.losses_to_expect(40, (0.05, 1.0), 99), 5);

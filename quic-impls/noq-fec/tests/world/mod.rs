@@ -34,7 +34,7 @@ use noq_fec::{Assignment, NoqFec};
 use noq_proto::fec::RepairPath;
 use noq_proto::{AckPath, ClientConfig, ServerConfig, TransportConfig};
 
-/// Of the client, one for each link.
+/// Addresses of the client, one for each link.
 const CLIENTS: [&str; 3] = ["10.0.1.2:40000", "10.0.2.2:40000", "10.0.3.2:40000"];
 const SERVER: &str = "10.0.100.2:4433";
 const SERVER_NAME: &str = "server.fecbench";
@@ -408,7 +408,7 @@ pub struct Outcome {
     pub server: Counters,
     /// Datagrams sent, up and down.
     pub sent: (u64, u64),
-    /// Of those, the ones that were lost, or were still on their way at the end.
+    /// Packets sent that were lost, or were still on their way at the end.
     pub missing: (u64, u64),
     /// What the packets that the client has received have cost it, and the same of the server: of an end with hooks.
     pub costs: [Cost; 2],
@@ -444,14 +444,14 @@ pub struct World<C, S> {
     pub client: Stack<C>,
     pub server: Stack<S>,
     accept: Box<dyn Fn() -> S>,
-    /// Of each link, the directions up and down.
+    /// Directions of each link, up and down.
     links: Vec<[Way; 2]>,
     /// Whether the client tells its connection to which of its addresses a datagram came.
     has_paths: bool,
     /// Datagrams that have left the link and are late, the next to arrive first.
     late: BinaryHeap<Reverse<Late>>,
     count: u64,
-    /// Of the client and of the server, where they have hooks.
+    /// Costs of the client and of the server, where they have hooks.
     costs: [Cost; 2],
 }
 

@@ -19,7 +19,7 @@ use super::budget::{Cost, within_budget};
 use super::decrypted::{self, REPAIR, SOURCE_SYMBOL};
 use super::{Setting, World, schemes};
 
-/// Of each stream, and of the connection, in bytes.
+/// Windows of each stream and of the connection, in bytes.
 const STREAM_WINDOW: u32 = 600;
 const WINDOW: u32 = 1000;
 /// How many streams of each kind the peer may open.
