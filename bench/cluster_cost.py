@@ -1,5 +1,5 @@
-"""What a cluster costs in virtual time: throughput with one, two, three and eight workers of one core each,
-beside a campaign at home, and the CPU time of scheduler, of whoever runs the campaign and of the database.
+"""Costs of a cluster in virtual time: throughput with one, two, three and eight workers of one core each,
+beside a campaign on one machine, and the CPU time of scheduler, run and database.
 
     python -m bench.cluster_cost [--repetitions N]
 
@@ -32,19 +32,19 @@ WORKERS = (1, 2, 3, 8)
 SHARED = ("scheduler", "run", "database")
 IDLE_S = 30.0
 IDLE_BOUND = 0.005
-"""Of a core, that an idle worker may take."""
+"""Share of a core that an idle worker may take."""
 WIDTH = 110
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a campaign took."""
+    """Costs of a campaign."""
 
     trials: int
     groups: int
     seconds: float
     cpu_s: Mapping[str, float]
-    """Of scheduler, run, database and workers, without what a campaign takes that has nothing to run."""
+    """CPU time of scheduler, run, database and workers, less that of a campaign with nothing to run."""
 
 
 def main() -> None:
@@ -94,7 +94,7 @@ def run(repetitions: int = 3) -> list[str]:
 
 
 def workers_carried(cost: Cost) -> dict[str, float]:
-    """How many workers like the one of `cost` keep a core of each part busy that all of them share.
+    """Return how many workers like the one of `cost` keep a core of each shared part busy.
 
     On paper: what a group costs is taken to be the same whatever the number of workers. A scheduler and a run
     have one core each, a database as many as its host. A part that took no time allows infinitely many.
@@ -128,7 +128,7 @@ def _cost(
 
 @dataclass(frozen=True)
 class _Ran:
-    """What one command took."""
+    """Costs of one command."""
 
     seconds: float
     cpu_s: Mapping[str, float]

@@ -73,6 +73,6 @@ def new_database(server: Path, name: str) -> str:
 
 
 def free_address() -> str:
-    """Where a scheduler may listen."""
+    """Return an address at which a scheduler may listen."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return f"tls://127.0.0.1:{listener.getsockname()[1]}"

@@ -1,8 +1,8 @@
 """Campaigns of any size without running any: what readers of results are measured and tested with.
 
-The trials are such as virtual time gives. What loses nothing takes the same time to the last bit whatever the
-variant, if it sends nothing more for it, and in every repetition; so there are ratios of exactly 1, and
-medians without spread. Losses are those of a repetition, which all variants meet.
+The trials are such as virtual time gives. A transfer without losses takes the same time to the last bit with
+each variant that sends nothing more, and in every repetition; so there are ratios of exactly 1, and medians
+without spread. Losses are those of a repetition, which all variants meet.
 """
 
 from __future__ import annotations

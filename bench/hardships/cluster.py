@@ -28,11 +28,11 @@ FOLDERS_AT = Path("/tmp")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a campaign came to."""
+    """Result of a campaign."""
 
     trials: int
     attempts: int
-    """Of all trials together."""
+    """Digest of all trials together."""
     digest: str
     claims: int
 
@@ -65,7 +65,7 @@ class Beside:
         return self._words.read_text()
 
     def until(self, words: str) -> None:
-        """Until it has said so. Raises RuntimeError when it ends before."""
+        """Wait until it has said so. Raises RuntimeError when it ends before."""
         while words not in self.words():
             if self.process.poll() is not None:
                 raise RuntimeError(f"it ended before it said {words!r}: {self.words()}")
@@ -113,7 +113,7 @@ class Cluster:
         return self._folder / f"{name}-{next(self._numbers)}"
 
     def problems(self, url: str, run: Beside) -> list[str]:
-        """What is wrong when the campaign has ended."""
+        """Return what is wrong when the campaign has ended."""
         status = run.process.wait(LIMIT_S)
         wrong = traceback(run.words()) + traceback(self.worker.words())
         if status != 0:
@@ -189,7 +189,7 @@ KILLS: Mapping[str, Callable[[Cluster, random.Random], list[str]]] = {
 
 @contextmanager
 def cluster(design: Path) -> Iterator[Cluster]:
-    """What ends with it are all its processes and files."""
+    """Run a cluster; at the end, remove all its processes and files."""
     with ExitStack() as stack:
         name = stack.enter_context(tempfile.TemporaryDirectory(prefix="hardships-", dir=FOLDERS_AT))
         folder = Path(name)

@@ -1,4 +1,4 @@
-"""What to use in a network, from recorded campaigns: the designs `never-harms…` in virtual time.
+"""Advice for a network, from recorded campaigns: the designs `never-harms…` in virtual time.
 
 `python -m fecbench.results.advice DATABASE…` writes the record anew.
 """

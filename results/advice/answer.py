@@ -33,13 +33,13 @@ class Candidate:
     prediction: Interval
     """The ratio of the time with FEC to that without, in 90 of 100 such networks."""
     ratio: float
-    """Its geometric mean over the recorded networks near by."""
+    """Geometric mean of the ratio over the recorded networks near by."""
     interval: Interval
     """The interval of that mean, 95 %: it says nothing of a single network."""
     sizes_bytes: list[int]
     """The recorded sizes that this rests on: the one asked for, or the two beside it."""
     margins: list[float]
-    """By which differences the networks are counted at these sizes: what virtual time is vouched for."""
+    """Differences by which networks are counted at these sizes: the tolerances of virtual time."""
     harmed: int
     """The number of networks near by in which it surely takes longer, beyond the margin, at any size."""
     undecided: int
@@ -61,21 +61,21 @@ class Advice:
     ratio: float | None
     interval: Interval | None
     prediction: Interval | None
-    """As those of the candidate that is advised. 1 for no FEC; None when nothing can be said."""
+    """Numbers of the candidate that is advised. 1 for no FEC; None when nothing can be said."""
     networks: int
     """The number of recorded networks that it rests on."""
     outside: bool
     """Whether the network is outside of what was recorded."""
     beyond: dict[str, Range]
-    """What of it is beyond the ranges, with the least and the greatest that were recorded."""
+    """Parameters beyond the ranges, with the least and the greatest that were recorded."""
     between: dict[str, Range]
-    """What of it is in a gap between recorded networks, with the last on either side."""
+    """Parameters in a gap between recorded networks, with the last on either side."""
     far: list[str]
-    """What of it is so far beyond the ranges that nothing can be said."""
+    """Parameters so far beyond the ranges that nothing can be said."""
     size_bytes: int
     """The recorded size next to the one asked for."""
     margin: float
-    """Of differences at the size that is asked for, as a share."""
+    """Margin of differences at the size that is asked for, as a share."""
     candidates: list[Candidate]
     nearest: pd.DataFrame
     """The recorded networks that it rests on, a row for each of them, each controller and each size."""
@@ -136,7 +136,7 @@ class _Near:
     logs: Floats
     """The logarithm of each network's ratio, at the size that is asked for."""
     prediction: Interval
-    """Of logarithms."""
+    """Interval of logarithms."""
     sizes: list[int]
 
 

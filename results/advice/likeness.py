@@ -1,4 +1,4 @@
-"""How like two networks are, by what makes FEC do the same in both.
+"""Likeness of two networks, by what makes FEC do the same in both.
 
 A transfer meets a network in packets a round trip: the bandwidth-delay product decides in how many round
 trips it ends, and what of it a queue holds. Timers have a length in time, so the round-trip time counts
@@ -14,13 +14,13 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 NEAR = 40
-"""So many recorded networks are asked, of each kind of losses."""
+"""Number of recorded networks that are asked, of each kind of losses."""
 _WEIGHTS = {"bandwidth_delay": 1.0, "rtt": 0.5, "loss": 2.0, "burst": 0.5, "queue": 0.5}
-"""Of an order of magnitude."""
+"""Weights of an order of magnitude."""
 
 
 def places(networks: pd.DataFrame, *, by_queue: bool) -> Floats:
-    """Where networks of one kind of losses lie, a row each, so that those near each other are alike."""
+    """Return the places of networks of one kind of losses, a row each: alike networks are near each other."""
     logs = {
         "bandwidth_delay": np.log10(networks["bandwidth_mbps"] * networks["rtt_ms"]),
         "rtt": np.log10(networks["rtt_ms"]),

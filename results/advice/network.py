@@ -1,4 +1,4 @@
-"""The network that advice is asked for. What no network can be is refused."""
+"""The network that advice is asked for. Values that no network has are refused."""
 
 import math
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Network:
     """The share of packets that is lost, 0 to 1."""
     size_bytes: float
     burst: float = 1
-    """How many packets are lost in a row, on average."""
+    """Mean number of packets lost in a row."""
     congestion_control: CongestionControl = "cubic"
     queue_bdp: float | None = None
     """The queue's limit, in bandwidth-delay products; None where it is not known."""

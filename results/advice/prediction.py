@@ -1,4 +1,4 @@
-"""What the ratio of one more network will be: an interval that holds it in 90 of 100 such networks.
+"""The ratio of one more network: an interval that holds it in 90 of 100 such networks.
 
 The reader's network is one more draw among networks like it, so the interval is made of quantiles of the
 ratios of the recorded networks nearest to it. Which quantiles is calibrated: each recorded network is left
@@ -74,10 +74,10 @@ def intervals(
 
 
 def widening(of_sizes: Mapping[int, Ratios], beside: Sequence[int]) -> Interval:
-    """By how much the interval between two sizes is wider than those of both, below and above.
+    """Return by how much the interval between two sizes is wider than those of both, below and above.
 
     Each recorded size from the one to the other is left out and predicted from the sizes on either side of
-    it. What it takes there to hold 95 of 100 networks on each side counts by as much as the gap that is asked
+    it. The widening that holds 95 of 100 networks there on each side counts by as much as the gap that is asked
     for is of that gap, in orders of magnitude. It is at least _LEAST for each doubling of the size.
     """
     shorter, longer = beside
@@ -92,7 +92,7 @@ def widening(of_sizes: Mapping[int, Ratios], beside: Sequence[int]) -> Interval:
 
 
 def _hull(here: Floats, of_sizes: Sequence[Ratios], own: Numbers | None = None) -> Floats:
-    """From the lowest to the highest end of the intervals of all these sizes (here × 2)."""
+    """Return the lowest and the highest end of the intervals of all these sizes (here × 2)."""
     ends = np.array([_quantiles(here, ratios, own) for ratios in of_sizes])
     return np.column_stack([ends[:, :, 0].min(axis=0), ends[:, :, 1].max(axis=0)])
 

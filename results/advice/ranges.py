@@ -1,4 +1,4 @@
-"""Where a network lies among those recorded: within their ranges, beyond them, or in a gap between them.
+"""The place of a network among those recorded: within their ranges, beyond them, or in a gap.
 
 Losses are the gap. Networks without losses were recorded, and networks that lose a packet in 1,000 or more;
 none that loses fewer. So were single losses, and bursts of 2 packets or more. A network in a gap is answered
@@ -14,7 +14,7 @@ from fecbench.results.advice.record import BURSTS, NO_LOSSES, SINGLE_LOSSES
 
 Range = tuple[float, float]
 FAR = 10.0
-"""So many times beyond the ranges, nothing can be said."""
+"""Factor beyond the ranges from which nothing can be said."""
 _EDGE = 1.02  # so near to the last network of a range is as good as within: 100 Mbit/s beside 99.4
 
 
@@ -25,11 +25,11 @@ class Standing:
     kinds: tuple[str, ...]
     """The kinds of losses whose networks are asked: two or three for a network in a gap."""
     beyond: dict[str, Range] = field(default_factory=dict)
-    """What of it is beyond the ranges, with the least and the greatest that were recorded."""
+    """Parameters beyond the ranges, with the least and the greatest that were recorded."""
     between: dict[str, Range] = field(default_factory=dict)
-    """What of it is in a gap, with the last that was recorded on either side."""
+    """Parameters in a gap, with the last that was recorded on either side."""
     far: tuple[str, ...] = ()
-    """What of it is beyond by more than a factor of FAR."""
+    """Parameters beyond by more than a factor of FAR."""
 
 
 def standing(network: Network, of_kinds: dict[str, pd.DataFrame]) -> Standing:
@@ -106,7 +106,7 @@ def _clipped(value: float, low: float, high: float) -> float:
 
 
 def _factor(name: str, value: float, low: float, high: float) -> float:
-    """How many times a value is beyond a range; 1 within. Shares are compared as odds, which have no end."""
+    """Return how many times a value is beyond a range; 1 within. Shares are compared as odds, without end."""
     if name == "loss":
         value, low, high = (share / (1 - share) for share in (value, low, high))
     return max(low / value, value / high, 1.0)

@@ -1,4 +1,4 @@
-"""How the record is made: of each network, size and arm, the strongest ratio that any campaign has."""
+"""Making of the record: the strongest ratio that any campaign has, for each network, size and arm."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any

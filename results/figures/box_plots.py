@@ -32,7 +32,7 @@ def boxes_of(
     """A box of the column `up` at each of the places `order` of the column `across`, for each variant.
 
     `lines`: where the line of a box is, by place and variant; by default at the median. One at ∞ or NaN is
-    not drawn. What failed or timed out has to be left out before.
+    not drawn. Trials that failed or timed out have to be left out before.
     """
     own_place = across == "variant"
     labels, width = list(look_of), _WIDTH / (1 if own_place else len(look_of))

@@ -237,7 +237,7 @@ def ecdf_panels(
     rows_of = names_of_ratios(baselines)
     ratios = [ratio for of_variant in curves.values() for ratio in of_variant.values()]
     reach = 1.1 * max(np.log(1.2), *map(greatest_log, ratios))
-    # What no axis has is a little beyond its ends.
+    # A value that no axis has is a little beyond its ends.
     ends = float(np.exp(-1.1 * reach)), float(np.exp(1.1 * reach))
     compared = _only_metric_of(choose(campaign, metric))
     below, above = compared.sides

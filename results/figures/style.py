@@ -30,8 +30,8 @@ from matplotlib.figure import Figure
 from fecbench.results.metrics import Metric
 from fecbench.results.store.records import CampaignInfo
 
-# Seven colours of variants, none of which is near a verdict's (`cards.VERDICT_COLORS`), nor the purple and orange of
-# `ratio_colors`; with eight markers, 56 looks differ.
+# Seven colours of variants. None is near those of verdicts (`cards.VERDICT_COLORS`), nor the purple and orange
+# of `ratio_colors`. With eight markers, 56 looks differ.
 PALETTE = tuple(
     to_rgb(color) for color in ("#1c3f66", "#029e73", "#56b4e9", "#8c1c13", "#e6d800", "#8fd175", "#111111")
 )
@@ -42,7 +42,7 @@ _WIDTH = 10.0  # inches, of a figure on a page: all have letters of one size
 _LETTER = 0.6  # of the font's size: more than the mean width of a letter
 _PANEL = 3.2  # inches, the least width of a panel among others
 _MOST_VECTORS = 2000  # marks in one figure: as vectors, more make a file that no program opens with ease
-# What the reader of a notebook may have set that is no matter of style.
+# Settings of a notebook that are no matter of style.
 _NO_STYLE = ("backend", "date.", "docstring", "interactive", "keymap", "savefig.directory", "timezone", "tk.")
 STYLES = Path(__file__).with_name("styles")
 

@@ -63,7 +63,7 @@ _OF_SIZE = re.compile(r"video\.share_(\d+x\d+)")
 def of(name: str) -> Metric:
     """The metric of a column of a frame (`client.dct_s`, `internet.up.lost`, `stalled_s`), under that name.
 
-    One that is not registered has the unit that its name ends with, and neither a meaning nor a direction.
+    A metric that is not registered has the unit that its name ends with, but no meaning and no direction.
     """
     source, _, own = name.partition(".")
     entry = _BY_NAME.get(_without_number(own) if source in ENDPOINTS else name)

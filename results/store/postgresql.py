@@ -28,7 +28,7 @@ _LIMITS_OF_SILENCE = {
 }
 """A server that is gone without a word is found out within half a minute: seconds, and one in ms."""
 
-# What it warns of as a connection ends is raised, too: without a log of ours it would go to standard error.
+# Its warnings at the end of a connection are raised, too: without a log of ours, they go to standard error.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 

@@ -1,7 +1,7 @@
 """URLs of PostgreSQL. A URL that has a password, or may have one, is refused, and no part of it is shown.
 
-Whoever lists processes reads a command's arguments, and campaigns keep them. PostgreSQL's own library (libpq)
-takes passwords from ~/.pgpass, service files and PGPASSWORD.
+Every user who lists processes reads a command's arguments, and campaigns keep them. PostgreSQL's own library
+(libpq) takes passwords from ~/.pgpass, service files and PGPASSWORD.
 """
 
 import re

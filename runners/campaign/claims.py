@@ -1,6 +1,6 @@
 """Claims on groups: several harnesses share a campaign, and each group is run by one of them.
 
-Whoever claims a group shows that it goes on by a beat, a number that goes up. Others watch the beat by their
+A claimant of a group shows that it goes on by a beat, a number that goes up. Others watch the beat by their
 own clock, so that clocks need not agree. On the claimant's own machine, a look at its lock is enough, where
 its folder for temporary files is seen. The number of its process says nothing: containers have their own.
 """
@@ -128,7 +128,7 @@ class Claims:
         except DatabaseError as problem:
             if error is None:
                 raise
-            # What ended the campaign is what matters; others find out by themselves that it has ended.
+            # The reason why the campaign ended matters; others find out by themselves that it has ended.
             _log.info("claims could not be given up: %s", problem)
 
     def take(self, group: Group) -> bool:

@@ -1,6 +1,6 @@
 """The share of a campaign that one harness runs: beside others, group by group, until nothing is missing.
 
-A group is run by whoever has claimed it. One that another holds is waited for: it ends, or its holder does.
+A group is run by its claimant. A start waits for a group that another holds: it ends, or its holder does.
 
 Where a trial ends the same way each time, groups are claimed many at a time and trials are stored many at a
 time: a thousandth of a second each is all that they may take, and what a kill loses is run again.
@@ -165,7 +165,7 @@ class Share:
         """The tasks of a group that was claimed; what another has claimed meanwhile goes to `others`."""
         self._unfinished[group] = set(keys)
         for place, key in enumerate(keys):
-            # Whoever was paused for long has lost its claims.
+            # A start that was paused for long has lost its claims.
             if place and not self._engine.deterministic and not claims.take(group):
                 others[group] = list(keys[place:])
                 self._unfinished[group].difference_update(others[group])

@@ -112,9 +112,9 @@ def hunt(
     """Search a design's space for networks in which a variant does worse than another: 1 when there are some.
 
     0 when none was found, 3 when nothing can be said. The design's factors and workloads are the space, its
-    statistic and margin decide. What looks bad is measured again with fresh seeds, confirmed, and made as
-    plain as it can be. The same command goes on after an interruption. With --output, the folder has
-    found.toml, a design of what was found, hunt.json, and space.png: where it looked.
+    statistic and margin decide. Networks that look bad are measured again with fresh seeds, confirmed, and
+    made as plain as they can be. The same command goes on after an interruption. With --output, the folder
+    has found.toml, a design of what was found, hunt.json, and space.png: where it looked.
     """
     time_left = None if minutes is None else TimeLeft(60 * minutes)
     if trials is not None and minutes is not None:

@@ -45,7 +45,7 @@ def interop(
 ) -> int:
     """Let each client download from each server over a link with losses; 1 when a pair fails.
 
-    ✓ the whole content arrived, ✕ it did not, ? the two cannot meet. What the database has is not run again.
+    ✓ the whole content arrived, ✕ it did not, ? the two cannot meet. Pairs of the database are not run again.
     """
     available = implementations_in(implementations)
     if names:

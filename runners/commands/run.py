@@ -108,7 +108,7 @@ def run(
 ) -> int:
     """Run the trials of a design and keep each in a database; 0 when all are ok, 1 when some are not.
 
-    What the campaign has already is not run again, so that the same command goes on after an interruption.
+    Trials that the campaign has are not run again, so that the same command goes on after an interruption.
     Several may run at once, also on several machines with a PostgreSQL database: they share the trials.
     """
     again = _states("--retry", retry or [])

@@ -1,8 +1,8 @@
 """Decides when another trial may begin beside those that run: `--jobs N`, or `--jobs auto`.
 
-Trials wait on the network, not on the CPU, so many fit on few cores. What moves their results is another
-trial that takes the CPU just when they want it. `Auto` therefore keeps much of the machine idle, lets trials
-begin one after another, and gives way when a trial could not be vouched for. It knows no clock and no machine
+Trials wait on the network, not on the CPU, so many fit on few cores. Another trial moves their results when
+it takes the CPU just when they want it. `Auto` therefore keeps much of the machine idle, lets trials begin
+one after another, and gives way when a trial could not be vouched for. It knows no clock and no machine
 but those it is given.
 """
 
@@ -29,10 +29,10 @@ IDLE_SHARE = 0.2
 IDLE_WINDOW_S = 0.5
 # More trials at once than this move the results of single trials, though the CPU would suffice.
 TRIALS_PER_CORE = 6
-# What a trial takes before any was measured, in cores: set-up and waiting, and all that handles packets.
+# Cores that a trial takes before any was measured: set-up and waiting, and all that handles packets.
 CORES_PER_ENDPOINT = 0.03
 CORES_PER_MBPS = 0.01
-# What a trial takes in all, the start of a worker included, before any was measured; s of CPU.
+# Seconds of CPU of a whole trial, the start of a worker included, before any was measured.
 CPU_S = 0.6
 LEARNING_RATE = 0.1
 BACK_OFF = 0.6

@@ -294,7 +294,7 @@ def _collect(task: Task, copied: Place, outcome: Outcome) -> None:
     for number, pair in enumerate(task.pairs):
         for role in ROLES:
             ended = outcome.endpoints.get(endpoint_name(number, role))
-            # One that has failed owes none.
+            # A trial that has failed owes none.
             if ended is not None and ended.metrics is not None:
                 folder = copied.log_folder(number, role)
                 try:

@@ -65,7 +65,7 @@ def outcome_in(lines: bytes) -> Outcome:
 def main() -> None:
     harness, name = sys.argv[1:]
     isolation.die_with_parent(int(harness))
-    # Who ends a worker kills it, and removes its cgroups then.
+    # The harness ends a worker by a kill, and removes its cgroups then.
     cgroup.enter(f"{name}.{os.getpid()}")
     for line in sys.stdin:
         sys.stdout.buffer.write(answer(line))

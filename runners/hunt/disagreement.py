@@ -105,7 +105,7 @@ def row(twins: Twins, name: str, ids: tuple[int, int]) -> tuple[float, float, fl
 
 
 def _value(run: TrialRecord, metric: metrics.Metric) -> float:
-    """The metric, of a share that which is there in time; the worst where the trial came to no end."""
+    """Return the metric, of a share the part that is there in time; the worst where the trial had no end."""
     endpoint, _, of_endpoint = metric.name.partition(".")
     value = float(run.metrics.get(endpoint, {}).get(of_endpoint, math.nan))
     came_to_no_end = run.state != "ok" or (metric.absent_is_worst and math.isnan(value))

@@ -30,7 +30,7 @@ OF_OTHERS = 2
 class Estimates:
     """All networks that were looked at, each with the estimate of all its looks.
 
-    It only chooses what is looked at next. What is shown rests on a look that was not part of it.
+    It only chooses the next look. Results rest on a look that was not part of it.
     """
 
     def __init__(self, space: Space) -> None:

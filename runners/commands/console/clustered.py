@@ -14,7 +14,7 @@ from fecbench.runners.commands.console.progress import Reporter
 def run_there(
     request: Request, db: str, scheduler: str, certificates: Path | None, insecure: bool
 ) -> Callable[[Database], CampaignInfo]:
-    """What runs it, once the database is open. Raises Refusal, before that, for what does not fit."""
+    """Return the function that runs it, once the database is open. Raises Refusal for what does not fit."""
     place = address.place(scheduler, certificates, insecure)
     campaign.check(request, db)
     settings.require()

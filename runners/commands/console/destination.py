@@ -1,7 +1,7 @@
 """Files and folders that `--output` and `--plot` may name, checked before anything is computed.
 
-They mean the same everywhere. What the command wrote under this name before is replaced, and nothing else is
-touched: a file is replaced; a folder is made when it is absent, and files in it that have other names stay.
+They mean the same everywhere. Files that the command wrote under this name before are replaced, and
+nothing else is touched: a file is replaced; a folder is made when it is absent, and files in it that have other names stay.
 """
 
 import json
@@ -45,7 +45,7 @@ def check_folder(option: str, path: Path) -> None:
 
 def check_own_folder(option: str, path: Path, report: str) -> None:
     """Raises Refusal as `check_folder` does, and for a folder that holds files but not the report that the
-    command leaves beside its artefacts: a folder of somebody else's. What a killed one began with is not.
+    command leaves beside its artefacts: a folder of somebody else's. Beginnings of a killed command are not.
     """
     check_folder(option, path)
     of_others = path.is_dir() and not all(map(_was_begun, path.iterdir()))

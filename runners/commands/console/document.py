@@ -1,4 +1,4 @@
-"""The JSON documents of campaigns and trials. What stands in them stays: scripts rely on it."""
+"""The JSON documents of campaigns and trials. Their keys stay: scripts rely on them."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from typing import TextIO
 _CONTROLS = {*range(0x20), *range(0x7F, 0xA0)} - {ord("\n"), ord("\t")}
 # Unicode's overrides of the direction of writing: they rearrange what stands around them.
 _DIRECTIONS = {*range(0x202A, 0x202F), *range(0x2066, 0x206A)}
-# What no encoding has, such as a byte of a file's name that is no UTF-8: it cannot be printed.
+# Characters that no encoding has, such as a byte of a file's name that is no UTF-8: they cannot be printed.
 _SURROGATES = range(0xD800, 0xE000)
 _SHOWN = {**dict.fromkeys(_CONTROLS | _DIRECTIONS), **dict.fromkeys(_SURROGATES, "\ufffd")}
 
