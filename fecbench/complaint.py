@@ -21,7 +21,7 @@ def complaint(error: ValidationError) -> str:
     if _has_own_key(first):
         value = first["ctx"]["value"]
     message = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-    if value is None or isinstance(value, dict | list):
+    if value is None or (isinstance(value, dict | list) and value != []):
         return f"{key}: {message}" if key else message
     return f"{key} = {shown(value)}: {message}" if key else f"{shown(value)}: {message}"
 

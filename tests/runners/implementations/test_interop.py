@@ -106,7 +106,7 @@ def test_no_link_leads_out_of_a_bundle(tmp_path: Path) -> None:
 
 
 WRONG_BUNDLES: list[tuple[dict[str, object], str]] = [
-    ({"process": {"args": []}}, "process.args: List should have at least 1"),
+    ({"process": {"args": []}}, "process.args = []"),
     ({"process": {"args": ["x"], "cwd": "work"}}, "process.cwd = 'work'"),
     ({"process": {"args": ["x"], "cwd": "/nowhere"}}, "process.cwd = '/nowhere': must be a folder"),
     ({"process": {"args": ["x"], "cwd": "/logs/x"}}, "process.cwd = '/logs/x': must be a folder"),
