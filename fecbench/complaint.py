@@ -18,6 +18,8 @@ def complaint(error: ValidationError) -> str:
     key, value = _key(first), first["input"]
     if first["type"] == "missing":
         return f"{key}: is missing"
+    if first["type"] == "extra_forbidden":
+        return f"{key}: is no key here"
     if _has_own_key(first):
         value = first["ctx"]["value"]
     message = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
