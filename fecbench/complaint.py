@@ -18,10 +18,12 @@ def complaint(error: ValidationError) -> str:
     key, value = _key(first), first["input"]
     if first["type"] == "missing":
         return f"{key}: is missing"
+    if first["type"] == "extra_forbidden":
+        return f"{key}: is no key here"
     if _has_own_key(first):
         value = first["ctx"]["value"]
     message = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-    if value is None or isinstance(value, dict | list):
+    if value is None or (isinstance(value, dict | list) and value != []):
         return f"{key}: {message}" if key else message
     return f"{key} = {shown(value)}: {message}" if key else f"{shown(value)}: {message}"
 

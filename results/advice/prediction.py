@@ -77,8 +77,8 @@ def widening(of_sizes: Mapping[int, Ratios], beside: Sequence[int]) -> Interval:
     """Return by how much the interval between two sizes is wider than those of both, below and above.
 
     Each recorded size from the one to the other is left out and predicted from the sizes on either side of
-    it. The widening that holds 95 of 100 networks there on each side counts by as much as the gap that is asked
-    for is of that gap, in orders of magnitude. It is at least _LEAST for each doubling of the size.
+    it. The widening that holds 95 of 100 networks there on each side counts by as much as the gap that is
+    asked for is of that gap, in orders of magnitude. It is at least _LEAST for each doubling of the size.
     """
     shorter, longer = beside
     below = above = _LEAST * math.log2(longer / shorter)

@@ -25,7 +25,7 @@ from fecbench.runners.cluster.address import Place
 from fecbench.runners.cluster.inbox import Asked, Inbox
 from fecbench.runners.cluster.messages import Answer, Join
 from fecbench.runners.cluster.patience import PatientDatabase
-from fecbench.runners.cluster.share import ProposedShare
+from fecbench.runners.cluster.proposed_share import ProposedShare
 from fecbench.runners.engines.admission import Jobs
 from fecbench.runners.engines.engine import Engine, EngineError
 from fecbench.runners.engines.programs import engine_for

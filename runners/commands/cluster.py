@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from fecbench.runners.cluster import address
-from fecbench.runners.cluster import certificates as papers
+from fecbench.runners.cluster import address, authority
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.terminal import note, say
 
@@ -20,7 +19,7 @@ def certificates(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder, to be copied to every host.")],
 ) -> None:
     """Make certificates by which all hosts of a cluster know each other: who has the folder belongs to it."""
-    end = papers.write(folder)
+    end = authority.write(folder)
     say(f"{folder}: serves until {end:%Y-%m-%d}; copy it to every host, and let nobody else read it")
 
 

@@ -53,7 +53,7 @@ def answer(line: str) -> bytes:
     return document + f"\n{time.monotonic() - begun}\n".encode()
 
 
-def outcome_in(lines: bytes) -> Outcome:
+def outcome_in(lines: bytes | bytearray) -> Outcome:
     """Return the outcome in an answer. Its phase `isolation` is the time that no other phase took."""
     document, seconds = lines.splitlines()
     outcome = Outcome.model_validate_json(document)

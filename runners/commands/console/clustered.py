@@ -6,7 +6,7 @@ from pathlib import Path
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
 from fecbench.runners.campaign.request import Request
-from fecbench.runners.cluster import address, campaign, settings
+from fecbench.runners.cluster import address, proposer, settings
 from fecbench.runners.cluster.crew import Crew
 from fecbench.runners.commands.console.progress import Reporter
 
@@ -16,7 +16,7 @@ def run_there(
 ) -> Callable[[Database], CampaignInfo]:
     """Return the function that runs it, once the database is open. Raises Refusal for what does not fit."""
     place = address.place(scheduler, certificates, insecure)
-    campaign.check(request, db)
+    proposer.check(request, db)
     settings.require()
     address.call(place)
 
@@ -24,7 +24,7 @@ def run_there(
         reporter = Reporter(each=request.engine == "local")
         try:
             with Crew(place) as crew:
-                return campaign.run(request, crew, database, db, reporter)
+                return proposer.run(request, crew, database, db, reporter)
         finally:
             reporter.close()
 

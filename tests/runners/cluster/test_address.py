@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from fecbench.runners.cluster import address, certificates, settings
+from fecbench.runners.cluster import address, authority, settings
 from fecbench.runners.cluster.address import Place, call, context, place
 from fecbench.runners.refusal import Refusal
 
 
 @pytest.fixture
 def papers(tmp_path: Path) -> Path:
-    certificates.write(tmp_path / "papers")
+    authority.write(tmp_path / "papers")
     return tmp_path / "papers"
 
 
@@ -71,7 +71,7 @@ def test_certificates_are_written_once_and_for_their_owner(papers: Path) -> None
     assert stat.S_IMODE((papers / address.KEY).stat().st_mode) == 0o600
     assert stat.S_IMODE(papers.stat().st_mode) == 0o700
     with pytest.raises(Refusal, match="holds files"):
-        certificates.write(papers)
+        authority.write(papers)
 
 
 @contextmanager
@@ -108,7 +108,7 @@ def with_chain(server: ssl.SSLContext, folder: Path) -> None:
 def test_who_has_certificates_of_another_cluster_is_refused_in_one_line(
     papers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    certificates.write(tmp_path / "others")
+    authority.write(tmp_path / "others")
     original = ssl.SSLContext.load_verify_locations
 
     def load(self: ssl.SSLContext, *arguments: object, **named: object) -> None:

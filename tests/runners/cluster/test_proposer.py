@@ -8,11 +8,11 @@ import pytest
 
 from fecbench.results.store.records import Group, TrialKey
 from fecbench.runners.campaign.request import Request
-from fecbench.runners.cluster import campaign, dask_client, messenger
 from fecbench.runners.cluster import crew as crews
-from fecbench.runners.cluster.campaign import Proposer
+from fecbench.runners.cluster import dask_client, messenger, proposer
 from fecbench.runners.cluster.crew import Crew, Reply, SchedulerGone
 from fecbench.runners.cluster.messages import Answer, Join, Lot, Proposal, RunTrial, name_of
+from fecbench.runners.cluster.proposer import Proposer
 from fecbench.runners.engines.engine import EngineError
 from fecbench.runners.trial.judge import Judgement
 
@@ -116,8 +116,8 @@ Propose = Callable[[MadeUp], Watched]
 @pytest.fixture
 def propose(little: Request, monkeypatch: pytest.MonkeyPatch) -> Propose:
     """Runs all trials of the little design with made-up workers: each is told once, or run elsewhere."""
-    monkeypatch.setattr(campaign, "HELD_S", 0.0)
-    monkeypatch.setattr(campaign, "SLOW_S", 0.0)
+    monkeypatch.setattr(proposer, "HELD_S", 0.0)
+    monkeypatch.setattr(proposer, "SLOW_S", 0.0)
 
     def propose(crew: MadeUp) -> Watched:
         watched = Watched()

@@ -17,7 +17,7 @@ from fecbench.runners.calibration.table import Measurement, Table
 from fecbench.runners.campaign import campaign, order, provenance
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.request import Request
-from fecbench.runners.cluster import share
+from fecbench.runners.cluster import proposed_share
 from fecbench.runners.cluster.address import Place
 from fecbench.runners.cluster.messages import Answer
 from fecbench.runners.cluster.worker import Worker
@@ -77,7 +77,7 @@ def work(
         answer = staticmethod(proposals.answer)
 
     monkeypatch.setattr("fecbench.runners.cluster.worker.Inbox", Inbox)
-    monkeypatch.setattr(share, "IDLE_S", 0.5)
+    monkeypatch.setattr(proposed_share, "IDLE_S", 0.5)
 
     def work(folder: Path = HERE, database: str = "", lacks: str = "") -> None:
         worker = Worker(

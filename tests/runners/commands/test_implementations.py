@@ -80,7 +80,7 @@ def test_one_of_a_given_folder_is_listed_beside_ours_and_a_broken_one_is_named(
     assert (example["folder"], example["series"]) == (str(mine / "example"), ["cwnd"])
     assert (example["engines"], example["fec_off"]) == (["local"], {"scheme": "none"})
     assert example["options"]["window"]["minimum"] == 1
-    assert entries["broken"]["problem"].startswith(f"{mine}/broken/impl.toml: fecc = ")
+    assert entries["broken"]["problem"].startswith(f"{mine}/broken/impl.toml: fecc: is no key here")
 
 
 def test_one_is_printed_with_its_options_for_a_person_and_a_broken_one_with_its_problem(
@@ -104,7 +104,7 @@ def test_one_is_printed_with_its_options_for_a_person_and_a_broken_one_with_its_
         assert line in lines, line
     result = fecbench_here("implementations", "--implementations", mine)
     assert result.returncode == 0
-    assert f"broken: cannot be used: {mine}/broken/impl.toml: fecc = " in result.stdout
+    assert f"broken: cannot be used: {mine}/broken/impl.toml: fecc: is no key here" in result.stdout
 
 
 REFUSED = {
@@ -151,7 +151,7 @@ def test_a_check_names_a_simulator_that_is_missing(fecbench_here: Callable[..., 
 def test_a_check_of_one_that_cannot_be_read_says_why(fecbench_here: Callable[..., Any], mine: Path) -> None:
     result = fecbench_here("implementations", "--implementations", mine, "--check", "broken")
     assert result.returncode == 1
-    assert f"BROKEN  impl.toml: {mine}/broken/impl.toml: fecc = " in result.stdout
+    assert f"BROKEN  impl.toml: {mine}/broken/impl.toml: fecc: is no key here" in result.stdout
     assert result.stdout.endswith("broken breaks the contract\n")
 
 

@@ -182,14 +182,14 @@ def test_a_duration_cuts_a_trace(resolve: Resolve) -> None:
 BAD_TRACES: list[tuple[object, str]] = [
     ("{", "is no JSON"),
     ([], "valid dictionary"),
-    (a_trace(), "messages: "),
+    (a_trace(), "messages = []: "),
     (a_trace([5, 1], [4, 1]), "message 1: is due at 4 µs, and the one before at 5"),
     (a_trace([0, 0]), "message 0: 0 bytes must be from 1 to 16777216"),
     (a_trace([0, 2**40]), "must be from 1 to 16777216"),
     (a_trace([-1, 1]), "message 0: -1 µs must be from 0 to"),
     (a_trace([0, 1, 2]), "messages[0]"),
     (a_trace([0, 1.5]), "messages[0][1] = 1.5"),
-    ({**a_trace([0, 1]), "rate": 1}, "rate = 1"),
+    ({**a_trace([0, 1]), "rate": 1}, "rate: is no key here"),
     (a_trace(*[[0, 1]] * 100_001), "messages: "),
 ]
 
@@ -291,7 +291,7 @@ def test_an_option_says_which_column_has_times(fecbench_here: Any, tmp_path: Pat
 
 
 BAD_LISTS = {
-    "": "messages: ",
+    "": "messages = []: ",
     "eight\n": "line 1: 'eight': must be a size in bytes",
     "1\n-5\n": "line 2: '-5': must be a size in bytes",
     "soon 5\n": "line 1: 'soon': must be a time in s",

@@ -12,9 +12,9 @@ from fecbench.results.store.database import Database
 from fecbench.results.store.records import Group, TrialKey
 from fecbench.runners.campaign import campaign
 from fecbench.runners.campaign.request import Request
-from fecbench.runners.cluster import share
+from fecbench.runners.cluster import proposed_share
 from fecbench.runners.cluster.messages import Answer
-from fecbench.runners.cluster.share import ProposedShare
+from fecbench.runners.cluster.proposed_share import ProposedShare
 from fecbench.runners.engines.engine import EngineError
 from tests.runners.campaign.conftest import Pretence
 from tests.runners.cluster.conftest import Proposals, join_to, keys_of, leave, lot_of
@@ -37,7 +37,7 @@ def serve(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Serve:
     """Begins the little campaign, and has an engine serve what was proposed until there is nothing more."""
-    monkeypatch.setattr(share, "IDLE_S", 0.2)
+    monkeypatch.setattr(proposed_share, "IDLE_S", 0.2)
     stored = campaign.begun(little, database)
 
     def serve(engine: Pretence) -> None:
@@ -188,4 +188,4 @@ def test_stream_goes_on_with_the_next_lot() -> None:
     lots = iter([iter(["a"]), iter(["b"]), None])
     room: Any = SimpleNamespace(next_tasks=lambda _: next(lots))
     claims: Any = None
-    assert list(share._Stream(room, claims)) == ["a", "b"]
+    assert list(proposed_share._Stream(room, claims)) == ["a", "b"]
