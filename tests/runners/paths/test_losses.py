@@ -72,7 +72,9 @@ def test_packets_that_were_left_out_make_no_burst() -> None:
     assert estimated(lost, follows).burst.value < 1.1
 
 
-def timed(generator: np.random.Generator, count: int, *, by_time: bool) -> tuple[NDArray[np.bool_], NDArray]:
+def timed(
+    generator: np.random.Generator, count: int, *, by_time: bool
+) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
     """Packets in trains of 8 with 1 ms between, and 40 ms between trains; bursts of 4 packets, or of 4 ms."""
     gaps_s = np.where(np.arange(count) % 8 == 0, 0.04, 0.001)
     if not by_time:
@@ -102,7 +104,9 @@ def test_what_ends_a_burst_is_left_open_where_packets_come_evenly() -> None:
     assert estimated(*with_all(lost, np.arange(20_000) / 1e3)).ends == ""
 
 
-def with_all(lost: NDArray[np.bool_], at_s: NDArray) -> tuple[NDArray[np.bool_], None, NDArray]:
+def with_all(
+    lost: NDArray[np.bool_], at_s: NDArray[np.float64]
+) -> tuple[NDArray[np.bool_], None, NDArray[np.float64]]:
     return lost, None, at_s
 
 
