@@ -14,7 +14,7 @@ project = "fecbench"
 author = "The fecbench developers"
 root_doc = "index"
 extensions = ["myst_nb", "sphinx.ext.autodoc"]
-exclude_patterns = ["out"]
+exclude_patterns = ["out", "changelog.d/+*"]  # fragments of a changelog are no pages
 
 html_theme = "pydata_sphinx_theme"
 html_title = "fecbench"

@@ -144,7 +144,9 @@ def _what_ends(lost: Verdicts, follows: Verdicts, at_s: Floats) -> tuple[Ends, E
         return "", None
     likely = _SPANS[np.array(likelihoods) > by_time - 1.92]  # half of χ² of one degree of freedom, at 95 %
     # A state is left at the rate (1 − share) / span.
-    value, low, high = (float(span / (1 - share)) for span in (_SPANS[best], likely[0], likely[-1]))
+    step = _SPANS[1] / _SPANS[0]
+    ends_s = _SPANS[best], likely[0] / step, likely[-1] * step
+    value, low, high = (float(span / (1 - share)) for span in ends_s)
     return "time", Estimate(value, low, high)
 
 

@@ -35,7 +35,10 @@ _WAITING, _LEAST_WAIT_S = 0.1, 0.002
 """A packet waits in a queue whose delay is above this share of the least round-trip time."""
 _FEWEST_WAITING = 30
 _FASTER = 1.3
-"""If packets came so much faster at any time, those that were late were not late by a queue."""
+"""If packets came so much faster at any time, those that were late were not late by a queue. By so much the
+times of ACKs may mislead."""
+_ROUND_TRIPS = 4
+"""A rate is of so many of them."""
 _FEWEST_OF_RATE = 10
 
 
@@ -135,7 +138,7 @@ def _rate_mbps(measured: _Measured) -> Estimate | None:
         return None
     rates = _rates_when_waiting(measured)
     if not rates.size or np.median(rates) * _FASTER < fastest:
-        return Estimate(fastest, fastest, math.inf)
+        return Estimate(fastest, fastest / (_FASTER if measured.course.is_of_acks else 1), math.inf)
     value = float(np.median(rates))
     low, high = np.quantile(rates, [0.05, 0.95])
     # A window of n packets may have one more or less.
@@ -149,7 +152,7 @@ def _window_s(measured: _Measured) -> float:
 
 
 def _fastest_mbps(measured: _Measured) -> float | None:
-    """The most that came in two round-trip times. Half of it may have waited for an ACK to be sent."""
+    """The most that came in some round-trip times. Where ACKs are lost, one may speak for many packets."""
     came = np.isfinite(measured.course.came_s) & np.isfinite(measured.bytes)
     received = measured.course.received
     arrivals = np.column_stack([measured.course.came_s[came], measured.bytes[came]])
@@ -159,7 +162,7 @@ def _fastest_mbps(measured: _Measured) -> float | None:
         return None
     arrivals = arrivals[np.argsort(arrivals[:, 0], kind="stable")]
     times, total = arrivals[:, 0], np.concatenate(([0.0], np.cumsum(arrivals[:, 1])))
-    window_s = min(2 * _window_s(measured), max(times[-1] - times[0], 1e-3))
+    window_s = min(_ROUND_TRIPS * _window_s(measured), max(times[-1] - times[0], 1e-3))
     ends = np.searchsorted(times, times + window_s, side="left")
     return float((total[ends] - total[: len(times)]).max() * 8 / window_s / 1e6)
 

@@ -14,7 +14,7 @@ MOST_PROBES = 10_000_000
 _BEGIN = re.compile(r"^PING (\S{1,255})", re.MULTILINE)
 _ANSWER = re.compile(
     r"^(?:\[([0-9.]+)\] )?[0-9]+ bytes from .*?\b(?:icmp_)?seq=([0-9]{1,9})\b"
-    r".*?\btime[=<]([0-9.]+) ?(ms|s|us)\b(.*)$",
+    r".*?\btime[=<]([0-9.]+) ?(ms|s|us)\b",
     re.MULTILINE,
 )
 _SUMMARY = re.compile(r"^([0-9]{1,9}) packets transmitted, ([0-9]{1,9}) (?:packets )?received", re.MULTILINE)
@@ -35,14 +35,12 @@ def path(text: str) -> Path:
     answers: dict[int, float] = {}
     times: dict[int, float] = {}
     last, wraps = -1, 0
-    for at, sequence, time, unit, rest in _ANSWER.findall(text):
-        if "DUP" in rest:
-            continue
+    for at, sequence, time, unit in _ANSWER.findall(text):
         number = int(sequence) + wraps * 65536
         if last - number > 32768:  # the number has 16 bits
             wraps += 1
             number += 65536
-        answers.setdefault(number, _milliseconds(time, unit))
+        answers.setdefault(number, _milliseconds(time, unit))  # a duplicate comes later
         if at:
             times[number] = _number(at)
         last = max(last, number)

@@ -263,7 +263,8 @@ def _by_record(answer: Answer) -> Iterator[str]:
         ends = f"{_value(name, low)} to {_value(name, high)}"
         yield f"{believe}{name} is outside of what was measured, {ends}{far}."
     if advice.answer == "nothing":
-        yield "To know more, run this network (leave out --no-run), or a design: docs/write-a-design.md."
+        instead = "" if answer.not_run else "this network (leave out --no-run), or "
+        yield f"To know more, run {instead}a design of it: docs/write-a-design.md."
 
 
 def _record_headline(downloads: str, advice: Advice) -> str:

@@ -18,7 +18,7 @@ IPUTILS = """PING example.org (192.0.2.7) 56(84) bytes of data.
 64 bytes from host.example.org (192.0.2.7): icmp_seq=1 ttl=56 time=31.2 ms
 64 bytes from host.example.org (192.0.2.7): icmp_seq=2 ttl=56 time=30.8 ms
 64 bytes from host.example.org (192.0.2.7): icmp_seq=4 ttl=56 time=31.0 ms
-64 bytes from host.example.org (192.0.2.7): icmp_seq=4 ttl=56 time=44.0 ms (DUP!)
+64 bytes from host.example.org (192.0.2.7): icmp_seq=4 ttl=56 time=4.0 ms (DUP!)
 64 bytes from host.example.org (192.0.2.7): icmp_seq=5 ttl=56 time=30.9 ms
 64 bytes from host.example.org (192.0.2.7): icmp_seq=6 ttl=56 time=35.1 ms
 64 bytes from host.example.org (192.0.2.7): icmp_seq=7 ttl=56 time=31.4 ms
