@@ -30,8 +30,8 @@ from matplotlib.figure import Figure
 from fecbench.results.metrics import Metric
 from fecbench.results.store.records import CampaignInfo
 
-# Seven colours of variants. None is near those of verdicts (`cards.VERDICT_COLORS`), nor the purple and orange
-# of `ratio_colors`. With eight markers, 56 looks differ.
+# Seven colours of variants. None is near those of verdicts (`cards.VERDICT_COLORS`), nor the purple and
+# orange of `ratio_colors`. With eight markers, 56 looks differ.
 PALETTE = tuple(
     to_rgb(color) for color in ("#1c3f66", "#029e73", "#56b4e9", "#8c1c13", "#e6d800", "#8fd175", "#111111")
 )

@@ -1,7 +1,8 @@
 """Files and folders that `--output` and `--plot` may name, checked before anything is computed.
 
-They mean the same everywhere. Files that the command wrote under this name before are replaced, and
-nothing else is touched: a file is replaced; a folder is made when it is absent, and files in it that have other names stay.
+They mean the same everywhere. Files that the command wrote under this name before are replaced, and nothing
+else is touched: a file is replaced; a folder is made when it is absent, and files in it that have other names
+stay.
 """
 
 import json
