@@ -229,7 +229,7 @@ def _such(flags: list[str]) -> str:
 
 
 def _run(path: NetworkPath, size_bytes: int, db: str | None, jobs: str) -> tuple[Run | None, str]:
-    """What trials show in networks of the path; or None, and why there are none."""
+    """Return what trials show in networks of the path; or None, and why there are none."""
     from fecbench.runners import own_network, scratch
     from fecbench.runners.campaign.request import request
     from fecbench.runners.campaign.rounds import Rounds
@@ -249,7 +249,7 @@ def _run(path: NetworkPath, size_bytes: int, db: str | None, jobs: str) -> tuple
     ends_at = time.monotonic() + LIMIT_S
 
     class Limited(Rounds):
-        """All that is missing, while there is time."""
+        """Rounds of all missing trials, while there is time."""
 
         def goes_on(self) -> bool:
             return time.monotonic() < ends_at

@@ -1,4 +1,4 @@
-"""What to do: turn FEC on, leave it off, or change the congestion control first.
+"""A decision: turn FEC on, leave it off, or change the congestion control first.
 
 The run decides where it can, since it is of this network alone; the record, of networks like it, where the
 run leaves it open. Where both leave it open, nothing can be said.
@@ -27,9 +27,9 @@ class Decision:
     controller: str | None
     """The one of FEC to use beside it; None: no FEC, or nothing can be said of it."""
     fec: Verdict
-    """What FEC does beside that congestion control: `shortens` with `controller`."""
+    """Effect of FEC beside that congestion control: `shortens` with `controller`."""
     basis: Basis
-    """What decided about FEC. The run alone decides about the congestion control."""
+    """Basis of the decision about FEC. The run alone decides about the congestion control."""
     agrees: bool | None
     """Whether the record and the run say the same of FEC; None: one of them does not decide."""
 

@@ -1,6 +1,6 @@
 """A design of the networks that a path may be: points drawn by the planner within its intervals.
 
-What the recording leaves open is drawn, too: the limit of the queue, a rate above the greatest that was seen,
+Parameters that the recording leaves open are drawn, too: the limit of the queue, a rate above the greatest that was seen,
 and how many packets are lost in a row.
 """
 
@@ -18,9 +18,9 @@ LONGEST_BYTES = 20_000_000
 """Longer downloads are not run: each takes seconds, and FEC saves one round trip of many."""
 QUEUE_BDP = Estimate(1.0, 0.25, 4.0)
 BURST = Estimate(1.0, 1.0, 4.0)
-"""Where the recording does not say it."""
+"""Lengths of bursts where the recording does not say them."""
 FASTER = 4.0
-"""So many times the greatest rate that was seen is drawn at most, if the path may be faster."""
+"""Greatest rate that is drawn if the path may be faster, in times of the greatest that was seen."""
 LABELS: dict[CongestionControl, str] = {"cubic": "Cubic", "bbr3": "BBRv3"}
 NONE = "no FEC"
 CONTROLLERS = ("safe", "tail")

@@ -40,15 +40,15 @@ class Effect:
     """A variant beside another one."""
 
     ratio: Number
-    """Of the mean times."""
+    """Ratio of the mean times."""
     saved_ms: Number
-    """Of the mean time."""
+    """Time saved of the mean."""
     median_saved_ms: Number
     tail_saved_ms: Number | None
-    """At the 95th percentile; None: there are too few pairs."""
+    """Time saved at the 95th percentile; None: there are too few pairs."""
     tail_ratio: Number | None
     more_bytes: float
-    """What the sender sends more, as a share."""
+    """Share of bytes that the sender sends more."""
     shorter_in: int
     """The number of networks in which its mean time is shorter."""
     networks: int
@@ -60,7 +60,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Run:
-    """What the trials of a path show."""
+    """Effects in the trials of a path."""
 
     trials: int
     unfinished: int

@@ -19,7 +19,7 @@ _FULL = 1.25
 """The queue was in use if the longest round-trip time was so many times the least."""
 _MOST = 1 << 62
 _HEADERS_BYTES = 52
-"""Of IPv4 and TCP with timestamps."""
+"""Headers of IPv4 and of TCP with timestamps."""
 
 
 def is_iperf3(document: Any) -> bool:

@@ -1,11 +1,11 @@
-"""How many packets a path loses, and how many in a row: estimates of Gilbert's model with their intervals.
+"""Losses of a path, and their lengths in a row: estimates of Gilbert's model with their intervals.
 
 A packet is lost in the bad state alone: p = P(good→bad), r = P(bad→good). Bursts are clusters, so the number
-of losses is no binomial of packets. What is counted are transitions from each packet to the next, whose
+of losses is no binomial of packets. Transitions from each packet to the next are counted, whose
 Jeffreys posteriors are Beta(k + ½, n − k + ½) (Brown, Cai and DasGupta, "Interval estimation for a binomial
 proportion", Statistical Science 2001). Draws of both give the interval of p / (p + r).
 
-What ends a burst is told where packets do not come evenly: by the likelihood of the same losses under a
+The end of a burst, by packets or by time, shows where packets do not come evenly: by the likelihood of the same losses under a
 Markov chain that steps with each packet, and under one that runs in time. Both have two parameters.
 """
 
@@ -21,7 +21,7 @@ DRAWS = 20_000
 _SEED = 2026
 _LEVEL = 0.95
 _SURELY = math.log(20)
-"""By so much must a likelihood be greater to decide what ends a burst."""
+"""Difference of log likelihoods that decides what ends a burst."""
 _CLUSTERED = 0.99
 _SPANS = np.geomspace(1e-5, 100, 71)
 """Mean times (s) after which a path has forgotten its state, that are tried."""

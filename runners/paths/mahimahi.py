@@ -9,9 +9,9 @@ from fecbench.topologies.link_formats import mahimahi
 from fecbench.topologies.trace import TraceError
 
 _PACKET_BYTES = 1500
-"""Of IP, each time."""
+"""Bytes of IP of each opportunity."""
 _WINDOW_US = 500_000
-"""As mahimahi's own graphs have it."""
+"""Window of a rate, as in mahimahi's own graphs."""
 
 
 def path(content: bytes) -> Path:

@@ -51,9 +51,9 @@ class _Measured:
     least_s: float
     """The least time from sending to the coming or the ACK, by the clocks of the recording."""
     wait_s: Floats
-    """In the queue, beside the packets that are known."""
+    """Waits in the queue, one for each known packet."""
     bytes: Floats
-    """With headers."""
+    """Bytes of each packet, with headers."""
 
     @property
     def rtt_s(self) -> float:
@@ -62,7 +62,7 @@ class _Measured:
 
     @property
     def longest_unnoticed_s(self) -> float:
-        """So long a packet may be late without a queue."""
+        """Longest lateness of a packet without a queue."""
         rtt_s = self.rtt_s
         return max(_LEAST_WAIT_S, _WAITING * rtt_s if math.isfinite(rtt_s) else 0.0)
 
@@ -196,7 +196,7 @@ def _rates_when_waiting(measured: _Measured) -> Floats:
 
 
 def _left_s(measured: _Measured, rate_mbps: float) -> Floats:
-    """When each packet left the queue: packets that are sent at once meet losses one after another."""
+    """Return when each packet left the queue: packets that are sent at once meet losses one after another."""
     took_s = np.nan_to_num(measured.bytes, nan=0.0) * 8 / (1e6 * rate_mbps)
     # left = max(sent, left of the one before) + took, without a loop.
     sent_before = np.concatenate(([0.0], np.cumsum(took_s)[:-1]))

@@ -41,7 +41,7 @@ class Path:
     source: str = ""
     """The sender, for a person."""
     rtt_ms: Estimate | None = None
-    """Without a queue."""
+    """Round-trip time without a queue."""
     bandwidth_mbps: Estimate | None = None
     loss: Estimate | None = None
     """The share of packets lost but for those of a full queue, where these can be told apart."""
@@ -49,9 +49,9 @@ class Path:
     """The number of packets lost in a row, on average."""
     queue_bdp: Estimate | None = None
     ends: Ends = ""
-    """What ends a burst of losses: a number of packets, or time. Empty: the recording does not tell."""
+    """End of a burst of losses: a number of packets, or time. Empty: the recording does not tell."""
     burst_s: Estimate | None = None
-    """How long a burst lasts, where time ends it."""
+    """Duration of a burst, where time ends it."""
     packets: int = 0
     """The number of packets that the losses are counted in."""
     lost: int = 0

@@ -1,4 +1,4 @@
-"""What `ping` printed: that of iputils, of BSD and macOS, or of busybox.
+"""The output of `ping`: that of iputils, of BSD and macOS, or of busybox.
 
 Lost are numbers that have no answer, up to the count of its summary; without a summary, of a ping that was
 killed, up to the last one that was answered. Refuses outputs whose summary has other numbers than its lines.

@@ -1,4 +1,4 @@
-"""A recording of a path, whichever form it has. What is none of the known forms is refused in one line."""
+"""A recording of a path, whichever form it has. A file of no known form is refused in one line."""
 
 import json
 from pathlib import Path as File

@@ -43,7 +43,7 @@ _MOST_SEGMENTS = 10_000_000
 class _Segment(NamedTuple):
     at_s: float
     number: int
-    """Of its first byte, from the first of the connection on."""
+    """Number of its first byte, from the first of the connection on."""
     length: int
     acknowledged: int
     flags: int

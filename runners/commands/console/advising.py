@@ -25,7 +25,7 @@ _WIDEST = 110
 
 @dataclass(frozen=True)
 class Answer:
-    """All that the answer is made of."""
+    """The parts of an answer."""
 
     network: Network
     path: Path
@@ -33,12 +33,12 @@ class Answer:
     records: Mapping[CongestionControl, Advice]
     run: Run | None
     not_run: str
-    """Why the network was not run; empty if it was, or if nobody asked."""
+    """Reason why the network was not run; empty if it was, or with --no-run."""
     decision: Decision
 
     @property
     def advice(self) -> Advice:
-        """That of the record, beside the congestion control of the decision."""
+        """Advice of the record, beside the congestion control of the decision."""
         return self.records[self.decision.congestion_control]
 
     @property
@@ -167,7 +167,7 @@ def _ms(value: float) -> str:
 
 
 def _record_beside(answer: Answer) -> str:
-    """What the record says beside the run, and which of them counts."""
+    """Return what the record says beside the run, and which of them counts."""
     advice, decision = answer.advice, answer.decision
     where = f"{advice.networks} recorded networks like it"
     if advice.far:
@@ -231,7 +231,7 @@ def _estimate(estimate: Estimate, unit: str, factor: float = 1.0) -> str:
 
 
 def _would_change(answer: Answer) -> Iterator[str]:
-    """What could change the answer."""
+    """Yield what could change the answer."""
     path, reasons = answer.path, list[str]()
     loss = path.loss
     if loss is not None and loss.high > 0 and not path.ends:
@@ -291,7 +291,7 @@ def _record_headline(downloads: str, advice: Advice) -> str:
 
 
 def _prospects(candidate: Candidate, networks: int) -> Iterator[str]:
-    """What a controller does in networks like this one: in most, on average, and in how many surely."""
+    """Yield the effect of a controller in networks like this one: in most, on average, and surely."""
     yield f"  {candidate.controller}: {_ends(*candidate.prediction)} of the time ({SUCH})."
     low, high = candidate.interval
     sizes = " and ".join(map(size_of, candidate.sizes_bytes))
