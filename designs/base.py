@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from fecbench.complaint import shown
+from fecbench.complaint import short_text
 from fecbench.designs.catalogue import catalogue
 from fecbench.designs.error import DesignError
 from fecbench.designs.factor import is_factor
@@ -58,7 +58,7 @@ def _file(reference: Any, path: Path) -> Path:
 
 def _keys(without: Any, path: Path) -> list[str]:
     if not isinstance(without, list) or not all(isinstance(key, str) for key in without):
-        raise DesignError(f"{path}: without = {shown(without)}: must be a list of keys of the base")
+        raise DesignError(f"{path}: without = {short_text(without)}: must be a list of keys of the base")
     return without
 
 

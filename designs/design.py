@@ -24,7 +24,7 @@ from pydantic import (
     model_validator,
 )
 
-from fecbench.complaint import complaint, shown
+from fecbench.complaint import complaint, short_text
 from fecbench.designs import base
 from fecbench.designs.error import DesignError
 from fecbench.designs.factor import Factor, LinkedFactor, is_factor
@@ -259,10 +259,10 @@ class Design(Table):
         ):
             for index, label in enumerate(labels):
                 if label in labels[:index]:
-                    raise refused(f"{shown(label)} is given twice; each must be different", key)
+                    raise refused(f"{short_text(label)} is given twice; each must be different", key)
         baselines = [variant.label for variant in self.variants if variant.is_baseline]
         if len(baselines) > 1:
-            names = " and ".join(map(shown, baselines))
+            names = " and ".join(map(short_text, baselines))
             raise refused(f"{names} are baselines; there must be at most one", "variants")
         return self
 
@@ -343,7 +343,9 @@ def _problem_of_baseline(label: str, baseline: str, compared_with: Mapping[str, 
     if baseline == label:
         return "is this variant itself; it must be another"
     if (of_baseline := compared_with[baseline]) is not None:
-        return f"is itself compared with {shown(of_baseline)}; it must be a variant that names no baseline"
+        return (
+            f"is itself compared with {short_text(of_baseline)}; it must be a variant that names no baseline"
+        )
     return ""
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Discriminator, Tag, field_validator, model_validator
 
-from fecbench.complaint import shown
+from fecbench.complaint import short_text
 from fecbench.designs.table import Number, PlainValue, Table, Value, about, check_unit, dotted, refused
 
 Places = NDArray[np.float64]
@@ -98,7 +98,7 @@ class SteppedFactor(Table, ABC):
     def place(self, value: Value) -> float:
         """The middle of the step that belongs to `value`."""
         if value not in self.steps:
-            raise refused(f"must be one of {', '.join(map(shown, self.steps))}")
+            raise refused(f"must be one of {', '.join(map(short_text, self.steps))}")
         return (self.steps.index(value) + 0.5) / len(self.steps)
 
     def levels(self) -> list[float]:
@@ -127,7 +127,7 @@ class ChoiceFactor(SteppedFactor):
         for index, choice in enumerate(choices):
             # True == 1 == 1.0, and all three look the same on an axis.
             if choice in choices[:index]:
-                raise refused(f"{shown(choice)} is given twice")
+                raise refused(f"{short_text(choice)} is given twice")
         return choices
 
 

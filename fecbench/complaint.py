@@ -25,10 +25,10 @@ def complaint(error: ValidationError) -> str:
     message = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
     if value is None or (isinstance(value, dict | list) and value != []):
         return f"{key}: {message}" if key else message
-    return f"{key} = {shown(value)}: {message}" if key else f"{shown(value)}: {message}"
+    return f"{key} = {short_text(value)}: {message}" if key else f"{short_text(value)}: {message}"
 
 
-def shown(value: object) -> str:
+def short_text(value: object) -> str:
     """Return a value as it stands in an error message: on one line, and short."""
     if isinstance(value, int) and abs(value) > 10**40:
         return "an integer of over 40 digits"

@@ -1,4 +1,4 @@
-"""Where a scheduler is, and the certificates by which all of a cluster know each other."""
+"""The address of a scheduler, and the certificates by which all of a cluster know each other."""
 
 import os
 import re
@@ -95,20 +95,20 @@ def read(folder: Path) -> Papers:
 
 def _is_exposed(key: Path) -> bool:
     """Whether anybody but its owner can read it; a file of root's its group may, as a mounted secret."""
-    kept = key.stat()
-    return bool(stat.S_IMODE(kept.st_mode) & (0o037 if kept.st_uid == 0 else 0o077))
+    status = key.stat()
+    return bool(stat.S_IMODE(status.st_mode) & (0o037 if status.st_uid == 0 else 0o077))
 
 
 def context(papers: Papers) -> ssl.SSLContext:
-    """Of one who calls."""
-    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    made.check_hostname = False  # whoever has a certificate of this authority belongs to the cluster
-    made.load_verify_locations(cadata=papers.authority)
+    """Return the TLS context of a client."""
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    tls.check_hostname = False  # whoever has a certificate of this authority belongs to the cluster
+    tls.load_verify_locations(cadata=papers.authority)
     with os.fdopen(os.memfd_create("papers"), "wb") as file:
         file.write((papers.certificate + papers.key).encode())
         file.flush()
-        made.load_cert_chain(f"/proc/self/fd/{file.fileno()}")
-    return made
+        tls.load_cert_chain(f"/proc/self/fd/{file.fileno()}")
+    return tls
 
 
 def call(place: Place) -> None:

@@ -1,7 +1,7 @@
 """A worker where something starts Dask's: python -m fecbench.runners.cluster.as_dask ADDRESS [OPTION …]
 
-dask-jobqueue and Dask's Helm chart start workers with Dask's own arguments. What means something to a worker
-of fecbench is handed on: the address, `--nthreads` as `--jobs`, `--certificates`, `--implementations`.
+dask-jobqueue and Dask's Helm chart start workers with Dask's own arguments. It hands on what a
+worker of fecbench knows: the address, `--nthreads` as `--jobs`, `--certificates`, `--implementations`.
 """
 
 import argparse
@@ -12,19 +12,24 @@ from collections.abc import Sequence
 _COMMAND = "from fecbench.runners.commands.command_line import main; main()"
 
 
-def worker_arguments(given: Sequence[str]) -> list[str]:
-    """Those of `fecbench worker`."""
+def worker_arguments(of_dask: Sequence[str]) -> list[str]:
+    """Return the arguments of `fecbench worker`."""
     parser = argparse.ArgumentParser(prog="python -m fecbench.runners.cluster.as_dask", allow_abbrev=False)
     parser.add_argument("address")
     parser.add_argument("--nthreads", type=float, default=0)
     parser.add_argument("--certificates")
     parser.add_argument("--implementations", action="append", default=[])
-    asked, _ = parser.parse_known_args(given)
-    address = asked.address if "://" in asked.address else f"tls://{asked.address}"
-    arguments = ["worker", address, "--jobs", str(max(1, int(asked.nthreads))) if asked.nthreads else "auto"]
-    if asked.certificates:
-        arguments += ["--certificates", asked.certificates]
-    for folder in asked.implementations:
+    options, _ = parser.parse_known_args(of_dask)
+    address = options.address if "://" in options.address else f"tls://{options.address}"
+    arguments = [
+        "worker",
+        address,
+        "--jobs",
+        str(max(1, int(options.nthreads))) if options.nthreads else "auto",
+    ]
+    if options.certificates:
+        arguments += ["--certificates", options.certificates]
+    for folder in options.implementations:
         arguments += ["--implementations", folder]
     return arguments
 

@@ -30,7 +30,7 @@ from fecbench.runners.cluster.messenger import Broken, Ended, Messenger, Quarter
 from fecbench.runners.engines.engine import EngineError
 
 READY_S = 60.0
-"""How long a messenger may take until it is connected: it loads Dask, which takes long on a busy machine."""
+"""Longest time of a messenger to connect: it loads Dask, which takes long on a busy machine."""
 SILENT_S = 60.0
 """A messenger says who is there each second. One that is silent for so long is no use."""
 RECONNECT_S = 120.0
@@ -42,7 +42,7 @@ class SchedulerGone(Exception):
 
 @dataclass(frozen=True)
 class Reply:
-    """What came of a proposal."""
+    """The reply to a proposal."""
 
     worker: str
     number: int
@@ -65,7 +65,7 @@ class Crew:
         self._quarters = Quarters(place, module)
         self._messenger: Messenger | None = None
         self._asked: dict[int, str] = {}
-        """Of each proposal without a reply: its worker."""
+        """Worker of each proposal without a reply."""
         self._numbers = itertools.count()
         self._ended: deque[Reply] = deque()
         self._workers: set[str] | None = None
@@ -128,7 +128,7 @@ class Crew:
         return number
 
     def forget(self, number: int) -> None:
-        """Its reply is not waited for any more. Raises SchedulerGone."""
+        """Stop waiting for its reply. Raises SchedulerGone."""
         self._ended = deque(reply for reply in self._ended if reply.number != number)
         if self._asked.pop(number, None):
             self._send(Forget(number=number))
@@ -203,7 +203,7 @@ class Crew:
 
 
 def reply_of(worker: str, outcome: Outcome) -> Reply:
-    """What came of a proposal to this worker."""
+    """Return the reply to a proposal to this worker."""
     if outcome.text is None:
         return Reply(worker, outcome.number, None, outcome.why, outcome.is_lost)
     try:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 CONNECT_S = 10.0
 FETCH_S = 10.0
-"""How long an answer may take from where it lies: with a worker that died it is lost."""
+"""Longest time of an answer from where it lies: with a worker that died it is lost."""
 LOOK_S = 1.0
-"""How often is looked who is there."""
+"""Interval between two looks at the workers that are there."""
 WHY_CHARACTERS = 1000
 
 
@@ -36,21 +36,21 @@ class Propose(Message):
 
 
 class Forget(Message):
-    """What comes of a proposal is of no interest any more."""
+    """A line: the answer to a proposal is of no interest any more."""
 
     kind: Literal["forget"] = "forget"
     number: int
 
 
 class Workers(Message):
-    """Who is there. Comes once connected, and then every LOOK_S."""
+    """A line: the workers that are there. It comes once connected, and then every LOOK_S."""
 
     kind: Literal["workers"] = "workers"
     addresses: list[str]
 
 
 class Outcome(Message):
-    """What came of a proposal."""
+    """A line: the answer to a proposal."""
 
     kind: Literal["outcome"] = "outcome"
     number: int
@@ -72,12 +72,12 @@ class Gone(Exception):
 
 
 class Office:
-    """What is done for whoever runs a campaign."""
+    """The work for the run of a campaign."""
 
     def __init__(self, client: "Client") -> None:
         self._client = client
         self._connection = client.scheduler_comm
-        """Of the client, which would make another one by itself, and would not tell."""
+        """Connection of the client, which would make another one by itself, and would not tell."""
         self._futures: dict[int, Future[str]] = {}
 
     def workers(self) -> Workers:
@@ -91,7 +91,7 @@ class Office:
         return Workers(addresses=addresses)
 
     def read(self) -> None:
-        """Until standard input ends; this process ends with it."""
+        """Read lines until standard input ends; this process ends with it."""
         try:
             for line in sys.stdin:
                 self._hear(REQUESTS.validate_json(line))
@@ -127,7 +127,7 @@ class Office:
 
 
 def outcome_of(number: int, future: "Future[str]") -> Outcome:
-    """What came of a proposal whose future has ended."""
+    """Return the answer to a proposal whose future has ended."""
     if future.status != "finished":
         error: Any = future.exception() if future.status == "error" else future.status
         why = " ".join(str(error).split()) or type(error).__name__

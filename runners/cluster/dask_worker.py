@@ -16,7 +16,7 @@ from fecbench.runners.cluster.messenger import Configuration, Message
 THREADS = 64
 """Each waits for an answer: the worker says how many proposals it likes to have."""
 HEARTBEAT_S = 60.0
-"""Of one that has nothing to do, so that a scheduler with other settings than ours keeps it."""
+"""Heartbeat of an idle worker, so that a scheduler with other settings than ours keeps it."""
 CONNECTED = -1
 """The number of the line that says no more than this."""
 
@@ -47,7 +47,7 @@ class Answers:
         return answer.result()
 
     def read(self) -> None:
-        """Until standard input ends; this process ends with it."""
+        """Read lines until standard input ends; this process ends with it."""
         for text in sys.stdin:
             line = Line.model_validate_json(text)
             if answer := self._waiting.pop(line.number, None):
@@ -56,7 +56,7 @@ class Answers:
 
 
 async def _serve(configuration: Configuration, answers: Answers) -> str:
-    """Why it ended."""
+    """Run the worker; return why it ended."""
     from distributed import Worker
 
     try:

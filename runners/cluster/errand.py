@@ -1,4 +1,4 @@
-"""What a scheduler hands to a worker: this function, by its name, and a line of JSON."""
+"""The function that a scheduler calls at a worker, by its name, with a line of JSON."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What a worker is asked, and the process through which it is asked: kept running while the worker runs."""
+"""The requests to a worker, and the process through which they come: kept running while the worker runs."""
 
 import contextlib
 import os
@@ -23,7 +23,7 @@ from fecbench.runners.cluster.messenger import LINE_BYTES, Quarters, last_words
 MODULE = "fecbench.runners.cluster.dask_worker"
 """The program of the messenger."""
 AGAIN_S = 2.0
-"""How long a scheduler that is gone is left alone between two attempts to reach it."""
+"""Time between two attempts to reach a scheduler that is gone."""
 END_S = 5.0
 
 
@@ -81,7 +81,7 @@ class Inbox:
         self._put_back = asked
 
     def answer(self, asked: Asked, answer: Answer) -> None:
-        """One whose connection is gone meanwhile is not told: it will be asked again."""
+        """Answer a request. If its connection is gone meanwhile, it will be asked again."""
         with contextlib.suppress(ValueError):
             self._write(asked.process, asked.number, answer)
 
@@ -98,7 +98,7 @@ class Inbox:
             self._over.wait(AGAIN_S)
 
     def _run_one(self) -> tuple[str, bool]:
-        """Why a messenger has ended, and whether it had reached the scheduler."""
+        """Run a messenger; return why it has ended, and whether it had reached the scheduler."""
         process = self._quarters.start(f"{self._host}-{os.getpid()}-{time.monotonic_ns()}")
         self._process = process
         assert process.stdin and process.stdout and process.stderr

@@ -1,4 +1,4 @@
-"""What goes between `fecbench run` and a worker: one line of JSON each way, never an object of ours.
+"""Messages between `fecbench run` and a worker: one line of JSON each way, never an object of ours.
 
 A worker refuses a line that it cannot read, for example one of another version.
 """
@@ -35,7 +35,7 @@ class GroupTrials(Message):
     point: int
     repetition: int
     attempts: dict[str, int]
-    """By variant, in order of running: how many attempts there were when the campaign was gone on with."""
+    """Attempts that there were when the campaign was resumed, by variant in order of running."""
 
     @property
     def group(self) -> Group:
@@ -103,15 +103,15 @@ def name_of(group: Group) -> GroupName:
 
 
 class Answer(Message):
-    """What a worker has made of a proposal."""
+    """The answer of a worker to a proposal."""
 
     host: str
     refused: str = ""
-    """Why the host takes no group."""
+    """Reason why the host takes no group."""
     joined: bool = False
     """Whether it takes part in the campaign; if not, and not refused, it must be asked to join first."""
     room: int = 0
-    """How many lots it likes to have at a time."""
+    """Number of lots that it likes to have at a time."""
     done: list[GroupName] = []
     """Groups of which nothing is left to be run."""
     held: list[GroupName] = []

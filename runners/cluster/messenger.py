@@ -2,8 +2,8 @@
 
 Dask runs in it, and nothing else. Dask unpickles what comes over the network, so whoever controls the
 scheduler controls this process. It has no rights: where its starter is root it has a user of its own,
-elsewhere it is fenced in if the kernel can do that. Of the starter's environment, which may have a password,
-it is given a few variables. It ends with its standard input, its starter and its connection to the scheduler.
+elsewhere it is fenced in if the kernel can do that. It gets a few variables of the starter's environment,
+which may have a password. It ends with its standard input, its starter and its connection to the scheduler.
 """
 
 import contextlib
@@ -31,11 +31,11 @@ from fecbench.runners.sandbox.isolation import die_with_parent
 LINE_BYTES = 4 << 20
 """The longest line. The answer to a lot of 64 groups has some 100 kB."""
 WORDS_BYTES = 1 << 16
-"""Of standard error, what is kept."""
+"""Most of standard error that is kept."""
 END_S = 2.0
 _READ_BYTES = 1 << 20
 _KNOWN = ("PATH", "LANG", "LC_ALL", "TZ")
-"""What of the environment it is given, with all that is meant for Dask."""
+"""Variables of the environment that it gets, with all that are meant for Dask."""
 
 
 class Message(BaseModel):
@@ -52,9 +52,9 @@ class Configuration(Message):
     """All three empty: without TLS."""
     name: str
     folder: Path
-    """Its own."""
+    """Folder of the messenger."""
     user: int | None
-    """Whom it becomes; None: stays who it is."""
+    """User that it becomes; None: it stays the same."""
     starter: int
     """The process with which it ends."""
 
@@ -64,11 +64,11 @@ class Configuration(Message):
 
 
 class Broken(Exception):
-    """It did what no messenger of ours does; says in one line what."""
+    """The messenger did what none of ours does; says in one line what."""
 
 
 class Ended(Exception):
-    """It has ended; says why."""
+    """The messenger has ended; says why."""
 
 
 class Quarters:
@@ -129,7 +129,7 @@ class Quarters:
 
 
 class Messenger:
-    """One that runs, of whom its starter never has to wait."""
+    """A messenger that runs, for which its starter never has to wait."""
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self._process = process
@@ -145,7 +145,7 @@ class Messenger:
 
     @property
     def silent_s(self) -> float:
-        """How long nothing has come from it."""
+        """Time for which nothing has come from it."""
         return time.monotonic() - self._heard_at
 
     def send(self, message: Message) -> None:
@@ -158,8 +158,8 @@ class Messenger:
         self._write()
 
     def lines(self, wait_s: float) -> Iterator[bytes]:
-        """What it says within that time, up to the end of one read. Raises Broken for a line without end, and
-        Ended."""
+        """Yield its lines within that time, up to the end of one read. Raises Broken for a line without end,
+        and Ended."""
         for key, _ in self._selector.select(max(0.0, wait_s)):
             if key.fileobj is self._input:
                 self._write()
@@ -252,6 +252,6 @@ def say(message: Message) -> None:
 
 
 def end(why: str) -> NoReturn:
-    """At once, whatever threads wait for."""
+    """End the process at once, whatever threads wait for."""
     print(" ".join(why.split()), file=sys.stderr, flush=True)
     os._exit(1)

@@ -23,7 +23,7 @@ def _patient(
 ) -> Callable[Concatenate["PatientDatabase", P], T]:
     """The method, called again while the server cannot be reached or has no room.
 
-    What a server had committed when its answer was lost has a result then, as any other second one.
+    A commit whose answer was lost has a result then, as any other second one.
     """
 
     def wait(self: "PatientDatabase", /, *arguments: P.args, **named: P.kwargs) -> T:
@@ -50,7 +50,7 @@ def _patient(
 
 
 class PatientDatabase(Database):
-    """Whoever shares a campaign waits up to PATIENCE_S for it, but for the beat: that would come too late."""
+    """A database for which a share waits up to PATIENCE_S, but for the beat: that would come too late."""
 
     tell: Callable[[str], None] = staticmethod(_log.info)
 

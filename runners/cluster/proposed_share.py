@@ -18,9 +18,9 @@ from fecbench.runners.tasks.task import Task
 from fecbench.runners.trial.judge import Judgement
 
 IDLE_S = 60.0
-"""Whoever proposes nothing for so long has gone."""
+"""Time without a proposal after which a run has gone."""
 LINGER_S = 0.05
-"""Of several proposals that come at once, all are there after that."""
+"""Time after which all of several proposals that come at once are there."""
 
 
 class Told(Watcher):
@@ -68,11 +68,11 @@ class OpenLot:
 
     asked: Asked
     groups: dict[Group, list[TrialKey]]
-    """Without those of other open lots."""
+    """Groups without those of other open lots."""
     held: dict[Group, list[TrialKey]] = field(default_factory=dict)
-    """Those of them that others have claimed."""
+    """Groups of the lot that others have claimed."""
     attached: list[Group] = field(default_factory=list)
-    """Those that another open lot has, too."""
+    """Groups that another open lot has, too."""
     is_handed_out: bool = False
 
 

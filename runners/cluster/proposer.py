@@ -1,7 +1,7 @@
 """Runs a campaign on the workers of a scheduler: proposes groups, and counts what they answer.
 
-Workers claim groups and commit trials themselves. What is proposed twice is run once, and what was proposed
-to one who does not answer any more is proposed to others.
+Workers claim groups and commit trials themselves. A group that is proposed twice is run once, and the groups
+of a worker that does not answer any more are proposed to others.
 """
 
 import time
@@ -27,9 +27,9 @@ from fecbench.runners.refusal import Refusal
 from fecbench.runners.trial.judge import Judgement
 
 HELD_S = 3.0
-"""After so long, a group that another had claimed is proposed again."""
+"""Time after which a group that another had claimed is proposed again."""
 SLOW_S = 20.0
-"""Who has nothing to do is also offered groups that were proposed to another one so long ago."""
+"""Age of a proposal after which its groups are also offered to an idle worker."""
 LEAVE_S = 3.0
 LOTS_PER_WORKER = 4
 """A lot is at most this part of a worker's share of what is left, so that all end together."""
@@ -50,7 +50,7 @@ class Member:
     """asked, joined or refused."""
     room: int = 0
     lots: dict[int, list[Group]] = field(default_factory=dict)
-    """What was proposed to it, by the number of the reply."""
+    """Groups that were proposed to it, by the number of the reply."""
     since: dict[int, float] = field(default_factory=dict)
 
 
@@ -101,9 +101,9 @@ class Proposer:
         self._leave = Leave(database=db, campaign=request.name)
         self._most_groups = LOT_GROUPS if request.engine == "virtual" else 1
         self._open: dict[Group, dict[str, int]] = {}
-        """Of each group that is not done: its trials, by variant."""
+        """Trials of each group that is not done, by variant."""
         self._ended: dict[Group, set[str]] = {}
-        """Of these: the variants whose trials have ended."""
+        """Variants of these groups whose trials have ended."""
         self._todo: deque[Group] = deque()
         self._more = more
         self._add(trials)
@@ -163,7 +163,7 @@ class Proposer:
     def _propose(self) -> None:
         self._offer_what_was_held()
         joined = {worker: each for worker, each in self._members.items() if each.state == "joined"}
-        # Whoever has least is first.
+        # The worker with the fewest lots is first.
         for worker, member in sorted(joined.items(), key=lambda item: len(item[1].lots)):
             while len(member.lots) < member.room and (groups := self._next_groups(member, len(joined))):
                 lot = Lot(
@@ -254,7 +254,7 @@ class Proposer:
                     self._watcher.elsewhere(len(elsewhere))
 
     def _take_back(self, member: Member, number: int, held: set[Group] | None = None) -> None:
-        """What is left of a lot that was answered, or never will be."""
+        """Take back what is left of a lot that was answered, or never will be."""
         member.since.pop(number, None)
         for group in reversed(member.lots.pop(number, [])):
             if group in self._open:
@@ -264,7 +264,7 @@ class Proposer:
                     self._todo.appendleft(group)
 
     def _lose_all(self) -> None:
-        """All that is not done is to be proposed anew, what was just being proposed, too."""
+        """Have all that is not done proposed anew, also what was just being proposed."""
         self._members.clear()
         self._later.clear()
         self._todo = deque(self._open)

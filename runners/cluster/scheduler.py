@@ -9,7 +9,7 @@ from fecbench.runners.cluster.address import Place
 
 
 def serve(place: Place, tell: Callable[[str], None]) -> None:
-    """Until a signal ends it. Raises OSError where it cannot listen."""
+    """Serve until a signal ends it. Raises OSError where it cannot listen."""
     settings.apply()
     import dask.config
 

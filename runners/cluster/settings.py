@@ -1,4 +1,4 @@
-"""How Dask.distributed is used: without what measures, moves or shows anything by itself.
+"""Settings of Dask.distributed: nothing measures, moves or shows anything by itself.
 
 Imported before anything of Dask's, whose modules read some of this as they are loaded.
 """
@@ -50,14 +50,14 @@ def apply() -> None:
     dask.config.set(SETTINGS)
     import distributed  # noqa: F401 - it sets its own loggers up as it is loaded
 
-    # What it has to say of a connection that ended, we say ourselves, in one line.
+    # We report a connection that ended ourselves, in one line.
     for name in ("tornado", "asyncio", *logging.root.manager.loggerDict):
         if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def security(papers: Papers | None) -> "Security":
-    """Who has no papers talks without TLS."""
+    """Return the security of the connections: without papers, there is no TLS."""
     from distributed import Security
 
     if papers is None:

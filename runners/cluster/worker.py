@@ -1,7 +1,7 @@
 """A worker: takes part in the campaigns that it is asked to, and runs what it can claim of the groups that
 are proposed to it.
 
-It is nearly a harness that goes on with a campaign. What it runs is what the database has of the campaign: a
+It is nearly a harness that goes on with a campaign. It runs what the database has of the campaign: a
 proposal only names groups. A host on which a trial would not be the same trial takes none, and says why.
 """
 
@@ -43,11 +43,11 @@ UNFIT = (
     *(Refusal, DesignError, LossModelError, TopologyError),
     *(AllAlike, DropperError, EngineError, IsolationError, LinkError, OSError),
 )
-"""Whoever meets one of these takes no group, or none any more."""
+"""Errors after which a worker takes no group, or none any more."""
 
 
 class Worker:
-    """What this host does for campaigns."""
+    """The work of this host for campaigns."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Worker:
         self._host = provenance.host()
 
     def run(self) -> None:
-        """Until a signal ends it."""
+        """Serve until a signal ends it."""
         with Inbox(self._place, self._host, self._tell) as inbox:
             while True:
                 asked = inbox.get(None)
@@ -164,7 +164,7 @@ class Worker:
         return engine_for(request.engine, request.experiment.implementations, request.jobs)
 
     def _room(self, request: Request) -> int:
-        """Of emulated trials, several groups may be at work at a time."""
+        """Return the number of lots that it likes to have: of emulated trials, several may be at work."""
         if request.engine == "virtual":
             return ROOM
         at_once = GROUPS_PER_CORE * len(os.sched_getaffinity(0)) if request.jobs == "auto" else request.jobs

@@ -1,7 +1,7 @@
 """A design of the networks that a path may be: points drawn by the planner within its intervals.
 
-Parameters that the recording leaves open are drawn, too: the limit of the queue, a rate above the greatest that was seen,
-and how many packets are lost in a row.
+Parameters that the recording leaves open are drawn, too: the limit of the queue, a rate above the greatest
+that was seen, and how many packets are lost in a row.
 """
 
 import math

@@ -5,8 +5,9 @@ of losses is no binomial of packets. Transitions from each packet to the next ar
 Jeffreys posteriors are Beta(k + ½, n − k + ½) (Brown, Cai and DasGupta, "Interval estimation for a binomial
 proportion", Statistical Science 2001). Draws of both give the interval of p / (p + r).
 
-The end of a burst, by packets or by time, shows where packets do not come evenly: by the likelihood of the same losses under a
-Markov chain that steps with each packet, and under one that runs in time. Both have two parameters.
+The end of a burst, by packets or by time, shows where packets do not come evenly: by the likelihood of the
+same losses under a Markov chain that steps with each packet, and under one that runs in time. Both have two
+parameters.
 """
 
 import math
