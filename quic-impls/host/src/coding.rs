@@ -87,7 +87,7 @@ pub enum Flush {
 /// The values of the option `flush`.
 const FLUSHES: [(&str, Flush); 3] = [("idle", Flush::Idle), ("message", Flush::Message), ("never", Flush::Never)];
 
-/// The length of the window of what adapts itself: more than the end of data has packets.
+/// The length of an adaptive policy's window: more than the end of data has packets.
 const ADAPTIVE_WINDOW: usize = 128;
 
 /// Number of the newest recovered symbols that are remembered until they come. A symbol that was merely late then does
