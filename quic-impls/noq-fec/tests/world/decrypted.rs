@@ -61,12 +61,12 @@ thread_local! {
     static BYTES: Cell<u64> = const { Cell::new(0) };
 }
 
-/// How many bytes of frames ends with hooks have received on this thread, as they were changed.
+/// Returns how many bytes of frames ends with hooks have received on this thread, as they were changed.
 pub fn bytes() -> u64 {
     BYTES.get()
 }
 
-/// What happens to the 1-RTT packets of an end.
+/// Hooks that change the 1-RTT packets that an end decrypts, and watch those that it encrypts.
 #[derive(Clone)]
 struct Hooks {
     change: Change,
