@@ -28,7 +28,7 @@ type sending struct {
 	peers       map[netip.AddrPort]*peer // that connections write to
 }
 
-// peer is the address to which connections write. The smoothed RTT, in ns, is that of the one that heard last; 0 before.
+// peer is the address to which connections write. The smoothed RTT, in ns, is the newest of any connection; 0 before.
 type peer struct{ smoothedRTT atomic.Int64 }
 
 // sender is the sending side of one QUIC connection. QUIC's goroutine announces packets and progress, while another
