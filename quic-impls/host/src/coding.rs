@@ -1,4 +1,4 @@
-//! The options of erasure codes that implementations have in common, and what they make: what protects, and what rebuilds.
+//! The options of erasure codes that implementations have in common, and the controllers and decoders that they make.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
