@@ -1,4 +1,4 @@
-//! Client and server: what an endpoint does with its stack, from its start to its report.
+//! Client and server: an endpoint's work with its stack, from its start to its report.
 
 use std::fs::File;
 use std::io::{self, BufWriter};

@@ -222,7 +222,7 @@ fn any_frames(seed: u64, payload: &mut BytesMut) {
         6 => payload.extend_from_slice(&[&bytes[..], &rest].concat()),
         7 => payload.extend_from_slice(&many_frames(seed, draw(7, 100))),
         _ => {
-            // A symbol of the peer's, with a number of our own: what is recovered with it is wrong.
+            // A symbol of the peer's, with a number of our own: symbols recovered with it are wrong.
             payload.extend_from_slice(&[&SOURCE_SYMBOL[..], &[draw(5, 60) as u8], &bytes].concat());
         }
     }

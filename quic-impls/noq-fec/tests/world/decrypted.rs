@@ -1,4 +1,5 @@
-//! Hooks between QUIC and its encryption: what an end decrypts, before QUIC sees it, and what it sends.
+//! Hooks between QUIC and its encryption: for frames that an end decrypts, before QUIC sees them, and for frames that
+//! it sends.
 
 use std::any::Any;
 use std::cell::Cell;
