@@ -311,8 +311,8 @@ func (c *Conn) write(prefix []byte, h header.Header, rest []byte, to net.Addr) e
 	return err
 }
 
-// appendSymbol appends the source symbol of a packet: what follows the connection ID and, since header
-// protection covers a part of it, the first byte; before both the number of these bytes (§V-A2).
+// appendSymbol appends the source symbol of a packet: the bytes after the connection ID and, since header protection
+// covers a part of it, the first byte; before both the number of these bytes (§V-A2).
 func appendSymbol(b, packet []byte) []byte {
 	b = binary.BigEndian.AppendUint16(b, uint16(len(packet)-header.ConnectionIDLength))
 	b = append(b, packet[0])

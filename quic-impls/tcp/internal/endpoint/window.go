@@ -18,7 +18,7 @@ const (
 	mostRows = 200_000
 )
 
-// window is the series CongestionWindow: what the kernel tells at each look that has changed since the one before.
+// window is the series CongestionWindow: the kernel's values at each look that have changed since the one before.
 type window struct {
 	lock  sync.Mutex
 	began time.Time
