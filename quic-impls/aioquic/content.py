@@ -11,7 +11,7 @@ STEP = 1 << 20
 
 
 def content(seed: int, offset: int, size: int) -> bytes:
-    """`size` bytes from `offset` on of what a seed makes."""
+    """Return `size` bytes of a seed's content from `offset` on."""
     first = offset // 8
     words = np.arange(first + 1, (offset + size + 7) // 8 + 1, dtype=np.uint64)
     mixed = words * np.uint64(GOLDEN_GAMMA) + np.uint64(seed)

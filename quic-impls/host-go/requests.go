@@ -117,8 +117,9 @@ func (a *Asker) read(line string) {
 	}
 }
 
-// Ask fetches what it is asked for, and says what has arrived, until the input ends. Objects are fetched beside each other; what is
-// still on its way when it is stopped, or at the end, is given up, for which fetch has to heed its context.
+// Ask fetches what it is asked for, and says what has arrived, until the input ends. Objects are fetched beside each
+// other. Objects that are still on their way when it is stopped, or at the end, are given up, for which fetch has to
+// heed its context.
 func (a *Asker) Ask(ctx context.Context, fetch func(ctx context.Context, size int64, to io.Writer) error) error {
 	var fetching sync.WaitGroup
 	ctx, fail := context.WithCancelCause(ctx)

@@ -38,7 +38,7 @@ func (v Values) Decode(name string, into any) error {
 // Raw is the text of a value, which may be missing.
 func (v Values) Raw(name string) json.RawMessage { return v.of[name] }
 
-// Not refuses a value: it is not what is right.
+// Not refuses a value, and names the right one.
 func (v Values) Not(name, right string) error {
 	text := string(v.of[name])
 	if v.of[name] == nil {

@@ -1,8 +1,8 @@
 // A capture of what one host of a simulator sends and receives, as a pcapng file: each datagram is an
 // Ethernet frame with IPv4 and UDP headers and a virtual time of its own, in nanoseconds.
 //
-// What a host sends is written when it sends it, also when the link drops it; what reaches it, when it
-// reaches it. There is no fragmentation, and no ECN; a UDP checksum of 0 says that there is none.
+// Packets of a host are written when it sends them, also when the link drops them; packets to it, when
+// they reach it. There is no fragmentation, and no ECN; a UDP checksum of 0 says that there is none.
 #pragma once
 
 #include <stdint.h>

@@ -7,12 +7,12 @@
 #include "../../dropper/written_losses.h"
 #include "../../topologies/wire/written.h"
 
-// What a frame holds here: the tag, then the payload.
+// The contents of a frame here: the tag, then the payload.
 enum { TAG_SIZE = sizeof(uint64_t), ETHERNET_MTU_FRAME = 1514 };
 
 _Static_assert(LANE_PAYLOAD_MAX + LANE_OVERHEAD == ETHERNET_MTU_FRAME, "a full datagram is a full frame");
 
-// What had left the link at some times, of which the oldest is the last that a window begins with.
+// Readings of the bytes that had left the link. A window begins with the oldest.
 struct filling {
     double full_share;
     uint64_t window_ns;
@@ -75,7 +75,7 @@ static void empty(struct lane *lane) {
     forget_dropped(lane);
 }
 
-// What a text says, until all of it is right.
+// The values of a text, until all of it is right.
 struct reading_text {
     struct written link;
     struct written_losses losses;
@@ -165,7 +165,7 @@ void lane_begin_filling(struct lane *lane, double full_share, uint64_t window_ns
     lane->filling.first = lane->filling.count = 0;
 }
 
-// What is no longer needed makes room first.
+// Readings that are no longer needed make room first.
 static void note(struct filling *filling, uint64_t now_ns, uint64_t carried_bytes) {
     if (filling->first && filling->first + filling->count == filling->room) {
         memmove(filling->readings, filling->readings + filling->first,

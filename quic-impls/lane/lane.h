@@ -1,6 +1,6 @@
-// One direction of the emulated link in virtual time, with the losses behind it: what a simulator sends
-// datagrams through. The link is topologies/wire/direction.c and the losses are dropper/losses.h, so a packet
-// leaves at the same instant, with the same verdict, as over the emulated link.
+// One direction of the emulated link in virtual time, with the losses behind it: a simulator sends
+// datagrams through it. The link is topologies/wire/direction.c and the losses are dropper/losses.h, so
+// a packet leaves at the same instant, with the same verdict, as over the emulated link.
 //
 // Times are nanoseconds of the simulator's clock and never decrease. Nothing here reads a clock or waits.
 #pragma once
@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// What a UDP datagram over IPv4 has more on an Ethernet link: 20 + 8 + 14 bytes. Rate, queue and limit count
-// it.
+// Bytes of a UDP datagram over IPv4 on an Ethernet link, besides its payload: 20 + 8 + 14. Rate, queue
+// and limit count them.
 #define LANE_OVERHEAD 42
 // The largest payload of a datagram over a link with an MTU of 1500 bytes; a longer one is dropped and
 // counted.
@@ -27,7 +27,7 @@ struct lane_report {
     bool conserved;
 };
 
-// What left the lane.
+// A datagram that has left the lane.
 struct lane_exit {
     uint64_t at_ns;  // when it was due, not when it was asked for
     uint64_t tag;    // as it was sent
@@ -53,7 +53,7 @@ void lane_start(struct lane *lane, uint64_t now_ns);
 // it at once; CoDel may drop it later.
 bool lane_send(struct lane *lane, const uint8_t *payload, uint32_t length, uint64_t tag, uint64_t now_ns);
 
-// When the next datagram leaves, or LANE_NEVER.
+// The time at which the next datagram leaves, or LANE_NEVER.
 uint64_t lane_next_exit(const struct lane *lane);
 
 // The next datagram that has left the link at now_ns and its verdict; its payload, of at most
@@ -66,14 +66,15 @@ struct lane_report lane_report(const struct lane *lane);
 // same for datagrams of the same lengths at the same times.
 uint64_t lane_times(const struct lane *lane);
 
-// When a transfer has filled the link, so that another may begin beside it: when what has left it, lost or
-// not, is at least full_share of what its rate carries, over the last window_ns. It is judged by readings:
-// begin, and then ask at intervals. Before the start, as here, a link has the rate of its text.
+// Whether a transfer has filled the link, so that another may begin beside it: the bytes that have left
+// it, lost or not, are at least full_share of what its rate carries, over the last window_ns. It is
+// judged by readings: begin, and then ask at intervals. Before the start, as here, a link has the rate
+// of its text.
 void lane_begin_filling(struct lane *lane, double full_share, uint64_t window_ns);
 bool lane_is_full(struct lane *lane, uint64_t now_ns);
 
-// When each of the same packets left the link, in ns since the first; NULL if their losses do not follow from
-// it.
+// The times at which the packets of lane_verdicts() left the link, in ns since the first; NULL if their
+// losses do not follow from them.
 const uint64_t *lane_arrivals(const struct lane *lane);
 
 // The verdicts of the first `packets` (at most LANE_RECORDED) that left the link: bit n % 8 of byte n / 8 is

@@ -1,5 +1,5 @@
-// Command peer measures klauspost/reedsolomon on the blocks of the thesis' Tables 4.3 to 4.10, symbols of 1,000 bytes, in
-// one goroutine: what the library that the thesis used costs on this machine. It prints one JSON object, from the
+// Command peer measures klauspost/reedsolomon on the blocks of the thesis' Tables 4.3 to 4.10, symbols of 1,000 bytes,
+// in one goroutine: the cost of the library that the thesis used on this machine. It prints one JSON object, from the
 // measurement's name to ns per operation.
 package main
 

@@ -166,7 +166,7 @@ impl Arrival {
     }
 }
 
-/// Whatever is lost, late or repeated of a transfer, what is recovered is what was sent, padded with zeros, and comes once. A
+/// Recovered symbols are those that were sent, padded with zeros, and come once, whatever is lost, late or repeated. A
 /// repair symbol over one unknown symbol yields that, unless the sender owes.
 pub fn round_trip(script: &[u8]) {
     let mut script = Script(script);

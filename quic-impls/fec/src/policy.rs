@@ -1,4 +1,4 @@
-//! How many repair symbols a sliding window gets, and when.
+//! The policies of a sliding window: how many repair symbols it gets, and when.
 
 mod aim;
 mod deadline;
@@ -19,7 +19,7 @@ use crate::controller::{Rate, Refused};
 use crate::repair::Sid;
 use crate::window::Flight;
 
-/// Decides on the repair symbols of a [`SlidingWindow`](crate::SlidingWindow). What it protects is the window's.
+/// Decides on the repair symbols of a [`SlidingWindow`](crate::SlidingWindow). The window decides what they protect.
 pub trait Policy: fmt::Debug + Send + Sync {
     /// Whether what is sent next may need repair: only then is it a source symbol.
     fn protects(&self, _context: &Context) -> bool {
@@ -30,13 +30,13 @@ pub trait Policy: fmt::Debug + Send + Sync {
     fn yields(&self) -> bool {
         true
     }
-    /// How many repair symbols are due now.
+    /// Returns how many repair symbols are due now.
     fn due(&self, context: &Context, flight: &Flight) -> usize;
     /// A source symbol was sent.
     fn on_sent(&mut self, _sid: Sid) {}
     /// A source symbol was lost, and its data is sent again.
     fn on_lost(&mut self) {}
-    /// One of those that were due is sent.
+    /// One of the due repair symbols is sent.
     fn on_repair(&mut self, _context: &Context, _flight: &Flight) {}
     /// Acknowledgements came, or packets were declared lost. Symbols and repair symbols among them have been told of.
     fn on_feedback(&mut self, _context: &Context, _flight: &Flight) {}
@@ -46,7 +46,7 @@ pub trait Policy: fmt::Debug + Send + Sync {
     }
     /// The receiver lacks nothing.
     fn on_empty(&mut self) {}
-    /// How many repair symbols were due and were not asked for in time.
+    /// Returns how many repair symbols were due but were not requested in time.
     fn given_up(&self) -> u64 {
         0
     }
@@ -56,7 +56,7 @@ pub trait Policy: fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub struct Share {
     rate: Rate,
-    /// No more are due than this many symbols get.
+    /// Number of source symbols whose repair symbols are due at most.
     length: usize,
     /// Whether k symbols get their repair symbols as soon as they are sent, and not only when no data waits.
     is_steady: bool,
@@ -116,7 +116,7 @@ impl Policy for Share {
     }
 }
 
-/// No source symbols and no repair symbols: what FEC costs that is negotiated, and not used.
+/// No source symbols and no repair symbols: the cost of FEC that is negotiated and not used.
 #[derive(Debug, Default)]
 pub struct Null;
 
@@ -130,7 +130,7 @@ impl Policy for Null {
     }
 }
 
-/// Source symbols and no repair symbols: what protection costs alone.
+/// Source symbols and no repair symbols: the cost of protection alone.
 #[derive(Debug, Default)]
 pub struct ProtectOnly;
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Verifier takes the content of a seed, and refuses the first byte that is none of it, and what is beyond its size.
+// Verifier takes the content of a seed, and refuses the first byte that is none of it, and bytes beyond its size.
 type Verifier struct {
 	Seed uint64
 	Size int64

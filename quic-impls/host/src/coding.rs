@@ -1,4 +1,4 @@
-//! The options of erasure codes that implementations have in common, and what they make: what protects, and what rebuilds.
+//! The options of erasure codes that implementations have in common, and the controllers and decoders that they make.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -87,7 +87,7 @@ pub enum Flush {
 /// The values of the option `flush`.
 const FLUSHES: [(&str, Flush); 3] = [("idle", Flush::Idle), ("message", Flush::Message), ("never", Flush::Never)];
 
-/// The length of the window of what adapts itself: more than the end of data has packets.
+/// The length of an adaptive policy's window: more than the end of data has packets.
 const ADAPTIVE_WINDOW: usize = 128;
 
 /// Number of the newest recovered symbols that are remembered until they come. A symbol that was merely late then does

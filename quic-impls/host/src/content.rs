@@ -1,6 +1,6 @@
 //! The bytes of a transfer, made from a seed, so that both endpoints know what is right without sharing a
 //! file: the little-endian words mix(seed + (j + 1) · 0x9E3779B97F4A7C15) for j = 0, 1, …, where mix is
-//! SplitMix64's output function. And whether what was received is right.
+//! SplitMix64's output function. Received content is checked here, too.
 
 use sha2::{Digest, Sha256};
 

@@ -69,7 +69,8 @@ impl Drop for Lane {
 }
 
 impl Lane {
-    /// Begins a trial over the link and with the losses that a text describes: what was in the lane, counted or recorded is gone.
+    /// Begins a trial over the link and with the losses that a text describes. All that was in the lane, counted or
+    /// recorded is gone.
     ///
     /// # Errors
     /// In one line, why the text is refused.

@@ -5,19 +5,19 @@
 //! |---|---|
 //! | [`implementation`] | what an implementation has, and its endpoints do |
 //! | [`contract`] | assignments, events, exit codes |
-//! | [`content`] | the content of a transfer, its hash, and whether what comes is right |
-//! | [`transfer`] | what a transfer sends, and the body of an upload |
-//! | [`answer`] | what a client's request is answered with |
-//! | [`messages`] | the workload `messages`: timetable, what has arrived, the series |
-//! | [`requests`] | the workload `requests`: what a client reads, asks for and says |
-//! | [`coding`] | the options of erasure codes, and what they make |
+//! | [`content`] | the content of a transfer, its hash, and its check on arrival |
+//! | [`transfer`] | the bytes that a transfer sends, and the body of an upload |
+//! | [`answer`] | the answer to a client's request |
+//! | [`messages`] | the workload `messages`: timetable, arrivals, the series |
+//! | [`requests`] | the workload `requests`: a client's input, requests and output |
+//! | [`coding`] | the options of erasure codes, and their controllers and decoders |
 //! | [`program`] | the command line |
 //! | [`process`] | an endpoint over a socket, by the machine's clock |
 //! | [`socket`] | the UDP socket, waiting, signals |
 //! | [`lane`] | one direction of the link in virtual time |
-//! | [`capture`] | what a host sends and receives, as a file |
+//! | [`capture`] | the datagrams that a host sends and receives, as a file |
 //! | [`simulator`] | whole trials: endpoints over lanes |
-//! | [`surroundings`] | where randomness comes from, and what day it is |
+//! | [`surroundings`] | the source of randomness, and the date |
 //! | [`records`] | where qlog and TLS secrets go |
 //! | `tls` | TLS by rustls, with the feature of this name |
 

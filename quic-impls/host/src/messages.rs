@@ -1,5 +1,5 @@
-//! The workload `messages`: messages of a timetable, cut into parts. What both ends know of them, what has arrived, and the
-//! series of when. How messages travel is the matter of each implementation.
+//! The workload `messages`: messages of a timetable, cut into parts. This module has the timetable that both ends know,
+//! the parts that have arrived, and the series of their times. Each implementation decides how messages travel.
 
 use std::fmt::{self, Display};
 use std::fs::File;

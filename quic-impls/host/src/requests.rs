@@ -292,7 +292,7 @@ impl<Stream: Ord + Copy> Requests<Stream> {
     }
 }
 
-/// A question of a simulator to the harness: what its client has to read, at first and after each message of it.
+/// A question of a simulator to the harness: the lines for its client to read, at first and after each message of it.
 #[derive(Serialize)]
 pub struct Question {
     pub number: u64,

@@ -1,4 +1,4 @@
-//! Transfers over hq-interop: what a client and a server do with a QUIC stack that has no I/O of its own, whichever it is.
+//! Transfers over hq-interop: the work of a client and a server with any QUIC stack that has no I/O of its own.
 //!
 //! | module | its one job |
 //! |---|---|

@@ -61,7 +61,7 @@ pub trait Stack: Streams {
 
     fn next_event(&mut self) -> Option<Event>;
 
-    /// Closes all connections; what that has to tell the peers is left to [`Self::transmit`].
+    /// Closes all connections; [`Self::transmit`] then has the packets that tell the peers.
     fn close(&mut self, now: Instant, reason: &'static str);
 
     /// Returns the counters of all connections, by the contract's names.

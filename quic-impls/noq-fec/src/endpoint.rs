@@ -1,4 +1,4 @@
-//! Client and server: what an endpoint does with its stack, from its start to its report.
+//! Client and server: an endpoint's work with its stack, from its start to its report.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -95,7 +95,7 @@ impl implementation::Endpoint for Endpoint {
     }
 }
 
-/// What a connection serves.
+/// The work of a connection.
 enum Work {
     Request(Request),
     Answers(Answers),
@@ -156,7 +156,7 @@ impl Work {
         }
     }
 
-    /// How and when it has ended, if it has.
+    /// Takes the time of its end and its outcome, if it has ended.
     fn take_outcome(&mut self) -> Option<(Instant, Result<(), String>)> {
         match self {
             Self::Request(Request(request)) => request.outcome.take(),
@@ -267,7 +267,7 @@ impl Client {
         }
     }
 
-    /// How and when the transfer has ended, if it has.
+    /// Returns the end of the transfer, or why it failed, if it has ended.
     fn outcome(&mut self, now: Instant, deadline: Instant) -> Option<Result<Instant, String>> {
         if let Some((end, outcome)) = self.side.stack.applications().find_map(Work::take_outcome) {
             return Some(outcome.map(|()| end));
@@ -301,7 +301,7 @@ pub struct Server {
 
 impl Server {
     fn turn(&mut self, host: &mut impl Host) -> Result<Turn, String> {
-        // What arrived before it was interrupted counts.
+        // Packets that arrived before the interruption count.
         self.side.receive(host, Work::of_server)?;
         for work in self.side.stack.applications() {
             for refusal in work.take_refusals() {
@@ -329,7 +329,7 @@ impl Server {
     }
 }
 
-/// What client and server have in common.
+/// The common part of client and server.
 struct Side {
     assignment: Assignment,
     stack: Stack<Work>,
@@ -413,7 +413,7 @@ impl Side {
         messages::write_series(&path, *role, workload, start, &recorded, |time| host.monotonic(time))
     }
 
-    /// Those of the contract that both roles have.
+    /// Returns the contract's metrics that both roles have.
     fn metrics(&mut self) -> Metrics {
         let counters = self.stack.counters();
         let never_came = counters.recovered - counters.recovered_spurious;

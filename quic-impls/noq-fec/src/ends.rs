@@ -1,11 +1,11 @@
-//! Where messages end among the frames of source symbols, so that repair symbols can follow each of them.
+//! The ends of messages among the frames of source symbols, so that repair symbols can follow each of them.
 
 use std::sync::Arc;
 
 use host::messages::{Delivery, Messages, Part};
 
-/// What ends a message: the end of a stream, and of the workload `messages` its last part in a datagram, or its last byte in the
-/// stream of all.
+/// The ends of messages: the ends of streams, and in the workload `messages` the last part of a message in a datagram,
+/// or its last byte in the stream of all.
 #[derive(Debug, Clone, Default)]
 pub struct MessageEnds(pub Option<Arc<Messages>>);
 

@@ -1,5 +1,5 @@
 //! HTTP/3 (RFC 9114): requests and answers, without a socket or a clock. "GET /SIZE" and "PUT /SIZE" have the bodies of
-//! hq-interop; a body is one DATA frame. What cannot be served is answered with status 400 or 405.
+//! hq-interop; a body is one DATA frame. Requests that cannot be served are answered with status 400 or 405.
 
 mod streams;
 
@@ -33,9 +33,9 @@ pub struct Request {
     /// Whether the answer's head has come: there is none without.
     has_status: bool,
     answer: Answer,
-    /// When the handshake was complete.
+    /// Time at which the handshake was complete.
     pub connected: Option<Instant>,
-    /// How and when the transfer ended; an error is one line.
+    /// End and outcome of the transfer; an error is one line.
     pub outcome: Option<(Instant, Result<(), String>)>,
 }
 

@@ -71,12 +71,13 @@ impl Application for Answers {
     }
 }
 
-/// How far a stream has come with content, if there is one, and whether it has been given all of it.
+/// Returns the progress of a stream with content, if there is one; the boolean says whether it has been given all of
+/// it.
 fn of_stream(connection: &mut Connection, stream: Option<(StreamId, bool)>) -> Progress {
     stream.map_or(Progress::Nothing, |(stream, is_given)| progress(connection, noqs(stream), is_given))
 }
 
-/// How far a stream has come with content that it is given.
+/// Returns the progress of a stream with content; `is_given` says whether it has been given all of it.
 pub fn progress(connection: &mut Connection, stream: noq_proto::StreamId, is_given: bool) -> Progress {
     match is_given && connection.send_stream(stream).is_sent() {
         true => Progress::Sent,
@@ -100,7 +101,7 @@ fn pass_on(connection: &mut Connection, event: noq_proto::Event, mut take: impl 
             Event::Stream(numbered(id))
         }
         noq_proto::Event::Stream(StreamEvent::Stopped { id, error_code }) => {
-            // What the stream holds would be sent all the same, without a reset.
+            // Without a reset, the data that the stream holds would be sent all the same.
             let _ = connection.send_stream(id).reset(error_code); // all of it may have been acknowledged
             Event::Stopped { stream: numbered(id), code: error_code.into_inner() }
         }

@@ -7,16 +7,16 @@
 //! | [`h3`] | the same over HTTP/3 |
 //! | [`messages`] | the workload `messages`: its protocol, sender and receiver |
 //! | [`stack`] | noq-proto's endpoint with its connections: datagrams and time in, datagrams out |
-//! | [`paths`] | the paths of a connection: who opens them, and what was counted on each |
-//! | [`scheduler`] | which of several paths takes the next packet of data |
+//! | [`paths`] | the paths of a connection: their opening, and their counters |
+//! | [`scheduler`] | the choice of the path that takes the next packet of data |
 //! | [`schemes`] | codes and controllers as FEC schemes of noq-proto |
-//! | [`ends`] | where messages end among what is sent |
+//! | [`ends`] | the ends of messages in source symbols |
 //! | [`series`] | congestion windows and repair over time |
-//! | [`sent`] | which datagrams have content |
-//! | [`surroundings`] | what is around an endpoint: randomness, what day it is, what it records |
+//! | [`sent`] | the datagrams that have content |
+//! | [`surroundings`] | the surroundings of an endpoint: randomness, date, records |
 //! | [`olia`] | congestion control that paths have in common |
 //! | [`unlimited`] | no congestion control |
-//! | [`settings`] | how QUIC and TLS are set up |
+//! | [`settings`] | the settings of QUIC and TLS |
 //! | [`endpoint`] | client and server: joins these |
 
 pub mod endpoint;

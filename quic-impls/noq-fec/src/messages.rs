@@ -23,11 +23,11 @@ const PUT: &[u8] = b"PUT MESSAGES\r\n";
 const END: &[u8] = b"END\r\n";
 const DONE: &[u8] = b"DONE\r\n";
 
-/// What noq-proto keeps free in a packet with a DATAGRAM frame: a short header with a connection ID of 8 bytes and the longest
-/// packet number, the tag of the cipher, and the longest type and length of the frame.
+/// Bytes that noq-proto keeps free in a packet with a DATAGRAM frame: a short header with a connection ID of 8 bytes
+/// and the longest packet number, the tag of the cipher, and the longest type and length of the frame.
 const PACKET_OVERHEAD: u64 = 1 + 8 + 4 + 16 + 9;
 
-/// By how much a packet is longer that is a REPAIR frame over symbols than a packet that is the longest of them.
+/// Bytes by which a packet that is a REPAIR frame over symbols exceeds a packet that is the longest of them.
 const REPAIR_OVERHEAD: u64 = 4 + fec::MAX_HEADER as u64;
 
 /// The longest part that fits into a datagram.
@@ -45,9 +45,9 @@ pub struct Exchange {
     content: Content,
     /// Whether nothing is left to do: the connection is no more, or all was received.
     is_over: bool,
-    /// When the handshake was complete.
+    /// Time at which the handshake was complete.
     pub connected: Option<Instant>,
-    /// How and when it ended here; an error is one line.
+    /// Time of its end here and outcome; an error is one line.
     pub outcome: Option<(Instant, Result<(), String>)>,
 }
 
@@ -72,7 +72,8 @@ impl Exchange {
         Self { role, messages, control: Control::new(right), content, is_over: false, connected: None, outcome: None }
     }
 
-    /// When parts were sent, or had arrived; and when the timetable began, if this is the sender.
+    /// Returns the times at which parts were sent, or had arrived; and the start of the timetable, if this is the
+    /// sender.
     pub fn log(&self) -> (&Log, Option<Instant>) {
         match &self.content {
             Content::Sending(sending) => (&sending.log, sending.begun),
@@ -216,7 +217,7 @@ impl Application for Exchange {
 #[derive(Debug)]
 struct Control {
     id: Option<StreamId>,
-    /// What the other end says, up to the end of the stream.
+    /// The text that the other end has to send, up to the end of the stream.
     right: Vec<u8>,
     read: usize,
     outgoing: Vec<u8>,
@@ -287,7 +288,7 @@ impl Control {
     }
 }
 
-/// How a stream has ended.
+/// The way in which a stream has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ended {
     Finished,

@@ -12,17 +12,18 @@ use std::time::{Duration, Instant};
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 
-/// What is left of a window after a loss.
+/// Share of a window that is left after a loss.
 const REDUCTION: f64 = 0.5;
 
 /// In packets: RFC 9002, section 7.2. The draft's one packet would leave each waiting for a delayed acknowledgement.
 const LEAST_WINDOW: f64 = 2.0;
 
-/// So much of a window may be free while it still is what limits the sender, in packets.
+/// Packets of a window that may be free while it still is what limits the sender.
 const BURST: f64 = 3.0;
 
-/// Those that are given no limit send as much as they like, as in the thesis behind QUIC-FEC: its scheduler HIGHRB reads windows that
-/// nothing obeys. noq-proto doesn't pace windows of more than 2³² bytes, and paces by a controller's own rate if there is one.
+/// Window and pacing rate of a sender that obeys no window, as in the thesis behind QUIC-FEC: its scheduler HIGHRB
+/// reads windows that nothing obeys. noq-proto doesn't pace windows of more than 2³² bytes, and paces by a controller's
+/// own rate if there is one.
 const UNLIMITED: u64 = 1 << 40;
 
 /// Makes the controllers of one connection.
@@ -57,7 +58,7 @@ impl ControllerFactory for Olia {
     }
 }
 
-/// What the controllers of a connection know of each other's paths.
+/// The table of a connection's paths, which its controllers share.
 #[derive(Debug, Clone, Default)]
 struct Shared(Arc<Mutex<Table>>);
 
@@ -102,7 +103,7 @@ impl Path {
         self.rtt.map_or(0.0, |rtt| self.window / rtt.as_secs_f64())
     }
 
-    /// How good it is: l² / RTT, where l estimates the bytes between two losses.
+    /// The quality of the path: l² / RTT, where l estimates the bytes between two losses.
     fn quality(&self) -> f64 {
         let bytes = self.between_losses.max(self.since_loss) as f64;
         self.rtt.map_or(0.0, |rtt| bytes * bytes / rtt.as_secs_f64())
@@ -110,7 +111,7 @@ impl Path {
 }
 
 impl Table {
-    /// What a path's window gains for each byte that is acknowledged in congestion avoidance, in bytes.
+    /// Bytes that a path's window gains for each byte that is acknowledged in congestion avoidance.
     fn gain(&self, id: u64, mtu: f64) -> f64 {
         let path = &self.paths[&id];
         let Some(rtt) = path.rtt else {

@@ -1,4 +1,4 @@
-//! The options of impl.toml. What doesn't fit together is refused.
+//! The options of impl.toml. Options that don't fit together are refused.
 
 use std::time::Duration;
 
@@ -16,10 +16,11 @@ use crate::schemes::{Complaints, Schemes};
 /// In quarters of a congestion window per round-trip time: RFC 9002, section 7.7.
 const DEFAULT_PACING: u32 = 5;
 
-/// How far a decoder looks back between several paths, in source symbols: 100 ms at 100 Mbps, and more than twice any window.
+/// Source symbols that a decoder looks back over between several paths: 100 ms at 100 Mbps, and more than twice any
+/// window.
 const BETWEEN_PATHS: usize = 1024;
 
-/// Those of impl.toml.
+/// The options of impl.toml.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Number of paths of a connection, each from an address of the client's own.
@@ -37,7 +38,7 @@ pub struct Options {
     pub packet_size: u16,
 }
 
-/// Over what transfers go.
+/// The application protocol of transfers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Http {
     /// hq-interop.

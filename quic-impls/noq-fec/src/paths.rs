@@ -10,7 +10,7 @@ use noq_proto::{Connection, Event, FourTuple, PathError, PathEvent, PathId, Path
 /// The most that a connection has.
 pub const MOST: usize = 3;
 
-/// What QUIC counted on a path.
+/// QUIC's counters of a path.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub struct PathCounters {
     /// Packets, without those with repair symbols.
@@ -57,17 +57,17 @@ impl PathCounters {
     }
 }
 
-/// Those of one connection, numbered from 0.
+/// The paths of one connection, numbered from 0.
 #[derive(Debug)]
 pub struct Paths {
-    /// Where a client's paths begin; none of one with a single path, and at a server.
+    /// Addresses at which a client's paths begin; none of a client with a single path, and at a server.
     addresses: Vec<IpAddr>,
     server: Option<SocketAddr>,
-    /// Which number each path has that there ever was.
+    /// The number of each path that there ever was.
     numbers: BTreeMap<PathId, usize>,
     /// At a server, the client's address of each number.
     clients: [Option<SocketAddr>; MOST],
-    /// Of paths that are no more.
+    /// Counters of paths that are no more.
     closed: [PathCounters; MOST],
     /// If the peer allows no further path, how often it had told how many it allows. It is asked again once it has told that
     /// again, or a path is no more: of the two, either may come first.
@@ -75,7 +75,7 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// Those of a client.
+    /// The paths of a client.
     pub fn from(addresses: &[IpAddr], server: SocketAddr) -> Self {
         Self { addresses: addresses.to_vec(), server: Some(server), ..Self::of_server() }
     }
@@ -157,7 +157,7 @@ impl Paths {
         known.or(first).or_else(|| self.clients.iter().position(Option::is_none))
     }
 
-    /// What was counted on each up to now.
+    /// Returns the counters of each path up to now.
     pub fn counters(&mut self, connection: &mut Connection) -> [PathCounters; MOST] {
         self.number_all(connection);
         let mut counters = self.closed;
@@ -170,7 +170,7 @@ impl Paths {
     }
 }
 
-/// How often the peer has told how many paths it allows, beyond those of the handshake.
+/// Returns how often the peer has told how many paths it allows, beyond those of the handshake.
 fn limits_told(connection: &mut Connection) -> u64 {
     connection.stats().frame_rx.max_path_id
 }

@@ -1,5 +1,5 @@
-//! Which of several paths takes the next packet of data. The one with the lowest number that can send is noq-proto as it is; here
-//! are the others.
+//! Schedulers choose which of several paths takes the next packet of data. noq-proto itself takes the path with the
+//! lowest number that can send; here are the others.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ impl Scheduler for LowestId {
     fn schedule(&mut self, _: &Outlook, _: &mut Vec<PathView>, _: &mut dyn FnMut() -> f64) {}
 }
 
-/// The paths in turn: the one after that which sent last comes first.
+/// The paths in turn, beginning with the one after the path that sent last.
 #[derive(Debug, Default)]
 struct RoundRobin {
     last: Option<PathId>,
@@ -90,7 +90,7 @@ fn remaining_bytes(path: &PathView) -> u64 {
     path.congestion_window.saturating_sub(path.bytes_in_flight)
 }
 
-/// What streams carry, on all paths: first on that with the lowest RTT of those that can send.
+/// The data of streams on all paths: first on the path with the lowest RTT of those that can send.
 #[derive(Debug)]
 struct Redundant;
 
@@ -104,14 +104,14 @@ impl Scheduler for Redundant {
     }
 }
 
-/// Earliest completion first (Lim et al., CoNEXT 2017, Algorithm 1): a slower path is used only if what waits arrives earlier
-/// with it than if all of it waits for the fastest one.
+/// Earliest completion first (Lim et al., CoNEXT 2017, Algorithm 1): a slower path is used only if the queued data
+/// arrives earlier with it than if all of it waits for the fastest one.
 #[derive(Debug, Default)]
 struct Ecf {
     is_waiting: bool,
 }
 
-/// By how much a sender that waits for the fastest path goes on to.
+/// Share by which the slower path's time counts more once a sender waits for the fastest path.
 const HYSTERESIS: f64 = 0.25;
 
 impl Scheduler for Ecf {

@@ -1,7 +1,7 @@
 //! The codes and controllers of the crate `fec` as FEC schemes of noq-proto.
 //!
-//! Each endpoint announces the one code that its options name. What it sends is coded as its peer has announced, with its own
-//! options for how much.
+//! Each endpoint announces the one code that its options name. Packets to a peer are coded as the peer has announced;
+//! the endpoint's own options say how much.
 
 use std::mem;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -15,28 +15,30 @@ use noq_proto::fec::{Announcement, Decoder, Encoder, Factory, Malformed, Opportu
 
 use crate::ends::MessageEnds;
 
-/// What is sent, and how the news of recovered packets is taken.
+/// The protection of sent packets, and the use of news of recovered ones.
 #[derive(Debug, Clone)]
 pub struct Schemes {
     pub coding: Coding,
-    /// Which of the symbols that are sent end a message.
+    /// Ends of messages in the symbols that are sent.
     pub ends: MessageEnds,
     pub masks_losses: bool,
     /// Whether congestion control is told of a recovered loss by the peer's news of it, and not when the loss is declared.
     pub tells_losses_at_once: bool,
     /// Whether the peer is told of a recovered packet until it acknowledges that, and not in three frames.
     pub repeats_until_acknowledged: bool,
-    /// On which of several paths repair symbols are sent.
+    /// Path on which repair symbols are sent, of several.
     pub repair_path: RepairPath,
     /// Whether repair symbols name packets, and packets don't name source symbols, if the peer's do, too.
     pub names_packets: bool,
-    /// Over how many source symbols the decoder looks back, if that is not twice the window; what comes later is complained of.
+    /// Number of source symbols over which the decoder looks back, if not twice the window; later symbols are
+    /// complained of.
     pub look_back: Option<usize>,
-    /// Why nothing could be protected for a peer, or recovered.
+    /// Reasons why nothing could be protected for a peer, or recovered.
     pub complaints: Complaints,
 }
 
-/// What is wrong, a line each. Clones have their lines in common, so that who holds one hears what noq-proto met with another.
+/// Complaints, a line each. Clones have their lines in common, so the holder of one hears what noq-proto met with
+/// another.
 #[derive(Debug, Clone, Default)]
 pub struct Complaints(Arc<Mutex<Vec<String>>>);
 
@@ -45,24 +47,25 @@ impl Complaints {
         self.0.lock().expect("nobody panics with it").push(line);
     }
 
-    /// Those since it was last asked.
+    /// Takes the lines since the last call.
     pub fn take(&self) -> Vec<String> {
         mem::take(&mut *self.0.lock().expect("nobody panics with it"))
     }
 }
 
-/// What is announced for each code. No numbers were ever assigned.
+/// The number that announces each code. No numbers were ever assigned.
 const NUMBERS: [(u32, Code); 4] = [(1, Code::Xor), (2, Code::ReedSolomon), (3, Code::RLC), (4, Code::Vandermonde)];
 
-/// The largest UDP payload that an endpoint announces that it takes: an Ethernet frame less the headers of IP and UDP. What is in
-/// a packet is no longer, and what is recovered neither.
+/// The largest UDP payload that an endpoint announces that it takes: an Ethernet frame less the headers of IP and UDP.
+/// Neither the frames of a packet nor a recovered symbol is longer.
 pub const LARGEST_PAYLOAD: u16 = 1500 - 28;
 
-/// How many of the newest packets with data of each path are kept, in case repair symbols name them: more than a window has.
+/// Number of the newest packets with data that are kept of each path, in case repair symbols name them: more than a
+/// window has.
 const KEPT_PACKETS: u32 = 256;
 
 impl Schemes {
-    /// What protects for a peer; nothing if its code is unknown.
+    /// Returns the encoding for a peer; none if its code is unknown.
     ///
     /// # Errors
     /// If these parameters don't fit the code that the peer decodes.
@@ -150,12 +153,12 @@ struct Encoding {
     ends: MessageEnds,
     /// Whether a message has ended whose last packets may be unprotected.
     has_ended: bool,
-    /// When noq-proto asked first.
+    /// Time at which noq-proto asked first.
     begun: OnceLock<Instant>,
 }
 
 impl Encoding {
-    /// What the policy is told. The option `flush` says when what is unprotected gets its repair symbols.
+    /// Returns the context for the policy. The option `flush` says when unprotected symbols get their repair symbols.
     fn context(&self, opportunity: &Opportunity) -> Context {
         let idle_if = |is_idle| if is_idle { fec::Slot::Idle } else { fec::Slot::Data };
         let slot = match (opportunity.slot, self.flush) {
@@ -254,7 +257,7 @@ impl Encoder for Encoding {
 #[derive(Debug)]
 struct Decoding {
     decoding: host::coding::Decoding,
-    /// What is too little if symbols come too late, until that is said.
+    /// The look-back that is too short if symbols come too late, until a complaint says so.
     look_back: Option<usize>,
     has_told_of_ignored: bool,
     complaints: Complaints,
@@ -272,7 +275,7 @@ impl Decoding {
         }
     }
 
-    /// No honest sender's are.
+    /// Complains of ignored repair symbols once: no honest sender's are.
     fn complain_of_ignored(&mut self) {
         if self.decoding.ignored() > 0 && !mem::replace(&mut self.has_told_of_ignored, true) {
             self.complaints

@@ -13,7 +13,7 @@ pub const NAME: &str = "content";
 /// Most rows that are kept: the last ones. Such a file has less than 16 MiB.
 const LIMIT: usize = 200_000;
 
-/// How far a connection has come with the content that it sends.
+/// The progress of a connection with the content that it sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// It has none, or not yet.
@@ -29,7 +29,7 @@ pub struct ContentSeries {
     /// In bytes: from here on, a datagram has data.
     least_size: usize,
     start: Option<Instant>,
-    /// How many datagrams were sent.
+    /// Number of datagrams sent.
     datagrams: u64,
     rows: VecDeque<Row>,
     /// Whether each connection has sent the end.

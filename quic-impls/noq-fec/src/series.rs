@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 /// Most rows that are kept, apart from the last one of each connection. Such a file has less than 16 MiB.
 const LIMIT: usize = 200_000;
 
-/// What a row has of a connection, as its values are printed between commas.
+/// The values of a connection in a row, as they are printed between commas.
 pub trait Values: Copy + PartialEq + Display {
     const NAME: &'static str;
     const COLUMNS: &'static str;
 }
 
-/// What congestion control knows of a connection's path.
+/// The state of a connection's congestion control.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Congestion {
     pub window_bytes: u64,
@@ -35,7 +35,7 @@ impl Display for Congestion {
     }
 }
 
-/// What a connection has counted of repair.
+/// Counters of repair symbols, and of packets rebuilt, of a connection.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Repair {
     pub sent: u64,
@@ -78,7 +78,7 @@ struct Row<V> {
 struct Latest<V> {
     /// Its last change, whether or not that became a row.
     change: Option<Row<V>>,
-    /// When it last got a row.
+    /// Time of its last row.
     row_at: Option<Duration>,
 }
 

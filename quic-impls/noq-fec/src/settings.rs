@@ -1,4 +1,4 @@
-//! How QUIC and TLS are set up: alike for all schemes, so that the arms of a comparison differ in FEC alone.
+//! The settings of QUIC and TLS: alike for all schemes, so that the arms of a comparison differ in FEC alone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,7 +64,7 @@ pub fn server(assignment: &Assignment, surroundings: &Surroundings) -> Result<Se
     Ok(config)
 }
 
-/// The configuration for one more connection of a server: what its paths have in common is theirs alone.
+/// The configuration for one more connection of a server, with a factory of congestion controllers for its paths alone.
 pub fn of_connection(server: &ServerConfig, options: &Options, randomness: Randomness) -> ServerConfig {
     let mut transport = (*server.transport).clone();
     transport.congestion_controller_factory(congestion_controller(options, randomness));

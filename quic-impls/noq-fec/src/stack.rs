@@ -17,16 +17,16 @@ use crate::paths::{self, PathCounters, Paths};
 use crate::sent::{ContentSeries, Progress};
 use crate::series::{Congestion, Repair, Series};
 
-/// What a connection serves.
+/// The application that a connection serves.
 pub trait Application {
     fn on_event(&mut self, now: Instant, connection: &mut Connection, event: Event);
 
-    /// How far it has come with the content that it sends.
+    /// Returns its progress with the content that it sends.
     fn content(&self, _connection: &mut Connection) -> Progress {
         Progress::Nothing
     }
 
-    /// When it has something to do though nothing happens.
+    /// Returns the time at which it has something to do though nothing happens.
     fn timeout(&self) -> Option<Instant> {
         None
     }
@@ -42,16 +42,16 @@ pub struct Stack<A> {
     connections: BTreeMap<ConnectionHandle, Running<A>>,
     /// Answers that belong to no connection.
     replies: VecDeque<(Option<IpAddr>, SocketAddr, Vec<u8>)>,
-    /// What connections served that are no more, with their numbers.
+    /// The applications of connections that are no more, with their numbers.
     ended: Vec<(usize, A)>,
-    /// How many connections have begun, and when the first one did.
+    /// Number of connections that have begun, and start of the first one.
     count: usize,
     start: Option<Instant>,
-    /// What those connections counted.
+    /// Counters of connections that are no more.
     counters: Counters,
     /// Congestion windows over time, if they are recorded.
     congestion: Option<Series<Congestion>>,
-    /// What repair has come to over time, if that is recorded.
+    /// Counters of repair over time, if they are recorded.
     repair: Option<Series<Repair>>,
     /// The datagrams with content, if they are recorded.
     contents: Option<ContentSeries>,
@@ -110,7 +110,7 @@ fn congestion(connection: &mut Connection) -> Option<Congestion> {
     })
 }
 
-/// What QUIC counted, over all connections.
+/// QUIC's counters, over all connections.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub struct Counters {
     /// QUIC's packets, without those with repair symbols.
@@ -118,14 +118,14 @@ pub struct Counters {
     pub packets_received: u64,
     /// Packets sent that were declared lost before the peer told that it had recovered them.
     pub packets_lost: u64,
-    /// All that were declared lost.
+    /// All packets sent that were declared lost.
     pub losses_declared: u64,
     pub spurious_losses: u64,
-    /// How often losses made the congestion window smaller, and how often it came back because they had been none, or recovered
-    /// and masked.
+    /// Number of times that losses made the congestion window smaller, and number of times that it came back because
+    /// they had been none, or recovered and masked.
     pub window_reductions: u64,
     pub window_restorations: u64,
-    /// That of the newest connection at its end, of all its paths together.
+    /// Congestion window of the newest connection at its end, of all its paths together.
     pub congestion_window: u64,
     pub source_sent: u64,
     pub repair_sent: u64,
@@ -148,7 +148,7 @@ pub struct Counters {
     pub datagrams_sent: u64,
     /// QUIC's estimate at the end of the newest connection, of its first path.
     pub smoothed_rtt_ms: f64,
-    /// What was counted on each path.
+    /// Counters of each path.
     pub paths: [PathCounters; paths::MOST],
 }
 
@@ -226,7 +226,7 @@ impl<A: Application> Stack<A> {
         self.repair = Some(Series::default());
     }
 
-    /// What repair has come to up to now, if that is recorded.
+    /// Returns the counters of repair over time, if they are recorded.
     pub fn repair(&self) -> Option<&Series<Repair>> {
         self.repair.as_ref()
     }
@@ -314,7 +314,7 @@ impl<A: Application> Stack<A> {
         }
     }
 
-    /// When [`Self::on_timeout`] has to be called.
+    /// Returns the time at which [`Self::on_timeout`] has to be called.
     pub fn timeout(&self) -> Option<Instant> {
         let connections = self.connections.values();
         let timeouts =
@@ -361,7 +361,7 @@ impl<A: Application> Stack<A> {
                     }
                     return Some((transmit.src_ip, transmit.destination));
                 }
-                // What was sent may have made room for more.
+                // The packets sent may have made room for more.
                 if !running.pass_event(now) {
                     return None;
                 }
@@ -369,14 +369,14 @@ impl<A: Application> Stack<A> {
         })
     }
 
-    /// Closes all connections; what that has to tell the peers is left to [`Self::transmit`].
+    /// Closes all connections; [`Self::transmit`] then has the packets that tell the peers.
     pub fn close(&mut self, now: Instant, code: VarInt, reason: &'static str) {
         for running in self.connections.values_mut() {
             running.connection.close(now, code, Bytes::from_static(reason.as_bytes()));
         }
     }
 
-    /// What connections serve, and what those served that are no more.
+    /// Returns the applications of connections, and of those that are no more.
     pub fn applications(&mut self) -> impl Iterator<Item = &mut A> {
         let running = self.connections.values_mut().map(|running| &mut running.application);
         running.chain(self.ended.iter_mut().map(|(_, application)| application))
@@ -388,12 +388,12 @@ impl<A: Application> Stack<A> {
         running.chain(self.ended.iter().map(|(number, application)| (*number, application)))
     }
 
-    /// When the first connection began.
+    /// Returns the time at which the first connection began.
     pub fn start(&self) -> Option<Instant> {
         self.start
     }
 
-    /// What was counted up to now.
+    /// Returns the counters up to now.
     pub fn counters(&mut self) -> Counters {
         let mut counters = self.counters;
         for running in self.connections.values_mut() {

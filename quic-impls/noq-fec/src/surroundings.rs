@@ -1,4 +1,4 @@
-//! What is around an endpoint beside its assignment: where its randomness comes from, what day it is, and what it records.
+//! The surroundings of an endpoint beside its assignment: the source of its randomness, the date, and its records.
 
 use std::io::BufWriter;
 use std::net::SocketAddr;
@@ -24,13 +24,13 @@ impl Surroundings {
         Self { randomness: Randomness::Seeded(seed), calendar: Calendar::Virtual, records }
     }
 
-    /// What writes qlog, if it is asked for.
+    /// Returns the writer of qlog, if it is asked for.
     pub fn qlog(&self) -> Option<Arc<dyn QlogFactory>> {
         self.records.has_qlog().then(|| Arc::new(Qlog(self.records.clone())) as _)
     }
 }
 
-/// Where the lengths and the order of what QUIC sends come from, as far as they are random.
+/// Source of the lengths and the order of what QUIC sends, as far as they are random.
 #[derive(Debug, Clone, Copy)]
 pub enum Randomness {
     System,

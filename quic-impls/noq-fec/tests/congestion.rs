@@ -1,5 +1,5 @@
-//! What congestion control is told of packets that are lost and recovered, what becomes of its window, and that repair
-//! symbols obey it.
+//! Congestion control with FEC: news of packets that are lost and recovered, their effect on its window, and repair
+//! symbols that obey it.
 
 mod world;
 
@@ -111,7 +111,7 @@ fn losses_of_one_round_trip_make_the_window_smaller_once() {
     }
 }
 
-/// What of a queued retransmission was not sent yet is cancelled by the news of the recovery; what was sent is useless.
+/// News of the recovery cancels the rest of a queued retransmission; the part that was sent already is useless.
 #[test]
 fn a_declared_loss_that_is_recovered_is_sent_again_only_if_it_was_at_once() {
     let setting = Setting::late_repair(true);
@@ -139,10 +139,10 @@ struct Noting {
 
 #[derive(Debug, Default)]
 struct Notes {
-    /// For each packet sent, when, and then how many bytes were open and how many the window held.
+    /// For each packet sent: its time, the open bytes, and the bytes of the window.
     sent: Vec<(Instant, i64, i64)>,
-    /// By how many bytes more were open than were in flight, each time that it was told. A server forgets its packets of the
-    /// handshake when that is complete, so there is a difference, and always the same.
+    /// Open bytes less bytes in flight, each time that it was told. A server forgets its packets of the handshake when
+    /// that is complete, so there is a difference, and always the same.
     differences: Vec<i64>,
 }
 

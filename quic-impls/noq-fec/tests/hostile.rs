@@ -1,5 +1,5 @@
 //! Frames that a peer must not send, at either side: the connection ends with the right error or goes on, and never
-//! panics. What a victim decrypts is replaced, so that its peer seems to have sent it.
+//! panics. Frames that a victim decrypts are replaced, so that its peer seems to have sent the new ones.
 
 mod world;
 
@@ -191,7 +191,7 @@ fn fec_frames_without_fec_end_the_connection() {
     }
 }
 
-/// What the longest packets have for frames, in bytes.
+/// Bytes that the longest packets have for frames.
 const FULL: usize = 1200;
 
 /// Frames that a seed makes up: FEC frames with any content, short or as long as packets are, and cuts and changes of what was there.
@@ -222,7 +222,7 @@ fn any_frames(seed: u64, payload: &mut BytesMut) {
         6 => payload.extend_from_slice(&[&bytes[..], &rest].concat()),
         7 => payload.extend_from_slice(&many_frames(seed, draw(7, 100))),
         _ => {
-            // A symbol of the peer's, with a number of our own: what is recovered with it is wrong.
+            // A symbol of the peer's, with a number of our own: symbols recovered with it are wrong.
             payload.extend_from_slice(&[&SOURCE_SYMBOL[..], &[draw(5, 60) as u8], &bytes].concat());
         }
     }
@@ -274,7 +274,7 @@ fn two(value: u64) -> [u8; 2] {
     (0x4000 | (value % 0x4000) as u16).to_be_bytes()
 }
 
-/// What comes before a symbol that is repaired with nothing but itself.
+/// The head of a REPAIR frame before a symbol that is repaired with nothing but itself.
 fn repair_alone(sid: u64) -> Vec<u8> {
     let (count, stride, key, density) = (1, 1, [0, 0], 0);
     [&REPAIR[..], &two(sid), &[count, stride], &key, &[density]].concat()

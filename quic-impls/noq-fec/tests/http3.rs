@@ -21,7 +21,7 @@ fn setting(direction: Direction, size: u64, schemes: Option<Schemes>) -> Setting
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// How long a transfer took.
+/// Returns the time that a transfer took.
 fn transfer(setting: &Setting) -> Result<Duration, String> {
     let transfer = Transfer { direction: setting.direction, size: setting.size };
     let seed = setting.seed;
@@ -76,7 +76,7 @@ fn a_transfer_takes_as_many_round_trips_as_over_hq_interop() {
     });
 }
 
-/// A peer that speaks bytes: what it does on each event, and what came of its request's stream.
+/// A peer that sends these bytes, and the answer or the error that its request's stream gets.
 struct Raw {
     bytes: Vec<u8>,
     /// Whether the bytes go into a unidirectional stream instead of one of its own requests.
@@ -141,7 +141,7 @@ impl Application for Raw {
     }
 }
 
-/// A client that sends these bytes: what its server says of it, and what became of the client.
+/// Returns the server's refusals of a client that sends these bytes, and the client as it was at the end.
 fn served(client: Raw) -> (Vec<String>, Raw) {
     let setting = setting(Direction::Upload, 0, None);
     let accept = Box::new(|| Answers::new(1));
@@ -198,7 +198,7 @@ fn a_body_that_nobody_asked_for_ends_its_stream_alone() {
     assert!(client.reset.is_some() && client.lost.is_none());
 }
 
-/// Those of RFC 9114 that a malformed request or a broken control stream demands.
+/// Each error is that of RFC 9114 for a malformed request or a broken control stream.
 #[test]
 fn a_client_that_breaks_http3_is_told_which_error_it_was() {
     let lacking = headers(&[(":method", "GET")]);

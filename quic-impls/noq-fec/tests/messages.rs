@@ -26,7 +26,7 @@ fn messages(delivery: &str) -> Arc<Messages> {
     Arc::new(Messages::parse(&mut Values::new("workload", values)).unwrap())
 }
 
-/// What a hostile server does as soon as it is asked.
+/// The deed of a hostile server as soon as it is asked.
 type Deed = fn(&mut Connection);
 
 struct Hostile(Deed);
@@ -39,7 +39,7 @@ impl Application for Hostile {
     }
 }
 
-/// How the client's exchange ends, within a second.
+/// Returns the outcome of the client's exchange, within a second.
 fn outcome(delivery: &str, deed: Deed) -> Result<(), String> {
     let setting = Setting::download(0, None);
     let messages = messages(delivery);

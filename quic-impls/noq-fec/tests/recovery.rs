@@ -40,7 +40,7 @@ fn random(seed: u64, schemes: &Schemes) -> Setting {
     }
 }
 
-/// What holds for every transfer.
+/// Checks the laws that hold for every transfer.
 fn check(outcome: &Outcome, context: &str) {
     let dct = outcome.dct.as_ref().unwrap_or_else(|why| panic!("{context}: {why}"));
     assert!(*dct < Duration::from_secs(120), "{context}: stalled, {dct:?}");

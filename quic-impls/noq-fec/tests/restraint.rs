@@ -1,5 +1,5 @@
-//! What FEC leaves alone, and what holds it back: loss probes, the time before the handshake is complete, and data that
-//! has yet to be sent.
+//! The limits of FEC: it leaves alone loss probes, the time before the handshake is complete, and data that has yet to
+//! be sent.
 
 mod world;
 

@@ -1,4 +1,4 @@
-//! What `safe` may cost: nothing, until a repair symbol leaves; and then nothing that data waits for.
+//! The cost of `safe`: nothing, until a repair symbol leaves; and then nothing that data waits for.
 
 mod world;
 
@@ -34,7 +34,7 @@ fn packets(setting: &Setting) -> Vec<Vec<u8>> {
     packets.clone()
 }
 
-/// Whether a packet begins with a STREAM frame. What others have is drawn, or depends on the time.
+/// Whether a packet begins with a STREAM frame. The bytes of other packets are drawn, or depend on the time.
 fn is_data(frames: &[u8]) -> bool {
     matches!(frames.first(), Some(0x08..=0x0f))
 }
@@ -68,7 +68,7 @@ fn packets_are_those_without_fec_until_a_repair_symbol_leaves() {
     }
 }
 
-/// How long a transfer takes with `safe`, by how long it takes without.
+/// Returns the time that a transfer takes with `safe`, divided by the time that it takes without.
 fn ratio(setting: &Setting) -> f64 {
     let [plain, safe] = [setting.run(), with_safe(setting).run()].map(|outcome| outcome.dct.unwrap().as_secs_f64());
     safe / plain
@@ -137,7 +137,7 @@ fn no_repair_symbol_makes_codel_drop_data() {
     }
 }
 
-/// What is gained: losses of the last packets cost no time-out.
+/// The gain: losses of the last packets cost no time-out.
 #[test]
 fn losses_at_the_end_are_repaired_without_a_retransmission() {
     let mut sums = [0.0; 2];
@@ -154,7 +154,7 @@ fn losses_at_the_end_are_repaired_without_a_retransmission() {
     assert!(sums[1] < 0.93 * sums[0], "{sums:?}");
 }
 
-/// Retransmissions take the place of repair symbols in the congestion window: what repair there is holds none of them back.
+/// Retransmissions take the place of repair symbols in the congestion window: repair in flight holds none of them back.
 #[test]
 fn data_does_not_wait_for_repair_in_flight() {
     let mut beyond = 0;

@@ -1,4 +1,4 @@
-//! Which path takes what, and what is recovered of it: laws of schedulers and of repair over several paths.
+//! Laws of schedulers and of repair over several paths: the path of each packet, and what is recovered of it.
 
 mod world;
 
@@ -20,7 +20,7 @@ use noq_proto::{Connection, Event, PathId};
 use world::decrypted::{self, Sent};
 use world::{DEEP_QUEUE, Link, Loss, Setting, World, coded, schemes};
 
-/// When all paths are open.
+/// Time at which all paths are open.
 const BEGIN: Duration = Duration::from_secs(1);
 
 const BETWEEN: Duration = Duration::from_millis(3);
@@ -79,7 +79,7 @@ enum Symbol {
     Repair(u64, u64),
 }
 
-/// What became of datagrams.
+/// The fates of datagrams.
 struct Outcome {
     /// The client's packets with symbols: their path, which of the path's datagrams they were, and what they carried.
     symbols: Vec<(PathId, u64, Symbol)>,
@@ -88,7 +88,7 @@ struct Outcome {
     recovered: u64,
     /// Packets that were declared lost.
     lost: u64,
-    /// What the client measured on each path, in milliseconds.
+    /// The round-trip time that the client measured on each path, in milliseconds.
     rtt_ms: Vec<f64>,
 }
 
@@ -98,7 +98,7 @@ impl Outcome {
     }
 }
 
-/// On which path each packet went, and which symbol was in it.
+/// The path of each packet, and its symbol.
 type Seen = Arc<Mutex<Vec<(PathId, Option<Symbol>)>>>;
 
 /// The client sends datagrams, without congestion control.

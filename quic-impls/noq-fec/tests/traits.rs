@@ -1,6 +1,6 @@
-//! What an encoder is told: the windows that the peer's decoder announces with FEC_WINDOW, which it obeys, the symbols that the
-//! peer has, that acknowledgements came, and that nothing can be sent. In both directions, over a link that loses packets or
-//! brings them late.
+//! The news for an encoder: the windows that the peer's decoder announces with FEC_WINDOW, which it obeys, the symbols
+//! that the peer has, that acknowledgements came, and that nothing can be sent. In both directions, over a link that
+//! loses packets or brings them late.
 
 mod world;
 
@@ -29,17 +29,17 @@ struct Changing {
     log: Arc<Mutex<Log>>,
 }
 
-/// What an encoder has heard and done.
+/// The news and the deeds of an encoder.
 #[derive(Debug, Default, Clone)]
 struct Log {
-    /// How many source symbols it has protected.
+    /// Number of source symbols that it has protected.
     protected: u64,
     /// The windows that its peer announced, the first one in the transport parameters.
     windows: Vec<u64>,
-    /// How many source symbols it had protected when each was announced.
+    /// Number of source symbols that it had protected when each window was announced.
     announced_at: Vec<u64>,
-    /// For each repair symbol, the place of its window among these, and from the first to the last how many source symbols it
-    /// protects.
+    /// For each repair symbol: the place of its window among these, and the number of source symbols from the first to
+    /// the last that it protects.
     spans: Vec<(usize, u64)>,
     /// The symbols that were declared lost, and those that the peer has: acknowledged, or recovered.
     lost: BTreeSet<u64>,
@@ -47,9 +47,9 @@ struct Log {
     /// Whether a symbol was acknowledged or lost after it was last told that there is news, and how often it was asked then.
     is_uninformed: bool,
     asked_uninformed: u64,
-    /// How many packets were lost, by what it was told last.
+    /// Number of lost packets in its last news.
     packets_lost: u64,
-    /// When it wanted to be asked again, and when it was asked for each repair symbol.
+    /// Times at which it wanted to be asked again, and at which it was asked for each repair symbol.
     awaited: Vec<Instant>,
     repaired: Vec<Instant>,
 }
@@ -289,7 +289,7 @@ fn a_window_is_announced_again_when_the_frame_was_lost() {
                 Direction::Upload => Setting { down: loss, ..setting.clone() },
             };
             let log = changing(&two_in_a_row(), &setting);
-            // What is sent again is the newest window.
+            // The newest window is sent again.
             assert!([&[20, 10, 5][..], &[20, 5]].contains(&&log.windows[..]), "{n} of {setting:?}: {:?}", log.windows);
             later += u32::from(log.announced_at.last() > unharmed.announced_at.last());
         }

@@ -73,7 +73,7 @@ fn varint(bytes: &mut &[u8]) -> u64 {
     integer[1..].iter().fold(u64::from(integer[0] & 0x3f), |value, byte| value << 8 | u64::from(*byte))
 }
 
-/// What the frames have from the first one with data on. Others are skipped: those that a server sends with data.
+/// The frames from the first one with data on. Frames before it are skipped: those that a server sends with data.
 fn data_of(mut frames: &[u8]) -> Option<&[u8]> {
     loop {
         let all = frames;
@@ -120,7 +120,7 @@ fn parts(mut frames: &[u8]) -> Vec<(u64, u64, u64, Vec<u8>)> {
     parts
 }
 
-/// What an end that was built from README.md alone makes of the packets of a transfer.
+/// An end that was built from README.md alone reads the packets of a transfer.
 #[test]
 fn what_a_transfer_sends_is_what_the_readme_describes() {
     let setting = Setting::download(60_000, Some(Schemes { names_packets: true, ..schemes(Code::RLC, 6, 5) }));

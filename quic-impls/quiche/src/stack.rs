@@ -288,7 +288,7 @@ impl Stack for QuicheStack {
 
     fn close(&mut self, now: Instant, reason: &'static str) {
         for running in &mut self.connections {
-            // One that is closed already has nothing to tell.
+            // A connection that is closed already has nothing to tell.
             let _ = running.connection.close(true, 0, reason.as_bytes());
             running.is_lost = true;
             if let Some(held) = &mut running.held {

@@ -137,7 +137,7 @@ fn translate(number: usize, connection: &mut Connection, event: quinn_proto::Eve
             events.push_back(Event::Stream(numbered(number, id)));
         }
         quinn_proto::Event::Stream(StreamEvent::Stopped { id, error_code }) => {
-            // What the stream holds would be sent all the same, without a reset.
+            // Without a reset, the data that the stream holds would be sent all the same.
             let _ = connection.send_stream(id).reset(error_code); // all of it may have been acknowledged
             events.push_back(Event::Stopped { stream: numbered(number, id), code: error_code.into_inner() });
         }
@@ -255,7 +255,7 @@ impl Stack for QuinnStack {
             if let Some(transmit) = connection.poll_transmit(now, 1, buffer) {
                 return Ok(Some(transmit.destination));
             }
-            // What was sent may have made room for more.
+            // The packets sent may have made room for more.
             self.proceed(handle);
         }
         Ok(None)

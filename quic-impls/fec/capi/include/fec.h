@@ -27,7 +27,7 @@
 #define FEC_MAX_HEADER 13
 
 /*
- How a call ended. What is below 0 is an error: fec_error() says which, and the encoder or decoder is as before.
+ Status of a call. Values below 0 are errors: fec_error() says which, and the encoder or decoder is as before.
  */
 enum fec_status
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -35,11 +35,11 @@ enum fec_status
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /*
-   Done; of a question: yes.
+   Done; the answer to a question is yes.
    */
   FEC_STATUS_OK = 0,
   /*
-   Of a question: no. There is none, or no other one.
+   The answer to a question is no: there is none, or no other one.
    */
   FEC_STATUS_NO = 1,
   /*
@@ -51,7 +51,7 @@ enum fec_status
    */
   FEC_STATUS_BUFFER = -2,
   /*
-   The peer sent what it must not.
+   The peer sent bytes that it must not send.
    */
   FEC_STATUS_MALFORMED = -3,
   /*
@@ -68,7 +68,7 @@ typedef int32_t fec_status;
 #endif // __cplusplus
 
 /*
- How repair symbols are made.
+ The code that makes repair symbols.
  */
 enum fec_code
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -101,7 +101,7 @@ typedef uint32_t fec_code;
 #endif // __cplusplus
 
 /*
- What the next packet could be used for.
+ The possible use of the next packet.
  */
 enum fec_slot
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -140,12 +140,12 @@ typedef struct fec_decoder fec_decoder;
 typedef struct fec_encoder fec_encoder;
 
 /*
- What a transport knows when it asks. Set all to 0 first: what is not known stays so. Only slot must be set; each
- number is below 2^60.
+ The transport's state when it asks. Set all to 0 first: unknown values stay so. Only slot must be set; each number
+ is below 2^60.
  */
 typedef struct fec_context {
   /*
-   What the next packet could be used for, a fec_slot.
+   The possible use of the next packet, a fec_slot.
    */
   uint32_t slot;
   /*
@@ -189,11 +189,12 @@ typedef struct fec_context {
    */
   uint64_t min_rtt_ns;
   /*
-   What the path delivers, if congestion control measures that, as BBR does.
+   Bytes per second that the path delivers, if congestion control measures that, as BBR does.
    */
   uint64_t delivers_bytes_per_s;
   /*
-   What the path delivers by estimate: window_bytes for each smoothed_rtt_ns, if nothing better is known.
+   Bytes per second that the path delivers by estimate: window_bytes for each smoothed_rtt_ns, if nothing better is
+   known.
    */
   uint64_t rate_bytes_per_s;
   /*
@@ -209,7 +210,7 @@ typedef struct fec_context {
    */
   uint64_t lost;
   /*
-   In how many runs these were lost: packets that were sent one after the other count as one.
+   Number of runs in which these were lost: packets that were sent one after the other count as one run.
    */
   uint64_t runs;
 } fec_context;
@@ -364,9 +365,9 @@ fec_status fec_decoder_source(struct fec_decoder *decoder,
 fec_status fec_decoder_repair(struct fec_decoder *decoder, const uint8_t *payload, size_t length);
 
 /*
- Return the next source symbol that the last symbol or payload recovered; FEC_STATUS_NO after the last one. It has zeros
- at its end if it was shorter than others. It is valid until the next call with this decoder; what is not asked for is
- forgotten with the next symbol.
+ Return the next source symbol that the last symbol or payload recovered; FEC_STATUS_NO after the last one. It has
+ zeros at its end if it was shorter than others. It is valid until the next call with this decoder. Symbols that are
+ not asked for are forgotten with the next symbol.
  */
 fec_status fec_decoder_recovered(struct fec_decoder *decoder,
                                  uint64_t *sid,
@@ -374,8 +375,8 @@ fec_status fec_decoder_recovered(struct fec_decoder *decoder,
                                  size_t *length);
 
 /*
- Return what was recovered and is still looked back at, the newest first: `capacity` ranges at most, and how many there
- are in `count`. The sender is to know them: fec_encoder_recovered().
+ Return the symbols that were recovered and are still looked back at, the newest first: `capacity` ranges at most,
+ and how many there are in `count`. The sender is to know them: fec_encoder_recovered().
  */
 fec_status fec_decoder_acks(struct fec_decoder *decoder,
                             struct fec_range *ranges,

@@ -1,4 +1,4 @@
-//! What passes between C and Rust: statuses, checked pointers, and no panic.
+//! The border between C and Rust: statuses, checked pointers, and no panic.
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
@@ -14,25 +14,25 @@ pub const MAX_HEADER: usize = 13;
 
 const _: () = assert!(MAX_HEADER == codes::MAX_HEADER, "a literal, for the header in C");
 
-/// How a call ended. What is below 0 is an error: fec_error() says which, and the encoder or decoder is as before.
+/// Status of a call. Values below 0 are errors: fec_error() says which, and the encoder or decoder is as before.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// Done; of a question: yes.
+    /// Done; the answer to a question is yes.
     Ok = 0,
-    /// Of a question: no. There is none, or no other one.
+    /// The answer to a question is no: there is none, or no other one.
     No = 1,
     /// An argument is null, out of its range, or contradicts another one: a fault of the program.
     Argument = -1,
     /// A buffer is too short.
     Buffer = -2,
-    /// The peer sent what it must not.
+    /// The peer sent bytes that it must not send.
     Malformed = -3,
     /// A fault of the library. Free the encoder or decoder: it takes no more calls.
     Broken = -4,
 }
 
-/// A call that did not do what it is for, and why, in one line.
+/// A call that did not do its work, and why, in one line.
 #[derive(Debug)]
 pub(crate) struct Failure {
     status: Status,

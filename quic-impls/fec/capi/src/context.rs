@@ -1,10 +1,10 @@
-//! What a transport knows when it asks.
+//! The transport's state when it asks.
 
 use std::time::Duration;
 
 use crate::border::{Failure, MAX_SYMBOL};
 
-/// What the next packet could be used for.
+/// The possible use of the next packet.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
@@ -16,12 +16,12 @@ pub enum Slot {
     Probe = 3,
 }
 
-/// What a transport knows when it asks. Set all to 0 first: what is not known stays so. Only slot must be set; each
-/// number is below 2^60.
+/// The transport's state when it asks. Set all to 0 first: unknown values stay so. Only slot must be set; each number
+/// is below 2^60.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Context {
-    /// What the next packet could be used for, a fec_slot.
+    /// The possible use of the next packet, a fec_slot.
     pub slot: u32,
     /// No more data than this will come: 1, else 0.
     pub is_ending: u8,
@@ -43,9 +43,10 @@ pub struct Context {
     pub recent_rtt_ns: u64,
     /// The least round-trip time that was measured.
     pub min_rtt_ns: u64,
-    /// What the path delivers, if congestion control measures that, as BBR does.
+    /// Bytes per second that the path delivers, if congestion control measures that, as BBR does.
     pub delivers_bytes_per_s: u64,
-    /// What the path delivers by estimate: window_bytes for each smoothed_rtt_ns, if nothing better is known.
+    /// Bytes per second that the path delivers by estimate: window_bytes for each smoothed_rtt_ns, if nothing better is
+    /// known.
     pub rate_bytes_per_s: u64,
     /// The size of a packet with a repair symbol, at most 131,070.
     pub packet_bytes: u64,
@@ -53,7 +54,7 @@ pub struct Context {
     pub arrived: u64,
     /// Packets that were lost so far.
     pub lost: u64,
-    /// In how many runs these were lost: packets that were sent one after the other count as one.
+    /// Number of runs in which these were lost: packets that were sent one after the other count as one run.
     pub runs: u64,
 }
 

@@ -18,9 +18,9 @@ pub struct Decoder(Handle<Receiver>);
 #[derive(Debug)]
 struct Receiver {
     decoder: codes::Decoder,
-    /// By the last symbol; those that were asked for have left it.
+    /// Symbols that the last symbol or payload recovered, less those that were asked for.
     recovered: IntoIter<Recovered>,
-    /// The one that C reads.
+    /// The symbol that C reads.
     lent: Bytes,
 }
 
@@ -114,9 +114,9 @@ pub unsafe extern "C" fn fec_decoder_repair(decoder: *mut Decoder, payload: *con
     }
 }
 
-/// Return the next source symbol that the last symbol or payload recovered; FEC_STATUS_NO after the last one. It has zeros
-/// at its end if it was shorter than others. It is valid until the next call with this decoder; what is not asked for is
-/// forgotten with the next symbol.
+/// Return the next source symbol that the last symbol or payload recovered; FEC_STATUS_NO after the last one. It has
+/// zeros at its end if it was shorter than others. It is valid until the next call with this decoder. Symbols that are
+/// not asked for are forgotten with the next symbol.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fec_decoder_recovered(
     decoder: *mut Decoder,
@@ -140,8 +140,8 @@ pub unsafe extern "C" fn fec_decoder_recovered(
     }
 }
 
-/// Return what was recovered and is still looked back at, the newest first: `capacity` ranges at most, and how many there
-/// are in `count`. The sender is to know them: fec_encoder_recovered().
+/// Return the symbols that were recovered and are still looked back at, the newest first: `capacity` ranges at most,
+/// and how many there are in `count`. The sender is to know them: fec_encoder_recovered().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fec_decoder_acks(
     decoder: *mut Decoder,
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn fec_decoder_acks(
     }
 }
 
-/// What a peer sent, as long as anything can be; how long it may be, the decoder says.
+/// Bytes from a peer, at most as many as any payload has; the decoder says how many it takes.
 ///
 /// # Safety
 /// `pointer` is null, or has `length` bytes.

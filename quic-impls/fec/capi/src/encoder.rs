@@ -9,7 +9,7 @@ use crate::border::{
 };
 use crate::context::Context;
 
-/// How repair symbols are made.
+/// The code that makes repair symbols.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {

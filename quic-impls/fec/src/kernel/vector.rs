@@ -8,7 +8,7 @@ use crate::field;
 /// The most bytes that a vector has.
 const LARGEST: usize = 64;
 
-/// As many bytes as one instruction takes.
+/// Bytes that one instruction takes.
 ///
 /// # Safety
 /// All of these functions may be called only where the processor has the instructions. Addresses need not be aligned.
@@ -97,7 +97,7 @@ unsafe fn add_all<V: Vector, const SUMS: usize, const PLAIN: bool>(
         let last = length - V::BYTES;
         let totals_of_last = totals::<V, SUMS, 1, PLAIN>(sums, terms, last, None);
         let mut at = 0;
-        // As many as there are registers for.
+        // The registers hold so many vectors.
         if SUMS == 1 {
             at = add_while_there_are::<V, SUMS, 4, PLAIN>(sums, terms, at, length);
         }

@@ -1,15 +1,15 @@
-//! How many repair symbols the losses so far call for.
+//! The number of repair symbols that the losses so far call for.
 
 use crate::context::{Context, Losses};
 use crate::window::Flight;
 
 /// The estimate of losses begins with one lost packet in so many.
 const ASSUMED: f64 = 20.0;
-/// So many runs of losses tell how long they are.
+/// Number of runs of losses that tell their length.
 const TELLING_RUNS: u64 = 3;
 
 impl Losses {
-    /// The share of packets that are lost, and how many are lost in a run, as estimated.
+    /// The share of packets that are lost, and the number that are lost in a run, as estimated.
     pub(super) fn estimated(&self) -> (f64, f64) {
         let seen = (self.arrived + self.lost) as f64;
         let share = (self.lost as f64 + 1.0) / (seen + ASSUMED);
@@ -23,10 +23,10 @@ pub(super) fn is_queue_short(context: &Context, times: f64) -> bool {
     context.smoothed_rtt.as_secs_f64() <= times * context.min_rtt.as_secs_f64()
 }
 
-/// What repair is to achieve.
+/// The goal of repair.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Aim {
-    /// The share of flights that may lack something.
+    /// Share of flights that may lack something.
     pub(super) failures: f64,
     /// There is one repair symbol at most for so many symbols.
     pub(super) per: usize,
@@ -35,7 +35,7 @@ pub(super) struct Aim {
 }
 
 impl Aim {
-    /// How many repair symbols are needed for so many symbols whose fate is unknown.
+    /// Returns how many repair symbols are needed for so many symbols whose fate is unknown.
     pub(super) fn needed(&self, missing: usize, losses: &Losses) -> usize {
         if losses.lost == 0 && losses.arrived >= self.clean {
             return 0;
@@ -47,7 +47,7 @@ impl Aim {
         ((to_arrive as f64 / (1.0 - share)).ceil() as usize).min(most)
     }
 
-    /// How many repair symbols a flight lacks, with those on their way.
+    /// Returns how many repair symbols a flight lacks besides those on their way.
     pub(super) fn lacking(&self, context: &Context, flight: &Flight) -> usize {
         // A repair symbol does not protect what was sent after it.
         let begins = flight.repairs().chain([flight.first()]);

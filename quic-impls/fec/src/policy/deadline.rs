@@ -11,12 +11,13 @@ use crate::window::Flight;
 /// Repair symbols over what is in flight when no data waits: so many that all but a share [`FAILURES`] of the flights arrive
 /// within a time, with the retransmissions that are in time, if losses come as they came so far.
 ///
-/// - The more rounds of retransmissions are in time, the fewer repair symbols are sent. What is sent again has a round less.
+/// - The more rounds of retransmissions are in time, the fewer repair symbols are sent. Data that is sent again has a
+///   round less.
 /// - There are none where a queue as long as the path has grown.
 /// - Messages take little of a link, so repair need not wait for a first loss.
 #[derive(Debug)]
 pub struct Deadline {
-    /// Within which data is to arrive; zero: as soon as possible.
+    /// Time within which data is to arrive; zero: as soon as possible.
     within: Duration,
     /// Symbols that were lost, and whose data waits to be sent again.
     waiting: usize,
@@ -26,12 +27,12 @@ pub struct Deadline {
 
 /// The share of flights that may be late.
 const FAILURES: f64 = 1e-4;
-/// From a packet to the one that repeats it, in round-trip times. RFC 9002 waits for 9/8 of one where other packets follow,
-/// and longer where none does; acknowledgements are delayed, too.
+/// Time from a packet to the one that repeats it, in round-trip times. RFC 9002 waits for 9/8 of one where other
+/// packets follow, and longer where none does; acknowledgements are delayed, too.
 const ROUND: f64 = 2.5;
 /// There is no repair where the smoothed round-trip time is more than so many times the least one.
 const QUEUEING: f64 = 2.0;
-/// Nothing is protected where so many packets would need no repair.
+/// Data is protected only where a flight of so many packets would need repair.
 const FLIGHT: usize = 20;
 
 impl Deadline {
@@ -41,14 +42,14 @@ impl Deadline {
         Deadline { within, waiting: 0, repeated: None }
     }
 
-    /// How often what is sent now can be sent again, and arrive in time.
+    /// Returns how often data that is sent now can be sent again, and arrive in time.
     fn rounds(&self, context: &Context) -> i32 {
         let rtt = context.smoothed_rtt.as_secs_f64();
         let left = self.within.as_secs_f64() - rtt / 2.0;
         (left / (ROUND * rtt).max(1e-6)) as i32
     }
 
-    /// What is not repaired at once has to be lost in each round, too, to be late.
+    /// Returns the goal of repair: data that is not repaired at once is late only if it is lost in each round, too.
     fn aim(context: &Context, rounds: i32) -> Aim {
         let (share, _) = context.losses.estimated();
         Aim { failures: FAILURES / share.powi(rounds.max(0)), per: 1, clean: u64::MAX }

@@ -1,4 +1,4 @@
-//! When FlEC sends repair symbols (Michel et al., IEEE/ACM Transactions on Networking 31, 2023), as its public source has it.
+//! The policies of FlEC (Michel et al., IEEE/ACM Transactions on Networking 31, 2023), as its public source has them.
 //! There, repair symbols take the place of retransmissions, too; here, data is retransmitted.
 
 use crate::context::{Context, Losses, Slot};
@@ -6,7 +6,7 @@ use crate::policy::Policy;
 use crate::repair::Sid;
 use crate::window::Flight;
 
-/// The share of packets that are lost, and how many are lost in a run; `None` before the first loss.
+/// The share of packets that are lost, and the number that are lost in a run; `None` before the first loss.
 fn known(losses: &Losses) -> Option<(f64, f64)> {
     let seen = (losses.lost + losses.arrived) as f64;
     (losses.lost > 0).then(|| (losses.lost as f64 / seen, losses.lost as f64 / losses.runs.max(1) as f64))
@@ -34,7 +34,7 @@ impl Policy for Flec {
 pub struct FlecLimited {
     /// Symbols sent since repair symbols were last due.
     unprotected: usize,
-    /// How many are due for them.
+    /// Repair symbols that are due for them.
     owed: usize,
 }
 

@@ -1,4 +1,4 @@
-//! When QUIRL sends repair symbols, as its public source has it. README.md names the commit that was read.
+//! The policies of QUIRL, as its public source has them. README.md names the commit that was read.
 
 use std::time::Duration;
 
@@ -9,30 +9,31 @@ use crate::window::Flight;
 
 /// Fewer bytes than this get the larger share.
 const SHORT: u64 = 15_000;
-/// How long no data is sent before there are repair symbols.
+/// Time without data before there are repair symbols.
 const SILENCE: Duration = Duration::from_millis(2);
-/// How many repair symbols there may be at most before a first loss.
+/// Largest number of repair symbols before a first loss.
 const BEFORE_LOSSES: u64 = 5;
 
-/// Three fifths: what fewer than [`SHORT`] bytes get at most as repair.
+/// Three fifths: the most repair that fewer than [`SHORT`] bytes get.
 fn share_of_few(bytes: u64) -> u64 {
     bytes * 3 / 5
 }
 
-/// How many repair symbols make so many bytes, rounded up.
+/// Returns how many repair symbols make so many bytes, rounded up.
 fn symbols_in(bytes: u64, context: &Context) -> usize {
     bytes.div_ceil(context.symbol_size.max(1)) as usize
 }
 
-/// How many packets are lost in a round-trip time, of those that lose some. It begins with a loss, and ends with the first
+/// The numbers of packets lost in rounds that lose some. A round begins with a loss, and ends with the first
 /// acknowledgement after more than a round-trip time.
 #[derive(Debug, Default)]
 struct LossyRounds {
-    /// What was known before.
+    /// Fates that were known before.
     known: Losses,
-    /// The round that is going on: when it began, and how many packets were lost in it.
+    /// The round that is going on: its start, and the number of packets lost in it.
     current: Option<(Duration, u64)>,
-    /// The mean of those that ended and their mean deviation from it, with weights of 1/8 and 1/4 for the last one.
+    /// The mean of the rounds that ended and their mean deviation from it, with weights of 1/8 and 1/4 for the last
+    /// one.
     seen: Option<(f64, f64)>,
 }
 
@@ -59,7 +60,7 @@ impl LossyRounds {
         (mean + (lost - mean) / 8.0, deviation + ((lost - mean).abs() - deviation) / 4.0)
     }
 
-    /// How many losses QUIRL is prepared for; `None` before a round with losses has ended.
+    /// Returns how many losses QUIRL is prepared for; `None` before a round with losses has ended.
     fn expected(&self) -> Option<u64> {
         self.seen.map(|(mean, deviation)| (mean + 2.0 * deviation.ceil()) as u64)
     }
@@ -76,7 +77,7 @@ pub struct Quirl {
 }
 
 impl Quirl {
-    /// How many bytes of repair symbols may be in flight.
+    /// Returns how many bytes of repair symbols may be in flight.
     fn most(&self, context: &Context) -> u64 {
         let (bytes, size) = (context.in_flight, context.symbol_size);
         match self.rounds.expected() {
@@ -87,7 +88,7 @@ impl Quirl {
         }
     }
 
-    /// How many repair symbols the flight lacks, if no data waits.
+    /// Returns how many repair symbols the flight lacks, if no data waits.
     fn lacking(&self, context: &Context, flight: &Flight) -> usize {
         if context.slot != Slot::Idle {
             return 0;
@@ -137,13 +138,13 @@ pub struct QuirlBursts {
 struct Repairing {
     /// Its last symbol.
     last: Sid,
-    /// How many bytes of repair it gets, and how many symbols it has got.
+    /// Bytes of repair that it gets, and number of symbols that it has got.
     most: u64,
     sent: u64,
 }
 
 impl QuirlBursts {
-    /// How many bytes of repair symbols what is unprotected gets.
+    /// Returns how many bytes of repair symbols the symbols without repair get.
     fn most(&self, context: &Context) -> u64 {
         let size = context.symbol_size;
         let bytes = context.in_flight.min(self.unrepaired * size);
@@ -154,7 +155,7 @@ impl QuirlBursts {
         }
     }
 
-    /// The burst that is repaired now, until it has what it gets, or the receiver has it.
+    /// The burst that is repaired now, until it has got its repair, or the receiver has it.
     fn repairing(&self, context: &Context, flight: &Flight) -> Option<Repairing> {
         let size = context.symbol_size;
         let goes_on = |burst: &Repairing| burst.sent * size < burst.most && burst.last >= flight.first();

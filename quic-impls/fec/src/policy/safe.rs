@@ -38,7 +38,7 @@ const LONG_ROUND_TRIP: f64 = 0.25;
 const TELLING_OF_QUEUE: u64 = 5;
 /// Repair symbols take at most this share of a round-trip time.
 const MOST_TIME: f64 = 0.5;
-/// Only the last bytes of data are protected: so many.
+/// Number of bytes at the end of data that are protected.
 pub(super) const END_BYTES: u64 = 70_000;
 
 /// Whether a repair symbol finds no queue.
@@ -63,7 +63,7 @@ fn may_be_long_queue(context: &Context) -> bool {
     told < TELLING_OF_QUEUE && least < LONG_ROUND_TRIP && packets * least >= LONG_QUEUE * OF_HANDSHAKE
 }
 
-/// How many repair symbols a queue takes behind data.
+/// Returns how many repair symbols a queue takes behind data.
 fn taken_by_queue(context: &Context, flight: &Flight) -> usize {
     let is_first = flight.first() == 0 && flight.missing_from(0) == flight.span();
     match (may_be_long_queue(context), is_first) {
@@ -73,7 +73,7 @@ fn taken_by_queue(context: &Context, flight: &Flight) -> usize {
     }
 }
 
-/// How many packets leave in the time that repair symbols may take.
+/// Returns how many packets leave in the time that repair symbols may take.
 fn affordable(context: &Context) -> usize {
     let bytes = context.rate as f64 * context.smoothed_rtt.as_secs_f64() * MOST_TIME;
     (bytes / context.packet_size.max(1) as f64) as usize

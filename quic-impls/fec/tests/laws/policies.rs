@@ -1,4 +1,4 @@
-//! What adapts itself never harms: it delays nothing, sends no more than it wants, and believes each fate once.
+//! Adaptive policies never harm: they delay nothing, send no more than they want, and believe each fate once.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ const IDLE: Context = Context {
 /// The round-trip time with a queue.
 const QUEUE: Duration = Duration::from_millis(116);
 
-/// What congestion control has measured of it.
+/// Bytes per second that the link delivers, as congestion control has measured.
 const OWN: Option<u64> = Some(1_250_000);
 
 fn window(policy: impl Policy + 'static, symbols: u64) -> SlidingWindow {
@@ -32,7 +32,7 @@ fn window(policy: impl Policy + 'static, symbols: u64) -> SlidingWindow {
     window
 }
 
-/// How many repair symbols are sent now.
+/// Returns how many repair symbols are sent now.
 fn sent(window: &mut SlidingWindow, context: &Context) -> usize {
     (0..1000).take_while(|_| window.next_repair(context).is_some()).count()
 }
@@ -187,7 +187,7 @@ fn flec_sends_what_its_source_says() {
     assert_eq!(limited, [1, 2, 1], "as many as the window has, or as there are between losses");
 }
 
-/// What may happen to a sender.
+/// The events of a sender.
 #[derive(Clone, Debug)]
 enum Event {
     Sent,
@@ -216,7 +216,8 @@ fn any_event() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    /// Whatever it is told, also by a peer that lies: repair is bounded by what is missing, and asked again it is silent.
+    /// Repair is bounded by the missing symbols, and a second question gets none, whatever the policy hears, also from
+    /// a peer that lies.
     #[test]
     fn repair_is_bounded_by_what_is_missing(
         events in prop::collection::vec(any_event(), 1..600),

@@ -1,4 +1,4 @@
-//! Whatever can be recovered of what was erased is recovered, and is what was sent.
+//! Every erased symbol that can be recovered is recovered, and equals the one that was sent.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! An endpoint in its host: what has arrived for it, what it sends, and how it ends.
+//! An endpoint in its host: the datagrams that have arrived for it, those that it sends, and its end.
 
 use std::collections::VecDeque;
 use std::io;
@@ -183,7 +183,7 @@ impl<I: Implementation> Guest<I> {
         }
     }
 
-    /// The question that it has, if any: what is it to read, now that it has said this, or at first?
+    /// The question that it has, if any: which lines is it to read, now that it has said this, or at first?
     pub fn question(&mut self) -> Option<Option<Said>> {
         self.endpoint.as_ref()?;
         let dialogue = &mut self.room.dialogue;

@@ -108,7 +108,7 @@ impl<I: Implementation> Task<I> {
     }
 }
 
-/// A task of another version has other fields, too: what is wrong with it is its version.
+/// A task of another version has other fields, too: its version is wrong, not these.
 fn check_version(line: &[u8]) -> Result<(), String> {
     #[derive(Deserialize)]
     struct Versioned {

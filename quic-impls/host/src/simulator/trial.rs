@@ -303,8 +303,8 @@ impl<'a, I: Implementation> Trial<'a, I> {
         }
     }
 
-    /// The clients first: a server that is ended serves nobody any more. What they send at last enters the link, and no
-    /// packet leaves it any more.
+    /// Ends the clients first: a server that is ended serves nobody any more. The last packets of the guests enter the
+    /// link, and no packet leaves it any more.
     fn end(&mut self) {
         for guest in &mut self.guests {
             guest.interrupt(self.clock, self.lanes);

@@ -16,7 +16,7 @@ const LONGEST_FIELDS: usize = 16 << 10;
 const NO_ERROR: H3Code = H3Code::NO_ERROR;
 const CANCELLED: H3Code = H3Code::REQUEST_CANCELLED;
 
-/// What a peer has sent in a stream of a request.
+/// News of the stream of a request.
 pub enum News {
     Head(StreamId, HeadersKind, Head),
     /// A part of the body.
@@ -38,7 +38,7 @@ impl News {
     }
 }
 
-/// Of a request or an answer; what it lacks is empty.
+/// The head of a request or an answer; fields that it lacks are empty.
 #[derive(Default)]
 pub struct Head {
     pub method: String,
@@ -100,7 +100,7 @@ impl Streams {
         let _ = self.core.abort(core_id(stream), CANCELLED); // it may be over
     }
 
-    /// What an event of the connection says of requests and answers, in order.
+    /// Takes an event of the connection; returns its news of requests and answers, in order.
     pub fn receive(&mut self, connection: &mut Connection, event: &Event) -> Vec<News> {
         let mut news = Vec::new();
         match event {
@@ -111,7 +111,7 @@ impl Streams {
             }
             Event::Stream(StreamEvent::Readable { id }) => self.read(connection, *id, &mut news),
             Event::Stream(StreamEvent::Stopped { id, error_code }) => {
-                // What the stream holds would be sent all the same, without a reset.
+                // Without a reset, the data that the stream holds would be sent all the same.
                 let _ = connection.send_stream(*id).reset(*error_code); // all of it may have been acknowledged
                 // An error closes the connection, which is an action.
                 let _ = self.core.stop_sending_received(core_id(*id), H3Code(error_code.into_inner()));
@@ -181,7 +181,7 @@ impl Streams {
                     news.push(News::Head(quic_id(stream), kind, head.unwrap_or_default()));
                 }
                 CoreEvent::Finished(stream) => news.push(News::End(quic_id(stream))),
-                // That is ours, of a stream that was refused.
+                // The abort is ours, of a stream that was refused.
                 CoreEvent::StreamAborted { source: AbortSource::Local, code: NO_ERROR | CANCELLED, .. } => {}
                 CoreEvent::StreamAborted { stream, code, source } => {
                     self.forget(quic_id(stream));

@@ -18,7 +18,7 @@ pub struct Receiving {
     ended: u32,
 }
 
-/// How far a stream has been read.
+/// The place up to which a stream has been read.
 #[derive(Debug, Clone, Copy)]
 struct Reading {
     message: u32,
@@ -111,7 +111,7 @@ impl Receiving {
         }
     }
 
-    /// When it is done though parts are missing.
+    /// Returns the time at which it is done though parts are missing.
     pub fn timeout(&self) -> Option<Instant> {
         self.receiver.drained_at().filter(|_| self.messages.delivery == Delivery::Datagram)
     }

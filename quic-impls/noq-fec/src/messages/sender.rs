@@ -18,7 +18,7 @@ const TOO_LATE: VarInt = VarInt::from_u32(0);
 pub struct Sending {
     messages: Arc<Messages>,
     content_seed: u64,
-    /// When the timetable began.
+    /// Start of the timetable.
     pub begun: Option<Instant>,
     /// The message that is handed over next, and how many bytes of it were.
     next: u32,
@@ -86,7 +86,7 @@ impl Sending {
         }
     }
 
-    /// When [`Self::proceed`] has something to do that no event tells of.
+    /// Returns the time at which [`Self::proceed`] has something to do that no event tells of.
     pub fn timeout(&self) -> Option<Instant> {
         let due = self.begun.filter(|_| !self.is_blocked && self.next < self.messages.count());
         let due = due.map(|begun| begun + self.messages.due(self.next));

@@ -1,17 +1,17 @@
-//! What packets cost the end that receives them, in time of its processor, against the bytes that they have.
+//! The cost of packets for the end that receives them, in time of its processor, against the bytes that they have.
 //!
 //! No test asserts speed. This is for attacks: an honest packet of 1,200 bytes takes some 10 µs, and may take a thousand times as long.
 
 use std::fmt::Debug;
 use std::time::Duration;
 
-/// For each byte of a packet, or of all packets together.
+/// Time for each byte of a packet, or of all packets together.
 const BUDGET_OF_BYTE: Duration = Duration::from_micros(10);
 
-/// For whatever interrupts the processor.
+/// Time for interruptions of the processor.
 const BASE: Duration = Duration::from_millis(20);
 
-/// What the packets of a connection have cost.
+/// The cost of a connection's packets.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Cost {
     pub bytes: u64,
@@ -41,7 +41,7 @@ fn budget(bytes: u64) -> Duration {
     BASE + Duration::from_nanos(BUDGET_OF_BYTE.as_nanos() as u64 * bytes)
 }
 
-/// What this thread has used of a processor.
+/// Returns the time of a processor that this thread has used.
 pub fn thread_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a timespec.
@@ -50,8 +50,8 @@ pub fn thread_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// A run whose packets cost both ends no more than they may. What else the machine does can only add to it, so that one run of three is
-/// enough.
+/// Returns the outcome of a run whose packets cost both ends no more than they may. Other work of the machine can only
+/// add to it, so that one run of three is enough.
 pub fn within_budget<T: Debug>(costs: impl Fn(&T) -> [Cost; 2], run: impl Fn() -> T) -> T {
     let mut outcome = run();
     for _ in 0..2 {

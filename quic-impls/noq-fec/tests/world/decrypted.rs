@@ -1,4 +1,5 @@
-//! Hooks between QUIC and its encryption: what an end decrypts, before QUIC sees it, and what it sends.
+//! Hooks between QUIC and its encryption: for frames that an end decrypts, before QUIC sees them, and for frames that
+//! it sends.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -61,12 +62,12 @@ thread_local! {
     static BYTES: Cell<u64> = const { Cell::new(0) };
 }
 
-/// How many bytes of frames ends with hooks have received on this thread, as they were changed.
+/// Returns how many bytes of frames ends with hooks have received on this thread, as they were changed.
 pub fn bytes() -> u64 {
     BYTES.get()
 }
 
-/// What happens to the 1-RTT packets of an end.
+/// Hooks that change the 1-RTT packets that an end decrypts, and watch those that it encrypts.
 #[derive(Clone)]
 struct Hooks {
     change: Change,

@@ -39,7 +39,7 @@ const CLIENTS: [&str; 3] = ["10.0.1.2:40000", "10.0.2.2:40000", "10.0.3.2:40000"
 const SERVER: &str = "10.0.100.2:4433";
 const SERVER_NAME: &str = "server.fecbench";
 
-/// What is lost of a direction's datagrams, which are counted from 0 as they leave the link.
+/// Losses of a direction's datagrams, which are counted from 0 as they leave the link.
 #[derive(Debug, Clone)]
 pub enum Loss {
     Nothing,
@@ -84,7 +84,7 @@ const SMALLEST_QUEUE: u64 = 10 * 1514;
 struct Way {
     lane: Lane,
     late: Option<(u64, Duration)>,
-    /// Up to what each is late, and what draws that.
+    /// The largest delay of a datagram by jitter, and the seed that draws each.
     jitter: Duration,
     seed: u64,
     /// Datagrams that have left the link.
@@ -131,7 +131,7 @@ pub struct Link {
     pub codel: bool,
     pub up: Loss,
     pub down: Loss,
-    /// When each direction takes nothing: from, to.
+    /// The outage of each direction: from, to.
     pub outage_up: Option<[Duration; 2]>,
     pub outage_down: Option<[Duration; 2]>,
     /// Each datagram is late by up to this, so that some overtake others.
@@ -167,7 +167,7 @@ impl Link {
     }
 }
 
-/// What a transfer is made of.
+/// The parameters of a transfer.
 #[derive(Debug, Clone)]
 pub struct Setting {
     pub direction: Direction,
@@ -193,13 +193,13 @@ pub struct Setting {
     pub codel: bool,
     /// Each datagram is late by up to this, so that some overtake others.
     pub jitter: Duration,
-    /// The links of further paths. The first one is that of the fields above.
+    /// The links of further paths. The fields above describe the first link.
     pub further_links: Vec<Link>,
-    /// How many paths the two may use; the client has an address for each link.
+    /// Number of paths that the two may use; the client has an address for each link.
     pub paths: usize,
     pub scheduler: Scheduling,
     pub ack_path: AckPath,
-    /// When the first link takes nothing, upwards and downwards.
+    /// The outages of the first link, upwards and downwards.
     pub outage_up: Option<[Duration; 2]>,
     pub outage_down: Option<[Duration; 2]>,
     pub seed: u64,
@@ -332,7 +332,7 @@ impl Setting {
         }
     }
 
-    /// A transfer between two honest ends: what they send pays for all that is done on its account.
+    /// A transfer between two honest ends: the bytes that they send pay for all that is done on their account.
     pub fn run(&self) -> Outcome {
         let outcome = World::of_transfer(self, self.client_config(), self.server_config()).run();
         for counted in [&outcome.client, &outcome.server] {
@@ -369,7 +369,7 @@ pub fn schemes(code: Code, n: usize, k: usize) -> Schemes {
     }
 }
 
-/// What `safe` does: its repair symbols name packets.
+/// The schemes of `safe`: its repair symbols name packets.
 pub fn safe() -> Schemes {
     let schemes = coded(schemes(Code::RLC, 3, 2), |coding| coding.redundancy = Redundancy::Safe);
     Schemes { names_packets: true, ..schemes }
@@ -399,10 +399,10 @@ pub fn all_schemes() -> Vec<Schemes> {
     ]
 }
 
-/// What came of a transfer.
+/// The outcome of a transfer.
 #[derive(Debug)]
 pub struct Outcome {
-    /// How long it took, or why it failed.
+    /// The time that it took, or why it failed.
     pub dct: Result<Duration, String>,
     pub client: Counters,
     pub server: Counters,
@@ -410,12 +410,12 @@ pub struct Outcome {
     pub sent: (u64, u64),
     /// Packets sent that were lost, or were still on their way at the end.
     pub missing: (u64, u64),
-    /// What the packets that the client has received have cost it, and the same of the server: of an end with hooks.
+    /// The cost of received packets for the client, and for the server: of an end with hooks.
     pub costs: [Cost; 2],
 }
 
 impl Outcome {
-    /// What the sender of the content has counted, and what its receiver has.
+    /// Returns the counters of the content's sender, and of its receiver.
     pub fn of(&self, direction: Direction) -> (&Counters, &Counters) {
         match direction {
             Direction::Download => (&self.server, &self.client),
@@ -424,14 +424,14 @@ impl Outcome {
     }
 }
 
-/// When a late datagram arrives, which it is, over which link, whether to the server, and what it is.
+/// A late datagram: its time of arrival, its number, its link, whether it goes to the server, and its bytes.
 type Late = (u64, u64, usize, bool, Vec<u8>);
 
 // The directions of a link.
 const UP: usize = 0;
 const DOWN: usize = 1;
 
-/// The link of one of the client's addresses; what names none takes the first.
+/// The link of one of the client's addresses; no address means the first link.
 fn link_of(client: Option<IpAddr>) -> usize {
     CLIENTS.iter().position(|known| Some(address(known).ip()) == client).unwrap_or_default()
 }
@@ -518,7 +518,7 @@ impl<C: Application, S: Application> World<C, S> {
         }
     }
 
-    /// How many datagrams the client has sent over a link.
+    /// Returns how many datagrams the client has sent over a link.
     pub fn sent_up(&self, link: usize) -> u64 {
         self.links[link][UP].lane.report().frames_in
     }
@@ -564,7 +564,7 @@ impl<C: Application, S: Application> World<C, S> {
         }
     }
 
-    /// What leaves the link arrives, or is late.
+    /// Delivers the datagrams that leave the link, or keeps them as late.
     fn leave(&mut self) {
         for (link, way) in (0..self.links.len()).flat_map(|link| [(link, UP), (link, DOWN)]) {
             while let Some((datagram, lateness)) = self.links[link][way].next_left(self.now_ns) {

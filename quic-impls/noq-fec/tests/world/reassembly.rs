@@ -22,13 +22,14 @@ use super::{Setting, World, schemes};
 /// Windows of each stream and of the connection, in bytes.
 const STREAM_WINDOW: u32 = 600;
 const WINDOW: u32 = 1000;
-/// How many streams of each kind the peer may open.
+/// Number of streams of each kind that the peer may open.
 const STREAMS: u32 = 4;
 
-/// Those that the peer may open; the client's own, of which the first is open; one of the client's alone; and one too many.
+/// IDs of streams that the peer may open; the client's own, of which the first is open; one of the client's alone; and
+/// one too many.
 const IDS: [u8; 9] = [1, 5, 3, 7, 11, 0, 4, 2, 3 + 4 * STREAMS as u8];
 
-/// How many packets there are for the script.
+/// Number of packets for the script.
 const PACKETS: usize = 40;
 
 /// The most frames that a symbol has, in bytes.
@@ -39,7 +40,7 @@ const RESET_STREAM: u8 = 0x04;
 /// With an offset and a length.
 const STREAM: u8 = 0x0e;
 
-/// What travels in a packet.
+/// The content of a packet.
 #[derive(Debug, Clone)]
 enum Sent {
     /// STREAM frames, or a symbol that is these.
@@ -54,7 +55,7 @@ impl Sent {
     }
 }
 
-/// What came of it, both times.
+/// Returns the outcome of a script, which is the same if its symbols are recovered as if they are received.
 pub fn recovered_as_received(script: &[u8]) -> Option<Heard> {
     let (reads_at_once, sent) = parse(script)?;
     let cost = |(_, cost): &(Heard, Cost)| [*cost; 2];
@@ -99,7 +100,7 @@ fn stream(id: u8, offset: u64, fin: bool, length: usize) -> Vec<u8> {
     [&[STREAM | u8::from(fin), id][..], &varint(offset), &varint(length as u64), &content].concat()
 }
 
-/// Each byte of each stream is another one, so that what is out of place shows.
+/// The content of a stream. Each byte of each stream is another one, so that a byte out of place shows.
 fn content_of(id: u64, offset: u64, length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];
     content::fill(id, offset, &mut bytes);
@@ -123,7 +124,7 @@ fn sid_of(payload: &[u8]) -> Option<u8> {
     Some(payload[at + SOURCE_SYMBOL.len()])
 }
 
-/// What came of it, and what it cost.
+/// Returns the outcome, and its cost.
 fn play(sent: &[Sent], reads_at_once: bool, recovered: bool) -> (Heard, Cost) {
     let setting = Setting::download(0, Some(schemes(Code::Xor, 2, 1)));
     let mut queue: VecDeque<Sent> = sent.iter().cloned().collect();
@@ -166,7 +167,7 @@ struct Sender;
 impl Application for Sender {
     fn on_event(&mut self, _now: Instant, connection: &mut Connection, event: Event) {
         if matches!(event, Event::Connected) {
-            // Those that the script has data of.
+            // The streams that the script has data of.
             while connection.streams().open(Dir::Uni).is_some() || connection.streams().open(Dir::Bi).is_some() {}
             let largest = connection.datagrams().max_size().expect("the client takes datagrams");
             for _ in 0..PACKETS {
@@ -186,7 +187,7 @@ struct Reader {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Heard {
     pub streams: BTreeMap<StreamId, Stream>,
-    /// How often the peer was allowed more, of the connection and of streams.
+    /// Numbers of times that the peer was allowed more, of the connection and of streams.
     windows: (u64, u64),
     /// Why the connection has ended.
     pub end: Option<String>,

@@ -36,8 +36,8 @@ type Encoder interface {
 }
 
 // Decoder recovers source symbols. Its memory is bounded for any input: it looks for losses among the newest Window
-// ids, drops what is older by its age, and treats whatever doesn't fit together as lost. Its result is
-// valid until the next call.
+// ids, drops older ones by their age, and treats whatever doesn't fit together as lost. Its result is valid until the
+// next call.
 type Decoder interface {
 	// Source takes a source symbol that arrived.
 	Source(id int64, generations Range, symbol []byte) []Recovered

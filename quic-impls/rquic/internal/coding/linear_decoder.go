@@ -212,7 +212,7 @@ func (d *linearDecoder) solved() []Recovered {
 	return d.recovered
 }
 
-// advance moves the window up to an id, and drops what falls out of it.
+// advance moves the window up to an id, and drops the symbols and equations that fall out of it.
 func (d *linearDecoder) advance(id int64) {
 	if !d.started {
 		d.started, d.newest = true, id

@@ -1,4 +1,4 @@
-// Package contract is what rQUIC has of its own in an assignment: its workloads, options and series.
+// Package contract has rQUIC's own parts of an assignment: its workloads, options and series.
 package contract
 
 import (

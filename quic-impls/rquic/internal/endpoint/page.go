@@ -110,7 +110,7 @@ func (b *browser) note(first *time.Duration) {
 	}
 }
 
-// cutShort closes the connections that are open: what is being read from them ends at once.
+// cutShort closes the connections that are open: reading from them ends at once.
 func (b *browser) cutShort() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -20,7 +20,7 @@ const ConnectionIDLength = 4
 // ConnectionID is a destination connection ID.
 type ConnectionID [ConnectionIDLength]byte
 
-// Prefix is the length of what precedes the rQUIC header: the first byte and the connection ID.
+// Prefix is the length of the bytes before the rQUIC header: the first byte and the connection ID.
 const Prefix = 1 + ConnectionIDLength
 
 // MaxGenerationSize is the paper's limit of source packets in a generation (§V-A1).
@@ -57,8 +57,8 @@ func (h Header) Append(b []byte) []byte {
 	return append(b, byte(h.Kind), h.ID, h.Generation, h.Size)
 }
 
-// Parse splits a short-header datagram: prefix is its first byte and connection ID, rest is what follows the
-// rQUIC header. Both are views into datagram.
+// Parse splits a short-header datagram: prefix is its first byte and connection ID, rest is all that follows the rQUIC
+// header. Both are views into datagram.
 func Parse(datagram []byte) (prefix []byte, h Header, rest []byte, err error) {
 	if len(datagram) <= Prefix {
 		return nil, Header{}, nil, fmt.Errorf("short-header datagram of %d bytes has no rQUIC header", len(datagram))

@@ -148,7 +148,8 @@ func (e *End) send(now time.Duration) {
 	e.leaving = slices.Delete(e.leaving, 0, due)
 }
 
-// finish has the processor be done at once with what was written: the link ends, and what was sent has to be in it.
+// finish has the processor be done at once with the datagrams that were written: the link ends, and they have to be in
+// it.
 func (e *End) finish() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -166,7 +167,7 @@ func (e *End) arrive(now time.Duration, datagram []byte) {
 	e.arriving = append(e.arriving, packet{at: e.process(now), datagram: e.copyOf(datagram), from: e.peer.address})
 }
 
-// deliver puts what the processor is done with where it will be read.
+// deliver puts datagrams that the processor is done with where they will be read.
 func (e *End) deliver(now time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

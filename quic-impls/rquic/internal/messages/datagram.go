@@ -8,7 +8,7 @@ import (
 // Header is the number of bytes before the content in a datagram: the message's number and the part's.
 const Header = 6
 
-// AppendHeader appends what stands before the content of a part.
+// AppendHeader appends the header of a part, which stands before its content.
 func AppendHeader(b []byte, message, part int) []byte {
 	return binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint32(b, uint32(message)), uint16(part))
 }

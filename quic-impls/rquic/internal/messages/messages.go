@@ -1,5 +1,5 @@
-// Package messages is the traffic of the workload "messages": when each message is due, how it is cut into parts, what a
-// datagram with a part looks like, and which of them have come. It knows nothing of QUIC.
+// Package messages is the traffic of the workload "messages": when each message is due, how it is cut into parts, the
+// header of a part in a datagram, and which of them have come. It knows nothing of QUIC.
 package messages
 
 import (

@@ -1,7 +1,7 @@
 package observer
 
-// comparisons find out which recoveries were late. They are paid with the bytes that arrive, so that no peer gets many of them for
-// little; what is not paid is not found out.
+// comparisons find out which recoveries were late. They are paid with the bytes that arrive, so that no peer gets many
+// of them for little; comparisons that are not paid are not made.
 type comparisons struct {
 	spent int64 // and not paid yet
 	made  int64

@@ -31,7 +31,7 @@ var ErrOutOfStep = errors.New("packets and their announcements are out of step")
 type Settings struct {
 	// Code protects the packets; nil turns forward erasure correction off: every packet is unprotected.
 	Code coding.Code
-	// DecodeOnly leaves what is sent unprotected. Received packets may be protected with Code nevertheless.
+	// DecodeOnly leaves sent packets unprotected. Received packets may be protected with Code nevertheless.
 	DecodeOnly bool
 	// Overlap is the number of generations that a source packet belongs to (φ).
 	Overlap int
@@ -123,7 +123,8 @@ func (c *Conn) Observe(o *observer.Observer) {
 	}
 }
 
-// ReadCounters calls read while no datagram is taken in, so that what was received and what was recovered fit together.
+// ReadCounters calls read while no datagram is taken in, so that counters of received and of recovered packets fit
+// together.
 func (c *Conn) ReadCounters(read func(*Counters)) {
 	c.counting.Lock()
 	defer c.counting.Unlock()
@@ -200,7 +201,7 @@ func (c *Conn) setInnerDeadline() error {
 	return c.packetConn.SetReadDeadline(earlier)
 }
 
-// wake makes a waiting ReadFrom return what is ready.
+// wake makes a waiting ReadFrom return the packets that are ready.
 func (c *Conn) wake() {
 	c.deadlines.Lock()
 	c.holdDeadline = time.Now()

@@ -103,7 +103,8 @@ type unheardOf struct{ coding.RLC }
 
 func (unheardOf) Kind() header.Kind { return 200 }
 
-// Decoding what is left by an erasure in each generation gives what was sent, in order, whatever the code.
+// Decoding the packets that are left by an erasure in each generation gives those that were sent, in order, whatever
+// the code.
 func TestPacketsOfAnyLengthSurviveOneLossInEachGeneration(t *testing.T) {
 	for name, code := range map[string]coding.Code{"XOR": coding.XOR{}, "RLC": coding.RLC{Coded: 1}, "new": unheardOf{coding.RLC{Coded: 1}}} {
 		for _, k := range []int{1, 2, 9, 63} {
@@ -211,7 +212,7 @@ func TestAPacketOfAnotherCodeIsRefused(t *testing.T) {
 	}
 }
 
-// The contract's counters have one for each: what is of no use, for whatever reason, is received all the same.
+// The contract's counters have one for each: a coded packet of no use, for whatever reason, is received all the same.
 func TestACodedPacketThatIsIgnoredIsReceivedAndRebuildsNothing(t *testing.T) {
 	coded := func(id, generation byte) []byte {
 		return []byte{'A', 'a', 'a', 'a', 'a', byte(header.CodedXOR), id, generation, 2, 0, 4, 'A', 'x', 'y', 'z'}

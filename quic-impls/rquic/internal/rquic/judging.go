@@ -139,7 +139,7 @@ func (c *Conn) confirm(h handed) {
 	}
 }
 
-// countRebuilt counts a rebuilt packet that is what was lost.
+// countRebuilt counts a rebuilt packet that equals the lost one.
 func (c *Conn) countRebuilt(r *receiver, h handed) {
 	c.countRepair(&c.Recovered)
 	if h.late {

@@ -43,8 +43,8 @@ func someLost(datagrams [][]byte, lateness int, random *rand.Rand) (arriving [][
 	return arriving
 }
 
-// The law: what was rebuilt and never came is recovered; what was rebuilt and came after all, however long after the decoder
-// forgot it, up to the 255 packets that the wire tells apart, is spurious.
+// The law: rebuilt packets that never came are recovered. Rebuilt packets that came after all, however long after the
+// decoder forgot them, up to the 255 packets that the wire tells apart, are spurious.
 func TestAPacketCountsAsRecoveredOnlyIfItNeverCame(t *testing.T) {
 	for name, code := range map[string]coding.Code{"XOR": coding.XOR{}, "RLC": coding.RLC{Coded: 2}} {
 		for _, lateness := range []int{3, 12, 130, 200, 250} { // in datagrams; of 10 or 11, 9 are source packets

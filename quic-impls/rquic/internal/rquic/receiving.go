@@ -15,13 +15,13 @@ import (
 // header: beyond it, the receiver that was idle longest gives way.
 const maxReceivers = 64
 
-// maxDatagram is the longest datagram that is read; a longer one is cut, and QUIC will refuse what remains.
+// maxDatagram is the longest datagram that is read; a longer one is cut, and QUIC will refuse the rest.
 const maxDatagram = 2048
 
-// maxSpare is the number of buffers that are kept for packets to come: what one receiver can hold.
+// maxSpare is the number of buffers that are kept for packets to come: as many as one receiver can hold.
 const maxSpare = 128
 
-// receiving belongs to the goroutine that reads, and to QUIC's when it judges what was read.
+// receiving belongs to the goroutine that reads, and to QUIC's when it judges packets that were read.
 type receiving struct {
 	deadlines
 	counting  sync.Mutex // guards the rest, while a datagram or QUIC's judgement changes it
@@ -64,8 +64,8 @@ type delivery struct {
 	handed
 }
 
-// receive takes a datagram from the network. It returns what the QUIC library shall
-// read at once; what comes through the hold buffer is added to c.ready instead.
+// receive takes a datagram from the network. It returns the bytes that the QUIC library shall read at once; packets
+// that come through the hold buffer are added to c.ready instead.
 func (c *Conn) receive(now time.Time, datagram []byte, from net.Addr) []byte {
 	if header.IsLong(datagram) {
 		return datagram
@@ -173,7 +173,7 @@ func (c *Conn) newDelivery(from net.Addr) delivery {
 	return d
 }
 
-// deliver makes ready what the hold buffers released.
+// deliver makes ready the packets that the hold buffers released.
 func (c *Conn) deliver() {
 	for _, d := range c.released {
 		c.ready.add(d)

@@ -28,7 +28,7 @@ type sending struct {
 	peers       map[netip.AddrPort]*peer // that connections write to
 }
 
-// peer is the address to which connections write. The smoothed RTT, in ns, is that of the one that heard last; 0 before.
+// peer is the address to which connections write. The smoothed RTT, in ns, is the newest of any connection; 0 before.
 type peer struct{ smoothedRTT atomic.Int64 }
 
 // sender is the sending side of one QUIC connection. QUIC's goroutine announces packets and progress, while another
@@ -311,8 +311,8 @@ func (c *Conn) write(prefix []byte, h header.Header, rest []byte, to net.Addr) e
 	return err
 }
 
-// appendSymbol appends the source symbol of a packet: what follows the connection ID and, since header
-// protection covers a part of it, the first byte; before both the number of these bytes (§V-A2).
+// appendSymbol appends the source symbol of a packet: the bytes after the connection ID and, since header protection
+// covers a part of it, the first byte; before both the number of these bytes (§V-A2).
 func appendSymbol(b, packet []byte) []byte {
 	b = binary.BigEndian.AppendUint16(b, uint16(len(packet)-header.ConnectionIDLength))
 	b = append(b, packet[0])

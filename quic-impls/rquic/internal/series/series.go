@@ -173,7 +173,7 @@ func writeHeader(w io.StringWriter, columns []string) {
 	w.WriteString(strings.Join(append([]string{"t_s", "connection"}, columns...), ",") + "\n")
 }
 
-// appendStart appends what every line begins with.
+// appendStart appends the first columns of every line.
 func appendStart(line []byte, at time.Duration, connection int) []byte {
 	line = strconv.AppendFloat(line, at.Seconds(), 'f', 6, 64)
 	return strconv.AppendInt(append(line, ','), int64(connection), 10)

@@ -54,10 +54,10 @@ type Processor struct {
 	DatagramNS  int64 `json:"datagram_ns"`
 }
 
-// parse reads a task. After an error, it has what could be read.
+// parse reads a task. After an error, it has the parts that could be read.
 func parse(line []byte) (*Task, error) {
 	task := &Task{}
-	// A task of another version has other fields, too: what is wrong with it is its version.
+	// A task of another version has other fields, too: its version is wrong, not these.
 	var of struct {
 		Version *int  `json:"version"`
 		Number  int64 `json:"number"`

@@ -62,7 +62,7 @@ func (s *Simulator) newTrial(task *Task) (*trial, error) {
 	return x, nil
 }
 
-// newProcess has an error when the task is at fault; what is the endpoint's own is kept until it is started.
+// newProcess has an error when the task is at fault; the endpoint's own fault is kept until it is started.
 func (s *Simulator) newProcess(name string, assigned json.RawMessage) (*process, error) {
 	p := &process{name: name}
 	if p.assignment, p.refusal = contract.Parse(assigned); p.refusal != nil {

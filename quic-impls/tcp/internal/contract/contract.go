@@ -1,4 +1,4 @@
-// Package contract is what TCP has of its own in an assignment: its workloads, options and series.
+// Package contract has TCP's own parts of an assignment: its workloads, options and series.
 package contract
 
 import (

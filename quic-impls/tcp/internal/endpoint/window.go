@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// interval is between two looks at the counters of a connection.
+	// interval is the time between two looks at the counters of a connection.
 	interval = 2 * time.Millisecond
 	mostRows = 200_000
 )
 
-// window is the series CongestionWindow: what the kernel tells at each look that has changed since the one before.
+// window is the series CongestionWindow: the kernel's values at each look that have changed since the one before.
 type window struct {
 	lock  sync.Mutex
 	began time.Time
@@ -37,7 +37,7 @@ type row struct {
 
 func newWindow() *window { return &window{last: map[int]row{}, every: 1} }
 
-// begin is called when a connection begins; the first one's begin is that of the series.
+// begin is called when a connection begins; the series begins with the first one.
 func (w *window) begin(at time.Time) {
 	if w == nil {
 		return
@@ -49,7 +49,7 @@ func (w *window) begin(at time.Time) {
 	}
 }
 
-// add takes what a connection's flows are at now.
+// add takes the flows of a connection as they are now.
 func (w *window) add(connection int, flows []kernel.Flow) {
 	if w == nil || len(flows) == 0 {
 		return

@@ -1,4 +1,4 @@
-// Package kernel is what Linux knows of a TCP connection: its congestion control, and its counters (TCP_INFO), of a
+// Package kernel is Linux's view of a TCP connection: its congestion control, and its counters (TCP_INFO), of a
 // Multipath TCP connection those of each subflow (MPTCP_TCPINFO).
 package kernel
 
