@@ -113,7 +113,8 @@ fn safe_sends_one_repair_symbol_into_what_may_be_a_long_queue() {
         losses: Losses { arrived: 2, ..Losses::default() },
         ..IDLE
     };
-    let of_round_trip = |ms| Context { min_rtt: Duration::from_millis(ms), recent_rtt: Duration::from_millis(ms), ..first };
+    let of_round_trip =
+        |ms| Context { min_rtt: Duration::from_millis(ms), recent_rtt: Duration::from_millis(ms), ..first };
     let sent_of = |context| sent(&mut window(Safe, 5), &context);
     let by_round_trip = [39, 40, 249, 250].map(|ms| sent_of(of_round_trip(ms)));
     assert_eq!(by_round_trip.map(|sent| sent == 1), [false, true, true, false], "{by_round_trip:?}");
