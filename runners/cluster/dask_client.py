@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
-from fecbench.runners.cluster import errand, messenger, settings
+from fecbench.runners.cluster import messenger, remote_call, settings
 from fecbench.runners.cluster.messenger import LINE_BYTES, Message
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Office:
             return
         number = request.number
         future = self._client.submit(
-            errand.carry_out,
+            remote_call.carry_out,
             request.text,
             key=f"fecbench-{uuid.uuid4().hex}",
             workers=[request.worker],

@@ -10,7 +10,7 @@ import sys
 import threading
 from concurrent.futures import Future
 
-from fecbench.runners.cluster import errand, messenger, settings
+from fecbench.runners.cluster import messenger, remote_call, settings
 from fecbench.runners.cluster.messenger import Configuration, Message
 
 THREADS = 64
@@ -95,7 +95,7 @@ async def _beat(worker: "object", answers: Answers) -> None:
 def main() -> None:
     configuration = messenger.enter()
     answers = Answers()
-    errand.carry_by(answers.carry)
+    remote_call.carry_by(answers.carry)
     threading.Thread(target=answers.read, daemon=True).start()
     # Threads that wait for answers would keep it from ending.
     messenger.end(asyncio.run(_serve(configuration, answers)))

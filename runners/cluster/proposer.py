@@ -19,9 +19,9 @@ from fecbench.runners.campaign import campaign
 from fecbench.runners.campaign.request import Request
 from fecbench.runners.campaign.rounds import Due, Rounds
 from fecbench.runners.campaign.share import LOT_GROUPS, Watcher
-from fecbench.runners.cluster.crew import Crew, Reply, SchedulerGone
 from fecbench.runners.cluster.dask_client import WHY_CHARACTERS
 from fecbench.runners.cluster.messages import Answer, GroupTrials, Join, Leave, Lot
+from fecbench.runners.cluster.worker_pool import Reply, SchedulerGone, WorkerPool
 from fecbench.runners.engines.engine import EngineError
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.trial.judge import Judgement
@@ -64,14 +64,16 @@ def check(request: Request, db: str) -> None:
         raise Refusal(f"--jobs {request.jobs}: is of each worker: fecbench worker --jobs {request.jobs}")
 
 
-def run(request: Request, crew: Crew, database: Database, db: str, watcher: ClusterWatcher) -> CampaignInfo:
+def run(
+    request: Request, pool: WorkerPool, database: Database, db: str, watcher: ClusterWatcher
+) -> CampaignInfo:
     """Run what is missing of a campaign. `db` is how workers reach the database."""
     stored, rounds = campaign.begun(request, database), Rounds(request, database)
     trials = rounds.first(stored)
     watcher.begun(stored.name, rounds.planned, rounds.planned - len(trials))
     if trials:
         more = partial(campaign.after, rounds, stored, watcher)
-        Proposer(request, crew, db, watcher, trials, more).run()
+        Proposer(request, pool, db, watcher, trials, more).run()
     return database.campaign(stored.name) or stored
 
 
@@ -81,14 +83,14 @@ class Proposer:
     def __init__(
         self,
         request: Request,
-        crew: Crew,
+        pool: WorkerPool,
         db: str,
         watcher: ClusterWatcher,
         trials: Due,
         more: Callable[[], Due] = dict,
     ) -> None:
         self._name = request.name
-        self._crew = crew
+        self._pool = pool
         self._watcher = watcher
         self._join = Join(
             fecbench=__version__,
@@ -118,16 +120,16 @@ class Proposer:
                 try:
                     self._meet()
                     self._propose()
-                    if reply := self._crew.reply(0.5):
+                    if reply := self._pool.reply(0.5):
                         self._hear(reply)
                 except SchedulerGone as gone:
                     self._watcher.note(f"the scheduler is gone ({gone}): trying to reach it again")
                     self._lose_all()
-                    self._crew.connect_again()
+                    self._pool.connect_again()
                     self._watcher.note("the scheduler is there again")
         finally:
             joined = [worker for worker, member in self._members.items() if member.state == "joined"]
-            self._crew.dismiss(dict.fromkeys(joined, self._leave), LEAVE_S)
+            self._pool.dismiss(dict.fromkeys(joined, self._leave), LEAVE_S)
 
     def _add(self, trials: Due) -> bool:
         """Take up trials, whether there are any; nothing is open."""
@@ -138,13 +140,13 @@ class Proposer:
 
     def _meet(self) -> None:
         """Ask newcomers, and give what those had who are gone to others."""
-        there = self._crew.workers()
+        there = self._pool.workers()
         for worker in there - self._members.keys():
             self._ask(worker, Member())
         for worker in self._members.keys() - there:
             member = self._members.pop(worker)
             for number in list(member.lots):
-                self._crew.forget(number)
+                self._pool.forget(number)
                 self._take_back(member, number)
             if member.state == "joined":
                 self._watcher.note(f"worker on {member.host} is gone")
@@ -158,7 +160,7 @@ class Proposer:
     def _ask(self, worker: str, member: Member) -> None:
         member.state = "asked"
         self._members[worker] = member
-        member.lots[self._crew.propose(worker, self._join)] = []
+        member.lots[self._pool.propose(worker, self._join)] = []
 
     def _propose(self) -> None:
         self._offer_what_was_held()
@@ -171,7 +173,7 @@ class Proposer:
                     campaign=self._name,
                     groups=[self._proposed(group) for group in groups],
                 )
-                number = self._crew.propose(worker, lot)
+                number = self._pool.propose(worker, lot)
                 member.lots[number], member.since[number] = groups, time.monotonic()
 
     def _offer_what_was_held(self) -> None:

@@ -39,7 +39,7 @@ RETRY_AFTER_TRIALS = 10
 
 
 @dataclass
-class Errand:
+class Job:
     """A trial that a worker runs."""
 
     key: TrialKey
@@ -63,9 +63,9 @@ class Errand:
 
 @dataclass(frozen=True)
 class Return:
-    """An errand that has ended."""
+    """An job that has ended."""
 
-    errand: Errand
+    job: Job
     outcome: Outcome
     duration_s: float
     cpu_s: float
@@ -86,7 +86,7 @@ class Worker:
             stdout=subprocess.PIPE,
             start_new_session=True,  # a Ctrl-C is for the harness alone
         )
-        self._errand: Errand | None = None
+        self._job: Job | None = None
         self._answer = bytearray()
 
     @property
@@ -96,17 +96,17 @@ class Worker:
 
     @property
     def is_idle(self) -> bool:
-        return self._errand is None
+        return self._job is None
 
     @property
-    def errand(self) -> Errand:
-        assert self._errand
-        return self._errand
+    def job(self) -> Job:
+        assert self._job
+        return self._job
 
     def give(self, key: TrialKey, order: Order) -> None:
         assert self.process.stdin
         cpu_s = _cpu_s_of_children(self.process.pid)
-        self._errand = Errand(key, order, time.time(), time.monotonic(), cpu_s)
+        self._job = Job(key, order, time.time(), time.monotonic(), cpu_s)
         self._answer.clear()
         with contextlib.suppress(BrokenPipeError):  # it has ended: the end of its output says so, too
             self.process.stdin.write(order.model_dump_json().encode() + b"\n")
@@ -145,9 +145,9 @@ class Worker:
                     stream.close()
 
     def _return(self, outcome: Outcome) -> Return:
-        errand, self._errand = self.errand, None
-        cpu_s = max(0.0, _cpu_s_of_children(self.process.pid) - errand.cpu_s_before)
-        return Return(errand, outcome, time.monotonic() - errand.begun, cpu_s)
+        job, self._job = self.job, None
+        cpu_s = max(0.0, _cpu_s_of_children(self.process.pid) - job.cpu_s_before)
+        return Return(job, outcome, time.monotonic() - job.begun, cpu_s)
 
 
 class NamespaceEngine:
@@ -197,7 +197,7 @@ class NamespaceEngine:
         waiting = iter(tasks)
         while (wait_s := self._hand_out(waiting)) < math.inf or self.busy:
             for done in self._wait(wait_s):
-                self._returns[done.errand.key] = done
+                self._returns[done.job.key] = done
                 yield _finished(done)
 
     def again(self, key: TrialKey, task: Task) -> None:
@@ -205,13 +205,11 @@ class NamespaceEngine:
 
     def judged(self, finished: Finished, *, valid: bool) -> None:
         done = self._returns.pop(finished.key)
-        shutil.rmtree(
-            done.errand.order.site.folder, ignore_errors=True
-        )  # absent when the trial did not begin
+        shutil.rmtree(done.job.order.site.folder, ignore_errors=True)  # absent when the trial did not begin
         self._admission.ended(
             Ended(
                 task=finished.task,
-                begun=done.errand.begun,
+                begun=done.job.begun,
                 duration_s=done.duration_s,
                 cpu_s=done.cpu_s,
                 disturbed=not valid,
@@ -223,7 +221,7 @@ class NamespaceEngine:
         infinity when one of those that run must end first, or nothing is left."""
         while upcoming := self._upcoming(waiting):
             key, task = upcoming
-            wait_s = self._admission.wait_s(task, [worker.errand.task for worker in self.busy])
+            wait_s = self._admission.wait_s(task, [worker.job.task for worker in self.busy])
             if wait_s > 0:
                 self._next = upcoming
                 return wait_s
@@ -231,7 +229,7 @@ class NamespaceEngine:
             self.busy.append(worker)
             worker.give(key, self._order(task))
             for other in self.busy:
-                other.errand.trials_at_once = max(other.errand.trials_at_once, len(self.busy))
+                other.job.trials_at_once = max(other.job.trials_at_once, len(self.busy))
             self._admission.began()
         return math.inf
 
@@ -262,7 +260,7 @@ class NamespaceEngine:
 
     def _wait(self, limit_s: float) -> list[Return]:
         """Return the results when a worker answers or is overdue, or when the limit has passed."""
-        overdue_s = min(worker.errand.overdue_at for worker in self.busy) - time.monotonic()
+        overdue_s = min(worker.job.overdue_at for worker in self.busy) - time.monotonic()
         with selectors.DefaultSelector() as selector:
             for worker in self.busy:
                 selector.register(worker.stdout, selectors.EVENT_READ, worker)
@@ -270,7 +268,7 @@ class NamespaceEngine:
         returns = [done for worker in ready if (done := worker.read())]
         now = time.monotonic()
         for worker in self.busy:
-            if not worker.is_idle and worker.errand.overdue_at < now:
+            if not worker.is_idle and worker.job.overdue_at < now:
                 returns.append(worker.lost("the worker did not answer in time"))
         for worker in [worker for worker in self.busy if worker.is_idle]:
             self.busy.remove(worker)
@@ -280,15 +278,15 @@ class NamespaceEngine:
 
 
 def _finished(done: Return) -> Finished:
-    errand = done.errand
-    folder = errand.order.site.folder
+    job = done.job
+    folder = job.order.site.folder
     return Finished(
-        key=errand.key,
-        task=errand.task,
+        key=job.key,
+        task=job.task,
         outcome=done.outcome,
-        begun_at=errand.begun_at,
+        begun_at=job.begun_at,
         duration_s=done.duration_s,
-        trials_at_once=errand.trials_at_once,
+        trials_at_once=job.trials_at_once,
         folder=folder if folder.is_dir() else None,
     )
 

@@ -44,7 +44,7 @@ MOST_FAILURES = 10
 
 
 @dataclass(frozen=True)
-class Errand:
+class Job:
     """A task that a simulator has."""
 
     key: TrialKey
@@ -62,7 +62,7 @@ class Seat:
     simulators: dict[str, Simulator] = field(default_factory=dict)
     implementation: str = ""
     """Implementation whose simulator is at work."""
-    errands: deque[Errand] = field(default_factory=deque)
+    jobs: deque[Job] = field(default_factory=deque)
     """Orders of that simulator, in their order."""
     begun: float = 0.0
     """Moment at which it began with the first order; seconds of the monotonic clock."""
@@ -74,7 +74,7 @@ class Seat:
 
     def takes(self, implementation: str) -> bool:
         """Whether it takes a task of this implementation now."""
-        return not self.errands or (self.implementation == implementation and len(self.errands) < AHEAD)
+        return not self.jobs or (self.implementation == implementation and len(self.jobs) < AHEAD)
 
 
 class VirtualEngine:
@@ -142,8 +142,8 @@ class VirtualEngine:
             if not seats:
                 self._next.appendleft(upcoming)
                 break
-            self._give(min(seats, key=lambda seat: len(seat.errands)), implementation, key, task)
-        return any(seat.errands for seat in self._seats)
+            self._give(min(seats, key=lambda seat: len(seat.jobs)), implementation, key, task)
+        return any(seat.jobs for seat in self._seats)
 
     def _upcoming(self, waiting: Iterator[tuple[TrialKey, Task]]) -> tuple[TrialKey, Task] | None:
         """The task to be handed out next; None for none, and where each implementation is given up."""
@@ -155,12 +155,12 @@ class VirtualEngine:
         if implementation not in seat.simulators:
             seat.simulators[implementation] = self._start(implementation)
         simulator = seat.simulators[implementation]
-        errand = Errand(key, task, self._begun, self._make_place(task, simulator), _dialogue(task))
+        job = Job(key, task, self._begun, self._make_place(task, simulator), _dialogue(task))
         self._begun += 1
-        if not seat.errands:
+        if not seat.jobs:
             seat.implementation, seat.begun = implementation, time.monotonic()
-        seat.errands.append(errand)
-        simulator.send(simulation.line_of(task, errand.number, errand.place))
+        seat.jobs.append(job)
+        simulator.send(simulation.line_of(task, job.number, job.place))
 
     def _start(self, implementation: str) -> Simulator:
         """A new simulator, with a folder and certificates of its own."""
@@ -201,7 +201,7 @@ class VirtualEngine:
 
     def _wait(self) -> list[Finished]:
         """Return the trials that have ended when a simulator answers, or one hangs."""
-        busy = [seat for seat in self._seats if seat.errands]
+        busy = [seat for seat in self._seats if seat.jobs]
         left_s = min(seat.begun for seat in busy) + LIMIT_S - time.monotonic()
         ready = {id(key.data) for key, _ in self._selector.select(max(0.0, left_s))}
         finished: list[Finished] = []
@@ -209,47 +209,47 @@ class VirtualEngine:
             for implementation, simulator in list(seat.simulators.items()):
                 if id(simulator) in ready:
                     finished += self._heard(seat, implementation, len(busy))
-            if seat.errands and seat.begun + LIMIT_S <= time.monotonic():
+            if seat.jobs and seat.begun + LIMIT_S <= time.monotonic():
                 why = f"did not answer within {LIMIT_S:g} s: {seat.simulator.last_words}"
                 finished.append(self._failed(seat, why, len(busy)))
         return finished
 
     def _heard(self, seat: Seat, implementation: str, at_once: int) -> Iterator[Finished]:
         """Yield the answers of a simulator, or how it ended."""
-        at_work = bool(seat.errands) and implementation == seat.implementation
+        at_work = bool(seat.jobs) and implementation == seat.implementation
         try:
             for line in seat.simulators[implementation].step():
-                if not (seat.errands and at_work):
+                if not (seat.jobs and at_work):
                     raise AnswerError(f"answered {line[:80]!r}, and was not asked")
-                errand = seat.errands[0]
+                job = seat.jobs[0]
                 if simulation.is_question(line):
-                    reply = simulation.reply_to(line, errand.dialogue, errand.number)
+                    reply = simulation.reply_to(line, job.dialogue, job.number)
                     seat.simulators[implementation].send(reply)
                     continue
-                outcome = simulation.outcome_of(line, errand.task, errand.number)
+                outcome = simulation.outcome_of(line, job.task, job.number)
                 self._failures[implementation] = 0
                 yield self._finished(seat, outcome, at_once)
         except (AnswerError, SimulatorEnded) as problem:
-            if seat.errands and at_work:
+            if seat.jobs and at_work:
                 yield self._failed(seat, str(problem), at_once, by_harness=isinstance(problem, NotStarted))
             else:
                 self._drop(seat, implementation, str(problem))
 
     def _finished(self, seat: Seat, outcome: Outcome, at_once: int) -> Finished:
-        """The first errand of a seat has ended so."""
-        errand, now = seat.errands.popleft(), time.monotonic()
+        """The first job of a seat has ended so."""
+        job, now = seat.jobs.popleft(), time.monotonic()
         duration_s, seat.begun = now - seat.begun, now
-        if errand.dialogue is not None:
-            outcome.said = errand.dialogue.said
+        if job.dialogue is not None:
+            outcome.said = job.dialogue.said
         folder = None
-        if simulation.leaves_files(errand.task):
-            folder = self._folder / errand.place.logs.name
-            logs.copy(errand.place.logs, folder)
-            shutil.rmtree(errand.place.logs, ignore_errors=True)
-            _collect(errand.task, Place(errand.place.certificates, folder), outcome)
+        if simulation.leaves_files(job.task):
+            folder = self._folder / job.place.logs.name
+            logs.copy(job.place.logs, folder)
+            shutil.rmtree(job.place.logs, ignore_errors=True)
+            _collect(job.task, Place(job.place.certificates, folder), outcome)
         return Finished(
-            key=errand.key,
-            task=errand.task,
+            key=job.key,
+            task=job.task,
             outcome=outcome,
             begun_at=time.time() - duration_s,
             duration_s=duration_s,
@@ -258,16 +258,16 @@ class VirtualEngine:
         )
 
     def _failed(self, seat: Seat, why: str, at_once: int, *, by_harness: bool = False) -> Finished:
-        """The first errand of a seat has no answer, perhaps `by_harness`; the others are handed out again."""
+        """The first job of a seat has no answer, perhaps `by_harness`; the others are handed out again."""
         implementation = seat.implementation
         said = f"the simulator of {implementation} {why}"
         outcome = (
             Outcome(backend=VIRTUAL, failure=said) if by_harness else Outcome(backend=VIRTUAL, no_answer=said)
         )
         finished = self._finished(seat, outcome, at_once)
-        for errand in reversed(seat.errands):
-            self._next.appendleft((errand.key, errand.task))
-        seat.errands.clear()
+        for job in reversed(seat.jobs):
+            self._next.appendleft((job.key, job.task))
+        seat.jobs.clear()
         self._drop(seat, implementation, why)
         return finished
 

@@ -7,7 +7,7 @@ from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
 from fecbench.runners.campaign.request import Request
 from fecbench.runners.cluster import address, proposer, settings
-from fecbench.runners.cluster.crew import Crew
+from fecbench.runners.cluster.worker_pool import WorkerPool
 from fecbench.runners.commands.console.progress import Reporter
 
 
@@ -23,8 +23,8 @@ def run_there(
     def run(database: Database) -> CampaignInfo:
         reporter = Reporter(each=request.engine == "local")
         try:
-            with Crew(place) as crew:
-                return proposer.run(request, crew, database, db, reporter)
+            with WorkerPool(place) as pool:
+                return proposer.run(request, pool, database, db, reporter)
         finally:
             reporter.close()
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from fecbench.runners.cluster import address, errand, settings
+from fecbench.runners.cluster import address, remote_call, settings
 
 KIND, PROGRAM = sys.argv[3:]
 
@@ -34,5 +34,5 @@ async def serve() -> None:
 
 
 settings.apply()
-errand.carry_by(carry)
+remote_call.carry_by(carry)
 asyncio.run(serve())

@@ -221,8 +221,8 @@ def test_options_of_a_cluster_alone_are_refused_without_one(
 def test_what_dask_is_given_of_ours_is_the_name_of_one_function_and_a_text() -> None:
     from distributed.protocol.pickle import dumps
 
-    from fecbench.runners.cluster import errand
+    from fecbench.runners.cluster import remote_call
 
-    pickled = dumps(errand.carry_out)
-    assert b"fecbench.runners.cluster.errand" in pickled
+    pickled = dumps(remote_call.carry_out)
+    assert b"fecbench.runners.cluster.remote_call" in pickled
     assert len(pickled) < 100, "it is sent by value"

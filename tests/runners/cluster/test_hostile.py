@@ -12,10 +12,10 @@ import pytest
 
 from fecbench.checkout import REPOSITORY
 from fecbench.runners.cluster import address, inbox
-from fecbench.runners.cluster import crew as crews
+from fecbench.runners.cluster import worker_pool as worker_pools
 from fecbench.runners.cluster.address import Place
-from fecbench.runners.cluster.crew import Crew, Reply, SchedulerGone
 from fecbench.runners.cluster.messages import Leave
+from fecbench.runners.cluster.worker_pool import Reply, SchedulerGone, WorkerPool
 from fecbench.runners.engines.engine import EngineError
 from fecbench.runners.sandbox import fence, kernel
 from tests import ordinary
@@ -41,11 +41,11 @@ DRIVER = """
 import sys
 from pathlib import Path
 from fecbench.runners.cluster import address
-from fecbench.runners.cluster.crew import Crew, SchedulerGone
+from fecbench.runners.cluster.worker_pool import WorkerPool, SchedulerGone
 from tests.runners.cluster.test_hostile import asked
-with Crew(address.place({scheduler!r}, Path({papers!r}), False)) as crew:
+with WorkerPool(address.place({scheduler!r}, Path({papers!r}), False)) as pool:
     try:
-        asked(crew)
+        asked(pool)
     except SchedulerGone as gone:
         print(gone)
 """
@@ -77,12 +77,12 @@ def hostile_worker(scheduler: str, papers: Path, kind: str, program: str) -> Ite
             process.kill()
 
 
-def asked(crew: Crew) -> Reply | None:
+def asked(pool: WorkerPool) -> Reply | None:
     """What comes of a proposal to the only worker that is there."""
-    wait_until(lambda: bool(crew.workers()), "the worker")
-    (worker,) = crew.workers()
-    crew.propose(worker, LEAVE)
-    return crew.reply(120)
+    wait_until(lambda: bool(pool.workers()), "the worker")
+    (worker,) = pool.workers()
+    pool.propose(worker, LEAVE)
+    return pool.reply(120)
 
 
 @pytest.mark.parametrize("kind", ["result", "error"])
@@ -96,9 +96,9 @@ def test_what_a_worker_pickles_is_not_unpickled_by_whoever_runs_a_campaign(
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     with (
         hostile_worker(scheduler, papers, kind, touching(marks)),
-        Crew(address.place(scheduler, papers, insecure=False)) as crew,
+        WorkerPool(address.place(scheduler, papers, insecure=False)) as pool,
     ):
-        reply = asked(crew)
+        reply = asked(pool)
     print(reply, list(marks.iterdir()))
     assert reply is not None
     assert reply.answer is None or "cannot be read" in reply.answer.refused
@@ -113,8 +113,8 @@ def test_what_a_worker_pickles_is_not_unpickled_by_whoever_runs_a_campaign(
 def test_whoever_runs_a_campaign_does_not_load_dask(scheduler: str, papers: Path) -> None:  # noqa: F811
     program = (
         "import sys; from pathlib import Path; from fecbench.runners.cluster import address; "
-        "from fecbench.runners.cluster.crew import Crew\n"
-        "with Crew(address.place(sys.argv[1], Path(sys.argv[2]), False)) as crew: crew.workers()\n"
+        "from fecbench.runners.cluster.worker_pool import WorkerPool\n"
+        "with WorkerPool(address.place(sys.argv[1], Path(sys.argv[2]), False)) as pool: pool.workers()\n"
         "print({'distributed', 'cloudpickle'} & sys.modules.keys())"
     )
     command = [sys.executable, "-c", program, scheduler, papers]
@@ -175,10 +175,10 @@ def test_a_messenger_that_says_what_it_should_not_ends_the_campaign_in_one_line(
         monkeypatch.setenv("DASK_MANNER", manner)
         with (
             pytest.raises(EngineError, match=rf"the messenger to tcp://ada:1 is broken: {what}") as ended,
-            Crew(Place("tcp://ada:1", None), MESSENGER) as crew,
+            WorkerPool(Place("tcp://ada:1", None), MESSENGER) as pool,
         ):
             while True:
-                crew.reply(1)
+                pool.reply(1)
         assert len(str(ended.value).splitlines()) == 1, manner
         assert len(str(ended.value)) < 500, manner
 
@@ -189,10 +189,10 @@ def test_a_messenger_that_reads_nothing_keeps_nobody_waiting(monkeypatch: pytest
     long = LEAVE.model_copy(update={"campaign": "x" * 100_000})
     with (
         pytest.raises(EngineError, match="reads nothing"),
-        Crew(Place("tcp://ada:1", None), MESSENGER) as crew,
+        WorkerPool(Place("tcp://ada:1", None), MESSENGER) as pool,
     ):
         for _ in range(100):
-            crew.propose("tcp://ada:1", long)
+            pool.propose("tcp://ada:1", long)
 
 
 @pytest.mark.usefixtures("beside")
@@ -200,18 +200,18 @@ def test_outcomes_that_nobody_asked_for_are_no_replies_and_take_no_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("DASK_MANNER", "floods")
-    with Crew(Place("tcp://ada:1", None), MESSENGER) as crew:
-        assert crew.reply(0.5) is None
-        assert not crew._ended
+    with WorkerPool(Place("tcp://ada:1", None), MESSENGER) as pool:
+        assert pool.reply(0.5) is None
+        assert not pool._ended
 
 
 @pytest.mark.usefixtures("beside")
 def test_one_that_does_not_connect_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     for manner, why in (("dies", "tcp://ada:1: enough"), ("silent", "not connected within")):
         monkeypatch.setenv("DASK_MANNER", manner)
-        monkeypatch.setattr(crews, "READY_S", 1.0 if manner == "silent" else 60.0)
+        monkeypatch.setattr(worker_pools, "READY_S", 1.0 if manner == "silent" else 60.0)
         with pytest.raises(OSError, match=why):
-            Crew(Place("tcp://ada:1", None), MESSENGER).__enter__()
+            WorkerPool(Place("tcp://ada:1", None), MESSENGER).__enter__()
 
 
 @pytest.mark.usefixtures("beside")
@@ -220,10 +220,13 @@ def test_one_that_ends_or_falls_silent_is_as_a_scheduler_that_is_gone(
 ) -> None:
     for manner, why in (("leaves", "and out"), ("deaf", "has been silent")):
         monkeypatch.setenv("DASK_MANNER", manner)
-        monkeypatch.setattr(crews, "SILENT_S", 0.5 if manner == "deaf" else 60.0)
-        with pytest.raises(SchedulerGone, match=why), Crew(Place("tcp://ada:1", None), MESSENGER) as crew:
+        monkeypatch.setattr(worker_pools, "SILENT_S", 0.5 if manner == "deaf" else 60.0)
+        with (
+            pytest.raises(SchedulerGone, match=why),
+            WorkerPool(Place("tcp://ada:1", None), MESSENGER) as pool,
+        ):
             while True:
-                crew.reply(0.1)
+                pool.reply(0.1)
 
 
 @pytest.mark.parametrize("manner", ["garbage", "roars"])

@@ -8,11 +8,11 @@ import pytest
 
 from fecbench.results.store.records import Group, TrialKey
 from fecbench.runners.campaign.request import Request
-from fecbench.runners.cluster import crew as crews
 from fecbench.runners.cluster import dask_client, messenger, proposer
-from fecbench.runners.cluster.crew import Crew, Reply, SchedulerGone
+from fecbench.runners.cluster import worker_pool as worker_pools
 from fecbench.runners.cluster.messages import Answer, Join, Lot, Proposal, RunTrial, name_of
 from fecbench.runners.cluster.proposer import Proposer
+from fecbench.runners.cluster.worker_pool import Reply, SchedulerGone, WorkerPool
 from fecbench.runners.engines.engine import EngineError
 from fecbench.runners.trial.judge import Judgement
 
@@ -42,7 +42,7 @@ def done(lot: Lot) -> Answer:
     )
 
 
-class MadeUp(Crew):
+class MadeUp(WorkerPool):
     """Workers who do as a test says: None is no answer."""
 
     def __init__(self, does: Does, names: set[str], joins: Callable[[str], Answer] | None = None) -> None:
@@ -119,9 +119,9 @@ def propose(little: Request, monkeypatch: pytest.MonkeyPatch) -> Propose:
     monkeypatch.setattr(proposer, "HELD_S", 0.0)
     monkeypatch.setattr(proposer, "SLOW_S", 0.0)
 
-    def propose(crew: MadeUp) -> Watched:
+    def propose(pool: MadeUp) -> Watched:
         watched = Watched()
-        Proposer(little, crew, "postgresql://ada/x", watched, dict.fromkeys(little.keys, 0)).run()
+        Proposer(little, pool, "postgresql://ada/x", watched, dict.fromkeys(little.keys, 0)).run()
         assert watched.others in (0, len(little.keys))
         assert len(set(watched.keys)) == len(watched.keys) == len(little.keys) - watched.others
         return watched
@@ -130,28 +130,28 @@ def propose(little: Request, monkeypatch: pytest.MonkeyPatch) -> Propose:
 
 
 def test_each_trial_is_told_once_and_workers_are_dismissed(propose: Propose) -> None:
-    crew = MadeUp(lambda _, lot: done(lot), {"one", "two"})
-    assert propose(crew).others == 0
-    assert {worker for worker, _ in crew.proposed} == crew.dismissed == {"one", "two"}
+    pool = MadeUp(lambda _, lot: done(lot), {"one", "two"})
+    assert propose(pool).others == 0
+    assert {worker for worker, _ in pool.proposed} == pool.dismissed == {"one", "two"}
 
 
 def test_what_was_proposed_to_one_who_is_gone_is_proposed_to_others(propose: Propose) -> None:
     def does(worker: str, lot: Lot) -> Answer | None:
         if worker == "one":
-            crew.names.discard("one")
+            pool.names.discard("one")
             return None
         return done(lot)
 
-    crew = MadeUp(does, {"one", "two"})
-    watched = propose(crew)
+    pool = MadeUp(does, {"one", "two"})
+    watched = propose(pool)
     assert "worker on one is gone" in watched.notes
 
 
 def test_what_was_proposed_to_one_who_does_not_answer_is_offered_to_who_has_nothing_to_do(
     propose: Propose,
 ) -> None:
-    crew = MadeUp(lambda worker, lot: None if worker == "one" else done(lot), {"one", "two"})
-    propose(crew)
+    pool = MadeUp(lambda worker, lot: None if worker == "one" else done(lot), {"one", "two"})
+    propose(pool)
 
 
 def test_a_group_that_another_holds_is_proposed_again(propose: Propose) -> None:
@@ -186,9 +186,9 @@ def test_a_host_that_refuses_is_told_once_and_gets_nothing(propose: Propose) -> 
             else Answer(host=name, joined=True, room=1)
         )
 
-    crew = MadeUp(lambda _, lot: done(lot), {"one", "two"}, joins)
-    watched = propose(crew)
-    assert {worker for worker, _ in crew.proposed} == crew.dismissed == {"two"}
+    pool = MadeUp(lambda _, lot: done(lot), {"one", "two"}, joins)
+    watched = propose(pool)
+    assert {worker for worker, _ in pool.proposed} == pool.dismissed == {"two"}
     assert watched.notes.count("worker on one takes no group: other binaries") == 1
     with pytest.raises(EngineError, match="no worker takes groups"):
         propose(MadeUp(lambda _, lot: done(lot), {"one"}, joins))
@@ -214,9 +214,9 @@ def test_a_scheduler_that_was_gone_is_reached_again_and_everything_is_proposed_a
                 raise gone.pop()
             return super().reply(wait_s)
 
-    crew = Breaks(lambda _, lot: done(lot), {"one"})
-    watched = propose(crew)
-    assert crew.connected == 1
+    pool = Breaks(lambda _, lot: done(lot), {"one"})
+    watched = propose(pool)
+    assert pool.connected == 1
     assert [note for note in watched.notes if "scheduler" in note] == [
         "the scheduler is gone (the connection ended): trying to reach it again",
         "the scheduler is there again",
@@ -244,7 +244,7 @@ def reply_to(future: Any, worker: str = "ada", number: int = 3) -> Reply:
     said = dask_client.outcome_of(number, future).model_dump_json()
     outcome = dask_client.NEWS.validate_json(said)
     assert isinstance(outcome, dask_client.Outcome)
-    return crews.reply_of(worker, outcome)
+    return worker_pools.reply_of(worker, outcome)
 
 
 @dataclass
@@ -283,10 +283,10 @@ def test_a_worker_whose_answer_cannot_be_read_is_proposed_nothing_more(propose: 
             # To be asked to join, it answers well.
             return reply_to(Answered(text), reply.worker, reply.number) if reply and reply.number else reply
 
-    crew = Talks(lambda _, lot: done(lot), {"one"})
+    pool = Talks(lambda _, lot: done(lot), {"one"})
     with pytest.raises(EngineError):
-        propose(crew)
-    assert len(crew.proposed) < 10
+        propose(pool)
+    assert len(pool.proposed) < 10
 
 
 @pytest.mark.parametrize("is_lost", [True, False])
@@ -300,12 +300,12 @@ def test_a_worker_whose_answer_was_lost_is_asked_again_and_what_is_no_worker_is_
             reply = super().reply(wait_s)
             return broken.pop() if reply and broken else reply
 
-    crew = Loses(lambda _, lot: done(lot), {"one"})
+    pool = Loses(lambda _, lot: done(lot), {"one"})
     if is_lost:
-        assert propose(crew).others == 0
+        assert propose(pool).others == 0
     else:
         with pytest.raises(EngineError):
-            propose(crew)
+            propose(pool)
 
 
 def test_a_lot_whose_answer_was_lost_is_proposed_again(propose: Propose) -> None:
@@ -336,7 +336,7 @@ def test_groups_at_whose_proposal_the_scheduler_was_gone_are_proposed_again(prop
 
 def test_what_is_due_after_a_round_is_proposed_then(little: Request) -> None:
     first, *rounds = (dict.fromkeys([key], 0) for key in little.keys)
-    crew, watched, left = MadeUp(lambda _, lot: done(lot), {"one"}), Watched(), list(rounds)
-    Proposer(little, crew, "postgresql://ada/x", watched, first, lambda: left.pop(0) if left else {}).run()
+    pool, watched, left = MadeUp(lambda _, lot: done(lot), {"one"}), Watched(), list(rounds)
+    Proposer(little, pool, "postgresql://ada/x", watched, first, lambda: left.pop(0) if left else {}).run()
     assert watched.keys == little.keys
-    assert len(crew.proposed) == len(little.keys)
+    assert len(pool.proposed) == len(little.keys)

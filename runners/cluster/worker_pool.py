@@ -53,7 +53,7 @@ class Reply:
     """Whether there may have been an answer that did not come here."""
 
 
-class Crew:
+class WorkerPool:
     """A context manager: at its end nothing is proposed any more.
 
     A messenger that does what none of ours does ends the campaign: EngineError says in one line what it did.
