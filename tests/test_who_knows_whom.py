@@ -4,6 +4,7 @@ Names are those of the folders; as imports they stand within the package `fecben
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -189,6 +190,14 @@ def test_no_room_may_know_itself_through_others(rooms: dict[str, set[str]]) -> N
     for _ in rooms:
         knows = {room: known.union(*(knows[other] for other in known)) for room, known in knows.items()}
     assert [room for room, known in knows.items() if room in known] == []
+
+
+def test_each_room_of_the_picture_is_one_that_imports_show() -> None:
+    picture = (REPOSITORY / "docs" / "how-it-is-built.svg").read_text()
+    drawn = set(re.findall(r"[>\s]([a-z]+)/", re.sub(r'"[^"]*"', '""', picture)))
+    rooms = {part for module in MODULES for part in module.split(".")[:-1]}
+    assert {"designs", "campaign", "trial", "analysis", "dropper"} <= drawn
+    assert drawn - rooms == set()
 
 
 def test_only_commands_know_the_terminal() -> None:
