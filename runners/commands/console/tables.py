@@ -4,7 +4,7 @@ import sys
 from collections.abc import Collection, Iterable, Sequence
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
@@ -14,13 +14,16 @@ from fecbench.runners.commands.console.terminal import one_line
 PIPE_COLUMNS = 200
 _WIDEST = 10_000
 _WHOLE_WORD = 9  # letters: a longer word may be broken where a table is narrow
+_COLORS = {"helps": "#6a4a9c", "harms": "#e08214"}
+"""Colours of verdicts, those of cards and pages; a terminal without colours, or NO_COLOR, shows none."""
 
 
 def table_of(headings: Sequence[str], rows: Iterable[Sequence[object]], right: Collection[str] = ()) -> Table:
     """A table with a cell for each heading in each row; the columns named in `right` are of numbers."""
     table = Table(box=box.SIMPLE_HEAD)
     for heading in headings:
-        table.add_column(_cell(heading), justify="right" if heading in right else "left")
+        side: JustifyMethod = "right" if heading in right else "left"
+        table.add_column(_cell(heading), justify=side, style=_COLORS.get(heading, ""))
     for row in rows:
         table.add_row(*map(_cell, row))
     return table
@@ -64,6 +67,7 @@ def fitted(table: Table) -> tuple[Table, list[str]]:
         narrow.add_column(
             heading,
             justify=column.justify,
+            style=column.style,
             overflow="fold",
             no_wrap=is_number,
             min_width=None if is_number else min(_WHOLE_WORD, max(map(len, words), default=0)),

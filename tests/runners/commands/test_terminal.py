@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from fecbench.results.analysis.cards import VERDICT_COLORS
 from fecbench.results.store.database import TrialKey  # type: ignore[attr-defined]
 from fecbench.runners.commands.console import progress
 from fecbench.runners.commands.console.progress import Reporter
-from fecbench.runners.commands.console.tables import table_of
+from fecbench.runners.commands.console.tables import fitted, table_of
 from fecbench.runners.commands.console.terminal import one_line, printable, say, say_next, tame
 from fecbench.runners.trial.judge import Judgement
 
@@ -126,3 +127,22 @@ def test_only_a_person_is_told_the_next_command(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(sys, "stdout", stream)
         say_next("fecbench show")
         assert stream.getvalue() == expected
+
+
+@pytest.mark.parametrize("width", [80, 24])
+def test_verdicts_have_their_colours_in_a_terminal_that_has_some(
+    monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    table = table_of(
+        ("variant", "helps", "harms"), [("safe", "12", "3"), ("tail", "7", "1")], right=("helps",)
+    )
+    written = {}
+    for no_color in ("", "1"):
+        monkeypatch.setenv("NO_COLOR", no_color)
+        to = Console(file=io.StringIO(), force_terminal=True, color_system="truecolor", width=width)
+        to.print(fitted(table)[0] if width < 80 else table)
+        assert isinstance(to.file, io.StringIO)
+        written[no_color] = to.file.getvalue()
+    for color in (VERDICT_COLORS["gain"], VERDICT_COLORS["harm"]):
+        assert f"\x1b[38;2;{';'.join(str(part) for part in bytes.fromhex(color[1:]))}m" in written[""]
+    assert "\x1b[38" not in written["1"]
