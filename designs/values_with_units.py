@@ -25,7 +25,9 @@ def plain_values(document: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(document.get(table), dict):
             plain[table] = _table(document[table], table)
     if isinstance(document.get("workloads"), list):
-        plain["workloads"] = [_table(workload, "workloads") for workload in document["workloads"]]
+        plain["workloads"] = [
+            _table(workload, f"workloads[{index}]") for index, workload in enumerate(document["workloads"])
+        ]
     plain |= {key: _value(document[key], key) for key in ("timeout_s", "margin") if key in document}
     return plain
 

@@ -117,7 +117,7 @@ def overhead_of(finished: Finished) -> dict[str, float]:
 
 
 def _metrics(outcome: Outcome, judgement: Judgement) -> dict[str, dict[str, float]]:
-    """Return the metrics of each endpoint, of the harness, and of two competing transfers."""
+    """Return the metrics of each endpoint, of the harness, and of both transfers that share a link."""
     competition = outcome.competition.model_dump(exclude_none=True) if outcome.competition else {}
     of_endpoints = {name: endpoint.metrics or {} for name, endpoint in outcome.endpoints.items()}
     of_workload = {name: dict(metrics) for name, metrics in judgement.metrics.items()}

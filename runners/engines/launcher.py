@@ -34,7 +34,7 @@ class Order:
     folder: Path
     """The only one that it can write to, and where it begins."""
     cgroup: str
-    """Beginning of the name of its cgroup."""
+    """Prefix of the name of its cgroup."""
     harness: int
     """The process with which it ends."""
     papers: list[Path] = field(default_factory=list)

@@ -40,7 +40,7 @@ def path(text: str) -> Path:
         if last - number > 32768:  # the number has 16 bits
             wraps += 1
             number += 65536
-        answers.setdefault(number, _milliseconds(time, unit))  # a duplicate comes later
+        answers.setdefault(number, _milliseconds(time, unit))  # a second answer comes later
         if at:
             times[number] = _number(at)
         last = max(last, number)

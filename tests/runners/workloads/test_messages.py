@@ -141,7 +141,7 @@ WRONG = {
     'direction = "left"': "direction = 'left' must be one of down, up",
     "payload_bytes = 1401": "payload_bytes = 1401 must be at most 1400",
     "deadline_ms = 0": "deadline_ms = 0 must be at least 1",
-    'playout_ms = ["soon"]': "must be a number, 0 or more",
+    'playout_ms = ["soon"]': "workloads[0].playout_ms = 'soon': must be a time such as 80ms",
     "playout_ms = []": "must have at least one value",
     "playout_ms = [50, -1]": "must be a number, 0 or more",
     "playout_ms = [50, 50.0]": "playout_ms = [50, 50.0]: each must be another",
