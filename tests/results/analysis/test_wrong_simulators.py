@@ -75,7 +75,7 @@ def test_one_that_is_wrong_where_packets_are_lost_alone(compare: Callable[..., A
             result = as_it_is(key)
             return result._replace(dct_s=result.dct_s * (factor if lost else 1), lost=lost)
 
-        return result
+        return ended
 
     result = compare(most_lose_nothing(1.1), most_lose_nothing(1), points=100)
     dct = one(result, OFF)
@@ -190,7 +190,7 @@ def test_high_losses_are_asked_by_themselves(compare: Callable[..., Agreement]) 
                 dct_s=result.dct_s * (factor if worst else 1), packets_lost=4 if worst else key.point % 2
             )
 
-        return result
+        return ended
 
     result = one(compare(run(0.9), run(1), points=200, size_bytes=50_000), OFF)
     (mean,) = (item for item in result.criteria if (item.stratum, item.statistic) == ("high losses", "mean"))
