@@ -22,7 +22,7 @@ class Neighbour:
     """A thing that is there already, and the words by which source files name it."""
 
     row: str
-    """What somebody wants to add: the row of the page."""
+    """Kind of thing that is added: the row of the page."""
     name: str
     words: str
     """A regular expression of `git grep -E`."""

@@ -64,7 +64,7 @@ class _Alignment:
 
     lost: list[bool]
     came_s: list[float]
-    """When each packet came; NaN: it was lost."""
+    """Time (s) at which each packet came; NaN: it was lost."""
     losses: int
     """The losses between the first and the last packet that came."""
     strangers: int

@@ -22,12 +22,12 @@ class Course:
 
     sent_s: Times
     sizes_bytes: Times
-    """Of a packet as the recording counts it: of QUIC, without the headers of UDP and IP."""
+    """Size of a packet as the recording counts it: of QUIC, without the headers of UDP and IP."""
     came_s: Times
-    """When it came, by the receiver's clock; of a sender's log, when an ACK said so first."""
+    """Time at which it came, by the receiver's clock; of a sender's log, that of the first ACK of it."""
     rtt_s: Times
-    """From when it was sent until the first ACK of it, where it was the last that the ACK acknowledged: of
-    the others, the ACK may have waited."""
+    """Time from sending to the first ACK of it, where it was the last that the ACK acknowledged: the ACK may
+    have waited with the others."""
     received: NDArray[np.float64]
     """Times and sizes (n × 2) of packets of the other direction, which the endpoint received."""
     is_of_acks: bool

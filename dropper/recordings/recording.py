@@ -29,7 +29,7 @@ class Recording:
     notes: tuple[str, ...] = ()
     """Remarks on how it was read: whole sentences."""
     course: Course | None = None
-    """When packets were sent and came, where the recording says it."""
+    """Times at which packets were sent and came, where the recording says them."""
 
     def noting(self, *notes: str) -> Self:
         return replace(self, notes=(*self.notes, *notes))

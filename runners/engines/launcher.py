@@ -21,7 +21,7 @@ _OF_THE_PROGRAM = (errno.ENOENT, errno.ENOEXEC)
 
 
 COMMAND = [sys.executable, "-E", "-S", "-m", "fecbench.runners.engines.launcher"]
-"""What starts it, in the repository: without packages that are installed."""
+"""Command that starts it, in the repository: without packages that are installed."""
 
 
 @dataclass(frozen=True)

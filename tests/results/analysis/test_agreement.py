@@ -144,7 +144,7 @@ def test_trials_that_are_not_emulated_yet_are_counted(compare: Callable[..., Agr
 
 
 def test_only_variants_that_were_to_be_emulated_are_compared(tmp_path: Path) -> None:
-    """Of all variants, where any start asked for all of them."""
+    """All variants are compared where any start asked for all of them."""
     with Database.open(str(tmp_path / "x.sqlite"), create=True) as database:
         laboratory = Laboratory(database)
         found = laboratory.compare(arms=[OFF])

@@ -21,7 +21,7 @@ def trials_of(counts: dict[tuple[int, str], int]) -> pd.DataFrame:
 
 
 def dots_of(trials: pd.DataFrame, across: str, order: list[object]) -> dict[tuple[int, str], int]:
-    """How many dots there are at each place on the axis, by the variant whose marker they have."""
+    """Return the number of dots at each place on the axis, by the variant whose marker they have."""
     axes = Figure().subplots()
     boxes_of(axes, trials, across, "dct_s", order, LOOKS)
     found = {}

@@ -7,5 +7,5 @@ import pytest
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def address(request: pytest.FixtureRequest) -> str:
-    """Where to make it."""
+    """Return the address of a database to make."""
     return str(request.getfixturevalue(request.param))

@@ -31,7 +31,7 @@ select.select([sys.stdin], [], [], float(sys.argv[2]))
 
 @contextmanager
 def locked_by_another_process(file: str, for_s: float) -> Iterator[None]:
-    """At most for this long."""
+    """Lock the file by another process, for so long at most."""
     command = [sys.executable, "-c", LOCK, file, str(for_s)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout

@@ -1,4 +1,4 @@
-"""What a campaign may rely on: laws of writing and reading, the same on SQLite and on PostgreSQL."""
+"""Promises to a campaign: laws of writing and reading, the same on SQLite and on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def test_states_of_groups_are_those_of_their_trials_alone(
 
 
 def test_states_of_groups_are_found_by_the_whole_key_of_their_trials(tmp_path: Path) -> None:
-    """So that the time for a lot does not grow with the campaign."""
+    """The time for a lot does not grow with the campaign."""
     statements: list[tuple[str, Any]] = []
 
     def keep(_: object, __: object, statement: str, parameters: Any, *___: object) -> None:

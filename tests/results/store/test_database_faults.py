@@ -1,4 +1,4 @@
-"""What may go wrong around a database: wrong files, locks, full and read-only disks, a killed harness."""
+"""Faults around a database: wrong files, locks, full and read-only disks, a killed harness."""
 
 from __future__ import annotations
 

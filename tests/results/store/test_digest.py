@@ -183,7 +183,7 @@ def test_it_is_found_in_the_checks_by_sql(database: Database, campaign: Campaign
 def test_a_digest_of_an_earlier_fecbench_is_not_taken_for_that_of_the_wire(
     database: Database, campaign: CampaignInfo, new_campaign: Callable[..., CampaignInfo], make: Make
 ) -> None:
-    """It had metrics in it, and there was no other."""
+    """The digest of an earlier version had metrics in it, and there was no other."""
     other, earlier = new_campaign(database, "other"), make(**WHOLE)
     database.record(campaign.id, with_digest(make(**WHOLE)))
     checks = {**earlier.checks, "digest": "0" * 64}

@@ -1,4 +1,4 @@
-"""What recording a trial looks up costs as much however many trials there are."""
+"""Recording a trial looks up as much however many trials there are."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from tests.waiting import wait_until
 
 LOTS, LOT = 30, 20
 MOST_READS = 4
-"""Of rows, for each trial; reading all there are each time would be LOTS / 2 and more."""
+"""Rows read for each trial, at most; reading all each time would be LOTS / 2 and more."""
 
 
 def test_few_rows_are_read_for_a_trial_however_many_there_are(
@@ -28,7 +28,7 @@ def test_few_rows_are_read_for_a_trial_however_many_there_are(
 
 
 def rows_read(url: str, table: str) -> int:
-    """By all sessions, which have ended."""
+    """Return the rows read by all sessions, which have ended."""
     others = "select from pg_stat_activity where datname = current_database() and pid != pg_backend_pid()"
     reads = "select seq_tup_read + idx_tup_fetch from pg_stat_user_tables where relname = %s"
     with psycopg.connect(url, autocommit=True) as connection:

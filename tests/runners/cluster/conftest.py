@@ -1,4 +1,4 @@
-"""What tests of clusters share: a place that proposals come from, and campaigns into a database."""
+"""Fixtures of clusters: a place that proposals come from, and campaigns into a database."""
 
 import queue
 import threading

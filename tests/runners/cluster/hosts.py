@@ -18,7 +18,7 @@ SERVER_USER = "nobody"
 DATABASE_HOST = "db.test"
 READY_S, END_S = 60.0, 30.0
 DISK_MB = 1200
-"""Of a database: a campaign of 20,000 trials takes 44, and a test that kills may need several of them."""
+"""Disk of a database: a campaign of 20,000 trials takes 44, and a test that kills may need several of them."""
 
 
 class Host:
@@ -81,12 +81,12 @@ class Command:
         wait_until(lambda: words in self.words or not self.is_running(), f"{words} in {self.words}")
 
     def until_count(self, words: str, count: int) -> None:
-        """Until it has said so as often, and no oftener; a command that has ended says no more."""
+        """Wait until it has said so as often, and no oftener; a command that has ended says no more."""
         wait_until(lambda: self.words.count(words) >= count or not self.is_running(), f"{count} × {words}")
         assert self.words.count(words) <= count
 
     def has_joined(self) -> bool:
-        """Of a worker: whether it takes part in a campaign now."""
+        """Whether a worker takes part in a campaign now."""
         return "takes part" in self.words.rpartition("left")[2]
 
     def end(self) -> None:
@@ -126,7 +126,7 @@ class PostgreSQL:
         return self._disk / "data"
 
     def url(self, name: str) -> str:
-        """Of a new database."""
+        """Make a new database, and return its URL."""
         self._run("createdb", "-h", self.folder, "-U", "fecbench", name)
         return (
             f"postgresql://fecbench@{DATABASE_HOST}/{name}?hostaddr={self._host.address}"

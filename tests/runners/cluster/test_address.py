@@ -1,4 +1,4 @@
-"""Where a scheduler may be: never without TLS by accident; and who belongs to a cluster."""
+"""Addresses of schedulers, never without TLS by accident; and the members of a cluster."""
 
 import socket
 import ssl

@@ -1,4 +1,4 @@
-"""What dask-jobqueue and Dask's Helm chart start is a worker of fecbench."""
+"""Processes that dask-jobqueue and Dask's Helm chart start are workers of fecbench."""
 
 from fecbench.runners.cluster.as_dask import worker_arguments
 

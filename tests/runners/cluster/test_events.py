@@ -1,4 +1,4 @@
-"""Whatever ends, stands still or is cut off in a cluster: the campaign ends whole, with one --resume at most.
+"""A campaign ends whole, with one --resume at most, whatever ends, stands still or is cut off in a cluster.
 
 Hosts are namespaces with names of their own. In virtual time the digest is that of a single host.
 """
@@ -39,7 +39,7 @@ assert 2 <= COUNT <= len(HOSTS), f"FECBENCH_WORKERS={COUNT}: must be from 2 to {
 WORKERS = HOSTS[:COUNT]
 PORT = 8786
 REPETITIONS = int(os.environ.get("FECBENCH_REPETITIONS", "3334"))
-"""Of six trials each: 20,000."""
+"""Repetitions of six trials each: 20,000 trials."""
 KILLS, STOPS, STOP_S, RESTARTS, CUT_S, FULL_S = 30, 3, 60.0, 3, 90.0, 20.0
 LIMIT_S = 1800.0
 
@@ -105,7 +105,7 @@ class Cluster:
         )
 
     def strange_lines(self) -> list[str]:
-        """What a worker or a scheduler has said that is no line of ours."""
+        """Return the lines of workers and schedulers that are not ours."""
         logs = [path for path in self._logs.iterdir() if path.is_file() and not path.name.startswith("run-")]
         lines = [line for path in logs for line in path.read_text().splitlines()]
         return [line for line in lines if line and not line.startswith(("note: ", "fecbench: "))]
@@ -130,7 +130,7 @@ _single_host: dict[int, str] = {}
 
 
 def digest_of_one_host(design: Path, folder: Path) -> str:
-    """What the campaign comes to without a cluster."""
+    """Return the digest of the campaign without a cluster."""
     if REPETITIONS not in _single_host:
         path = folder / "alone.sqlite"
         command = [Fecbench.path, "run", design, "--engine", "virtual", "--jobs", "2", "--db", path, *FOLDER]

@@ -1,4 +1,4 @@
-"""Whoever controls a scheduler or a worker runs nothing in the process that runs a campaign."""
+"""A hostile scheduler or worker runs nothing in the process that runs a campaign."""
 
 import contextlib
 import os
@@ -78,7 +78,7 @@ def hostile_worker(scheduler: str, papers: Path, kind: str, program: str) -> Ite
 
 
 def asked(pool: WorkerPool) -> Reply | None:
-    """What comes of a proposal to the only worker that is there."""
+    """Return the reply to a proposal to the only worker that is there."""
     wait_until(lambda: bool(pool.workers()), "the worker")
     (worker,) = pool.workers()
     pool.propose(worker, LEAVE)
@@ -127,7 +127,7 @@ def test_an_ordinary_users_messenger_reads_nothing_of_the_users_and_not_the_envi
     scheduler: str,  # noqa: F811
     papers: Path,  # noqa: F811
 ) -> None:
-    """It finds its files and its starter's environment by itself: it has the user's number."""
+    """The messenger finds its files and its starter's environment by itself: it has the user's number."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         home = Path(folder)
         (home / ".pgpass").write_text(f"*:*:*:*:{PASSWORD}")
@@ -154,7 +154,7 @@ def test_an_ordinary_users_messenger_reads_nothing_of_the_users_and_not_the_envi
 
 @pytest.fixture
 def beside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody is called before a messenger is started."""
+    """Call nobody before a messenger is started."""
     monkeypatch.setattr(address, "call", lambda _: None)
 
 

@@ -1,4 +1,4 @@
-"""Whoever runs a campaign proposes each group until somebody has done it, whatever becomes of workers."""
+"""The run of a campaign proposes each group until somebody has done it, whatever becomes of workers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -84,7 +84,7 @@ class MadeUp(WorkerPool):
 
 @dataclass
 class Watched:
-    """What was told."""
+    """Calls that a watcher got."""
 
     keys: list[TrialKey] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -240,7 +240,7 @@ def test_a_scheduler_that_was_begun_anew_while_it_was_asked_was_gone() -> None:
 
 
 def reply_to(future: Any, worker: str = "ada", number: int = 3) -> Reply:
-    """What the process that runs the campaign has of a future that has ended in its messenger."""
+    """Return the reply that the run of a campaign has of a future that has ended in its messenger."""
     said = dask_client.outcome_of(number, future).model_dump_json()
     outcome = dask_client.NEWS.validate_json(said)
     assert isinstance(outcome, dask_client.Outcome)

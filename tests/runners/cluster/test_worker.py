@@ -129,7 +129,7 @@ def test_what_is_proposed_before_joining_is_not_run(
 
 
 def refusal(told: list[str], answer: Answer) -> str:
-    """Why a worker refuses: as it answers, and tells in one line of its own."""
+    """Return why a worker refuses: in its answer, and in one line of its own."""
     assert not answer.joined
     assert [line for line in told if answer.refused in line] == told[-1:]
     assert "\n" not in answer.refused
@@ -254,7 +254,7 @@ def test_a_campaign_of_the_same_name_in_another_database_is_not_run_into_this_on
 
 
 def request_of(path: Path, backend: str = VIRTUAL) -> Request:
-    """What asks for all trials of a design with the simulator that is made up."""
+    """Return a request for all trials of a design with the simulator that is made up."""
     design = designs.load(path)
     experiment = Experiment(design, design.plan().points, Implementations([HERE]))
     keys = order.trial_keys(design, len(experiment.points))

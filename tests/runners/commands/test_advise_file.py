@@ -50,12 +50,12 @@ options = {{ scheme = "none", congestion_control = "bbr3" }}
 
 
 class Recorded(NamedTuple):
-    """What a replay left of a trial."""
+    """Files that a replay left of a trial, and its truth."""
 
     network: dict[str, float]
     folder: File
     lost: int
-    """On the link, by the oracle."""
+    """Losses on the link, by the oracle."""
     variant: str
 
     @property

@@ -1,4 +1,4 @@
-"""What is decided by the run and by the record, and which of them counts."""
+"""Decisions by the run and by the record, and which of them counts."""
 
 from dataclasses import replace
 from typing import Any

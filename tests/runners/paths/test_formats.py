@@ -229,7 +229,7 @@ def test_two_files_must_be_captures(tmp_path: File) -> None:
 
 
 def test_a_connection_of_tcp_in_one_capture_says_what_was_sent_again(tmp_path: File) -> None:
-    """At the sender the same bytes are there twice, at the receiver a hole is filled late."""
+    """The same bytes are there twice at the sender; a hole is filled late at the receiver."""
     lost = (12, 13, 40)
     segments = [(number, captures.tcp(bytes(1000), 1 + 1000 * number)) for number in range(80)]
     resent = [segment for number, segment in segments if number in lost]
