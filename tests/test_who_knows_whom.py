@@ -180,24 +180,24 @@ def test_a_module_imports_only_what_its_room_may_know(rooms: dict[str, set[str]]
 
 def known_by(room: str, rooms: dict[str, set[str]]) -> set[str]:
     """Return the rooms of the table that a room may know, themselves or a part."""
-    allowed = {each for each in rooms[room] if not is_within(each, room) and not is_within(room, each)}
-    return {other for other in rooms for each in allowed if is_within(each, other) or is_within(other, each)}
+    allowed = {name for name in rooms[room] if not is_within(name, room) and not is_within(room, name)}
+    return {other for other in rooms for name in allowed if is_within(name, other) or is_within(other, name)}
 
 
 @pytest.mark.parametrize("rooms", [ROOMS, INSIDE_RESULTS], ids=["all", "results"])
 def test_no_room_may_know_itself_through_others(rooms: dict[str, set[str]]) -> None:
     knows = {room: known_by(room, rooms) for room in rooms}
     for _ in rooms:
-        knows = {room: known.union(*(knows[other] for other in known)) for room, known in knows.items()}
-    assert [room for room, known in knows.items() if room in known] == []
+        knows = {room: direct.union(*(knows[other] for other in direct)) for room, direct in knows.items()}
+    assert [room for room, reachable in knows.items() if room in reachable] == []
 
 
 def test_each_room_of_the_picture_is_one_that_imports_show() -> None:
     picture = (REPOSITORY / "docs" / "how-it-is-built.svg").read_text()
-    drawn = set(re.findall(r"[>\s]([a-z]+)/", re.sub(r'"[^"]*"', '""', picture)))
+    labels = set(re.findall(r"[>\s]([a-z]+)/", re.sub(r'"[^"]*"', '""', picture)))
     rooms = {part for module in MODULES for part in module.split(".")[:-1]}
-    assert {"designs", "campaign", "trial", "analysis", "dropper"} <= drawn
-    assert drawn - rooms == set()
+    assert {"designs", "campaign", "trial", "analysis", "dropper"} <= labels
+    assert labels - rooms == set()
 
 
 def test_only_commands_know_the_terminal() -> None:

@@ -18,7 +18,7 @@ SERVER_USER = "nobody"
 DATABASE_HOST = "db.test"
 READY_S, END_S = 60.0, 30.0
 DISK_MB = 1200
-"""Disk of a database: a campaign of 20,000 trials takes 44, and a test that kills may need several of them."""
+"""Disk of a database: a campaign of 20,000 trials takes 44, and a test that kills may need several."""
 
 
 class Host:
