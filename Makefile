@@ -50,8 +50,8 @@ ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 CODE := '*.py' '*.rs' '*.go' '*.c' '*.h' ':!tests/*.py'
 VALE := github.com/errata-ai/vale/v3/cmd/vale@v3.7.1
 C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h' $(OTHERS:%=':!%'))
-# One more than cores, for many a test waits for the time of a trial; few, for each may hold a campaign in memory.
-PROCESSES := $(shell cores=$$(nproc); echo $$((cores < 3 ? cores + 1 : 4)))
+# Two more than cores, for many a test waits for the time of a trial; few, for each may hold a campaign in memory.
+PROCESSES := $(shell cores=$$(nproc); echo $$((cores < 3 ? cores + 2 : 4)))
 NOT_OTHERS := $(OTHERS:%=--extend-exclude %)
 
 .PHONY: demo test test-slow test-netem test-virtual fresh build build-all bench breaks fuzz findings lint lint-others path packages ready environment development go tools parts wheel site lab lab-environment lock changes clean
