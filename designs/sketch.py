@@ -12,6 +12,9 @@ import tomli_w
 from fecbench.designs.error import DesignError
 
 Range = tuple[float, float]
+FEWEST_POINTS, MOST_POINTS = 4, 16
+FEWEST_REPETITIONS, MOST_REPETITIONS = 10, 10_000
+"""Repetitions of each arm at each point: fewer decide nothing, and a design takes no more."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,6 @@ class Sketch:
     trials: int
     """Approximate number of trials."""
     seed: int = 1
-    most_points: int = 16
 
     @property
     def has_bursts(self) -> bool:
@@ -52,8 +54,15 @@ class Sketch:
         """Return the design file. Raises DesignError for a range that no network has."""
         self._check()
         varied, fixed = self._parameters()
-        points = self.most_points if varied else 1
-        repetitions = max(round(self.trials / (points * len(self.arms) * len(self.sizes_bytes))), 10)
+        of_point = len(self.arms) * len(self.sizes_bytes)
+        fits = self.trials // (of_point * FEWEST_REPETITIONS)
+        points = min(MOST_POINTS, max(FEWEST_POINTS, fits)) if varied else 1
+        repetitions = max(round(self.trials / (points * of_point)), FEWEST_REPETITIONS)
+        if repetitions > MOST_REPETITIONS:
+            most = MOST_REPETITIONS * points * of_point
+            raise DesignError(
+                f"trials = {self.trials}: must be at most {most} for {points} points and these arms"
+            )
         parts = [
             _lines(
                 name=self.name,

@@ -28,6 +28,13 @@ def plain_values(document: Mapping[str, Any]) -> dict[str, Any]:
         plain["workloads"] = [
             _table(workload, f"workloads[{index}]") for index, workload in enumerate(document["workloads"])
         ]
+    if isinstance(document.get("plan"), dict):
+        plain["plan"] = {
+            key: [_table(point, f"plan.{key}[{index}]") for index, point in enumerate(value)]
+            if key in ("points", "candidates") and isinstance(value, list)
+            else value
+            for key, value in document["plan"].items()
+        }
     plain |= {key: _value(document[key], key) for key in ("timeout_s", "margin") if key in document}
     return plain
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 from fecbench.errors import BadInput
 
-Kind = Literal["ms", "s", "Mbit/s", "bytes", "share"]
+Kind = Literal["ms", "s", "Mbit/s", "bytes", "share", "number"]
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _BITS = {"bit": 1.0, "kbit": 1e3, "Mbit": 1e6, "Gbit": 1e9}
@@ -26,6 +26,7 @@ _UNITS: Mapping[Kind, Mapping[str, float]] = {
     "Mbit/s": _RATES,
     "bytes": _BYTES,
     "share": {"%": 0.01, "‰": 0.001},
+    "number": {},
 }
 _EXAMPLES: Mapping[Kind, str] = {
     "ms": "80ms or 0.08s",
@@ -33,6 +34,7 @@ _EXAMPLES: Mapping[Kind, str] = {
     "Mbit/s": "20Mbit/s or 800kbit/s",
     "bytes": "50kB or 1MiB",
     "share": "3% or 0.03",
+    "number": "2, or a range such as 1..4",
 }
 _FORM = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*(\S*)\s*")
 
@@ -88,4 +90,5 @@ def _described(kind: Kind) -> str:
         "Mbit/s": "a rate",
         "bytes": "a size",
         "share": "a share",
+        "number": "a number",
     }[kind]

@@ -25,6 +25,8 @@ from fecbench.quantities import Kind, quantities, quantity
         ("3%", "share", 0.03),
         ("0.03", "share", 0.03),
         ("-1", "share", -1),
+        ("2", "number", 2),
+        ("2ms", "number", None),
         ("", "ms", None),
         ("ms", "ms", None),
         ("80 ms ms", "ms", None),

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fecbench.errors import BadInput
-from fecbench.quantities import Kind, quantities, quantity
+from fecbench.quantities import Kind, quantities
 from fecbench.results.advice import CongestionControl, Network
 from fecbench.results.advice import advise as advice_for
 from fecbench.results.store.export import SUFFIXES, write
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.destination import check_file
 from fecbench.runners.commands.console.document import print_document
+from fecbench.runners.commands.console.quantity_options import one, parser
 from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.paths import Estimate, exactly, measured
 from fecbench.runners.paths import Path as NetworkPath
@@ -37,33 +38,11 @@ _FLAGS = {"rtt_ms": "--rtt", "bandwidth_mbps": "--bandwidth", "loss": "--loss"}
 def _of(kind: Kind) -> Callable[[str], Estimate]:
     """Return a parser of a quantity or of a range of it."""
 
-    def parsed(text: str) -> Estimate:
-        try:
-            low, high = quantities(text, kind)
-        except BadInput as error:
-            raise typer.BadParameter(str(error)) from None
-        return _between(low, high)
+    def estimate(text: str, kind: Kind) -> Estimate:
+        low, high = quantities(text, kind)
+        return Estimate(math.sqrt(low * high) if low > 0 else (low + high) / 2, low, high, "flag")
 
-    return parsed
-
-
-def _between(low: float, high: float) -> Estimate:
-    return Estimate(math.sqrt(low * high) if low > 0 else (low + high) / 2, low, high, "flag")
-
-
-def _size(text: str) -> float:
-    try:
-        return quantity(text, "bytes")
-    except BadInput as error:
-        raise typer.BadParameter(str(error)) from None
-
-
-def _number(text: str) -> Estimate:
-    low, dots, high = text.partition("..")
-    try:
-        return _between(float(low), float(high if dots else low))
-    except ValueError:
-        raise typer.BadParameter(f"{text!r}: must be a number such as 2, or a range such as 1..4") from None
+    return parser(estimate, kind)
 
 
 def advise(
@@ -79,7 +58,7 @@ def advise(
     size: Annotated[
         float | None,
         typer.Option(
-            "--size", "--size-bytes", metavar="50kB", parser=_size, help="How long the download is."
+            "--size", "--size-bytes", metavar="50kB", parser=one("bytes"), help="How long the download is."
         ),
     ] = None,
     rtt: Annotated[
@@ -106,7 +85,7 @@ def advise(
         Estimate | None,
         typer.Option(
             metavar="2",
-            parser=_number,
+            parser=_of("number"),
             help="How many packets are lost in a row, on average. Without a file, 1 by default.",
         ),
     ] = None,
@@ -114,7 +93,7 @@ def advise(
         Estimate | None,
         typer.Option(
             metavar="1",
-            parser=_number,
+            parser=_of("number"),
             help="The queue's limit, in bandwidth-delay products. By default what the file tells, or any.",
         ),
     ] = None,
@@ -148,7 +127,7 @@ def advise(
     The exit status is 3 when nothing can be said. The controller "tail" is RLC (3, 2, 20), which
     repairs the end of all data; "safe" adapts, and harms least where the network changes.
     """
-    from fecbench.runners.commands.console.advising import Answer, lines_of, wrapped
+    from fecbench.runners.commands.console.advising import Answer, lines_of
     from fecbench.runners.own_network import decided
 
     if output is not None:
@@ -169,7 +148,7 @@ def advise(
     if as_json:
         print_document(_document(answer))
     else:
-        say(wrapped(lines_of(answer)))
+        say("\n".join(lines_of(answer)))
     return NOTHING if decision.do == "nothing can be said" else 0
 
 

@@ -56,7 +56,10 @@ def watch(
     part: str | None = name
     while part is not None:
         standing = _follow(db, part, every)
-        part = _next_part(db, part, every) if standing.has_ended else None
+        following = _next_part(db, part, every) if standing.has_ended else None
+        if standing.has_ended and following is None and _PART_OF_HUNT.fullmatch(part):
+            say(f"no further part within {NEXT_PART_S:.0f} s: the hunt is over, or still chooses networks")
+        part = following
     if not standing.has_ended:
         say(
             f"nobody runs it: no sign of life for {QUIET_S:.0f} s;"

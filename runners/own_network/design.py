@@ -13,7 +13,8 @@ from fecbench.results.advice import CongestionControl
 from fecbench.runners.paths import Estimate, Path
 
 POINTS, REPETITIONS = 16, 20
-"""Together as many pairs as an interval of the 95th percentile needs (`intervals.FEWEST_OF_TAIL`)."""
+PAIRS = POINTS * REPETITIONS
+"""Number of pairs: as many as an interval of the 95th percentile needs (`intervals.FEWEST_OF_TAIL`)."""
 LONGEST_BYTES = 20_000_000
 """Longer downloads are not run: each takes seconds, and FEC saves one round trip of many."""
 QUEUE_BDP = Estimate(1.0, 0.25, 4.0)
@@ -55,7 +56,7 @@ def design_of(path: Path, size_bytes: int) -> Design:
         "title": "Does FEC help in your network?",
         "question": "In this network, does FEC shorten a download, and which congestion control does?",
         "seed": designs.seed(2026, _NAMED, f"{size_bytes} bytes", *identity) >> 1,
-        "repetitions": REPETITIONS if varied else POINTS * REPETITIONS,
+        "repetitions": REPETITIONS if varied else PAIRS,
         "timeout_s": TIMEOUT_S,
         "plan": {"method": "sobol", "points": POINTS} if varied else None,
         "factors": _nested(varied) if varied else None,

@@ -41,6 +41,11 @@ def test_a_range_is_a_factor_and_a_single_value_a_constant() -> None:
     assert design.trial_count == 16 * 2 * 31
 
 
+def test_few_trials_have_few_points() -> None:
+    assert parse(replace(SKETCH, trials=20).text(), "mine.toml").trial_count == 4 * 2 * 10
+    assert parse(replace(SKETCH, trials=160).text(), "mine.toml").trial_count == 8 * 2 * 10
+
+
 def test_one_network_has_no_plan_and_all_the_repetitions() -> None:
     one = replace(SKETCH, bandwidth_mbps=(10, 10), rtt_ms=(50, 50), loss=(0, 0))
     design = parse(one.text(), "mine.toml")

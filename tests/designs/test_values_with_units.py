@@ -74,6 +74,17 @@ def test_values_with_units_make_the_design_that_plain_numbers_make() -> None:
         assert parsed(with_units(name)).model_dump() == plain.model_dump(), name
 
 
+def test_points_of_a_list_may_have_units() -> None:
+    plan = '[plan]\nmethod = "lhs"\npoints = 4\n'
+    listed = """[plan]
+method = "list"
+points = [{ rtt_ms = "0.1s", loss.rate = "5%", network = "near" }]
+"""
+    assert plan.strip() in PLAIN
+    (point,) = parsed(PLAIN.replace(plan, listed)).plan().points
+    assert (point["rtt_ms"], point["loss.rate"]) == (100, 0.05)
+
+
 @pytest.mark.parametrize(
     ("plain", "written", "refusal"),
     [

@@ -1,9 +1,6 @@
 """The answer of `advise` for a person: the decision, what it saves and costs, what it rests on."""
 
 import math
-import shutil
-import sys
-import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path as File
@@ -15,12 +12,11 @@ from fecbench.results.advice.record import OLDER
 from fecbench.results.analysis.margins import percent
 from fecbench.results.metrics.units import size as size_of
 from fecbench.runners.own_network import Decision, Effect, Run
-from fecbench.runners.own_network.design import LABELS, NONE, label
+from fecbench.runners.own_network.design import LABELS, NONE, PAIRS, label
 from fecbench.runners.own_network.effects import Number
 from fecbench.runners.paths import Estimate, Path
 
 SUCH = f"{100 * HELD:g} of 100 such networks"
-_WIDEST = 110
 
 
 @dataclass(frozen=True)
@@ -44,18 +40,6 @@ class Answer:
     @property
     def downloads(self) -> str:
         return f"downloads of {size_of(round(self.network.size_bytes))}"
-
-
-def wrapped(lines: Iterator[str]) -> str:
-    """Return the lines, on a terminal broken at words."""
-    if not sys.stdout.isatty():
-        return "\n".join(lines)
-    columns = min(shutil.get_terminal_size().columns, _WIDEST)
-    broken = list[str]()
-    for line in lines:
-        indent = " " * (len(line) - len(line.lstrip()) + 2)
-        broken += textwrap.wrap(line, columns, subsequent_indent=indent, break_on_hyphens=False) or [""]
-    return "\n".join(broken)
 
 
 def lines_of(answer: Answer) -> Iterator[str]:
@@ -93,6 +77,8 @@ def _by_run(answer: Answer, run: Run) -> Iterator[str]:
         f"Run: {one.pairs} pairs of each two variants in virtual time, in {one.networks} networks within the"
         f" intervals; without FEC, {answer.downloads} take {_ms(without)} on average."
     )
+    if one.pairs < PAIRS:
+        yield f"  {PAIRS} pairs were planned: the time was over before, or the others are invalid."
     if run.unfinished:
         unfinished = f"{run.unfinished} of {run.trials} trials did not end"
         yield f"  {unfinished}: they count as long as they were waited for."

@@ -9,7 +9,8 @@ import typer
 from fecbench.designs.sketch import Arm, Range, Sketch
 from fecbench.errors import BadInput
 from fecbench.hints import nearest
-from fecbench.quantities import Kind, quantities, quantity
+from fecbench.quantities import quantity
+from fecbench.runners.commands.console.quantity_options import ends
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.refusal import Refusal
 
@@ -28,28 +29,6 @@ _CONTROLLERS = {"cubic": "Cubic", "bbr3": "BBRv3", "newreno": "NewReno"}
 _MOST_SIZES = 8
 
 
-def _ends(kind: Kind) -> Callable[[str], Range]:
-    def read(text: str) -> Range:
-        try:
-            return quantities(text, kind)
-        except BadInput as error:
-            raise typer.BadParameter(str(error)) from None
-
-    return read
-
-
-def _counts(text: str) -> Range:
-    """Return the ends of a range of plain numbers."""
-    low, _, high = text.partition("..")
-    try:
-        ends = float(low), float(high or low)
-    except ValueError:
-        raise typer.BadParameter(f"{text!r}: must be a number, or a range such as 1..4") from None
-    if not 0 < ends[0] <= ends[1] < 1e6:
-        raise typer.BadParameter(f"{text!r}: must be above 0, and the low end comes first")
-    return ends
-
-
 def _sizes(text: str) -> list[int]:
     try:
         sizes = [quantity(part, "bytes") for part in text.split(",")]
@@ -66,20 +45,20 @@ def _option(metavar: str, parser: Callable[[str], Any], help_: str) -> Any:
 
 
 Bandwidth = Annotated[
-    Any, _option("5..50Mbit/s", _ends("Mbit/s"), "The rate of the link: a range, or one value.")
+    Any, _option("5..50Mbit/s", ends("Mbit/s"), "The rate of the link: a range, or one value.")
 ]
 RoundTrip = Annotated[
     Any,
-    typer.Option("--rtt", metavar="20..200ms", parser=_ends("ms"), help="The round trip without a queue."),
+    typer.Option("--rtt", metavar="20..200ms", parser=ends("ms"), help="The round trip without a queue."),
 ]
-Loss = Annotated[Any, _option("0.5..5%", _ends("share"), "The share of packets that are lost.")]
-Burst = Annotated[Any, _option("1..4", _counts, "How many packets are lost in a row, on average.")]
+Loss = Annotated[Any, _option("0.5..5%", ends("share"), "The share of packets that are lost.")]
+Burst = Annotated[Any, _option("1..4", ends("number"), "How many packets are lost in a row, on average.")]
 Queue = Annotated[
     Any,
     typer.Option(
         "--queue-bdp",
         metavar="0.5..2",
-        parser=_counts,
+        parser=ends("number"),
         help="The limit of the queue, in bandwidth-delay products.",
     ),
 ]

@@ -22,6 +22,7 @@ _CONTROLS = {*range(0x20), *range(0x7F, 0xA0)} - {ord("\n"), ord("\t")}
 # Unicode's overrides of the direction of writing: they rearrange what stands around them.
 _DIRECTIONS = {*range(0x202A, 0x202F), *range(0x2066, 0x206A)}
 # Characters that no encoding has, such as a byte of a file's name that is no UTF-8: they cannot be printed.
+SENTENCE_ENDS = (".", "!", "?", ":", ".)")
 _SURROGATES = range(0xD800, 0xE000)
 _SHOWN = {**dict.fromkeys(_CONTROLS | _DIRECTIONS), **dict.fromkeys(_SURROGATES, "\ufffd")}
 
@@ -37,7 +38,7 @@ def one_line(text: str) -> str:
 
 
 def say(text: str) -> None:
-    """Print text on standard output. On a terminal, long lines are broken at words."""
+    """Print text on standard output. On a terminal, long sentences are broken at words."""
     print(_fitted(printable(text), sys.stdout))
 
 
@@ -48,7 +49,10 @@ def say_next(text: str) -> None:
 
 
 def _fitted(text: str, stream: TextIO) -> str:
-    """Return text whose lines end at words where a terminal would cut them; as it is for a pipe."""
+    """Return text whose sentences end at words where a terminal would cut them; as it is for a pipe.
+
+    Other lines stay whole, so that a command or a line of a design can be copied.
+    """
     if not stream.isatty():
         return text
     columns = shutil.get_terminal_size().columns
@@ -56,7 +60,7 @@ def _fitted(text: str, stream: TextIO) -> str:
 
 
 def _line(line: str, columns: int) -> str:
-    if len(line) <= columns:
+    if len(line) <= columns or not line.endswith(SENTENCE_ENDS):
         return line
     indent = line[: len(line) - len(line.lstrip())]
     return textwrap.fill(

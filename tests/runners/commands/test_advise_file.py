@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from fecbench.runners.commands.console import advising
 from fecbench.runners.paths import Estimate, measured
 
 NETWORKS: list[dict[str, float]] = [
@@ -170,12 +169,3 @@ def test_it_says_why_a_network_was_not_run(fecbench_here: Callable[..., Any]) ->
     words = ("--rtt", "80ms", "--bandwidth", "20Gbit/s", "--loss", "2%", "--size", "50GB")
     shown = fecbench_here("advise", *words)
     assert shown.returncode == 3 and "Not run: a download that long takes too long" in shown.stdout
-
-
-def test_on_a_terminal_lines_are_broken_at_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    monkeypatch.setenv("COLUMNS", "40")
-    text = "  a line with some words that is longer than forty columns"
-    broken = advising.wrapped(iter([text])).splitlines()
-    assert len(broken) == 2 and all(len(line) <= 40 for line in broken)
-    assert " ".join(" ".join(broken).split()) == " ".join(text.split())

@@ -103,7 +103,7 @@ class Terminal(io.StringIO):
 def test_a_terminal_gets_lines_that_end_at_words_and_a_pipe_gets_them_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    sentence = "safe changes the download completion time of no FEC by -5 % on average"
+    sentence = "safe changes the download completion time of no FEC by -5 % on average."
     monkeypatch.setenv("COLUMNS", "30")
     for stream, lines in ((Terminal(), 3), (io.StringIO(), 1)):
         monkeypatch.setattr(sys, "stdout", stream)
@@ -114,11 +114,20 @@ def test_a_terminal_gets_lines_that_end_at_words_and_a_pipe_gets_them_whole(
         assert all(line.startswith("  ") for line in written)
 
 
+def test_a_command_and_a_line_of_a_design_stay_whole_in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    lines = ["fecbench replay 7 --db results.sqlite --output trial-7", 'loss.down.drop = "3,7-9,12,15,19-21"']
+    monkeypatch.setattr(sys, "stdout", terminal := Terminal())
+    for line in lines:
+        say(line)
+    assert terminal.getvalue().splitlines() == lines
+
+
 def test_a_word_that_is_longer_than_a_line_stays_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "20")
     monkeypatch.setattr(sys, "stdout", terminal := Terminal())
     command = "--implementations=/a/path/that-has-no-blank"
-    say(f"next: fecbench run {command}")
+    say(f"To go on, run {command} and wait.")
     assert command in terminal.getvalue().splitlines()
 
 

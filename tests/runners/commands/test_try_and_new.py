@@ -91,7 +91,13 @@ def test_try_answers_keeps_its_campaign_and_does_not_run_it_twice(
         (("--loss", "0..5%"), "loss = 0: must be above 0 where it is a range"),
         (("--loss", "120%"), "loss = 1.2: must be 0 or more, and below 1"),
         (("--size", "1.5B"), "'1.5B': must be 1 to 8 whole sizes"),
-        (("--burst", "many"), "'many': must be a number, or a range such as 1..4"),
+        (("--burst", "many"), "'many': must be a number such as 2, or a range such as 1..4"),
+        (("--burst", "0"), "burst = 0: must be 1 or more packets in a row"),
+        (("--queue-bdp", "0..2"), "queue_bdp = 0: must be above 0"),
+        (
+            ("--trials", "1000000", "--bandwidth", "5", "--rtt", "5ms", "--loss", "1%"),
+            "trials = 1000000: must be",
+        ),
         (("--arms", "none"), "--arms 'none': must be two or more, such as none,safe"),
         (("--arms", "none,save"), "--arms: there is no arm 'save'; did you mean 'safe'?"),
         (("--arms", "none,scheme="), "--arms 'scheme=': 'scheme=': must be NAME=VALUE"),
@@ -104,7 +110,7 @@ def test_try_answers_keeps_its_campaign_and_does_not_run_it_twice(
 def test_what_no_network_or_arm_is_is_refused_in_one_line(
     fecbench_here: Run, tmp_path: Path, words: tuple[str, ...], problem: str
 ) -> None:
-    result = fecbench_here("try", *words, "--trials", 20, "--db", tmp_path / "x.sqlite")
+    result = fecbench_here("try", "--trials", 20, *words, "--db", tmp_path / "x.sqlite")
     assert result.returncode == 2, result
     assert problem in result.stderr and result.stderr.count("\n") == 1, result
     assert not (tmp_path / "x.sqlite").exists()

@@ -168,5 +168,6 @@ def test_each_part_of_a_hunt_is_shown_in_turn(
     assert watch(str(tmp_path / "hunt.sqlite"), f"{hunt}-00-start-download", 1) == 0
     lines = capsys.readouterr().out.splitlines()
     parts = [line for line in lines if line.startswith("part ")]
+    assert "no further part within 15 s" in lines[-1]
     assert parts == [f"part {hunt}-00-start-download", f"part {hunt}-01-search-download"]
     assert clock.now_s == 100.0 + command.NEXT_PART_S
