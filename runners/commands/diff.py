@@ -89,7 +89,7 @@ def diff(
         for _, stored in trials:
             say(f"trial {stored.id}: {_name_of(stored)}")
         if not _are_pair(*(stored for _, stored in trials)):
-            say("They did not meet the same network and losses: much else may be why they part.")
+            say("They met different networks or losses, which may be why they part.")
         say(sentence)
         _print_differences(labels, rows)
         say(f"figure {figure}" + (f"; artefacts in {output}" if output is not None else ""))

@@ -86,7 +86,7 @@ def test_a_diff_shows_where_two_trials_part_and_only_what_differs(
     assert list(output.glob("1/server/*.sqlog")) and list(output.glob("2/server/*.sqlog"))
     assert plot.stat().st_size > 10_000
     text = fecbench_here(*words).stdout
-    assert "trial 1: " in text and "They part at packet " in text and "much else" not in text
+    assert "trial 1: " in text and "They part at packet " in text and "which may be why" not in text
 
 
 def test_a_diff_of_one_trial_or_of_none_is_refused(fecbench_here: Run, db: Path) -> None:
