@@ -85,6 +85,7 @@ test: build development
 
 test-slow: build development
 	@$(RUN) pytest -m slow --timeout 7200 $(TESTS)
+	@$(if $(TESTS),,FECBENCH_EXAMPLES=new $(RUN) pytest $$(grep -rl "@given" tests))
 
 test-netem: build development
 	@$(MAKE) --no-print-directory packages PACKAGES="user-mode-linux kmod $(KERNEL_PACKAGES)"

@@ -80,10 +80,9 @@ class Sketch:
                 '\n[plan]\nmethod = "wsp"   # points that fill the space of the factors\n'
                 f"points = {points}\n\n[factors]\n"
             )
-            parts += [
-                f'{name} = {{ min = {low:.12g}, max = {high:.12g}, scale = "log" }}{_remark(name)}\n'
-                for name, (low, high) in varied.items()
-            ]
+            for name, (low, high) in varied.items():
+                ends = f"min = {_written(low)}, max = {_written(high)}"
+                parts.append(f'{name} = {{ {ends}, scale = "log" }}{_remark(name)}\n')
         parts.append("\n[constants]\n")
         parts += [f"{_toml(name, value)}{_remark(name)}\n" for name, value in fixed.items()]
         sizes = self.sizes_bytes[0] if len(self.sizes_bytes) == 1 else list(self.sizes_bytes)
@@ -101,8 +100,8 @@ class Sketch:
             fixed["loss.model"] = "markov" if self.has_bursts else "uniform"
             ranges["loss.rate"] = self.loss
             ranges |= {"loss.burst": self.burst} if self.has_bursts else {}
-        varied = {name: ends for name, ends in ranges.items() if ends[0] != ends[1]}
-        return varied, {name: ends[0] for name, ends in ranges.items() if ends[0] == ends[1]} | fixed
+        varied = {name: ends for name, ends in ranges.items() if _written(ends[0]) != _written(ends[1])}
+        return varied, {name: low for name, (low, _) in ranges.items() if name not in varied} | fixed
 
     def _variant(self, arm: Arm) -> str:
         whose = {"baseline": arm.baseline} if arm.baseline else {}
@@ -135,6 +134,11 @@ _REMARKS = {
     "loss.burst": "packets in a row, on average",
     "loss.model": "each packet on its own; markov: several in a row",
 }
+
+
+def _written(end: float) -> str:
+    """Return the end of a range as the file has it. Ends that differ by less make a constant."""
+    return f"{end:.12g}"
 
 
 def _remark(name: str) -> str:

@@ -6,6 +6,7 @@ machine that says nothing about the law; pytest's timeout catches what hangs.
 """
 
 import ctypes
+import os
 import re
 import subprocess
 from collections.abc import Callable
@@ -18,7 +19,12 @@ from hypothesis import HealthCheck, settings
 from fecbench.results.store.database import Database
 from tests.support import patience
 
-settings.register_profile("fecbench", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "fecbench",
+    deadline=None,
+    derandomize=os.environ.get("FECBENCH_EXAMPLES") != "new",
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("fecbench")
 
 LITTLE_DESIGN = """

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fecbench.designs.design import parse
@@ -60,6 +60,7 @@ def test_bursts_are_of_the_model_that_has_them() -> None:
     assert "loss.rate" in design.factors
 
 
+@example(ends=[0.5] * 6 + [0.01, 0.010000000000000002], trials=20, sizes=[1])  # alike where written
 @given(
     ends=st.lists(st.floats(0.01, 0.9), min_size=8, max_size=8),
     trials=st.integers(20, 5000),
