@@ -7,7 +7,7 @@ bytes. The rate of the link, limits in bytes and multiples of the BDP all mean t
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Annotated, Literal, Self
 
 from pydantic import Field
@@ -205,7 +205,7 @@ class LinkSettings:
     def has_duplicates(self) -> bool:
         return any(self.of(direction).duplicate for direction in DIRECTIONS)
 
-    @property
+    @cached_property
     def drawn(self) -> tuple[str, ...]:
         """The names of the seeds of 64 bits that each repetition draws for this link: by "trace" it begins in
         its traces, by "up/jitter" frames upwards have their noise, by "up/duplicate" some leave twice."""
@@ -215,6 +215,8 @@ class LinkSettings:
 
     def seeded(self, seeds: Mapping[str, int]) -> Self:
         """Return the same with what these seeds decide, unless it is given."""
+        if not self.drawn:
+            return self
         return type(self)(*(self._seeded(direction, seeds) for direction in DIRECTIONS))
 
     def _seeded(self, direction: Direction, seeds: Mapping[str, int]) -> DirectionSettings:

@@ -5,7 +5,7 @@ all points, and options that do not fit together.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,8 @@ from fecbench.topologies.topology import TOPOLOGIES
 DEFAULT_TIMEOUT_S = 120.0
 FIRST_LINK = "internet"
 """Name by which the losses of each topology's first link are drawn, whatever the link's own name is."""
+PAIRS_KEPT = 1024
+"""Most tasks of pairs that are kept at a time."""
 Documents = Mapping[str, Mapping[str, Any]]
 """Documents that workloads and links need beside the design: by kind (`pages`) and name, as a campaign stores
 them."""
@@ -72,6 +74,8 @@ class Experiment:
         self.link_tasks = [self._links_at(index) for index in range(len(points))]
         self._processors = [self._processor_at(index) for index in range(len(points))]
         self._check_points()
+        # The repetitions of a trial have the same pairs.
+        self._pairs = lru_cache(maxsize=PAIRS_KEPT)(self._new_pairs)
         self.documents: Documents = self._documents() if documents is None else documents
 
     @property
@@ -91,10 +95,7 @@ class Experiment:
             backend=backend,
             links=self.link_tasks[key.point],
             seeds=self.seeds(key),
-            pairs=[
-                self._pair(transfer, activity, self.values(key.point))
-                for transfer in self._transfers(key, activity)
-            ],
+            pairs=self._pairs(key.variant, key.workload, key.point),
             completion=activity.workload.completion,
             timeout_s=self.timeout_s,
             validity=validity.USUAL,
@@ -175,6 +176,13 @@ class Experiment:
             return activity.workload.transfers(activity.parameters(self.values(key.point)), around)
         except Refusal as refusal:
             raise Refusal(f"{self.design.path}: point {key.point}: {refusal}") from None
+
+    def _new_pairs(self, variant: str, workload: str, point: int) -> list[PairTask]:
+        activity = self.activities[workload]
+        return [
+            self._pair(transfer, activity, self.values(point))
+            for transfer in self._transfers(TrialKey(variant, workload, point, 0), activity)
+        ]
 
     def _pair(self, transfer: Transfer, activity: Activity, values: Values) -> PairTask:
         arm, server = self.arms[transfer.variant], self._server_of(transfer.variant, activity)
