@@ -34,6 +34,7 @@ ROOMS = {
     "runners.probe": set[str](),
     "runners.scratch": set[str](),
     "runners.options": {"runners.refusal"},
+    "runners.authority": {"runners.refusal"},
     "runners.sandbox": {"runners.refusal"},
     "runners.implementations": {
         *("runners.refusal", "runners.options", "runners.probe", "runners.sandbox", "runners.scratch"),
@@ -81,6 +82,7 @@ ROOMS = {
         *("designs", "dropper", "results.store", "topologies"),
         *("runners.refusal", "runners.sandbox", "runners.scratch", "runners.implementations"),
         *("runners.tasks", "runners.trial", "runners.engines", "runners.campaign"),
+        "runners.authority",
     },
     "runners.conformance": {
         *("topologies", "results.store.records", "runners.refusal", "runners.sandbox", "runners.tasks"),

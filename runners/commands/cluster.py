@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from fecbench.runners.cluster import address, authority
+from fecbench.runners import authority
+from fecbench.runners.cluster import address
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.terminal import note, say
 

@@ -1,4 +1,4 @@
-"""The certificates of a cluster: an authority of its own, and one certificate for all who belong to it.
+"""Certificates by which hosts know each other: an authority of its own, and one certificate for all of them.
 
 The authority's key is never written, so nobody can be let in later: the folder is what lets in.
 """
@@ -12,9 +12,10 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from fecbench.runners.cluster.address import AUTHORITY, CERTIFICATE, KEY
 from fecbench.runners.refusal import Refusal
 
+AUTHORITY, CERTIFICATE, KEY = "authority.pem", "node.pem", "node.key"
+"""The files of a folder of certificates."""
 DAYS = 730
 _MARGIN = timedelta(hours=1)
 """Clocks of hosts may differ by so much."""
@@ -31,8 +32,8 @@ def write(folder: Path) -> datetime:
     begin = datetime.now(UTC) - _MARGIN
     end = begin + timedelta(days=DAYS)
     authority_key, node_key = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
-    # A name of its own tells one cluster's authority from another's.
-    name = f"fecbench cluster {secrets.token_hex(4)}"
+    # A name of its own tells one authority from another.
+    name = f"fecbench hosts {secrets.token_hex(4)}"
     authority = (
         _builder(name, name, authority_key.public_key(), begin, end)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
