@@ -84,6 +84,11 @@ ROOMS = {
         *("runners.tasks", "runners.trial", "runners.engines", "runners.campaign"),
         "runners.authority",
     },
+    "runners.field": {
+        *("results.store.records", "topologies", "runners.authority", "runners.refusal", "runners.probe"),
+        *("runners.sandbox", "runners.scratch", "runners.implementations", "runners.workloads"),
+        *("runners.tasks", "runners.trial", "runners.engines"),
+    },
     "runners.conformance": {
         *("topologies", "results.store.records", "runners.refusal", "runners.sandbox", "runners.tasks"),
         *("runners.implementations", "runners.workloads", "runners.trial", "runners.engines"),

@@ -113,6 +113,8 @@ def _calibration(request: Request, trials: Iterable[TrialKey]) -> dict[str, Any]
 
     Raises Refusal if they are not accurate enough.
     """
+    if request.engine == "field":
+        return calibration.in_the_field()
     if request.backend != VIRTUAL:
         return calibration.of_campaign(request.backend, request.calibrate)
     return self_check.of_campaign(request.experiment, trials) if request.calibrate else calibration.skipped()
@@ -123,6 +125,7 @@ def _provenance_of(request: Request) -> dict[str, Any]:
     experiment = request.experiment
     collected = provenance.collect(experiment.implementations.values(), request.backend, request.engine)
     of_sample = {} if request.crosscheck is None else {"crosscheck": request.crosscheck.document()}
+    of_path = {} if request.field is None else {"field": dict(request.field)}
     of_ends = {} if request.interop is None else {"interop": dict(request.interop)}
     times = experiment.processor_times if request.engine == "virtual" else {}
     of_processors = {"processor": times} if times else {}
@@ -131,7 +134,7 @@ def _provenance_of(request: Request) -> dict[str, Any]:
     return (
         collected
         | {"jobs": request.jobs, **experiment.documents}
-        | {**of_filters, **of_processors, **of_timers, **of_sample, **of_ends}
+        | {**of_path, **of_filters, **of_processors, **of_timers, **of_sample, **of_ends}
     )
 
 

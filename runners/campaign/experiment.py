@@ -33,6 +33,7 @@ from fecbench.runners.tasks.task import (
 )
 from fecbench.runners.trial import ends
 from fecbench.runners.workloads.workload import Surroundings, Transfer
+from fecbench.topologies import field
 from fecbench.topologies.layout import Layout
 from fecbench.topologies.link import DIRECTIONS, TopologyError
 from fecbench.topologies.topology import TOPOLOGIES
@@ -119,7 +120,7 @@ class Experiment:
         losses as a single path.
         """
         root, path = self.design.seed, ("point", key.point, "repetition", key.repetition)
-        drawn_as = dict(zip(self.links, (FIRST_LINK, *self.links[1:]), strict=True))
+        drawn_as = {**dict.fromkeys(self.links[:1], FIRST_LINK), **{name: name for name in self.links[1:]}}
 
         def drawn(link: str, what: str) -> int:
             parts = what.split("/")
@@ -168,9 +169,10 @@ class Experiment:
         return {**self.design.constants, **self.points[point]}
 
     def _transfers(self, key: TrialKey, activity: Activity) -> list[Transfer]:
-        first_link, *_ = self.link_tasks[key.point].values()
+        first_link = next(iter(self.link_tasks[key.point].values()), None)
         of_kind = self.documents.get(activity.workload.documents, {})
-        around = Surroundings(key.variant, first_link.settings, self.timeout_s, of_kind)
+        settings = None if first_link is None else first_link.settings
+        around = Surroundings(key.variant, settings, self.timeout_s, of_kind)
         try:
             return activity.workload.transfers(activity.parameters(self.values(key.point)), around)
         except Refusal as refusal:
@@ -255,7 +257,9 @@ def documents_in(provenance: Mapping[str, Any]) -> Documents:
 
 
 def _layout(design: Design) -> Layout:
+    if design.topology == field.NAME:
+        return field.FIELD
     if design.topology not in TOPOLOGIES:
-        hint = nearest(design.topology, TOPOLOGIES)
+        hint = nearest(design.topology, [*TOPOLOGIES, field.NAME])
         raise Refusal(f"{design.path}: topology = {design.topology!r}: there is none of that name; {hint}")
     return TOPOLOGIES[design.topology]

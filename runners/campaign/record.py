@@ -133,6 +133,8 @@ def _checks(checks: Checks, trials_at_once: int) -> dict[str, Any]:
     else:
         measured = asdict(dataclasses.replace(checks, verdicts={}))
         del measured["virtual_s"]
+        if checks.path is None:
+            del measured["path"]
         measured["lost_elsewhere"] = {
             "packets": sum(count for places in checks.lost_elsewhere.values() for count in places.values()),
             "places": checks.lost_elsewhere,

@@ -55,10 +55,11 @@ class Rounds:
         """Return those of these trials that have no result, an invalid one, or a state that is to be run
         again.
 
-        In virtual time, an invalid trial would be invalid again, so it is not repeated.
+        In virtual time, an invalid trial would be invalid again; in the field, it would not be run beside
+        the others of its block. So neither is repeated.
         """
         request = self._request
-        again = request.retry if request.engine == "virtual" else {"invalid", *request.retry}
+        again = {"invalid", *request.retry} if request.engine == "local" else request.retry
         due = {
             key: states[key][1] if key in states else 0
             for key in keys

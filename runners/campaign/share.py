@@ -90,7 +90,8 @@ class Share:
         """Whether another group may begin; once it may not, what is left of a round is dropped."""
         together = engine.deterministic
         self._batch_trials, self._lot_groups = (BATCH_TRIALS, LOT_GROUPS) if together else (1, 1)
-        self._retries = 0 if together else RETRIES
+        # In the field, another attempt would not be beside the others of its block.
+        self._retries = RETRIES if request.engine == "local" else 0
         self._first = FirstTrials(request.name, of_endpoints=request.stop_when_alike)
         self._judged: list[_Judged] = []
         """Not stored yet."""

@@ -29,6 +29,7 @@ GROUPS = {
         "watch": "Show how a campaign goes on, and what it says so far.",
         "hunt": "Search a design's space for networks in which a variant does harm.",
         "crosscheck": "Emulate a sample of a campaign in virtual time, and compare.",
+        "field": "Run trials over a real path: the far host, its certificates.",
         "worker": "Run trials of campaigns of a cluster on this host.",
         "cluster": "Make a cluster's certificates, and run its scheduler.",
     },
@@ -72,7 +73,7 @@ MODULES = {"list": "listing", "try": "trying"}
 
 NEED_PROGRAMS = frozenset(
     {
-        *("doctor", "calibrate", "run", "try", "worker", "hunt", "crosscheck", "compare", "interop"),
+        *("doctor", "calibrate", "run", "try", "worker", "field", "hunt", "crosscheck", "compare", "interop"),
         *("aa", "replay", "diff", "topo", "clean"),
     }
 )

@@ -38,6 +38,8 @@ EXAMPLES = {
     "worker": "fecbench worker tls://scheduler:8786 --certificates cluster",
     "cluster certificates": "fecbench cluster certificates cluster",
     "cluster scheduler": "fecbench cluster scheduler tls://0.0.0.0:8786 --certificates cluster",
+    "field certificates": "fecbench field certificates field",
+    "field serve": "fecbench field serve --listen 0.0.0.0:4477 --certificates field",
     "crosscheck": "fecbench crosscheck smoke --db results.sqlite",
     "compare": "fecbench compare .@HEAD~1 .",
     "interop": "fecbench interop rquic noq-fec --db results.sqlite",
