@@ -24,6 +24,7 @@ from fecbench.runners.field.client import ClientProcess, Order
 from fecbench.runners.field.connection import ConnectionLost, Place
 from fecbench.runners.field.session import Refused, Session, Train, require_programs
 from fecbench.runners.implementations.implementation import Implementation
+from fecbench.runners.probe import sha256_of
 from fecbench.runners.sandbox import handed_over
 from fecbench.runners.tasks.outcome import EndpointOutcome, Outcome, PathOutcome, Probe
 from fecbench.runners.tasks.task import FIELD, Task
@@ -88,6 +89,12 @@ class FieldEngine:
         self._block: Block | None = None
         self._transfers = 0
         self._resources = contextlib.ExitStack()
+
+    def connect(self) -> None:
+        """Begin a session. Raises EngineError where no server answers, and Refusal for one that lacks an
+        implementation."""
+        for name in differing(self._connected(), self._implementations):
+            self._tell(f"the server has another build of {name}: two ends of one trial differ")
 
     def __enter__(self) -> Self:
         self._folder = self._resources.enter_context(scratch.folder())
@@ -243,6 +250,19 @@ class FieldEngine:
         if self._session is not None:
             self._session.close()
             self._session = None
+
+
+def differing(session: Session, implementations: Mapping[str, Implementation]) -> list[str]:
+    """Return the names of the implementations whose files are not the same at the server."""
+    there = session.hello.get("implementations", {})
+    names = []
+    for name, implementation in implementations.items():
+        files = there.get(name, {}).get("files", {})
+        paths = [path for path in implementation.files("field") if path.is_relative_to(implementation.folder)]
+        ours = {str(path.relative_to(implementation.folder)): sha256_of(path) for path in paths}
+        if ours != files:
+            names.append(name)
+    return names
 
 
 def _joined(trains: list[Train]) -> list[Probe]:

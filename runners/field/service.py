@@ -139,7 +139,6 @@ class _Host:
         plain.settimeout(HANDSHAKE_S)
         keep_alive(plain)
         try:
-            # What TLS would say to a stranger is not said: it gets no byte of ours after a bad certificate.
             connection = Connection(self._tls.wrap_socket(plain, server_side=True))
         except OSError as error:
             self._log(f"{peer}: no client of ours: {one_line(str(getattr(error, 'reason', '') or error))}")

@@ -49,7 +49,12 @@ class OverPath:
             )
         note(asked.words())
         engine = FieldEngine(self.place, self.tls, self.name, request.experiment.implementations, note)
-        return lambda database: run_here(request, database, field=engine)
+
+        def run(database: Database) -> CampaignInfo:
+            engine.connect()  # before a campaign is begun
+            return run_here(request, database, field=engine)
+
+        return run
 
 
 def of_field(
