@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.tasks.task import FIELD
+from fecbench.runners.workloads.video import session
 
 PROBES = 150
 """Probes of a block, and of each rest, at most in usual cases."""
@@ -37,12 +38,16 @@ def of_campaign(experiment: Experiment, keys: Sequence[TrialKey]) -> Traffic:
     up_bytes = down_bytes = 0
     blocks = set[tuple[str, int, int]]()
     for key in keys:
-        demand = experiment.task(key, FIELD).pairs[0].demand
+        pair = experiment.task(key, FIELD).pairs[0]
+        up, down = pair.demand.up_bytes, pair.demand.down_bytes
+        if pair.session is not None:
+            ladder, _ = session.read(pair.session)
+            down = round(ladder.duration_s * ladder.levels[-1].kbps * 1000 / 8)  # at most: the highest level
         transfers = 1 if key.group in blocks else 2
         probes = PROBE_BYTES * PROBES * transfers
         blocks.add(key.group)
-        up_bytes += transfers * demand.up_bytes + probes
-        down_bytes += transfers * demand.down_bytes + probes
+        up_bytes += transfers * up + probes
+        down_bytes += transfers * down + probes
     return Traffic(up_bytes, down_bytes, len(keys))
 
 

@@ -180,6 +180,7 @@ class FieldEngine:
             address=train.address,
             outside=train.outside,
             mtu=train.mtu,
+            server_ahead_s=session.server_ahead_s,
             least_rtt_ms=session.least_rtt_ms,
             rested_s=train.lasted_s,
             is_rested=train.has_drained,

@@ -12,7 +12,7 @@ import statistics
 import struct
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from fecbench.runners.tasks.outcome import Probe
@@ -42,8 +42,8 @@ class Responder:
     def __init__(self, address: str, port: int, train: bytes) -> None:
         self.socket = bound(address, port)
         self._train = train
-        self.numbers: set[int] = set()
-        """The probes that came."""
+        self.arrived: dict[int, float] = {}
+        """When each probe came, by the monotonic clock of the server."""
         self.sources: set[str] = set()
         """The addresses that they came from."""
 
@@ -57,7 +57,8 @@ class Responder:
             except OSError:  # an ICMP message about an answer
                 continue
             if len(datagram) == PROBE_BYTES and datagram[:TOKEN_BYTES] == self._train:
-                self.numbers.add(_NUMBER.unpack_from(datagram, TOKEN_BYTES)[0])
+                number = _NUMBER.unpack_from(datagram, TOKEN_BYTES)[0]
+                self.arrived.setdefault(number, time.monotonic())
                 self.sources.add(source[0])
                 try:
                     self.socket.sendto(datagram, source)
@@ -91,7 +92,15 @@ class Sent:
     address: str = ""
     mtu: int = 0
 
-    def probes(self, arrived: set[int], since: float) -> list[Probe]:
+    def server_ahead(self, arrived: Mapping[int, float]) -> tuple[float, float] | None:
+        """Return the least round-trip time in ms, and by it how far the server's clock is ahead, in s."""
+        both = [(rtt_ms, number) for number, rtt_ms in self.round_trips_ms.items() if number in arrived]
+        if not both:
+            return None
+        rtt_ms, number = min(both)
+        return rtt_ms, arrived[number] - self.times[number] - rtt_ms / 2e3
+
+    def probes(self, arrived: Collection[int], since: float) -> list[Probe]:
         """Return the probes, with those that arrived at the server; times count from `since`."""
         return [
             Probe(

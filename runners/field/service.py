@@ -294,7 +294,9 @@ class _Session:
         finally:
             responder.close()
         self._allowed |= responder.sources
-        self._connection.send({"arrived": sorted(responder.numbers), "sources": sorted(responder.sources)})
+        self._connection.send(
+            {"arrived": sorted(responder.arrived.items()), "sources": sorted(responder.sources)}
+        )
 
     def _transfer(self, order: dict[str, Any]) -> None:
         try:

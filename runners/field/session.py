@@ -50,6 +50,8 @@ class Session:
         self.place = place
         self._connection = Connection.to(place, tls)
         self.least_rtt_ms = float("inf")
+        self.server_ahead_s = 0.0
+        """How far its monotonic clock is ahead, by the probe with the least round-trip time."""
         self.hello = self._ask({"order": "hello", "implementations": list(implementations)})
 
     def close(self) -> None:
@@ -92,11 +94,14 @@ class Session:
         sent = probes.send(self.server_address, self.place.port, bytes.fromhex(token), until, limit_s)
         answer = self._ask({"order": "probed"})
         try:
-            arrived = {int(number) for number in answer["arrived"]}
+            arrived = {int(number): float(at_s) for number, at_s in answer["arrived"]}
             outside = ", ".join(map(str, answer["sources"]))
         except (KeyError, TypeError, ValueError):
             raise ConnectionLost("the server sent what is no list of probes") from None
         since = sent.times[0] if sent.times else 0.0
+        ahead = sent.server_ahead(arrived)
+        if ahead is not None and ahead[0] < self.least_rtt_ms:
+            self.server_ahead_s = ahead[1]
         self.least_rtt_ms = min([self.least_rtt_ms, *sent.round_trips_ms.values()])
         last = deque(list(sent.round_trips_ms.values())[-5:], maxlen=5)
         return Train(

@@ -98,6 +98,9 @@ class PathOutcome(_Record):
     outside: str
     """Address of the client as the server sees it."""
     mtu: int
+    server_ahead_s: float
+    """Server's monotonic clock less the client's, if the least delay is the same each way: half of the least
+    round trip is the most that this can be wrong by."""
     least_rtt_ms: float
     """Least round-trip time of the session so far."""
     rested_s: float

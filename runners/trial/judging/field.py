@@ -54,6 +54,7 @@ def document(path: PathOutcome) -> dict[str, object]:
         "lost_down": reached - len(answered),
         "rtt_ms": sorted(answered)[len(answered) // 2] if answered else None,
         "least_rtt_ms": path.least_rtt_ms,
+        "server_ahead_s": path.server_ahead_s,
         "rested_s": path.rested_s,
         "is_rested": path.is_rested,
         "address": path.address,
