@@ -56,6 +56,8 @@ Interval = tuple[float, float]
 def of_campaign(pairing: Pairing, campaign: CampaignInfo) -> pd.DataFrame:
     """The `ratio_intervals` of a comparison, by the statistic and the margins of its campaign."""
     margins = of_points(pairing.ratios, campaign)
+    if campaign.engine == "field":
+        return _in_blocks(pairing, margins, LEVEL / len(campaign.looks))
     return ratio_intervals(pairing, campaign.statistic, margins=margins, looks=len(campaign.looks))
 
 
@@ -109,6 +111,18 @@ def ratio_intervals(
             ratios.loc[rows, "p_value"] = np.minimum(looks * p_values, 1)
     verdict = verdicts(ratios["low"], ratios["high"], more_is_better, ratios["margin"])
     ratios = ratios.assign(verdict=verdict, p_value=ratios["p_value"].where(ratios["low"].notna()))
+    return ratios.assign(discovery=_discoveries(ratios))
+
+
+def _in_blocks(pairing: Pairing, margins: float | Floats, level: float) -> pd.DataFrame:
+    """The `ratio_intervals` of a campaign in the field, whose repetitions are blocks in the order of time."""
+    from fecbench.results.analysis import blocks  # which knows pairings, too
+
+    margin = pd.Series(margins, pairing.ratios.index, dtype=np.float64)
+    ratios = blocks.with_intervals(pairing, level, margin).assign(margin=margin)
+    of_metrics = {name: metrics.of(name).more_is_better for name in ratios["metric"].unique()}
+    more_is_better = ratios["metric"].map(of_metrics).astype(bool)
+    ratios = ratios.assign(verdict=verdicts(ratios["low"], ratios["high"], more_is_better, margin))
     return ratios.assign(discovery=_discoveries(ratios))
 
 

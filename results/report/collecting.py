@@ -14,6 +14,7 @@ from fecbench.results.analysis import (
     agreement,
     agreement_in_words,
     attempts,
+    blocks,
     comparison,
     deciding,
     disturbances,
@@ -82,6 +83,7 @@ def document_of(evidence: Evidence) -> Document:
     agreement_of_sample = agreement.of_campaign(database, campaign) if campaign.engine == "virtual" else None
     filters = repeating.filters_of(run, campaign)
     notes = [
+        *blocks.sentences(database, campaign),
         *exposure.sentences(exposed),
         *timers.sentences(campaign),
         *deciding.sentences(campaign),
@@ -99,7 +101,7 @@ def document_of(evidence: Evidence) -> Document:
     return Document(
         campaign=Campaign.of(campaign),
         gate=None if evidence.gate is None else Gate.of(evidence.gate),
-        lead=lead(campaign),
+        lead=" ".join(filter(None, (blocks.lead(database, campaign), lead(campaign)))),
         answers=list(answers(table, campaign)),
         trust=list(trust(evidence, states, rerun, crosscheck, crosscheck_sentences, arms)),
         notes=notes,

@@ -32,9 +32,13 @@ def commands(
         run += ["--campaign", campaign.name]
     if campaign.engine == "virtual":
         run += ["--engine", "virtual"]
+    elif campaign.engine == "field":
+        path = provenance.get("field", {})
+        run += ["--engine", "field", "--server", str(path.get("server")), "--path", str(path.get("path"))]
+        run += ["--certificates", "DIR"]
     elif "link" in provenance:
         run += ["--link", str(provenance["link"])]
-    if "jobs" in provenance:
+    if "jobs" in provenance and campaign.engine != "field":
         run += ["--jobs", str(provenance["jobs"])]
     for condition in filters:
         run += ["--filter", condition]

@@ -48,6 +48,9 @@ def trust(
         text = "In virtual time: the endpoints' real code, in a simulated network."
         yield Trust(about="engine", text=text, warns=False)
         yield _crosscheck(crosscheck, crosscheck_sentences)
+    elif campaign.engine == "field":
+        text = "In the field: real programs and packets, over a path that is not ours."
+        yield Trust(about="engine", text=text, warns=False)
     else:
         text = "Emulated: real programs and packets, over emulated links."
         yield Trust(about="engine", text=text, warns=False)

@@ -12,7 +12,7 @@ import shutil
 import ssl
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -77,14 +77,18 @@ class FieldEngine:
         path: str,
         implementations: Mapping[str, Implementation],
         tell: Callable[[str], None],
+        partly_run: Collection[Group] = (),
         *,
         train_s: float = probes.TRAIN_S,
         reconnect_s: float = RECONNECT_S,
     ) -> None:
-        """`path` is the path's name; `tell` is called with a line for a person."""
+        """`path` is the path's name; `tell` is called with a line for a person. `partly_run` are the groups
+        of which another start has run some trials: what is left of them is beside nothing."""
         self._at, self._tls, self._path, self._tell = place, tls, path, tell
         self._implementations = implementations
         self._train_s, self._reconnect_s = train_s, reconnect_s
+        self.broken = set(partly_run)
+        """Groups whose trials are not back to back."""
         self._session: Session | None = None
         self._block: Block | None = None
         self._transfers = 0
@@ -129,6 +133,9 @@ class FieldEngine:
     def _outcome(self, key: TrialKey, task: Task) -> Outcome:
         """Run a trial. What breaks the connection makes it invalid, and another session begins."""
         outcome = Outcome(backend=FIELD)
+        if key.group in self.broken:
+            outcome.failure = "its block was interrupted, so nothing was run beside it"
+            return outcome
         try:
             block = self._in_block(key, task)
             self._prepare(block, outcome)
@@ -137,7 +144,8 @@ class FieldEngine:
             raise EngineError(f"{refused}; what was finished is kept") from None
         except ConnectionLost as lost:
             self._hang_up()
-            self._block = None  # its transfers would not be back to back
+            self._block = None
+            self.broken.add(key.group)
             outcome.failure = f"the server was lost: {lost}"
             self._tell(f"the server was lost: {lost}; trying to reach it again")
         return outcome

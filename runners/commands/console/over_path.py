@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     import ssl
 
     from fecbench.results.store.database import Database
-    from fecbench.results.store.records import CampaignInfo
+    from fecbench.results.store.records import CampaignInfo, Group
     from fecbench.runners.campaign.request import Request
     from fecbench.runners.field.connection import Place
 
@@ -52,9 +53,17 @@ class OverPath:
 
         def run(database: Database) -> CampaignInfo:
             engine.connect()  # before a campaign is begun
+            engine.broken |= _partly_run(request, database)
             return run_here(request, database, field=engine)
 
         return run
+
+
+def _partly_run(request: Request, database: Database) -> set[Group]:
+    """Return the blocks of which some trials were run, and not all."""
+    campaign = database.campaign(request.name)
+    counts = Counter(key.group for key in (database.states(campaign.id) if campaign else ()))
+    return {group for group, count in counts.items() if count < len(request.design.variants)}
 
 
 def of_field(

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from fecbench.results.analysis import (
     attempts,
+    blocks,
     comparison,
     deciding,
     exposure,
@@ -73,6 +74,8 @@ def print_summary(database: Database, campaign: CampaignInfo, *, first_attempts:
         *deciding.sentences(campaign),
         *unseen.sentences(pairings, campaign),
     ):
+        say(sentence)
+    for sentence in blocks.sentences(database, campaign):
         say(sentence)
     for sentence in same_losses.sentences(campaign.design_text, campaign.repetitions):
         say(sentence)
