@@ -147,10 +147,9 @@ class _Host:
             connection.send({"refused": "another client is being served; try again later"})
             return
         self._log(f"{peer}: begins")
-        why = "ended"
         try:
-            isolated(lambda user: _Session(connection, self, user).run())
-        except (ConnectionLost, Failed, OSError) as error:
+            why = isolated(lambda user: _Session(connection, self, user).run()).decode()
+        except (Failed, OSError) as error:
             why = one_line(str(error))
         self._log(f"{peer}: {why}")
 
@@ -253,14 +252,21 @@ class _Session:
         self._transfers = 0
 
     def run(self) -> bytes:
-        """Serve until the client ends. Raises ConnectionLost."""
+        """Serve until the client ends, or is lost; return how it ended."""
+        try:
+            self._serve_orders()
+        except ConnectionLost as lost:
+            return one_line(str(lost)).encode()
+        return b"ended"
+
+    def _serve_orders(self) -> None:
         orders = {"hello": self._hello, "probe": self._probe, "transfer": self._transfer}
         with scratch.folder() as folder:
             self._folder = folder
             while True:
                 order = self._connection.receive(IDLE_S)
                 if order.get("order") == "bye":
-                    return b"bye"
+                    return
                 carry_out = orders.get(str(order.get("order")))
                 if carry_out is None:
                     raise ConnectionLost("an order that is none")

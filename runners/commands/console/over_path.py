@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,10 +59,10 @@ class OverPath:
 
 
 def _partly_run(request: Request, database: Database) -> set[Group]:
-    """Return the blocks of which some trials were run, and not all."""
+    """Return the blocks of which a trial was run that is not run again."""
     campaign = database.campaign(request.name)
-    counts = Counter(key.group for key in (database.states(campaign.id) if campaign else ()))
-    return {group for group, count in counts.items() if count < len(request.design.variants)}
+    states = database.states(campaign.id) if campaign else {}
+    return {key.group for key, (state, _) in states.items() if state not in request.retry}
 
 
 def of_field(
