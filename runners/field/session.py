@@ -18,6 +18,8 @@ from fecbench.runners.refusal import Refusal
 from fecbench.runners.tasks.outcome import EndpointOutcome, HostOutcome, Probe
 from fecbench.runners.tasks.task import Task
 
+ANSWERED_S = 5.0
+"""A path on which no probe was answered for so long carries no UDP."""
 ANSWER_S = 60.0
 """A server that says nothing for so long is gone: it may be waiting for another session's end."""
 
@@ -78,8 +80,9 @@ class Session:
     def rest(self, limit_s: float = probes.REST_S) -> Train:
         """Probe until the queue has drained."""
         return self._probe(
-            lambda sent, last: probes.has_drained(
-                last, min([self.least_rtt_ms, *sent.round_trips_ms.values()], default=float("inf"))
+            lambda sent, last: (
+                probes.has_drained(last, min([self.least_rtt_ms, *sent.round_trips_ms.values()]))
+                or (len(sent.times) * probes.INTERVAL_S > ANSWERED_S and not sent.round_trips_ms)
             ),
             limit_s,
         )

@@ -1,10 +1,8 @@
 """Campaigns over a path that the harness does not know: an emulated link between two namespaces."""
 
 import os
-import socket
 import subprocess
 import sys
-import textwrap
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,8 +14,9 @@ from fecbench.results.store.database import Database
 from fecbench.runners import authority
 from fecbench.topologies.link import LinkSettings
 from fecbench.topologies.topology import Host, build
+from tests.support import needs
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes network namespaces")
+pytestmark = needs.TRIALS
 
 DESIGN = """
 name = "over"
@@ -85,7 +84,6 @@ class Hidden:
 def hidden(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hidden]:
     folder = tmp_path_factory.mktemp("hidden")
     authority.write(folder / "papers")
-    authority.write(folder / "foreign")
     design = folder / "over.toml"
     design.write_text(DESIGN)
     with build("single-path", {"internet": LinkSettings.symmetric(20, 10)}) as topology:
@@ -127,74 +125,6 @@ def test_a_campaign_is_run_block_by_block_judged_and_told(served: Hidden) -> Non
         assert {variant for _, _, variant in block} == {"off", "rlc"}
 
 
-def test_strangers_get_nothing_and_disturb_nothing(served: Hidden) -> None:
-    status, told = served.run(papers=served.folder / "foreign", db="foreign.sqlite")
-    assert status == 1 and "another authority" in told.splitlines()[-1], told
-    noise = textwrap.dedent(f"""
-        import os, socket
-        place = ("{served.server.address}", {PORT})
-        heard = 0
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
-            datagrams.settimeout(0.001)
-            for _ in range(1000):
-                for deed in (lambda: datagrams.sendto(os.urandom(1000), place), lambda: datagrams.recv(2000)):
-                    try:
-                        answer = deed()
-                        heard += len(answer) if isinstance(answer, bytes) else 0
-                    except OSError:
-                        pass
-        with socket.create_connection(place) as stream:
-            try:
-                for _ in range(1000):
-                    stream.sendall(os.urandom(1000))
-            except OSError:
-                pass
-        print(heard)
-    """)
-    process = served.client.popen([sys.executable, "-c", noise], stdout=subprocess.PIPE, text=True)
-    heard, _ = process.communicate(timeout=60)
-    assert heard == "0\n"
-    status, told = served.run("--filter", "repetition=0", "--campaign", "after")
-    assert "2 of 4 trials" in told, told
-
-
-def test_a_network_that_blocks_udp_is_named(served: Hidden) -> None:
-    relay = textwrap.dedent(f"""
-        import socket, threading
-        listener = socket.create_server(("{served.server.address}", {PORT + 1}))
-        print("ready", flush=True)
-        def pass_on(source, target):
-            while content := source.recv(65536):
-                target.sendall(content)
-            target.shutdown(socket.SHUT_WR)
-        while True:
-            near, _ = listener.accept()
-            far = socket.create_connection(("{served.server.address}", {PORT}))
-            for ends in ((near, far), (far, near)):
-                threading.Thread(target=pass_on, args=ends, daemon=True).start()
-    """)
-    process = served.server.popen([sys.executable, "-c", relay], stdout=subprocess.PIPE, text=True)
-    assert process.stdout and process.stdout.readline()
-    status, told = served.run(port=PORT + 1, db="blocked.sqlite")
-    process.kill()
-    assert status == 1 and "TCP passes and UDP does not" in told.splitlines()[-1], told
-
-
-@pytest.mark.parametrize(
-    ("more", "why"),
-    [
-        (["--most-bytes", "100kB"], "--most-bytes"),
-        (["--link", "wire"], "no emulated link"),
-        (["--path", ""], "needs --path"),
-    ],
-)
-def test_what_does_not_fit_is_refused_before_anything_is_sent(
-    served: Hidden, more: list[str], why: str
-) -> None:
-    status, told = served.run(*more, db="refused.sqlite")
-    assert status == 2 and why in told.splitlines()[-1], told
-
-
 @pytest.mark.slow
 def test_a_server_that_is_killed_costs_its_block_alone(hidden: Hidden) -> None:
     server = hidden.serve()
@@ -218,11 +148,3 @@ def test_a_server_that_is_killed_costs_its_block_alone(hidden: Hidden) -> None:
         states = database.states(campaign.id)
     assert len(states) == 4
     assert sum(key.repetition == 1 and state == "ok" for key, (state, _) in states.items()) >= 1
-
-
-def test_the_port_of_another_program_is_refused(hidden: Hidden) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        place = f"127.0.0.1:{taken.getsockname()[1]}"
-        command = [*FECBENCH, "field", "serve", "--listen", place, "--certificates", str(hidden.papers)]
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert ended.returncode == 2 and "cannot listen there" in ended.stderr
