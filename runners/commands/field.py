@@ -1,14 +1,17 @@
 """`fecbench field`: the far host of trials over a real path, and the certificates of both."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from fecbench.runners import authority
 from fecbench.runners.commands.console import arguments
-from fecbench.runners.commands.console.choice import implementations_in
+from fecbench.runners.commands.console.choice import implementations_in, one_campaign, open_database
+from fecbench.runners.commands.console.destination import check_file, writing
 from fecbench.runners.commands.console.terminal import note, say
+from fecbench.runners.refusal import Refusal
+from fecbench.whole_files import write_text
 
 field = typer.Typer(
     add_completion=False,
@@ -57,3 +60,36 @@ def serve(
     limits = Limits(transfer_bytes, transfer_s, hourly)
     tls = context(certificates, server=True)
     serve(place, tls, implementations_in(implementations), limits, note)
+
+
+@field.command()
+def recording(
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            metavar="FILE",
+            help="FILE.json, as irtt writes it: for fecbench advise and fecbench link import irtt; or"
+            " FILE.txt, the losses of a direction: for fecbench losses fit. One of that name is replaced.",
+        ),
+    ],
+    db: arguments.Database = arguments.DATABASE,
+    campaign: arguments.Campaign = "",
+    direction: Annotated[
+        Literal["up", "down"], typer.Option("--direction", help="Of the losses in FILE.txt.")
+    ] = "down",
+) -> None:
+    """Write the probes of a path as a recording that other commands read."""
+    from fecbench.results.analysis import path_probes
+
+    check_file("--output", output, (".json", ".txt"))
+    with open_database(db) as database:
+        chosen = one_campaign(database, campaign)
+        recorded = path_probes.probes(database, chosen)
+    if not recorded:
+        raise Refusal(f"{db}: campaign {chosen.name!r} has no probes: they are of --engine field")
+    is_irtt = output.suffix == ".json"
+    text = path_probes.as_irtt(recorded) if is_irtt else path_probes.as_losses(recorded, direction)
+    with writing("--output", output):
+        write_text(output, text)
+    say(f"{output}: {len(recorded)} probes of the path “{chosen.provenance['field']['path']}”")

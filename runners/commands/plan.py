@@ -10,9 +10,11 @@ from pathlib import Path
 from fecbench import designs
 from fecbench.designs import Design, Plan
 from fecbench.results.analysis import same_losses
+from fecbench.runners.campaign import traffic
 from fecbench.runners.campaign.checks import check
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.names import parameters
+from fecbench.runners.campaign.order import trial_keys
 from fecbench.runners.campaign.reach import Reach, reach
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.choice import design_of, implementations_in
@@ -22,6 +24,7 @@ from fecbench.runners.commands.console.progress import duration
 from fecbench.runners.commands.console.tables import print_table, table_of
 from fecbench.runners.commands.console.terminal import note, say, say_next
 from fecbench.runners.refusal import Refusal
+from fecbench.topologies.field import NAME as FIELD
 from fecbench.topologies.link import DIRECTIONS
 
 
@@ -54,13 +57,21 @@ def plan(
         )
     else:
         say(_heading(experiment))
+        if loaded.topology == FIELD:
+            say(traffic.of_campaign(experiment, trial_keys(loaded, len(planned.points))).words())
         _print_points(planned)
         if planned.criteria:
             _print_criteria(planned)
         _print_reach(experiment)
         for sentence in same_losses.sentences(loaded.text, loaded.repetitions):
             say(sentence)
-        say_next(f"fecbench run {shlex.quote(str(design))} --engine virtual --db {loaded.name}.sqlite")
+        say_next(f"fecbench run {shlex.quote(str(design))} {_engine(loaded)} --db {loaded.name}.sqlite")
+
+
+def _engine(design: Design) -> str:
+    """Return the options of the engine that runs a design."""
+    in_the_field = "--engine field --server HOST:PORT --path NAME --certificates DIR"
+    return in_the_field if design.topology == FIELD else "--engine virtual"
 
 
 def _draw(design: Design, plan: Plan, path: Path) -> None:

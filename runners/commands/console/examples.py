@@ -40,6 +40,7 @@ EXAMPLES = {
     "cluster scheduler": "fecbench cluster scheduler tls://0.0.0.0:8786 --certificates cluster",
     "field certificates": "fecbench field certificates field",
     "field serve": "fecbench field serve --listen 0.0.0.0:4477 --certificates field",
+    "field recording": "fecbench field recording --db results.sqlite --output path.json",
     "crosscheck": "fecbench crosscheck smoke --db results.sqlite",
     "compare": "fecbench compare .@HEAD~1 .",
     "interop": "fecbench interop rquic noq-fec --db results.sqlite",
