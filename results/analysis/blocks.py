@@ -1,7 +1,7 @@
 """A campaign in the field by its blocks: each has every variant once, back to back, in an order drawn anew.
 
 Arms are compared within blocks: the geometric mean of their ratios, with an interval that bears neighbouring
-blocks that depend on each other (`dependent`). Beside it is told whether the order within blocks mattered,
+blocks that depend on each other (`dependent`). Beside it is lines whether the order within blocks mattered,
 and whether the ratio drifted.
 """
 
@@ -35,7 +35,8 @@ def with_intervals(pairing: Pairing, level: float, margins: pd.Series) -> pd.Dat
     """
     rows = pairing.ratios.assign(low=math.nan, high=math.nan, p_value=math.nan)
     by_place = pairing.matched.sort_values("repetition").groupby(["workload", "point"], observed=True)
-    for index, row in rows.iterrows():
+    of_rows = zip(rows.index, margins, rows.to_dict("records"), strict=True)
+    for index, margin, row in of_rows:
         ratios = by_place.get_group((row["workload"], row["point"]))["ratio"].to_numpy(np.float64)
         if not (np.isfinite(ratios) & (ratios > 0)).all():
             continue
@@ -44,7 +45,7 @@ def with_intervals(pairing: Pairing, level: float, margins: pd.Series) -> pd.Dat
         if len(logs) < dependent.FEWEST:
             continue
         posterior = dependent.mean_of(logs)
-        bound = math.copysign(math.log1p(margins[index]), posterior.mean)
+        bound = math.copysign(math.log1p(margin), posterior.mean)
         is_within = abs(posterior.mean) <= abs(bound)
         rows.loc[index, ["ratio", "low", "high"]] = np.exp([posterior.mean, *posterior.interval(level)])
         rows.loc[index, "p_value"] = 1.0 if is_within else posterior.p_value(bound)
@@ -72,7 +73,7 @@ def courses(database: Database, campaign: CampaignInfo) -> list[Course]:
     for record in records:
         name = record.checks.get("path", {}).get("block", "")
         by_block[record.key.workload, record.key.point, name][record.key.variant] = record
-    found = []
+    all_courses = []
     for variant, baseline in baselines_of(campaign).items():
         for workload, metric in of_workloads(campaign).items():
             pairs = [
@@ -82,24 +83,24 @@ def courses(database: Database, campaign: CampaignInfo) -> list[Course]:
             ]
             pairs.sort(key=lambda pair: pair[0].started_at)
             if (course := _course(pairs, metric)) is not None:
-                found.append(Course(variant, baseline, workload, *course))
-    return found
+                all_courses.append(Course(variant, baseline, workload, *course))
+    return all_courses
 
 
 def _course(
     pairs: Sequence[tuple[TrialRecord, TrialRecord]], metric: str
 ) -> tuple[int, dependent.Posterior, dependent.Posterior] | None:
     values = [(_value(one, metric), _value(other, metric)) for one, other in pairs]
-    kept = [place for place, (one, other) in enumerate(values) if one > 0 and other > 0]
-    if len(kept) < dependent.FEWEST:
+    places = [place for place, (one, other) in enumerate(values) if one > 0 and other > 0]
+    if len(places) < dependent.FEWEST:
         return None
-    logs = np.array([math.log(values[place][0] / values[place][1]) for place in kept])
-    earlier = np.array([_place(pairs[place][0]) < _place(pairs[place][1]) for place in kept])
-    ones, along = np.ones(len(kept)), np.linspace(-0.5, 0.5, len(kept))
+    logs = np.array([math.log(values[place][0] / values[place][1]) for place in places])
+    earlier = np.array([_place(pairs[place][0]) < _place(pairs[place][1]) for place in places])
+    ones, along = np.ones(len(places)), np.linspace(-0.5, 0.5, len(places))
     if earlier.all() or not earlier.any():
         return None
     order = dependent.coefficient(logs, np.column_stack([ones, earlier.astype(np.float64)]))
-    return len(kept), order, dependent.coefficient(logs, np.column_stack([ones, along]))
+    return len(places), order, dependent.coefficient(logs, np.column_stack([ones, along]))
 
 
 def _value(record: TrialRecord, metric: str) -> float:
@@ -130,7 +131,7 @@ def sentences(database: Database, campaign: CampaignInfo) -> list[str]:
     """Return what a reader of a campaign in the field has to know, the `lead` first; nothing of others."""
     if campaign.engine != "field":
         return []
-    told = [lead(database, campaign), _of_path(database, campaign)]
+    lines = [lead(database, campaign), _of_path(database, campaign)]
     for course in courses(database, campaign):
         effects = {
             "where it ran before its baseline": course.order,
@@ -139,16 +140,16 @@ def sentences(database: Database, campaign: CampaignInfo) -> list[str]:
         for when, posterior in effects.items():
             low, high = np.exp(posterior.interval(SURELY))
             surely = posterior.p_value() < SURELY
-            told.append(
+            lines.append(
                 f"{course.variant}, {course.workload}: its ratio to {course.baseline}"
                 f" {'changed' if surely else 'did not surely change'} {when}: by a factor of"
                 f" {number(math.exp(posterior.mean), '.3f')} ({number(low, '.3f')} to {number(high, '.3f')})."
             )
-    told.append(
+    lines.append(
         "Ratios are geometric means within blocks. Nobody vouches for the path: other traffic on it is in the"
         " numbers. What was checked are both hosts: processors, sockets, clocks, addresses and MTU."
     )
-    return [sentence for sentence in told if sentence]
+    return [sentence for sentence in lines if sentence]
 
 
 def _of_path(database: Database, campaign: CampaignInfo) -> str:

@@ -24,7 +24,7 @@ _STEPS = 60
 
 @dataclass(frozen=True)
 class Posterior:
-    """What is known of one coefficient: a mixture of Student's distributions."""
+    """Knowledge of one coefficient: a mixture of Student's distributions."""
 
     weights: Floats
     means: Floats

@@ -27,7 +27,7 @@ from fecbench.runners.campaign.rounds import Due, Rounds
 from fecbench.runners.campaign.share import Share, Watcher
 from fecbench.runners.engines.engine import Engine
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.tasks.task import VIRTUAL
+from fecbench.runners.tasks.task import FIELD, VIRTUAL
 
 _log = logging.getLogger(__name__)
 
@@ -113,7 +113,7 @@ def _calibration(request: Request, trials: Iterable[TrialKey]) -> dict[str, Any]
 
     Raises Refusal if they are not accurate enough.
     """
-    if request.engine == "field":
+    if request.backend == FIELD:
         return calibration.in_the_field()
     if request.backend != VIRTUAL:
         return calibration.of_campaign(request.backend, request.calibrate)

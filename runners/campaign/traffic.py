@@ -7,7 +7,7 @@ again come on top; probes are counted.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fecbench.results.store.records import TrialKey
+from fecbench.results.store.records import Group, TrialKey
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.tasks.task import FIELD
 from fecbench.runners.workloads.video import session
@@ -36,7 +36,7 @@ class Traffic:
 def of_campaign(experiment: Experiment, keys: Sequence[TrialKey]) -> Traffic:
     """Return what these trials send at most."""
     up_bytes = down_bytes = 0
-    blocks = set[tuple[str, int, int]]()
+    blocks = set[Group]()
     for key in keys:
         pair = experiment.task(key, FIELD).pairs[0]
         up, down = pair.demand.up_bytes, pair.demand.down_bytes

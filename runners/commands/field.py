@@ -84,12 +84,12 @@ def recording(
 
     check_file("--output", output, (".json", ".txt"))
     with open_database(db) as database:
-        chosen = one_campaign(database, campaign)
-        recorded = path_probes.probes(database, chosen)
+        info = one_campaign(database, campaign)
+        recorded = path_probes.probes(database, info)
     if not recorded:
-        raise Refusal(f"{db}: campaign {chosen.name!r} has no probes: they are of --engine field")
+        raise Refusal(f"{db}: campaign {info.name!r} has no probes: they are of --engine field")
     is_irtt = output.suffix == ".json"
     text = path_probes.as_irtt(recorded) if is_irtt else path_probes.as_losses(recorded, direction)
     with writing("--output", output):
         write_text(output, text)
-    say(f"{output}: {len(recorded)} probes of the path “{chosen.provenance['field']['path']}”")
+    say(f"{output}: {len(recorded)} probes of the path “{info.provenance['field']['path']}”")

@@ -50,13 +50,13 @@ class Order(BaseModel):
 
 
 class Transfer(BaseModel):
-    """How it went, as the client saw it."""
+    """A transfer as the client saw it."""
 
     model_config = ConfigDict(extra="forbid", ser_json_bytes="base64", val_json_bytes="base64")
 
     endpoint: EndpointOutcome
     host: HostOutcome
-    said: list[Said] = []
+    messages: list[Said] = []
     client_s: float | None = None
     timed_out: bool = False
     failure: str = ""
@@ -68,7 +68,7 @@ def carry_out(order: Order, user: int | None) -> Transfer:
     supervisor, counters = Supervisor(), HostCounters()
     implementation: Implementation = read(order.implementation).called(order.name)
     deadline = time.monotonic() + task.timeout_s
-    begun = time.monotonic()
+    start_s = time.monotonic()
     try:
         end = End(
             "client",
@@ -83,8 +83,8 @@ def carry_out(order: Order, user: int | None) -> Transfer:
             certificates=order.certificates,
         )
     except (StartError, ConfinementError) as error:
-        ended = EndpointOutcome(exit_code=CANNOT_START, stderr=str(error))
-        return Transfer(endpoint=ended, host=HostOutcome())
+        failure = EndpointOutcome(exit_code=CANNOT_START, stderr=str(error))
+        return Transfer(endpoint=failure, host=HostOutcome())
     client = end.endpoint
     conversation = workloads.of(pair.workload).conversation(pair.session)
     dialogue = None if conversation is None else Dialogue(conversation)
@@ -106,14 +106,14 @@ def carry_out(order: Order, user: int | None) -> Transfer:
     return Transfer(
         endpoint=end.outcome(),
         host=host,
-        said=[] if dialogue is None else dialogue.said,
-        client_s=done_at - begun,
+        messages=[] if dialogue is None else dialogue.said,
+        client_s=done_at - start_s,
         timed_out=timed_out,
     )
 
 
 class ClientProcess:
-    """That process, as its harness knows it. A context manager."""
+    """The process as its harness knows it. A context manager."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(

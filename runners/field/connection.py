@@ -33,7 +33,7 @@ class ConnectionLost(Failed):
 
 @dataclass(frozen=True)
 class Place:
-    """Where a server of the field listens, with TCP and UDP."""
+    """Address and port of a server of the field, for TCP and UDP."""
 
     host: str
     port: int
@@ -88,9 +88,9 @@ def keep_alive(plain: socket.socket) -> None:
 class Connection:
     """One end of it."""
 
-    def __init__(self, secured: ssl.SSLSocket) -> None:
-        self.secured = secured
-        self.peer: str = secured.getpeername()[0]
+    def __init__(self, secured: ssl.SSLSocket, peer: str) -> None:
+        """`peer` is the address of the other end."""
+        self.secured, self.peer = secured, peer
 
     @classmethod
     def to(cls, place: Place, tls: ssl.SSLContext) -> Self:
@@ -107,7 +107,8 @@ class Connection:
             ) from None
         keep_alive(plain)
         try:
-            return cls(tls.wrap_socket(plain))
+            peer = plain.getpeername()[0]
+            return cls(tls.wrap_socket(plain), peer)
         except ssl.SSLCertVerificationError as error:
             plain.close()
             why = error.verify_message

@@ -126,9 +126,9 @@ class End:
             stderr=endpoint.stderr,
         )
         if endpoint.metrics is not None and not endpoint.complaint:
-            asked = asked_series(self._pair.end(self.role), self._pair.workload)
+            limits = asked_series(self._pair.end(self.role), self._pair.workload)
             try:
-                outcome.series = series.collect(self._log_folder, asked)
+                outcome.series = series.collect(self._log_folder, limits)
             except SeriesError as error:
                 outcome.complaint = str(error)
         if self._user is not None:

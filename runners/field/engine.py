@@ -13,7 +13,7 @@ import ssl
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Self
 
 from fecbench.results.store.records import Group, TrialKey
@@ -22,7 +22,7 @@ from fecbench.runners.engines.engine import EngineError, Finished
 from fecbench.runners.field import probes
 from fecbench.runners.field.client import ClientProcess, Order
 from fecbench.runners.field.connection import ConnectionLost, Place
-from fecbench.runners.field.session import Refused, Session, Train, require_programs
+from fecbench.runners.field.session import OrderRefusal, Session, Train, require_programs
 from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.probe import sha256_of
 from fecbench.runners.sandbox import handed_over
@@ -43,7 +43,6 @@ class Block:
     trains: list[Train]
     """Probes since the last transfer."""
     place: int = 0
-    begun: float = field(default_factory=time.monotonic)
     address: str = ""
     outside: str = ""
     mtu: int = 0
@@ -112,14 +111,14 @@ class FieldEngine:
 
     def run(self, tasks: Iterable[tuple[TrialKey, Task]]) -> Iterator[Finished]:
         for key, task in tasks:
-            begun_at, begun = time.time(), time.monotonic()
+            begun_at, start_s = time.time(), time.monotonic()
             outcome = self._outcome(key, task)
             yield Finished(
                 key=key,
                 task=task,
                 outcome=outcome,
                 begun_at=begun_at,
-                duration_s=time.monotonic() - begun,
+                duration_s=time.monotonic() - start_s,
                 trials_at_once=1,
                 folder=None,
             )
@@ -140,8 +139,8 @@ class FieldEngine:
             block = self._in_block(key, task)
             self._prepare(block, outcome)
             self._transfer(task, outcome)
-        except Refused as refused:
-            raise EngineError(f"{refused}; what was finished is kept") from None
+        except OrderRefusal as refusal:
+            raise EngineError(f"{refusal}; what was finished is kept") from None
         except ConnectionLost as lost:
             self._hang_up()
             self._block = None
@@ -201,9 +200,9 @@ class FieldEngine:
         folder = self._folder / f"transfer-{self._transfers}"
         handed_over.make_folder(folder)
         try:
-            begun = time.monotonic()
+            start_s = time.monotonic()
             started = session.begin(task)
-            outcome.phases_s["server_start"] = time.monotonic() - begun
+            outcome.phases_s["server_start"] = time.monotonic() - start_s
             if isinstance(started, EndpointOutcome):
                 outcome.endpoints["server"] = started
                 return
@@ -226,7 +225,8 @@ class FieldEngine:
             outcome.phases_s["client"] = transfer.client_s or 0.0
             outcome.failure = transfer.failure
             outcome.endpoints["client"] = transfer.endpoint
-            outcome.said, outcome.timed_out = transfer.said, transfer.timed_out
+            outcome.said.extend(transfer.messages)
+            outcome.timed_out = transfer.timed_out
             outcome.client_s = transfer.client_s
             outcome.stalled_s = transfer.host.stalled_s
             outcome.longest_gap_s = transfer.host.longest_gap_s
@@ -239,15 +239,15 @@ class FieldEngine:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _connected(self) -> Session:
-        """Return the session, begun again if it was lost. Raises EngineError when no server is reached."""
+        """Return the session, start_s again if it was lost. Raises EngineError when no server is reached."""
         until = time.monotonic() + (self._reconnect_s if self._transfers else 0.0)
         while self._session is None:
             try:
                 session = Session(self._at, self._tls, list(self._implementations))
                 require_programs(session, list(self._implementations))
                 self._session = session
-            except Refused as refused:
-                raise EngineError(str(refused)) from None
+            except OrderRefusal as refusal:
+                raise EngineError(str(refusal)) from None
             except ConnectionLost as lost:
                 if time.monotonic() > until:
                     ending = "; what was finished is kept: the same command goes on" * bool(self._transfers)

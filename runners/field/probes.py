@@ -22,7 +22,7 @@ PROBE_BYTES = 64
 INTERVAL_S = 0.02
 TRAIN_S = 2.0
 LINGER_S = 1.0
-"""So long after the last probe an answer is awaited."""
+"""Longest wait for an answer after the last probe."""
 REST_S = 10.0
 _NEAR, _NEAR_MS, _OF = 1.1, 0.5, 5
 """The queue has drained when the median of so many round-trip times is within 10 % of the least, or within
@@ -43,7 +43,7 @@ class Responder:
         self.socket = bound(address, port)
         self._train = train
         self.arrived: dict[int, float] = {}
-        """When each probe came, by the monotonic clock of the server."""
+        """Time at which each probe came, by the monotonic clock of the server."""
         self.sources: set[str] = set()
         """The addresses that they came from."""
 
@@ -87,7 +87,7 @@ class Sent:
     """A train as the client sees it."""
 
     times: list[float] = field(default_factory=list)
-    """When each probe was sent."""
+    """Time at which each probe was sent."""
     round_trips_ms: dict[int, float] = field(default_factory=dict)
     address: str = ""
     mtu: int = 0
@@ -122,8 +122,8 @@ def send(
         opened.connect(place)
         opened.setblocking(False)
         sent.address = opened.getsockname()[0]
-        begun = next_s = time.monotonic()
-        while not until(sent, last) and time.monotonic() - begun < limit_s:
+        start_s = next_s = time.monotonic()
+        while not until(sent, last) and time.monotonic() - start_s < limit_s:
             content = train + _NUMBER.pack(len(sent.times))
             sent.times.append(time.monotonic())
             with contextlib.suppress(OSError):  # it is lost

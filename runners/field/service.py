@@ -89,8 +89,8 @@ def _take(listener: socket.socket, meet: Callable[[socket.socket], None]) -> Non
     """Take connections, and have a process of its own `meet` each."""
     children = dict[int, int]()
     while True:
-        for descriptor in select.select([listener, *children], [], [])[0]:
-            if descriptor is not listener:
+        for descriptor in select.select([listener.fileno(), *children], [], [])[0]:
+            if descriptor != listener.fileno():
                 os.waitpid(children.pop(descriptor), 0)
                 os.close(descriptor)
                 continue
@@ -139,7 +139,7 @@ class _Host:
         plain.settimeout(HANDSHAKE_S)
         keep_alive(plain)
         try:
-            connection = Connection(self._tls.wrap_socket(plain, server_side=True))
+            connection = Connection(self._tls.wrap_socket(plain, server_side=True), peer)
         except OSError as error:
             self._log(f"{peer}: no client of ours: {one_line(str(getattr(error, 'reason', '') or error))}")
             return
@@ -222,9 +222,11 @@ class _Host:
         pair = task.pairs[0]
         if pair.server.interop is not None or pair.server.transport != "udp":
             raise Refusal(f"{pair.server.implementation} is not for the field")
-        asked = max(pair.demand.up_bytes + pair.demand.down_bytes, _size(pair.workload))
-        if asked > self._limits.transfer_bytes:
-            raise Refusal(f"a transfer of {asked} bytes: at most {self._limits.transfer_bytes} are served")
+        size_bytes = max(pair.demand.up_bytes + pair.demand.down_bytes, _size(pair.workload))
+        if size_bytes > self._limits.transfer_bytes:
+            raise Refusal(
+                f"a transfer of {size_bytes} bytes: at most {self._limits.transfer_bytes} are served"
+            )
         if task.timeout_s > self._limits.transfer_s:
             raise Refusal(f"timeout_s = {task.timeout_s:g}: at most {self._limits.transfer_s:g} is served")
         implementation = self.installed(pair.server.implementation)
@@ -243,7 +245,7 @@ def _size(workload: dict[str, Any]) -> int:
 
 
 class _Session:
-    """What one client asks for, order by order."""
+    """Orders of one client, one after another."""
 
     def __init__(self, connection: Connection, host: _Host, user: int | None) -> None:
         self._connection, self._host, self._user = connection, host, user
@@ -289,9 +291,10 @@ class _Session:
         try:
             self._connection.send({"answers": True})
             while True:
-                readable = select.select([responder.socket, self._connection], [], [], IDLE_S)[0]
+                ends = [responder.socket.fileno(), self._connection.fileno()]
+                readable = select.select(ends, [], [], IDLE_S)[0]
                 responder.answer()
-                if self._connection in readable:
+                if self._connection.fileno() in readable:
                     break
                 if not readable:
                     raise ConnectionLost("the client has said nothing")
@@ -343,8 +346,8 @@ class _Session:
                 certificates=papers,
             )
         except (StartError, ConfinementError) as error:
-            ended = EndpointOutcome(exit_code=CANNOT_START, stderr=str(error))
-            self._connection.send({"ended": ended.model_dump(mode="json")})
+            failure = EndpointOutcome(exit_code=CANNOT_START, stderr=str(error))
+            self._connection.send({"ended": failure.model_dump(mode="json")})
             return
         endpoint = end.endpoint
         try:
@@ -367,15 +370,17 @@ class _Session:
             supervisor.ignore(self._connection.fileno())
             orders.append(self._connection.receive(IDLE_S))
 
-        counters, begun = HostCounters(), time.monotonic()
+        counters, start_s = HostCounters(), time.monotonic()
         with supervisor.watching([end.endpoint]) as watch:
             authority = (papers / "authority.pem").read_text(encoding="ascii")
             self._connection.send({"ready": True, "authority": authority})
             supervisor.listen(self._connection.fileno(), hear)
             supervisor.wait(lambda: bool(orders), task.timeout_s + MARGIN_S)
-            stalled_s = watch.stalled_s(begun, time.monotonic()) if starvation.is_known() else None
+            stalled_s = watch.stalled_s(start_s, time.monotonic()) if starvation.is_known() else None
             host = counters.outcome(watch, stalled_s=stalled_s)
-        ended = end.outcome()
+        outcome = end.outcome()
         if not orders:
             raise ConnectionLost("the client did not end its transfer in time")
-        self._connection.send({"ended": ended.model_dump(mode="json"), "host": host.model_dump(mode="json")})
+        self._connection.send(
+            {"ended": outcome.model_dump(mode="json"), "host": host.model_dump(mode="json")}
+        )

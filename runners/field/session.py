@@ -24,7 +24,7 @@ ANSWER_S = 60.0
 """A server that says nothing for so long is gone: it may be waiting for another session's end."""
 
 
-class Refused(ConnectionLost):
+class OrderRefusal(ConnectionLost):
     """Raised when the server will not do what it is asked for. The line is its own."""
 
 
@@ -53,7 +53,7 @@ class Session:
         self._connection = Connection.to(place, tls)
         self.least_rtt_ms = float("inf")
         self.server_ahead_s = 0.0
-        """How far its monotonic clock is ahead, by the probe with the least round-trip time."""
+        """Lead of its monotonic clock, by the probe with the least round-trip time."""
         self.hello = self._ask({"order": "hello", "implementations": list(implementations)})
 
     def close(self) -> None:
@@ -74,7 +74,7 @@ class Session:
     def _answer(self, limit_s: float = ANSWER_S) -> dict[str, Any]:
         answer = self._connection.receive(limit_s)
         if "refused" in answer:
-            raise Refused(f"the server: {answer['refused']}")
+            raise OrderRefusal(f"the server: {answer['refused']}")
         return answer
 
     def rest(self, limit_s: float = probes.REST_S) -> Train:
@@ -119,7 +119,7 @@ class Session:
     def begin(self, task: Task) -> str | EndpointOutcome:
         """Have the server of a task started: the authority of its certificate, or how it ended at once.
 
-        Raises ConnectionLost, and Refused.
+        Raises ConnectionLost, and OrderRefusal.
         """
         answer = self._ask({"order": "transfer", "task": task.model_dump(mode="json")})
         if "authority" in answer:

@@ -118,10 +118,9 @@ class Implementation:
         declares = self.declaration.interop or self.declaration
         endpoints: tuple[Command | None, ...] = (declares.client, declares.server)
         simulator = self.declaration.simulator
-        of_engines = {
-            **{"local": endpoints, "field": endpoints},
-            **{"virtual": (simulator,), None: (*endpoints, simulator)},
-        }
+        of_engines: dict[EngineName | None, tuple[Command | None, ...]]
+        of_engines = dict.fromkeys(("local", "field"), endpoints)
+        of_engines |= {"virtual": (simulator,), None: (*endpoints, simulator)}
         declared = (*of_engines[engine], self.declaration.check)
         return [command for command in declared if command is not None]
 

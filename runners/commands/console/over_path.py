@@ -41,13 +41,13 @@ class OverPath:
         from fecbench.runners.commands.console.running import run_here
         from fecbench.runners.field.engine import FieldEngine
 
-        asked = traffic.of_campaign(request.experiment, request.keys)
-        if asked.up_bytes + asked.down_bytes > self.most_bytes:
+        sent = traffic.of_campaign(request.experiment, request.keys)
+        if sent.up_bytes + sent.down_bytes > self.most_bytes:
             raise Refusal(
-                f"{request.design.path}: {asked.words()}: more than {self.most_bytes / 1e6:g} MB:"
+                f"{request.design.path}: {sent.words()}: more than {self.most_bytes / 1e6:g} MB:"
                 " allow it with --most-bytes, or ask for fewer repetitions"
             )
-        note(asked.words())
+        note(sent.words())
         engine = FieldEngine(self.place, self.tls, self.name, request.experiment.implementations, note)
 
         def run(database: Database) -> CampaignInfo:
@@ -76,13 +76,14 @@ def of_field(
         return None
     from fecbench.runners.field.connection import Place, context
 
-    for option, given, right in (
+    needed: tuple[tuple[str, object, str], ...] = (
         ("--server", server, "HOST:PORT, where fecbench field serve listens"),
         ("--path", path, "a name for the path, such as home-wifi"),
         ("--certificates", certificates, "DIR, made by fecbench field certificates DIR"),
-    ):
-        if not given:
-            raise Refusal(f"--engine field needs {option}: {right}")
+    )
+    for name, present, right in needed:
+        if not present:
+            raise Refusal(f"--engine field needs {name}: {right}")
     if not path.isprintable():
         raise Refusal(f"--path {path!r}: must be one line of printable text")
     assert certificates is not None

@@ -1,4 +1,4 @@
-"""What can be vouched for of a trial in the field: both ends' hosts. Of the path between them, nothing can.
+"""Doubts about a trial in the field: about the hosts of both ends. Nobody vouches for the path between them.
 
 A trial is invalid where a host kept its endpoint from running, a socket or an interface of one was full, a
 clock leapt, or an address, a route or the MTU changed within its block.

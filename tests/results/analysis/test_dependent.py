@@ -62,9 +62,12 @@ def test_93_to_97_of_100_intervals_hold_the_truth(correlation: float) -> None:
         shares = [
             dependent.mean_of(series(generator, count, correlation)).below(0.0) for _ in range(3 * MANY)
         ]
-        held = sum(level / 2 <= share <= 1 - level / 2 for share in shares)
+        count_held = sum(level / 2 <= share <= 1 - level / 2 for share in shares)
         chance = 3 * math.sqrt(0.95 * 0.05 / (3 * MANY))  # of so many, by three standard errors
-        assert 0.93 - chance / 3 <= held / (3 * MANY) <= 0.97 + chance / 3, (count, held / (3 * MANY))
+        assert 0.93 - chance / 3 <= count_held / (3 * MANY) <= 0.97 + chance / 3, (
+            count,
+            count_held / (3 * MANY),
+        )
 
 
 def test_most_intervals_of_blocks_that_depend_hold_the_truth() -> None:

@@ -67,8 +67,8 @@ class Hidden:
         self, *more: str, papers: Path | None = None, port: int = PORT, db: str = "db.sqlite"
     ) -> list[str]:
         where = ["--server", f"{self.server.address}:{port}", "--path", "hidden"]
-        kept = ["--certificates", str(papers or self.papers), "--db", str(self.folder / db)]
-        return [*FECBENCH, "run", str(self.design), "--engine", "field", *where, *kept, *more]
+        rest = ["--certificates", str(papers or self.papers), "--db", str(self.folder / db)]
+        return [*FECBENCH, "run", str(self.design), "--engine", "field", *where, *rest, *more]
 
     def run(
         self, *more: str, papers: Path | None = None, port: int = PORT, db: str = "db.sqlite"
@@ -76,8 +76,8 @@ class Hidden:
         """Run a campaign; its status and what it said on standard error."""
         command = self.command(*more, papers=papers, port=port, db=db)
         process = self.client.popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        said, told = process.communicate(timeout=120)
-        return process.returncode, told + said
+        output, text = process.communicate(timeout=120)
+        return process.returncode, text + output
 
 
 @pytest.fixture(scope="module")
@@ -102,8 +102,8 @@ def served(hidden: Hidden) -> Iterator[Hidden]:
 
 
 def test_a_campaign_is_run_block_by_block_judged_and_told(served: Hidden) -> None:
-    status, told = served.run()
-    assert "2 blocks" in told and "On the path “hidden”" in told, told
+    status, text = served.run()
+    assert "2 blocks" in text and "On the path “hidden”" in text, text
     with Database.open(str(served.folder / "db.sqlite")) as database:
         (campaign,) = database.campaigns()
         assert (campaign.engine, campaign.provenance["field"]["path"]) == ("field", "hidden")
@@ -138,11 +138,11 @@ def test_a_server_that_is_killed_costs_its_block_alone(hidden: Hidden) -> None:
             time.sleep(1)
             server = hidden.serve()
             break
-    told = process.stderr.read()
+    text = process.stderr.read()
     process.wait()
     server.terminate()
     server.communicate(timeout=10)
-    assert told.count("the server was lost") >= 1, told
+    assert text.count("the server was lost") >= 1, text
     with Database.open(str(hidden.folder / "killed.sqlite")) as database:
         (campaign,) = database.campaigns()
         states = database.states(campaign.id)

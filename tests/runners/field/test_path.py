@@ -55,7 +55,7 @@ def test_papers_that_others_can_read_are_refused(papers: Path, tmp_path: Path) -
     context(papers, server=True)
 
 
-def meet(tls: ssl.SSLContext, seen: list[str]) -> tuple[Place, threading.Thread]:
+def meet(tls: ssl.SSLContext, entries: list[str]) -> tuple[Place, threading.Thread]:
     """A server that takes one connection, and notes what it got."""
     listener = socket.create_server((HOME, 0))
 
@@ -63,12 +63,12 @@ def meet(tls: ssl.SSLContext, seen: list[str]) -> tuple[Place, threading.Thread]
         with listener:
             plain, _ = listener.accept()
             try:
-                connection = Connection(tls.wrap_socket(plain, server_side=True))
-                seen.append(str(connection.receive(5)))
+                connection = Connection(tls.wrap_socket(plain, server_side=True), HOME)
+                entries.append(str(connection.receive(5)))
                 connection.send({"good": True})
                 connection.close()
             except (OSError, ConnectionLost) as error:
-                seen.append(f"refused: {error}")
+                entries.append(f"refused: {error}")
                 plain.close()
 
     thread = threading.Thread(target=take)
@@ -88,16 +88,16 @@ def test_both_ends_must_have_papers_of_one_authority(papers: Path, tmp_path: Pat
         (without, "refused|broke|closed"),
         (forged, "refused|broke"),
     ):
-        seen: list[str] = []
-        place, thread = meet(context(papers, server=True), seen)
+        entries: list[str] = []
+        place, thread = meet(context(papers, server=True), entries)
         with pytest.raises(ConnectionLost, match=why):
             connection = Connection.to(place, tls)
             connection.send({"order": "hello"})
             connection.receive(5)
         thread.join()
-        assert [entry[:7] for entry in seen] == ["refused"], seen
-    seen = []
-    place, thread = meet(context(papers, server=True), seen)
+        assert [entry[:7] for entry in entries] == ["refused"], entries
+    entries = []
+    place, thread = meet(context(papers, server=True), entries)
     connection = Connection.to(place, context(papers, server=False))
     connection.send({"order": "hello"})
     assert connection.receive(5) == {"good": True}
@@ -126,8 +126,8 @@ def test_probes_without_their_token_are_not_answered() -> None:
 def test_a_train_tells_losses_each_way_and_how_far_clocks_are_apart() -> None:
     sent = probes.Sent(times=[100.0, 100.02, 100.04], round_trips_ms={0: 20.0, 2: 30.0})
     arrived = {0: 507.01, 1: 507.03, 2: 507.06}
-    told = sent.probes(arrived, 100.0)
-    assert [(probe.rtt_ms, probe.lost_up) for probe in told] == [(20, False), (None, False), (30, False)]
+    probed = sent.probes(arrived, 100.0)
+    assert [(probe.rtt_ms, probe.lost_up) for probe in probed] == [(20, False), (None, False), (30, False)]
     assert [probe.lost_up for probe in sent.probes({0, 2}, 100.0)] == [False, True, False]
     assert sent.server_ahead(arrived) == (20.0, pytest.approx(407.0))
 

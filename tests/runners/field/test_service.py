@@ -19,7 +19,7 @@ from fecbench.runners.commands.console.over_path import of_field
 from fecbench.runners.engines.engine import EngineError
 from fecbench.runners.field.connection import Connection, ConnectionLost, Place, context
 from fecbench.runners.field.engine import FieldEngine
-from fecbench.runners.field.session import Refused, Session
+from fecbench.runners.field.session import OrderRefusal, Session
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.tasks.demand import Demand
@@ -75,14 +75,14 @@ def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Far]:
 
 
 def test_a_million_bytes_of_noise_and_a_foreign_paper_get_nothing_and_disturb_nothing(far: Far) -> None:
-    heard = 0
+    answered_bytes = 0
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
         datagrams.settimeout(0.0001)
         for _ in range(1000):
             with contextlib.suppress(OSError):
                 datagrams.sendto(os.urandom(1000), (HOME, far.place.port))
             with contextlib.suppress(OSError):
-                heard += len(datagrams.recv(2048))
+                answered_bytes += len(datagrams.recv(2048))
     with socket.create_connection((HOME, far.place.port)) as stream, contextlib.suppress(OSError):
         for _ in range(1000):
             stream.sendall(os.urandom(1000))
@@ -92,10 +92,10 @@ def test_a_million_bytes_of_noise_and_a_foreign_paper_get_nothing_and_disturb_no
     with pytest.raises(ConnectionLost, match=r"refused|broke|closed"):
         connection = Connection.to(far.place, forged)
         connection.send({"order": "hello", "implementations": []})
-        heard += len(str(connection.receive(5)))
+        answered_bytes += len(str(connection.receive(5)))
     with pytest.raises(ConnectionLost, match="another authority"):
         Connection.to(far.place, context(far.foreign, server=False))
-    assert heard == 0
+    assert answered_bytes == 0
     session = far.session()
     train = session.train(0.1)
     session.close()
@@ -104,7 +104,7 @@ def test_a_million_bytes_of_noise_and_a_foreign_paper_get_nothing_and_disturb_no
 
 
 @pytest.mark.parametrize(
-    ("asked", "why"),
+    ("order", "why"),
     [
         (task(size_bytes=5001), "a transfer of 5001 bytes: at most 5000"),
         (task(timeout_s=31), "timeout_s = 31: at most 30"),
@@ -112,10 +112,10 @@ def test_a_million_bytes_of_noise_and_a_foreign_paper_get_nothing_and_disturb_no
         (task().model_copy(update={"backend": "wire"}), "none of the field"),
     ],
 )
-def test_the_far_host_refuses_what_is_beyond_its_limits_and_goes_on(far: Far, asked: Task, why: str) -> None:
+def test_the_far_host_refuses_what_is_beyond_its_limits_and_goes_on(far: Far, order: Task, why: str) -> None:
     session = far.session()
-    with pytest.raises(Refused, match=why):
-        session.begin(asked)
+    with pytest.raises(OrderRefusal, match=why):
+        session.begin(order)
     assert session.train(0.05).answered_ms
     session.close()
 
@@ -158,7 +158,7 @@ def pass_on(source: socket.socket, target: socket.socket) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "why"),
+    ("options", "why"),
     [
         (("local", "h:1", "", "", None), "--server h:1: is of --engine field"),
         (("field", "", "home", "", Path("x")), "needs --server"),
@@ -167,17 +167,17 @@ def pass_on(source: socket.socket, target: socket.socket) -> None:
         (("field", "h:1", "home", "", Path("absent")), "fecbench field certificates DIR"),
     ],
 )
-def test_options_of_a_path_go_together(given: tuple[str, str, str, str, Path | None], why: str) -> None:
+def test_options_of_a_path_go_together(options: tuple[str, str, str, str, Path | None], why: str) -> None:
     with pytest.raises(Refusal, match=why):
-        of_field(*given)
+        of_field(*options)
 
 
 def test_a_port_that_is_taken_is_refused(far: Far) -> None:
-    with socket.create_server((HOME, 0)) as taken:
-        place = f"{HOME}:{taken.getsockname()[1]}"
+    with socket.create_server((HOME, 0)) as holder:
+        place = f"{HOME}:{holder.getsockname()[1]}"
         command = [FECBENCH, "field", "serve", "--listen", place, "--certificates", str(far.papers)]
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert ended.returncode == 2 and "cannot listen there" in ended.stderr
+        result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 2 and "cannot listen there" in result.stderr
 
 
 pytestmark = needs.ROOT

@@ -23,8 +23,8 @@ TASK = Task(
 
 def outcome(hosts: dict[str, dict[str, Any]] | None = None, changes: list[str] | None = None) -> Outcome:
     """A download of 0.2 s."""
-    kept = {"client": HostOutcome(), "server": HostOutcome()}
-    kept |= {name: HostOutcome(**host) for name, host in (hosts or {}).items()}
+    all_hosts = {"client": HostOutcome(), "server": HostOutcome()}
+    all_hosts |= {name: HostOutcome(**host) for name, host in (hosts or {}).items()}
     return Outcome(
         backend="field",
         endpoints={
@@ -32,7 +32,7 @@ def outcome(hosts: dict[str, dict[str, Any]] | None = None, changes: list[str] |
             "server": EndpointOutcome(ready=True, metrics={}, exit_code=0),
         },
         client_s=0.25,
-        stalled_s=kept["client"].stalled_s,
+        stalled_s=all_hosts["client"].stalled_s,
         path=PathOutcome(
             name="home",
             block="b",
@@ -50,7 +50,7 @@ def outcome(hosts: dict[str, dict[str, Any]] | None = None, changes: list[str] |
             rested_s=0.1,
             is_rested=True,
             changes=changes or [],
-            hosts=kept,
+            hosts=all_hosts,
         ),
     )
 
