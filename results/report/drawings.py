@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
@@ -13,11 +13,14 @@ from matplotlib.figure import Figure
 from fecbench.results import figures, metrics, papers
 from fecbench.results.analysis import frames, p1203
 from fecbench.results.analysis.pairing import to_baseline
+from fecbench.results.analysis.parting import parting_of
 from fecbench.results.analysis.rules import Explanation
 from fecbench.results.analysis.summary import of_many_networks
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.saving import Drawing, stem
+from fecbench.results.gate.overall import NEW, OLD
 from fecbench.results.report.evidence import Evidence, Explained, Part
+from fecbench.results.report.rerun_pair import RerunPair
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
 
@@ -34,6 +37,8 @@ class Drawings:
     """The drawings of each of `Document.explained`."""
     reproduced: list[Drawing]
     """One for each of `Document.reproduced`."""
+    pairs: list[tuple[Drawing, str]] = field(default_factory=list)
+    """The drawing of each pair that was run again, with the command that does so."""
 
 
 class Drawer(Protocol):
@@ -70,8 +75,8 @@ def named(evidence: Evidence) -> dict[str, Named]:
     return figures.figures
 
 
-def draw(folder: Drawer, evidence: Evidence) -> Drawings:
-    """Give all figures of a campaign that was read to a folder, which saves them."""
+def draw(folder: Drawer, evidence: Evidence, pairs: Sequence[RerunPair] = ()) -> Drawings:
+    """Give all figures of a campaign that was read, and of `pairs`, to a folder, which saves them."""
     campaign, frame, parts = evidence.campaign, evidence.frame, evidence.parts
     return Drawings(
         points=folder.draw(
@@ -87,6 +92,17 @@ def draw(folder: Drawer, evidence: Evidence) -> Drawings:
         by_workload=[drawing for part in parts for drawing in _by_workload(folder, part)],
         explained=[_where_it_helps(folder, explained) for explained in evidence.explained],
         reproduced=_reproduced(folder, frame, campaign),
+        pairs=[(_pair(folder, number, pair), pair.command) for number, pair in enumerate(pairs, 1)],
+    )
+
+
+def _pair(folder: Drawer, number: int, pair: RerunPair) -> Drawing:
+    """Draw both trials of a pair over one axis, with the first packet at which they part."""
+    labels = (OLD, NEW)
+    return folder.draw(
+        f"worst-{number}",
+        f"{pair.heading}. {parting_of(pair.old, pair.new, labels)}",
+        lambda: figures.both_over_time(pair.old, pair.new, labels),
     )
 
 

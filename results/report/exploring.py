@@ -61,6 +61,7 @@ def explorer(evidence: Evidence) -> Explorer | None:
         "metrics": [*compared, *_others(frame, campaign, compared)],
         "trials": _trials(frame, campaign),
         "replay": repeating.replay(campaign, evidence.database.address),
+        "diff": repeating.diff(campaign, evidence.database.address),
     }
     text = json.dumps(document, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     script = (_FOLDER / "explore.js").read_text(encoding="utf-8")
@@ -147,7 +148,8 @@ def _others(
 
 def _trials(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, Any]:
     """The first trials of each case, by "variant,workload,point": their numbers, their values of what the
-    workload compares, and the states of those that are not ok. With too many cases, none is listed."""
+    workload compares, the states of those that are not ok, and their repetitions. With too many cases, none
+    is listed."""
     variants = {variant["label"]: place for place, variant in enumerate(campaign.variants)}
     workloads = {workload["label"]: place for place, workload in enumerate(campaign.workloads)}
     compared = metrics.of_workloads(campaign)
@@ -157,12 +159,12 @@ def _trials(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, Any]:
     cases: dict[str, list[Any]] = {}
     for workload, rows in listed.groupby("workload", observed=True, sort=False):
         values = outcomes.values(rows, metrics.of(compared[str(workload)]))
-        for variant, point, trial, state, value in zip(
-            rows["variant"], rows["point"], rows["id"], rows["state"], values, strict=True
-        ):
-            ids, numbers, states = cases.setdefault(
-                f"{variants[variant]},{workloads[str(workload)]},{point}", [[], [], {}]
+        columns = (rows[name] for name in ("variant", "point", "id", "state", "repetition"))
+        for variant, point, trial, state, repetition, value in zip(*columns, values, strict=True):
+            ids, numbers, states, repetitions = cases.setdefault(
+                f"{variants[variant]},{workloads[str(workload)]},{point}", [[], [], {}, []]
             )
+            repetitions.append(int(repetition))
             if state != "ok":
                 states[len(ids)] = state
             ids.append(int(trial))

@@ -6,6 +6,7 @@ sentence in its place. A folder that cannot be written is refused, and none is w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from fecbench.results.report.drawings import draw
 from fecbench.results.report.evidence import gather
 from fecbench.results.report.exploring import explorer
 from fecbench.results.report.page import page
+from fecbench.results.report.rerun_pair import RerunPair
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
 from fecbench.whole_files import filling, write_text
@@ -43,20 +45,21 @@ def report(
     *,
     first_attempts: bool = False,
     gate: Answer | None = None,
+    pairs: Sequence[RerunPair] = (),
 ) -> ReportPaths:
     """Write the report of a campaign into a folder, which is made when it is absent.
 
     `metric`: what is compared, by default what each workload does. `first_attempts` compares without the
     groups that needed a second try (`analysis.attempts`). `gate`: the answer of a campaign of two builds,
-    where it is known already. Raises DatabaseError when the campaign cannot be
-    read, and BadInput when the folder cannot be written.
+    where it is known already; `pairs`: its worst pairs, run again. Raises DatabaseError when the campaign
+    cannot be read, and BadInput when the folder cannot be written.
     """
     try:
         with filling(Path(folder)) as unfinished:
             saved = Folder(unfinished)
             evidence = gather(database, campaign, metric, first_attempts, gate)
             document = document_of(evidence)
-            html = page(document, draw(saved, evidence), explorer(evidence))
+            html = page(document, draw(saved, evidence, pairs), explorer(evidence))
             write_text(unfinished / PAGE, html)
         for name in saved.undrawn:  # of an earlier report
             (Path(folder) / name).unlink(missing_ok=True)

@@ -2,19 +2,28 @@
 
 import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
+from fecbench.errors import BadInput
 from fecbench.results import metrics
 from fecbench.results.gate import answer as gate
 from fecbench.results.gate import for_ci
 from fecbench.results.gate.measuring import settled
 from fecbench.results.gate.verdict import shown
+from fecbench.results.report.rerun_pair import RerunPair
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, StoredTrial
+from fecbench.runners import scratch
+from fecbench.runners.campaign import elsewhere
+from fecbench.runners.campaign.course import course_of
+from fecbench.runners.campaign.elsewhere import builds_document
 from fecbench.runners.campaign.limited_rounds import LimitedRounds
+from fecbench.runners.campaign.replay import replay
 from fecbench.runners.campaign.request import Request, request
 from fecbench.runners.campaign.two_builds import (
     NEW,
@@ -143,12 +152,18 @@ def compare(
         info = run_here(campaign_request, database, plan, ahead=True)
         gate_answer = gate.answer(database, info, plan.share)
         commands = partial(_replays, db, builds)
-        document = {**for_ci.document(gate_answer, commands), "ended": _ended(gate_answer, plan)}
+        document = {
+            **for_ci.document(gate_answer, commands),
+            "ended": _ended(gate_answer, plan),
+            "builds": builds_document(first, second),
+            "replays": elsewhere.document(info, _named(database, gate_answer)),
+        }
         if output is not None:
             _write(gate_answer, commands, document, output)
             from fecbench.results.report.report import report
 
-            report(database, info, output, gate=gate_answer)
+            pairs = list(_rerun(gate_answer, database, info, builds))
+            report(database, info, output, gate=gate_answer, pairs=pairs)
         hunted = None
         if hunt:
             both = two_builds(design_of(SPACE), first, second, choices, margin)
@@ -166,7 +181,7 @@ def compare(
         print_document(document)
     else:
         lines = answers.lines(hunted, where) if hunted is not None else ()
-        say("\n".join([*_lines(gate_answer, commands, plan), *lines]))
+        say("\n".join([*_lines(gate_answer, partial(_again, db, builds, output), plan), *lines]))
     status = STATUS.get(gate_answer.verdict, 0)
     return HUNTED[hunted.verdict] if hunted is not None and not status else status
 
@@ -191,6 +206,53 @@ def _replays(db: str, builds: TwoBuilds, old_trial: int, new_trial: int) -> list
     ]
 
 
+def _named(database: Database, answer: gate.Answer) -> list[StoredTrial]:
+    """The trials of the pairs that the answer names."""
+    numbers = [(pair.old_trial, pair.new_trial) for pair in answer.worst]
+    numbers += [(pair.old_trial, pair.new_trial) for pair in answer.measured.failed.pairs]
+    return [_trial(database, number) for pair in numbers for number in pair]
+
+
+def _trial(database: Database, number: int) -> StoredTrial:
+    stored = database.trial(None, number)
+    assert stored is not None
+    return stored
+
+
+def _rerun(
+    answer: gate.Answer, database: Database, campaign: CampaignInfo, builds: TwoBuilds
+) -> Iterator[RerunPair]:
+    """Run the worst pairs again, and yield their courses; a pair that cannot be run is left out, which is
+    noted."""
+    for number, one in enumerate(answer.worst, 1):
+        courses = []
+        with scratch.folder() as folder:
+            for trial in (one.old_trial, one.new_trial):
+                try:
+                    again = replay(
+                        campaign, _trial(database, trial), builds.implementations, folder / str(trial)
+                    )
+                    courses.append(course_of(again, folder / str(trial)))
+                except BadInput as problem:
+                    note(f"trial {trial} is not drawn: {problem}")
+                    break
+        if len(courses) == 2:
+            heading = f"{gate.network(one)}: {gate.ratio_in(one)}"
+            yield RerunPair(
+                heading, courses[0], courses[1], f"fecbench replay --from compare.json worst {number}"
+            )
+
+
+def _again(
+    db: str, builds: TwoBuilds, output: Path | None, where: str, old_trial: int, new_trial: int
+) -> str:
+    """The command that runs a pair again and draws both: by the file that was written, if there is one."""
+    if output is not None:
+        return f"{shlex.join(['fecbench', 'replay', '--from', str(output / FILES[-1])])} {where}"
+    numbers = [str(old_trial), str(new_trial)]
+    return shlex.join(["fecbench", "diff", *numbers, "--db", db, *builds.arguments()])
+
+
 def _ended(answer: gate.Answer, plan: LimitedRounds) -> str:
     """Return why measuring ended."""
     if plan.is_decided and answer.verdict == "undecided":
@@ -198,22 +260,22 @@ def _ended(answer: gate.Answer, plan: LimitedRounds) -> str:
     return plan.why
 
 
-def _lines(answer: gate.Answer, commands: for_ci.Commands, plan: LimitedRounds) -> Iterator[str]:
+def _lines(answer: gate.Answer, again: Callable[[str, int, int], str], plan: LimitedRounds) -> Iterator[str]:
     yield gate.headline(answer)
     yield f"{answer.measured.pairs} pairs; {_ended(answer, plan)}"
     if failed := gate.failures(answer):
         yield failed
-    for pair in answer.measured.failed.pairs:
+    for number, pair in enumerate(answer.measured.failed.pairs, 1):
         yield gate.failing(answer, pair)
-        yield from (f"  {command}" for command in commands(pair.old_trial, pair.new_trial))
+        yield f"  {again(f'failing {number}', pair.old_trial, pair.new_trial)}"
     yield gate.counts(answer)
     yield gate.slow_ends(answer)
     for label, ratio in answer.measured.workloads.items():
         yield f"  {label}: {shown(ratio)}"
     yield from answer.where
-    for one in answer.worst:
+    for number, one in enumerate(answer.worst, 1):
         yield f"{gate.network(one)}: {gate.ratio_in(one)}"
-        yield from (f"  {command}" for command in commands(one.old_trial, one.new_trial))
+        yield f"  {again(f'worst {number}', one.old_trial, one.new_trial)}"
 
 
 def _write(answer: gate.Answer, commands: for_ci.Commands, document: dict[str, Any], folder: Path) -> None:

@@ -193,6 +193,23 @@ function writeCounts() {
     `${kept.length} of ${rows.length} cases are kept. ${some}Ratios ${metric.more ? "above" : "below"} 1: the arm is ${metric.gain} than its baseline.`;
 }
 
+// The trials of a case beside those of its baseline, by repetition; the worst for the arm first.
+function pairsOf(row, arm) {
+  const sides = ["baseline", "variant"].map((side) => {
+    const [ids, values, states, repetitions] = found.trials.cases[`${arm[side]},${row.workload},${row.point}`] ?? [[], [], {}, []];
+    return new Map(ids.map((id, n) => [repetitions[n], { id, value: states[n] ? null : values[n], text: states[n] ?? text(values[n]) }]));
+  });
+  const missing = { value: null, text: "–" };
+  const all = [...new Set(sides.flatMap((side) => [...side.keys()]))].map((repetition) => {
+    const [baseline, trial] = sides.map((side) => side.get(repetition) ?? missing);
+    const known = typeof baseline.value === "number" && typeof trial.value === "number" && baseline.value > 0;
+    return { repetition, baseline, arm: trial, ratio: known ? trial.value / baseline.value : null };
+  });
+  const worse = found.metrics[0].more ? -1 : 1;
+  const far = (pair) => (pair.ratio === null ? -Infinity : worse * pair.ratio);
+  return all.sort((a, b) => (far(a) === far(b) ? a.repetition - b.repetition : far(b) - far(a)));
+}
+
 function writeChosen() {
   const row = state.chosen;
   if (row === null) {
@@ -203,25 +220,36 @@ function writeChosen() {
   const title = `${found.variants[row.variant]} against ${found.variants[arm.baseline]}, ${found.workloads[row.workload]}, ${networkText(row.point)}`;
   const said = `Ratio ${ratioText(row)}: ${VERDICTS[row.verdict]}. The baseline has ${text(row.baseline)}: ${found.metrics[state.metric].title}.`;
   const command = element("pre", { tabIndex: 0 });
-  const lists = [arm.variant, arm.baseline].map((variant) => {
-    const [ids, values, states] = found.trials.cases[`${variant},${row.workload},${row.point}`] ?? [[], [], {}];
-    const list = element("p", {}, `Trials of ${found.variants[variant]}: `);
-    ids.forEach((id, n) => {
-      const button = element("button", { type: "button" }, `${id} (${states[n] ?? text(values[n])})`);
-      button.addEventListener("click", () => (command.textContent = found.replay.replaceAll("TRIAL", id)));
-      list.append(button, " ");
-    });
-    return list;
-  });
-  const first = (found.trials.cases[`${arm.variant},${row.workload},${row.point}`] ?? [[]])[0][0];
-  command.textContent = first === undefined ? "" : found.replay.replaceAll("TRIAL", first);
-  const some = found.trials.of_each < found.trials.repetitions ? ` The first ${found.trials.of_each} of ${found.trials.repetitions} are listed.` : "";
-  const hint = `In brackets: ${found.metrics[0].title}.${some} The command runs a trial again:`;
+  const list = pairsOf(row, arm);
+  const show = (pair) => {
+    const [one, other] = [pair.baseline.id, pair.arm.id];
+    const both = one !== undefined && other !== undefined;
+    command.textContent = both ? found.diff.replace("FIRST", one).replace("SECOND", other) : found.replay.replaceAll("TRIAL", one ?? other);
+  };
+  const table = element(
+    "table",
+    { className: "pairs" },
+    element("caption", {}, `Pairs of trials that met the same losses: ${found.metrics[0].title}`),
+    element("thead", {}, element("tr", {}, ...["repetition", found.variants[arm.baseline], found.variants[arm.variant], "ratio", "both over one axis"].map((head) => element("th", {}, head)))),
+    element(
+      "tbody",
+      {},
+      ...list.map((pair) => {
+        const button = element("button", { type: "button" }, pair.baseline.id === undefined || pair.arm.id === undefined ? "replay" : `diff ${pair.baseline.id} ${pair.arm.id}`);
+        button.addEventListener("click", () => show(pair));
+        const cells = [pair.repetition, pair.baseline.text, pair.arm.text, pair.ratio === null ? "–" : text(pair.ratio)];
+        return element("tr", {}, ...cells.map((cell) => element("td", { className: "number" }, String(cell))), element("td", {}, button));
+      })
+    )
+  );
+  if (list.length) show(list[0]);
+  const some = found.trials.of_each < found.trials.repetitions ? ` The first ${found.trials.of_each} of ${found.trials.repetitions} repetitions are listed.` : "";
+  const hint = `The worst pair for the arm comes first.${some} The command runs both trials again, and marks the packet at which they part:`;
   const none = "The campaign has too many cases to list their trials here: fecbench show --trials lists them.";
   chosenPanel.replaceChildren(
     element("p", {}, element("strong", {}, title)),
     element("p", {}, said),
-    ...(found.trials.of_each ? lists : []),
+    ...(found.trials.of_each ? [element("div", { className: "scroll" }, table)] : []),
     element("p", { className: "muted" }, found.trials.of_each ? hint : none),
     command
   );
