@@ -8,8 +8,10 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import jinja2
 
@@ -24,23 +26,43 @@ from fecbench.results.report.sections.findings import Metric
 _MOST_ANSWERS = 4  # arms on the first screen; the others are folded
 _MANY_ANSWERS = 6  # more leave room for no more than two, beside a picture of so many rows
 _FOLDER = Path(__file__).parent / "templates"
-_TEMPLATES = jinja2.Environment(
+TEMPLATES = jinja2.Environment(
     loader=jinja2.FileSystemLoader(_FOLDER),
     autoescape=True,
     undefined=jinja2.StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.filters["tied"] = lambda text: re.sub(r"(?<=\d) (?=(%|[kMG]?B|m?s)\b|%)", "\u00a0", text)
+TEMPLATES.filters["part"] = partial(quote, safe="")  # of an address
+TEMPLATES.filters["tied"] = lambda text: re.sub(r"(?<=\d) (?=(%|[kMG]?B|m?s)\b|%)", "\u00a0", text)
 
 
-def page(document: Document, drawings: Drawings, exploring: Explorer | None = None) -> str:
-    """Return the page; without `exploring`, it has no interactive charts. The same document and figures give
-    the same bytes."""
+@dataclass(frozen=True)
+class Live:
+    """The parts of a page that its server keeps up to date."""
+
+    tables: tuple[str, ...]
+    """Tables that the server gives as CSV."""
+    done: int
+    planned: int
+    """Numbers of trials."""
+
+    @property
+    def script(self) -> str:
+        """Our code, which asks for what is new."""
+        return (_FOLDER / "live.js").read_text(encoding="utf-8")
+
+
+def page(
+    document: Document, drawings: Drawings, exploring: Explorer | None = None, live: Live | None = None
+) -> str:
+    """Return the page; without `exploring`, it has no interactive charts, and with `live`, it asks its server
+    for what is new. The same document and figures give the same bytes."""
     scripts = [] if exploring is None else [exploring.library, exploring.script]
+    scripts += [] if live is None else [live.script]
     script = (_FOLDER / "report.js").read_text(encoding="utf-8")
     baselines = {answer.baseline for answer in document.answers}
-    return _TEMPLATES.get_template("report.html").render(
+    return TEMPLATES.get_template("report.html").render(
         **dict(document),
         drawings=drawings,
         tables=_tables(document),
@@ -59,6 +81,7 @@ def page(document: Document, drawings: Drawings, exploring: Explorer | None = No
         script=script,
         script_hashes=list(map(_hash, [script, *scripts])),
         exploring=exploring,
+        live=live,
     )
 
 

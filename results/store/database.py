@@ -76,9 +76,12 @@ class Database:
         self._campaigns: dict[int, CampaignInfo] = {}  # read once, since every `record` needs it
 
     @classmethod
-    def open(cls, path_or_url: str, *, create: bool = False) -> Self:
-        """Open the SQLite file or PostgreSQL URL; `create` gives an absent or empty one the schema."""
-        database = cls(_connector(path_or_url, create))
+    def open(cls, path_or_url: str, *, create: bool = False, read_only: bool = False) -> Self:
+        """Open the SQLite file or PostgreSQL URL; `create` gives an absent or empty one the schema.
+
+        `read_only`: the database itself refuses whatever would write.
+        """
+        database = cls(_connector(path_or_url, create, read_only))
         try:
             database._recognise(create)
         except DatabaseError:
@@ -493,6 +496,16 @@ class Database:
         with self._transaction(self._readers) as connection:
             return [RepairCount(*row) for row in connection.execute(query)]
 
+    def last_ids(self) -> tuple[int, int, int]:
+        """Return the greatest numbers of a campaign, a start and a trial, 0 for none: they rise whenever
+        there is something new to show."""
+        numbers = [table.c.id for table in (schema.campaigns, schema.starts, schema.trials)]
+        with self._transaction(self._readers) as connection:
+            campaign, start, trial = (
+                connection.scalar(sa.select(sa.func.max(number))) or 0 for number in numbers
+            )
+        return campaign, start, trial
+
     def states_of(self, campaign_id: int) -> dict[State, int]:
         """Return how many of the trials that count are in each state."""
         state = schema.trials.c.state
@@ -669,11 +682,11 @@ def _stored(
     )
 
 
-def _connector(path_or_url: str, create: bool) -> Connector:
+def _connector(path_or_url: str, create: bool, read_only: bool) -> Connector:
     if not is_url(path_or_url):
-        return SQLite(path_or_url, create=create)
+        return SQLite(path_or_url, create=create, read_only=read_only)
     from fecbench.results.store.postgresql import (
         PostgreSQL,  # takes longer to load than most commands take to run
     )
 
-    return PostgreSQL(path_or_url)
+    return PostgreSQL(path_or_url, read_only=read_only)

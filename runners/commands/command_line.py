@@ -35,6 +35,7 @@ GROUPS = {
     "Read the results": {
         "show": "Show what a results database holds.",
         "report": "Draw the figures of a campaign, and write its page.",
+        "serve": "Show the campaigns of a database in a browser, while they run, too.",
         "figure": "Draw one figure of a campaign, as a paper wants it.",
         "explain": "Say in which networks a variant helps.",
         "export": "Write a table of a campaign to a file.",

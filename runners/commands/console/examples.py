@@ -51,6 +51,7 @@ EXAMPLES = {
     "replay": "fecbench replay 7 --db results.sqlite --plot trial-7.png",
     "diff": "fecbench diff 7 8 --db results.sqlite",
     "report": "fecbench report --db results.sqlite --output report",
+    "serve": "fecbench serve --db results.sqlite",
     "figure": "fecbench figure ratio --db results.sqlite --width 3.33in --no-title -o ratio.pdf",
     "explain": "fecbench explain --db results.sqlite",
     "advise": "fecbench advise link.qlog --size 50kB",
