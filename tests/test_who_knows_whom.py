@@ -99,7 +99,9 @@ INSIDE_RESULTS = {
     "results.metrics": {"results.store"},
     "results.store": set[str](),
     "results.analysis": {"results.store", "results.metrics", "results.lazy"},
-    "results.figures": {"results.store", "results.metrics", "results.analysis", "results.lazy"},
+    "results.figures": {
+        *("results.store", "results.metrics", "results.analysis", "results.lazy", "results.history"),
+    },
     "results.papers.findings": {"results.papers", "results.reading"},
     "results.papers.notebook": {"results.figures", "results.papers", "results.reading"},
     "results.papers": {"results.store", "results.metrics", "results.analysis", "results.figures"},
@@ -109,6 +111,7 @@ INSIDE_RESULTS = {
     },
     "results.dictionary": {"results.store", "results.metrics"},
     "results.gate": {"results.store", "results.metrics", "results.analysis"},
+    "results.history": set[str](),
     "results.reading": {"results.store", "results.metrics", "results.analysis", "results.plotting"},
     "results.plotting": {
         *("results.store", "results.metrics", "results.analysis", "results.figures"),

@@ -47,6 +47,7 @@ GROUPS = {
         "implementations": "List the implementations, or check one of them.",
         "interop": "Let clients of some stacks meet servers of others.",
         "compare": "Say whether a new build of a stack is slower than an old one.",
+        "history": "Show the verdicts of compare over commits, and where times change.",
     },
     "Prepare losses, links and traffic": {
         "losses": "Predict which packets a loss model and a seed drop.",

@@ -3,18 +3,21 @@
 import json
 import shlex
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from fecbench.errors import BadInput
+from fecbench.errors import BadInput, Failed
 from fecbench.results import metrics
 from fecbench.results.gate import answer as gate
 from fecbench.results.gate import for_ci
 from fecbench.results.gate.measuring import settled
 from fecbench.results.gate.verdict import shown
+from fecbench.results.history import entries
 from fecbench.results.report.rerun_pair import RerunPair
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, StoredTrial
@@ -35,7 +38,7 @@ from fecbench.runners.campaign.two_builds import (
 )
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.choice import design_of, open_database, options_of_builds
-from fecbench.runners.commands.console.destination import check_folder, writing
+from fecbench.runners.commands.console.destination import check_file, check_folder, writing
 from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.hunting import SPACE, Hunter
 from fecbench.runners.commands.console.running import run_here
@@ -44,9 +47,9 @@ from fecbench.runners.commands.console.time_left import TimeLeft
 from fecbench.runners.engines.admission import parse_jobs
 from fecbench.runners.hunt import answer as answers
 from fecbench.runners.hunt.question import question
-from fecbench.runners.implementations.base import description, swapped, words
+from fecbench.runners.implementations.base import clean_commit, description, origin, swapped, words
 from fecbench.runners.implementations.implementation import EngineName
-from fecbench.runners.implementations.revisions import build_of
+from fecbench.runners.implementations.revisions import Build, Unbuildable, build_of
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import isolation
 from fecbench.runners.tasks.task import VIRTUAL
@@ -57,6 +60,8 @@ STATUS = {"fails": 1, "slower": 1, "undecided": 3}
 """The exit status of a verdict; of any other 0."""
 HUNTED = {"nothing": 0, "found": 1, "no answer": 3}
 """Likewise of a hunt, where the verdict alone would be 0."""
+SKIPPED, ENDED = 125, 128
+"""Statuses by which git bisect run leaves a commit out, and ends the search."""
 FILES = ("summary.md", "junit.xml", "compare.json")
 
 
@@ -106,6 +111,20 @@ def compare(
     link: arguments.Link = "auto",
     no_calibrate: arguments.NoCalibrate = False,
     output: arguments.OptionalOutputFolder = None,
+    history: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Append the verdict with its commits to this file, which fecbench history shows.",
+        ),
+    ] = None,
+    bisect: Annotated[
+        bool,
+        typer.Option(
+            help="For git bisect run: end with 125 where NEW cannot be built or it is undecided, and with 128"
+            " for what ends the search. A folder without changes is built as the commit that it is of."
+        ),
+    ] = False,
     as_json: arguments.Json = False,
 ) -> int:
     """Compare two builds of an implementation: 0 when NEW is not slower, 1 when it is, 3 for undecided.
@@ -115,75 +134,114 @@ def compare(
     difference is decided at its margin. With --output, the folder has summary.md, junit.xml, compare.json and
     the report.
     """
-    time_left = TimeLeft(60 * minutes)
-    if output is not None:
-        check_folder("--output", output)
-    choices = options_of_builds(option or [])
-    base = design_of(design)
-    with time_left.stopped():
-        first, second = (
-            build_of(where, word) for where, word in zip(("OLD", "NEW"), words(old, new), strict=True)
-        )
-    builds = two_builds(base, first, second, choices, margin)
-    name: EngineName = engine_of_both(first, second) if engine == "auto" else engine
-    campaign_request = request(
-        builds.design,
-        builds.implementations,
-        name=campaign_name(builds, name),
-        backend=VIRTUAL if name == "virtual" else link,
-        jobs=parse_jobs("--jobs", jobs),
-        calibrate=not no_calibrate,
-    )
-    _check_times(campaign_request)
-    if hunt and name == "local":
-        raise Refusal("--hunt: searches in virtual time alone, and a build has no simulator: leave it out")
-    if name == "local":
-        isolation.require("fecbench compare")
-    note(description("old", first))
-    note(description("new", second))
-    if warning := swapped(first, second):
-        note(warning)
-    if builds.left_out:
-        note(f"left out, since the implementation has no such workload: {', '.join(builds.left_out)}")
-    with open_database(db, create=True) as database:
-        plan = LimitedRounds(
-            campaign_request, database, time_left.before_answer(), lambda info: settled(database, info)
-        )
-        info = run_here(campaign_request, database, plan, ahead=True)
-        gate_answer = gate.answer(database, info, plan.share)
-        commands = partial(_replays, db, builds)
-        document = {
-            **for_ci.document(gate_answer, commands),
-            "ended": _ended(gate_answer, plan),
-            "builds": builds_document(first, second),
-            "replays": elsewhere.document(info, _named(database, gate_answer)),
-        }
+    with _ends_of(bisect):
+        time_left = TimeLeft(60 * minutes)
         if output is not None:
-            _write(gate_answer, commands, document, output)
-            from fecbench.results.report.report import report
-
-            pairs = list(_rerun(gate_answer, database, info, builds))
-            report(database, info, output, gate=gate_answer, pairs=pairs)
-        hunted = None
-        if hunt:
-            both = two_builds(design_of(SPACE), first, second, choices, margin)
-            harm_question = question(both.design, NEW, OLD, "harm")
-            hunter = Hunter(
-                harm_question, both.implementations, campaign_request.jobs, calibrate=not no_calibrate
+            check_folder("--output", output)
+        if history is not None:
+            check_file("--history", history, [".jsonl"])
+        choices = options_of_builds(option or [])
+        base = design_of(design)
+        with time_left.stopped():
+            first, second = (
+                build_of(where, word)
+                for where, word in zip(
+                    ("OLD", "NEW"), words(old, clean_commit(new or ".") if bisect else new), strict=True
+                )
             )
-            hunted = hunter.for_so_long(database, 60 * minutes)
-    where = ["--db", db, *builds.arguments()]
-    if hunted is not None:
-        document["hunt"] = answers.document(hunted, where)
-        if output is not None:
-            _write(gate_answer, commands, document, output)
-    if as_json:
-        print_document(document)
-    else:
-        lines = answers.lines(hunted, where) if hunted is not None else ()
-        say("\n".join([*_lines(gate_answer, partial(_again, db, builds, output), plan), *lines]))
-    status = STATUS.get(gate_answer.verdict, 0)
-    return HUNTED[hunted.verdict] if hunted is not None and not status else status
+        builds = two_builds(base, first, second, choices, margin)
+        name: EngineName = engine_of_both(first, second) if engine == "auto" else engine
+        campaign_request = request(
+            builds.design,
+            builds.implementations,
+            name=campaign_name(builds, name),
+            backend=VIRTUAL if name == "virtual" else link,
+            jobs=parse_jobs("--jobs", jobs),
+            calibrate=not no_calibrate,
+        )
+        _check_times(campaign_request)
+        if hunt and name == "local":
+            raise Refusal(
+                "--hunt: searches in virtual time alone, and a build has no simulator: leave it out"
+            )
+        if name == "local":
+            isolation.require("fecbench compare")
+        note(description("old", first))
+        note(description("new", second))
+        if warning := swapped(first, second):
+            note(warning)
+        if builds.left_out:
+            note(f"left out, since the implementation has no such workload: {', '.join(builds.left_out)}")
+        with open_database(db, create=True) as database:
+            plan = LimitedRounds(
+                campaign_request, database, time_left.before_answer(), lambda info: settled(database, info)
+            )
+            info = run_here(campaign_request, database, plan, ahead=True)
+            gate_answer = gate.answer(database, info, plan.share)
+            commands = partial(_replays, db, builds)
+            document = {
+                "implementation": first.implementation.declaration.name,
+                **for_ci.document(gate_answer, commands),
+                "ended": _ended(gate_answer, plan),
+                "builds": builds_document(first, second),
+                "replays": elsewhere.document(info, _named(database, gate_answer)),
+            }
+            if output is not None:
+                _write(gate_answer, commands, document, output)
+                from fecbench.results.report.report import report
+
+                pairs = list(_rerun(gate_answer, database, info, builds))
+                report(database, info, output, gate=gate_answer, pairs=pairs)
+            hunted = None
+            if hunt:
+                both = two_builds(design_of(SPACE), first, second, choices, margin)
+                harm_question = question(both.design, NEW, OLD, "harm")
+                hunter = Hunter(
+                    harm_question, both.implementations, campaign_request.jobs, calibrate=not no_calibrate
+                )
+                hunted = hunter.for_so_long(database, 60 * minutes)
+        where = ["--db", db, *builds.arguments()]
+        if hunted is not None:
+            document["hunt"] = answers.document(hunted, where)
+            if output is not None:
+                _write(gate_answer, commands, document, output)
+        if history is not None:
+            versions = {arm: _version(build) for arm, build in ((OLD, first), (NEW, second))}
+            entries.append(history, entries.entry_of(document, versions, _now(), base.name))
+        if as_json:
+            print_document(document)
+        else:
+            lines = answers.lines(hunted, where) if hunted is not None else ()
+            say("\n".join([*_lines(gate_answer, partial(_again, db, builds, output), plan), *lines]))
+        status = STATUS.get(gate_answer.verdict, 0)
+        if hunted is not None and not status:
+            status = HUNTED[hunted.verdict]
+        return SKIPPED if bisect and status == STATUS["undecided"] else status
+
+
+@contextmanager
+def _ends_of(bisect: bool) -> Iterator[None]:
+    """With `bisect`, make of an error the end of a step of git bisect run: only where NEW cannot be built is
+    the commit left out. Any other error would be that of every commit."""
+    try:
+        yield
+    except (BadInput, Failed, OSError) as error:
+        if not bisect:
+            raise
+        note(str(error))
+        is_of_commit = isinstance(error, Unbuildable) and str(error).startswith("NEW ")
+        raise typer.Exit(SKIPPED if is_of_commit else ENDED) from None
+
+
+def _version(build: Build) -> entries.Version:
+    of = origin(build)
+    return entries.Version(
+        given=build.word, commit=of.commit, committed_at=of.committed_at, changed=of.changed
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _check_times(campaign_request: Request) -> None:

@@ -40,6 +40,7 @@ EXAMPLES = {
     "cluster scheduler": "fecbench cluster scheduler tls://0.0.0.0:8786 --certificates cluster",
     "crosscheck": "fecbench crosscheck smoke --db results.sqlite",
     "compare": "fecbench compare .@HEAD~1 .",
+    "history": "fecbench history gate.jsonl --plot history.png",
     "interop": "fecbench interop rquic noq-fec --db results.sqlite",
     "show": "fecbench show --db results.sqlite",
     "watch": "fecbench watch --db results.sqlite",
