@@ -40,6 +40,7 @@ from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.choice import design_of, open_database, options_of_builds
 from fecbench.runners.commands.console.destination import check_file, check_folder, writing
 from fecbench.runners.commands.console.document import print_document
+from fecbench.runners.commands.console.gate_progress import GateReporter
 from fecbench.runners.commands.console.hunting import SPACE, Hunter
 from fecbench.runners.commands.console.running import run_here
 from fecbench.runners.commands.console.terminal import note, say
@@ -173,10 +174,10 @@ def compare(
         if builds.left_out:
             note(f"left out, since the implementation has no such workload: {', '.join(builds.left_out)}")
         with open_database(db, create=True) as database:
-            plan = LimitedRounds(
-                campaign_request, database, time_left.before_answer(), lambda info: settled(database, info)
-            )
-            info = run_here(campaign_request, database, plan, ahead=True)
+            limit_s = time_left.before_answer()
+            plan = LimitedRounds(campaign_request, database, limit_s, lambda info: settled(database, info))
+            reporter = GateReporter(database, limit_s)
+            info = run_here(campaign_request, database, plan, ahead=True, reporter=reporter)
             gate_answer = gate.answer(database, info, plan.share)
             commands = partial(_replays, db, builds)
             document = {

@@ -5,7 +5,14 @@ import time
 from collections import Counter
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.commands.console.terminal import one_line
@@ -54,19 +61,20 @@ class Reporter:
         self._each = each
         self._told_at = -math.inf
         self._console = Console(stderr=True)
-        self._bar = Progress(
+        self._bar = Progress(*self._columns(), console=self._console, disable=not self._console.is_terminal)
+        self.states: Counter[str] = Counter()
+        self._rate = Rate()
+        self._planned = 0
+
+    def _columns(self) -> list[ProgressColumn]:
+        return [
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[states]}"),
             TimeElapsedColumn(),
             TextColumn("left: {task.fields[left]}"),
-            console=self._console,
-            disable=not self._console.is_terminal,
-        )
-        self.states: Counter[str] = Counter()
-        self._rate = Rate()
-        self._planned = 0
+        ]
 
     def begun(self, campaign: str, planned: int, done: int) -> None:
         """Called once, before the first trial."""
@@ -85,15 +93,21 @@ class Reporter:
         done = self.states.total()
         left = duration(self._rate.left_s(time.monotonic(), done, self._planned))
         if self._bar.tasks:
-            counts = " ".join(f"{state} {count}" for state, count in sorted(self.states.items()))
-            self._bar.update(self._bar.tasks[0].id, completed=done, states=counts, left=left)
+            self._move(done, left)
         retried = ", again" if again else ""
         if self._console.is_terminal:
             if judgement.state != "ok":
                 self._say(f"{key}: {what}{retried}")
         elif self._each or judgement.state != "ok" or self._is_due(done):
             taken = f" {completion_s:.3f} s" if completion_s else ""
-            self._say(f"[{done}/{self._planned}] {key}: {what}{taken}{retried}, left: {left}")
+            self._say(self._line(done, left, f"{key}: {what}{taken}{retried}"))
+
+    def _line(self, done: int, left: str, trial: str) -> str:
+        return f"[{done}/{self._planned}] {trial}, left: {left}"
+
+    def _move(self, done: int, left: str) -> None:
+        counts = " ".join(f"{state} {count}" for state, count in sorted(self.states.items()))
+        self._bar.update(self._bar.tasks[0].id, completed=done, states=counts, left=left)
 
     def _is_due(self, done: int) -> bool:
         """Whether nothing was told for a while, or this is the last."""

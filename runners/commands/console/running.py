@@ -12,13 +12,18 @@ from fecbench.runners.trial import confinement
 
 
 def run_here(
-    request: Request, database: Database, plan: Plan | None = None, *, ahead: bool = False
+    request: Request,
+    database: Database,
+    plan: Plan | None = None,
+    *,
+    ahead: bool = False,
+    reporter: Reporter | None = None,
 ) -> CampaignInfo:
     """The campaign, after what was missing of it, or what the plan says, has been run: emulated endpoints
     `ahead` of ordinary programs, where that is granted."""
     if request.engine == "virtual":
         note_free_simulators()
-    reporter = Reporter(each=request.engine == "local")
+    reporter = reporter or Reporter(each=request.engine == "local")
     try:
         engine = engine_for(request.engine, request.experiment.implementations, request.jobs, ahead=ahead)
         return campaign.run(request, engine, database, reporter, plan)
