@@ -37,7 +37,6 @@ class GateReporter(Reporter):
 
     def _columns(self) -> list[ProgressColumn]:
         return [
-            TextColumn("{task.description}", markup=False),
             BarColumn(20),
             TextColumn("{task.fields[standing]}", markup=False),
         ]
