@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -189,10 +190,12 @@ def compare(
             }
             if output is not None:
                 _write(gate_answer, commands, document, output)
-                from fecbench.results.report.report import report
-
-                pairs = list(_rerun(gate_answer, database, info, builds))
-                report(database, info, output, gate=gate_answer, pairs=pairs)
+            if not as_json:  # a report takes longer
+                again = partial(_again, db, builds, output)
+                say("\n".join(_lines(gate_answer, again, plan)))
+                sys.stdout.flush()
+            if output is not None:
+                _report(gate_answer, database, info, builds, output, tell=not as_json)
             hunted = None
             if hunt:
                 both = two_builds(design_of(SPACE), first, second, choices, margin)
@@ -211,9 +214,8 @@ def compare(
             entries.append(history, entries.entry_of(document, versions, _now(), base.name))
         if as_json:
             print_document(document)
-        else:
-            lines = answers.lines(hunted, where) if hunted is not None else ()
-            say("\n".join([*_lines(gate_answer, partial(_again, db, builds, output), plan), *lines]))
+        elif hunted is not None:
+            say("\n".join(answers.lines(hunted, where)))
         status = STATUS.get(gate_answer.verdict, 0)
         if hunted is not None and not status:
             status = HUNTED[hunted.verdict]
@@ -276,6 +278,29 @@ def _trial(database: Database, number: int) -> StoredTrial:
     stored = database.trial(None, number)
     assert stored is not None
     return stored
+
+
+def _report(
+    answer: gate.Answer,
+    database: Database,
+    campaign: CampaignInfo,
+    builds: TwoBuilds,
+    output: Path,
+    *,
+    tell: bool,
+) -> None:
+    """Write the report, with the worst pairs; `tell` where each pair parts, and where the report is."""
+    from fecbench.results.analysis.parting import parting_of
+    from fecbench.results.report.report import report
+
+    pairs = list(_rerun(answer, database, campaign, builds))
+    if tell:
+        for number, pair in enumerate(pairs, 1):
+            say(f"worst {number}: {parting_of(pair.old, pair.new, (OLD, NEW))}")
+        sys.stdout.flush()
+    paths = report(database, campaign, output, gate=answer, pairs=pairs)
+    if tell:
+        say(f"report {paths.html}")
 
 
 def _rerun(

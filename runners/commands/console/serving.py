@@ -19,6 +19,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+import pandas as pd
+
 from fecbench.errors import BadInput
 from fecbench.results.reading import Campaign
 from fecbench.results.report.live import TABLES, LivePages, beside_page, campaigns_page
@@ -128,14 +130,14 @@ _NOT_FOUND = _refusal(HTTPStatus.NOT_FOUND, "There is nothing of this name: / li
 
 def _table(database: Database, campaign: CampaignInfo, name: str) -> bytes:
     exported = Campaign(database, campaign)
-    frame = {
+    tables: dict[str, Callable[[], pd.DataFrame]] = {
         "trials": exported.trials,
         "metrics": exported.metrics,
         "ratios": exported.ratios,
         "summary": exported.summary,
         "points": lambda: exported.table("points", ""),
-    }[name]()
-    return str(frame.to_csv(index=False)).encode()
+    }
+    return str(tables[name]().to_csv(index=False)).encode()
 
 
 class Server(ThreadingHTTPServer):

@@ -345,17 +345,22 @@ def test_the_keyboard_alone_shows_a_case_its_trials_and_the_command(explored: Pa
     choice = explored.locator("#explore-chosen")
     expect(choice).to_contain_text("10 kB, network")
     expect(choice).to_contain_text("Ratio 0.60")
-    for _ in range(2):  # to the first trial of the arm
+    ratios = [float(cell) for cell in choice.locator("tbody td:nth-child(4)").all_inner_texts()]
+    assert ratios == sorted(ratios, reverse=True) and len(ratios) > 1
+    for _ in range(3):  # to the second pair
         explored.keyboard.press("Tab")
-    number = explored.evaluate("document.activeElement.innerText").partition(" ")[0]
+    pair = explored.evaluate("document.activeElement.innerText")
     explored.keyboard.press("Enter")
-    assert f"fecbench replay {number} --db page.sqlite" in choice.locator("pre").inner_text()
+    assert f"fecbench {pair} --db page.sqlite" in choice.locator("pre").inner_text()
+    row = choice.locator("tbody tr", has_text=pair)
+    baseline, arm, ratio = (float(text) for text in row.locator("td.number").all_inner_texts()[1:4])
+    assert ratio == pytest.approx(arm / baseline, rel=0.01)
 
 
 @needs_chromium
 def test_a_click_on_a_mark_shows_its_case(explored: Page) -> None:
     explored.locator("#explore-ranks svg .mark-symbol path").first.click(force=True)
-    expect(explored.locator("#explore-chosen")).to_contain_text("fecbench replay")
+    expect(explored.locator("#explore-chosen")).to_contain_text("fecbench diff")
     explored.locator("#explore-ranks svg .mark-symbol path").nth(5).hover(force=True)
     expect(explored.locator("#vg-tooltip-element")).to_contain_text("network")
 
