@@ -346,8 +346,8 @@ def test_the_keyboard_alone_shows_a_case_its_trials_and_the_command(explored: Pa
     expect(choice).to_contain_text("10 kB, network")
     expect(choice).to_contain_text("Ratio 0.60")
     ratios = [float(cell) for cell in choice.locator("tbody td:nth-child(4)").all_inner_texts()]
-    assert ratios == sorted(ratios, reverse=True) and len(ratios) > 1
-    for _ in range(3):  # to the second pair
+    assert ratios and ratios == sorted(ratios, reverse=True)
+    for _ in range(2):  # to the first pair
         explored.keyboard.press("Tab")
     pair = explored.evaluate("document.activeElement.innerText")
     explored.keyboard.press("Enter")

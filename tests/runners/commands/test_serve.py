@@ -13,10 +13,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from fecbench.results.report.report import report
 from fecbench.results.store.database import Database, DatabaseError
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.commands.console.serving import Server, Site
+from tests.results.pages import page_of
 from tests.runners.conftest import Done
 from tests.support.campaigns import new_campaign, trial, variants, workload
 
@@ -52,15 +52,13 @@ def text(site: Site, target: str) -> str:
     return answer.content.decode()
 
 
-def test_the_page_its_figures_and_tables_are_those_of_the_database(
-    site: Site, db: Path, tmp_path: Path
-) -> None:
+def test_the_page_its_figures_and_tables_are_those_of_the_database(site: Site, db: Path) -> None:
     first = text(site, "/")
     assert "/campaign/planted/trials.csv" in first and f'href="{ADDRESS}"' in first and "<c>" not in first
     page = text(site, "/campaign/planted")
     with Database.open(str(db)) as database:
         (info, _) = database.campaigns()
-        written = report(database, info, tmp_path / "report").html.read_text()
+        written = page_of(database, info)
     answer = written[written.index('<section id="answer"') : written.index("</section>")]
     assert answer in page and "data:image/png" not in page
     figure = site.answer("/campaign/planted/figure/ratio.png")
