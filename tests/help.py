@@ -42,9 +42,9 @@ def _commands() -> Iterator[list[str]]:
 
 
 def _help(words: list[str]) -> str:
-    shown = CliRunner().invoke(app, [*words, "--help"], prog_name="fecbench", catch_exceptions=False)
-    assert shown.exit_code == 0, words
-    return "\n".join(line.rstrip() for line in shown.output.strip("\n").splitlines())
+    result = CliRunner().invoke(app, [*words, "--help"], prog_name="fecbench", catch_exceptions=False)
+    assert result.exit_code == 0, words
+    return "\n".join(line.rstrip() for line in result.output.strip("\n").splitlines())
 
 
 if __name__ == "__main__":

@@ -39,10 +39,10 @@ def over_commits(history: History, changes: Sequence[Change]) -> Figure:
         for commit in sorted({change.commit for change in changes}):
             axes.axvline(commit - 0.5, color="0.2", linewidth=1.2, linestyle="--")
         axes.axhline(1, color="0.5", linewidth=0.8)
-        named = range(0, count, max(1, -(-count // _MOST_NAMED)))
+        ticks = range(0, count, max(1, -(-count // _MOST_NAMED)))
         axes.set_xticks(
-            list(named),
-            [history.versions[place].name for place in named],
+            list(ticks),
+            [history.versions[place].name for place in ticks],
             rotation=60,
             ha="right",
             fontsize="small",

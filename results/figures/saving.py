@@ -28,15 +28,15 @@ _DATES_AND_PROGRAMS = {
 def save(figure: Figure, path: Path) -> None:
     """Write a PNG, SVG or PDF file, by the suffix, without a date or a program's version in it."""
     drawn = io.BytesIO()  # on a full disk, Matplotlib's PDF ends by an error of its own
-    written(figure, drawn, path.suffix)
+    write(figure, drawn, path.suffix)
     with replacing(path) as unfinished:
         unfinished.write_bytes(drawn.getbuffer())
 
 
-def written(figure: Figure, drawn: BinaryIO, suffix: str) -> None:
+def write(figure: Figure, stream: BinaryIO, suffix: str) -> None:
     """Write a figure in the form that this suffix of a file's name says."""
     with style():
-        figure.savefig(drawn, format=suffix[1:], metadata=dict.fromkeys(_DATES_AND_PROGRAMS[suffix]))
+        figure.savefig(stream, format=suffix[1:], metadata=dict.fromkeys(_DATES_AND_PROGRAMS[suffix]))
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,11 @@ class Drawing:
 
     caption: str = ""
     inline: str = ""
-    """Its PNG in base64; "" where the page asks a server for it."""
+    """The PNG in base64; "" where the page asks a server for it."""
     files: tuple[Path, ...] = ()
     sentence: str = ""
     url: str = ""
-    """Address of its PNG, of a server."""
+    """Address of the PNG on a server."""
 
     @property
     def source(self) -> str:

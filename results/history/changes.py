@@ -5,7 +5,7 @@ another, with an error that its interval tells. If the level changes at one comm
 a commit before it with one from it on shows the same difference, and no other comparison shows any. So each
 commit has one estimate of the change there, by weighted least squares, and its number of standard errors. The
 commit with the most of them is a change if so many are rare without any change. Further changes are looked
-for beside those that are known, and all are fitted together.
+for beside those that are known, each of which is then looked for anew, and all are fitted together.
 
 How many are rare is simulated with the errors of these very comparisons, whichever commits they compare, so
 that the false alarms of all commits and workloads together are no more than LEVEL.
@@ -39,7 +39,7 @@ class Change:
 
     workload: str
     commit: int
-    """Its place in `History.versions`."""
+    """The place of the commit in `History.versions`."""
     ratio: float
     """The times from it on, divided by those before."""
     low: float
@@ -81,7 +81,7 @@ def history(entries: Sequence[Entry]) -> History:
         both = []
         for version in (entry.old, entry.new):
             is_commit = version.commit is not None and not version.changed
-            key = (version.commit,) if is_commit else (version.commit, version.given, entry.at)
+            key = (version.commit,) if is_commit else (version.commit, version.word, entry.at)
             first_seen.setdefault(key, (version.committed_at if is_commit else entry.at, version))
             both.append(key)
         keys.append(both)
@@ -96,33 +96,49 @@ def changes(of: History) -> list[Change]:
     comparisons."""
     workloads = of.workloads
     margin = math.log1p(min(entry.margin for entry in of.entries))
-    found = [
+    parts = [
         change for name in workloads for change in _of_workload(of, name, LEVEL / len(workloads), margin)
     ]
-    return sorted(found, key=lambda change: (change.commit, change.workload))
+    return sorted(parts, key=lambda change: (change.commit, change.workload))
 
 
 def _of_workload(of: History, workload: str, level: float, margin: float) -> list[Change]:
     places, logs, errors = _measured(of, workload)
     crosses = _crossings(places, len(of.versions)) / errors[:, None]
-    known = np.flatnonzero((crosses != 0).any(axis=0))
-    crosses, values = crosses[:, known], logs / errors
-    chosen: list[int] = []
-    while len(chosen) < min(MOST, len(known)):
-        place, scores, limit = _next(crosses, values, chosen, level)
+    looked_at = np.flatnonzero((crosses != 0).any(axis=0))
+    crosses, values = crosses[:, looked_at], logs / errors
+    picks: list[int] = []
+    for _ in range(min(MOST, len(looked_at))):
+        place, scores, limit = _next(crosses, values, picks, level)
         if scores <= limit:
             break
-        chosen.append(place)
-    if not chosen:
+        picks = _settled(crosses, values, [*picks, place], level)
+    if not picks:
         return []
-    sizes, spread = _fitted(crosses[:, chosen], values)
+    sizes, spread = _fitted(crosses[:, picks], values)
     return [
         Change(
-            workload, int(known[place]), *(math.exp(size + side * _QUANTILE * error) for side in (0, -1, 1))
+            workload,
+            int(looked_at[place]),
+            *(math.exp(size + side * _QUANTILE * error) for side in (0, -1, 1)),
         )
-        for place, size, error in zip(chosen, sizes, spread, strict=True)
+        for place, size, error in zip(picks, sizes, spread, strict=True)
         if abs(size) > margin
     ]
+
+
+def _settled(crosses: Floats, values: Floats, picks: list[int], level: float) -> list[int]:
+    """Return the picks, each looked for anew beside the others until none moves: the first of several changes
+    may have been taken between them. One that chance explains is left out."""
+    for _ in range(MOST):
+        before = sorted(picks)
+        for pick in before:
+            picks = [other for other in picks if other != pick]
+            place, scores, limit = _next(crosses, values, picks, level)
+            picks += [place] if scores > limit else []
+        if sorted(picks) == before:
+            break
+    return picks
 
 
 def _measured(of: History, workload: str) -> tuple[list[tuple[int, int]], Floats, Floats]:
@@ -147,10 +163,10 @@ def _crossings(places: Sequence[tuple[int, int]], count: int) -> Floats:
     return np.array(rows, dtype=np.float64).reshape(len(places), count)
 
 
-def _next(crosses: Floats, values: Floats, chosen: Sequence[int], level: float) -> tuple[int, float, float]:
-    """Return the commit with the most standard errors beside those that are chosen, how many these are, and
+def _next(crosses: Floats, values: Floats, picks: Sequence[int], level: float) -> tuple[int, float, float]:
+    """Return the commit with the most standard errors beside those of `picks`, how many these are, and
     how many there are in no more than `level` of histories without a further change."""
-    rest = _without(crosses[:, chosen])
+    rest = _without(crosses[:, picks])
     columns = rest @ crosses
     widths = np.sqrt((columns**2).sum(axis=0))
     widths[widths < 1e-9 * max(1.0, float(np.abs(crosses).max()))] = np.inf  # moves nothing that is left

@@ -25,12 +25,12 @@ class Version(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    given: str
-    """The words of the command line."""
+    word: str
+    """The build as the command line named it."""
     commit: str | None
     """The commit that it is of, or was changed from; None: it is in no git repository."""
     committed_at: str
-    """The commit's date, ISO 8601; "" where it is not known."""
+    """The commit's date, ISO 8601; "" where it is not kinds_in_words."""
     changed: int
     """Files that are not as the commit has them."""
 
@@ -38,7 +38,7 @@ class Version(BaseModel):
     def name(self) -> str:
         """A name for a person."""
         if self.commit is None:
-            return self.given
+            return self.word
         return f"{self.commit[:12]}{f' +{self.changed}' * bool(self.changed)}"
 
 
@@ -120,6 +120,8 @@ def of_one_series(path: Path, entries: Sequence[Entry]) -> Sequence[Entry]:
         raise BadInput(f"{path}: holds no verdict: fecbench compare --history {path} adds one")
     kinds = sorted({(entry.implementation, entry.design, entry.engine) for entry in entries})
     if len(kinds) > 1:
-        known = "; ".join(", ".join(kind) for kind in kinds)
-        raise BadInput(f"{path}: holds verdicts of several kinds ({known}): give each a file of its own")
+        kinds_in_words = "; ".join(", ".join(kind) for kind in kinds)
+        raise BadInput(
+            f"{path}: holds verdicts of several kinds ({kinds_in_words}): give each a file of its own"
+        )
     return entries

@@ -1,5 +1,5 @@
-"""The page of a campaign as a server gives it: made anew when there are new trials, its figures when they are
-looked at."""
+"""The page of a campaign as a server gives it: made anew when there are new trials, its figures when they
+are looked at."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urllib.parse import quote
 from matplotlib.figure import Figure
 
 from fecbench.results.figures.nothing import NothingToDraw
-from fecbench.results.figures.saving import SUFFIXES, Drawing, written
+from fecbench.results.figures.saving import SUFFIXES, Drawing, write
 from fecbench.results.report.collecting import document_of
 from fecbench.results.report.drawings import draw
 from fecbench.results.report.evidence import gather
@@ -23,7 +23,7 @@ from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, State
 
 TABLES = ("summary", "ratios", "points", "trials", "metrics")
-_REST = 4.0  # a page is made anew after so many times as long as it took, at the soonest
+_REST = 4.0  # a page is version anew after so many times as long as it took, at the soonest
 
 
 @dataclass
@@ -42,17 +42,17 @@ class _Figures:
 
 
 @dataclass(frozen=True)
-class _Made:
-    """A page that was made."""
+class _Version:
+    """A page that was version."""
 
     ids: tuple[int, int, int]
     html: str
-    done: int
+    trials: int
     figures: _Figures
     saved: dict[str, tuple[str, bytes]]
     """Figures that were drawn, by the names of their files: kind of content, and content."""
     free_at: float
-    """Moment from which it may be made anew."""
+    """Moment from which it may be version anew."""
 
 
 class LivePages:
@@ -61,43 +61,43 @@ class LivePages:
     def __init__(self, database: Database, clock: Callable[[], float] = time.monotonic) -> None:
         self._database = database
         self._clock = clock
-        self._made: dict[str, _Made] = {}
+        self._versions: dict[str, _Version] = {}
 
     def html(self, campaign: CampaignInfo) -> str:
         """Return the page of a campaign. Raises DatabaseError when it cannot be read."""
         return self._page(campaign).html
 
-    def shown(self, campaign: CampaignInfo) -> int:
+    def count(self, campaign: CampaignInfo) -> int:
         """Return how many trials `html` has now."""
-        return self._page(campaign).done
+        return self._page(campaign).trials
 
     def figure(self, campaign: CampaignInfo, name: str) -> tuple[str, bytes] | None:
         """Return the kind of content and the content of a figure, by the name of its file; None: there is
         none of that name."""
-        made = self._made.get(campaign.name) or self._page(campaign)
+        version = self._versions.get(campaign.name) or self._page(campaign)
         stem, dot, suffix = name.rpartition(".")
-        draw = made.figures.figures.get(stem)
+        draw = version.figures.figures.get(stem)
         if draw is None or f"{dot}{suffix}" not in SUFFIXES:
             return None
-        if name not in made.saved:
-            made.saved[name] = _drawn(draw, f"{dot}{suffix}")
-        return made.saved[name]
+        if name not in version.saved:
+            version.saved[name] = _picture(draw, f"{dot}{suffix}")
+        return version.saved[name]
 
-    def _page(self, campaign: CampaignInfo) -> _Made:
-        made, ids = self._made.get(campaign.name), self._database.last_ids()
-        if made is None or (made.ids != ids and self._clock() >= made.free_at):
-            made = self._made[campaign.name] = self._make(campaign, ids)
-        return made
+    def _page(self, campaign: CampaignInfo) -> _Version:
+        version, ids = self._versions.get(campaign.name), self._database.last_ids()
+        if version is None or (version.ids != ids and self._clock() >= version.free_at):
+            version = self._versions[campaign.name] = self._make(campaign, ids)
+        return version
 
-    def _make(self, campaign: CampaignInfo, ids: tuple[int, int, int]) -> _Made:
-        begun = self._clock()
+    def _make(self, campaign: CampaignInfo, ids: tuple[int, int, int]) -> _Version:
+        start_s = self._clock()
         figures = _Figures(f"/campaign/{quote(campaign.name, safe='')}/figure")
         evidence = gather(self._database, campaign)
         drawings = draw(figures, evidence)
-        done = int((evidence.run["state"] != "invalid").sum())
-        live = Live(TABLES, done, campaign.planned_trials)
+        trials = int((evidence.run["state"] != "invalid").sum())
+        live = Live(TABLES, trials, campaign.planned_trials)
         html = page(document_of(evidence), drawings, explorer(evidence), live)
-        return _Made(ids, html, done, figures, {}, self._clock() + _REST * (self._clock() - begun))
+        return _Version(ids, html, trials, figures, {}, self._clock() + _REST * (self._clock() - start_s))
 
 
 def campaigns_page(address: str, campaigns: Sequence[tuple[CampaignInfo, Mapping[State, int]]]) -> str:
@@ -114,7 +114,7 @@ def beside_page(names: Sequence[str]) -> str:
     return TEMPLATES.get_template("beside.html").render(names=names)
 
 
-def _drawn(draw: Callable[[], Figure], suffix: str) -> tuple[str, bytes]:
+def _picture(draw: Callable[[], Figure], suffix: str) -> tuple[str, bytes]:
     try:
         figure = draw()
     except NothingToDraw as nothing:
@@ -125,5 +125,5 @@ def _drawn(draw: Callable[[], Figure], suffix: str) -> tuple[str, bytes]:
         return "image/svg+xml", svg.encode()
     kinds = {".png": "image/png", ".svg": "image/svg+xml", ".pdf": "application/pdf"}
     content = io.BytesIO()
-    written(figure, content, suffix)
+    write(figure, content, suffix)
     return kinds[suffix], content.getvalue()

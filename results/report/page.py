@@ -43,9 +43,9 @@ class Live:
 
     tables: tuple[str, ...]
     """Tables that the server gives as CSV."""
-    done: int
+    trials: int
+    """Trials that the page has."""
     planned: int
-    """Numbers of trials."""
 
     @property
     def script(self) -> str:

@@ -73,13 +73,13 @@ def pair_in(path: Path, kind: str, number: int) -> Pair:
     if kind not in KINDS:
         raise Refusal(f"--from {path}: {kind} {number}: must be {' or '.join(KINDS)} and a number")
     try:
-        pairs, builds, kept = answer[kind], answer["builds"], answer["replays"]
+        pairs, builds, record_of = answer[kind], answer["builds"], answer["replays"]
         if not 1 <= number <= len(pairs):
             which = f"1 to {len(pairs)}" if pairs else "none, since there is no such pair"
             raise Refusal(f"--from {path}: {kind} {number}: must be {which}")
         numbers = [pairs[number - 1][name] for name in ("old_trial", "new_trial")]
-        campaign = CampaignInfo(**{name: kept["campaign"][name] for name in _OF_CAMPAIGN})
-        old, new = (_stored(campaign, trial, kept["trials"][str(trial)]) for trial in numbers)
+        campaign = CampaignInfo(**{name: record_of["campaign"][name] for name in _OF_CAMPAIGN})
+        old, new = (_stored(campaign, trial, record_of["trials"][str(trial)]) for trial in numbers)
         if not all(isinstance(builds[arm][name], str) for arm in (OLD, NEW) for name in ("name", "folder")):
             raise TypeError
     except (KeyError, TypeError, ValueError) as error:
@@ -102,22 +102,22 @@ def _read(path: Path) -> Mapping[str, Any]:
     return answer
 
 
-def _stored(campaign: CampaignInfo, number: int, kept: Mapping[str, Any]) -> StoredTrial:
+def _stored(campaign: CampaignInfo, number: int, record_of: Mapping[str, Any]) -> StoredTrial:
     values = {
-        **kept,
-        "verdicts": [{**log, "bitmap": bytes.fromhex(log["bitmap"])} for log in kept["verdicts"]],
+        **record_of,
+        "verdicts": [{**log, "bitmap": bytes.fromhex(log["bitmap"])} for log in record_of["verdicts"]],
     }
     record = TypeAdapter(TrialRecord).validate_python(values)
     return StoredTrial(id=number, campaign_id=campaign.id, start_id=None, attempt=1, record=record)
 
 
 def builds_for(pair: Pair, old: str, new: str) -> Implementations:
-    """Return both builds by their names in the campaign: the ones that are given, or those that were compared
+    """Return both builds by their names in the campaign: the ones that are word, or those that were compared
     where they are here. Raises Refusal."""
     folders = {}
-    for arm, given in ((OLD, old), (NEW, new)):
+    for arm, word in ((OLD, old), (NEW, new)):
         was = pair.builds[arm]
-        if not given and not (Path(was["folder"]) / DECLARATION).is_file():
+        if not word and not (Path(was["folder"]) / DECLARATION).is_file():
             commit = was.get("commit")
             of = f", commit {commit[:SHOWN]}" if commit else ""
             form = f"FOLDER@{commit[:SHOWN]}" if commit else "FOLDER"
@@ -125,10 +125,10 @@ def builds_for(pair: Pair, old: str, new: str) -> Implementations:
                 f"--from {pair.path}: the {arm} build of {was['name']}, {was['folder']}{of}, is not here:"
                 f" give --{arm} {form}"
             )
-        implementation = build_of(f"--{arm}", given or was["folder"]).implementation
+        implementation = build_of(f"--{arm}", word or was["folder"]).implementation
         if implementation.declaration.name != was["name"]:
             raise Refusal(
-                f"--{arm} {given}: is {implementation.declaration.name}, and must be a build of {was['name']}"
+                f"--{arm} {word}: is {implementation.declaration.name}, and must be a build of {was['name']}"
             )
         folders[f"{was['name']}.{arm}"] = implementation.folder
     return Implementations((), folders)

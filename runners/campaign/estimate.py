@@ -25,7 +25,7 @@ from fecbench.runners.refusal import Refusal
 from fecbench.runners.tasks.task import VIRTUAL, Task
 
 BUDGET_S = 2.5
-"""Time after which no more trials are begun."""
+"""Time after which no more trials are start_s."""
 _RANKS = (1.0, 0.0, 0.5, 0.25, 0.75)
 """The points that are measured, the slowest first."""
 _MOST_AT_POINT = 6
@@ -55,10 +55,10 @@ def estimate(experiment: Experiment) -> Estimate | None:
     ranks, finished = [], []
     with engine_for("virtual", experiment.implementations, 1) as engine:
         samples = list(_samples(experiment))
-        begun = time.monotonic()
+        start_s = time.monotonic()
         list(engine.run([_with_task(experiment, samples[-1][1])]))  # to start the simulators
         for rank, key in samples:
-            if time.monotonic() - begun > BUDGET_S:
+            if time.monotonic() - start_s > BUDGET_S:
                 break
             for trial in engine.run([_with_task(experiment, key)]):
                 if trial.outcome.virtual_s is not None:  # else its simulator gave no answer
@@ -97,9 +97,9 @@ def _samples(experiment: Experiment) -> Iterator[tuple[float, TrialKey]]:
     kinds = [(arm, workload) for workload in experiment.activities for arm in experiment.arms]
     of_steps = [(step, chance.sample(kinds, min(len(kinds), _MOST_AT_POINT))) for step in steps]
     for turn in range(_MOST_AT_POINT):
-        for step, chosen in of_steps:
-            if turn < len(chosen):
-                yield step, TrialKey(*chosen[turn], order[round(step * last)], 0)
+        for step, sample in of_steps:
+            if turn < len(sample):
+                yield step, TrialKey(*sample[turn], order[round(step * last)], 0)
 
 
 def _rate_mbps(experiment: Experiment, point: int) -> float:

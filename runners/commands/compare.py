@@ -62,7 +62,7 @@ STATUS = {"fails": 1, "slower": 1, "undecided": 3}
 """The exit status of a verdict; of any other 0."""
 HUNTED = {"nothing": 0, "found": 1, "no answer": 3}
 """Likewise of a hunt, where the verdict alone would be 0."""
-SKIPPED, ENDED = 125, 128
+SKIP, END = 125, 128
 """Statuses by which git bisect run leaves a commit out, and ends the search."""
 FILES = ("summary.md", "junit.xml", "compare.json")
 
@@ -186,7 +186,7 @@ def compare(
                 **for_ci.document(gate_answer, commands),
                 "ended": _ended(gate_answer, plan),
                 "builds": builds_document(first, second),
-                "replays": elsewhere.document(info, _named(database, gate_answer)),
+                "replays": elsewhere.document(info, _trials_of(database, gate_answer)),
             }
             if output is not None:
                 _write(gate_answer, commands, document, output)
@@ -219,12 +219,12 @@ def compare(
         status = STATUS.get(gate_answer.verdict, 0)
         if hunted is not None and not status:
             status = HUNTED[hunted.verdict]
-        return SKIPPED if bisect and status == STATUS["undecided"] else status
+        return SKIP if bisect and status == STATUS["undecided"] else status
 
 
 @contextmanager
 def _ends_of(bisect: bool) -> Iterator[None]:
-    """With `bisect`, make of an error the end of a step of git bisect run: only where NEW cannot be built is
+    """Make of an error, with `bisect`, the end of a step of git bisect run: only where NEW cannot be built is
     the commit left out. Any other error would be that of every commit."""
     try:
         yield
@@ -233,13 +233,13 @@ def _ends_of(bisect: bool) -> Iterator[None]:
             raise
         note(str(error))
         is_of_commit = isinstance(error, Unbuildable) and str(error).startswith("NEW ")
-        raise typer.Exit(SKIPPED if is_of_commit else ENDED) from None
+        raise typer.Exit(SKIP if is_of_commit else END) from None
 
 
 def _version(build: Build) -> entries.Version:
     of = origin(build)
     return entries.Version(
-        given=build.word, commit=of.commit, committed_at=of.committed_at, changed=of.changed
+        word=build.word, commit=of.commit, committed_at=of.committed_at, changed=of.changed
     )
 
 
@@ -267,7 +267,7 @@ def _replays(db: str, builds: TwoBuilds, old_trial: int, new_trial: int) -> list
     ]
 
 
-def _named(database: Database, answer: gate.Answer) -> list[StoredTrial]:
+def _trials_of(database: Database, answer: gate.Answer) -> list[StoredTrial]:
     """The trials of the pairs that the answer names."""
     numbers = [(pair.old_trial, pair.new_trial) for pair in answer.worst]
     numbers += [(pair.old_trial, pair.new_trial) for pair in answer.measured.failed.pairs]

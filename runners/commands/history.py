@@ -31,9 +31,9 @@ def history(
     if plot is not None:
         check_file("--plot", plot, arguments.DRAWN)
     past = history_of(of_one_series(file, read(file)))
-    found = changes(past)
+    changes_of_all = changes(past)
     if plot is not None:
-        _draw(past, found, plot)
+        _draw(past, changes_of_all, plot)
     if as_json:
         print_document(
             {
@@ -48,15 +48,15 @@ def history(
                         "ratio": change.ratio,
                         "interval": [change.low, change.high],
                     }
-                    for change in found
+                    for change in changes_of_all
                 ],
             }
         )
         return
     _print(past)
-    for change in found:
+    for change in changes_of_all:
         say(_sentence(past, change))
-    if not found:
+    if not changes_of_all:
         say(f"No change: in {LEVEL:.0%} of such histories without one, at most, chance makes one.")
     if plot is not None:
         say(f"figure {plot}")
@@ -83,9 +83,9 @@ def _sentence(past: History, change: Change) -> str:
     return f"{change.workload}: {word} since {version} (not yet in {before}): {interval}"
 
 
-def _draw(past: History, found: Sequence[Change], plot: Path) -> None:
+def _draw(past: History, changes_of_all: Sequence[Change], plot: Path) -> None:
     from fecbench.results.figures.history import over_commits
     from fecbench.results.figures.saving import save
 
     with writing("--plot", plot):
-        save(over_commits(past, found), plot)
+        save(over_commits(past, changes_of_all), plot)

@@ -49,7 +49,7 @@ def test_the_tables_show_every_factor_point_and_criterion(fecbench_plan) -> None
 
 @needs.built(ours().find("noq-fec", "tests"))
 def test_a_few_trials_say_how_long_a_design_takes(fecbench_plan, tmp_path: Path) -> None:
-    """Over 100 kbit/s, 20 kB take 1.6 s and more: emulated, no trial is quicker."""
+    """A rate of 100 kbit/s takes 1.6 s and more for 20 kB: emulated, no trial is quicker."""
     design = tmp_path / "slow.toml"
     design.write_text(SLOW)
     measured = json.loads(fecbench_plan(design, "--json"))["estimate"]

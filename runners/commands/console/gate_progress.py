@@ -18,7 +18,7 @@ from fecbench.runners.commands.console.progress import Reporter, duration
 from fecbench.runners.commands.console.terminal import one_line
 
 TELL_S = 10.0
-"""Without a terminal, a line is told no more often."""
+"""Time between two lines, at least, without a terminal."""
 
 
 class GateReporter(Reporter):
@@ -31,7 +31,7 @@ class GateReporter(Reporter):
         self._database = database
         self._limit_s = limit_s
         self._clock = clock
-        self._began = self._told = clock()
+        self._began = self._line_at = clock()
         self._campaign = ""
         self._standing = "no pair yet"
 
@@ -41,10 +41,9 @@ class GateReporter(Reporter):
             TextColumn("{task.fields[standing]}", markup=False),
         ]
 
-    def begun(self, campaign: str, planned: int, done: int) -> None:  # noqa: ARG002 - that of the first lot
-        """Called once, before the first trial."""
+    def _announce(self, campaign: str, trials: int) -> None:
         self._campaign = campaign
-        already = f"; {done} trials are there already" if done else ""
+        already = f"; {trials} trials are there already" if trials else ""
         self._say(f"campaign {campaign}: until it is decided, {duration(self._limit_s)} at most{already}")
         self._bar.start()
         self._bar.add_task(one_line(campaign), total=self._limit_s, standing=self._text())
@@ -52,21 +51,21 @@ class GateReporter(Reporter):
     def more(self, trials: int, why: str) -> None:  # noqa: ARG002 - a lot is of no interest
         """Called between two lots of trials."""
         self._standing = standing(self._database, self._campaign, self._clock() - self._began)
-        if not self._console.is_terminal and self._clock() - self._told >= TELL_S:
-            self._told = self._clock()
+        if not self._console.is_terminal and self._clock() - self._line_at >= TELL_S:
+            self._line_at = self._clock()
             self._say(self._text())
         self._move(0, "")
 
     def elsewhere(self, trials: int) -> None:
         """Another harness has run so many of the trials: they count as any."""
 
-    def _is_due(self, done: int) -> bool:  # noqa: ARG002 - no line for a trial that is ok
+    def _is_due(self, count: int) -> bool:  # noqa: ARG002 - no line for a trial that is ok
         return False
 
-    def _line(self, done: int, left: str, trial: str) -> str:  # noqa: ARG002 - others are to come
+    def _line(self, count: int, rest: str, trial: str) -> str:  # noqa: ARG002 - others are to come
         return trial
 
-    def _move(self, done: int, left: str) -> None:  # noqa: ARG002 - time is what the bar shows
+    def _move(self, count: int, rest: str) -> None:  # noqa: ARG002 - time is what the bar shows
         for task in self._bar.tasks:
             self._bar.update(task.id, completed=self._clock() - self._began, standing=self._text())
 

@@ -79,7 +79,11 @@ class Reporter:
     def begun(self, campaign: str, planned: int, done: int) -> None:
         """Called once, before the first trial."""
         self._planned = planned - done
-        already = f", {done} of {planned} are there already" if done else ""
+        self._announce(campaign, done)
+
+    def _announce(self, campaign: str, trials: int) -> None:
+        """Say what is to be run besides the trials that are there already, and begin the bar."""
+        already = f", {trials} of {self._planned + trials} are there already" if trials else ""
         self._say(f"campaign {campaign}: {self._planned} trials to run{already}")
         if self._planned:
             self._bar.start()
@@ -102,12 +106,12 @@ class Reporter:
             taken = f" {completion_s:.3f} s" if completion_s else ""
             self._say(self._line(done, left, f"{key}: {what}{taken}{retried}"))
 
-    def _line(self, done: int, left: str, trial: str) -> str:
-        return f"[{done}/{self._planned}] {trial}, left: {left}"
+    def _line(self, count: int, rest: str, trial: str) -> str:
+        return f"[{count}/{self._planned}] {trial}, left: {rest}"
 
-    def _move(self, done: int, left: str) -> None:
+    def _move(self, count: int, rest: str) -> None:
         counts = " ".join(f"{state} {count}" for state, count in sorted(self.states.items()))
-        self._bar.update(self._bar.tasks[0].id, completed=done, states=counts, left=left)
+        self._bar.update(self._bar.tasks[0].id, completed=count, states=counts, left=rest)
 
     def _is_due(self, done: int) -> bool:
         """Whether nothing was told for a while, or this is the last."""

@@ -101,7 +101,7 @@ class Site:
             "states": states,
             "done": sum(states.values()) - states.get("invalid", 0),
             "planned": campaign.planned_trials,
-            "shown": self._pages.shown(campaign),
+            "shown": self._pages.count(campaign),
         }
 
     def _index(self) -> Answer:

@@ -53,18 +53,18 @@ def test_bisect_names_the_slower_commit_and_history_draws_what_it_looked_at(
     command = [Fecbench.path, "compare", f"made-up@{good}", "made-up", str(tmp_path / "few.toml"), "--bisect"]
     command += ["--db", str(db), "--history", str(history), "--no-calibrate", "--jobs", "1"]
     git(repository, "bisect", "start", "HEAD", good)
-    said = git(repository, "bisect", "run", *command)
+    output = git(repository, "bisect", "run", *command)
     bad = git(repository, "rev-parse", "refs/bisect/bad")
     assert git(repository, "log", "-1", "--format=%s", bad.strip()) == "change 5\n"
-    assert "is the first bad commit" in said
+    assert "is the first bad commit" in output
     entries = [json.loads(line) for line in history.read_text().splitlines()]
     verdicts = {entry["new"]["commit"]: entry["verdict"] for entry in entries}
     assert verdicts[bad.strip()] == "slower"
     assert all(entry["old"]["commit"] == good and entry["new"]["changed"] == 0 for entry in entries)
     figure = tmp_path / "history.svg"
-    shown: Done = fecbench_here("history", history, "--plot", figure)
-    assert shown.returncode == 0 and f"all networks: slower since {bad[:12]} (not yet in " in shown.stdout
-    assert ": 1.200 [1.200, 1.200]" in shown.stdout
+    result: Done = fecbench_here("history", history, "--plot", figure)
+    assert result.returncode == 0 and f"all networks: slower since {bad[:12]} (not yet in " in result.stdout
+    assert ": 1.200 [1.200, 1.200]" in result.stdout
     assert bad[:12] in figure.read_text()
     document = json.loads(fecbench_here("history", history, "--json").stdout)
     assert {change["commit"] for change in document["changes"]} == {bad.strip()}
@@ -82,8 +82,8 @@ def test_bisect_leaves_out_what_cannot_be_built_and_ends_for_what_no_commit_can_
     assert fecbench_here(*words).returncode == 2
     for wrong in (("--option", "x"), ("--output", tmp_path / "few.toml"), ("--history", tmp_path / "x.csv")):
         assert fecbench_here(*words, "--bisect", *wrong).returncode == 128
-    gone = fecbench_here(*words[:1], f"{folder}@none", *words[2:], "--bisect")
-    assert gone.returncode == 128 and "has no revision 'none'" in gone.stderr
+    absent = fecbench_here(*words[:1], f"{folder}@none", *words[2:], "--bisect")
+    assert absent.returncode == 128 and "has no revision 'none'" in absent.stderr
 
 
 def test_a_file_that_compare_did_not_write_is_refused(fecbench_here: Any, tmp_path: Path) -> None:

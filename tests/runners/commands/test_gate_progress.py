@@ -15,7 +15,7 @@ def ratio(value: float, half: float) -> Ratio:
 
 
 @pytest.mark.parametrize(
-    ("known", "repetitions", "look"),
+    ("current", "repetitions", "look"),
     [
         (UNKNOWN, 1, 6),
         (ratio(1.05, 0.01), 6, 12),  # it is decided: the next look says so
@@ -27,5 +27,5 @@ def ratio(value: float, half: float) -> Ratio:
         (ratio(1.05, 0.01), 48, None),
     ],
 )
-def test_the_look_at_which_a_ratio_is_decided(known: Ratio, repetitions: float, look: int | None) -> None:
-    assert next_look(known, 0.01, repetitions, LOOKS) == look
+def test_the_look_at_which_a_ratio_is_decided(current: Ratio, repetitions: float, look: int | None) -> None:
+    assert next_look(current, 0.01, repetitions, LOOKS) == look

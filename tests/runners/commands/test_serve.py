@@ -74,9 +74,9 @@ def test_the_page_its_figures_and_tables_are_those_of_the_database(site: Site, d
 def test_a_page_grows_while_the_campaign_runs_and_is_kept_while_nothing_comes(
     site: Site, db: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = []
+    calls = []
     make = type(site._pages)._make
-    monkeypatch.setattr(type(site._pages), "_make", lambda *words: made.append(1) or make(*words))
+    monkeypatch.setattr(type(site._pages), "_make", lambda *words: calls.append(1) or make(*words))
     monkeypatch.setattr("fecbench.results.report.live._REST", 0)
 
     def standing() -> dict[str, Any]:
@@ -84,14 +84,14 @@ def test_a_page_grows_while_the_campaign_runs_and_is_kept_while_nothing_comes(
 
     text(site, ADDRESS)
     assert standing() == {"states": {}, "done": 0, "planned": 2, "shown": 0}
-    assert len(made) == 1
+    assert len(calls) == 1
     with Database.open(str(db)) as writer:
         info = next(info for info in writer.campaigns() if info.name == NAME)
         for label, dct_s in (("off", 1.0), ("on", 0.5)):
             metrics = {"client": {"dct_s": dct_s}}
             writer.record(info.id, trial(TrialKey(label, "download-1000", 0, 0), "ok", metrics=metrics))
     assert standing() == {"states": {"ok": 2}, "done": 2, "planned": 2, "shown": 2}
-    assert standing()["shown"] == 2 and len(made) == 2
+    assert standing()["shown"] == 2 and len(calls) == 2
     assert "2 of 2 trials" in text(site, ADDRESS)
 
 
@@ -141,7 +141,7 @@ def test_the_server_answers_reads_alone_and_only_by_its_own_name(site: Site) -> 
     with listening(site) as server:
         port = server.server_port
 
-        def asked(method: str, host: str) -> tuple[http.client.HTTPResponse, bytes]:
+        def ask(method: str, host: str) -> tuple[http.client.HTTPResponse, bytes]:
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
             connection.request(method, "/", headers={"Host": host})
             response = connection.getresponse()
@@ -151,20 +151,20 @@ def test_the_server_answers_reads_alone_and_only_by_its_own_name(site: Site) -> 
 
         assert server.url == f"http://127.0.0.1:{port}/"
         for host in (f"127.0.0.1:{port}", f"LOCALHOST:{port}", f"[::1]:{port}"):
-            response, content = asked("GET", host)
+            response, content = ask("GET", host)
             assert response.status == 200 and b"Campaigns of" in content
         headers = {name.lower(): value for name, value in response.getheaders()}
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["content-security-policy"].startswith("default-src 'none'")
         assert "access-control-allow-origin" not in headers
         for host in ("evil.example", f"evil.example:{port}", f"localhost:{port + 1}", "", "[", f"a@b:{port}"):
-            assert asked("GET", host)[0].status == 403, host
-        assert asked("HEAD", f"localhost:{port}")[1] == b""
+            assert ask("GET", host)[0].status == 403, host
+        assert ask("HEAD", f"localhost:{port}")[1] == b""
         for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH"):
-            assert asked(method, f"localhost:{port}")[0].status == 501
+            assert ask(method, f"localhost:{port}")[0].status == 501
 
 
 def test_a_place_that_cannot_be_listened_on_is_refused(fecbench_here: Any, db: Path) -> None:
-    done: Done = fecbench_here("serve", "--db", db, "--host", "192.0.2.1")
-    assert "--host 192.0.2.1 --port 8077: cannot be listened on" in done.refusal()
+    result: Done = fecbench_here("serve", "--db", db, "--host", "192.0.2.1")
+    assert "--host 192.0.2.1 --port 8077: cannot be listened on" in result.refusal()
     assert "no such database" in fecbench_here("serve", "--db", "absent.sqlite").refusal()

@@ -64,14 +64,14 @@ def test_a_slower_build_has_pictures_of_its_worst_pairs_and_its_file_replays_the
     assert (output / "worst-1.svg").exists() and (output / "worst-2.svg").exists()
     assert page.count("They part at packet") >= 2 and "replay --from compare.json worst 2" in page
     (tmp_path / "here").rename(tmp_path / "elsewhere")
-    asked: tuple[Any, ...] = ("replay", "--from", output / "compare.json", "worst", 1)
+    command: tuple[Any, ...] = ("replay", "--from", output / "compare.json", "worst", 1)
     pair = ("--plot", tmp_path / "pair.svg", "--json")
-    gone = fecbench_here(*asked, *pair).refusal()
-    assert f"the old build of noq-fec, {old}, is not here: give --old FOLDER" in gone
+    refusal = fecbench_here(*command, *pair).refusal()
+    assert f"the old build of noq-fec, {old}, is not here: give --old FOLDER" in refusal
     builds = [f"--{arm}={tmp_path / 'elsewhere' / arm}" for arm in ("old", "new")]
-    done = fecbench_here(*asked, *pair, *builds, "--output", tmp_path / "pair")
-    document = json.loads(done.stdout)
-    assert done.returncode == 0 and document["same"] == [True, True], done
+    result = fecbench_here(*command, *pair, *builds, "--output", tmp_path / "pair")
+    document = json.loads(result.stdout)
+    assert result.returncode == 0 and document["same"] == [True, True], result
     assert document["part"].startswith("They part at packet ")
     worst = answer["worst"][0]
     numbers = [str(worst["old_trial"]), str(worst["new_trial"])]
