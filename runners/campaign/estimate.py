@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fecbench import designs
+from fecbench.errors import Failed
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign.checks import check
 from fecbench.runners.campaign.experiment import Experiment
@@ -52,7 +53,15 @@ def estimate(experiment: Experiment) -> Estimate | None:
         check(experiment, "virtual", VIRTUAL)
     except Refusal:
         return None
-    ranks, finished = [], []
+    try:
+        ranked = list(_measured(experiment))
+    except Failed:  # a campaign will say why its simulators do not run
+        return None
+    return _estimate([rank for rank, _ in ranked], [trial for _, trial in ranked]) if ranked else None
+
+
+def _measured(experiment: Experiment) -> Iterator[tuple[float, Finished]]:
+    """Yield trials that were run, each with the rank of its point."""
     with engine_for("virtual", experiment.implementations, 1) as engine:
         samples = list(_samples(experiment))
         start_s = time.monotonic()
@@ -62,11 +71,7 @@ def estimate(experiment: Experiment) -> Estimate | None:
                 break
             for trial in engine.run([_with_task(experiment, key)]):
                 if trial.outcome.virtual_s is not None:  # else its simulator gave no answer
-                    ranks.append(rank)
-                    finished.append(trial)
-    if not finished:
-        return None
-    return _estimate(ranks, finished)
+                    yield rank, trial
 
 
 def _estimate(ranks: Sequence[float], finished: Sequence[Finished]) -> Estimate:
@@ -96,10 +101,15 @@ def _samples(experiment: Experiment) -> Iterator[tuple[float, TrialKey]]:
     steps = _RANKS if last else (0.0,)
     kinds = [(arm, workload) for workload in experiment.activities for arm in experiment.arms]
     of_steps = [(step, chance.sample(kinds, min(len(kinds), _MOST_AT_POINT))) for step in steps]
+    before = set[TrialKey]()
     for turn in range(_MOST_AT_POINT):
         for step, sample in of_steps:
-            if turn < len(sample):
-                yield step, TrialKey(*sample[turn], order[round(step * last)], 0)
+            if (
+                turn < len(sample)
+                and (key := TrialKey(*sample[turn], order[round(step * last)], 0)) not in before
+            ):
+                before.add(key)
+                yield step, key
 
 
 def _rate_mbps(experiment: Experiment, point: int) -> float:

@@ -24,6 +24,7 @@ from fecbench.runners.commands.console.choice import design_of, implementations_
 from fecbench.runners.commands.console.destination import check_file, writing
 from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.progress import duration
+from fecbench.runners.commands.console.running import note_free_simulators
 from fecbench.runners.commands.console.tables import print_table, table_of
 from fecbench.runners.commands.console.terminal import note, say, say_next
 from fecbench.runners.refusal import Refusal
@@ -53,6 +54,8 @@ def plan(
     if plot is not None:
         _draw(loaded, planned, plot)
     measured = estimate(experiment) if measure else None
+    if measured is not None:
+        note_free_simulators()
     if as_json:
         print_document(
             {
