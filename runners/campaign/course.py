@@ -60,8 +60,8 @@ def course_of(again: Replay, folder: Path) -> Course:
             crossings += [crossing] if crossing.sent_s.size else []
             if missing := int(np.count_nonzero(crossing.fates == course.MISSING)):
                 notes.append(
-                    f"{link}/{direction}: {missing} packets never came, which fits neither the verdicts nor"
-                    " the counters of the link: they are drawn as missing"
+                    f"{link}/{direction}: {missing} packets are drawn as never come: no capture has them, and"
+                    " neither the losses nor the link dropped them; their receiver may have ended before"
                 )
     series = list(_series(folder))
     congestion, repair = course.congestion_of(series, begun_s), course.repair_of(series, begun_s)
