@@ -6,15 +6,15 @@ bytes. The rate of the link, limits in bytes and multiples of the BDP all mean t
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
 from fecbench.errors import BadInput, Failed
 from fecbench.topologies.jitter import LARGEST_MEAN_MS, LAWS, Jitter
-from fecbench.topologies.rate import ConstantRate, Rate
+from fecbench.topologies.rate import ConstantRate, Rate, ShapedRate
 from fecbench.topologies.trace import Trace, TraceRate
 
 MTU = 1500
@@ -29,6 +29,17 @@ MINIMUM_BDP_QUEUE_BYTES = 10 * FULL_FRAME_BYTES
 CODEL_QUEUE_PACKETS = 1000
 """The limit of a CoDel queue that is given none, that of Linux: CoDel keeps it short, and the limit is for
 floods."""
+
+DEFAULT_POLICER_BURST_BYTES = 15_000
+"""Ten full packets."""
+MOST_BURST_BYTES = 10**9
+MOST_OVERTAKEN = 256
+SMALLEST_MTU_BYTES = 576
+
+DRAWN = {"duplicate": "duplicate", "corrupt_p": "corrupt", "reorder_p": "reorder"}
+"""Probabilities that draws about each frame decide, and what their seeds are called."""
+
+_NAME = "name in designs"
 
 Queue = Literal["droptail", "codel"]
 LONGEST_OUTAGE_S = 1_000_000
@@ -72,6 +83,17 @@ class QueueLimit:
     """The most bytes that a limit in time ever allows: those at the largest rate."""
 
 
+def _dotted(name: str, default: float) -> Any:
+    """Return a field that designs call by a name with dots."""
+    return field(default=default, metadata={_NAME: name})
+
+
+def name_in_designs(field_name: str) -> str:
+    """Return what designs call a field of DirectionSettings."""
+    (own,) = (own for own in fields(DirectionSettings) if own.name == field_name)
+    return str(own.metadata.get(_NAME, field_name))
+
+
 @dataclass(frozen=True)
 class DirectionSettings:
     """The parameters of one direction of an emulated link; LinkSettings checks them.
@@ -108,6 +130,26 @@ class DirectionSettings:
     """The probability that a frame leaves twice."""
     duplicate_seed: Annotated[int | None, Field(exclude_if=lambda seed: seed is None)] = None
     """64 bits that decide which frames do; None: each repetition has its own."""
+    corrupt_p: Annotated[float, Field(exclude_if=lambda corrupt: not corrupt)] = _dotted("corrupt.p", 0.0)
+    """The probability that a bit of a frame flips, so that its receiver drops it."""
+    corrupt_seed: Annotated[int | None, Field(exclude_if=lambda seed: seed is None)] = None
+    reorder_p: Annotated[float, Field(exclude_if=lambda reorder: not reorder)] = _dotted("reorder.p", 0.0)
+    """The probability that a frame overtakes those before it."""
+    reorder_by_packets: Annotated[int, Field(exclude_if=lambda by: by == 1)] = _dotted(
+        "reorder.by_packets", 1
+    )
+    """The most frames that it overtakes: those of them that are still on their way."""
+    reorder_seed: Annotated[int | None, Field(exclude_if=lambda seed: seed is None)] = None
+    mtu_bytes: Annotated[int, Field(exclude_if=lambda mtu: mtu == MTU)] = MTU
+    """The longest IP packet that passes; longer ones are dropped, and nobody is told."""
+    policer_mbps: Annotated[float | None, Field(exclude_if=lambda rate: rate is None)] = None
+    """The rate beyond which frames are dropped before the queue."""
+    policer_burst_bytes: Annotated[
+        int, Field(exclude_if=lambda burst: burst == DEFAULT_POLICER_BURST_BYTES)
+    ] = DEFAULT_POLICER_BURST_BYTES
+    """The bytes that pass the policer at once after a pause."""
+    shaper_burst_bytes: Annotated[int, Field(exclude_if=lambda burst: not burst)] = 0
+    """The bytes that the link sends at once after a pause, faster than its rate."""
 
     @property
     def rate_bps(self) -> int:
@@ -119,6 +161,8 @@ class DirectionSettings:
         if self.trace is not None and self.trace.changes_rate:
             # It does not depend on the place where the link begins, so all repetitions share it.
             return _rate_of(self.trace.begun_at(None), self.rate_bps)
+        if self.shaper_burst_bytes:
+            return ShapedRate(self.rate_bps, self.shaper_burst_bytes)
         return ConstantRate(self.rate_bps)
 
     @property
@@ -127,7 +171,9 @@ class DirectionSettings:
 
     @property
     def least_owd_ms(self) -> float:
-        """The least that it ever has."""
+        """The least that it ever has: a frame that overtakes may have none."""
+        if self.reorder_p:
+            return 0.0
         span_us = None if self.trace is None else self.trace.owd_span_us
         return self.owd_ms if span_us is None else min(self.owd_ms, span_us[0] / 1e3)
 
@@ -144,9 +190,28 @@ class DirectionSettings:
         return self.greatest_owd_ms - self.least_owd_ms
 
     @property
+    def overtakes(self) -> bool:
+        """Whether frames may leave in another order than they came."""
+        return self.reorder or self.reorder_p > 0
+
+    @property
     def duplicate_threshold(self) -> int:
         """The threshold below which a draw of 32 bits duplicates a frame."""
         return round(self.duplicate * 2**32)
+
+    @property
+    def corrupt_threshold(self) -> int:
+        """The threshold below which a draw of 32 bits corrupts a frame."""
+        return round(self.corrupt_p * 2**32)
+
+    @property
+    def reorder_threshold(self) -> int:
+        """The threshold below which a draw of 32 bits lets a frame overtake."""
+        return round(self.reorder_p * 2**32)
+
+    @property
+    def policer_bps(self) -> int | None:
+        return None if self.policer_mbps is None else round(self.policer_mbps * 1e6)
 
     @property
     def outage_ns(self) -> tuple[int, int] | None:
@@ -210,8 +275,13 @@ class LinkSettings:
         """The names of the seeds of 64 bits that each repetition draws for this link: by "trace" it begins in
         its traces, by "up/jitter" frames upwards have their noise, by "up/duplicate" some leave twice."""
         jitter = (f"{direction}/jitter" for direction in DIRECTIONS) if self.has_jitter else ()
-        copies = (f"{direction}/duplicate" for direction in DIRECTIONS) if self.has_duplicates else ()
-        return (*(("trace",) if self.has_traces else ()), *jitter, *copies)
+        of_frames = (
+            f"{direction}/{name}"
+            for probability, name in DRAWN.items()
+            if any(getattr(self.of(direction), probability) for direction in DIRECTIONS)
+            for direction in DIRECTIONS
+        )
+        return (*(("trace",) if self.has_traces else ()), *jitter, *of_frames)
 
     def seeded(self, seeds: Mapping[str, int]) -> Self:
         """Return the same with what these seeds decide, unless it is given."""
@@ -223,9 +293,12 @@ class LinkSettings:
             own = replace(own, trace=own.trace.placed(seeds["trace"]))
         if own.jitter is not None and own.jitter.seed is None:
             own = replace(own, jitter=replace(own.jitter, seed=seeds[f"{direction}/jitter"]))
-        if own.duplicate and own.duplicate_seed is None:
-            own = replace(own, duplicate_seed=seeds[f"{direction}/duplicate"])
-        return own
+        drawn = {
+            f"{name}_seed": seeds[f"{direction}/{name}"]
+            for probability, name in DRAWN.items()
+            if getattr(own, probability) and getattr(own, f"{name}_seed") is None
+        }
+        return replace(own, **drawn)
 
     @property
     def rtt_ms(self) -> float:
@@ -298,10 +371,33 @@ class LinkSettings:
             _check_outage(self._name(direction, "outage_s"), settings.outage_s)
         if settings.jitter is not None:
             self._check_jitter(direction, settings.jitter)
-        _check_number(self._name(direction, "duplicate"), settings.duplicate, 0, 1)
+        for probability in DRAWN:
+            _check_number(self._name(direction, probability), getattr(settings, probability), 0, 1)
+        self._check_effects(direction, settings)
         if not isinstance(settings.reorder, bool):
             name = self._name(direction, "reorder")
             raise TopologyError(f"{name} is {settings.reorder!r}; it must be true or false")
+
+    def _check_effects(self, direction: Direction, settings: DirectionSettings) -> None:
+        for name, minimum, maximum in (
+            ("reorder_by_packets", 1, MOST_OVERTAKEN),
+            ("mtu_bytes", SMALLEST_MTU_BYTES, MTU),
+            ("policer_burst_bytes", FULL_FRAME_BYTES, MOST_BURST_BYTES),
+            ("shaper_burst_bytes", 0, MOST_BURST_BYTES),
+        ):
+            _check_whole_number(self._name(direction, name), getattr(settings, name), minimum, maximum)
+        if settings.policer_mbps is not None:
+            _check_number(self._name(direction, "policer_mbps"), settings.policer_mbps, 0.1, 10_000)
+        for name, default, needed in (
+            ("policer_burst_bytes", DEFAULT_POLICER_BURST_BYTES, "policer_mbps"),
+            ("reorder_by_packets", 1, "reorder_p"),
+        ):
+            if getattr(settings, name) != default and not getattr(settings, needed):
+                raise TopologyError(f"{self._name(direction, name)}: there is no {name_in_designs(needed)}")
+        if settings.shaper_burst_bytes and settings.trace is not None:
+            raise TopologyError(
+                f"{self._name(direction, 'shaper_burst_bytes')}: a link that changes has bursts of its trace"
+            )
 
     def _check_jitter(self, direction: Direction, jitter: Jitter) -> None:
         prefix = self._name(direction, "jitter").removesuffix("jitter")
@@ -315,7 +411,8 @@ class LinkSettings:
         """Return the name of a parameter in errors."""
         up, down = getattr(self.up, parameter), getattr(self.down, parameter)
         is_shared = up is down or up == down  # a NaN does not equal itself
-        return parameter if is_shared else f"{direction}.{parameter}"
+        name = name_in_designs(parameter)
+        return name if is_shared else f"{direction}.{name}"
 
 
 @lru_cache(maxsize=256)

@@ -3,7 +3,7 @@ packets. Its names, their bounds and what each needs stand there."""
 
 import base64
 
-from fecbench.topologies.link import Direction, LinkSettings
+from fecbench.topologies.link import MTU, Direction, LinkSettings
 from fecbench.topologies.trace import STEP
 
 _LITTLE_ENDIAN = STEP.newbyteorder("<")
@@ -27,6 +27,17 @@ def written(link: LinkSettings, direction: Direction) -> str:
         lines["reorder"] = "true"
     if settings.duplicate:
         lines["duplicate"] = f"{settings.duplicate_threshold} {settings.duplicate_seed or 0}"
+    if settings.corrupt_p:
+        lines["corrupt"] = f"{settings.corrupt_threshold} {settings.corrupt_seed or 0}"
+    if settings.reorder_p:
+        overtaken = settings.reorder_by_packets
+        lines["overtake"] = f"{settings.reorder_threshold} {settings.reorder_seed or 0} {overtaken}"
+    if settings.mtu_bytes != MTU:
+        lines["mtu_bytes"] = settings.mtu_bytes
+    if settings.policer_bps is not None:
+        lines["policer"] = f"{settings.policer_bps} {settings.policer_burst_bytes}"
+    if settings.shaper_burst_bytes:
+        lines["shaper_burst_bytes"] = settings.shaper_burst_bytes
     return "".join(f"{name} {value}\n" for name, value in lines.items())
 
 

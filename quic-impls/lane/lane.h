@@ -17,6 +17,8 @@
 // Verdicts that are recorded, as many as the dropper records.
 #define LANE_RECORDED (1u << 20)
 #define LANE_NEVER UINT64_MAX
+// Room for the text of lane_counted().
+#define LANE_COUNTED 512
 
 struct lane_report {
     uint64_t frames_in, bytes_in, frames_out, bytes_out;
@@ -32,7 +34,7 @@ struct lane_exit {
     uint64_t at_ns;  // when it was due, not when it was asked for
     uint64_t tag;    // as it was sent
     uint32_t length; // of the payload
-    bool lost;
+    bool lost;       // nobody receives it: it was dropped behind the link, or corrupted on it
 };
 
 struct lane;
@@ -61,6 +63,10 @@ uint64_t lane_next_exit(const struct lane *lane);
 bool lane_receive(struct lane *lane, uint64_t now_ns, uint8_t *payload, struct lane_exit *exit);
 
 struct lane_report lane_report(const struct lane *lane);
+
+// The counters of effects that most links lack, lines "name value", of those that are not 0: as
+// topologies/wire/direction.c names them.
+void lane_counted(const struct lane *lane, char text[LANE_COUNTED]);
 
 // A hash of when each datagram was sent and when it left the link, in nanoseconds, and of its length: the
 // same for datagrams of the same lengths at the same times.

@@ -21,6 +21,7 @@ from fecbench.runners.campaign.replay import Replay
 from fecbench.runners.tasks.series import LIMIT_BYTES, read_left, table
 from fecbench.runners.tasks.task import ROLES, Task
 from fecbench.topologies.link import DIRECTIONS, Direction
+from fecbench.topologies.link_report import DROPS
 from fecbench.topologies.topology import TOPOLOGIES
 
 _CAPTURES = (".pcapng", ".pcap")
@@ -88,7 +89,7 @@ def _crossing(
     arrived_at = np.array([packet.arrived_s for packet in of_direction])
     log = next(log for log in record.verdicts if (log.link, log.direction) == (link, direction))
     counted = record.links[link]["directions"][direction]
-    by_link = sum(counted.get(name, 0) for name in ("queue_dropped", "oversize_dropped", "outage_dropped"))
+    by_link = sum(counted.get(name, 0) for name in DROPS)
     fates = course.fates(~np.isnan(arrived_at), log, by_link)
     ours = np.array([packet.pair == 0 for packet in of_direction], dtype=np.bool_)
     return Crossing(

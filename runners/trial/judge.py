@@ -109,7 +109,7 @@ def _doubts(task: Task, outcome: Outcome, checks: Checks) -> Iterator[str]:
             *network.doubts_of_link(report, recorded, task.validity, duration_s),
             *network.doubts_of_bytes(report, settings.of(direction), _elapsed_s(outcome, link)),
             *network.doubts_of_queue(report, settings.queue_limit(direction)),
-            *network.doubts_of_outage(report, settings.of(direction)),
+            *network.doubts_of_effects(report, settings.of(direction)),
             *network.doubts_of_configuration(outcome.links[link], settings, direction),
         ]
         yield from (f"{link}/{direction}: {doubt}" for doubt in of_direction)

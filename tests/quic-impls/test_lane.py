@@ -663,7 +663,8 @@ def test_a_text_is_refused_by_the_link_by_the_losses_or_by_its_names(new_lane: L
         refusal = lane.begin(link + "speed 1\n")
         assert refusal and refusal.startswith("speed is no name; it must be one of rate_bps, delay_ns, ")
         assert refusal.endswith(
-            ", reorder, duplicate, model, seed, p, r, k, h, good_s, bad_s, slot_ms, drop, length, repeat"
+            ", duplicate, corrupt, overtake, mtu_bytes, policer, shaper_burst_bytes"
+            ", model, seed, p, r, k, h, good_s, bad_s, slot_ms, drop, length, repeat"
         )
         assert lane.begin(link) is None
 

@@ -7,7 +7,8 @@
 #include "../../topologies/wire/lateness.h"
 
 struct outcome {
-    uint64_t frames_in, frames_out, queue_dropped, oversize_dropped, outage_dropped, in_flight;
+    uint64_t frames_in, frames_out, queue_dropped, oversize_dropped, outage_dropped, policer_dropped,
+        corrupted, in_flight;
     uint64_t max_queue_bytes, max_queue_packets;
     uint32_t conserved;
 };
@@ -35,6 +36,8 @@ static struct outcome outcome_of(const struct direction *direction) {
         .queue_dropped = direction->queue_dropped,
         .oversize_dropped = direction->oversize_dropped,
         .outage_dropped = direction->outage_dropped,
+        .policer_dropped = direction->policer_dropped,
+        .corrupted = direction->corrupted,
         .in_flight = direction_in_flight(direction),
         .max_queue_bytes = direction->max_queue_bytes,
         .max_queue_packets = direction->max_queue_packets,

@@ -19,7 +19,7 @@ from tests.topologies.law_of_jitter import Jitter
 
 HERE = Path(__file__).parent
 WIRE = HERE.parent.parent / "topologies" / "wire"
-ACCEPTED, QUEUE_FULL, OVERSIZE, OUTAGE = 1, 2, 3, 4
+ACCEPTED, QUEUE_FULL, OVERSIZE, OUTAGE, POLICED = 1, 2, 3, 4, 5
 MS = 10**6
 
 
@@ -42,6 +42,12 @@ class Settings(ctypes.Structure):
         ("reorder", ctypes.c_bool),
         ("duplicate_threshold", ctypes.c_uint64),
         ("duplicate_seed", ctypes.c_uint64),
+        *(
+            (name, ctypes.c_uint64)
+            for name in ("mtu_bytes", "policer_bps", "policer_burst_bytes", "shaper_burst_bytes")
+        ),
+        *((name, ctypes.c_uint64) for name in ("corrupt_threshold", "corrupt_seed")),
+        *((name, ctypes.c_uint64) for name in ("overtake_threshold", "overtake_seed", "overtake_by")),
     )
 
 
@@ -52,6 +58,8 @@ class Outcome(ctypes.Structure):
             for name in ("frames_in", "frames_out", "queue_dropped", "oversize_dropped")
         ),
         ("outage_dropped", ctypes.c_uint64),
+        ("policer_dropped", ctypes.c_uint64),
+        ("corrupted", ctypes.c_uint64),
         ("in_flight", ctypes.c_uint64),
         ("max_queue_bytes", ctypes.c_uint64),
         ("max_queue_packets", ctypes.c_uint64),
@@ -108,6 +116,15 @@ class Lane:
     reorder: bool = False
     duplicate_threshold: int = 0
     duplicate_seed: int = 0
+    mtu_bytes: int = 0
+    policer_bps: int = 0
+    policer_burst_bytes: int = 0
+    shaper_burst_bytes: int = 0
+    corrupt_threshold: int = 0
+    corrupt_seed: int = 0
+    overtake_threshold: int = 0
+    overtake_seed: int = 0
+    overtake_by: int = 1
 
 
 START_NS = 2 * MS

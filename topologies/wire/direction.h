@@ -1,8 +1,12 @@
 // One direction of the link, without clock, system calls or memory of its own:
 //
-//   arrival → droptail test → serialization at the rate → propagation in an unbounded delay line → exit
+//   arrival → MTU → outage → policer → droptail test → serialization at the rate
+//     → propagation in an unbounded delay line → exit
 //
-// A link that is out takes nothing: what arrives then is dropped, and what is inside still comes out.
+// A frame that is longer than the MTU is dropped. A link that is out takes nothing: what arrives then is
+// dropped, and what is inside still comes out. A policer drops what is beyond its rate and its burst.
+//
+// A shaper that has been idle has credit: so many bytes are sent at once, and the others at the rate.
 //
 // With CoDel (RFC 8289), frames that have waited too long are dropped besides, when their turn to be sent
 // comes.
@@ -12,7 +16,10 @@
 // that one that the queue drops has none. No frame overtakes another, unless the direction reorders: then
 // each leaves when its own delay says.
 //
-// A frame that is duplicated leaves twice, at the same time. The link counts the copy as one more frame in.
+// Draws of 32 bits decide about a frame by its number, each with a seed of its own: whether it is corrupted,
+// which is its carrier's to do, whether it is duplicated, and whether it overtakes those before it, in the
+// place of its noise. A frame that is duplicated leaves twice, at the same time, and both are corrupted or
+// neither. The link counts the copy as one more frame in.
 //
 // Times are integer nanoseconds of one monotonic clock and travel with the frame: when a frame leaves depends
 // on when it arrived and on the frames before it, never on when these functions are called to hand it out.
@@ -21,10 +28,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bucket.h"
 #include "codel.h"
 #include "delay_line.h"
 #include "frame_pool.h"
 #include "jitter.h"
+#include "overtaking.h"
 #include "schedule.h"
 
 #define NEVER UINT64_MAX
@@ -47,11 +56,16 @@ struct direction_settings {
     bool reorder;
     // A frame leaves twice if its draw of 32 bits is below the threshold.
     uint64_t duplicate_threshold, duplicate_seed;
+    uint64_t mtu_bytes;                        // without the Ethernet header; 0: that of max_frame_size
+    uint64_t policer_bps, policer_burst_bytes; // both 0: none
+    uint64_t shaper_burst_bytes;               // what an idle transmitter sends at once; not with a schedule
+    uint64_t corrupt_threshold, corrupt_seed;  // as those of duplicates
+    uint64_t overtake_threshold, overtake_seed, overtake_by;
 };
 
 #define LEAST_QUEUE_BYTES 15140 // ten full frames
 
-enum fate { FATE_INVALID, FATE_ACCEPTED, FATE_QUEUE_FULL, FATE_OVERSIZE, FATE_OUTAGE };
+enum fate { FATE_INVALID, FATE_ACCEPTED, FATE_QUEUE_FULL, FATE_OVERSIZE, FATE_OUTAGE, FATE_POLICED };
 
 struct direction {
     struct direction_settings settings;
@@ -68,7 +82,9 @@ struct direction {
     uint64_t queued_bytes, queued_packets;
 
     uint64_t transmitter_free_ns; // when the last accepted bit has been sent
-    uint64_t remainder;           // what integer nanoseconds left over of it, in units of 1/rate_bps ns
+    struct bucket policer, credit;
+    struct overtaking overtaking;
+    uint64_t remainder; // what integer nanoseconds left over of it, in units of 1/rate_bps ns
     struct schedule_sender sender;
     bool is_scheduled;     // `sender` is where the transmitter is
     uint64_t last_exit_ns; // of those whose exit is known
@@ -79,8 +95,19 @@ struct direction {
     uint64_t queue_dropped; // by the limit, and by CoDel
     uint64_t oversize_dropped;
     uint64_t outage_dropped; // arrived while the link was out
+    uint64_t policer_dropped;
+    uint64_t corrupted; // of frames_out
     uint64_t max_queue_bytes, max_queue_packets;
 };
+
+// A counter of an effect that most links lack, and its name in reports.
+struct direction_counter {
+    const char *name;
+    uint64_t (*count)(const struct direction *direction);
+};
+
+// The last one has no name.
+extern const struct direction_counter DIRECTION_COUNTERS[];
 
 void direction_init(struct direction *direction, const struct direction_settings *settings);
 

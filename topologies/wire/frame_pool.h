@@ -6,6 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// FLIPPED: its carrier has changed a bit of it.
+enum corruption { CORRUPTION_NONE, CORRUPTION_DUE, CORRUPTION_FLIPPED };
+
 struct frame {
     struct frame *next;           // of the list that it is in
     struct frame *behind;         // the frame that is sent after it
@@ -16,7 +19,8 @@ struct frame {
     uint64_t exit_ns;             // when it reaches the far end
     uint32_t length;              // bytes, Ethernet header included
     bool is_duplicated;           // a copy leaves before it
-    bool leaves_again;            // what left is its copy, so that it is not returned yet
+    enum corruption corruption;
+    bool leaves_again; // what left is its copy, so that it is not returned yet
     uint8_t bytes[];
 };
 

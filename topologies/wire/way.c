@@ -1,6 +1,7 @@
 #include "way.h"
 
 #include "arrivals.h"
+#include "headers.h"
 #include "system.h"
 
 enum { BATCH = 64 }; // frames written to one side before the other has its turn
@@ -42,6 +43,14 @@ void way_read(struct way *way, struct frame_pool *pool, struct origin *origin, b
     }
 }
 
+// A copy has the flipped bit already.
+static void flip(const struct way *way, struct frame *frame) {
+    if (frame->corruption != CORRUPTION_DUE)
+        return;
+    corrupt(frame, jitter_draw(~way->direction.settings.corrupt_seed, frame->number));
+    frame->corruption = CORRUPTION_FLIPPED;
+}
+
 void way_write(struct way *way, struct frame_pool *pool, uint64_t late_bound_ns, uint64_t horizon_ns) {
     for (int i = 0; i < BATCH; i++) {
         uint64_t now_ns = system_now_ns();
@@ -49,6 +58,7 @@ void way_write(struct way *way, struct frame_pool *pool, uint64_t late_bound_ns,
         forget_dropped(way, pool);
         if (!frame)
             return;
+        flip(way, frame);
         if (!tap_write(way->exit, frame))
             way->write_errors++;
         uint64_t lateness_ns = now_ns - frame->exit_ns;

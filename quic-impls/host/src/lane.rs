@@ -1,6 +1,7 @@
 //! A direction of the emulated link in virtual time, with the losses behind it: `quic-impls/lane`, which is written in
 //! C and shared by all simulators.
 
+use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char};
 use std::ptr::NonNull;
 use std::slice;
@@ -13,6 +14,9 @@ pub const OVERHEAD: u64 = 42;
 
 /// The verdicts of so many packets are recorded.
 const RECORDED: u64 = 1 << 20;
+
+/// Room for the text of counters.
+const COUNTED: usize = 512;
 
 const NEVER: u64 = u64::MAX;
 
@@ -131,6 +135,16 @@ impl Lane {
         unsafe { lane_times(self.raw.as_ptr()) }
     }
 
+    /// Counters of effects that most links lack, those above 0, by the names that the harness has for them.
+    pub fn counted(&self) -> BTreeMap<String, u64> {
+        let mut bytes = [0u8; COUNTED];
+        // SAFETY: the lane is ours, and there is room for the text.
+        unsafe { lane_counted(self.raw.as_ptr(), bytes.as_mut_ptr().cast()) }
+        let text = CStr::from_bytes_until_nul(&bytes).expect("C ends a text with a zero").to_string_lossy();
+        let lines = text.lines().filter_map(|line| line.split_once(' '));
+        lines.map(|(name, count)| (name.to_owned(), count.parse().expect("C writes a number"))).collect()
+    }
+
     pub fn report(&self) -> Report {
         // SAFETY: the lane is ours.
         unsafe { lane_report(self.raw.as_ptr()) }
@@ -187,6 +201,7 @@ unsafe extern "C" {
     fn lane_is_full(lane: *mut RawLane, now_ns: u64) -> bool;
     fn lane_times(lane: *const RawLane) -> u64;
     fn lane_report(lane: *const RawLane) -> Report;
+    fn lane_counted(lane: *const RawLane, text: *mut c_char);
     fn lane_arrivals(lane: *const RawLane) -> *const u64;
     fn lane_verdicts(lane: *const RawLane, packets: *mut u64) -> *const u8;
 }

@@ -320,11 +320,11 @@ def _not_lost(task: Task, outcome: Outcome, way: Way) -> Iterator[str]:
     packet may still be on its way.
     """
     recovered = way.received.get("packets_recovered", 0)
-    if len(outcome.links) != 1 or task.settings_of(*outcome.links).of(way.direction).reorder:
+    if len(outcome.links) != 1 or task.settings_of(*outcome.links).of(way.direction).overtakes:
         return
     (link, report), (directions,) = *outcome.links.items(), outcome.droppers.values()
     of_link, dropped = report.directions[way.direction], directions[way.direction].counters.dropped
-    lost = dropped + of_link.queue_dropped + of_link.oversize_dropped + of_link.outage_dropped
+    lost = dropped + of_link.lost
     if recovered > lost:
         yield (
             f"{way.receiver}: packets_recovered = {recovered:g}:"

@@ -142,10 +142,7 @@ def _lost_without_loss(task: Task, outcome: Outcome, messages: Messages) -> Iter
     direction, (sender, receiver) = direction_of(task), ends(task.pairs[0])
     reports = [link.directions[direction] for link in outcome.links.values()]
     dropped = sum(directions[direction].counters.dropped for directions in outcome.droppers.values())
-    packets = dropped + sum(
-        report.queue_dropped + report.oversize_dropped + report.outage_dropped + report.in_flight
-        for report in reports
-    )
+    packets = dropped + sum(report.lost + report.in_flight for report in reports)
     smallest = int(messages.timetable.bytes_of(messages.sent.message, messages.sent.part).min())
     in_one = max(1, DATAGRAM_BYTES // (smallest + HEADER_OF_PART_BYTES))
     kept_back = [
