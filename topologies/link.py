@@ -8,7 +8,7 @@ bytes. The rate of the link, limits in bytes and multiples of the BDP all mean t
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field
 
@@ -26,9 +26,9 @@ DEFAULT_QUEUE_BDP = 1.5
 MINIMUM_BDP_QUEUE_BYTES = 10 * FULL_FRAME_BYTES
 """A queue given in BDPs is never smaller: a short or slow path would else have none at all."""
 
-CODEL_QUEUE_PACKETS = 1000
-"""The limit of a CoDel queue that is given none, that of Linux: CoDel keeps it short, and the limit is for
-floods."""
+MANAGED_QUEUE_PACKETS = 1000
+"""The limit of a queue of CoDel or PIE that is given none, that of Linux: they keep it short, and the limit
+is for floods."""
 
 DEFAULT_POLICER_BURST_BYTES = 15_000
 """Ten full packets."""
@@ -41,10 +41,10 @@ DRAWN = {"duplicate": "duplicate", "corrupt_p": "corrupt", "reorder_p": "reorder
 
 _NAME = "name in designs"
 
-Queue = Literal["droptail", "codel"]
+Queue = Literal["droptail", "codel", "pie"]
 LONGEST_OUTAGE_S = 1_000_000
 
-QUEUES: tuple[Queue, ...] = ("droptail", "codel")
+QUEUES: tuple[Queue, ...] = get_args(Queue)
 
 Direction = Literal["up", "down"]
 """up: from the client's side of the link to the server's; down: the reverse."""
@@ -99,7 +99,8 @@ class DirectionSettings:
     """The parameters of one direction of an emulated link; LinkSettings checks them.
 
     At most one of queue_bdp, queue_bytes, queue_packets and queue_ms; if none, DEFAULT_QUEUE_BDP, or
-    CODEL_QUEUE_PACKETS where the queue is CoDel's. With a trace in either direction, queue_bdp means nothing.
+    MANAGED_QUEUE_PACKETS where the queue is CoDel's or PIE's. With a trace in either direction, queue_bdp
+    means nothing.
     """
 
     bandwidth_mbps: float
@@ -112,7 +113,8 @@ class DirectionSettings:
     queue_bytes: int | None = None
     queue_packets: int | None = None
     queue: Queue = "droptail"
-    """codel: RFC 8289 (target 5 ms, interval 100 ms, no ECN) drops at the head besides."""
+    """codel: RFC 8289 (target 5 ms, interval 100 ms) drops at the head besides. pie: RFC 8033 (target 15 ms)
+    drops at the tail besides."""
     outage_s: tuple[float, float] | None = None
     """The begin and end of the outage, counted from the client's first frame after Topology.start(). The
     link drops all frames that arrive meanwhile; those inside still leave."""
@@ -148,6 +150,12 @@ class DirectionSettings:
         int, Field(exclude_if=lambda burst: burst == DEFAULT_POLICER_BURST_BYTES)
     ] = DEFAULT_POLICER_BURST_BYTES
     """The bytes that pass the policer at once after a pause."""
+    ecn: Annotated[bool, Field(exclude_if=lambda ecn: not ecn)] = False
+    """Whether the queue marks frames that can be marked, in the place of dropping them before it is full."""
+    ecn_threshold_ms: Annotated[float | None, Field(exclude_if=lambda threshold: threshold is None)] = None
+    """The wait from which on the queue marks all that can be marked."""
+    pie_seed: Annotated[int | None, Field(exclude_if=lambda seed: seed is None)] = None
+    """64 bits that decide which frames PIE drops."""
     shaper_burst_bytes: Annotated[int, Field(exclude_if=lambda burst: not burst)] = 0
     """The bytes that the link sends at once after a pause, faster than its rate."""
 
@@ -212,6 +220,10 @@ class DirectionSettings:
     @property
     def policer_bps(self) -> int | None:
         return None if self.policer_mbps is None else round(self.policer_mbps * 1e6)
+
+    @property
+    def ecn_threshold_ns(self) -> int | None:
+        return None if self.ecn_threshold_ms is None else round(self.ecn_threshold_ms * 1e6)
 
     @property
     def outage_ns(self) -> tuple[int, int] | None:
@@ -281,7 +293,9 @@ class LinkSettings:
             if any(getattr(self.of(direction), probability) for direction in DIRECTIONS)
             for direction in DIRECTIONS
         )
-        return (*(("trace",) if self.has_traces else ()), *jitter, *of_frames)
+        has_pie = any(self.of(direction).queue == "pie" for direction in DIRECTIONS)
+        pie = (f"{direction}/pie" for direction in DIRECTIONS) if has_pie else ()
+        return (*(("trace",) if self.has_traces else ()), *jitter, *of_frames, *pie)
 
     def seeded(self, seeds: Mapping[str, int]) -> Self:
         """Return the same with what these seeds decide, unless it is given."""
@@ -298,6 +312,8 @@ class LinkSettings:
             for probability, name in DRAWN.items()
             if getattr(own, probability) and getattr(own, f"{name}_seed") is None
         }
+        if own.queue == "pie" and own.pie_seed is None:
+            drawn["pie_seed"] = seeds[f"{direction}/pie"]
         return replace(own, **drawn)
 
     @property
@@ -323,8 +339,8 @@ class LinkSettings:
                 return QueueLimit(time_ns=time_ns, most_bytes=most)
             capacity = round(settings.rate_bps * settings.queue_ms / 8e3)
             return QueueLimit(bytes=max(capacity, MINIMUM_BDP_QUEUE_BYTES))
-        if settings.queue_bdp is None and settings.queue == "codel":
-            return QueueLimit(packets=CODEL_QUEUE_PACKETS)
+        if settings.queue_bdp is None and settings.queue != "droptail":
+            return QueueLimit(packets=MANAGED_QUEUE_PACKETS)
         multiple = DEFAULT_QUEUE_BDP if settings.queue_bdp is None else settings.queue_bdp
         return QueueLimit(bytes=max(round(multiple * self.bdp_bytes(direction)), MINIMUM_BDP_QUEUE_BYTES))
 
@@ -363,9 +379,9 @@ class LinkSettings:
                 " write queue_ms = 100, queue_packets or queue_bytes"
             )
         if settings.queue not in QUEUES:
-            queues = " or ".join(QUEUES)
+            queues = ", ".join(QUEUES)
             raise TopologyError(
-                f"{self._name(direction, 'queue')} is {settings.queue!r}; it must be {queues}"
+                f"{self._name(direction, 'queue')} is {settings.queue!r}; it must be one of {queues}"
             )
         if settings.outage_s is not None:
             _check_outage(self._name(direction, "outage_s"), settings.outage_s)
@@ -374,9 +390,19 @@ class LinkSettings:
         for probability in DRAWN:
             _check_number(self._name(direction, probability), getattr(settings, probability), 0, 1)
         self._check_effects(direction, settings)
-        if not isinstance(settings.reorder, bool):
-            name = self._name(direction, "reorder")
-            raise TopologyError(f"{name} is {settings.reorder!r}; it must be true or false")
+        for truth in ("reorder", "ecn"):
+            value = getattr(settings, truth)
+            if not isinstance(value, bool):
+                raise TopologyError(f"{self._name(direction, truth)} is {value!r}; it must be true or false")
+        if settings.ecn_threshold_ms is not None:
+            threshold = self._name(direction, "ecn_threshold_ms")
+            _check_number(threshold, settings.ecn_threshold_ms, 0.001, 1_000_000)
+            if not settings.ecn:
+                raise TopologyError(f"{threshold}: the queue marks nothing without ecn = true")
+        elif settings.ecn and settings.queue == "droptail":
+            raise TopologyError(
+                f"{self._name(direction, 'ecn')} is true; droptail marks nothing without ecn_threshold_ms"
+            )
 
     def _check_effects(self, direction: Direction, settings: DirectionSettings) -> None:
         for name, minimum, maximum in (

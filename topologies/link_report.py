@@ -15,6 +15,7 @@ EFFECTS = {
     "outage_dropped": "dropped while it was out",
     "policer_dropped": "dropped by the policer",
     "corrupted": "corrupted",
+    "marked": "marked",
 }
 """Counters of effects that most links lack, and what happened to so many frames."""
 
@@ -58,6 +59,8 @@ class DirectionReport(_Record):
     """Dropped since beyond the rate and the burst of the policer."""
     corrupted: int = Field(default=0, exclude_if=lambda corrupted: not corrupted)
     """Frames out with a bit that flipped, so that their receiver drops them."""
+    marked: int = Field(default=0, exclude_if=lambda marked: not marked)
+    """Frames out that the queue marked (ECN)."""
     frames_out: int
     bytes_out: int
     in_flight: int
@@ -145,6 +148,10 @@ class DirectionConfiguration(_Record):
     policer: tuple[int, int] | None = Field(default=None, exclude_if=lambda policer: policer is None)
     """The rate in bit/s, and the burst in bytes."""
     shaper_burst_bytes: int | None = Field(default=None, exclude_if=lambda burst: burst is None)
+    ecn: bool | None = Field(default=None, exclude_if=lambda ecn: ecn is None)
+    """None: the queue marked nothing."""
+    ecn_threshold_ns: int | None = Field(default=None, exclude_if=lambda threshold: threshold is None)
+    pie_seed: int | None = Field(default=None, exclude_if=lambda seed: seed is None)
     burst_bytes: int | None = None
     """The burst that the shaper of netem's queue sends at once; wire has none."""
 

@@ -303,7 +303,7 @@ def check_backend(backend: str, link: str, settings: LinkSettings) -> None:
         own = settings.of(direction)
         if own.queue != "droptail":
             raise TopologyError(
-                f"{link}.{direction}.queue is {own.queue!r}; the netem link has droptail only, wire has both"
+                f"{link}.{direction}.queue is {own.queue!r}; the netem link has droptail only"
             )
         if own.outage_s is not None:
             raise TopologyError(
@@ -321,6 +321,7 @@ def check_backend(backend: str, link: str, settings: LinkSettings) -> None:
             ("mtu_bytes", own.mtu_bytes, MTU),
             ("policer_mbps", own.policer_mbps, None),
             ("shaper_burst_bytes", own.shaper_burst_bytes, 0),
+            ("ecn", own.ecn, False),
         ):
             if value != usual:
                 raise TopologyError(f"{link}.{direction}.{name}: the netem link has no such effect, wire has")

@@ -17,6 +17,12 @@ def written(link: LinkSettings, direction: Direction) -> str:
     lines |= {name: value for name, value in limits.items() if value is not None}
     if settings.queue != "droptail":
         lines["queue"] = settings.queue
+    if settings.queue == "pie":
+        lines["pie_seed"] = settings.pie_seed or 0
+    if settings.ecn:
+        lines["ecn"] = "true"
+    if settings.ecn_threshold_ns is not None:
+        lines["ecn_threshold_ns"] = settings.ecn_threshold_ns
     if settings.outage_ns is not None:
         lines["outage_ns"] = "{} {}".format(*settings.outage_ns)
     if (trace := settings.trace) is not None:

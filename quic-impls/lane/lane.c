@@ -196,12 +196,14 @@ bool lane_is_full(struct lane *lane, uint64_t now_ns) {
     return now_ns - begun->at_ns >= filling->window_ns && carried >= full_bytes_per_s * passed_s;
 }
 
-bool lane_send(struct lane *lane, const uint8_t *payload, uint32_t length, uint64_t tag, uint64_t now_ns) {
+bool lane_send(struct lane *lane, const uint8_t *payload, uint32_t length, uint64_t tag, uint8_t ecn,
+               uint64_t now_ns) {
     struct frame *frame = frame_pool_take(&lane->pool);
     if (!frame)
         abort(); // a datagram that vanished uncounted would be a wrong number
     lane->entries = with(with(lane->entries, now_ns), length);
     frame->length = length + LANE_OVERHEAD;
+    frame->ecn = ecn & 3;
     memcpy(frame->bytes, &tag, TAG_SIZE);
     if (length <= LANE_PAYLOAD_MAX) // a longer one is dropped
         memcpy(frame->bytes + TAG_SIZE, payload, length);
@@ -267,6 +269,7 @@ bool lane_receive(struct lane *lane, uint64_t now_ns, uint8_t *payload, struct l
         .length = frame->length - LANE_OVERHEAD,
         .lost = lose(lane, n, since_ns),
     };
+    exit->ecn = frame->is_marked ? ECN_CE : (uint8_t)frame->ecn;
     bool is_dropped_behind = exit->lost;
     // Its checksum is wrong, so that the receiver drops it.
     exit->lost |= frame->corruption != CORRUPTION_NONE;

@@ -35,6 +35,7 @@ struct lane_exit {
     uint64_t tag;    // as it was sent
     uint32_t length; // of the payload
     bool lost;       // nobody receives it: it was dropped behind the link, or corrupted on it
+    uint8_t ecn;     // its codepoint, which the link may have set to CE (3)
 };
 
 struct lane;
@@ -51,9 +52,10 @@ const char *lane_begin(struct lane *lane, const char *text);
 // The client starts at now_ns, since when a schedule and an outage count.
 void lane_start(struct lane *lane, uint64_t now_ns);
 
-// A datagram is sent at now_ns; the tag, such as who shall get it, travels with it. False when the link drops
-// it at once; CoDel may drop it later.
-bool lane_send(struct lane *lane, const uint8_t *payload, uint32_t length, uint64_t tag, uint64_t now_ns);
+// A datagram is sent at now_ns with an ECN codepoint, from 0 to 3 as in IP headers; the tag, such as who
+// shall get it, travels with it. False when the link drops it at once; CoDel may drop it later.
+bool lane_send(struct lane *lane, const uint8_t *payload, uint32_t length, uint64_t tag, uint8_t ecn,
+               uint64_t now_ns);
 
 // The time at which the next datagram leaves, or LANE_NEVER.
 uint64_t lane_next_exit(const struct lane *lane);

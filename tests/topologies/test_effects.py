@@ -259,6 +259,7 @@ def test_a_million_random_frames_are_conserved_by_all_effects_together(
         ctypes.c_uint64(2**63),
         *pointers[3:],
         outcomes,
+        None,
     )
     outcome = outcomes[0]
     assert outcome.conserved and outcome.in_flight == 0

@@ -5,6 +5,7 @@ import os
 import random
 import select
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -318,6 +319,31 @@ def test_a_frame_that_is_duplicated_comes_twice_and_counts_as_two(wire: Any) -> 
     assert report.conserved
     assert report.configuration.up.duplicate == (2**32, 7)
     assert report.configuration.down.duplicate is None
+
+
+@root
+def test_a_queue_marks_real_packets_that_can_be_marked_and_their_checksums_stay_right(wire: Any) -> None:
+    up = DirectionSettings(1, 0, queue_packets=100, ecn=True, ecn_threshold_ms=25)
+    ends = wire(LinkSettings(up, DirectionSettings(100, 1)))
+    ends.receiver.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
+    for codepoint in (0, 1, 2):
+        ends.sender.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 0x20 | codepoint)
+        for _ in range(8):  # 10 ms each: three of them wait for less than 25 ms
+            ends.send(1250)
+        tos = []
+        ends.receiver.settimeout(10)
+        while len(tos) < 8:
+            _, control, _, _ = ends.receiver.recvmsg(2048, 256)
+            tos += [
+                data[0]
+                for level, kind, data in control
+                if (level, kind) == (socket.IPPROTO_IP, socket.IP_TOS)
+            ]
+        assert tos == [0x20 | codepoint] * 3 + [0x20 | (3 if codepoint else 0)] * 5
+    report = ends.link.finish()
+    assert (report.directions["up"].marked, report.directions["down"].marked) == (10, 0)
+    assert report.configuration.up.ecn and report.configuration.up.ecn_threshold_ns == 25 * 10**6
+    assert report.configuration.down.ecn is None
 
 
 def udp_checksum_errors() -> int:

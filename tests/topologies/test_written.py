@@ -72,7 +72,8 @@ directions = st.builds(
     limits,
     bandwidth_mbps=st.integers(100, 10**7).map(lambda kbps: kbps / 1000),
     owd_ms=whole_ms,
-    queue=st.sampled_from(["droptail", "codel"]),
+    queue=st.sampled_from(["droptail", "codel", "pie"]),
+    pie_seed=st.integers(0, 2**64 - 1),
     outage_s=st.none()
     | st.tuples(st.integers(0, 10**6 - 2), st.just(10**6 - 1)).filter(lambda o: o[0] < o[1]),
     trace=st.none() | traces,
@@ -91,6 +92,7 @@ effects = st.fixed_dictionaries(
         "overtaking": st.tuples(st.floats(0.001, 1), st.integers(1, 256)),
         "policer": st.tuples(st.integers(1, 1000), st.integers(1514, 10**9)),
         "shaper_burst_bytes": st.integers(1, 10**9),
+        "ecn_threshold_ms": st.integers(1, 10**9).map(lambda us: us / 1000),
     },
 )
 
@@ -123,7 +125,9 @@ def test_c_reads_each_direction_as_python_has_it_in_any_order_of_lines(
         policer = (0, 0) if own.policer_bps is None else (own.policer_bps, own.policer_burst_bytes)
         assert (c.policer_bps, c.policer_burst_bytes) == policer
         assert c.shaper_burst_bytes == own.shaper_burst_bytes
-        assert (c.codel, c.reorder) == (own.queue == "codel", own.reorder)
+        assert (c.codel, c.pie, c.reorder) == (own.queue == "codel", own.queue == "pie", own.reorder)
+        assert c.pie_seed == (own.pie_seed if own.queue == "pie" else 0)
+        assert (c.ecn, c.ecn_threshold_ns) == (own.ecn, own.ecn_threshold_ns or 0)
         assert (c.outage_from_ns, c.outage_to_ns) == (own.outage_ns or (0, 0))
         noise = own.jitter
         law = 0 if noise is None else 1 + LAWS.index(noise.law)
@@ -144,6 +148,8 @@ def affected(direction: DirectionSettings, chosen: dict[str, Any]) -> DirectionS
         direction = replace(direction, reorder_p=overtaking[0], reorder_by_packets=overtaking[1])
     if policer := chosen.get("policer"):
         direction = replace(direction, policer_mbps=policer[0], policer_burst_bytes=policer[1])
+    if threshold_ms := chosen.get("ecn_threshold_ms"):
+        direction = replace(direction, ecn=True, ecn_threshold_ms=threshold_ms)
     burst = 0 if direction.trace else chosen.get("shaper_burst_bytes", 0)
     return replace(direction, shaper_burst_bytes=burst)
 
@@ -164,7 +170,10 @@ REFUSED: list[tuple[dict[str, str | None], str]] = [
     ({"queue_packets": None}, "no limit is given; a queue has one limit: queue_bytes, queue_packets or"),
     ({"queue_bytes": "1514"}, "two limits are given; a queue has one limit"),
     ({"queue_packets": None, "queue_ns": "1"}, "queue_ns needs a schedule; without one, give queue_bytes or"),
-    ({"queue": "red"}, "queue is red; it must be droptail or codel"),
+    ({"queue": "red"}, "queue is red; it must be droptail, codel or pie"),
+    ({"ecn": "1"}, "ecn is 1; it must be true or false"),
+    ({"ecn_threshold_ns": "0"}, "ecn_threshold_ns is 0; it must be a whole number from 1 to 1000000000000"),
+    ({"pie_seed": "-1"}, "pie_seed is -1; it must be a whole number from 0 to 18446744073709551615"),
     ({"duplicate": "4294967297 1"}, "duplicate is 4294967297 1; it must be a threshold from 0 to 4294967296"),
     ({"duplicate": "0.5 1"}, "duplicate is 0.5 1; it must be"),
     ({"duplicate": "5"}, "duplicate is 5; it must be"),

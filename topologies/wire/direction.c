@@ -14,9 +14,14 @@ static uint64_t corrupted(const struct direction *direction) {
     return direction->corrupted;
 }
 
+static uint64_t marked(const struct direction *direction) {
+    return direction->marked;
+}
+
 const struct direction_counter DIRECTION_COUNTERS[] = {
     {"policer_dropped", policer_dropped},
     {"corrupted", corrupted},
+    {"marked", marked},
     {NULL, NULL},
 };
 
@@ -152,8 +157,25 @@ static void follow(struct direction *direction, struct frame *frame, uint64_t de
     direction->last_exit_ns = frame->exit_ns;
 }
 
+// Whether the frame can be marked; then it is.
+static bool mark(const struct direction *direction, struct frame *frame) {
+    if (!direction->settings.ecn || frame->ecn == ECN_NOT_CAPABLE)
+        return false;
+    frame->is_marked = frame->ecn != ECN_CE;
+    return true;
+}
+
+// Its turn comes when the transmitter is free.
+static void mark_late(const struct direction *direction, struct frame *frame, uint64_t now_ns) {
+    uint64_t free_ns = direction->transmitter_free_ns, begins_ns = free_ns > now_ns ? free_ns : now_ns;
+    uint64_t threshold_ns = direction->settings.ecn_threshold_ns;
+    if (threshold_ns && begins_ns - frame->arrived_ns >= threshold_ns)
+        mark(direction, frame);
+}
+
 static void transmit(struct direction *direction, struct frame *frame, uint64_t now_ns) {
     uint64_t delay_ns = direction->settings.delay_ns;
+    mark_late(direction, frame, now_ns);
     frame->serialized_ns = has_schedule(direction, now_ns)
                                ? serialize_scheduled(direction, frame->length, now_ns, &delay_ns)
                                : serialize(direction, frame->length, now_ns);
@@ -184,6 +206,11 @@ static void take_turn(struct direction *direction, uint64_t turn_ns) {
         uint64_t behind_bytes = direction->queued_bytes - frame->length;
         if (!codel_drops_head(&direction->codel, turn_ns, turn_ns - frame->arrived_ns, behind_bytes,
                               direction->settings.max_frame_size)) {
+            transmit(direction, frame, turn_ns);
+            return;
+        }
+        if (mark(direction, frame)) {
+            codel_marks_head(&direction->codel, turn_ns);
             transmit(direction, frame, turn_ns);
             return;
         }
@@ -222,6 +249,17 @@ static bool queue_has_room(const struct direction *direction, uint32_t length, u
     return direction->queued_packets < direction->settings.queue_packets;
 }
 
+// Whether PIE drops the frame that comes; it may mark it.
+static bool pie_drops(struct direction *direction, struct frame *frame, uint64_t now_ns) {
+    bool can_be_marked = direction->settings.ecn && frame->ecn != ECN_NOT_CAPABLE;
+    enum pie_verdict verdict =
+        pie_judge(&direction->pie, now_ns, direction->transmitter_free_ns, direction->queued_bytes,
+                  jitter_draw(direction->settings.pie_seed, direction->judged++), can_be_marked);
+    if (verdict == PIE_MARKS)
+        mark(direction, frame);
+    return verdict == PIE_DROPS;
+}
+
 enum fate direction_arrive(struct direction *direction, struct frame *frame, uint64_t now_ns) {
     direction->frames_in++;
     direction->bytes_in += frame->length;
@@ -242,9 +280,14 @@ enum fate direction_arrive(struct direction *direction, struct frame *frame, uin
         direction->queue_dropped++;
         return FATE_QUEUE_FULL;
     }
+    frame->is_marked = false;
+    frame->arrived_ns = now_ns;
+    if (direction->settings.pie && pie_drops(direction, frame, now_ns)) {
+        direction->queue_dropped++;
+        return FATE_QUEUE_FULL;
+    }
     enter_queue(direction, frame);
     if (direction->settings.codel) {
-        frame->arrived_ns = now_ns;
         frames_append(&direction->waiting, frame);
         serve_queue(direction, now_ns);
     } else
@@ -289,6 +332,7 @@ struct frame *direction_exit(struct direction *direction, uint64_t now_ns) {
     } else
         delay_line_take(&direction->line);
     direction->corrupted += frame->corruption != CORRUPTION_NONE;
+    direction->marked += frame->is_marked;
     direction->frames_out++;
     direction->bytes_out += frame->length;
     return frame;

@@ -11,6 +11,13 @@
 // With CoDel (RFC 8289), frames that have waited too long are dropped besides, when their turn to be sent
 // comes.
 //
+// With PIE (RFC 8033), frames are dropped besides when they come, by draws of their numbers in the order of
+// arrival.
+//
+// With ECN, CoDel and PIE mark frames that can be marked in the place of dropping them, and a threshold marks
+// those that waited for as long before they were sent. Who carries frames says which can be marked, and
+// writes the mark.
+//
 // Rate and delay may follow a schedule, from direction_start() on. A frame has the delay of when its last bit
 // is sent, and with jitter the noise of its number besides: 0, 1, … in the order in which frames are sent, so
 // that one that the queue drops has none. No frame overtakes another, unless the direction reorders: then
@@ -34,6 +41,7 @@
 #include "frame_pool.h"
 #include "jitter.h"
 #include "overtaking.h"
+#include "pie.h"
 #include "schedule.h"
 
 #define NEVER UINT64_MAX
@@ -46,7 +54,7 @@ struct direction_settings {
     uint64_t queue_bytes;
     uint64_t queue_packets;
     uint32_t max_frame_size; // longer frames are dropped and counted
-    bool codel;
+    bool codel, pie;         // or droptail alone
     // It is out from the one until the other, counted from direction_start(); both 0: never.
     uint64_t outage_from_ns, outage_to_ns;
     struct schedule
@@ -60,6 +68,9 @@ struct direction_settings {
     uint64_t policer_bps, policer_burst_bytes; // both 0: none
     uint64_t shaper_burst_bytes;               // what an idle transmitter sends at once; not with a schedule
     uint64_t corrupt_threshold, corrupt_seed;  // as those of duplicates
+    bool ecn;                                  // queues mark what they may, in the place of dropping it
+    uint64_t ecn_threshold_ns;                 // and whatever has waited for so long; 0: no such threshold
+    uint64_t pie_seed;
     uint64_t overtake_threshold, overtake_seed, overtake_by;
 };
 
@@ -77,6 +88,8 @@ struct direction {
     // With CoDel, frames whose turn has not come, in the order of arrival; without it, none.
     struct frames waiting;
     struct codel codel;
+    struct pie pie;
+    uint64_t judged;       // by PIE
     struct frames dropped; // by CoDel, until direction_dropped() has them
     // All that have not been serialized.
     uint64_t queued_bytes, queued_packets;
@@ -97,6 +110,7 @@ struct direction {
     uint64_t outage_dropped; // arrived while the link was out
     uint64_t policer_dropped;
     uint64_t corrupted; // of frames_out
+    uint64_t marked;    // of frames_out, by this link
     uint64_t max_queue_bytes, max_queue_packets;
 };
 

@@ -1,5 +1,4 @@
-// The headers of a frame that a link reads or changes: where the transport's begin, and which bit of a
-// corrupted frame flips.
+// The headers of a frame that a link reads or changes: its ECN, and which bit of a corrupted frame flips.
 #pragma once
 
 #include <stdint.h>
@@ -17,6 +16,35 @@ static inline unsigned ip_version_of(const struct frame *frame) {
     if (ethertype_of(frame) == 0x0800 && frame->length >= ETHERNET_BYTES + IPV4_BYTES)
         return 4;
     return ethertype_of(frame) == 0x86dd && frame->length >= ETHERNET_BYTES + IPV6_BYTES ? 6 : 0;
+}
+
+static inline enum ecn ecn_of(const struct frame *frame) {
+    switch (ip_version_of(frame)) {
+    case 4:
+        return frame->bytes[ETHERNET_BYTES + 1] & 3;
+    case 6: // the traffic class lies across two bytes
+        return frame->bytes[ETHERNET_BYTES + 1] >> 4 & 3;
+    default:
+        return ECN_NOT_CAPABLE;
+    }
+}
+
+// Sets CE; in IPv4, with the checksum that belongs to it (RFC 1624, equation 3). Another time changes
+// nothing.
+static inline void write_ce(struct frame *frame) {
+    uint8_t *ip = frame->bytes + ETHERNET_BYTES;
+    if (ip_version_of(frame) == 6)
+        ip[1] |= ECN_CE << 4;
+    if (ip_version_of(frame) != 4)
+        return;
+    uint32_t before = (uint32_t)ip[0] << 8 | ip[1];
+    ip[1] |= ECN_CE;
+    uint32_t after = (uint32_t)ip[0] << 8 | ip[1];
+    uint32_t sum = (~((uint32_t)ip[10] << 8 | ip[11]) & 0xffff) + (~before & 0xffff) + after;
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = ~((sum & 0xffff) + (sum >> 16));
+    ip[10] = (uint8_t)(sum >> 8);
+    ip[11] = (uint8_t)sum;
 }
 
 // The first byte that may be corrupted. It is one that the checksum of UDP or TCP covers, but for what says

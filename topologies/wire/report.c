@@ -68,7 +68,13 @@ static void print_settings(const char *direction, const struct direction_setting
         printf(",\"shaper_burst_bytes\":%" PRIu64, settings->shaper_burst_bytes);
     if (settings->reorder)
         printf(",\"reorder\":true");
-    printf(",\"queue\":\"%s\"", settings->codel ? "codel" : "droptail");
+    if (settings->ecn)
+        printf(",\"ecn\":true");
+    if (settings->ecn_threshold_ns)
+        printf(",\"ecn_threshold_ns\":%" PRIu64, settings->ecn_threshold_ns);
+    if (settings->pie)
+        printf(",\"pie_seed\":%" PRIu64, settings->pie_seed);
+    printf(",\"queue\":\"%s\"", settings->codel ? "codel" : settings->pie ? "pie" : "droptail");
     if (settings->outage_to_ns)
         printf(",\"outage_ns\":[%" PRIu64 ",%" PRIu64 "]", settings->outage_from_ns, settings->outage_to_ns);
     printf("},");

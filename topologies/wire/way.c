@@ -37,6 +37,7 @@ void way_read(struct way *way, struct frame_pool *pool, struct origin *origin, b
         if (is_up)
             origin_note(origin, frame, arrived_ns);
         direction_start(&way->direction, origin_ns(origin));
+        frame->ecn = way->direction.settings.ecn ? ecn_of(frame) : ECN_NOT_CAPABLE;
         if (direction_arrive(&way->direction, frame, arrived_ns) != FATE_ACCEPTED)
             frame_pool_return(pool, frame);
         forget_dropped(way, pool);
@@ -58,6 +59,8 @@ void way_write(struct way *way, struct frame_pool *pool, uint64_t late_bound_ns,
         forget_dropped(way, pool);
         if (!frame)
             return;
+        if (frame->is_marked)
+            write_ce(frame);
         flip(way, frame);
         if (!tap_write(way->exit, frame))
             way->write_errors++;

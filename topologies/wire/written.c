@@ -22,7 +22,9 @@ const char WRITTEN_USAGE[] =
     "  rate_bps N, delay_ns N: needed, as is one limit of the queue\n"
     "  queue_bytes N, queue_packets N, queue_ns N: the limit; the last, in the time that the present rate\n"
     "    takes for it, needs a schedule\n"
-    "  queue droptail|codel\n"
+    "  queue droptail|codel|pie, pie_seed N: that of PIE's draws\n"
+    "  ecn true|false: the queue marks what can be marked, in the place of dropping it\n"
+    "  ecn_threshold_ns N: with ecn, it marks what has waited for so long\n"
     "  outage_ns FROM TO: it is out, and drops every frame that comes\n"
     "  schedule loop|hold|end OFFSET_NS: it changes by steps\n"
     "  steps BASE64: four little-endian numbers of 8 bytes for each: its end in ns, the rate, the delay in\n"
@@ -38,7 +40,7 @@ const char WRITTEN_USAGE[] =
     "  shaper_burst_bytes N: a link that was idle sends so much at once; not with a schedule\n"
     "Lines come in any order, and each name once.\n";
 
-static const char *const QUEUES[] = {"droptail", "codel", NULL};
+static const char *const QUEUES[] = {"droptail", "codel", "pie", NULL};
 static const char *const TRUTHS[] = {"false", "true", NULL};
 
 // One line of printable letters, whatever was in the text.
@@ -90,7 +92,15 @@ static bool take_choice(const char **value, const char *const *choices, int *cho
 static bool read_queue(struct written *written, const char *value) {
     int choice;
     bool is_right = take_choice(&value, QUEUES, &choice, true);
-    written->settings.codel = is_right && choice;
+    written->settings.codel = is_right && choice == 1;
+    written->settings.pie = is_right && choice == 2;
+    return is_right;
+}
+
+static bool read_ecn(struct written *written, const char *value) {
+    int choice;
+    bool is_right = take_choice(&value, TRUTHS, &choice, true);
+    written->settings.ecn = is_right && choice;
     return is_right;
 }
 
@@ -240,7 +250,7 @@ static const struct name NAMES[] = {
     NUMBER(queue_bytes, 1, 1000000000000, false),
     NUMBER(queue_packets, 1, 1000000000, false),
     NUMBER(queue_ns, 1, 1000000000000, false),
-    {"queue", .read = read_queue, .right = "droptail or codel"},
+    {"queue", .read = read_queue, .right = "droptail, codel or pie"},
     {"outage_ns", .read = read_outage, .right = "FROM TO, from 0 to 1000000000000000, the first the smaller"},
     {"schedule", .read = read_schedule, .right = "loop, hold or end, then the offset in ns"},
     {"steps", .read = read_steps, .right = "steps of 32 bytes, in Base64"},
@@ -256,6 +266,9 @@ static const struct name NAMES[] = {
     {"policer", .read = read_policer,
      .right = "a rate from 1000 to 100000000000 bit/s, then a burst from 1 to 1000000000 bytes"},
     NUMBER(shaper_burst_bytes, 1, BUCKET_MOST_BYTES, false),
+    {"ecn", .read = read_ecn, .right = "true or false"},
+    NUMBER(ecn_threshold_ns, 1, 1000000000000, false),
+    NUMBER(pie_seed, 0, UINT64_MAX, false),
 };
 
 enum { NAME_COUNT = sizeof NAMES / sizeof *NAMES };

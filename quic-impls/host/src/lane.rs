@@ -46,6 +46,8 @@ pub struct Exit<'a> {
     /// The tag with which it was sent.
     pub tag: u64,
     pub payload: &'a [u8],
+    /// Its ECN codepoint, as it came out.
+    pub ecn: u8,
     /// Nobody receives it.
     pub lost: bool,
 }
@@ -87,11 +89,11 @@ impl Lane {
         }
     }
 
-    /// Sends a datagram, at a time that never decreases. False when the link drops it.
-    pub fn send(&mut self, payload: &[u8], tag: u64, now_ns: u64) -> bool {
+    /// Sends a datagram with its ECN codepoint, at a time that never decreases. False when the link drops it.
+    pub fn send(&mut self, payload: &[u8], tag: u64, ecn: u8, now_ns: u64) -> bool {
         let length = u32::try_from(payload.len()).expect("a datagram has at most 64 KiB");
         // SAFETY: the lane is ours, and the payload has that length.
-        unsafe { lane_send(self.raw.as_ptr(), payload.as_ptr(), length, tag, now_ns) }
+        unsafe { lane_send(self.raw.as_ptr(), payload.as_ptr(), length, tag, ecn, now_ns) }
     }
 
     /// Returns when the next datagram leaves, if there is one.
@@ -105,10 +107,10 @@ impl Lane {
 
     /// The next datagram that has left at a time.
     pub fn receive(&mut self, now_ns: u64) -> Option<Exit<'_>> {
-        let mut exit = RawExit { at_ns: 0, tag: 0, length: 0, lost: false };
+        let mut exit = RawExit { at_ns: 0, tag: 0, length: 0, lost: false, ecn: 0 };
         // SAFETY: the lane is ours, and there is room for the largest payload.
         let left = unsafe { lane_receive(self.raw.as_ptr(), now_ns, self.payload.as_mut_ptr(), &mut exit) };
-        left.then(|| Exit { tag: exit.tag, payload: &self.payload[..exit.length as usize], lost: exit.lost })
+        left.then(|| Exit { tag: exit.tag, payload: &self.payload[..exit.length as usize], ecn: exit.ecn, lost: exit.lost })
     }
 
     /// The first client starts at a time, since when a schedule and an outage count.
@@ -187,13 +189,14 @@ struct RawExit {
     tag: u64,
     length: u32,
     lost: bool,
+    ecn: u8,
 }
 
 unsafe extern "C" {
     fn lane_new() -> *mut RawLane;
     fn lane_free(lane: *mut RawLane);
     fn lane_begin(lane: *mut RawLane, text: *const c_char) -> *const c_char;
-    fn lane_send(lane: *mut RawLane, payload: *const u8, length: u32, tag: u64, now_ns: u64) -> bool;
+    fn lane_send(lane: *mut RawLane, payload: *const u8, length: u32, tag: u64, ecn: u8, now_ns: u64) -> bool;
     fn lane_next_exit(lane: *const RawLane) -> u64;
     fn lane_receive(lane: *mut RawLane, now_ns: u64, payload: *mut u8, exit: *mut RawExit) -> bool;
     fn lane_start(lane: *mut RawLane, now_ns: u64);
@@ -222,10 +225,10 @@ mod tests {
     fn a_datagram_leaves_after_its_bytes_on_the_link_and_the_delay() {
         let mut lane = Lane::default();
         lane.begin(&small()).unwrap();
-        assert!(lane.send(&[7; 58], 5, 10));
+        assert!(lane.send(&[7; 58], 5, 0, 10));
         assert_eq!(lane.next_exit(), Some(10 + 100_000 + 1_000));
         assert_eq!(lane.receive(101_009), None);
-        assert_eq!(lane.receive(101_010), Some(Exit { tag: 5, payload: &[7; 58], lost: false }));
+        assert_eq!(lane.receive(101_010), Some(Exit { tag: 5, payload: &[7; 58], ecn: 0, lost: false }));
         assert_eq!((lane.next_exit(), lane.verdicts()), (None, &[0][..]));
     }
 
@@ -242,7 +245,7 @@ mod tests {
                 let mut lane = Lane::default();
                 let text = format!("{LINK}queue_packets 9\njitter {law} 1000000 7\nreorder {reorder}\n");
                 lane.begin(&text).unwrap();
-                (0..3).for_each(|tag| assert!(lane.send(&[0; 58], tag, 0)));
+                (0..3).for_each(|tag| assert!(lane.send(&[0; 58], tag, 0, 0)));
                 let mut due: Vec<_> = (0..3).map(|n| ((n + 1) * 100_000 + 1_000 + noise[n as usize], n)).collect();
                 if reorder {
                     due.sort_unstable();
@@ -263,7 +266,7 @@ mod tests {
         for (losses, lost, verdicts) in [("model pattern\ndrop 0,2\nrepeat true\n", 3, 0b1101), ("", 0, 0)] {
             lane.begin(&(small() + losses)).unwrap();
             for n in 0..5 {
-                lane.send(&[0; 58], n, 1_000_000 * n);
+                lane.send(&[0; 58], n, 0, 1_000_000 * n);
             }
             // Frames that leave in one call, and one that stays.
             while lane.receive(4_000_000).is_some() {}

@@ -90,6 +90,8 @@ def doubts_of_effects(report: DirectionReport, settings: DirectionSettings) -> I
         yield f"a policer dropped {report.policer_dropped} packets, and the link has none"
     if report.corrupted and not settings.corrupt_p:
         yield f"the link corrupted {report.corrupted} packets, and should corrupt none"
+    if report.marked and not settings.ecn:
+        yield f"the queue marked {report.marked} packets, and has no ECN"
 
 
 def doubts_of_configuration(report: LinkReport, link: LinkSettings, direction: Direction) -> Iterator[str]:
@@ -132,6 +134,9 @@ def doubts_of_configuration(report: LinkReport, link: LinkSettings, direction: D
         if settings.policer_bps is None
         else (settings.policer_bps, settings.policer_burst_bytes),
         "shaper_burst_bytes": settings.shaper_burst_bytes or None,
+        "ecn": settings.ecn or None,
+        "ecn_threshold_ns": settings.ecn_threshold_ns,
+        "pie_seed": (settings.pie_seed or 0) if settings.queue == "pie" else None,
     }
     for name, value in expected.items():
         if getattr(configuration, name) != value:

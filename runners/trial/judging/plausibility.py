@@ -103,6 +103,7 @@ def problems(task: Task, outcome: Outcome) -> Iterator[str]:
         yield from _not_carried(outcome, way)
         yield from _not_framed(task.validity, outcome, way)
         yield from _not_lost(task, outcome, way)
+        yield from _not_marked(task, outcome, way)
     yield from segments.problems(task, outcome, metrics)
 
 
@@ -330,6 +331,23 @@ def _not_lost(task: Task, outcome: Outcome, way: Way) -> Iterator[str]:
             f"{way.receiver}: packets_recovered = {recovered:g}:"
             f" but {lost} packets were lost on {link}/{way.direction}"
         )
+
+
+def _not_marked(task: Task, outcome: Outcome, way: Way) -> Iterator[str]:
+    """Yield marks that the receiver counted and no queue set, and marks that queues set and it never saw.
+
+    Other pairs' packets are marked as well. A marked packet that is lost behind the queue, or that comes when
+    the receiver has reported, is not counted.
+    """
+    received = way.received.get("ecn_marks_received")
+    if received is None or len(task.pairs) > 1:
+        return
+    reports = [link.directions[way.direction] for link in outcome.links.values()]
+    marked = sum(report.marked for report in reports)
+    dropped = sum(directions[way.direction].counters.dropped for directions in outcome.droppers.values())
+    unseen = dropped + sum(report.corrupted for report in reports) + task.validity.closing_packets
+    if not marked - unseen <= received <= marked:
+        yield f"{way.receiver}: ecn_marks_received = {received:g}: but queues marked {marked} {way.direction}"
 
 
 def problems_of_fec(

@@ -88,7 +88,7 @@ func (l *Lane) IsFull(now time.Duration) bool { return bool(C.lane_is_full(l.c, 
 
 // Send sends a datagram, with a tag that travels with it. False: the link drops it.
 func (l *Lane) Send(datagram []byte, tag uint64, now time.Duration) bool {
-	return bool(C.lane_send(l.c, (*C.uint8_t)(unsafe.SliceData(datagram)), C.uint32_t(len(datagram)), C.uint64_t(tag), C.uint64_t(now)))
+	return bool(C.lane_send(l.c, (*C.uint8_t)(unsafe.SliceData(datagram)), C.uint32_t(len(datagram)), C.uint64_t(tag), 0, C.uint64_t(now)))
 }
 
 // NextExit returns when the next datagram leaves; false if there is none.
