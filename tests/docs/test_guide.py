@@ -47,6 +47,7 @@ SLOW_PAGES = {
     for name in (
         *(
             "add-an-implementation",
+            "ecn-or-not",
             "hunt",
             "real-time",
             "reproduce-a-paper",
