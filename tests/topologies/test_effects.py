@@ -189,10 +189,10 @@ def test_a_shaper_sends_its_credit_at_once_and_earns_it_again_while_it_is_idle(
     core: ctypes.CDLL,
 ) -> None:
     lane = Lane(8_000_000, queue_packets=100, shaper_burst_bytes=3000)  # a byte a µs
-    arrivals = [0] * 5 + [7 * MS, 7 * MS, 7 * MS]
-    result = run(core, lane, arrivals, [1000] * 8)
+    arrivals = [0] * 5 + [7 * MS] * 4
+    result = run(core, lane, arrivals, [1000] * 9)
     # Idle from 2 ms on: the bucket is full at 5 ms.
-    assert result.exits == [0, 0, 0, MS, 2 * MS, 7 * MS, 7 * MS, 7 * MS]
+    assert result.exits == [0, 0, 0, MS, 2 * MS, 7 * MS, 7 * MS, 7 * MS, 8 * MS]
     late = run(core, lane, [*[0] * 5, 3 * MS, 3 * MS], [1000] * 7)
     assert late.exits[5:] == [3 * MS, 4 * MS]
 

@@ -6,7 +6,7 @@ import random
 import struct
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from tests.topologies.law_of_jitter import drawn
@@ -83,6 +83,12 @@ def test_a_mark_in_ipv4_changes_two_bits_and_keeps_the_checksum_right(
     assert codepoint == before & 3
     assert marked == ipv4(before | CE, protocol, words, payload, identification)
     assert with_ce(core, marked) == (CE, marked)
+
+
+def test_a_checksum_stays_right_whatever_it_was(core: ctypes.CDLL) -> None:
+    for identification in range(65536):
+        _, marked = with_ce(core, ipv4(2, UDP, b"", b"", identification))
+        assert ones_sum(marked[14:]) == 0xFFFF
 
 
 @given(tos, st.integers(0, 2**20 - 1), payloads)
@@ -208,10 +214,20 @@ def test_codel_marks_in_overload_at_all_codepoints_and_nothing_without_ecn(core:
         assert (outcome.marked > 20, outcome.queue_dropped > 20) == (is_marked, not is_marked)
 
 
+halves = st.integers(1, 40).map(lambda half: half * MS // 2)
+"""Waits of frames that come at whole milliseconds are such times."""
+
+
 @given(
-    st.integers(1, 20 * MS),
-    st.lists(st.tuples(st.integers(0, 3 * MS), st.sampled_from([0, 1, 2, 3])), max_size=80),
+    halves | st.integers(1, 20 * MS),
+    st.lists(
+        st.tuples(
+            st.integers(0, 3).map(lambda ms: ms * MS) | st.integers(0, 3 * MS), st.sampled_from([0, 1, 2, 3])
+        ),
+        max_size=80,
+    ),
 )
+@example(MS // 2, [(0, ECT_0), (MS, ECT_0)])
 @settings(max_examples=80, deadline=None)
 def test_a_threshold_marks_exactly_what_waited_as_long(
     core: ctypes.CDLL, threshold_ns: int, sent: list[tuple[int, int]]
@@ -266,7 +282,7 @@ class Pie:
         return 1 if capable and self.probability < 0.1 else 2
 
 
-@given(st.floats(0, 1), st.floats(0, 2), st.floats(0, 2))
+@given(st.floats(-8, 0).map(lambda exponent: 10**exponent), st.floats(0, 2), st.floats(0, 2))
 def test_a_step_of_pie_is_that_of_the_rfc(
     core: ctypes.CDLL, probability: float, delay: float, last: float
 ) -> None:
