@@ -307,7 +307,7 @@ class LinkSettings:
             own = replace(own, trace=own.trace.placed(seeds["trace"]))
         if own.jitter is not None and own.jitter.seed is None:
             own = replace(own, jitter=replace(own.jitter, seed=seeds[f"{direction}/jitter"]))
-        drawn = {
+        drawn: dict[str, Any] = {
             f"{name}_seed": seeds[f"{direction}/{name}"]
             for probability, name in DRAWN.items()
             if getattr(own, probability) and getattr(own, f"{name}_seed") is None
