@@ -110,7 +110,12 @@ impl Lane {
         let mut exit = RawExit { at_ns: 0, tag: 0, length: 0, lost: false, ecn: 0 };
         // SAFETY: the lane is ours, and there is room for the largest payload.
         let left = unsafe { lane_receive(self.raw.as_ptr(), now_ns, self.payload.as_mut_ptr(), &mut exit) };
-        left.then(|| Exit { tag: exit.tag, payload: &self.payload[..exit.length as usize], ecn: exit.ecn, lost: exit.lost })
+        left.then(|| Exit {
+            tag: exit.tag,
+            payload: &self.payload[..exit.length as usize],
+            ecn: exit.ecn,
+            lost: exit.lost,
+        })
     }
 
     /// The first client starts at a time, since when a schedule and an outage count.

@@ -353,7 +353,15 @@ impl Side {
         if assignment.series(sent::NAME).is_some() {
             stack.record_contents(assignment.options.packet_size);
         }
-        Self { assignment, stack, bytes_sent: 0, bytes_received: 0, capable_sent: 0, marks_received: 0, datagram: Vec::new() }
+        Self {
+            assignment,
+            stack,
+            bytes_sent: 0,
+            bytes_received: 0,
+            capable_sent: 0,
+            marks_received: 0,
+            datagram: Vec::new(),
+        }
     }
 
     /// Takes in what has arrived, and what time has brought.

@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use noq_proto::{
-    ClientConfig, ConnectError, Connection, ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig, Event,
-    EcnCodepoint, FourTuple, ServerConfig, Transmit, VarInt,
+    ClientConfig, ConnectError, Connection, ConnectionHandle, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig,
+    Event, FourTuple, ServerConfig, Transmit, VarInt,
 };
 
 use crate::paths::{self, PathCounters, Paths};
