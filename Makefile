@@ -21,6 +21,9 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
+# Some machines set it: then each of the hundreds of commands that tests start would compile our modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # A Go that was installed into the virtual environment serves, too.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 VENV := .venv
