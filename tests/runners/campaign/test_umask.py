@@ -20,7 +20,7 @@ from tests.support import needs
 
 MASKS = [0o027, 0o077, 0o177]
 HARDEST_FIRST = [0o177, *(pytest.param(mask, marks=pytest.mark.slow) for mask in (0o027, 0o077))]
-"""What the others take, the first takes, too: whole campaigns run with that alone."""
+"""The first masks all that the others do, so that whole campaigns need no other."""
 FECBENCH = str(Path(sys.executable).parent / "fecbench")
 WHERE = ("--filter", "workload=download-10000")
 

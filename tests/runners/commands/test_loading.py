@@ -22,11 +22,11 @@ UNDRAWN = """
 from fecbench.results.figures import saving
 saving.save = lambda figure, path: path.write_bytes(b"not drawn")
 """
-"""What a script begins with so that a report draws no figure: that takes most of its time."""
+"""Beginning of a script whose reports draw no figure: that takes most of their time."""
 
 
 def loaded_by(*arguments: str, before: str = "") -> set[str]:
-    """The modules that a command has loaded when it ends with 0, of which a script does some `before`."""
+    """The modules that a command has loaded when it ends with 0; a script does something `before`."""
     script = f"""
 import sys
 from fecbench.runners.commands.command_line import main
