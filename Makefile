@@ -100,6 +100,7 @@ fresh:
 	@tests/fresh.sh
 
 bench: build
+	@$(RUN) fecbench.runners.implementations.build quinn
 	@$(RUN) bench $(PARTS)
 
 build: path packages ready go parts
