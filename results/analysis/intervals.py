@@ -42,6 +42,8 @@ FEWEST_OF_TAIL = (
 )
 VERDICTS = ("gain", "harm", "equivalent", "undecided")
 EFFECTS = VERDICTS[:2]
+WORDS = {"gain": "helps", "harm": "harms", "equivalent": "no difference", "undecided": "undecided"}
+"""The words of verdicts for a reader; `docs/glossary.md` says what they mean."""
 SHARES = (
     *("workload", "points", *VERDICTS, "by_chance"),
     *("discovered_gain", "discovered_harm", "median", "low", "high"),
@@ -102,7 +104,7 @@ def ratio_intervals(
         )
         rows = ratios["pairs"] == pairs
         more = more_is_better[rows].to_numpy(bool)
-        ratios.loc[rows, ["low", "high"]] = _intervals(baseline, variant, statistic, level / looks, more)
+        ratios.loc[rows, ["low", "high"]] = of_statistics(baseline, variant, statistic, level / looks, more)
         of_rows = ratios.loc[rows, ["ratio", "margin"]].to_numpy(np.float64).T
         with np.errstate(divide="ignore", invalid="ignore"):
             p_values = _beyond_margin(np.log(ratio), np.log(of_rows[0]), of_rows[1])
@@ -112,7 +114,7 @@ def ratio_intervals(
     return ratios.assign(discovery=_discoveries(ratios))
 
 
-def _intervals(
+def of_statistics(
     baseline: Floats, variant: Floats, statistic: str, level: float, more_is_better: NDArray[np.bool_]
 ) -> Floats:
     """The intervals (points × 2) of the ratios of the statistics of two arms, each points × pairs;

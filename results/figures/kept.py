@@ -85,6 +85,6 @@ def kept_map(frame: pd.DataFrame, campaign: CampaignInfo, workload: str, *, ax: 
         )
         page.heading(
             f"Where are {100 * LEAST:g} % of {workload} whole within {within_ms:g} ms?",
-            f"{campaign.heading} · {table['point'].nunique()} points of {len(campaign.points)}",
+            f"{campaign.heading} · {table['point'].nunique()} networks of {len(campaign.points)}",
         )
     return page.figure

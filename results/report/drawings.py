@@ -76,7 +76,7 @@ def draw(folder: Drawer, evidence: Evidence) -> Drawings:
     return Drawings(
         points=folder.draw(
             "points",
-            "The points of the design, in each pair of its factors.",
+            "The networks of the design, in each pair of its factors.",
             lambda: figures.points(campaign),
         ),
         findings=[
@@ -111,24 +111,23 @@ def _messages(database: Database, campaign: CampaignInfo) -> pd.DataFrame | None
 def _of_all_workloads(folder: Drawer, frame: pd.DataFrame, part: Part) -> Iterator[Drawing]:
     """The distributions of the ratio and of the metric, and how great the ratio is."""
     metric, campaign = part.metric, part.campaign
-    better = metric.comparative.gain
     side, bound = ("right of", "above") if metric.more_is_better else ("left of", "below")
     yield folder.draw(
         _file(part, "ratio"),
         f"ECDF of the {metric.ratio} {to_baseline(campaign)}, in the form of Networking 2019, Fig. 6: where a"
-        f" curve is {side} the line at 1, the variant is {better}. Above a panel stand the points at which an"
-        " interval says so. Each ratio compares the"
-        f" {metric.statistic(campaign.statistic)} over those repetitions of a point in which each variant is"
-        " ok, failed or timed out; the latter two count as worse than any value. Where that of one variant is"
-        " such, the ratio is 0 or ∞, beyond the axis; a point at which both are is in no curve. The band is"
-        " of independent points, and rather too wide for those of a space-filling design.",
+        f" curve is {side} the line at 1, the variant is better, by however little. Above a panel stand the"
+        " networks in which it surely helps and harms, as in tables. Each ratio compares the"
+        f" {metric.statistic(campaign.statistic)} over those repetitions of a network in which each variant"
+        " is ok, failed or timed out; the latter two count as worse than any value. Where that of one variant"
+        " is such, the ratio is 0 or ∞, beyond the axis; a network in which both are is in no curve. The band"
+        " is of independent networks, and rather too wide for those of a space-filling design.",
         lambda: figures.ratio_ecdf(frame, campaign, ratios=part.ratios),
     )
     if not part.ratios.empty:
         yield folder.draw(
             _file(part, "bars"),
-            f"Median over points of the {metric.ratio} {to_baseline(campaign)}, with its 95 % bootstrap"
-            f" interval over points where there are enough: {bound} 1, the variant is {better}.",
+            f"The {metric.ratio} {to_baseline(campaign)} over networks, with its 95 % interval where there"
+            f" are enough: {bound} 1, the variant helps.",
             lambda: figures.bars(part.ratios, campaign),
         )
     words = metric.words or metric.name
@@ -157,7 +156,7 @@ def _of_messages(
         yield folder.draw(
             "on-time",
             "Share of messages that were whole within the playout delay, counted from when they were due: the"
-            " median over points, with its 95 % interval. All delays are read from the same trials. Of one"
+            " median over networks, with its 95 % interval. All delays are read from the same trials. Of one"
             " that failed or timed out, no message was in time.",
             lambda: figures.on_time(frame, campaign),
         )
@@ -220,8 +219,8 @@ def _by_workload(folder: Drawer, part: Part) -> Iterator[tuple[str, Drawing]]:
             name,
             folder.draw(
                 f"factors-{stem(label)}",
-                f"The {part.metric.ratio} {to_baseline(part.campaign)} for {name}, at every point, over each"
-                " factor of the design.",
+                f"The {part.metric.ratio} {to_baseline(part.campaign)} for {name}, in every network, over"
+                " each factor of the design.",
                 partial(figures.over_factors, part.ratios, part.campaign, label),
             ),
         )
@@ -236,9 +235,9 @@ def _where_it_helps(folder: Drawer, explained: Explained) -> list[Drawing]:
     drawings = [
         folder.draw(
             _file(part, f"map-{name}"),
-            f"The {metric.ratio} over the two strongest factors of points, a map a workload: background as"
-            " a random forest predicts it, marks at each point as it was measured. The counts above a map are"
-            " those of the table of findings.",
+            f"The {metric.ratio} over the two strongest factors of networks, a map a workload: background as"
+            " a random forest predicts it, marks at each network as it was measured. The counts above a map"
+            " are those of the table of findings.",
             lambda: figures.benefit_map(explanation, variant, baseline),
         ),
         folder.draw(
@@ -249,13 +248,13 @@ def _where_it_helps(folder: Drawer, explained: Explained) -> list[Drawing]:
         ),
         folder.draw(
             _file(part, f"cells-{name}"),
-            f"The median {metric.ratio} in cells of two factors, as measured, with the number of points.",
+            f"The {metric.ratio} in cells of two factors, as measured, with the number of networks.",
             lambda: figures.heat_map(part.ratios, campaign, variant, _two_strongest(explanation, campaign)),
         ),
         folder.draw(
             _file(part, f"pairs-{name}"),
-            f"The points of the design in each pair of its factors. The colour is the {metric.ratio}, the"
-            " median over workloads.",
+            f"The networks of the design in each pair of its factors. The colour is the {metric.ratio}, the"
+            " over workloads.",
             lambda: figures.pairs(part.ratios, campaign, variant),
         ),
     ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -53,9 +53,10 @@ def explorer(evidence: Evidence) -> Explorer | None:
     compared = [_of_metric(part.ratios, part.metric, campaign) for part in evidence.parts if len(part.ratios)]
     if not compared:
         return None
+    with_cases = {label for part in evidence.parts if len(part.ratios) for label in part.ratios["variant"]}
     document = {
         "factors": list(_factors(campaign)),
-        "arms": _arms(campaign),
+        "arms": _arms(campaign, with_cases),
         "variants": [variant["label"] for variant in campaign.variants],
         "workloads": list(short_names(campaign).values()),
         "metrics": [*compared, *_others(frame, campaign, compared)],
@@ -92,16 +93,13 @@ def _factors(campaign: CampaignInfo) -> Iterator[dict[str, Any]]:
         }
 
 
-def _arms(campaign: CampaignInfo) -> list[dict[str, Any]]:
-    """Return the arms that have a baseline, in the colours of the figures."""
-    from matplotlib.colors import to_hex
-
-    from fecbench.results.figures.style import looks
-
-    order, look_of = [variant["label"] for variant in campaign.variants], looks(campaign)
+def _arms(campaign: CampaignInfo, with_cases: Collection[str]) -> list[dict[str, Any]]:
+    """Return the variants that have a case, and their baselines, by their places in the design."""
+    order = [variant["label"] for variant in campaign.variants]
     return [
-        {"variant": order.index(arm), "baseline": order.index(baseline), "color": to_hex(look_of[arm].color)}
+        {"variant": order.index(arm), "baseline": order.index(baseline)}
         for arm, baseline in baselines_of(campaign).items()
+        if arm in with_cases
     ]
 
 

@@ -127,7 +127,7 @@ def test_a_ratio_that_is_the_same_everywhere_has_no_rule_but_an_interval() -> No
     pairing, campaign = compared(np.random.default_rng(2), 60, effect=lambda *_: math.log(0.8))
     explanation = explain(pairing, campaign)
     assert explanation.rules == ()
-    assert "no tree predicts points that it has not seen" in explanation.sentence
+    assert "no tree predicts networks that it has not seen" in explanation.sentence
     assert "No rank correlation with the ratio is sure" in explanation.sentence
     assert explanation.everywhere.low < 0.8 < explanation.everywhere.high < 0.9
     assert str(explanation.everywhere).startswith("everywhere: ratio 0.8")
@@ -193,7 +193,7 @@ def test_rules_count_the_ratios_that_the_design_has_where_they_hold() -> None:
     )
     for rule in explanation.rules:
         assert rule.planned_ratios == meeting(planned, rule.conditions).sum()
-    assert str(explanation.everywhere).endswith(", 79 points, 222 of 240 ratios: helps in the median")
+    assert str(explanation.everywhere).endswith(", 79 networks, 222 of 240 ratios: helps in the median")
 
 
 def test_partial_dependence_falls_where_the_effect_was_planted(planted_explanation: Explanation) -> None:
@@ -382,7 +382,7 @@ def test_too_few_points_give_no_rule_and_say_so() -> None:
     pairing, campaign = compared(np.random.default_rng(6), FEWEST_POINTS - 1, (1, 2, 3, 4), planted)
     explanation = explain(pairing, campaign)
     assert explanation.rules == ()
-    assert explanation.sentence == "Too few points for a rule: 29, and 30 are needed."
+    assert explanation.sentence == "Too few networks for a rule: 29, and 30 are needed."
     assert math.isnan(explanation.p_value)
     for draw in (benefit_map, effects):
         with pytest.raises(NothingToDraw):
@@ -462,7 +462,7 @@ def test_of_one_network_the_ratio_there_is_told() -> None:
     explanation = explain(pairing, replace(campaign, points=[{}]))
     assert (explanation.everywhere.points, explanation.everywhere.conditions) == (1, ())
     assert explanation.everywhere.ratio == pytest.approx(pairing.ratios["ratio"].iloc[0])
-    assert explanation.sentence == "Too few points for a rule: 1, and 30 are needed."
+    assert explanation.sentence == "Too few networks for a rule: 1, and 30 are needed."
 
 
 @pytest.mark.filterwarnings("error")
