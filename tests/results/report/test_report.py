@@ -192,7 +192,7 @@ def test_gain_and_harm_are_counted_where_repetitions_decide(filled: Filled) -> N
     assert row["by_chance"] == pytest.approx(0.4)
     message = "helps in 3 of 8 networks by more than 2 %, harms in 1, no difference in 1"
     assert (
-        f"rquic-xor against rquic-off, 2 kB: {message}, undecided at 3; median DCT ratio"
+        f"rquic-xor against rquic-off, 2 kB: {message}, undecided in 3; median DCT ratio"
         in headline_of(database, campaign)[1]
     )
     assert result.query("variant == @OFF")["helps"].isna().all()

@@ -66,7 +66,7 @@ BY_METRIC: list[tuple[str, str, list[str]]] = [
         "server-packets-sent",
         [
             f"{XOR} against {OFF}, 10 kB: undecided in all 2 networks",
-            "A trial that failed or timed out counts as higher than any that is ok",
+            "A trial that failed or timed out counts as worse than any that is ok",
         ],
     ),
 ]
@@ -121,7 +121,7 @@ def test_figures_name_the_metric_that_is_chosen(database: Database, campaign: Ca
     across = figures.ratio_ecdf(frame, campaign, MORE).get_supxlabel()
     assert across.split() == [
         "◀",
-        "worse",
+        "harms",
         "rate",
         "of",
         "the",
@@ -130,7 +130,7 @@ def test_figures_name_the_metric_that_is_chosen(database: Database, campaign: Ca
         "that",
         "of",
         "rquic-off",
-        "better",
+        "helps",
         "▶",
     ]
     assert figures.bars(ratios, campaign).get_supylabel().split()[-4:] == ["◀", "harms", "helps", "▶"]
