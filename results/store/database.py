@@ -342,10 +342,13 @@ class Database:
             if names.count((endpoint, name)) > 1:
                 raise UnfitRecord(f"{key}: series {endpoint}.{name}: is there twice: must be one table")
 
-    def states(self, campaign_id: int) -> dict[TrialKey, tuple[State, int]]:
-        """The state of every trial that has been run, and its number of attempts so far."""
+    def states(self, campaign_id: int, *, up_to: int | None = None) -> dict[TrialKey, tuple[State, int]]:
+        """The state of every trial that has been run, and its number of attempts so far.
+
+        `up_to`: as it was when the trial of this id was the last one.
+        """
         with self._transaction(self._readers) as connection:
-            return rows.read_states(connection, campaign_id)
+            return rows.read_states(connection, campaign_id, up_to)
 
     def states_in(self, campaign_id: int, groups: Sequence[Group]) -> dict[TrialKey, tuple[State, int]]:
         """Return what `states` does, of the trials of these groups alone."""
@@ -493,10 +496,12 @@ class Database:
         with self._transaction(self._readers) as connection:
             return [RepairCount(*row) for row in connection.execute(query)]
 
-    def states_of(self, campaign_id: int) -> dict[State, int]:
-        """Return how many of the trials that count are in each state."""
+    def states_of(self, campaign_id: int, *, after: int = 0) -> dict[State, int]:
+        """Return how many of the trials that count, and came `after` the one of this id, are in each
+        state."""
         state = schema.trials.c.state
         query = sa.select(state, sa.func.count().label("trials")).where(*rows.count_for(campaign_id))
+        query = query.where(schema.trials.c.id > after) if after else query
         with self._transaction(self._readers) as connection:
             counted = connection.execute(query.group_by(state))
             return {row.state: row.trials for row in counted}

@@ -94,20 +94,6 @@ def begun(request: Request, database: Database) -> CampaignInfo:
     return stored
 
 
-def started(
-    request: Request, database: Database, stored: CampaignInfo, samples: Iterable[TrialKey], holder: Holder
-) -> Start:
-    """Start an existing campaign again, by a process that is `present`.
-
-    Its machine is checked first, and its simulators with `samples`. Raises Refusal if it cannot continue
-    here.
-    """
-    now = _provenance_of(request)
-    check_same(database, stored, request.experiment, now)
-    now["calibration"] = [_calibration(request, samples)]
-    return _started(request, database, stored, now, holder)[1]
-
-
 def _calibration(request: Request, trials: Iterable[TrialKey]) -> dict[str, Any]:
     """Return the record of how accurate this machine's link or simulators are at the beginning.
 

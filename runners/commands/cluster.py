@@ -30,6 +30,6 @@ def scheduler(
     insecure: arguments.Insecure = False,
 ) -> None:
     """Run the scheduler of a cluster until it is ended: Dask's, without what measures and moves by itself."""
-    from fecbench.runners.cluster.scheduler import serve
+    from fecbench.runners.cluster.dask_side import serve
 
     serve(address.place(scheduler, certificates, insecure), note)

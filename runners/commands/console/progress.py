@@ -3,11 +3,12 @@
 import math
 import time
 from collections import Counter
+from collections.abc import Mapping
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from fecbench.results.store.records import TrialKey
+from fecbench.results.store.records import State, TrialKey
 from fecbench.runners.commands.console.terminal import one_line
 from fecbench.runners.trial.judge import Judgement
 
@@ -94,6 +95,19 @@ class Reporter:
         elif self._each or judgement.state != "ok" or self._is_due(done):
             taken = f" {completion_s:.3f} s" if completion_s else ""
             self._say(f"[{done}/{self._planned}] {key}: {what}{taken}{retried}, left: {left}")
+
+    def counted(self, states: Mapping[State, int]) -> None:
+        """Show the number of trials that other processes have run of those to be run, by state."""
+        if self.states == states:
+            return
+        self.states = Counter(states)
+        done = self.states.total()
+        left = duration(self._rate.left_s(time.monotonic(), done, self._planned))
+        counts = " ".join(f"{state} {count}" for state, count in sorted(self.states.items()))
+        if self._bar.tasks:
+            self._bar.update(self._bar.tasks[0].id, completed=done, states=counts, left=left)
+        if not self._console.is_terminal:
+            self._say(f"[{done}/{self._planned}] {counts}, left: {left}")
 
     def _is_due(self, done: int) -> bool:
         """Whether nothing was told for a while, or this is the last."""

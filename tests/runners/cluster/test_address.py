@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fecbench.runners.cluster import address, authority, settings
+from fecbench.runners.cluster import address, authority, dask_side
 from fecbench.runners.cluster.address import Place, call, context, place
 from fecbench.runners.refusal import Refusal
 
@@ -138,4 +138,4 @@ def test_nobody_there_is_told_in_one_line() -> None:
 
 
 def test_without_papers_there_is_no_encryption() -> None:
-    assert settings.security(None).require_encryption is False
+    assert dask_side.security(None).require_encryption is False

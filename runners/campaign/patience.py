@@ -50,13 +50,18 @@ def _patient(
 
 
 class PatientDatabase(Database):
-    """A database for which a share waits up to PATIENCE_S, but for the beat: that would come too late."""
+    """A database that is waited for up to PATIENCE_S, but for the beat: that would come too late."""
 
     tell: Callable[[str], None] = staticmethod(_log.info)
 
+    campaign = _patient(Database.campaign)
+    starts = _patient(Database.starts)
+    stop = _patient(Database.stop)
     claim_all = _patient(Database.claim_all)
     give_up = _patient(Database.give_up)
     claims = _patient(Database.claims)
+    states = _patient(Database.states)
     states_in = _patient(Database.states_in)
+    states_of = _patient(Database.states_of)
     record = _patient(Database.record)
     record_all = _patient(Database.record_all)
