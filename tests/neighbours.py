@@ -37,6 +37,8 @@ NEIGHBOURS = (
     Neighbour(
         "a factor of links", "duplicate", r"has_duplicates|\bduplicate|is_duplicated|leaves_again", _OF_LINKS
     ),
+    Neighbour("a factor of links", "policer", r"\bpolicer", _OF_LINKS),
+    Neighbour("a factor of links", "shaper_burst_bytes", r"\bshaper_burst_bytes", _OF_LINKS),
     Neighbour("a loss model", "beginning", r"\bBeginning\b|BEGINNING|\"beginning\"|losses beginning"),
     # Papers have their own words for what they compare.
     Neighbour("a workload", "competing", r"\b[cC]ompeting\b", ("runners", "results/metrics", "quic-impls")),

@@ -34,6 +34,7 @@ ROOMS = {
     "runners.probe": set[str](),
     "runners.scratch": set[str](),
     "runners.options": {"runners.refusal"},
+    "runners.authority": {"runners.refusal"},
     "runners.sandbox": {"runners.refusal"},
     "runners.implementations": {
         *("runners.refusal", "runners.options", "runners.probe", "runners.sandbox", "runners.scratch"),
@@ -81,6 +82,12 @@ ROOMS = {
         *("designs", "dropper", "results.store", "topologies"),
         *("runners.refusal", "runners.sandbox", "runners.scratch", "runners.implementations"),
         *("runners.tasks", "runners.trial", "runners.engines", "runners.campaign"),
+        "runners.authority",
+    },
+    "runners.field": {
+        *("results.store.records", "topologies", "runners.authority", "runners.refusal", "runners.probe"),
+        *("runners.sandbox", "runners.scratch", "runners.implementations", "runners.workloads"),
+        *("runners.tasks", "runners.trial", "runners.engines"),
     },
     "runners.conformance": {
         *("topologies", "results.store.records", "runners.refusal", "runners.sandbox", "runners.tasks"),
@@ -99,7 +106,9 @@ INSIDE_RESULTS = {
     "results.metrics": {"results.store"},
     "results.store": set[str](),
     "results.analysis": {"results.store", "results.metrics", "results.lazy"},
-    "results.figures": {"results.store", "results.metrics", "results.analysis", "results.lazy"},
+    "results.figures": {
+        *("results.store", "results.metrics", "results.analysis", "results.lazy", "results.history"),
+    },
     "results.papers.findings": {"results.papers", "results.reading"},
     "results.papers.notebook": {"results.figures", "results.papers", "results.reading"},
     "results.papers": {"results.store", "results.metrics", "results.analysis", "results.figures"},
@@ -109,6 +118,7 @@ INSIDE_RESULTS = {
     },
     "results.dictionary": {"results.store", "results.metrics"},
     "results.gate": {"results.store", "results.metrics", "results.analysis"},
+    "results.history": set[str](),
     "results.reading": {"results.store", "results.metrics", "results.analysis", "results.plotting"},
     "results.plotting": {
         *("results.store", "results.metrics", "results.analysis", "results.figures"),

@@ -11,6 +11,9 @@ RECEIVE_BUFFER = "UDP receive buffer"
 TCP_BUFFER = "TCP receive buffer"
 """The place of segments that find no room in the buffer of their connection, or in a listener's queue."""
 
+CHECKSUMS = ("UDP checksum", "TCP checksum")
+"""The places of packets with a wrong checksum."""
+
 # The place of each UDP counter in /proc/net/snmp. InErrors counts the errors of all kinds together.
 _UDP_PLACES = {
     "RcvbufErrors": RECEIVE_BUFFER,

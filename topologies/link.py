@@ -6,15 +6,15 @@ bytes. The rate of the link, limits in bytes and multiples of the BDP all mean t
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Annotated, Literal, Self
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, lru_cache
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field
 
 from fecbench.errors import BadInput, Failed
 from fecbench.topologies.jitter import LARGEST_MEAN_MS, LAWS, Jitter
-from fecbench.topologies.rate import ConstantRate, Rate
+from fecbench.topologies.rate import ConstantRate, Rate, ShapedRate
 from fecbench.topologies.trace import Trace, TraceRate
 
 MTU = 1500
@@ -26,14 +26,25 @@ DEFAULT_QUEUE_BDP = 1.5
 MINIMUM_BDP_QUEUE_BYTES = 10 * FULL_FRAME_BYTES
 """A queue given in BDPs is never smaller: a short or slow path would else have none at all."""
 
-CODEL_QUEUE_PACKETS = 1000
-"""The limit of a CoDel queue that is given none, that of Linux: CoDel keeps it short, and the limit is for
-floods."""
+MANAGED_QUEUE_PACKETS = 1000
+"""The limit of a queue of CoDel or PIE that is given none, that of Linux: they keep it short, and the limit
+is for floods."""
 
-Queue = Literal["droptail", "codel"]
+DEFAULT_POLICER_BURST_BYTES = 15_000
+"""Ten full packets."""
+MOST_BURST_BYTES = 10**9
+MOST_OVERTAKEN = 256
+SMALLEST_MTU_BYTES = 576
+
+CHANCES = {"duplicate": "duplicate", "corrupt_p": "corrupt", "reorder_p": "reorder"}
+"""Probabilities that draws about each frame decide, and what their seeds are called."""
+
+_NAME = "name in designs"
+
+Queue = Literal["droptail", "codel", "pie"]
 LONGEST_OUTAGE_S = 1_000_000
 
-QUEUES: tuple[Queue, ...] = ("droptail", "codel")
+QUEUES: tuple[Queue, ...] = get_args(Queue)
 
 Direction = Literal["up", "down"]
 """up: from the client's side of the link to the server's; down: the reverse."""
@@ -72,12 +83,24 @@ class QueueLimit:
     """The most bytes that a limit in time ever allows: those at the largest rate."""
 
 
+def _dotted(name: str, default: float) -> Any:
+    """Return a field that designs call by a name with dots."""
+    return field(default=default, metadata={_NAME: name})
+
+
+def name_in_designs(field_name: str) -> str:
+    """Return what designs call a field of DirectionSettings."""
+    (own,) = (own for own in fields(DirectionSettings) if own.name == field_name)
+    return str(own.metadata.get(_NAME, field_name))
+
+
 @dataclass(frozen=True)
 class DirectionSettings:
     """The parameters of one direction of an emulated link; LinkSettings checks them.
 
     At most one of queue_bdp, queue_bytes, queue_packets and queue_ms; if none, DEFAULT_QUEUE_BDP, or
-    CODEL_QUEUE_PACKETS where the queue is CoDel's. With a trace in either direction, queue_bdp means nothing.
+    MANAGED_QUEUE_PACKETS where the queue is CoDel's or PIE's. With a trace in either direction, queue_bdp
+    means nothing.
     """
 
     bandwidth_mbps: float
@@ -90,7 +113,8 @@ class DirectionSettings:
     queue_bytes: int | None = None
     queue_packets: int | None = None
     queue: Queue = "droptail"
-    """codel: RFC 8289 (target 5 ms, interval 100 ms, no ECN) drops at the head besides."""
+    """codel: RFC 8289 (target 5 ms, interval 100 ms) drops at the head besides. pie: RFC 8033 (target 15 ms)
+    drops at the tail besides."""
     outage_s: tuple[float, float] | None = None
     """The begin and end of the outage, counted from the client's first frame after Topology.start(). The
     link drops all frames that arrive meanwhile; those inside still leave."""
@@ -108,6 +132,32 @@ class DirectionSettings:
     """The probability that a frame leaves twice."""
     duplicate_seed: Annotated[int | None, Field(exclude_if=lambda seed: seed is None)] = None
     """64 bits that decide which frames do; None: each repetition has its own."""
+    corrupt_p: Annotated[float, Field(exclude_if=lambda corrupt: not corrupt)] = _dotted("corrupt.p", 0.0)
+    """The probability that a bit of a frame flips, so that its receiver drops it."""
+    corrupt_seed: Annotated[int | None, Field(exclude_if=lambda seed: seed is None)] = None
+    reorder_p: Annotated[float, Field(exclude_if=lambda reorder: not reorder)] = _dotted("reorder.p", 0.0)
+    """The probability that a frame overtakes those before it."""
+    reorder_by_packets: Annotated[int, Field(exclude_if=lambda by: by == 1)] = _dotted(
+        "reorder.by_packets", 1
+    )
+    """The most frames that it overtakes: those of them that are still on their way."""
+    reorder_seed: Annotated[int | None, Field(exclude_if=lambda seed: seed is None)] = None
+    mtu_bytes: Annotated[int, Field(exclude_if=lambda mtu: mtu == MTU)] = MTU
+    """The longest IP packet that passes; longer ones are dropped, and nobody is told."""
+    policer_mbps: Annotated[float | None, Field(exclude_if=lambda rate: rate is None)] = None
+    """The rate beyond which frames are dropped before the queue."""
+    policer_burst_bytes: Annotated[
+        int, Field(exclude_if=lambda burst: burst == DEFAULT_POLICER_BURST_BYTES)
+    ] = DEFAULT_POLICER_BURST_BYTES
+    """The bytes that pass the policer at once after a pause."""
+    ecn: Annotated[bool, Field(exclude_if=lambda ecn: not ecn)] = False
+    """Whether the queue marks frames that can be marked, in the place of dropping them before it is full."""
+    ecn_threshold_ms: Annotated[float | None, Field(exclude_if=lambda threshold: threshold is None)] = None
+    """The wait from which on the queue marks all that can be marked."""
+    pie_seed: Annotated[int | None, Field(exclude_if=lambda seed: seed is None)] = None
+    """64 bits that decide which frames PIE drops."""
+    shaper_burst_bytes: Annotated[int, Field(exclude_if=lambda burst: not burst)] = 0
+    """The bytes that the link sends at once after a pause, faster than its rate."""
 
     @property
     def rate_bps(self) -> int:
@@ -119,6 +169,8 @@ class DirectionSettings:
         if self.trace is not None and self.trace.changes_rate:
             # It does not depend on the place where the link begins, so all repetitions share it.
             return _rate_of(self.trace.begun_at(None), self.rate_bps)
+        if self.shaper_burst_bytes:
+            return ShapedRate(self.rate_bps, self.shaper_burst_bytes)
         return ConstantRate(self.rate_bps)
 
     @property
@@ -127,7 +179,9 @@ class DirectionSettings:
 
     @property
     def least_owd_ms(self) -> float:
-        """The least that it ever has."""
+        """The least that it ever has: a frame that overtakes may have none."""
+        if self.reorder_p:
+            return 0.0
         span_us = None if self.trace is None else self.trace.owd_span_us
         return self.owd_ms if span_us is None else min(self.owd_ms, span_us[0] / 1e3)
 
@@ -144,9 +198,32 @@ class DirectionSettings:
         return self.greatest_owd_ms - self.least_owd_ms
 
     @property
+    def overtakes(self) -> bool:
+        """Whether frames may leave in another order than they came."""
+        return self.reorder or self.reorder_p > 0
+
+    @property
     def duplicate_threshold(self) -> int:
         """The threshold below which a draw of 32 bits duplicates a frame."""
         return round(self.duplicate * 2**32)
+
+    @property
+    def corrupt_threshold(self) -> int:
+        """The threshold below which a draw of 32 bits corrupts a frame."""
+        return round(self.corrupt_p * 2**32)
+
+    @property
+    def reorder_threshold(self) -> int:
+        """The threshold below which a draw of 32 bits lets a frame overtake."""
+        return round(self.reorder_p * 2**32)
+
+    @property
+    def policer_bps(self) -> int | None:
+        return None if self.policer_mbps is None else round(self.policer_mbps * 1e6)
+
+    @property
+    def ecn_threshold_ns(self) -> int | None:
+        return None if self.ecn_threshold_ms is None else round(self.ecn_threshold_ms * 1e6)
 
     @property
     def outage_ns(self) -> tuple[int, int] | None:
@@ -205,16 +282,25 @@ class LinkSettings:
     def has_duplicates(self) -> bool:
         return any(self.of(direction).duplicate for direction in DIRECTIONS)
 
-    @property
+    @cached_property
     def drawn(self) -> tuple[str, ...]:
         """The names of the seeds of 64 bits that each repetition draws for this link: by "trace" it begins in
         its traces, by "up/jitter" frames upwards have their noise, by "up/duplicate" some leave twice."""
         jitter = (f"{direction}/jitter" for direction in DIRECTIONS) if self.has_jitter else ()
-        copies = (f"{direction}/duplicate" for direction in DIRECTIONS) if self.has_duplicates else ()
-        return (*(("trace",) if self.has_traces else ()), *jitter, *copies)
+        of_frames = (
+            f"{direction}/{name}"
+            for probability, name in CHANCES.items()
+            if any(getattr(self.of(direction), probability) for direction in DIRECTIONS)
+            for direction in DIRECTIONS
+        )
+        has_pie = any(self.of(direction).queue == "pie" for direction in DIRECTIONS)
+        pie = (f"{direction}/pie" for direction in DIRECTIONS) if has_pie else ()
+        return (*(("trace",) if self.has_traces else ()), *jitter, *of_frames, *pie)
 
     def seeded(self, seeds: Mapping[str, int]) -> Self:
         """Return the same with what these seeds decide, unless it is given."""
+        if not self.drawn:
+            return self
         return type(self)(*(self._seeded(direction, seeds) for direction in DIRECTIONS))
 
     def _seeded(self, direction: Direction, seeds: Mapping[str, int]) -> DirectionSettings:
@@ -223,9 +309,14 @@ class LinkSettings:
             own = replace(own, trace=own.trace.placed(seeds["trace"]))
         if own.jitter is not None and own.jitter.seed is None:
             own = replace(own, jitter=replace(own.jitter, seed=seeds[f"{direction}/jitter"]))
-        if own.duplicate and own.duplicate_seed is None:
-            own = replace(own, duplicate_seed=seeds[f"{direction}/duplicate"])
-        return own
+        new_seeds: dict[str, Any] = {
+            f"{name}_seed": seeds[f"{direction}/{name}"]
+            for probability, name in CHANCES.items()
+            if getattr(own, probability) and getattr(own, f"{name}_seed") is None
+        }
+        if own.queue == "pie" and own.pie_seed is None:
+            new_seeds["pie_seed"] = seeds[f"{direction}/pie"]
+        return replace(own, **new_seeds)
 
     @property
     def rtt_ms(self) -> float:
@@ -250,8 +341,8 @@ class LinkSettings:
                 return QueueLimit(time_ns=time_ns, most_bytes=most)
             capacity = round(settings.rate_bps * settings.queue_ms / 8e3)
             return QueueLimit(bytes=max(capacity, MINIMUM_BDP_QUEUE_BYTES))
-        if settings.queue_bdp is None and settings.queue == "codel":
-            return QueueLimit(packets=CODEL_QUEUE_PACKETS)
+        if settings.queue_bdp is None and settings.queue != "droptail":
+            return QueueLimit(packets=MANAGED_QUEUE_PACKETS)
         multiple = DEFAULT_QUEUE_BDP if settings.queue_bdp is None else settings.queue_bdp
         return QueueLimit(bytes=max(round(multiple * self.bdp_bytes(direction)), MINIMUM_BDP_QUEUE_BYTES))
 
@@ -290,18 +381,51 @@ class LinkSettings:
                 " write queue_ms = 100, queue_packets or queue_bytes"
             )
         if settings.queue not in QUEUES:
-            queues = " or ".join(QUEUES)
+            queues = ", ".join(QUEUES)
             raise TopologyError(
-                f"{self._name(direction, 'queue')} is {settings.queue!r}; it must be {queues}"
+                f"{self._name(direction, 'queue')} is {settings.queue!r}; it must be one of {queues}"
             )
         if settings.outage_s is not None:
             _check_outage(self._name(direction, "outage_s"), settings.outage_s)
         if settings.jitter is not None:
             self._check_jitter(direction, settings.jitter)
-        _check_number(self._name(direction, "duplicate"), settings.duplicate, 0, 1)
-        if not isinstance(settings.reorder, bool):
-            name = self._name(direction, "reorder")
-            raise TopologyError(f"{name} is {settings.reorder!r}; it must be true or false")
+        for probability in CHANCES:
+            _check_number(self._name(direction, probability), getattr(settings, probability), 0, 1)
+        self._check_effects(direction, settings)
+        for truth in ("reorder", "ecn"):
+            value = getattr(settings, truth)
+            if not isinstance(value, bool):
+                raise TopologyError(f"{self._name(direction, truth)} is {value!r}; it must be true or false")
+        if settings.ecn_threshold_ms is not None:
+            threshold = self._name(direction, "ecn_threshold_ms")
+            _check_number(threshold, settings.ecn_threshold_ms, 0.001, 1_000_000)
+            if not settings.ecn:
+                raise TopologyError(f"{threshold}: the queue marks nothing without ecn = true")
+        elif settings.ecn and settings.queue == "droptail":
+            raise TopologyError(
+                f"{self._name(direction, 'ecn')} is true; droptail marks nothing without ecn_threshold_ms"
+            )
+
+    def _check_effects(self, direction: Direction, settings: DirectionSettings) -> None:
+        for name, minimum, maximum in (
+            ("reorder_by_packets", 1, MOST_OVERTAKEN),
+            ("mtu_bytes", SMALLEST_MTU_BYTES, MTU),
+            ("policer_burst_bytes", FULL_FRAME_BYTES, MOST_BURST_BYTES),
+            ("shaper_burst_bytes", 0, MOST_BURST_BYTES),
+        ):
+            _check_whole_number(self._name(direction, name), getattr(settings, name), minimum, maximum)
+        if settings.policer_mbps is not None:
+            _check_number(self._name(direction, "policer_mbps"), settings.policer_mbps, 0.1, 10_000)
+        for name, default, needed in (
+            ("policer_burst_bytes", DEFAULT_POLICER_BURST_BYTES, "policer_mbps"),
+            ("reorder_by_packets", 1, "reorder_p"),
+        ):
+            if getattr(settings, name) != default and not getattr(settings, needed):
+                raise TopologyError(f"{self._name(direction, name)}: there is no {name_in_designs(needed)}")
+        if settings.shaper_burst_bytes and settings.trace is not None:
+            raise TopologyError(
+                f"{self._name(direction, 'shaper_burst_bytes')}: a link that changes has bursts of its trace"
+            )
 
     def _check_jitter(self, direction: Direction, jitter: Jitter) -> None:
         prefix = self._name(direction, "jitter").removesuffix("jitter")
@@ -315,7 +439,8 @@ class LinkSettings:
         """Return the name of a parameter in errors."""
         up, down = getattr(self.up, parameter), getattr(self.down, parameter)
         is_shared = up is down or up == down  # a NaN does not equal itself
-        return parameter if is_shared else f"{direction}.{parameter}"
+        name = name_in_designs(parameter)
+        return name if is_shared else f"{direction}.{name}"
 
 
 @lru_cache(maxsize=256)

@@ -8,6 +8,17 @@ from fecbench.topologies.jitter import Law
 from fecbench.topologies.link import Direction, Queue
 from fecbench.topologies.trace import Repeat
 
+DROPS = ("queue_dropped", "oversize_dropped", "outage_dropped", "policer_dropped")
+"""Counters of frames that came in and never left."""
+
+EFFECTS = {
+    "outage_dropped": "dropped while it was out",
+    "policer_dropped": "dropped by the policer",
+    "corrupted": "corrupted",
+    "marked": "marked",
+}
+"""Counters of effects that most links lack, and what happened to so many frames."""
+
 
 class _Record(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -44,6 +55,12 @@ class DirectionReport(_Record):
     """Dropped since longer than the MTU allows."""
     outage_dropped: int = 0
     """Dropped since the link was out when they came."""
+    policer_dropped: int = Field(default=0, exclude_if=lambda dropped: not dropped)
+    """Dropped since beyond the rate and the burst of the policer."""
+    corrupted: int = Field(default=0, exclude_if=lambda corrupted: not corrupted)
+    """Frames out with a bit that flipped, so that their receiver drops them."""
+    marked: int = Field(default=0, exclude_if=lambda marked: not marked)
+    """Frames out that the queue marked (ECN)."""
     frames_out: int
     bytes_out: int
     in_flight: int
@@ -73,6 +90,16 @@ class DirectionReport(_Record):
     have the same times."""
     conserved: bool
     """in = out + dropped + in flight, nothing refused or discarded by the kernel."""
+
+    @property
+    def dropped(self) -> int:
+        """Frames that came in and never left, for whatever reason."""
+        return sum(getattr(self, name) for name in DROPS)
+
+    @property
+    def lost(self) -> int:
+        """Frames that nobody receives, whatever happens behind the link."""
+        return self.dropped + self.corrupted
 
 
 class Scheduling(_Record):
@@ -114,6 +141,17 @@ class DirectionConfiguration(_Record):
     """None: it kept the order."""
     duplicate: tuple[int, int] | None = Field(default=None, exclude_if=lambda copies: copies is None)
     """The threshold of draws that duplicate a frame, and the seed; None: nothing was duplicated."""
+    corrupt: tuple[int, int] | None = Field(default=None, exclude_if=lambda corrupt: corrupt is None)
+    overtake: tuple[int, int, int] | None = Field(default=None, exclude_if=lambda overtake: overtake is None)
+    """The same two, and how many frames one overtakes."""
+    mtu_bytes: int | None = Field(default=None, exclude_if=lambda mtu: mtu is None)
+    policer: tuple[int, int] | None = Field(default=None, exclude_if=lambda policer: policer is None)
+    """The rate in bit/s, and the burst in bytes."""
+    shaper_burst_bytes: int | None = Field(default=None, exclude_if=lambda burst: burst is None)
+    ecn: bool | None = Field(default=None, exclude_if=lambda ecn: ecn is None)
+    """None: the queue marked nothing."""
+    ecn_threshold_ns: int | None = Field(default=None, exclude_if=lambda threshold: threshold is None)
+    pie_seed: int | None = Field(default=None, exclude_if=lambda seed: seed is None)
     burst_bytes: int | None = None
     """The burst that the shaper of netem's queue sends at once; wire has none."""
 

@@ -45,6 +45,27 @@ class ConstantRate:
 
 
 @dataclass(frozen=True)
+class ShapedRate:
+    """A rate with credit: what was idle may send `burst_bytes` at once besides."""
+
+    bps: float
+    burst_bytes: int
+
+    def __str__(self) -> str:
+        return f"{self.bps / 1e6:g} Mbit/s with bursts of {self.burst_bytes} bytes"
+
+    @property
+    def largest_bps(self) -> float:
+        return self.bps
+
+    def least_time_s(self, size_bytes: float) -> float:
+        return max(0.0, 8 * (size_bytes - self.burst_bytes) / self.bps)
+
+    def most_bytes(self, from_s: float, to_s: float) -> float:
+        return self.burst_bytes + self.bps * (to_s - from_s) / 8
+
+
+@dataclass(frozen=True)
 class _Together:
     """Several rates at once, whose largest ones may come at the same time."""
 

@@ -15,7 +15,7 @@ from fecbench.topologies.backend import BACKENDS, Backend
 from fecbench.topologies.counters import discarded, received_bytes
 from fecbench.topologies.dumbbell import DUMBBELL
 from fecbench.topologies.layout import EmulatedLink, Layout, Port
-from fecbench.topologies.link import DIRECTIONS, Direction, LinkEnd, LinkSettings, TopologyError
+from fecbench.topologies.link import DIRECTIONS, MTU, Direction, LinkEnd, LinkSettings, TopologyError
 from fecbench.topologies.link_report import LinkReport
 from fecbench.topologies.multipath import multipath
 from fecbench.topologies.netem_link import NetemLink, netem_is_available
@@ -303,7 +303,7 @@ def check_backend(backend: str, link: str, settings: LinkSettings) -> None:
         own = settings.of(direction)
         if own.queue != "droptail":
             raise TopologyError(
-                f"{link}.{direction}.queue is {own.queue!r}; the netem link has droptail only, wire has both"
+                f"{link}.{direction}.queue is {own.queue!r}; the netem link has droptail only"
             )
         if own.outage_s is not None:
             raise TopologyError(
@@ -315,6 +315,16 @@ def check_backend(backend: str, link: str, settings: LinkSettings) -> None:
             raise TopologyError(
                 f"{link}.{direction}.jitter_ms: noise of the netem link follows another law; wire has ours"
             )
+        for name, value, usual in (
+            ("corrupt.p", own.corrupt_p, 0),
+            ("reorder.p", own.reorder_p, 0),
+            ("mtu_bytes", own.mtu_bytes, MTU),
+            ("policer_mbps", own.policer_mbps, None),
+            ("shaper_burst_bytes", own.shaper_burst_bytes, 0),
+            ("ecn", own.ecn, False),
+        ):
+            if value != usual:
+                raise TopologyError(f"{link}.{direction}.{name}: the netem link has no such effect, wire has")
         if own.duplicate:
             raise TopologyError(f"{link}.{direction}.duplicate: the netem link copies no frame, wire may")
         if own.reorder:

@@ -3,7 +3,7 @@ packets. Its names, their bounds and what each needs stand there."""
 
 import base64
 
-from fecbench.topologies.link import Direction, LinkSettings
+from fecbench.topologies.link import MTU, Direction, LinkSettings
 from fecbench.topologies.trace import STEP
 
 _LITTLE_ENDIAN = STEP.newbyteorder("<")
@@ -17,6 +17,12 @@ def written(link: LinkSettings, direction: Direction) -> str:
     lines |= {name: value for name, value in limits.items() if value is not None}
     if settings.queue != "droptail":
         lines["queue"] = settings.queue
+    if settings.queue == "pie":
+        lines["pie_seed"] = settings.pie_seed or 0
+    if settings.ecn:
+        lines["ecn"] = "true"
+    if settings.ecn_threshold_ns is not None:
+        lines["ecn_threshold_ns"] = settings.ecn_threshold_ns
     if settings.outage_ns is not None:
         lines["outage_ns"] = "{} {}".format(*settings.outage_ns)
     if (trace := settings.trace) is not None:
@@ -27,6 +33,17 @@ def written(link: LinkSettings, direction: Direction) -> str:
         lines["reorder"] = "true"
     if settings.duplicate:
         lines["duplicate"] = f"{settings.duplicate_threshold} {settings.duplicate_seed or 0}"
+    if settings.corrupt_p:
+        lines["corrupt"] = f"{settings.corrupt_threshold} {settings.corrupt_seed or 0}"
+    if settings.reorder_p:
+        overtaken = settings.reorder_by_packets
+        lines["overtake"] = f"{settings.reorder_threshold} {settings.reorder_seed or 0} {overtaken}"
+    if settings.mtu_bytes != MTU:
+        lines["mtu_bytes"] = settings.mtu_bytes
+    if settings.policer_bps is not None:
+        lines["policer"] = f"{settings.policer_bps} {settings.policer_burst_bytes}"
+    if settings.shaper_burst_bytes:
+        lines["shaper_burst_bytes"] = settings.shaper_burst_bytes
     return "".join(f"{name} {value}\n" for name, value in lines.items())
 
 

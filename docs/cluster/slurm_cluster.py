@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 from types import FrameType
 
-from fecbench.runners.cluster import address, settings
+from fecbench.runners.cluster import address, dask_side
 from fecbench.runners.refusal import Refusal
 
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -29,7 +29,7 @@ def main() -> None:
     try:
         address.read(papers)
         # Dask's own settings would drop a worker that has run trials for five minutes.
-        settings.apply()
+        dask_side.apply()
     except Refusal as refusal:
         parser.error(str(refusal))
     # Modules of Dask read settings as they are loaded.

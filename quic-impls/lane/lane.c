@@ -1,5 +1,7 @@
 #include "lane.h"
 
+#include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +37,7 @@ struct lane {
     uint64_t judged, dropped;
     uint64_t entries, exits; // hashes of their times and lengths
     uint8_t verdicts[LANE_RECORDED / 8];
-    char refusal[400];
+    char refusal[600];
 };
 
 // The hash of all that came before, with one more word: SplitMix64's output function.
@@ -194,12 +196,14 @@ bool lane_is_full(struct lane *lane, uint64_t now_ns) {
     return now_ns - begun->at_ns >= filling->window_ns && carried >= full_bytes_per_s * passed_s;
 }
 
-bool lane_send(struct lane *lane, const uint8_t *payload, uint32_t length, uint64_t tag, uint64_t now_ns) {
+bool lane_send(struct lane *lane, const uint8_t *payload, uint32_t length, uint64_t tag, uint8_t ecn,
+               uint64_t now_ns) {
     struct frame *frame = frame_pool_take(&lane->pool);
     if (!frame)
         abort(); // a datagram that vanished uncounted would be a wrong number
     lane->entries = with(with(lane->entries, now_ns), length);
     frame->length = length + LANE_OVERHEAD;
+    frame->ecn = ecn & 3;
     memcpy(frame->bytes, &tag, TAG_SIZE);
     if (length <= LANE_PAYLOAD_MAX) // a longer one is dropped
         memcpy(frame->bytes + TAG_SIZE, payload, length);
@@ -265,11 +269,15 @@ bool lane_receive(struct lane *lane, uint64_t now_ns, uint8_t *payload, struct l
         .length = frame->length - LANE_OVERHEAD,
         .lost = lose(lane, n, since_ns),
     };
+    exit->ecn = frame->is_marked ? ECN_CE : (uint8_t)frame->ecn;
+    bool is_dropped_behind = exit->lost;
+    // Its checksum is wrong, so that the receiver drops it.
+    exit->lost |= frame->corruption != CORRUPTION_NONE;
     lane->exits = with(with(lane->exits, exit->at_ns), exit->length);
     memcpy(&exit->tag, frame->bytes, TAG_SIZE);
     memcpy(payload, frame->bytes + TAG_SIZE, exit->length);
     frame_pool_return(&lane->pool, frame);
-    if (exit->lost) {
+    if (is_dropped_behind) {
         lane->dropped++;
         if (n < LANE_RECORDED)
             lane->verdicts[n / 8] |= 1 << (n % 8);
@@ -293,6 +301,18 @@ struct lane_report lane_report(const struct lane *lane) {
         .dropped = lane->dropped,
         .conserved = direction_conserves(direction),
     };
+}
+
+void lane_counted(const struct lane *lane, char text[LANE_COUNTED]) {
+    size_t length = 0;
+    text[0] = 0;
+    for (const struct direction_counter *counter = DIRECTION_COUNTERS; counter->name; counter++) {
+        uint64_t count = counter->count(&lane->direction);
+        if (count)
+            length += (size_t)snprintf(text + length, LANE_COUNTED - length, "%s %" PRIu64 "\n",
+                                       counter->name, count);
+    }
+    assert(length < LANE_COUNTED);
 }
 
 uint64_t lane_times(const struct lane *lane) {

@@ -17,6 +17,8 @@
 // Verdicts that are recorded, as many as the dropper records.
 #define LANE_RECORDED (1u << 20)
 #define LANE_NEVER UINT64_MAX
+// Room for the text of lane_counted().
+#define LANE_COUNTED 512
 
 struct lane_report {
     uint64_t frames_in, bytes_in, frames_out, bytes_out;
@@ -32,7 +34,8 @@ struct lane_exit {
     uint64_t at_ns;  // when it was due, not when it was asked for
     uint64_t tag;    // as it was sent
     uint32_t length; // of the payload
-    bool lost;
+    bool lost;       // nobody receives it: it was dropped behind the link, or corrupted on it
+    uint8_t ecn;     // its codepoint, which the link may have set to CE (3)
 };
 
 struct lane;
@@ -49,9 +52,10 @@ const char *lane_begin(struct lane *lane, const char *text);
 // The client starts at now_ns, since when a schedule and an outage count.
 void lane_start(struct lane *lane, uint64_t now_ns);
 
-// A datagram is sent at now_ns; the tag, such as who shall get it, travels with it. False when the link drops
-// it at once; CoDel may drop it later.
-bool lane_send(struct lane *lane, const uint8_t *payload, uint32_t length, uint64_t tag, uint64_t now_ns);
+// A datagram is sent at now_ns with an ECN codepoint, from 0 to 3 as in IP headers; the tag, such as who
+// shall get it, travels with it. False when the link drops it at once; CoDel may drop it later.
+bool lane_send(struct lane *lane, const uint8_t *payload, uint32_t length, uint64_t tag, uint8_t ecn,
+               uint64_t now_ns);
 
 // The time at which the next datagram leaves, or LANE_NEVER.
 uint64_t lane_next_exit(const struct lane *lane);
@@ -61,6 +65,10 @@ uint64_t lane_next_exit(const struct lane *lane);
 bool lane_receive(struct lane *lane, uint64_t now_ns, uint8_t *payload, struct lane_exit *exit);
 
 struct lane_report lane_report(const struct lane *lane);
+
+// The counters of effects that most links lack, lines "name value", of those that are not 0: as
+// topologies/wire/direction.c names them.
+void lane_counted(const struct lane *lane, char text[LANE_COUNTED]);
 
 // A hash of when each datagram was sent and when it left the link, in nanoseconds, and of its length: the
 // same for datagrams of the same lengths at the same times.

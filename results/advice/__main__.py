@@ -1,11 +1,16 @@
-"""`python -m fecbench.results.advice DATABASE…` writes the record of the campaigns in the databases."""
+"""`python -m fecbench.results.advice DATABASE…` writes the record of the campaigns in the databases.
+
+Controllers that they lack keep the rows that the record has of them.
+"""
 
 import sys
 from contextlib import ExitStack
 
+import pandas as pd
+
 from fecbench.errors import BadInput, Failed, status_of
 from fecbench.results.advice.record import RECORD
-from fecbench.results.advice.recording import campaigns_in, recorded
+from fecbench.results.advice.recording import beside, campaigns_in, recorded
 from fecbench.results.reading import Results
 
 
@@ -15,7 +20,7 @@ def main(paths: list[str]) -> None:
         raise BadInput("DATABASE…: must be one or more databases of the campaigns never-harms…")
     with ExitStack() as stack:
         databases = [stack.enter_context(Results(path)) for path in paths]
-        record = recorded(campaigns_in(databases))
+        record = beside(recorded(campaigns_in(databases)), pd.read_parquet(RECORD))
     record.to_parquet(RECORD, index=False, compression="zstd")
     print(f"{RECORD}: {len(record)} rows")
     for (campaign, size), rows in record.groupby(["campaign", "size_bytes"], sort=False):

@@ -60,6 +60,14 @@ def recorded(campaigns: Iterable[Campaign]) -> pd.DataFrame:
     return record
 
 
+def beside(record: pd.DataFrame, before: pd.DataFrame) -> pd.DataFrame:
+    """Return the record with the rows that an older one has of controllers which the new one lacks."""
+    others = before[~before["controller"].isin(record["controller"])]
+    rows = pd.concat([record, others], ignore_index=True)
+    rows = rows.assign(kind=pd.Categorical(kinds_of(rows), KINDS))
+    return rows.sort_values(["kind", *_CELL], kind="stable", ignore_index=True).drop(columns="kind")
+
+
 def _arms(campaign: Campaign) -> Iterator[pd.DataFrame]:
     """The rows of a campaign, an arm at a time."""
     labels = {variant["label"] for variant in campaign.info.variants}

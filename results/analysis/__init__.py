@@ -12,37 +12,22 @@ from typing import TYPE_CHECKING
 from fecbench.results.lazy import names_of
 
 if TYPE_CHECKING:
-    from fecbench.results.analysis.choosing import choices, log_ratios
-    from fecbench.results.analysis.frames import metrics, points, trials
-    from fecbench.results.analysis.intervals import ratio_intervals, shares
-    from fecbench.results.analysis.pairing import Pairing, baseline_of, comparisons, left_out, paired
+    from fecbench.results.analysis.choosing import choices as choices
+    from fecbench.results.analysis.choosing import log_ratios as log_ratios
+    from fecbench.results.analysis.frames import metrics as metrics
+    from fecbench.results.analysis.frames import points as points
+    from fecbench.results.analysis.frames import trials as trials
+    from fecbench.results.analysis.intervals import ratio_intervals as ratio_intervals
+    from fecbench.results.analysis.intervals import shares as shares
+    from fecbench.results.analysis.pairing import Pairing as Pairing
+    from fecbench.results.analysis.pairing import baseline_of as baseline_of
+    from fecbench.results.analysis.pairing import comparisons as comparisons
+    from fecbench.results.analysis.pairing import left_out as left_out
+    from fecbench.results.analysis.pairing import paired as paired
 
-__all__ = [
-    "Pairing",
-    "baseline_of",
-    "choices",
-    "comparisons",
-    "left_out",
-    "log_ratios",
-    "metrics",
-    "paired",
-    "points",
-    "ratio_intervals",
-    "shares",
-    "trials",
-]
-
-__getattr__ = names_of(
-    __name__,
-    {
-        "choosing": ("choices", "log_ratios"),
-        "frames": ("metrics", "points", "trials"),
-        "intervals": ("ratio_intervals", "shares"),
-        "pairing": ("Pairing", "baseline_of", "comparisons", "left_out", "paired"),
-    },
-)
+__all__, __getattr__ = names_of(__name__, __file__)
 
 
 def __dir__() -> list[str]:
     """Return the names that a notebook offers behind the package's name."""
-    return sorted(__all__)
+    return __all__

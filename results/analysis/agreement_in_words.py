@@ -102,7 +102,9 @@ def sentences(agreement: Agreement | None) -> list[str]:
             lines.append(f"So it is with {len(of_verdict) - _MOST_EXPLAINED} more.")
     lines += [_mean_ratio(row) for row in agreement.pooled if row.verdict != "agrees"][:_MOST_EXPLAINED]
     if agreement.comparisons and max(row.n for row in agreement.comparisons) < FEWEST_OF_TAIL:
-        lines.append(f"Nothing is said of 95th percentiles: that takes {FEWEST_OF_TAIL} trials of each arm.")
+        lines.append(
+            f"Nothing is said of 95th percentiles: that takes {FEWEST_OF_TAIL} trials of each variant."
+        )
     if lacking := max(agreement.more or 0, agreement.more_to_one_percent or 0):
         lines.append(_where_from(agreement, lacking))
     return lines

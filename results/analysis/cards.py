@@ -47,7 +47,7 @@ def of_database(database: Database, campaigns: pd.DataFrame) -> str:
 
 def campaign_in_a_line(database: Database, info: CampaignInfo) -> str:
     return (
-        f"<campaign {info.heading}: {len(info.points)} points × {len(info.workloads)} workloads ×"
+        f"<campaign {info.heading}: {len(info.points)} networks × {len(info.workloads)} workloads ×"
         f" {len(info.variants)} variants × {info.repetitions} repetitions; {_states(database, info)}>"
     )
 
@@ -80,7 +80,7 @@ def of_pairing(pairing: Pairing) -> str:
         metric = metrics.of(str(ratios["metric"].iloc[0]))
         ratio = median_ratio(ratios)
         rows.append((workload, metric.title, len(ratios), int(ratios["pairs"].sum()), number(ratio)))
-    heads = ("workload", "metric", "points", "pairs", "median ratio")
+    heads = ("workload", "metric", "networks", "pairs", "median ratio")
     unpaired = int(pairing.unpaired["repetitions"].sum()) if len(pairing.unpaired) else 0
     return _card(
         f"{pairing.variant_label} / {pairing.baseline_label}",
@@ -95,7 +95,7 @@ def _answer(database: Database, info: CampaignInfo) -> str:
     if not count or not baselines_of(info):
         return ""
     if count > _MOST_TRIALS:
-        return "<p><code>campaign.summary()</code> counts where arms help and harm.</p>"
+        return "<p><code>campaign.summary()</code> counts where variants help and harm.</p>"
     trials = frames.trials(database, info, set(of_workloads(info).values()))
     words = paper_table.in_words(paper_table.summary_table(trials, info), info)
     return _table(words.columns, words.head(_MOST_ROWS).to_numpy().tolist()) + _more(len(words))

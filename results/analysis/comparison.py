@@ -1,9 +1,9 @@
 """The result of a comparison of two variants: the three numbers that a person wants, in this order.
 
-At how many networks does the variant help by more than the margin, at how many does it harm, and at how many
-does it make no difference that matters (`intervals.verdicts`)? Then the ratio over networks, its median and
-its mean, with intervals. Then the tail: the ratio at the bad end of the networks, and the ratio of the p95 of
-repetitions.
+In how many networks does the variant help by more than the margin, in how many does it harm, and in how many
+does it make no difference that matters (`intervals.verdicts`)? Then the ratio over networks, by the design's
+statistic, and the time that it saves. Then the slow trials: the ratio of the p95 of repetitions. Each has its
+interval.
 
 Tables, headline, `show`, JSON documents and figures count from here, so a word has one meaning.
 """
@@ -14,15 +14,19 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from fecbench.results import metrics
+from fecbench.results.analysis import averages
+from fecbench.results.analysis.averages import UNKNOWN, Estimate
 from fecbench.results.analysis.intervals import (
     EFFECTS,
     LEVEL,
     mean_ratio_interval,
     median_ratio_interval,
     of_campaign,
+    of_statistics,
 )
 from fecbench.results.analysis.margins import margins_of
 from fecbench.results.analysis.pairing import (
@@ -30,7 +34,6 @@ from fecbench.results.analysis.pairing import (
     comparisons,
     in_order,
     is_censored,
-    median_ratio,
     ratio_of,
 )
 from fecbench.results.analysis.point_statistic import by_group, p95
@@ -41,19 +44,27 @@ COUNTS = ("helps", "harms", "equivalent", "undecided")
 COLUMNS = (
     *("workload", "variant", "compared_with", "metric", "statistic", "margin", "points", "planned_points"),
     *(*COUNTS, "helps_discovered", "harms_discovered", "by_chance"),
-    *("median_ratio", "low", "high", "mean_ratio", "mean_low", "mean_high", "tail_ratio", "p95_ratio"),
+    *("average", "ratio", "ratio_low", "ratio_high", "p95_ratio", "p95_low", "p95_high"),
+    *("saved", "saved_low", "saved_high", "more_bytes", "more_bytes_low", "more_bytes_high"),
+    *("median_ratio", "low", "high", "mean_ratio", "mean_low", "mean_high", "tail_ratio"),
 )
+_ESTIMATES = ("ratio", "p95", "saved", "more_bytes")
 _NUMBERS = ("median_ratio", "low", "high", "mean_ratio", "mean_low", "mean_high", "tail_ratio")
 _VERDICT_OF = {"helps": "gain", "harms": "harm", "equivalent": "equivalent", "undecided": "undecided"}
 
 
 def of_pairings(
-    pairings: Mapping[str, Pairing], campaign: CampaignInfo, ratio_rows: pd.DataFrame | None = None
+    pairings: Mapping[str, Pairing],
+    campaign: CampaignInfo,
+    ratio_rows: pd.DataFrame | None = None,
+    frame: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """The comparisons of a campaign (`pairing.comparisons`), one row a (workload, variant) of its design.
 
     `ratio_rows`: their `intervals.of_campaign` as one table with a column `variant`, where it was made
-    before. Columns: `workload`, `variant`, `compared_with` (the label of the baseline), the `metric`, the
+    before. `frame`: the trials, where the bytes that they sent are to be compared.
+
+    Columns: `workload`, `variant`, `compared_with` (the label of the baseline), the `metric`, the
     `statistic` of the repetitions of a point, and the `margin`, a share; `points` that have a ratio,
     `planned_points`;
 
@@ -61,18 +72,25 @@ def of_pairings(
     - `helps_discovered`, `harms_discovered`: how many of them are left when no more than 5 % may be false
       (`intervals.ratio_intervals`), and `by_chance`: how many points would be called either at most, on
       average, if no difference were greater than the margin;
-    - `median_ratio` over points, with its interval `low` to `high`, NaN for too few points; of a design with
-      one point the ratio there, with its interval over repetitions;
+    - `ratio` over points, with its interval `ratio_low` to `ratio_high`: the `average`, "mean" or "median"
+      (`averages.average_of`); of a design with one point the ratio there, with its
+      interval over repetitions;
+    - `p95_ratio`, the same average of the ratios of the p95 of the repetitions, with `p95_low` to `p95_high`;
+      NaN for fewer than 20 repetitions, and below FEWEST_OF_TAIL of a design with one point;
+    - `saved`, the same average of the differences to the baseline, in the metric's unit, and `more_bytes`,
+      the share of bytes sent more, with intervals (`averages.saved`, `averages.more_bytes`);
+    - `median_ratio` over points, with its interval `low` to `high`, NaN for too few points;
     - `mean_ratio`, the geometric mean over points, with its interval `mean_low` to `mean_high`
       (`intervals.mean_ratio_interval`);
-    - `tail_ratio`: 95 % of the points have a ratio that is as good, or better; NaN for fewer than 20 points;
-    - `p95_ratio`: the median over points of the ratio of the p95 of the repetitions; NaN for fewer than 20.
+    - `tail_ratio`: 95 % of these points have a ratio that is as good, or better; NaN for fewer than 20. It
+      describes the points that were run, and has no interval.
     """
     margins, of_workloads = margins_of(campaign), metrics.of_workloads(campaign)
     rows = []
     for variant, pairing in pairings.items():
         ratios = of_campaign(pairing, campaign) if ratio_rows is None else _of_variant(ratio_rows, variant)
         for workload, name in of_workloads.items():
+            of_workload = _of_workload(ratios, workload)
             rows.append(
                 {
                     "workload": workload,
@@ -82,8 +100,8 @@ def of_pairings(
                     "statistic": campaign.statistic,
                     "margin": margins[workload],
                     "planned_points": len(campaign.points),
-                    **_counts(_of_workload(ratios, workload), metrics.of(name), len(campaign.points)),
-                    "p95_ratio": _p95_ratio(pairing, workload, metrics.of(name)),
+                    **_counts(of_workload, metrics.of(name), len(campaign.points)),
+                    **_estimates(of_workload, pairing, workload, campaign, frame),
                 }
             )
     order = {label: place for place, label in enumerate(of_workloads)}
@@ -134,16 +152,53 @@ def _counts(ratios: pd.DataFrame, metric: metrics.Metric, planned_points: int) -
     }
 
 
-def _p95_ratio(pairing: Pairing, workload: str, metric: metrics.Metric) -> float:
+def _estimates(
+    ratios: pd.DataFrame, pairing: Pairing, workload: str, campaign: CampaignInfo, frame: pd.DataFrame | None
+) -> dict[str, Any]:
+    """Return the estimates for a variant on a workload with their intervals, and the name of the average."""
+    if ratios.empty:
+        estimates: dict[str, Estimate] = dict.fromkeys(_ESTIMATES, UNKNOWN)
+        average = averages.average_of(pd.DataFrame({"ratio": [], "censored": []}), campaign.statistic)
+    else:
+        pairs, metric = _of_workload(pairing.matched, workload), metrics.of(str(ratios["metric"].iloc[0]))
+        average = averages.average_of(ratios, campaign.statistic)
+        ratio = averages.ratio_over(ratios, ratios["point"], average)
+        if len(campaign.points) == 1:
+            ratio = Estimate(ratio.value, *ratios[["low", "high"]].iloc[0])
+        estimates = {
+            "ratio": ratio,
+            "p95": _p95_ratio(pairing, workload, metric, campaign),
+            "saved": averages.saved(
+                _of_workload(pairing.ratios, workload), pairs, campaign.statistic, average
+            ),
+            "more_bytes": UNKNOWN
+            if frame is None
+            else averages.more_bytes(frame, workload, pairing.variant_label, pairing.baseline_label),
+        }
+    columns: dict[str, Any] = {"average": average}
+    for name, estimate in estimates.items():
+        columns["p95_ratio" if name == "p95" else name] = estimate.value
+        columns |= {f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+    return columns
+
+
+def _p95_ratio(pairing: Pairing, workload: str, metric: metrics.Metric, campaign: CampaignInfo) -> Estimate:
     pairs = _of_workload(pairing.matched, workload)
     if pairs.groupby("point").size().max() < FEWEST_OF_P95:
-        return math.nan
+        return UNKNOWN
     arms = pd.DataFrame(
         {arm: by_group(pairs, ["point"], arm, P95, metric.more_is_better) for arm in ("baseline", "variant")}
     ).dropna()
+    arms = arms.assign(ratio=ratio_of(arms, metric), censored=is_censored(arms, metric))
+    arms = arms[arms["ratio"].notna()]
     if arms.empty:
-        return math.nan
-    return median_ratio(arms.assign(ratio=ratio_of(arms, metric), censored=is_censored(arms, metric)))
+        return UNKNOWN
+    if len(campaign.points) == 1:
+        baseline, variant = (pairs[arm].to_numpy(np.float64)[np.newaxis] for arm in ("baseline", "variant"))
+        ((low, high),) = of_statistics(baseline, variant, P95, LEVEL, np.array([metric.more_is_better]))
+        return Estimate(float(arms["ratio"].iloc[0]), float(low), float(high))
+    average = averages.average_of(arms, campaign.statistic)
+    return averages.ratio_over(arms, pd.Series(arms.index), average)
 
 
 def document(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -156,11 +211,19 @@ def document(table: pd.DataFrame) -> list[dict[str, Any]]:
             **{
                 name: _finite(row[name]) for name in ("median_ratio", "mean_ratio", "tail_ratio", "p95_ratio")
             },
+            "average": row["average"],
+            **{name: _finite(row[name]) for name in ("ratio", "saved", "more_bytes")},
+            **{f"{name}_interval": _interval(row, name) for name in _ESTIMATES},
             "interval": None if math.isnan(row["low"]) else [_finite(row["low"]), _finite(row["high"])],
             "mean_interval": None if math.isnan(row["mean_low"]) else [row["mean_low"], row["mean_high"]],
         }
         for row in table.to_dict("records")
     ]
+
+
+def _interval(row: Mapping[Any, Any], name: str) -> list[float | None] | None:
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    return None if math.isnan(low) else [_finite(low), _finite(high)]
 
 
 def _finite(value: float) -> float | None:

@@ -221,7 +221,7 @@ def sentences(equality: Equality) -> list[str]:
         ),
         f"Quantiles of the ratio: {spread}; {beyond} off 1.",
         f"Wilcoxon signed-rank test: p = {equality.p_value:.3g}, {verdict} at level {LEVEL:g}"
-        " (equal arms differ in that share of comparisons).",
+        " (equal variants differ in that share of comparisons).",
         f"Pairs that show a difference with power {POWER:g}: {needed}.",
         *_speed(equality.took_s),
     ]

@@ -279,7 +279,7 @@ def _no_difference(differences: Sequence[ArmDifference]) -> str:
     if not differences:
         return (
             f"Whether ratios depend on the host is not known: no two hosts have run {LEAST_GROUPS} pairs of a"
-            " variant and its baseline each at the same points and workloads."
+            " variant and its baseline each in the same networks and workloads."
         )
     least = min(difference.by.p_value for difference in differences)
     return (

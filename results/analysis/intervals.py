@@ -42,6 +42,8 @@ FEWEST_OF_TAIL = (
 )
 VERDICTS = ("gain", "harm", "equivalent", "undecided")
 EFFECTS = VERDICTS[:2]
+WORDS = {"gain": "helps", "harm": "harms", "equivalent": "no difference", "undecided": "undecided"}
+"""The words of verdicts for a reader; `docs/glossary.md` says what they mean."""
 SHARES = (
     *("workload", "points", *VERDICTS, "by_chance"),
     *("discovered_gain", "discovered_harm", "median", "low", "high"),
@@ -56,6 +58,8 @@ Interval = tuple[float, float]
 def of_campaign(pairing: Pairing, campaign: CampaignInfo) -> pd.DataFrame:
     """The `ratio_intervals` of a comparison, by the statistic and the margins of its campaign."""
     margins = of_points(pairing.ratios, campaign)
+    if campaign.engine == "field":
+        return _in_blocks(pairing, margins, LEVEL / len(campaign.looks))
     return ratio_intervals(pairing, campaign.statistic, margins=margins, looks=len(campaign.looks))
 
 
@@ -102,7 +106,7 @@ def ratio_intervals(
         )
         rows = ratios["pairs"] == pairs
         more = more_is_better[rows].to_numpy(bool)
-        ratios.loc[rows, ["low", "high"]] = _intervals(baseline, variant, statistic, level / looks, more)
+        ratios.loc[rows, ["low", "high"]] = of_statistics(baseline, variant, statistic, level / looks, more)
         of_rows = ratios.loc[rows, ["ratio", "margin"]].to_numpy(np.float64).T
         with np.errstate(divide="ignore", invalid="ignore"):
             p_values = _beyond_margin(np.log(ratio), np.log(of_rows[0]), of_rows[1])
@@ -112,7 +116,19 @@ def ratio_intervals(
     return ratios.assign(discovery=_discoveries(ratios))
 
 
-def _intervals(
+def _in_blocks(pairing: Pairing, margins: float | Floats, level: float) -> pd.DataFrame:
+    """The `ratio_intervals` of a campaign in the field, whose repetitions are blocks in the order of time."""
+    from fecbench.results.analysis import blocks  # which knows pairings, too
+
+    margin = pd.Series(margins, pairing.ratios.index, dtype=np.float64)
+    ratios = blocks.with_intervals(pairing, level, margin).assign(margin=margin)
+    of_metrics = {name: metrics.of(name).more_is_better for name in ratios["metric"].unique()}
+    more_is_better = ratios["metric"].map(of_metrics).astype(bool)
+    ratios = ratios.assign(verdict=verdicts(ratios["low"], ratios["high"], more_is_better, margin))
+    return ratios.assign(discovery=_discoveries(ratios))
+
+
+def of_statistics(
     baseline: Floats, variant: Floats, statistic: str, level: float, more_is_better: NDArray[np.bool_]
 ) -> Floats:
     """The intervals (points × 2) of the ratios of the statistics of two arms, each points × pairs;

@@ -10,18 +10,18 @@ import pandas as pd
 
 from fecbench.results.analysis import comparison
 from fecbench.results.analysis.workload_names import workload_names
-from fecbench.results.metrics.units import estimate
+from fecbench.results.metrics.units import ratio_text
 from fecbench.results.store.records import CampaignInfo
 
 Form = Literal["md", "csv", "latex"]
 FORMS: tuple[str, ...] = get_args(Form)
-_HEADS = ("arm", "workload", "helps", "harms", "no difference", "undecided", "of", "ratio [95 %]", "to")
+_HEADS = ("variant", "workload", "helps", "harms", "no difference", "undecided", "of", "ratio [95 %]", "to")
 _NUMBERS = range(2, 7)  # the places of those columns that stand right
 
 
 def summary_table(trials: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
     """Return a row for each variant with a baseline and workload, with `comparison.COLUMNS`: the counts of
-    verdicts over points, the median ratio with its interval, the tail. Variants are in the order of the
+    verdicts over points, the ratio with its interval, and more. Variants are in the order of the
     design."""
     table = comparison.of_frame(trials, campaign)
     order = {variant["label"]: place for place, variant in enumerate(campaign.variants)}
@@ -48,7 +48,7 @@ def in_words(table: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
 def _ratio(row: Mapping[Any, Any]) -> str:
     if not row["points"]:
         return "–"
-    return estimate(row["median_ratio"], row["low"], row["high"])
+    return ratio_text(row["ratio"], row["ratio_low"], row["ratio_high"])
 
 
 def as_markdown(words: pd.DataFrame) -> str:

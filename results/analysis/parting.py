@@ -58,6 +58,11 @@ def partings(one: Course, other: Course) -> list[Parting]:
     return sorted((part for part in parts if part is not None), key=lambda part: part.first_s)
 
 
+def parting_of(one: Course, other: Course, labels: tuple[str, str]) -> str:
+    """Return where two courses part, by the labels of their variants, in sentences."""
+    return " ".join(part.sentence(labels) for part in partings(one, other)) or "They never part."
+
+
 def _of_direction(one: Crossing, other: Crossing) -> Parting | None:
     common = min(one.sent_s.size, other.sent_s.size)
     differs = {

@@ -5,11 +5,11 @@ parameters of the workloads. A tree finds something in any noise, so it is belie
 points that it has not seen better than it would if no factor mattered. The unit is always the point, since
 the workloads of a point meet the same losses: points are held out, flipped and counted whole.
 
-A rule is a leaf of the tree, and its number is what a reader would count: the median of exactly the points
-that meet its conditions. But a tree has its thresholds where they part these points best, so that the ratios
-in its leaves are farther from each other than those of other points would be. So intervals are wider than
-those of points that were not chosen, and a rule is left out which trees contradict that have not seen its
-points (`_is_contradicted`).
+A rule is a leaf of the tree, and its number is what a reader would count: the ratio over exactly the points
+that meet its conditions, a mean or a median as the design has it (`averages`). But a tree has its thresholds
+where they part these points best, so that the ratios in its leaves are farther from each other than those of
+other points would be. So intervals are wider than those of points that were not chosen, and a rule is left
+out which trees contradict that have not seen its points (`_is_contradicted`).
 
 With fewer than FEWEST_POINTS points, or without such evidence, there is no rule but a sentence that says why,
 with the rank correlations of the factors.
@@ -28,9 +28,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fecbench.results import metrics
+from fecbench.results.analysis.averages import Average, average_of, ratio_over
 from fecbench.results.analysis.correlations import in_words, rank_correlations
-from fecbench.results.analysis.intervals import LEVEL, median_ratio_interval, of_campaign, verdicts
-from fecbench.results.analysis.pairing import Pairing, median_ratio
+from fecbench.results.analysis.intervals import LEVEL, of_campaign, verdicts
+from fecbench.results.analysis.pairing import Pairing
 from fecbench.results.metrics.units import number, quantity
 from fecbench.results.store.records import CampaignInfo
 
@@ -47,9 +48,9 @@ _Step = tuple[int, float, bool]  # the index of a factor, a threshold, and wheth
 
 
 _WORDS = {
-    "gain": "helps in the median",
-    "harm": "harms in the median",
-    "equivalent": "no difference that matters in the median",
+    "gain": "helps in the {average}",
+    "harm": "harms in the {average}",
+    "equivalent": "no difference that matters in the {average}",
     "undecided": "undecided",
 }
 
@@ -60,15 +61,15 @@ class NothingToExplain(ValueError):
 
 @dataclass(frozen=True)
 class Rule:
-    """The median ratio at the points that meet some conditions."""
+    """The ratio over the points that meet some conditions."""
 
     conditions: tuple[str, ...]
     """All hold ("loss.p ≥ 2.1 %"); none: everywhere."""
     ratio: float
-    """The median over the points that meet the conditions; 0 or ∞ where an arm timed out at a half of them
-    and more, NaN where it may be anything, or where there is none."""
+    """The average over the points that meet the conditions; a median is 0 or ∞ where an arm timed out at a
+    half of them and more, NaN where it may be anything, or where there is none."""
     low: float
-    """The lower end of this median's interval, of confidence 1 - LEVEL (`high`: the upper); NaN for too
+    """The lower end of its interval, of confidence 1 - LEVEL (`high`: the upper); NaN for too
     few points."""
     high: float
     verdict: str
@@ -80,18 +81,20 @@ class Rule:
     planned_ratios: int
     """The number in the design: missing ratios timed out, failed or were not run, and may be unlike the
     rest."""
+    average: Average = "median"
+    """The kind of average that the ratio is."""
 
     def __str__(self) -> str:
         where = " and ".join(self.conditions) or "everywhere"
         interval = "no interval" if math.isnan(self.low) else f"{number(self.low)}, {number(self.high)}"
         missing = f", {self.of_planned}" if self.ratios < self.planned_ratios else ""
         ratio = "unknown" if math.isnan(self.ratio) else number(self.ratio)
-        return f"{where}: ratio {ratio} [{interval}], {self.points} points{missing}: {self.says}"
+        return f"{where}: ratio {ratio} [{interval}], {self.points} networks{missing}: {self.says}"
 
     @property
     def says(self) -> str:
-        """The verdict in words. It is that of the median: single points may go the other way."""
-        return _WORDS[self.verdict]
+        """The verdict in words. It is that of the average: single points may go the other way."""
+        return _WORDS[self.verdict].format(average=self.average)
 
     @property
     def of_planned(self) -> str:
@@ -115,6 +118,8 @@ class Explanation:
     """`CampaignInfo.scales`."""
     everywhere: Rule
     """The ratio over all points."""
+    average: Average
+    """The average of ratios over points that rules have."""
     p_value: float
     """The p-value of a tree that predicts as well when no factor matters; NaN when it was not tested."""
     rules: tuple[Rule, ...]
@@ -158,7 +163,8 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
     table = pd.concat([ratios, factors], axis=1)
     varied = tuple(factors.columns)
     planned = _values(_planned(campaign), campaign)[list(varied)].to_numpy(np.float64)
-    everywhere = _rule([], table, LEVEL, len(planned))
+    average = average_of(ratios, campaign.statistic)
+    everywhere = _rule([], table, LEVEL, len(planned), average)
     unexplained = Explanation(
         campaign=campaign.heading,
         metric=metric.name,
@@ -166,6 +172,7 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
         factors=varied,
         scales=campaign.scales,
         everywhere=everywhere,
+        average=average,
         p_value=math.nan,
         rules=(),
         left_out=(),
@@ -176,7 +183,7 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
         surfaces={},
     )
     if everywhere.points < FEWEST_POINTS:
-        sentence = f"Too few points for a rule: {everywhere.points}, and {FEWEST_POINTS} are needed."
+        sentence = f"Too few networks for a rule: {everywhere.points}, and {FEWEST_POINTS} are needed."
         return replace(unexplained, sentence=sentence)
     from fecbench.results.analysis import trees  # takes long to load
 
@@ -195,20 +202,20 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
     p_value = trees.p_value(data)
     evidence = in_words(correlations, LEVEL)
     if p_value > LEVEL:
-        sentence = f"No rule: no tree predicts points that it has not seen (p = {p_value:.2g}). {evidence}"
+        sentence = f"No rule: no tree predicts networks that it has not seen (p = {p_value:.2g}). {evidence}"
         return replace(ranked, p_value=p_value, sentence=sentence)
-    rules, left_out = _rules(table, factors, planned, data)
+    rules, left_out = _rules(table, factors, planned, data, average)
     rules.sort(key=lambda rule: float(np.nan_to_num(rule.ratio, nan=1)), reverse=metric.more_is_better)
     if not rules:
         sentence = (
-            "No rule: each has too few points, or trees fitted without its points contradict it"
+            "No rule: each has too few networks, or trees fitted without its networks contradict it"
             f" (p = {p_value:.2g}). {evidence}"
         )
     elif left_out:
         sentence = (
             f"The factors drive the ratio (p = {p_value:.2g}). Not printed: {len(left_out)} of"
-            f" {len(rules) + len(left_out)} rules, for too few points, or because trees fitted without their"
-            " points contradict them."
+            f" {len(rules) + len(left_out)} rules, for too few networks, or because trees fitted without"
+            " their networks contradict them."
         )
     else:
         sentence = f"The factors drive the ratio (p = {p_value:.2g})."
@@ -216,7 +223,11 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
 
 
 def _rules(
-    table: pd.DataFrame, factors: pd.DataFrame, planned: NDArray[np.float64], data: trees.Data
+    table: pd.DataFrame,
+    factors: pd.DataFrame,
+    planned: NDArray[np.float64],
+    data: trees.Data,
+    average: Average,
 ) -> tuple[list[Rule], list[Rule]]:
     """The leaves of a tree of these points as rules: those to print, and those that others contradict."""
     from fecbench.results.analysis import trees  # takes long to load
@@ -224,20 +235,20 @@ def _rules(
     tree = trees.grown_tree(data, trees.fewest_leaves(data))
     of_row, of_planned = tree.apply(data.factors), tree.apply(planned)
     honest = trees.honest_leaves(tree, data)
-    candidates: list[tuple[Rule, float]] = []  # with the median of the rows that other trees put there
+    candidates: list[tuple[Rule, float]] = []  # with the ratio of the rows that other trees put there
     left_out: list[Rule] = []
     for leaf, path in _paths(tree.tree_, 0, ()):
         rows, planned_ratios = table[of_row == leaf], int((of_planned == leaf).sum())
-        rule = _rule(_conditions(path, factors), rows, _HONEST_LEVEL, planned_ratios)
+        rule = _rule(_conditions(path, factors), rows, _HONEST_LEVEL, planned_ratios, average)
         if _is_contradicted(rule, rows, table[honest == leaf]):
             left_out.append(rule)
         else:
-            candidates.append((rule, median_ratio(table[honest == leaf])))
+            candidates.append((rule, _ratio(table[honest == leaf], average)))
     rules: list[Rule] = []
-    for rule, median in candidates:
+    for rule, ratio in candidates:
         in_order = all(
-            not (rule.ratio < other.ratio and median > of_other)
-            and not (rule.ratio > other.ratio and median < of_other)
+            not (rule.ratio < other.ratio and ratio > of_other)
+            and not (rule.ratio > other.ratio and ratio < of_other)
             for other, of_other in candidates
         )
         (rules if in_order else left_out).append(rule)
@@ -248,15 +259,20 @@ def _is_contradicted(rule: Rule, rows: pd.DataFrame, honest: pd.DataFrame) -> bo
     """Whether the rule says what trees deny that have not seen its points: `rows` meet its conditions, and
     those trees put the rows `honest` there.
 
-    So it is where they put too few there, or rows whose median is outside the rule's interval. Two rules are
+    So it is where they put too few there, or rows whose average is outside the rule's interval. Two rules are
     left out, too, which those trees have in the other order (`_rules`).
     """
     from fecbench.results.analysis import trees  # takes long to load
 
     if math.isnan(rule.low) or len(honest) < trees.LEAST_RATIOS:
         return True
-    _, low, high = median_ratio_interval(rows, rows["point"], LEVEL)
-    return not low <= median_ratio(honest) <= high
+    over = ratio_over(rows, rows["point"], rule.average, LEVEL)
+    return not over.low <= _ratio(honest, rule.average) <= over.high
+
+
+def _ratio(rows: pd.DataFrame, average: Average) -> float:
+    """Return the ratio over the points of these rows, without an interval."""
+    return ratio_over(rows, rows["point"], average).value
 
 
 def _reasons(unpaired: pd.DataFrame) -> str:
@@ -297,13 +313,27 @@ def _values(ratios: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
     return pd.DataFrame(columns, index=ratios.index, dtype=np.float64)
 
 
-def _rule(conditions: Sequence[str], rows: pd.DataFrame, level: float, planned: int) -> Rule:
+def _rule(
+    conditions: Sequence[str], rows: pd.DataFrame, level: float, planned: int, average: Average = "median"
+) -> Rule:
     """Return the rule of the rows that meet the conditions. The greatest margin of their workloads counts."""
-    median, low, high = median_ratio_interval(rows, rows["point"], level)
+    over = ratio_over(rows, rows["point"], average, level)
     more_is_better = metrics.of(rows["metric"].iloc[0]).more_is_better
-    verdict = verdicts(pd.Series([low]), pd.Series([high]), more_is_better, float(rows["margin"].max()))
+    verdict = verdicts(
+        pd.Series([over.low]), pd.Series([over.high]), more_is_better, float(rows["margin"].max())
+    )
     points = rows["point"].nunique()
-    return Rule(tuple(conditions), median, low, high, str(verdict.iloc[0]), points, len(rows), planned)
+    return Rule(
+        tuple(conditions),
+        over.value,
+        over.low,
+        over.high,
+        str(verdict.iloc[0]),
+        points,
+        len(rows),
+        planned,
+        average,
+    )
 
 
 def _paths(tree: Any, node: int, path: tuple[_Step, ...]) -> Iterator[tuple[int, tuple[_Step, ...]]]:
@@ -326,7 +356,19 @@ def _conditions(path: Sequence[_Step], factors: pd.DataFrame) -> list[str]:
         matching = _matching_values(path, factor, factors[name])
         if factors[name].nunique() < _FEW_VALUES and len(matching) == 1 and " is " not in name:
             steps[factor, True] = steps[factor, False] = f"{name} = {quantity(name, matching[0])}"
-    return list(dict.fromkeys(steps.values()))
+    of_factors: dict[int, list[str]] = {}
+    for (factor, _), text in steps.items():
+        of_factors.setdefault(factor, []).append(text)
+    return [" ".join(_joined(list(dict.fromkeys(sides)))) for sides in of_factors.values()]
+
+
+def _joined(sides: Sequence[str]) -> Sequence[str]:
+    """Return the two sides of one range as one condition: "loss.p ≥ 2.1 % and < 3.4 %"."""
+    if len(sides) == 1:
+        return sides
+    lower, upper = sorted(sides, key=lambda side: any(mark in side for mark in "<≤"))
+    name = upper.split(" ", 1)[0]
+    return [lower, "and", upper.removeprefix(f"{name} ")]
 
 
 def _matching_values(path: Sequence[_Step], factor: int, values: pd.Series) -> list[float]:

@@ -15,81 +15,39 @@ from typing import TYPE_CHECKING
 from fecbench.results.lazy import names_of
 
 if TYPE_CHECKING:
-    from fecbench.results.analysis.workload_names import workload_names
-    from fecbench.results.figures.choosing import choice_map
-    from fecbench.results.figures.course import course_over_time
-    from fecbench.results.figures.distributions import (
-        boxes,
-        dct,
-        ecdf_panels,
-        points,
-        ratio_ecdf,
-    )
-    from fecbench.results.figures.explanation import benefit_map, effects
-    from fecbench.results.figures.gains import gains_map
-    from fecbench.results.figures.hunted import hunted_space
-    from fecbench.results.figures.kept import kept_map
-    from fecbench.results.figures.nothing import NothingToDraw
-    from fecbench.results.figures.over_time import trial_over_time
-    from fecbench.results.figures.playout import latency_ecdf, on_time
-    from fecbench.results.figures.ratios import bars, heat_map, over_factors, pairs, table
-    from fecbench.results.figures.saving import Folder, save
-    from fecbench.results.figures.two_courses import both_over_time
-    from fecbench.results.figures.video import pictures, scores, session_over_time, sessions
+    from fecbench.results.analysis.workload_names import workload_names as workload_names
+    from fecbench.results.figures.choosing import choice_map as choice_map
+    from fecbench.results.figures.course import course_over_time as course_over_time
+    from fecbench.results.figures.distributions import boxes as boxes
+    from fecbench.results.figures.distributions import dct as dct
+    from fecbench.results.figures.distributions import ecdf_panels as ecdf_panels
+    from fecbench.results.figures.distributions import points as points
+    from fecbench.results.figures.distributions import ratio_ecdf as ratio_ecdf
+    from fecbench.results.figures.explanation import benefit_map as benefit_map
+    from fecbench.results.figures.explanation import effects as effects
+    from fecbench.results.figures.gains import gains_map as gains_map
+    from fecbench.results.figures.hunted import hunted_space as hunted_space
+    from fecbench.results.figures.kept import kept_map as kept_map
+    from fecbench.results.figures.nothing import NothingToDraw as NothingToDraw
+    from fecbench.results.figures.over_time import trial_over_time as trial_over_time
+    from fecbench.results.figures.playout import latency_ecdf as latency_ecdf
+    from fecbench.results.figures.playout import on_time as on_time
+    from fecbench.results.figures.ratios import bars as bars
+    from fecbench.results.figures.ratios import heat_map as heat_map
+    from fecbench.results.figures.ratios import over_factors as over_factors
+    from fecbench.results.figures.ratios import pairs as pairs
+    from fecbench.results.figures.ratios import table as table
+    from fecbench.results.figures.saving import Folder as Folder
+    from fecbench.results.figures.saving import save as save
+    from fecbench.results.figures.two_courses import both_over_time as both_over_time
+    from fecbench.results.figures.video import pictures as pictures
+    from fecbench.results.figures.video import scores as scores
+    from fecbench.results.figures.video import session_over_time as session_over_time
+    from fecbench.results.figures.video import sessions as sessions
 
-__all__ = [
-    "Folder",
-    "NothingToDraw",
-    "bars",
-    "benefit_map",
-    "both_over_time",
-    "boxes",
-    "choice_map",
-    "course_over_time",
-    "dct",
-    "ecdf_panels",
-    "effects",
-    "gains_map",
-    "heat_map",
-    "hunted_space",
-    "kept_map",
-    "latency_ecdf",
-    "on_time",
-    "over_factors",
-    "pairs",
-    "pictures",
-    "points",
-    "ratio_ecdf",
-    "save",
-    "scores",
-    "session_over_time",
-    "sessions",
-    "table",
-    "trial_over_time",
-    "workload_names",
-]
-
-__getattr__ = names_of(
-    __name__,
-    {
-        "choosing": ("choice_map",),
-        "course": ("course_over_time",),
-        "distributions": ("boxes", "dct", "ecdf_panels", "points", "ratio_ecdf", "workload_names"),
-        "explanation": ("benefit_map", "effects"),
-        "gains": ("gains_map",),
-        "hunted": ("hunted_space",),
-        "kept": ("kept_map",),
-        "nothing": ("NothingToDraw",),
-        "over_time": ("trial_over_time",),
-        "playout": ("latency_ecdf", "on_time"),
-        "ratios": ("bars", "heat_map", "over_factors", "pairs", "table"),
-        "saving": ("Folder", "save"),
-        "two_courses": ("both_over_time",),
-        "video": ("pictures", "scores", "session_over_time", "sessions"),
-    },
-)
+__all__, __getattr__ = names_of(__name__, __file__)
 
 
 def __dir__() -> list[str]:
     """Return the names that a notebook offers behind the package's name."""
-    return sorted(__all__)
+    return __all__

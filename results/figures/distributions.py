@@ -27,6 +27,7 @@ from fecbench.results.analysis.intervals import EFFECTS, LEVEL
 from fecbench.results.analysis.margins import margins_text
 from fecbench.results.analysis.pairing import Pairing, baselines_of, comparisons, only_compared
 from fecbench.results.analysis.ratios import ratio_table, why_none
+from fecbench.results.analysis.scales import is_log
 from fecbench.results.analysis.summary import median_column, of_many_networks, summary, whole_groups
 from fecbench.results.analysis.workload_names import workload_axis, workload_names
 from fecbench.results.figures.box_plots import boxes_of
@@ -37,6 +38,7 @@ from fecbench.results.figures.style import (
     as_pixels,
     em,
     greatest_log,
+    height_of,
     line,
     looks,
     mark,
@@ -45,7 +47,7 @@ from fecbench.results.figures.style import (
     wide,
     wrapped,
 )
-from fecbench.results.figures.ticks import is_log, plain_ticks, ratio_ticks, round_ticks
+from fecbench.results.figures.ticks import plain_ticks, ratio_ticks, round_ticks
 from fecbench.results.metrics import Metric, choose, of_workloads
 from fecbench.results.metrics.units import axis_label
 from fecbench.results.store.records import CampaignInfo
@@ -161,7 +163,7 @@ def ratio_ecdf(
         for variant, rows in of_variants.items()
         if len(rows)
     }
-    helps = f"“{next(iter(parts))}”" if len(parts) == 1 else "an arm"
+    helps = f"“{next(iter(parts))}”" if len(parts) == 1 else "a variant"
     return ecdf_panels(
         {
             variant: {name: rows["ratio"] for name, rows in of_variant.items() if len(rows)}
@@ -169,10 +171,10 @@ def ratio_ecdf(
         },
         baselines_of(campaign),
         campaign,
-        f"At how many points does {helps} help?",
-        f"{campaign.heading} · {ratios['point'].nunique()} points of {len(campaign.points)}"
+        f"In how many networks does {helps} help?",
+        f"{campaign.heading} · {ratios['point'].nunique()} networks of {len(campaign.points)}"
         f" · {_pairs(ratios)} · counted where the whole interval is beyond {margins_text(campaign)}",
-        "points",
+        "networks",
         metric,
         verdicts={
             variant: {
@@ -271,7 +273,7 @@ def ecdf_panels(
             curve(axes, values, ends, color=color, linewidth=line(5 / 3))
             if drawn.own:
                 who = [] if is_grid or len(curves) == 1 else [rows_of[variant]]
-                counts = [] if verdicts is None else [_in_words(verdicts[variant][name], compared)]
+                counts = [] if verdicts is None else [_in_words(verdicts[variant][name])]
                 lines = [wrapped(text, drawn.width) for text in (*who, name, *counts)]
                 axes.set_title("\n".join(lines), fontsize="medium")
                 if is_grid and number % columns == 0:
@@ -285,7 +287,9 @@ def ecdf_panels(
         drawn.label_across(f"◀ {below}   {compared.ratio_to(divisor(baselines))}   {above} ▶")
         share = f"share of {units} with at most this ratio"
         if drawn.own and is_grid:
-            drawn.figure.supylabel(wrapped(share, 3), fontsize="medium")
+            # It stands in the middle of the figure: the heading may take as much above it as below is left.
+            room = height_of(drawn.figure) - (2.2 if page().titled else 1)
+            drawn.figure.supylabel(wrapped(share, min(3, room)), fontsize="medium")
         else:
             drawn.label_up(share)
         if in_one:
@@ -296,14 +300,13 @@ def ecdf_panels(
     return drawn.figure
 
 
-def _in_words(verdicts: pd.Series, metric: Metric) -> str:
+def _in_words(verdicts: pd.Series) -> str:
     """Return in how many points a variant surely is better, and in how many worse; a point without an
     interval has no verdict."""
     if verdicts.isna().all():
         return "too few repetitions to decide"
     gains, harms = ((verdicts == verdict).sum() for verdict in EFFECTS)
-    gain, harm = metric.comparative
-    return f"{gain} in {gains}, {harm} in {harms} of {len(verdicts)}"
+    return f"helps in {gains}, harms in {harms} of {len(verdicts)}"
 
 
 def _of_curves(curves: Curves, names: Mapping[str, str], campaign: CampaignInfo) -> list[Line2D]:
@@ -331,7 +334,7 @@ def points(campaign: CampaignInfo) -> Figure:
         grid.map(sns.scatterplot, s=mark(0.75), color="0.25", linewidth=0, rasterized=as_pixels(marks))
         label_pairs(grid, campaign)
         figure: Figure = grid.figure
-        heading(figure, "Which networks were tried?", f"{campaign.heading} · {len(campaign.points)} points")
+        heading(figure, "Which networks were tried?", f"{campaign.heading} · {len(campaign.points)} networks")
     return figure
 
 
@@ -340,7 +343,7 @@ def pair_grid(campaign: CampaignInfo) -> sns.PairGrid:
     be finished by `label_pairs`. Raises NothingToDraw."""
     factors = pd.DataFrame(campaign.points)
     if not len(factors.columns):
-        raise NothingToDraw("This design varies no factor, so there are no points to draw.")
+        raise NothingToDraw("This design varies no factor, so there are no networks to draw.")
     if len(factors.columns) == 1:
         factors.insert(0, "index of the point", factors.index)
     across, down = list(factors.columns[:-1]), list(factors.columns[1:])

@@ -19,8 +19,9 @@ from matplotlib.lines import Line2D
 
 from fecbench.hints import nearest
 from fecbench.results import metrics
-from fecbench.results.analysis.intervals import VERDICTS
+from fecbench.results.analysis.intervals import VERDICTS, WORDS
 from fecbench.results.analysis.rules import Explanation
+from fecbench.results.analysis.scales import is_log
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.sheet import Given, sheet
 from fecbench.results.figures.style import (
@@ -35,7 +36,7 @@ from fecbench.results.figures.style import (
     wide,
     wrapped,
 )
-from fecbench.results.figures.ticks import few_ticks, is_log, plain_ticks, ratio_ticks, round_ticks
+from fecbench.results.figures.ticks import few_ticks, plain_ticks, ratio_ticks, round_ticks
 from fecbench.results.metrics.units import axis_label, quantity
 
 _DOWN, _UP = "v", "^"
@@ -55,7 +56,7 @@ def benefit_map(
     lower, higher = ("harm", "gain") if compared.more_is_better else ("gain", "harm")
     markers = {lower: _DOWN, higher: _UP, "equivalent": "s", "undecided": "o"}
     if not explanation.surfaces:
-        raise NothingToDraw("A map needs enough points, and two factors of them that vary.")
+        raise NothingToDraw("A map needs enough networks, and two factors of them that vary.")
     maps = {
         workload: _dots(explanation.table[explanation.table["workload"] == workload], surface)
         for workload, surface in explanation.surfaces.items()
@@ -97,7 +98,9 @@ def benefit_map(
             )
             _scale(axes, "x", explanation.table[horizontal], explanation.scales)
             _scale(axes, "y", explanation.table[up], explanation.scales)
-            counts = [f"{verdict} {np.count_nonzero(dots['verdict'] == verdict)}" for verdict in VERDICTS]
+            counts = [
+                f"{WORDS[verdict]} {np.count_nonzero(dots['verdict'] == verdict)}" for verdict in VERDICTS
+            ]
             title = [wrapped(text, page.width - 0.3) for text in (workload, ", ".join(counts))]
             axes.set_title("\n".join(title))
             axes.set(xlabel=axis_label(horizontal), ylabel="")
@@ -106,15 +109,22 @@ def benefit_map(
         page.colorbar(ScalarMappable(norm, colors), compared.ratio_to(baseline))
         page.legend(
             [
-                Line2D([], [], linestyle="", marker=markers[verdict], color="0.7", mec="black", label=verdict)
+                Line2D(
+                    [],
+                    [],
+                    linestyle="",
+                    marker=markers[verdict],
+                    color="0.7",
+                    mec="black",
+                    label=WORDS[verdict],
+                )
                 for verdict in VERDICTS
             ]
         )
-        gain, harm = compared.comparative
         page.heading(
             f"Where does “{variant}” help?",
-            f"{explanation.campaign} · {explanation.everywhere.points} points; purple: {gain},"
-            f" orange: {harm}",
+            f"{explanation.campaign} · {explanation.everywhere.points} networks; purple: helps,"
+            " orange: harms",
         )
     return page.figure
 
@@ -137,7 +147,7 @@ def effects(
     """The ratio over each factor, or over those named, the strongest first: the forest's mean prediction, and
     every ratio."""
     if not explanation.effects:
-        raise NothingToDraw("The effects of the factors need more points.")
+        raise NothingToDraw("The effects of the factors need more networks.")
     varied = list(explanation.importances["factor"])
     for factor in factors:
         if factor not in varied:
@@ -169,7 +179,7 @@ def effects(
         page.label_up(metrics.of(metric or explanation.metric).ratio_to(baseline))
         page.heading(
             f"What drives the ratio of {variant}?",
-            f"{explanation.campaign} · {explanation.everywhere.points} points; line: mean prediction of a"
+            f"{explanation.campaign} · {explanation.everywhere.points} networks; line: mean prediction of a"
             " random forest",
         )
     return page.figure

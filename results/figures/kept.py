@@ -13,10 +13,11 @@ from matplotlib.ticker import FuncFormatter
 
 from fecbench.results.analysis import frames
 from fecbench.results.analysis.keeping import LEAST, LOSSES, kept, losses
+from fecbench.results.analysis.scales import is_wide
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.sheet import Given, sheet
 from fecbench.results.figures.style import across, line, looks, mark, wide, wrapped
-from fecbench.results.figures.ticks import is_wide, round_ticks
+from fecbench.results.figures.ticks import round_ticks
 from fecbench.results.metrics import compared, playout
 from fecbench.results.metrics.units import axis_label
 from fecbench.results.store.records import CampaignInfo
@@ -85,6 +86,6 @@ def kept_map(frame: pd.DataFrame, campaign: CampaignInfo, workload: str, *, ax: 
         )
         page.heading(
             f"Where are {100 * LEAST:g} % of {workload} whole within {within_ms:g} ms?",
-            f"{campaign.heading} · {table['point'].nunique()} points of {len(campaign.points)}",
+            f"{campaign.heading} · {table['point'].nunique()} networks of {len(campaign.points)}",
         )
     return page.figure

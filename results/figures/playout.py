@@ -97,7 +97,7 @@ def on_time(frame: pd.DataFrame, campaign: CampaignInfo, *, ax: Given = None) ->
         points = shares["point"].nunique()
         page.heading(
             "How many messages are whole when they are played?",
-            f"{campaign.heading} · {points} points of {len(campaign.points)} · {len(drawn_trials)} trials"
+            f"{campaign.heading} · {points} networks of {len(campaign.points)} · {len(drawn_trials)} trials"
             f"{_of_worst(drawn_trials)} · band: {100 * (1 - LEVEL):g} % interval of the median over points",
         )
     return page.figure

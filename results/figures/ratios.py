@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,10 +20,12 @@ from numpy.typing import NDArray
 
 from fecbench.hints import nearest
 from fecbench.results.analysis import frames
-from fecbench.results.analysis.intervals import EFFECTS, FEWEST, median_ratio_interval
+from fecbench.results.analysis.averages import Average, average_of, ratio_over
+from fecbench.results.analysis.intervals import EFFECTS, FEWEST
 from fecbench.results.analysis.margins import margins_of, percent
-from fecbench.results.analysis.pairing import baselines_of, median_ratios
+from fecbench.results.analysis.pairing import baselines_of
 from fecbench.results.analysis.ratios import ratio_table
+from fecbench.results.analysis.scales import is_log
 from fecbench.results.analysis.workload_names import workload_names
 from fecbench.results.figures.distributions import (
     across_workloads,
@@ -56,7 +59,7 @@ from fecbench.results.figures.style import (
     wide,
     wrapped,
 )
-from fecbench.results.figures.ticks import is_log, plain_ticks, ratio_ticks, round_ticks
+from fecbench.results.figures.ticks import plain_ticks, ratio_ticks, round_ticks
 from fecbench.results.metrics import Metric, choose
 from fecbench.results.metrics.units import axis_label, number, quantity
 from fecbench.results.store.records import CampaignInfo
@@ -78,16 +81,15 @@ def table(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") -> pd.D
 
 
 def bars(ratios: pd.DataFrame, campaign: CampaignInfo, *, ax: Given = None) -> Figure:
-    """The median ratio over points of each workload and variant, with its bootstrap interval over points; at
-    the end of the axis for 0 and ∞."""
+    """The ratio over points of each workload and variant, mean or median as the design has it, with its
+    interval over points; at the end of the axis for 0 and ∞."""
     metric, names, look_of = only_metric(ratios["metric"]), workload_names(campaign), _drawn(ratios, campaign)
     baselines = _baselines(look_of, campaign)
+    groups = dict(iter(ratios.groupby(["workload", "variant"], observed=True)))
+    average = {key: average_of(rows, campaign.statistic) for key, rows in groups.items()}
+    over = {key: ratio_over(rows, rows["point"], average[key]) for key, rows in groups.items()}
     estimates = pd.DataFrame(
-        {
-            (workload, variant): median_ratio_interval(rows, rows["point"])
-            for (workload, variant), rows in ratios.groupby(["workload", "variant"], observed=True)
-        },
-        index=["median", "low", "high"],
+        {key: (one.value, one.low, one.high) for key, one in over.items()}, index=["ratio", "low", "high"]
     ).T.rename_axis(["workload", "variant"])
     reach, sure = greatest_log(pd.Series(estimates.to_numpy().ravel())), estimates["low"].notna()
     drawn = estimates.apply(to_ends, reach=1.1 * max(reach, float(np.log(1.02)))).reset_index()
@@ -96,7 +98,7 @@ def bars(ratios: pd.DataFrame, campaign: CampaignInfo, *, ax: Given = None) -> F
         (axes,) = page.panels
         axes.axhline(1, color="black", linewidth=line(2 / 3))
         sns.barplot(
-            drawn.assign(height=drawn["median"] - 1),
+            drawn.assign(height=drawn["ratio"] - 1),
             x="workload",
             y="height",
             order=places,
@@ -129,11 +131,11 @@ def bars(ratios: pd.DataFrame, campaign: CampaignInfo, *, ax: Given = None) -> F
             ],
         )
         of_line = "line: its 95 % interval" if sure.any() else ""
-        none = "" if sure.all() else f"no interval of fewer than {FEWEST} points"
+        none = "" if sure.all() else f"no interval of fewer than {FEWEST} networks"
         page.heading(
             f"By how much does {metric.noun} change?",
-            f"{campaign.heading} · {ratios['point'].nunique()} points of {len(campaign.points)} · "
-            + "; ".join(filter(None, ["bar: median over points", of_line, none])),
+            f"{campaign.heading} · {ratios['point'].nunique()} networks of {len(campaign.points)} · "
+            + "; ".join(filter(None, [f"bar: {_names(average)} over networks", of_line, none])),
         )
     return page.figure
 
@@ -219,7 +221,8 @@ def over_factors(
         hollow = " · hollow: failed or timed out, beyond the axis" if some["censored"].any() else ""
         page.heading(
             f"Where does {metric.noun} change, for {name}?",
-            f"{campaign.heading} · {some['point'].nunique()} points of {len(campaign.points)}{told}{hollow}",
+            f"{campaign.heading} · {some['point'].nunique()} networks of {len(campaign.points)}"
+            f"{told}{hollow}",
         )
     return page.figure
 
@@ -249,7 +252,8 @@ def heat_map(
     *,
     ax: Given = None,
 ) -> Figure:
-    """The median ratio in cells of two factors, a panel a workload; with the number of points in each cell.
+    """The ratio in cells of two factors, a panel a workload, mean or median as the design has it; with the
+    number of points in each cell.
 
     Values are as measured, with no model. Without `factors`, over the first two that the design varies.
     """
@@ -271,16 +275,26 @@ def heat_map(
     across_page = max(1, int((wide() - 2) / (cell * (len(columns) + 1))))
     size = (wide(), 1 + (1.2 + 0.7 * len(rows)) * -(-len(names) // across_page))
     in_cells, cell_of = some.merge(cells, on="point"), ["workload", "row", "column"]
-    medians = median_ratios(in_cells, cell_of)
+    average: dict[Any, Average] = {
+        workload: average_of(ratios, campaign.statistic)
+        for workload, ratios in some.groupby("workload", observed=True)
+    }
+    of_cells: dict[Any, float] = {}
+    for key, of_cell in in_cells.groupby(cell_of, observed=True):
+        place: Any = key
+        of_cells[place] = ratio_over(of_cell, of_cell["point"], average[place[0]]).value
+    over = pd.Series(
+        list(of_cells.values()), pd.MultiIndex.from_tuples(list(of_cells), names=cell_of), dtype=np.float64
+    )
     sizes = in_cells.groupby(cell_of, observed=True).size()
-    shades, norm, colors = np.log2(to_ends(medians)), around_one(medians), ratio_colors(metric)
-    counted = sizes.reindex(medians.index)
+    shades, norm, colors = np.log2(to_ends(over)), around_one(over), ratio_colors(metric)
+    counted = sizes.reindex(over.index)
     texts = pd.Series(
         [
-            f"{'?' if np.isnan(median) else number(median)}\n({count})"
-            for median, count in zip(medians, counted, strict=True)
+            f"{'?' if np.isnan(ratio) else number(ratio)}\n({count})"
+            for ratio, count in zip(over, counted, strict=True)
         ],
-        index=medians.index,
+        index=over.index,
     )
     with sheet(len(names), size, ax, columns=across_page, what="leave ratios of one workload") as page:
         for axes, (workload, name) in zip(page.panels, names.items(), strict=True):
@@ -310,10 +324,15 @@ def heat_map(
         page.colorbar(ScalarMappable(norm, colors), metric.ratio_to(baselines_of(campaign)[variant]))
         page.heading(
             f"Where does “{variant}” help?",
-            f"{campaign.heading} · median ratio (number of points) · {some['point'].nunique()} points of"
-            f" {len(campaign.points)}",
+            f"{campaign.heading} · {_names(average)} ratio (number of networks)"
+            f" · {some['point'].nunique()} of {len(campaign.points)} networks",
         )
     return page.figure
+
+
+def _names(averages: Mapping[Any, Average]) -> str:
+    """Return the kinds of averages in words: one, where all are of one kind."""
+    return " or ".join(sorted(set(averages.values())))
 
 
 def _in_grid(of_cells: pd.Series, rows: int, columns: int) -> pd.DataFrame:
@@ -322,11 +341,19 @@ def _in_grid(of_cells: pd.Series, rows: int, columns: int) -> pd.DataFrame:
 
 
 def pairs(ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Figure:
-    """The points of the design in each pair of its factors, coloured by the median ratio over workloads."""
+    """The points of the design in each pair of its factors, coloured by the ratio, over workloads
+    the mean or the median as the design has it."""
     some = ratios[ratios["variant"] == variant]
     if some.empty:
         raise NothingToDraw(f"No ratio of {variant} was measured.")
-    metric, of_point = only_metric(some["metric"]), median_ratios(some, ["point"]).dropna()
+    metric, average = only_metric(some["metric"]), average_of(some, campaign.statistic)
+    by_point = [
+        (point, ratio_over(rows, rows["workload"], average).value)
+        for point, rows in some.groupby("point", observed=True)
+    ]
+    of_point = pd.Series(
+        [ratio for _, ratio in by_point], [point for point, _ in by_point], dtype=np.float64
+    ).dropna()
     norm, colors = around_one(of_point), ratio_colors(metric)
     with style():
         grid = pair_grid(campaign)
@@ -359,7 +386,7 @@ def pairs(ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Figure:
         heading(
             grid.figure,
             f"In which networks does “{variant}” help?",
-            f"{campaign.heading} · {len(of_point)} points of {len(campaign.points)}",
+            f"{campaign.heading} · {len(of_point)} networks of {len(campaign.points)}",
         )
         figure: Figure = grid.figure
     return figure

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
+from typing import BinaryIO
 
 from matplotlib import rc_context
 from matplotlib.figure import Figure
@@ -27,23 +28,33 @@ _DATES_AND_PROGRAMS = {
 def save(figure: Figure, path: Path) -> None:
     """Write a PNG, SVG or PDF file, by the suffix, without a date or a program's version in it."""
     drawn = io.BytesIO()  # on a full disk, Matplotlib's PDF ends by an error of its own
-    with style():
-        figure.savefig(
-            drawn, format=path.suffix[1:], metadata=dict.fromkeys(_DATES_AND_PROGRAMS[path.suffix])
-        )
+    write(figure, drawn, path.suffix)
     with replacing(path) as unfinished:
         unfinished.write_bytes(drawn.getbuffer())
 
 
+def write(figure: Figure, stream: BinaryIO, suffix: str) -> None:
+    """Write a figure in the form that this suffix of a file's name says."""
+    with style():
+        figure.savefig(stream, format=suffix[1:], metadata=dict.fromkeys(_DATES_AND_PROGRAMS[suffix]))
+
+
 @dataclass(frozen=True)
 class Drawing:
-    """A figure of the page (`inline` is its PNG in base64; `files` are PNG, SVG and PDF), or the sentence
-    that stands in its place."""
+    """A figure of the page (`files` are PNG, SVG and PDF), or the sentence that stands in its place."""
 
     caption: str = ""
     inline: str = ""
+    """The PNG in base64; "" where the page asks a server for it."""
     files: tuple[Path, ...] = ()
     sentence: str = ""
+    url: str = ""
+    """Address of the PNG on a server."""
+
+    @property
+    def source(self) -> str:
+        """The address of its PNG: of the server, or all of it."""
+        return self.url or f"data:image/png;base64,{self.inline}"
 
 
 class Folder:

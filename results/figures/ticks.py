@@ -4,36 +4,20 @@ axes of ratios."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, pairwise
 
-import pandas as pd
 from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, Locator, MaxNLocator, NullLocator
 
 from fecbench.results.figures.style import em, inches
 
-_WIDE = 20  # times as great as the least value: what is wide is shown on a logarithmic scale
 _LINE = 0.25  # inches, of a line of letters with the room around it
 
 Choices = Callable[[float, float], Iterable[Sequence[float]]]
 """Choices of ticks, between the ends of the visible range."""
 Label = Callable[[float], str]
 """Label of a tick."""
-
-
-def is_wide(values: pd.Series) -> bool:
-    """Whether a factor with these values is shown, and cut into cells, on a logarithmic scale."""
-    return bool(
-        pd.api.types.is_numeric_dtype(values) and values.min() > 0 and values.max() / values.min() > _WIDE
-    )
-
-
-def is_log(values: pd.Series, scales: Mapping[str, str]) -> bool:
-    """Whether a factor is shown on a logarithmic scale: that of the design (`CampaignInfo.scales`), or, where
-    the design has none, as its values are wide."""
-    scale = scales.get(str(values.name))
-    return is_wide(values) if scale is None else scale == "log" and bool(values.min() > 0)
 
 
 def round_ticks(axis: Axis) -> None:

@@ -76,8 +76,9 @@ class Metric:
     @property
     def sides(self) -> tuple[str, str]:
         """Words for a variant whose ratio to the baseline is below 1, and above 1."""
-        gain, harm = self.comparative
-        return (harm, gain) if self.more_is_better else (gain, harm)
+        if self.better is None:
+            return self.comparative
+        return ("harms", "helps") if self.more_is_better else ("helps", "harms")
 
     @property
     def question(self) -> str:

@@ -71,6 +71,15 @@ def estimate(value: float, low: float, high: float) -> str:
     return f"{number(value, form)} [{number(low, form)}, {number(high, form)}]"
 
 
+def ratio_text(value: float | None, low: float | None, high: float | None) -> str:
+    """A ratio as a table has it: with its interval, or with the remark that it has none; a dash for none."""
+    if value is None or math.isnan(value):
+        return "–"
+    if low is None or high is None or math.isnan(low):
+        return f"{number(value)} (no interval)"
+    return estimate(value, low, high)
+
+
 def decimals(low: float, high: float) -> int:
     """Return the number of decimals of a ratio with this interval: they show its uncertainty, and no digit
     more."""
@@ -83,3 +92,23 @@ def decimals(low: float, high: float) -> int:
 def change(share: float, *, points: bool = False) -> str:
     """A relative difference, for a table, or one of shares in percentage points."""
     return "-" if math.isnan(share) else f"{number(100 * share, '+.2f')} {'points' if points else '%'}"
+
+
+def difference(value: float, low: float, high: float, unit: str) -> str:
+    """An amount with its interval, in the digits that it allows: "54 ms [34, 74]"; seconds below one are
+    milliseconds."""
+    if unit == "s" and max(abs(low), abs(high)) < 1:
+        value, low, high, unit = 1000 * value, 1000 * low, 1000 * high, "ms"
+    half = (high - low) / 2
+    places = next((count for count, least in enumerate((2, 0.2)) if half >= least), 2)
+    places = 0 if half == 0 and abs(value) >= 1 else places
+    one, *ends = (f"{round(end, places) + 0:.{places}f}" for end in (value, low, high))
+    return f"{one} {unit} [{ends[0]}, {ends[1]}]"
+
+
+def change_text(ratio: float, low: float, high: float) -> str:
+    """Return a ratio with its interval as a change: "−3 % [−4, −2]"."""
+    places = max(decimals(low, high) - 2, 0)
+    # Adding 0 makes a rounded -0 a 0.
+    value, *ends = (number(round(100 * (end - 1), places) + 0, f"+.{places}f") for end in (ratio, low, high))
+    return f"{value} % [{ends[0]}, {ends[1]}]"

@@ -1,13 +1,13 @@
 """The answer of a campaign in plain words: a sentence for each arm.
 
 A case is a workload in a network. Counts are of cases, so that each arm of a design with several workloads
-has one sentence, too; its best and its worst workload stand behind the counts.
+has one sentence, too, with its best and its worst workload. Each number in it has its interval.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -18,26 +18,35 @@ from fecbench.results.analysis.margins import percent
 from fecbench.results.analysis.pairing import baselines_of
 from fecbench.results.analysis.workload_names import short_names
 from fecbench.results.metrics import Metric
-from fecbench.results.metrics.units import decimals, estimate, number
+from fecbench.results.metrics.units import change_text, difference
+from fecbench.results.report.evidence import Explained
+from fecbench.results.report.rules_in_words import where
 from fecbench.results.report.sections.answers import Answer
 from fecbench.results.store.records import CampaignInfo
 
-_LARGE = 10  # a ratio with fewer decimals
 _MOST_NAMES = 6  # of workloads, in a sentence
 
 
-def answers(table: pd.DataFrame, campaign: CampaignInfo) -> Iterator[Answer]:
-    """Yield an answer for each metric and variant that is compared, of the table of `findings.findings`."""
+def answers(table: pd.DataFrame, campaign: CampaignInfo, explained: Sequence[Explained] = ()) -> list[Answer]:
+    """Return an answer for each metric and variant that is compared, of the table of `findings.findings`;
+    those with the most decided effects first. Variants without a case are left out, unless none has one."""
     compared = metrics.of_workloads(campaign)
     rows = table.assign(
         metric=table["workload"].map(compared), name=table["workload"].map(short_names(campaign))
     )
     several = len(set(compared.values())) > 1
+    rules = {(one.part.metric.name, one.variant): one.explanation for one in explained}
+    of_all = []
     for metric in dict.fromkeys(compared.values()):
         for variant, baseline in baselines_of(campaign).items():
             rows_of_arm = rows[(rows["variant"] == variant) & (rows["metric"] == metric)]
             if len(rows_of_arm):
-                yield _answer(rows_of_arm, variant, baseline, metrics.of(metric), campaign, several)
+                rule = where(rules.get((metric, variant)), metrics.of(metric))
+                of_all.append(
+                    _answer(rows_of_arm, variant, baseline, metrics.of(metric), campaign, several, rule)
+                )
+    with_cases = [one for one in of_all if one.cases]
+    return sorted(with_cases or of_all, key=lambda one: -(one.helps + one.harms))
 
 
 def lead(campaign: CampaignInfo) -> str:
@@ -53,10 +62,21 @@ def lead(campaign: CampaignInfo) -> str:
 
 
 def _answer(
-    rows: pd.DataFrame, variant: str, baseline: str, metric: Metric, campaign: CampaignInfo, several: bool
+    rows: pd.DataFrame,
+    variant: str,
+    baseline: str,
+    metric: Metric,
+    campaign: CampaignInfo,
+    several: bool,
+    rule: str,
 ) -> Answer:
     undecided, equivalent = int(rows["undecided"].sum()), int(rows["equivalent"].sum())
     by = f"By {metric.noun}, " if several else ""
+    has_any = bool(rows["compared_points"].sum())
+    effect = list(_clauses(rows, baseline, metric, campaign)) if has_any else []
+    counts = (
+        _counts(rows) if has_any else f"cannot be compared with {baseline}: in no network have both a result"
+    )
     return Answer(
         variant=variant,
         baseline=baseline,
@@ -69,80 +89,79 @@ def _answer(
         neither=undecided + equivalent,
         undecided=undecided,
         margins=(float(rows["margin"].min()), float(rows["margin"].max())),
-        sentence=f"{by}{variant} {'; '.join(_clauses(rows, baseline, metric))}.",
+        rule=rule,
+        effect="; ".join(effect),
+        sentence=f"{by}{variant} {'; '.join([*effect, counts])}.",
     )
 
 
-def _clauses(rows: pd.DataFrame, baseline: str, metric: Metric) -> Iterator[str]:
-    """Yield the mean effect and the counts; the median ratio where there is no mean; the tail."""
-    if not rows["compared_points"].sum():
-        yield f"cannot be compared with {baseline}: in no network have both a result"
-        return
-    average = _average(rows, baseline, metric)
-    if average:
-        yield average
-    yield _counts(rows, baseline, metric)
-    with_ratio = rows[rows["median_ratio"].notna()].to_dict("records")
-    if not with_ratio:
-        yield "there is no ratio"
-        return
-    tails = [row for row in with_ratio if not math.isnan(row["tail_ratio"])]
-    worst = max(tails, key=lambda row: row["tail_ratio"] * (-1 if metric.more_is_better else 1), default=None)
-    tail = "" if worst is None else _tail(worst, metric)
-    if not average:
-        yield f"the median ratio is {_medians(with_ratio, metric, len(rows) > 1)}{tail and f', and {tail}'}"
-    elif tail:
-        yield f"the ratio is {tail}"
+def _clauses(rows: pd.DataFrame, baseline: str, metric: Metric, campaign: CampaignInfo) -> Iterator[str]:
+    """Yield the effect over the networks, that on the slow trials, and the bytes."""
+    with_ratio = rows[rows["ratio_low"].notna()].to_dict("records")
+    if with_ratio:
+        yield _effect(with_ratio, len(rows) > 1, baseline, metric, campaign)
+    elif not rows["ratio"].notna().any():
+        yield "has no ratio"
+    if slow := _ends(rows[rows["p95_low"].notna()].to_dict("records"), "p95_ratio", "p95", len(rows) > 1):
+        yield f"its 95th percentile by {slow}"
+    if sent := rows[rows["more_bytes_low"].notna()].to_dict("records"):
+        yield f"the bytes sent by {_bytes(sent, len(rows) > 1)}"
 
 
-def _medians(rows: list[dict[Any, Any]], metric: Metric, several: bool) -> str:
-    """Return the median ratio of the best workload and of the worst."""
-    rows.sort(key=lambda row: -row["median_ratio"] if metric.more_is_better else row["median_ratio"])
+def _effect(
+    rows: list[dict[Any, Any]], several: bool, baseline: str, metric: Metric, campaign: CampaignInfo
+) -> str:
+    averages = "/".join(sorted({row["average"] for row in rows}))
+    over = f" ({averages} over the networks)" if len(campaign.points) > 1 else ""
+    changes = _ends(rows, "ratio", "ratio", several, metric)
+    return f"changes the {campaign.statistic} {metric.words or metric.name} of {baseline} by {changes}{over}"
+
+
+def _ends(
+    rows: list[dict[Any, Any]], name: str, interval: str, several: bool, metric: Metric | None = None
+) -> str:
+    """Return a ratio as a change, of the best workload and of the worst; "" without one."""
+    if not rows:
+        return ""
+    rows = sorted(rows, key=lambda row: row[name])
     ends = rows[:1] if len(rows) == 1 else [rows[0], rows[-1]]
     return " to ".join(
-        estimate(row["median_ratio"], row["low"], row["high"]) + (f" ({row['name']})" if several else "")
+        change_text(row[name], row[f"{interval}_low"], row[f"{interval}_high"])
+        + (saved_text(row, metric) if metric else "")
+        + (f" ({row['name']})" if several else "")
         for row in ends
     )
 
 
-def _average(rows: pd.DataFrame, baseline: str, metric: Metric) -> str:
-    """Return the mean effect over the networks, of the best workload and of the worst; "" without one."""
-    with_mean = rows[rows["mean_low"].notna()].to_dict("records")
-    if not with_mean or len(with_mean) < (rows["points"] > 0).sum():
+def saved_text(row: Mapping[Any, Any], metric: Metric) -> str:
+    """Return the time saved with its interval: ", 54 ms [34, 74] less"; "" for what is no time, or without an
+    interval."""
+    if not metric.is_time or math.isnan(row["saved_low"]):
         return ""
-    with_mean.sort(key=lambda row: row["mean_ratio"])
-    ends = with_mean[:1] if len(with_mean) == 1 else [with_mean[0], with_mean[-1]]
-    texts = [change_text(row["mean_ratio"], row["mean_low"], row["mean_high"]) for row in ends]
-    names = [f" ({row['name']})" if len(rows) > 1 else "" for row in ends]
-    changes = " to ".join(f"{text}{name}" for text, name in zip(texts, names, strict=True))
-    return (
-        f"changes the {metric.words or metric.name} of {baseline} by {changes} on average over the networks"
+    value, low, high = row["saved"], row["saved_low"], row["saved_high"]
+    if value < 0:
+        return f", {difference(-value, -high, -low, metric.unit)} more"
+    return f", {difference(value, low, high, metric.unit)} less"
+
+
+def _bytes(rows: list[dict[Any, Any]], several: bool) -> str:
+    rows = sorted(rows, key=lambda row: row["more_bytes"])
+    ends = rows[:1] if len(rows) == 1 else [rows[0], rows[-1]]
+    return " to ".join(
+        change_text(*(1 + row[f"more_bytes{end}"] for end in ("", "_low", "_high")))
+        + (f" ({row['name']})" if several else "")
+        for row in ends
     )
 
 
-def change_text(ratio: float, low: float, high: float) -> str:
-    """Return a ratio with its interval as a change: "−3 % [−4, −2]"."""
-    places = max(decimals(low, high) - 2, 0)
-    # Adding 0 makes a rounded -0 a 0.
-    value, *ends = (number(round(100 * (end - 1), places) + 0, f"+.{places}f") for end in (ratio, low, high))
-    return f"{value} % [{ends[0]}, {ends[1]}]"
-
-
-def _counts(rows: pd.DataFrame, baseline: str, metric: Metric) -> str:
-    better, worse = metric.comparative
-    if not rows["by_chance"].sum():
-        compared = int(rows["compared_points"].sum())
-        gains = round(float((rows["faster"] * rows["compared_points"]).sum()))
-        return (
-            f"is {better} than {baseline} in {gains} of {_cases(compared, rows)}, but there are too few"
-            " repetitions to tell that from chance"
-        )
+def _counts(rows: pd.DataFrame) -> str:
     helps, harms, equivalent, undecided = (int(rows[name].sum()) for name in comparison.COUNTS)
-    neither = equivalent + undecided
-    open_ = f" ({undecided} undecided)" if undecided else ""
+    cases = _cases(int(rows["points"].sum()), rows)
+    if not rows["by_chance"].sum():
+        return f"is undecided in all {cases}: too few repetitions"
     return (
-        f"is {better} than {baseline} in {helps} of {_cases(int(rows['points'].sum()), rows)} by more than"
-        f" {margin_text(rows['margin'])}, {worse} in {harms}, and neither in {neither}{open_}"
+        f"helps in {helps} of {cases} by more than {margin_text(rows['margin'])}, harms in {harms}, makes no"
+        f" difference in {equivalent}, and is undecided in {undecided}"
     )
 
 
@@ -156,13 +175,6 @@ def _cases(count: int, rows: pd.DataFrame) -> str:
 def counted(count: int, noun: str) -> str:
     """A count with its noun: "1 network", "40 networks"."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def _tail(row: Mapping[Any, Any], metric: Metric) -> str:
-    tail = row["tail_ratio"]
-    places = decimals(row["low"], row["high"]) if tail < _LARGE else 1
-    side = "at least" if metric.more_is_better else "at most"
-    return f"{side} {number(tail, f'.{places}f')} in 95 % of the networks"
 
 
 def margin_text(margins: pd.Series) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, starmap
 from typing import Any
 
@@ -14,6 +14,7 @@ from fecbench.results.analysis import (
     agreement,
     agreement_in_words,
     attempts,
+    blocks,
     comparison,
     deciding,
     disturbances,
@@ -36,7 +37,9 @@ from fecbench.results.report.answers import answers, lead
 from fecbench.results.report.document import Document
 from fecbench.results.report.evidence import Evidence, gather
 from fecbench.results.report.findings import findings, headline
+from fecbench.results.report.maps import maps
 from fecbench.results.report.medians import medians_of
+from fecbench.results.report.sections.answers import Answer, VerdictMap
 from fecbench.results.report.sections.campaign import Campaign, Starts
 from fecbench.results.report.sections.crosscheck import Crosscheck
 from fecbench.results.report.sections.findings import (
@@ -82,6 +85,7 @@ def document_of(evidence: Evidence) -> Document:
     agreement_of_sample = agreement.of_campaign(database, campaign) if campaign.engine == "virtual" else None
     filters = repeating.filters_of(run, campaign)
     notes = [
+        *blocks.sentences(database, campaign),
         *exposure.sentences(exposed),
         *timers.sentences(campaign),
         *deciding.sentences(campaign),
@@ -96,11 +100,13 @@ def document_of(evidence: Evidence) -> Document:
         agreement_in_words.sentences(agreement_of_sample) if campaign.engine == "virtual" else []
     )
     arms = list(_findings(table, campaign))
+    answered = answers(table, campaign, evidence.explained)
     return Document(
         campaign=Campaign.of(campaign),
         gate=None if evidence.gate is None else Gate.of(evidence.gate),
-        lead=lead(campaign),
-        answers=list(answers(table, campaign)),
+        lead=" ".join(filter(None, (blocks.lead(database, campaign), lead(campaign)))),
+        answers=answered,
+        maps=_in_order(maps(evidence), answered),
         trust=list(trust(evidence, states, rerun, crosscheck, crosscheck_sentences, arms)),
         notes=notes,
         headline=[*headline(frame, campaign, table, run, evidence.pairings), *notes],
@@ -141,6 +147,15 @@ def document_of(evidence: Evidence) -> Document:
             ),
         ),
         doubts=repeating.doubts(run, campaign, filters),
+    )
+
+
+def _in_order(of_all: Iterable[VerdictMap], answered: Sequence[Answer]) -> list[VerdictMap]:
+    """Return the maps in the order of the answers."""
+    order = [(answer.metric, answer.variant) for answer in answered]
+    return sorted(
+        (one for one in of_all if (one.metric, one.variant) in order),
+        key=lambda one: order.index((one.metric, one.variant)),
     )
 
 

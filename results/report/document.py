@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from fecbench.results.analysis.interoperability import Matrix
-from fecbench.results.report.sections.answers import Answer, Trust
+from fecbench.results.report.sections.answers import Answer, Trust, VerdictMap
 from fecbench.results.report.sections.campaign import Campaign, Starts
 from fecbench.results.report.sections.crosscheck import Crosscheck
 from fecbench.results.report.sections.findings import (
@@ -47,7 +47,9 @@ class Document(BaseModel):
     lead: str
     """A sentence that says what the answers count."""
     answers: list[Answer]
-    """One for each metric and variant that is compared, in the order of the design."""
+    """One for each metric and variant that has a case, those with the most decided effects first."""
+    maps: list[VerdictMap]
+    """One for each of them and workload whose design varies two numbers at least, in this order."""
     trust: list[Trust]
     """Reasons to trust them, or not to."""
     notes: list[str]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
@@ -13,11 +13,14 @@ from matplotlib.figure import Figure
 from fecbench.results import figures, metrics, papers
 from fecbench.results.analysis import frames, p1203
 from fecbench.results.analysis.pairing import to_baseline
+from fecbench.results.analysis.parting import parting_of
 from fecbench.results.analysis.rules import Explanation
 from fecbench.results.analysis.summary import of_many_networks
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.saving import Drawing, stem
+from fecbench.results.gate.overall import NEW, OLD
 from fecbench.results.report.evidence import Evidence, Explained, Part
+from fecbench.results.report.rerun_pair import RerunPair
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
 
@@ -34,6 +37,8 @@ class Drawings:
     """The drawings of each of `Document.explained`."""
     reproduced: list[Drawing]
     """One for each of `Document.reproduced`."""
+    pairs: list[tuple[Drawing, str]] = field(default_factory=list)
+    """The drawing of each pair that was run again, with the command that does so."""
 
 
 class Drawer(Protocol):
@@ -70,13 +75,13 @@ def named(evidence: Evidence) -> dict[str, Named]:
     return figures.figures
 
 
-def draw(folder: Drawer, evidence: Evidence) -> Drawings:
-    """Give all figures of a campaign that was read to a folder, which saves them."""
+def draw(folder: Drawer, evidence: Evidence, pairs: Sequence[RerunPair] = ()) -> Drawings:
+    """Give all figures of a campaign that was read, and of `pairs`, to a folder, which saves them."""
     campaign, frame, parts = evidence.campaign, evidence.frame, evidence.parts
     return Drawings(
         points=folder.draw(
             "points",
-            "The points of the design, in each pair of its factors.",
+            "The networks of the design, in each pair of its factors.",
             lambda: figures.points(campaign),
         ),
         findings=[
@@ -87,6 +92,17 @@ def draw(folder: Drawer, evidence: Evidence) -> Drawings:
         by_workload=[drawing for part in parts for drawing in _by_workload(folder, part)],
         explained=[_where_it_helps(folder, explained) for explained in evidence.explained],
         reproduced=_reproduced(folder, frame, campaign),
+        pairs=[(_pair(folder, number, pair), pair.command) for number, pair in enumerate(pairs, 1)],
+    )
+
+
+def _pair(folder: Drawer, number: int, pair: RerunPair) -> Drawing:
+    """Draw both trials of a pair over one axis, with the first packet at which they part."""
+    labels = (OLD, NEW)
+    return folder.draw(
+        f"worst-{number}",
+        f"{pair.heading}. {parting_of(pair.old, pair.new, labels)}",
+        lambda: figures.both_over_time(pair.old, pair.new, labels),
     )
 
 
@@ -111,24 +127,23 @@ def _messages(database: Database, campaign: CampaignInfo) -> pd.DataFrame | None
 def _of_all_workloads(folder: Drawer, frame: pd.DataFrame, part: Part) -> Iterator[Drawing]:
     """The distributions of the ratio and of the metric, and how great the ratio is."""
     metric, campaign = part.metric, part.campaign
-    better = metric.comparative.gain
     side, bound = ("right of", "above") if metric.more_is_better else ("left of", "below")
     yield folder.draw(
         _file(part, "ratio"),
         f"ECDF of the {metric.ratio} {to_baseline(campaign)}, in the form of Networking 2019, Fig. 6: where a"
-        f" curve is {side} the line at 1, the variant is {better}. Above a panel stand the points at which an"
-        " interval says so. Each ratio compares the"
-        f" {metric.statistic(campaign.statistic)} over those repetitions of a point in which each variant is"
-        " ok, failed or timed out; the latter two count as worse than any value. Where that of one variant is"
-        " such, the ratio is 0 or ∞, beyond the axis; a point at which both are is in no curve. The band is"
-        " of independent points, and rather too wide for those of a space-filling design.",
+        f" curve is {side} the line at 1, the variant is better, by however little. Above a panel stand the"
+        " networks in which it surely helps and harms, as in tables. Each ratio compares the"
+        f" {metric.statistic(campaign.statistic)} over those repetitions of a network in which each variant"
+        " is ok, failed or timed out; the latter two count as worse than any value. Where that of one variant"
+        " is such, the ratio is 0 or ∞, beyond the axis; a network in which both are is in no curve. The band"
+        " is of independent networks, and rather too wide for those of a space-filling design.",
         lambda: figures.ratio_ecdf(frame, campaign, ratios=part.ratios),
     )
     if not part.ratios.empty:
         yield folder.draw(
             _file(part, "bars"),
-            f"Median over points of the {metric.ratio} {to_baseline(campaign)}, with its 95 % bootstrap"
-            f" interval over points where there are enough: {bound} 1, the variant is {better}.",
+            f"The {metric.ratio} {to_baseline(campaign)} over networks, with its 95 % interval where there"
+            f" are enough: {bound} 1, the variant helps.",
             lambda: figures.bars(part.ratios, campaign),
         )
     words = metric.words or metric.name
@@ -157,7 +172,7 @@ def _of_messages(
         yield folder.draw(
             "on-time",
             "Share of messages that were whole within the playout delay, counted from when they were due: the"
-            " median over points, with its 95 % interval. All delays are read from the same trials. Of one"
+            " median over networks, with its 95 % interval. All delays are read from the same trials. Of one"
             " that failed or timed out, no message was in time.",
             lambda: figures.on_time(frame, campaign),
         )
@@ -220,8 +235,8 @@ def _by_workload(folder: Drawer, part: Part) -> Iterator[tuple[str, Drawing]]:
             name,
             folder.draw(
                 f"factors-{stem(label)}",
-                f"The {part.metric.ratio} {to_baseline(part.campaign)} for {name}, at every point, over each"
-                " factor of the design.",
+                f"The {part.metric.ratio} {to_baseline(part.campaign)} for {name}, in every network, over"
+                " each factor of the design.",
                 partial(figures.over_factors, part.ratios, part.campaign, label),
             ),
         )
@@ -236,9 +251,9 @@ def _where_it_helps(folder: Drawer, explained: Explained) -> list[Drawing]:
     drawings = [
         folder.draw(
             _file(part, f"map-{name}"),
-            f"The {metric.ratio} over the two strongest factors of points, a map a workload: background as"
-            " a random forest predicts it, marks at each point as it was measured. The counts above a map are"
-            " those of the table of findings.",
+            f"The {metric.ratio} over the two strongest factors of networks, a map a workload: background as"
+            " a random forest predicts it, marks at each network as it was measured. The counts above a map"
+            " are those of the table of findings.",
             lambda: figures.benefit_map(explanation, variant, baseline),
         ),
         folder.draw(
@@ -249,13 +264,13 @@ def _where_it_helps(folder: Drawer, explained: Explained) -> list[Drawing]:
         ),
         folder.draw(
             _file(part, f"cells-{name}"),
-            f"The median {metric.ratio} in cells of two factors, as measured, with the number of points.",
+            f"The {metric.ratio} in cells of two factors, as measured, with the number of networks.",
             lambda: figures.heat_map(part.ratios, campaign, variant, _two_strongest(explanation, campaign)),
         ),
         folder.draw(
             _file(part, f"pairs-{name}"),
-            f"The points of the design in each pair of its factors. The colour is the {metric.ratio}, the"
-            " median over workloads.",
+            f"The networks of the design in each pair of its factors. The colour is the {metric.ratio}, the"
+            " over workloads.",
             lambda: figures.pairs(part.ratios, campaign, variant),
         ),
     ]

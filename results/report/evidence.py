@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -99,10 +99,15 @@ def gather(
     frame = attempts.first_attempts(run) if first_attempts else run
     parts = parts_of(frame, campaign)
     pairings = parts[0].pairings if len(parts) == 1 else comparisons(frame, campaign)
-    where = [variant for part in parts for variant in _explained(part)] if explained else []
+    where = [one for part in parts for one in _explained(part)] if explained else []
     if gate is None and is_of_two_builds(campaign):
         gate = answer(database, campaign)
     return Evidence(database, campaign, run, frame, first_attempts, parts, pairings, where, gate)
+
+
+def with_explanations(evidence: Evidence) -> Evidence:
+    """Return the same evidence, with its ratios explained."""
+    return replace(evidence, explained=[one for part in evidence.parts for one in _explained(part)])
 
 
 def parts_of(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Part]:

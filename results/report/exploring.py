@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -53,14 +53,16 @@ def explorer(evidence: Evidence) -> Explorer | None:
     compared = [_of_metric(part.ratios, part.metric, campaign) for part in evidence.parts if len(part.ratios)]
     if not compared:
         return None
+    with_cases = {label for part in evidence.parts if len(part.ratios) for label in part.ratios["variant"]}
     document = {
         "factors": list(_factors(campaign)),
-        "arms": _arms(campaign),
+        "arms": _arms(campaign, with_cases),
         "variants": [variant["label"] for variant in campaign.variants],
         "workloads": list(short_names(campaign).values()),
         "metrics": [*compared, *_others(frame, campaign, compared)],
         "trials": _trials(frame, campaign),
         "replay": repeating.replay(campaign, evidence.database.address),
+        "diff": repeating.diff(campaign, evidence.database.address),
     }
     text = json.dumps(document, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     script = (_FOLDER / "explore.js").read_text(encoding="utf-8")
@@ -77,7 +79,7 @@ def _library() -> str:
 
 def _factors(campaign: CampaignInfo) -> Iterator[dict[str, Any]]:
     """Yield the factors that have more than one value."""
-    from fecbench.results.figures.ticks import is_log
+    from fecbench.results.analysis.scales import is_log
 
     for name in campaign.points[0] if campaign.points else ():
         values = [point[name] for point in campaign.points]
@@ -92,16 +94,13 @@ def _factors(campaign: CampaignInfo) -> Iterator[dict[str, Any]]:
         }
 
 
-def _arms(campaign: CampaignInfo) -> list[dict[str, Any]]:
-    """Return the arms that have a baseline, in the colours of the figures."""
-    from matplotlib.colors import to_hex
-
-    from fecbench.results.figures.style import looks
-
-    order, look_of = [variant["label"] for variant in campaign.variants], looks(campaign)
+def _arms(campaign: CampaignInfo, with_cases: Collection[str]) -> list[dict[str, Any]]:
+    """Return the variants that have a case, and their baselines, by their places in the design."""
+    order = [variant["label"] for variant in campaign.variants]
     return [
-        {"variant": order.index(arm), "baseline": order.index(baseline), "color": to_hex(look_of[arm].color)}
+        {"variant": order.index(arm), "baseline": order.index(baseline)}
         for arm, baseline in baselines_of(campaign).items()
+        if arm in with_cases
     ]
 
 
@@ -147,7 +146,8 @@ def _others(
 
 def _trials(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, Any]:
     """The first trials of each case, by "variant,workload,point": their numbers, their values of what the
-    workload compares, and the states of those that are not ok. With too many cases, none is listed."""
+    workload compares, the states of those that are not ok, and their repetitions. With too many cases, none
+    is listed."""
     variants = {variant["label"]: place for place, variant in enumerate(campaign.variants)}
     workloads = {workload["label"]: place for place, workload in enumerate(campaign.workloads)}
     compared = metrics.of_workloads(campaign)
@@ -157,12 +157,12 @@ def _trials(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, Any]:
     cases: dict[str, list[Any]] = {}
     for workload, rows in listed.groupby("workload", observed=True, sort=False):
         values = outcomes.values(rows, metrics.of(compared[str(workload)]))
-        for variant, point, trial, state, value in zip(
-            rows["variant"], rows["point"], rows["id"], rows["state"], values, strict=True
-        ):
-            ids, numbers, states = cases.setdefault(
-                f"{variants[variant]},{workloads[str(workload)]},{point}", [[], [], {}]
+        columns = (rows[name] for name in ("variant", "point", "id", "state", "repetition"))
+        for variant, point, trial, state, repetition, value in zip(*columns, values, strict=True):
+            ids, numbers, states, repetitions = cases.setdefault(
+                f"{variants[variant]},{workloads[str(workload)]},{point}", [[], [], {}, []]
             )
+            repetitions.append(int(repetition))
             if state != "ok":
                 states[len(ids)] = state
             ids.append(int(trial))

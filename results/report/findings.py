@@ -14,7 +14,7 @@ from fecbench.results.analysis.pairing import Pairing, comparisons, left_out
 from fecbench.results.analysis.summary import summary
 from fecbench.results.analysis.workload_names import workload_names
 from fecbench.results.metrics import Metric
-from fecbench.results.metrics.units import number
+from fecbench.results.metrics.units import ratio_text
 from fecbench.results.store.records import CampaignInfo
 
 
@@ -32,7 +32,7 @@ def findings(
     """
     pairings = comparisons(frame, campaign) if pairings is None else pairings
     table = summary(frame, campaign, pairings)
-    compared = comparison.of_pairings(pairings, campaign, ratios)
+    compared = comparison.of_pairings(pairings, campaign, ratios, frame)
     key = ["workload", "variant"]
     new = [column for column in comparison.COLUMNS if column in key or column not in table]
     return table.merge(compared[new], how="left", on=key)
@@ -79,32 +79,25 @@ def _where_it_helps(rows: pd.DataFrame, pairing: Pairing, campaign: CampaignInfo
 
 
 def _parts(row: Any, metric: Metric) -> Iterator[str]:
-    """The three numbers: the counts, the median ratio, and the tail."""
-    better, worse = metric.comparative
+    """The counts, the ratio, and that of the slow trials."""
     if row.by_chance:
         yield (
-            f"{better} at {row.helps:.0f} of {_points(row.points, row)} by more than {percent(row.margin)},"
-            f" {worse} at {row.harms:.0f}, no difference that matters at {row.equivalent:.0f}, undecided at"
+            f"helps in {row.helps:.0f} of {_networks(row.points, row)} by more than {percent(row.margin)},"
+            f" harms in {row.harms:.0f}, no difference in {row.equivalent:.0f}, undecided in"
             f" {row.undecided:.0f}"
         )
     else:
-        faster = row.faster * row.compared_points
-        points = _points(row.compared_points, row)
-        yield f"{better} at {faster:.0f} of {points}, too few repetitions to decide"
+        yield f"undecided in all {_networks(row.compared_points, row)}: too few repetitions"
     if not row.points:
         yield f"there is no {metric.ratio}"
         return
-    interval = "" if pd.isna(row.low) else f" [{number(row.low)}, {number(row.high)}]"
-    some = f" at the {row.points} that have one" if row.points < row.compared_points else ""
-    yield f"median {metric.ratio} {number(row.median_ratio)}{interval}{some}"
-    if not pd.isna(row.tail_ratio):
-        side = "at least" if metric.more_is_better else "at most"
-        yield f"{side} {number(row.tail_ratio)} at 95 % of the points"
-    if not pd.isna(row.p95_ratio):
-        yield f"median ratio of the p95 {number(row.p95_ratio)}"
+    some = f" in the {row.points} that have one" if row.points < row.compared_points else ""
+    yield f"{row.average} {metric.ratio} {ratio_text(row.ratio, row.ratio_low, row.ratio_high)}{some}"
+    if not pd.isna(row.p95_low):
+        yield f"ratio of the p95 {ratio_text(row.p95_ratio, row.p95_low, row.p95_high)}"
 
 
-def _points(count: int, row: Any) -> str:
-    """Return how many points were compared, and how many were planned."""
-    points = f"{count} point{'s' if count != 1 else ''}"
-    return f"{points} (planned: {row.planned_points})" if count < row.planned_points else points
+def _networks(count: int, row: Any) -> str:
+    """Return how many networks were compared, and how many were planned."""
+    networks = f"{count} network{'s' if count != 1 else ''}"
+    return f"{networks} (planned: {row.planned_points})" if count < row.planned_points else networks

@@ -8,8 +8,10 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import jinja2
 
@@ -19,28 +21,55 @@ from fecbench.results.report.document import Document
 from fecbench.results.report.drawings import Drawings
 from fecbench.results.report.exploring import Explorer
 from fecbench.results.report.picture import pictures
+from fecbench.results.report.sections.answers import Answer
 from fecbench.results.report.sections.findings import Metric
 
-_MOST_ANSWERS = 4  # arms on the first screen; the others are folded
-_MANY_ANSWERS = 6  # more leave room for no more than two, beside a picture of so many rows
+_MOST_ANSWERS = 3  # variants on the first screen; the others are folded
+_MANY_ANSWERS = 4  # more leave room for no more than two, beside a picture of so many rows
+_MOST_MAPS = 3
 _FOLDER = Path(__file__).parent / "templates"
-_TEMPLATES = jinja2.Environment(
+TEMPLATES = jinja2.Environment(
     loader=jinja2.FileSystemLoader(_FOLDER),
     autoescape=True,
     undefined=jinja2.StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.filters["tied"] = lambda text: re.sub(r"(?<=\d) (?=(%|[kMG]?B|m?s)\b|%)", "\u00a0", text)
+TEMPLATES.filters["part"] = partial(quote, safe="")  # of an address
+TEMPLATES.filters["tied"] = lambda text: re.sub(r"(?<=\d) (?=(%|[kMG]?B|m?s)\b|%)", "\u00a0", text)
 
 
-def page(document: Document, drawings: Drawings, exploring: Explorer | None = None) -> str:
-    """Return the page; without `exploring`, it has no interactive charts. The same document and figures give
-    the same bytes."""
+@dataclass(frozen=True)
+class Live:
+    """The parts of a page that its server keeps up to date."""
+
+    tables: tuple[str, ...]
+    """Tables that the server gives as CSV."""
+    trials: int
+    """Trials that the page has."""
+    planned: int
+
+    @property
+    def script(self) -> str:
+        """Our code, which asks for what is new."""
+        return (_FOLDER / "live.js").read_text(encoding="utf-8")
+
+
+def page(
+    document: Document,
+    drawings: Drawings,
+    exploring: Explorer | None = None,
+    live: Live | None = None,
+    unfinished: str = "",
+) -> str:
+    """Return the page; without `exploring`, it has no interactive charts, and with `live`, it asks its server
+    for what is new. `unfinished` says what it lacks. The same document and figures give the same bytes."""
     scripts = [] if exploring is None else [exploring.library, exploring.script]
+    scripts += [] if live is None else [live.script]
     script = (_FOLDER / "report.js").read_text(encoding="utf-8")
+    answered = {answer.variant for answer in document.answers}
     baselines = {answer.baseline for answer in document.answers}
-    return _TEMPLATES.get_template("report.html").render(
+    return TEMPLATES.get_template("report.html").render(
         **dict(document),
         drawings=drawings,
         tables=_tables(document),
@@ -51,6 +80,7 @@ def page(document: Document, drawings: Drawings, exploring: Explorer | None = No
         design_link=_base64(document.campaign.design_text.encode()),
         fewest=FEWEST,
         most_answers=2 if len(document.answers) > _MANY_ANSWERS else _MOST_ANSWERS,
+        most_maps=_MOST_MAPS,
         most_points=tables.MOST_POINTS,
         not_calibrated=repeating.NOT_CALIBRATED,
         all_trials=repeating.ALL_TRIALS,
@@ -59,6 +89,11 @@ def page(document: Document, drawings: Drawings, exploring: Explorer | None = No
         script=script,
         script_hashes=list(map(_hash, [script, *scripts])),
         exploring=exploring,
+        live=live,
+        unfinished=unfinished,
+        finding=" ".join(map(_finding, document.answers)),
+        finding_of={answer.variant: _finding(answer) for answer in document.answers}
+        | {one.variant: "" for one in document.explained if one.variant not in answered},
     )
 
 
@@ -93,6 +128,11 @@ def _tables(document: Document) -> dict[str, Any]:
     }
 
 
+def _finding(answer: Answer) -> str:
+    """Return the finding of a variant, for a reader who does not see its figures."""
+    return f"{answer.variant} {answer.rule}".strip() if answer.rule else answer.sentence
+
+
 @dataclass(frozen=True)
 class _Words:
     """The words of the summary: those of one metric, or general ones for several."""
@@ -108,10 +148,10 @@ class _Words:
 def _words(compared: Sequence[Metric]) -> _Words:
     if len(compared) > 1:
         sides = "on the better side of 1"
-        return _Words(True, "median ratio", "better", "worse", sides)
+        return _Words(True, "ratio", "better", "worse", sides)
     metric = compared[0]
     sides = "above 1" if metric.better == "more" else "below 1"
-    return _Words(False, f"median {metric.ratio}", metric.gain, metric.harm, sides)
+    return _Words(False, metric.ratio, metric.gain, metric.harm, sides)
 
 
 def _base64(content: bytes) -> str:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from fecbench.results.report.document import Document
 from fecbench.results.report.sections.findings import Finding, Metric
-from fecbench.results.report.tables import ratio
+from fecbench.results.report.tables import more_bytes, ratio, saved
 
 _ROUND = (0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.25, 1.5, 2, 3, 5, 10, 20)
 _MOST_ROWS = 14  # rows of a picture with one for each arm and workload
-_APART = 14  # % of the axis between two ticks, at least: as wide as a label on a narrow screen
+_APART = 24  # % of the axis between two ticks, at least: as wide as a label on a narrow screen
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,8 @@ class Row:
     line: tuple[float, float] | None
     """The interval of an only one."""
     ratio: str
+    saved: str
+    more_bytes: str
     label: str
     """The row in words, for who does not see it."""
 
@@ -40,6 +42,8 @@ class Picture:
     """The rows of one metric on one axis."""
 
     metric: Metric
+    average: str
+    """The kind of average of the ratios over networks."""
     rows: list[Row]
     folded: list[Row]
     """The rows of each workload, where `rows` are of all workloads together."""
@@ -57,22 +61,24 @@ def pictures(document: Document) -> list[Picture]:
 
 
 def _picture(document: Document, metric: Metric) -> Picture:
-    order = [variant.label for variant in document.campaign.variants]
+    first = dict.fromkeys(answer.variant for answer in document.answers)
+    order = list(first | dict.fromkeys(variant.label for variant in document.campaign.variants))
     compared = [row for row in document.findings if row.metric == metric.name and row.compared_with]
     of_arms = [[row for row in compared if row.variant == arm and row.points] for arm in order]
     of_arms = [rows for rows in of_arms if rows]
     titles = {workload.label: workload.short_title for workload in document.campaign.workloads}
     reach = _reach([row for rows in of_arms for row in rows])
     single = [
-        _row([row], "" if number else row.variant, titles[row.workload], reach)
+        _row([row], "" if number else row.variant, titles[row.workload], reach, metric.time_unit)
         for rows in of_arms
         for number, row in enumerate(rows)
     ]
     several = any(len(rows) > 1 for rows in of_arms)
-    together = [_row(rows, rows[0].variant, f"all {len(rows)}", reach) for rows in of_arms]
+    together = [_row(rows, rows[0].variant, f"all {len(rows)}", reach, metric.time_unit) for rows in of_arms]
     is_long = several and len(single) > _MOST_ROWS
     return Picture(
         metric,
+        " or ".join(sorted({row.average for rows in of_arms for row in rows if row.average})),
         together if is_long else single,
         single if is_long else [],
         _place(1.0, reach),
@@ -81,15 +87,13 @@ def _picture(document: Document, metric: Metric) -> Picture:
     )
 
 
-def _row(rows: Sequence[Finding], arm: str, workload: str, reach: float) -> Row:
+def _row(rows: Sequence[Finding], arm: str, workload: str, reach: float, unit: str) -> Row:
     helps, harms, equivalent, undecided = (
         sum(getattr(row, count) or 0 for row in rows)
         for count in ("helps", "harms", "equivalent", "undecided")
     )
-    with_ratio = sorted(
-        (row for row in rows if row.median_ratio is not None), key=lambda row: row.median_ratio or 0
-    )
-    texts = [ratio(row.median_ratio, row.low, row.high) for row in with_ratio]
+    with_ratio = sorted((row for row in rows if row.ratio is not None), key=lambda row: row.ratio or 0)
+    texts = [ratio(row.ratio, row.ratio_low, row.ratio_high) for row in with_ratio]
     ends = [text.partition(" [")[0] for text in dict.fromkeys((texts[0], texts[-1]))] if with_ratio else ["–"]
     only = with_ratio[0] if len(rows) == 1 and with_ratio else None
     return Row(
@@ -99,11 +103,13 @@ def _row(rows: Sequence[Finding], arm: str, workload: str, reach: float) -> Row:
         harms=harms,
         equivalent=equivalent,
         undecided=undecided,
-        dots=[_place(row.median_ratio, reach) for row in with_ratio if row.median_ratio is not None],
+        dots=[_place(row.ratio, reach) for row in with_ratio if row.ratio is not None],
         line=None
-        if only is None or only.low is None or only.high is None
-        else (_place(only.low, reach), _place(only.high, reach)),
+        if only is None or only.ratio_low is None or only.ratio_high is None
+        else (_place(only.ratio_low, reach), _place(only.ratio_high, reach)),
         ratio=texts[0] if only else " to ".join(dict.fromkeys(ends)),
+        saved=saved(rows[0], unit) if len(rows) == 1 else "",
+        more_bytes=more_bytes(rows[0]) if len(rows) == 1 else "",
         label=f"{rows[0].variant}, {workload}: helps {helps}, harms {harms}, no difference {equivalent},"
         f" undecided {undecided}",
     )
@@ -111,7 +117,7 @@ def _row(rows: Sequence[Finding], arm: str, workload: str, reach: float) -> Row:
 
 def _reach(rows: Sequence[Finding]) -> float:
     """Return the distance from 1 to either end of the axis of medians and their intervals, as a logarithm."""
-    values = [value for row in rows for value in (row.median_ratio, row.low, row.high)]
+    values = [value for row in rows for value in (row.ratio, row.ratio_low, row.ratio_high)]
     logs = [abs(math.log(value)) for value in values if value is not None and 0 < value < math.inf]
     return 1.08 * max([math.log(1.06), *logs])
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from fecbench.results.gate.overall import NEW, OLD, is_of_two_builds
 from fecbench.results.store.records import CampaignInfo
 
 NOT_CALIBRATED = "not measured, on request (--no-calibrate)"
@@ -32,9 +33,13 @@ def commands(
         run += ["--campaign", campaign.name]
     if campaign.engine == "virtual":
         run += ["--engine", "virtual"]
+    elif campaign.engine == "field":
+        path = provenance.get("field", {})
+        run += ["--engine", "field", "--server", str(path.get("server")), "--path", str(path.get("path"))]
+        run += ["--certificates", "DIR"]
     elif "link" in provenance:
         run += ["--link", str(provenance["link"])]
-    if "jobs" in provenance:
+    if "jobs" in provenance and campaign.engine != "field":
         run += ["--jobs", str(provenance["jobs"])]
     for condition in filters:
         run += ["--filter", condition]
@@ -49,9 +54,26 @@ def commands(
 
 def replay(campaign: CampaignInfo, database: str) -> str:
     """The command that runs a trial of a campaign again, with TRIAL in the place of its number."""
-    where = database if "://" in database else Path(database).name
-    command = ["fecbench", "replay", "TRIAL", "--db", where, "--campaign", campaign.name]
+    command = ["fecbench", "replay", "TRIAL", *_in(campaign, database)]
     return shlex.join([*command, "--output", "trial-TRIAL"])
+
+
+def diff(campaign: CampaignInfo, database: str) -> str:
+    """The command that shows where two trials of a campaign part, with FIRST and SECOND for their numbers."""
+    return shlex.join(["fecbench", "diff", "FIRST", "SECOND", *_in(campaign, database), *_builds(campaign)])
+
+
+def _builds(campaign: CampaignInfo) -> list[str]:
+    """The options by which a command finds two builds, with OLD and NEW for their folders; none else."""
+    if not is_of_two_builds(campaign):
+        return []
+    names = {variant["label"]: variant["implementation"] for variant in campaign.variants}
+    return [f"--implementations={names[arm]}={arm.upper()}" for arm in (OLD, NEW)]
+
+
+def _in(campaign: CampaignInfo, database: str) -> list[str]:
+    where = database if "://" in database else Path(database).name
+    return ["--db", where, "--campaign", campaign.name]
 
 
 def filters_of(frame: pd.DataFrame, campaign: CampaignInfo) -> list[str] | None:

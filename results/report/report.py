@@ -6,23 +6,34 @@ sentence in its place. A folder that cannot be written is refused, and none is w
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from matplotlib.figure import Figure
+
 from fecbench.errors import BadInput
-from fecbench.results.figures.saving import SUFFIXES, Folder
+from fecbench.results.figures.saving import SUFFIXES, Drawing, Folder
 from fecbench.results.gate.answer import Answer
 from fecbench.results.report.collecting import document_of
 from fecbench.results.report.document import Document
-from fecbench.results.report.drawings import draw
-from fecbench.results.report.evidence import gather
+from fecbench.results.report.drawings import Drawings, draw, named
+from fecbench.results.report.evidence import Evidence, gather, with_explanations
 from fecbench.results.report.exploring import explorer
 from fecbench.results.report.page import page
+from fecbench.results.report.rerun_pair import RerunPair
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
 from fecbench.whole_files import filling, write_text
 
 PAGE = "report.html"
+
+
+Tell = Callable[[int, int, str], None]
+_UNFINISHED = (
+    "The rules, the interactive charts and the figures of this page are being made: load it again in a while."
+)
 
 
 @dataclass(frozen=True)
@@ -43,21 +54,29 @@ def report(
     *,
     first_attempts: bool = False,
     gate: Answer | None = None,
+    pairs: Sequence[RerunPair] = (),
+    tell: Tell = lambda *_: None,
 ) -> ReportPaths:
     """Write the report of a campaign into a folder, which is made when it is absent.
 
-    `metric`: what is compared, by default what each workload does. `first_attempts` compares without the
-    groups that needed a second try (`analysis.attempts`). `gate`: the answer of a campaign of two builds,
-    where it is known already. Raises DatabaseError when the campaign cannot be
-    read, and BadInput when the folder cannot be written.
+    Where there is no report, the page is written with the answer alone first, and whole later. `metric`: what
+    is compared, by default what each workload does. `first_attempts` compares without the groups that needed
+    a second try (`analysis.attempts`). `gate`: the answer of a campaign of two builds, where it is known
+    already; `pairs`: its worst pairs, run again. `tell` is told how many figures of how many are drawn, and
+    what is made now. Raises DatabaseError when the campaign cannot be read, and BadInput when the folder
+    cannot be written.
     """
     try:
-        with filling(Path(folder)) as unfinished:
-            saved = Folder(unfinished)
-            evidence = gather(database, campaign, metric, first_attempts, gate)
+        tell(0, 0, "the answer")
+        evidence = gather(database, campaign, metric, first_attempts, gate, explained=False)
+        with _first_page(Path(folder), evidence):
+            tell(0, 0, "where it helps")
+            evidence = with_explanations(evidence)
             document = document_of(evidence)
-            html = page(document, draw(saved, evidence), explorer(evidence))
-            write_text(unfinished / PAGE, html)
+            with filling(Path(folder)) as unfinished:
+                saved = _Counting(unfinished, len(named(evidence)) + len(pairs), tell)
+                drawings = draw(saved, evidence, pairs)
+                write_text(unfinished / PAGE, page(document, drawings, explorer(evidence)))
         for name in saved.undrawn:  # of an earlier report
             (Path(folder) / name).unlink(missing_ok=True)
     except OSError as error:
@@ -66,3 +85,46 @@ def report(
         [Path(folder) / file.name for file in saved.with_suffix(suffix)] for suffix in SUFFIXES
     )
     return ReportPaths(Path(folder) / PAGE, pngs, svgs, pdfs, document)
+
+
+@contextmanager
+def _first_page(folder: Path, evidence: Evidence) -> Iterator[None]:
+    """Write the page with what is known before a rule is sought or a figure is drawn.
+
+    An earlier report stays until the new one is whole. After an error, the folder is as it was.
+    """
+    if (folder / PAGE).exists():
+        yield
+        return
+    absent = [place for place in (folder, *folder.parents) if not place.exists()]
+    _write(folder, evidence)
+    try:
+        yield
+    except BaseException:
+        (folder / PAGE).unlink(missing_ok=True)
+        with suppress(OSError):
+            for place in absent:
+                place.rmdir()
+        raise
+
+
+def _write(folder: Path, evidence: Evidence) -> None:
+    document = document_of(evidence)
+    absent = Drawing(sentence="It is being drawn.")
+    drawings = Drawings(absent, [absent], [], [], [absent] * len(document.reproduced))
+    with filling(folder) as unfinished:
+        write_text(unfinished / PAGE, page(document, drawings, unfinished=_UNFINISHED))
+
+
+class _Counting(Folder):
+    """A folder that tells of each figure that is drawn into it."""
+
+    def __init__(self, path: Path, figures: int, tell: Tell) -> None:
+        super().__init__(path)
+        self._figures, self._tell, self._count = figures, tell, 0
+
+    def draw(self, name: str, caption: str, draw: Callable[[], Figure]) -> Drawing:
+        self._tell(self._count, self._figures, f"figure {name}")
+        drawing = super().draw(name, caption, draw)
+        self._count += 1
+        return drawing

@@ -13,7 +13,7 @@ import pandas as pd
 
 from fecbench.results import metrics, papers
 from fecbench.results.analysis.attempts import first_attempts, groups
-from fecbench.results.analysis.intervals import verdicts
+from fecbench.results.analysis.intervals import WORDS, verdicts
 from fecbench.results.analysis.pairing import only_compared
 from fecbench.results.report.evidence import parts_of
 from fecbench.results.report.findings import findings
@@ -77,4 +77,5 @@ def _of_claims(frame: pd.DataFrame, campaign: CampaignInfo) -> Iterator[str]:
 
 
 def _sentence(what: str, of_all: str, of_first: str) -> str:
-    return f"{what} {of_all} of all trials, and {of_first} of first attempts."
+    one, other = (WORDS.get(verdict, verdict) for verdict in (of_all, of_first))
+    return f"{what} {one} of all trials, and {other} of first attempts."

@@ -12,8 +12,19 @@ from typing import Any
 
 from fecbench.results import metrics
 from fecbench.results.analysis import attempts
+from fecbench.results.analysis.intervals import WORDS
 from fecbench.results.analysis.margins import percent
-from fecbench.results.metrics.units import axis_label, change, estimate, number, quantity, size, unit_of
+from fecbench.results.metrics.units import (
+    axis_label,
+    change,
+    change_text,
+    difference,
+    number,
+    quantity,
+    ratio_text,
+    size,
+    unit_of,
+)
 from fecbench.results.papers.claims import size_and_ours
 from fecbench.results.report.document import Document
 from fecbench.results.report.sections.crosscheck import Crosscheck
@@ -70,10 +81,8 @@ def text(value: float | None, form: Callable[[float], str]) -> str:
 
 
 def ratio(value: float | None, low: float | None = None, high: float | None = None) -> str:
-    """A ratio with its interval, where there is one."""
-    if value is None:
-        return _ABSENT
-    return number(value) if low is None or high is None else estimate(value, low, high)
+    """A ratio with its interval, or the remark that it has none."""
+    return ratio_text(value, low, high)
 
 
 def results(document: Document) -> Table:
@@ -81,13 +90,14 @@ def results(document: Document) -> Table:
     outages = {(row.workload, row.variant): row.met_outage for row in document.outages}
     compared = {metric.name: metric.title for metric in document.metrics}
     titles = {workload.label: workload.title for workload in document.campaign.workloads}
+    units = {metric.name: metric.time_unit for metric in document.metrics}
     outage = [Column("met an outage: it, its baseline", True)] if outages else []
     columns = [
         *(Column("workload"), Column("variant"), Column("against"), Column("metric")),
         *(Column("ok / run", True), *outage),
         *(Column(head, True) for head in ("helps", "harms", "no difference", "undecided", "networks")),
-        *(Column("median ratio [95 %]", True), Column("tail", True), Column("ratio of p95", True)),
-        Column("margin", True),
+        *(Column(f"{_average(document)} ratio [95 %]", True), Column("ratio of p95 [95 %]", True)),
+        *(Column("saved [95 %]", True), Column("bytes [95 %]", True), Column("margin", True)),
     ]
 
     def cells(row: Finding) -> list[str]:
@@ -100,11 +110,31 @@ def results(document: Document) -> Table:
             *(f"{row.ok} / {row.trials}", *([", ".join(counts_of_outages)] if counts_of_outages else [])),
             *(f"{row.helps} ({row.helps_discovered})", f"{row.harms} ({row.harms_discovered})"),
             *(f"{row.equivalent}", f"{row.undecided}", f"{row.points}{planned}"),
-            *(ratio(row.median_ratio, row.low, row.high), ratio(row.tail_ratio), ratio(row.p95_ratio)),
-            text(row.margin, percent),
+            ratio(row.ratio, row.ratio_low, row.ratio_high),
+            _ABSENT if row.p95_low is None else ratio(row.p95_ratio, row.p95_low, row.p95_high),
+            *(saved(row, units[row.metric]), more_bytes(row), text(row.margin, percent)),
         ]
 
     return table_of(columns, [cells(row) for row in document.findings if row.compared_with])
+
+
+def _average(document: Document) -> str:
+    """Return the kind of average of the ratios of all rows in words."""
+    return " or ".join(sorted({row.average for row in document.findings if row.average})) or "median"
+
+
+def saved(row: Finding, unit: str) -> str:
+    """Return the time that a variant saves with its interval; a dash where it is no time or unknown."""
+    if not unit or row.saved is None or row.saved_low is None or row.saved_high is None:
+        return _ABSENT
+    return difference(row.saved, row.saved_low, row.saved_high, unit)
+
+
+def more_bytes(row: Finding) -> str:
+    """Return the change of the bytes that are sent, with its interval; a dash for unknown."""
+    if row.more_bytes is None or row.more_bytes_low is None or row.more_bytes_high is None:
+        return _ABSENT
+    return change_text(1 + row.more_bytes, 1 + row.more_bytes_low, 1 + row.more_bytes_high)
 
 
 def states(document: Document) -> Table:
@@ -357,6 +387,11 @@ def attempted(document: Document) -> Table:
     )
 
 
+def verdict_word(verdict: str) -> str:
+    """Return the word of a verdict."""
+    return WORDS.get(verdict, verdict)
+
+
 def second_tries(document: Document) -> Table:
     baselines = {variant.label: variant.compared_with or "" for variant in document.campaign.variants}
     columns = [Column("workload"), Column("variant"), Column("against"), Column("networks: all, first", True)]
@@ -367,8 +402,11 @@ def second_tries(document: Document) -> Table:
         (
             [
                 *(row.workload, row.variant, baselines[row.variant], f"{row.points}, {row.points_first}"),
-                *(ratio(row.median_ratio, row.low, row.high), row.verdict),
-                *(ratio(row.median_ratio_first, row.low_first, row.high_first), row.verdict_first),
+                *(ratio(row.median_ratio, row.low, row.high), verdict_word(row.verdict)),
+                *(
+                    ratio(row.median_ratio_first, row.low_first, row.high_first),
+                    verdict_word(row.verdict_first),
+                ),
             ]
             for row in (section.rows if section else [])
         ),

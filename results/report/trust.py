@@ -48,6 +48,9 @@ def trust(
         text = "In virtual time: the endpoints' real code, in a simulated network."
         yield Trust(about="engine", text=text, warns=False)
         yield _crosscheck(crosscheck, crosscheck_sentences)
+    elif campaign.engine == "field":
+        text = "In the field: real programs and packets, over a path that is not ours."
+        yield Trust(about="engine", text=text, warns=False)
     else:
         text = "Emulated: real programs and packets, over emulated links."
         yield Trust(about="engine", text=text, warns=False)
@@ -62,8 +65,8 @@ def trust(
     if chance >= 1:
         cases = sum(row.points for row in findings if row.compared_with)
         text = (
-            f"If no arm made a difference, up to {chance:.0f} of {cases} verdicts would still name one, by"
-            f" chance ({percent(LEVEL)})."
+            f"If no variant made a difference, up to {chance:.0f} of {cases} verdicts would still name one,"
+            f" by chance ({percent(LEVEL)})."
         )
         yield Trust(about="chance", text=text, warns=False)
     yield from _between(campaign)
@@ -74,7 +77,9 @@ def _between(campaign: CampaignInfo) -> Iterator[Trust]:
     compared = baselines_of(campaign)
     if compared and campaign.scales:
         command = shlex.join(["fecbench", "hunt", _design(campaign), "--arm", next(iter(compared))])
-        text = f"Not looked for between the points: {command} searches there for networks that say otherwise."
+        text = (
+            f"Not looked for between the networks: {command} searches there for networks that say otherwise."
+        )
         yield Trust(about="between", text=text, warns=False)
 
 
@@ -88,7 +93,9 @@ def _design(campaign: CampaignInfo) -> str:
 def _clocked(campaign: CampaignInfo) -> Iterator[Trust]:
     """Whether losses follow from the time in at least one link of the design."""
     if is_clocked(same_losses.parameters(campaign.design_text)):
-        text = "Losses are clocked by time: arms meet the same function of time, not the same lost packets."
+        text = (
+            "Losses are clocked by time: variants meet the same function of time, not the same lost packets."
+        )
         yield Trust(about="losses", text=text, warns=False)
 
 

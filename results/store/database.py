@@ -76,9 +76,12 @@ class Database:
         self._campaigns: dict[int, CampaignInfo] = {}  # read once, since every `record` needs it
 
     @classmethod
-    def open(cls, path_or_url: str, *, create: bool = False) -> Self:
-        """Open the SQLite file or PostgreSQL URL; `create` gives an absent or empty one the schema."""
-        database = cls(_connector(path_or_url, create))
+    def open(cls, path_or_url: str, *, create: bool = False, read_only: bool = False) -> Self:
+        """Open the SQLite file or PostgreSQL URL; `create` gives an absent or empty one the schema.
+
+        `read_only`: the database itself refuses whatever would write.
+        """
+        database = cls(_connector(path_or_url, create, read_only))
         try:
             database._recognise(create)
         except DatabaseError:
@@ -342,10 +345,13 @@ class Database:
             if names.count((endpoint, name)) > 1:
                 raise UnfitRecord(f"{key}: series {endpoint}.{name}: is there twice: must be one table")
 
-    def states(self, campaign_id: int) -> dict[TrialKey, tuple[State, int]]:
-        """The state of every trial that has been run, and its number of attempts so far."""
+    def states(self, campaign_id: int, *, up_to: int | None = None) -> dict[TrialKey, tuple[State, int]]:
+        """The state of every trial that has been run, and its number of attempts so far.
+
+        `up_to`: as it was when the trial of this id was the last one.
+        """
         with self._transaction(self._readers) as connection:
-            return rows.read_states(connection, campaign_id)
+            return rows.read_states(connection, campaign_id, up_to)
 
     def states_in(self, campaign_id: int, groups: Sequence[Group]) -> dict[TrialKey, tuple[State, int]]:
         """Return what `states` does, of the trials of these groups alone."""
@@ -493,10 +499,22 @@ class Database:
         with self._transaction(self._readers) as connection:
             return [RepairCount(*row) for row in connection.execute(query)]
 
-    def states_of(self, campaign_id: int) -> dict[State, int]:
-        """Return how many of the trials that count are in each state."""
+    def last_ids(self) -> tuple[int, int, int]:
+        """Return the greatest numbers of a campaign, a start and a trial, 0 for none: they rise whenever
+        there is something new to show."""
+        numbers = [table.c.id for table in (schema.campaigns, schema.starts, schema.trials)]
+        with self._transaction(self._readers) as connection:
+            campaign, start, trial = (
+                connection.scalar(sa.select(sa.func.max(number))) or 0 for number in numbers
+            )
+        return campaign, start, trial
+
+    def states_of(self, campaign_id: int, *, after: int = 0) -> dict[State, int]:
+        """Return how many of the trials that count, and came `after` the one of this id, are in each
+        state."""
         state = schema.trials.c.state
         query = sa.select(state, sa.func.count().label("trials")).where(*rows.count_for(campaign_id))
+        query = query.where(schema.trials.c.id > after) if after else query
         with self._transaction(self._readers) as connection:
             counted = connection.execute(query.group_by(state))
             return {row.state: row.trials for row in counted}
@@ -669,11 +687,11 @@ def _stored(
     )
 
 
-def _connector(path_or_url: str, create: bool) -> Connector:
+def _connector(path_or_url: str, create: bool, read_only: bool) -> Connector:
     if not is_url(path_or_url):
-        return SQLite(path_or_url, create=create)
+        return SQLite(path_or_url, create=create, read_only=read_only)
     from fecbench.results.store.postgresql import (
         PostgreSQL,  # takes longer to load than most commands take to run
     )
 
-    return PostgreSQL(path_or_url)
+    return PostgreSQL(path_or_url, read_only=read_only)

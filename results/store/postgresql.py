@@ -35,9 +35,9 @@ logging.getLogger("psycopg").addHandler(logging.NullHandler())
 class PostgreSQL(Connector):
     """One database of a server. Refused: what is no URL of PostgreSQL."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, read_only: bool = False) -> None:
         check_url(url)
-        super().__init__(_engine(url), url, url)
+        super().__init__(_engine(url, read_only), url, url)
 
     def version(self, connection: sa.Connection) -> int | None:
         names = sa.inspect(connection).get_table_names()
@@ -60,7 +60,7 @@ class PostgreSQL(Connector):
         return error.diag.message_primary if isinstance(error, psycopg.Error) else None
 
 
-def _engine(url: str) -> sa.Engine:
+def _engine(url: str, read_only: bool) -> sa.Engine:
     try:
         given = conninfo_to_dict(url)
     except psycopg.Error as error:
@@ -76,6 +76,7 @@ def _engine(url: str) -> sa.Engine:
         connection = psycopg.connect(url, autocommit=True, **{**limits, **options})
         connection.execute(f"SET lock_timeout = '{connector.LOCK_WAIT_S:g}s'")
         connection.autocommit = False
+        connection.read_only = read_only
         return connection
 
     return engine

@@ -25,7 +25,7 @@ FEWEST_OF_P95 = 20
 """Repetitions: of fewer, the 95th percentile would be the worst of them."""
 Kind = Literal["comparison", "against-itself"]
 """Comparison of a campaign: different variants, or one with itself (A/A)."""
-EngineWord = Literal["virtual", "emulated"]
+EngineWord = Literal["virtual", "emulated", "field"]
 """Engine of trials: in virtual time, or over emulated links in the time of a machine."""
 
 TRIAL_COLUMNS = ("id", "variant", "workload", "point", "repetition", "state", "attempt", "duration_s")
@@ -183,7 +183,8 @@ class CampaignInfo(NewCampaign):
     @property
     def engine(self) -> EngineWord:
         """Engine of its trials, in the word of tables, figures and pages."""
-        return "virtual" if self.provenance.get("engine") == "virtual" else "emulated"
+        words: dict[str, EngineWord] = {"virtual": "virtual", "field": "field"}
+        return words.get(self.provenance.get("engine", "local"), "emulated")
 
     @property
     def processor_time(self) -> str:

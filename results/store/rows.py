@@ -252,12 +252,17 @@ def read_claims(connection: sa.Connection, campaign_id: int) -> dict[Group, Clai
     }
 
 
-def read_states(connection: sa.Connection, campaign_id: int) -> dict[TrialKey, tuple[State, int]]:
-    """The state and the attempt of the campaign's trials that count."""
+def read_states(
+    connection: sa.Connection, campaign_id: int, up_to: int | None = None
+) -> dict[TrialKey, tuple[State, int]]:
+    """The state and the attempt of the campaign's trials that count, or that counted once, when there was
+    none beyond the id `up_to`."""
     columns = schema.trials.c
     of_key = columns.variant, columns.workload, columns.point, columns.repetition
-    query = sa.select(*of_key, columns.state, columns.attempt)
-    found = connection.execute(query.where(schema.counts, columns.campaign_id == campaign_id))
+    query = sa.select(*of_key, columns.state, columns.attempt).where(columns.campaign_id == campaign_id)
+    query = query.where(schema.counts) if up_to is None else query.where(columns.id <= up_to)
+    # The last attempt of a trial is kept: it counted then.
+    found = connection.execute(query.order_by(columns.attempt) if up_to is not None else query)
     return {TrialKey(*key): (state, attempt) for *key, state, attempt in found}
 
 

@@ -48,7 +48,7 @@ os.register_at_fork(after_in_child=_begin_anew)
 class SQLite(Connector):
     """One file. Refused: a missing one, unless it is to be created, and a directory."""
 
-    def __init__(self, path: str, *, create: bool) -> None:
+    def __init__(self, path: str, *, create: bool, read_only: bool = False) -> None:
         file = Path(path)
         if file.is_dir():
             raise DatabaseError(f"{path}: is a directory: give the path of a database file")
@@ -56,7 +56,7 @@ class SQLite(Connector):
             raise DatabaseError(f"{path}: its folder does not exist: make it first")
         if not create and not file.exists():
             raise DatabaseError(f"{path}: no such database: give a file that a campaign was run into")
-        uri = f"{file.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
+        uri = f"{file.absolute().as_uri()}?mode={'rwc' if create else 'ro' if read_only else 'rw'}"
         super().__init__(_engine(uri), path, uri)
 
     def version(self, connection: sa.Connection) -> int | None:

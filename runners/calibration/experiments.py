@@ -100,6 +100,11 @@ def skipped() -> dict[str, Any]:
     return {"kind": "skipped", "at": _now()}
 
 
+def in_the_field() -> dict[str, Any]:
+    """Return the record of a campaign in the field, where no link is ours."""
+    return {"kind": "field", "at": _now()}
+
+
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 

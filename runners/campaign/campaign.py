@@ -27,7 +27,7 @@ from fecbench.runners.campaign.rounds import Due, Rounds
 from fecbench.runners.campaign.share import Share, Watcher
 from fecbench.runners.engines.engine import Engine
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.tasks.task import VIRTUAL
+from fecbench.runners.tasks.task import FIELD, VIRTUAL
 
 _log = logging.getLogger(__name__)
 
@@ -94,25 +94,13 @@ def begun(request: Request, database: Database) -> CampaignInfo:
     return stored
 
 
-def started(
-    request: Request, database: Database, stored: CampaignInfo, samples: Iterable[TrialKey], holder: Holder
-) -> Start:
-    """Start an existing campaign again, by a process that is `present`.
-
-    Its machine is checked first, and its simulators with `samples`. Raises Refusal if it cannot continue
-    here.
-    """
-    now = _provenance_of(request)
-    check_same(database, stored, request.experiment, now)
-    now["calibration"] = [_calibration(request, samples)]
-    return _started(request, database, stored, now, holder)[1]
-
-
 def _calibration(request: Request, trials: Iterable[TrialKey]) -> dict[str, Any]:
     """Return the record of how accurate this machine's link or simulators are at the beginning.
 
     Raises Refusal if they are not accurate enough.
     """
+    if request.backend == FIELD:
+        return calibration.in_the_field()
     if request.backend != VIRTUAL:
         return calibration.of_campaign(request.backend, request.calibrate)
     return self_check.of_campaign(request.experiment, trials) if request.calibrate else calibration.skipped()
@@ -123,6 +111,7 @@ def _provenance_of(request: Request) -> dict[str, Any]:
     experiment = request.experiment
     collected = provenance.collect(experiment.implementations.values(), request.backend, request.engine)
     of_sample = {} if request.crosscheck is None else {"crosscheck": request.crosscheck.document()}
+    of_path = {} if request.field is None else {"field": dict(request.field)}
     of_ends = {} if request.interop is None else {"interop": dict(request.interop)}
     times = experiment.processor_times if request.engine == "virtual" else {}
     of_processors = {"processor": times} if times else {}
@@ -131,7 +120,7 @@ def _provenance_of(request: Request) -> dict[str, Any]:
     return (
         collected
         | {"jobs": request.jobs, **experiment.documents}
-        | {**of_filters, **of_processors, **of_timers, **of_sample, **of_ends}
+        | {**of_path, **of_filters, **of_processors, **of_timers, **of_sample, **of_ends}
     )
 
 

@@ -15,7 +15,8 @@ from fecbench.runners.implementations import interop
 from fecbench.runners.implementations.declaration import PATHS
 from fecbench.runners.implementations.implementation import EngineName, Implementation
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.tasks.task import VIRTUAL, Carrier
+from fecbench.runners.tasks.task import Carrier
+from fecbench.topologies.field import NAME as FIELD
 from fecbench.topologies.topology import check_backend, resolve_backend
 
 
@@ -44,13 +45,32 @@ def check(
         if engine == "virtual":
             check_alone(experiment)
             check_simulated_links(experiment)
+        check_topology(experiment, engine)
         check_built(experiment, engine)
     unbuilt = check_combinations(experiment, engine or "local")
     if engine is not None:
-        check_links(experiment, VIRTUAL if engine == "virtual" else resolve_backend(carrier))
+        check_links(experiment, resolve_backend(carrier) if engine == "local" else carrier)
     check_interop(experiment)
     check_until(experiment)
     return unbuilt
+
+
+def check_topology(experiment: Experiment, engine: EngineName) -> None:
+    """Raises Refusal for an emulated network in the field, and for the field elsewhere; and for endpoints
+    that a path with one port for UDP cannot serve."""
+    design = experiment.design
+    if (design.topology == FIELD) != (engine == "field"):
+        right = (
+            f'the path is not ours: topology = "{FIELD}", without links'
+            if engine == "field"
+            else "has no link to emulate: use --engine field --server HOST:PORT"
+        )
+        raise Refusal(f"{design.path}: topology = {design.topology!r}: {right}")
+    for arm in experiment.arms.values() if engine == "field" else ():
+        if arm.is_interop:
+            raise Refusal(f"{arm.where}: endpoints of the interop contract run with --engine local only")
+        if arm.implementation.declaration.transport != "udp":
+            raise Refusal(f"{arm.where}: --engine field has one port for UDP, and none for TCP")
 
 
 def check_until(experiment: Experiment) -> None:
@@ -153,7 +173,7 @@ def check_interop(experiment: Experiment) -> None:
 def check_paths(experiment: Experiment) -> None:
     """Raises Refusal for more paths than an implementation can use, or than a client has addresses."""
     client, _ = experiment.topology.pairs[0]
-    addresses = len(experiment.topology.addresses(client))
+    addresses = len(experiment.topology.addresses(client)) or 1  # in the field, the one that it has
     for arm, point in product(experiment.arms.values(), range(len(experiment.points))):
         declaration, paths = (
             arm.implementation.declaration,
@@ -194,7 +214,7 @@ def _distinct_options(experiment: Experiment, arm: Arm) -> list[tuple[dict[str, 
     return [(dict(one), arm.where) for one in dict.fromkeys(tuple(choices.items()) for choices in options)]
 
 
-def check_links(experiment: Experiment, backend: Carrier) -> None:
+def check_links(experiment: Experiment, backend: str) -> None:
     """Raises TopologyError for a point with a link that this backend can't be."""
     for tasks in experiment.link_tasks:
         for name, link in tasks.items():

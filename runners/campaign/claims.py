@@ -143,6 +143,11 @@ class Claims:
             owners = self._database.claim_all(self._start.campaign_id, self._start.id, groups)
         return {group for group, owner in owners.items() if owner == self._start.id}
 
+    def others(self) -> int:
+        """Return how many other starts hold claims on the campaign."""
+        claimants = self._database.claims(self._start.campaign_id).values()
+        return len({claimant.start_id for claimant in claimants} - {self._start.id})
+
     def give_up(self, groups: Sequence[Group]) -> None:
         self._database.give_up(self._start.campaign_id, self._start.id, groups)
 

@@ -21,6 +21,7 @@ from fecbench.runners.campaign.replay import Replay
 from fecbench.runners.tasks.series import LIMIT_BYTES, read_left, table
 from fecbench.runners.tasks.task import ROLES, Task
 from fecbench.topologies.link import DIRECTIONS, Direction
+from fecbench.topologies.link_report import DROPS
 from fecbench.topologies.topology import TOPOLOGIES
 
 _CAPTURES = (".pcapng", ".pcap")
@@ -60,8 +61,8 @@ def course_of(again: Replay, folder: Path) -> Course:
             crossings += [crossing] if crossing.sent_s.size else []
             if missing := int(np.count_nonzero(crossing.fates == course.MISSING)):
                 notes.append(
-                    f"{link}/{direction}: {missing} packets never came, which fits neither the verdicts nor"
-                    " the counters of the link: they are drawn as missing"
+                    f"{link}/{direction}: {missing} packets are drawn as never come: no capture has them, and"
+                    " neither the losses nor the link dropped them; their receiver may have ended before"
                 )
     series = list(_series(folder))
     congestion, repair = course.congestion_of(series, begun_s), course.repair_of(series, begun_s)
@@ -88,7 +89,7 @@ def _crossing(
     arrived_at = np.array([packet.arrived_s for packet in of_direction])
     log = next(log for log in record.verdicts if (log.link, log.direction) == (link, direction))
     counted = record.links[link]["directions"][direction]
-    by_link = sum(counted.get(name, 0) for name in ("queue_dropped", "oversize_dropped", "outage_dropped"))
+    by_link = sum(counted.get(name, 0) for name in DROPS)
     fates = course.fates(~np.isnan(arrived_at), log, by_link)
     ours = np.array([packet.pair == 0 for packet in of_direction], dtype=np.bool_)
     return Crossing(

@@ -5,7 +5,7 @@ all points, and options that do not fit together.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from fecbench.runners.tasks.task import (
 )
 from fecbench.runners.trial import ends
 from fecbench.runners.workloads.workload import Surroundings, Transfer
+from fecbench.topologies import field
 from fecbench.topologies.layout import Layout
 from fecbench.topologies.link import DIRECTIONS, TopologyError
 from fecbench.topologies.topology import TOPOLOGIES
@@ -40,6 +41,8 @@ from fecbench.topologies.topology import TOPOLOGIES
 DEFAULT_TIMEOUT_S = 120.0
 FIRST_LINK = "internet"
 """Name by which the losses of each topology's first link are drawn, whatever the link's own name is."""
+PAIRS_KEPT = 1024
+"""Most tasks of pairs that are kept at a time."""
 Documents = Mapping[str, Mapping[str, Any]]
 """Documents that workloads and links need beside the design: by kind (`pages`) and name, as a campaign stores
 them."""
@@ -72,6 +75,8 @@ class Experiment:
         self.link_tasks = [self._links_at(index) for index in range(len(points))]
         self._processors = [self._processor_at(index) for index in range(len(points))]
         self._check_points()
+        # The repetitions of a trial have the same pairs.
+        self._pairs = lru_cache(maxsize=PAIRS_KEPT)(self._new_pairs)
         self.documents: Documents = self._documents() if documents is None else documents
 
     @property
@@ -91,10 +96,7 @@ class Experiment:
             backend=backend,
             links=self.link_tasks[key.point],
             seeds=self.seeds(key),
-            pairs=[
-                self._pair(transfer, activity, self.values(key.point))
-                for transfer in self._transfers(key, activity)
-            ],
+            pairs=self._pairs(key.variant, key.workload, key.point),
             completion=activity.workload.completion,
             timeout_s=self.timeout_s,
             validity=validity.USUAL,
@@ -119,7 +121,7 @@ class Experiment:
         losses as a single path.
         """
         root, path = self.design.seed, ("point", key.point, "repetition", key.repetition)
-        drawn_as = dict(zip(self.links, (FIRST_LINK, *self.links[1:]), strict=True))
+        drawn_as = {**dict.fromkeys(self.links[:1], FIRST_LINK), **{name: name for name in self.links[1:]}}
 
         def drawn(link: str, what: str) -> int:
             parts = what.split("/")
@@ -168,13 +170,21 @@ class Experiment:
         return {**self.design.constants, **self.points[point]}
 
     def _transfers(self, key: TrialKey, activity: Activity) -> list[Transfer]:
-        first_link, *_ = self.link_tasks[key.point].values()
+        first_link = next(iter(self.link_tasks[key.point].values()), None)
         of_kind = self.documents.get(activity.workload.documents, {})
-        around = Surroundings(key.variant, first_link.settings, self.timeout_s, of_kind)
+        settings = None if first_link is None else first_link.settings
+        around = Surroundings(key.variant, settings, self.timeout_s, of_kind)
         try:
             return activity.workload.transfers(activity.parameters(self.values(key.point)), around)
         except Refusal as refusal:
             raise Refusal(f"{self.design.path}: point {key.point}: {refusal}") from None
+
+    def _new_pairs(self, variant: str, workload: str, point: int) -> list[PairTask]:
+        activity = self.activities[workload]
+        return [
+            self._pair(transfer, activity, self.values(point))
+            for transfer in self._transfers(TrialKey(variant, workload, point, 0), activity)
+        ]
 
     def _pair(self, transfer: Transfer, activity: Activity, values: Values) -> PairTask:
         arm, server = self.arms[transfer.variant], self._server_of(transfer.variant, activity)
@@ -255,7 +265,9 @@ def documents_in(provenance: Mapping[str, Any]) -> Documents:
 
 
 def _layout(design: Design) -> Layout:
+    if design.topology == field.NAME:
+        return field.FIELD
     if design.topology not in TOPOLOGIES:
-        hint = nearest(design.topology, TOPOLOGIES)
+        hint = nearest(design.topology, [*TOPOLOGIES, field.NAME])
         raise Refusal(f"{design.path}: topology = {design.topology!r}: there is none of that name; {hint}")
     return TOPOLOGIES[design.topology]

@@ -24,19 +24,27 @@ from fecbench.runners.tasks.validity import USUAL, Validity
 from fecbench.runners.workloads.json_file import find_document
 from fecbench.topologies import link_traces
 from fecbench.topologies.jitter import Jitter
-from fecbench.topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkSettings, TopologyError
+from fecbench.topologies.link import (
+    DIRECTIONS,
+    Direction,
+    DirectionSettings,
+    LinkSettings,
+    TopologyError,
+    name_in_designs,
+)
 from fecbench.topologies.trace import REPEATS, Trace
 
 _OUTAGE, _OUTAGE_ENDS = "outage_s", ("outage_from_s", "outage_to_s")
 TRACE, _OFFSET, _REPEAT = "trace", "trace.offset_s", "trace.repeat"
 _JITTER, _JITTER_MS, _LAW = "jitter", "jitter_ms", "jitter.law"
 _DELAY, _ROUND_TRIP = "owd_ms", "rtt_ms"
+_FIELDS = {name_in_designs(field.name): field.name for field in fields(DirectionSettings)}
 KIND = "links"
 """The folder beside the design that has the files of traces, and what a campaign calls these."""
 SETTINGS = (
     # Seeds are drawn.
     *(
-        field.name
+        name_in_designs(field.name)
         for field in fields(DirectionSettings)
         if field.name != _JITTER and not field.name.endswith("_seed")
     ),
@@ -182,7 +190,10 @@ def _direction_settings(values: dict[str, Any], traces: Mapping[str, Mapping[str
     if len(ends) == 1 or (ends and whole is not None):
         raise TopologyError(f"an outage is given by {_OUTAGE}, or by {' and '.join(_OUTAGE_ENDS)} together")
     outage_s = ends or whole
-    return DirectionSettings(outage_s=tuple(outage_s) if isinstance(outage_s, list) else outage_s, **values)
+    of_fields = {_FIELDS.get(name, name): value for name, value in values.items()}
+    return DirectionSettings(
+        outage_s=tuple(outage_s) if isinstance(outage_s, list) else outage_s, **of_fields
+    )
 
 
 def _of_round_trip(values: dict[str, Any]) -> dict[str, Any]:

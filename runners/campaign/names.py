@@ -12,6 +12,7 @@ from fecbench.runners.campaign import links, processors
 from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.workloads.workload import Workload
+from fecbench.topologies.field import NAME as FIELD
 from fecbench.topologies.topology import TOPOLOGIES
 
 OPTION, WORKLOAD = "option.", "workload."
@@ -37,7 +38,13 @@ def check_names(design: Design, of_links: Collection[str], used: Collection[Impl
     parameter_names = (
         links.names(of_links) | processors.NAMES | _names_of_options(used) | _names_of_workloads()
     )
+    of_any_link = links.names({part for name in design.parameters for part in name.split(".")[:1]})
     for name, place in parameters(design):
+        if design.topology == FIELD and name in of_any_link | processors.NAMES:
+            raise Refusal(
+                f"{design.path}: {shown(name, place)}: the path is not ours, so nothing of it can be set:"
+                " leave it out"
+            )
         if name not in parameter_names:
             unknown = _unknown(design, name, of_links, used, parameter_names)
             raise Refusal(f"{design.path}: {shown(name, place)}: {unknown}")
@@ -52,7 +59,7 @@ def check_names(design: Design, of_links: Collection[str], used: Collection[Impl
 
 def check_pairs(design: Design, asked_for: Collection[Workload]) -> None:
     """Raises Refusal for a workload that needs more client-server pairs than the topology has."""
-    pairs = len(TOPOLOGIES[design.topology].pairs)
+    pairs = 1 if design.topology == FIELD else len(TOPOLOGIES[design.topology].pairs)
     for workload in asked_for:
         if pairs < workload.pairs:
             fitting = [name for name, layout in TOPOLOGIES.items() if len(layout.pairs) >= workload.pairs]

@@ -24,6 +24,8 @@ def trial_keys(design: Design, points: int) -> list[TrialKey]:
         for repetition in range(design.repetitions)
     ]
     order.shuffle(groups)
+    if design.topology == "field":  # repetitions follow one another in time: statistics go by that
+        groups.sort(key=lambda group: group[2])
     keys = []
     for point, workload, repetition in groups:
         labels = [variant.label for variant in design.variants]

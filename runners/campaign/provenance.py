@@ -8,9 +8,11 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from functools import cache
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from fecbench.checkout import COMMIT, REPOSITORY, is_whole
@@ -61,18 +63,19 @@ def cpu_model(cpuinfo: str) -> str | None:
     return match[1].strip() if match else None
 
 
-def libraries() -> dict[str, str]:
-    """The versions of the libraries that fecbench requires."""
-    required = [re.split(r"[ ;<>=!~\[]", line)[0] for line in metadata.requires("fecbench") or []]
-    return {name: metadata.version(name) for name in required if _installed(name)}
+@cache
+def libraries() -> Mapping[str, str]:
+    """Return the versions of the libraries that fecbench requires, which this process keeps."""
+    required = {re.split(r"[ ;<>=!~\[]", line)[0]: None for line in metadata.requires("fecbench") or []}
+    versions = {name: _version(name) for name in required}
+    return MappingProxyType({name: version for name, version in versions.items() if version is not None})
 
 
-def _installed(name: str) -> bool:
+def _version(name: str) -> str | None:
     try:
-        metadata.version(name)
+        return metadata.version(name)
     except metadata.PackageNotFoundError:
-        return False
-    return True
+        return None
 
 
 def host() -> str:
@@ -166,7 +169,7 @@ def collect(
         "cpu": cpu_model(cpuinfo.read_text(encoding="utf-8")) if cpuinfo.is_file() else None,
         "cores": len(os.sched_getaffinity(0)),
         "python": platform.python_version(),
-        "libraries": libraries(),
+        "libraries": dict(libraries()),
         "link": link,
         "confinement": confinement.of_this_machine() if engine == "local" else confinement.of_simulators(),
         **of_programs(implementations, engine),

@@ -22,6 +22,8 @@ from fecbench.runners.refusal import Refusal
 from fecbench.topologies.link import DIRECTIONS, Direction
 
 ENGINES: tuple[EngineName, ...] = get_args(EngineName)
+WITH_LINKS: tuple[EngineName, ...] = ("local", "virtual")
+"""Engines whose links are ours."""
 Trials = list[tuple[str, str]]
 """The trials of variants with workloads, by their labels."""
 
@@ -105,7 +107,7 @@ def _reach(experiment: Experiment, name: str, parts: Mapping[tuple[str, str], Co
     reached = {
         link: reached_directions for link, reached_directions in directions.items() if reached_directions
     }
-    return Reach(list(parts) if reached else [], reached)
+    return Reach(list(parts) if reached else [], reached, WITH_LINKS)
 
 
 def _taking(experiment: Experiment, parameter: str) -> set[str]:

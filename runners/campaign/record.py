@@ -15,7 +15,7 @@ from fecbench.runners.trial.judge import Checks, Judgement, judge
 from fecbench.runners.trial.judging import endpoints
 from fecbench.runners.trial.plain_text import one_line
 from fecbench.topologies.link import Direction
-from fecbench.topologies.link_report import LinkReport
+from fecbench.topologies.link_report import EFFECTS, LinkReport
 
 _log = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ def _link_document(report: LinkReport) -> dict[str, Any]:
         return report.model_dump()
     directions = {
         direction: {name: getattr(counted, name) for name in (*digest.COUNTERS, "late", "conserved")}
-        | ({"outage_dropped": counted.outage_dropped} if counted.outage_dropped else {})
+        | {name: count for name in EFFECTS if (count := getattr(counted, name))}
         | ({"times": counted.times} if counted.times else {})
         for direction, counted in report.directions.items()
     }
@@ -133,6 +133,8 @@ def _checks(checks: Checks, trials_at_once: int) -> dict[str, Any]:
     else:
         measured = asdict(dataclasses.replace(checks, verdicts={}))
         del measured["virtual_s"]
+        if checks.path is None:
+            del measured["path"]
         measured["lost_elsewhere"] = {
             "packets": sum(count for places in checks.lost_elsewhere.values() for count in places.values()),
             "places": checks.lost_elsewhere,

@@ -14,7 +14,7 @@ from fecbench.runners.engines.admission import Jobs
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.implementations.implementation import EngineName
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.tasks.task import VIRTUAL, Carrier
+from fecbench.runners.tasks.task import FIELD, VIRTUAL, Carrier
 from fecbench.topologies.topology import resolve_backend
 
 Kept = Literal["failed", "all"]
@@ -71,6 +71,8 @@ class Request:
     keep: Keep | None = None
     crosscheck: Sample | None = None
     """The sample of another campaign that it emulates."""
+    field: Mapping[str, Any] | None = None
+    """The path of trials in the field, for the campaign's provenance: its `path`, its `server`."""
     interop: Mapping[str, Any] | None = None
     """The `ends` of an interoperability campaign, and the `cells` of pairs that cannot meet."""
 
@@ -86,7 +88,7 @@ class Request:
 
 def engine_of(backend: str) -> EngineName:
     """Return the engine that runs trials with this carrier of packets."""
-    return "virtual" if backend == VIRTUAL else "local"
+    return "virtual" if backend == VIRTUAL else "field" if backend == FIELD else "local"
 
 
 def request(
@@ -102,6 +104,7 @@ def request(
     calibrate: bool = True,
     stop_when_alike: bool = False,
     keep: Keep | None = None,
+    field: Mapping[str, Any] | None = None,
     beside_virtual: bool = False,
     part_of_checked: bool = False,
 ) -> Request:
@@ -116,7 +119,7 @@ def request(
     experiment = Experiment(design, design.plan().points, implementations)
     check_filters(design, filters)
     keys = filtered(trial_keys(design, len(experiment.points)), filters)
-    carrier: Carrier = VIRTUAL if backend == VIRTUAL else resolve_backend(backend)
+    carrier: Carrier = resolve_backend(backend) if engine_of(backend) == "local" else backend
     check(
         experiment,
         engine_of(backend),
@@ -136,4 +139,5 @@ def request(
         calibrate=calibrate,
         stop_when_alike=stop_when_alike,
         keep=keep,
+        field=field,
     )

@@ -20,9 +20,12 @@ Due = dict[TrialKey, int]
 class Rounds:
     """The rounds of one start of a campaign. A trial is in one of them at most."""
 
-    def __init__(self, request: Request, database: Database) -> None:
+    def __init__(self, request: Request, database: Database, *, after: int | None = None) -> None:
+        """`after` is the last trial of before, when another process has begun to go on with the campaign:
+        what it, and others, have run since are attempts of this time."""
         self._request = request
         self._database = database
+        self._after = after
         self._is_until_decided = bool(request.design.until) and request.crosscheck is None
         self._had: set[TrialKey] = set()
         """The trials of rounds before."""
@@ -36,7 +39,7 @@ class Rounds:
         states = {} if campaign is None else self._database.states(campaign.id)
         if self._is_until_decided:
             return self._up_to_next_look(campaign, states)
-        return self._due(self._request.keys, states)
+        return self._due(self._request.keys, states, self._before(campaign, states))
 
     @property
     def state(self) -> str:
@@ -51,18 +54,29 @@ class Rounds:
         """Whether another group may begin."""
         return True
 
-    def _due(self, keys: Sequence[TrialKey], states: States) -> Due:
-        """Return those of these trials that have no result, an invalid one, or a state that is to be run
-        again.
+    def _before(self, campaign: CampaignInfo | None, states: States) -> States:
+        """Return the states before this time."""
+        if campaign is None or self._after is None:
+            return states
+        return self._database.states(campaign.id, up_to=self._after)
 
-        In virtual time, an invalid trial would be invalid again, so it is not repeated.
+    def _due(self, keys: Sequence[TrialKey], states: States, before: States) -> Due:
+        """Return those of these trials that have no result, an invalid one, or a state that is to be run
+        again, now and before this time, with their attempts before.
+
+        In virtual time, an invalid trial would be invalid again; in the field, it would not be run beside
+        the others of its block. So neither is repeated.
         """
         request = self._request
-        again = request.retry if request.engine == "virtual" else {"invalid", *request.retry}
+        again = {"invalid", *request.retry} if request.engine == "local" else request.retry
+
+        def is_lacking(key: TrialKey, states: States) -> bool:
+            return key not in states or states[key][0] in again
+
         due = {
-            key: states[key][1] if key in states else 0
+            key: before[key][1] if key in before else 0
             for key in keys
-            if (key not in states or states[key][0] in again) and key not in self._had
+            if key not in self._had and is_lacking(key, states) and is_lacking(key, before)
         }
         self._had |= due.keys()
         self.planned = len(keys)
@@ -80,7 +94,7 @@ class Rounds:
             for place, repetitions in reached.items()
         }
         keys = [key for key in self._request.keys if key.repetition < limits[_place(key)]]
-        return self._due(keys, states)
+        return self._due(keys, states, self._before(campaign, states))
 
     def _reached(self, states: States) -> dict[Place, int]:
         """The last look that each place has all trials for; 0 for none."""

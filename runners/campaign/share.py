@@ -12,16 +12,16 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Protocol
 
-from fecbench.results.store.database import Database, HasResult, UnfitRecord
+from fecbench.results.store.database import Database, DatabaseError, HasResult, UnfitRecord
 from fecbench.results.store.records import BY_ENDS, Group, Start, StoredTrial, TrialKey, TrialRecord
 from fecbench.runners.campaign.claims import Claims
 from fecbench.runners.campaign.first_trials import AllAlike, FirstTrials
 from fecbench.runners.campaign.record import judged, unfit
 from fecbench.runners.campaign.request import Keep, Request
 from fecbench.runners.campaign.rounds import Due, States
+from fecbench.runners.campaign.walk import Walk
 from fecbench.runners.engines.engine import Engine, EngineError, Finished
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.trial.judge import Judgement
@@ -37,6 +37,9 @@ LOOK_S = 1.0
 # are claimed together.
 BATCH_TRIALS, BATCH_S = 50, 1.0
 LOT_GROUPS = 64
+# Lots that each of those who share a campaign has at least of what is left. A whole lot of
+# more groups than MANY_GROUPS is a small part for each, however many they are.
+LOTS_EACH, MANY_GROUPS = 4, 16384
 
 
 class Watcher(Protocol):
@@ -90,7 +93,8 @@ class Share:
         """Whether another group may begin; once it may not, what is left of a round is dropped."""
         together = engine.deterministic
         self._batch_trials, self._lot_groups = (BATCH_TRIALS, LOT_GROUPS) if together else (1, 1)
-        self._retries = 0 if together else RETRIES
+        # In the field, another attempt would not be beside the others of its block.
+        self._retries = 0 if together or request.engine == "field" else RETRIES
         self._first = FirstTrials(request.name, of_endpoints=request.stop_when_alike)
         self._judged: list[_Judged] = []
         """Not stored yet."""
@@ -113,12 +117,12 @@ class Share:
         groups: dict[Group, list[TrialKey]] = {}
         for key in trials:
             groups.setdefault(key.group, []).append(key)
-        while groups:
+        while groups and self._goes_on():
             others: dict[Group, list[TrialKey]] = {}
             for finished in self._engine.run(self._tasks(claims, groups, others)):
                 self._judge(claims, finished)
             self._settle(claims)
-            groups = self._wait_for_one(claims, others) if self._goes_on() else {}
+            groups = self._wait_for_one(claims, others)
 
     @contextlib.contextmanager
     def _settling(self, claims: Claims) -> Iterator[None]:
@@ -128,7 +132,12 @@ class Share:
         except BaseException as error:
             is_told_to_end = not isinstance(error, Exception)
             if is_told_to_end or isinstance(error, EngineError | AllAlike):
-                self._settle(claims)
+                try:
+                    self._settle(claims)
+                except DatabaseError as problem:
+                    if not is_told_to_end:
+                        raise
+                    _log.info("what has ended last could not be kept: %s", problem)
             raise
 
     def _tasks(
@@ -138,16 +147,17 @@ class Share:
         others: dict[Group, list[TrialKey]],
     ) -> Iterator[tuple[TrialKey, Task]]:
         """The tasks of the groups that can be claimed, made as they are taken; the rest goes to `others`."""
-        waiting = iter(groups.items())
-        while lot := dict(islice(waiting, self._lot_groups)):
-            held = claims.take_all(list(lot))
-            others |= {group: keys for group, keys in lot.items() if group not in held}
-            if not held:
-                continue
-            states = self._database.states_in(self._start.campaign_id, list(held))
-            missing = {group: self._still_due(lot[group], states) for group in lot if group in held}
-            if done := [group for group, keys in missing.items() if not keys]:
+        walk = Walk(groups, self._start.id)
+        while lot := walk.next(self._lot_size(claims, len(walk))):
+            held = claims.take_all(lot)
+            others |= {group: groups[group] for group in lot if group not in held}
+            states = self._database.states_in(self._start.campaign_id, list(held)) if held else {}
+            missing = {group: self._still_due(groups[group], states) for group in lot if group in held}
+            done = [group for group, keys in missing.items() if not keys]
+            if done:
                 claims.give_up(done)
+            if walk.has_strayed(len(held) - len(done), len(lot)):
+                self._leave_out(claims, walk, groups, others)
             for place, (group, keys) in enumerate(missing.items()):
                 if not self._goes_on():
                     claims.give_up([group for group in list(missing)[place:] if missing[group]])
@@ -173,6 +183,28 @@ class Share:
             _log.info("next: %s", key)
             self._attempts_left[key] = self._may_be_run(key, states)
             yield key, self._request.experiment.task(key, self._request.backend)
+
+    def _lot_size(self, claims: Claims, left: int) -> int:
+        """Return how many groups to claim together: fewer when few are left for all who share them, so that
+        all end together."""
+        if self._lot_groups == 1 or left > MANY_GROUPS:
+            return self._lot_groups
+        sharing = 1 + claims.others()
+        return self._lot_groups if sharing == 1 else min(self._lot_groups, -(-left // (LOTS_EACH * sharing)))
+
+    def _leave_out(
+        self,
+        claims: Claims,
+        walk: Walk,
+        groups: Mapping[Group, list[TrialKey]],
+        others: dict[Group, list[TrialKey]],
+    ) -> None:
+        """Leave out what others have done or hold now, before it is tried to be claimed."""
+        held = set(claims.bury_the_dead())
+        states = self._database.states(self._start.campaign_id)
+        taken = [group for group in walk if group in held or not self._still_due(groups[group], states)]
+        walk.leave_out(taken)
+        others |= {group: groups[group] for group in taken if group in held}
 
     def _still_due(self, keys: Sequence[TrialKey], states: States) -> list[TrialKey]:
         """Return the trials that nobody has run since we began, or that another left invalid too soon."""
@@ -273,7 +305,7 @@ class Share:
     ) -> dict[Group, list[TrialKey]]:
         """Wait until one of the groups that others hold is free; those that are not done then."""
         told = False
-        while others:
+        while others and self._goes_on():
             held = claims.bury_the_dead()
             states = self._database.states(self._start.campaign_id)
             left = {group: self._still_due(keys, states) for group, keys in others.items()}

@@ -13,6 +13,7 @@ from fecbench.designs import Design
 from fecbench.hints import nearest
 from fecbench.runners import workloads
 from fecbench.runners.campaign import provenance
+from fecbench.runners.implementations.base import names
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.implementations.implementation import EngineName, Implementation
 from fecbench.runners.implementations.revisions import Build
@@ -69,7 +70,8 @@ def two_builds(
         {"label": arm, "implementation": f"{name}.{arm}", "options": dict(options), "baseline": baseline}
         for arm, baseline in ((OLD, True), (NEW, OLD))
     ]
-    question = f"{name}: is {new.word} (new) slower than {old.word} (old)?"
+    old_name, new_name = names(old, new)
+    question = f"{name}: is {new_name} (new) slower than {old_name} (old)?"
     rewritten = designs.rewritten(
         design,
         title=question,

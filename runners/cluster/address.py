@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from fecbench.runners.authority import AUTHORITY, CERTIFICATE, KEY
 from fecbench.runners.refusal import Refusal
 
-AUTHORITY, CERTIFICATE, KEY = "authority.pem", "node.pem", "node.key"
-"""The files of a folder of certificates."""
 FORM = "tls://HOST:PORT"
 CONNECT_S = 10.0
 _ANSWER_S = 2.0

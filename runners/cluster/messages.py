@@ -1,14 +1,16 @@
-"""Messages between `fecbench run` and a worker: one line of JSON each way, never an object of ours.
+"""Lines of JSON between our processes and their messengers, never an object of ours.
 
-A worker refuses a line that it cannot read, for example one of another version.
+A line that cannot be read, for example one of another version, is refused.
 """
 
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from fecbench.results.store.records import Group, State, TrialKey
-from fecbench.runners.campaign.rounds import Due
+from fecbench.results.store.records import State
+
+WHY_CHARACTERS = 500
+"""The longest reason."""
 
 
 class Message(BaseModel):
@@ -16,104 +18,79 @@ class Message(BaseModel):
 
 
 class Join(Message):
-    """Asks a worker to take part in a campaign."""
+    """A request to a worker: take part in this campaign of that database."""
 
-    kind: Literal["join"] = "join"
     fecbench: str
     """The version that asks."""
     database: str
     campaign: str
-    retry: list[State]
-    calibrate: bool
+    filters: list[str] = []
+    retry: list[State] = []
+    after: int = 0
+    """The last trial before this run of the campaign: a trial that is run again is run once since."""
+    calibrate: bool = True
     stop_when_alike: bool = False
 
 
-class GroupTrials(Message):
-    """The trials of one group that are to be run."""
-
-    workload: str
-    point: int
-    repetition: int
-    attempts: dict[str, int]
-    """Attempts that there were when the campaign was resumed, by variant in order of running."""
-
-    @property
-    def group(self) -> Group:
-        return Group(self.workload, self.point, self.repetition)
-
-    @property
-    def due(self) -> Due:
-        return {
-            TrialKey(variant, self.workload, self.point, self.repetition): attempts
-            for variant, attempts in self.attempts.items()
-        }
-
-
-class Lot(Message):
-    """Proposes groups."""
-
-    kind: Literal["lot"] = "lot"
-    database: str
-    campaign: str
-    groups: list[GroupTrials]
-
-
-class Leave(Message):
-    """The campaign is over: what runs is ended, and nothing is begun."""
-
-    kind: Literal["leave"] = "leave"
-    database: str
-    campaign: str
-
-
-Proposal = Join | Lot | Leave
-PROPOSALS: TypeAdapter[Proposal] = TypeAdapter(Annotated[Proposal, Field(discriminator="kind")])
-
-
-class RunTrial(Message):
-    """A run of a trial that was committed."""
-
-    variant: str
-    workload: str
-    point: int
-    repetition: int
-    state: State
-    reason: str
-    completion_s: float
-    again: bool
-    """Whether it is run again."""
-
-    @property
-    def key(self) -> TrialKey:
-        return TrialKey(self.variant, self.workload, self.point, self.repetition)
-
-
-class GroupName(Message):
-    workload: str
-    point: int
-    repetition: int
-
-    @property
-    def group(self) -> Group:
-        return Group(self.workload, self.point, self.repetition)
-
-
-def name_of(group: Group) -> GroupName:
-    return GroupName(workload=group.workload, point=group.point, repetition=group.repetition)
-
-
 class Answer(Message):
-    """The answer of a worker to a proposal."""
+    """The answer of a worker, when it does not take part any more."""
 
     host: str
-    refused: str = ""
-    """Reason why the host takes no group."""
-    joined: bool = False
-    """Whether it takes part in the campaign; if not, and not refused, it must be asked to join first."""
-    room: int = 0
-    """Number of lots that it likes to have at a time."""
-    done: list[GroupName] = []
-    """Groups of which nothing is left to be run."""
-    held: list[GroupName] = []
-    """Groups that were not run: another one has claimed them, or the database could not be reached."""
-    trials: list[RunTrial] = []
+    state: Literal["done", "left", "refused"]
+    """`done`: nothing is left to be run. `left`: it may be asked again. `refused`: it takes no group."""
+    why: str = ""
+
+
+# Lines of the messenger of `fecbench run`
+
+
+class Workers(Message):
+    """The workers that are at the scheduler. It comes once connected, and then again and again."""
+
+    kind: Literal["workers"] = "workers"
+    addresses: list[str]
+
+
+class Outcome(Message):
+    """The answer of a worker, or why there is none."""
+
+    kind: Literal["outcome"] = "outcome"
+    worker: str
+    answer: Answer
+
+
+News = Workers | Outcome
+NEWS: TypeAdapter[News] = TypeAdapter(Annotated[News, Field(discriminator="kind")])
+
+
+# Lines of the messenger of `fecbench worker`, and those that it reads
+
+
+class Connected(Message):
+    kind: Literal["connected"] = "connected"
+
+
+class Asked(Message):
+    """Somebody asks to take part in a campaign."""
+
+    kind: Literal["asked"] = "asked"
+    number: int
+    join: Join
+
+
+class Withdrawn(Message):
+    """A request of which nobody waits for the answer any more."""
+
+    kind: Literal["withdrawn"] = "withdrawn"
+    number: int
+
+
+Call = Connected | Asked | Withdrawn
+CALLS: TypeAdapter[Call] = TypeAdapter(Annotated[Call, Field(discriminator="kind")])
+
+
+class Reply(Message):
+    """The answer to a request."""
+
+    number: int
+    answer: Answer

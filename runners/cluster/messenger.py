@@ -8,38 +8,33 @@ which may have a password. It ends with its standard input, its starter and its 
 
 import contextlib
 import os
+import select
 import selectors
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import NoReturn, Self
 
-from pydantic import BaseModel, ConfigDict
-
 from fecbench.checkout import REPOSITORY
 from fecbench.runners import scratch
-from fecbench.runners.cluster import settings
 from fecbench.runners.cluster.address import Papers, Place
+from fecbench.runners.cluster.messages import Message
 from fecbench.runners.sandbox import fence, handed_over, kernel, rights, view
 from fecbench.runners.sandbox.isolation import die_with_parent
 
-LINE_BYTES = 4 << 20
-"""The longest line. The answer to a lot of 64 groups has some 100 kB."""
+LINE_BYTES = 1 << 20
+"""The longest line. The addresses of 10,000 workers have some 300 kB."""
 WORDS_BYTES = 1 << 16
 """Most of standard error that is kept."""
 END_S = 2.0
 _READ_BYTES = 1 << 20
 _KNOWN = ("PATH", "LANG", "LC_ALL", "TZ")
 """Variables of the environment that it gets, with all that are meant for Dask."""
-
-
-class Message(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Configuration(Message):
@@ -51,6 +46,9 @@ class Configuration(Message):
     key: str
     """All three empty: without TLS."""
     name: str
+    """Name at the scheduler."""
+    join: str
+    """The request to workers, a line of JSON; empty: none."""
     folder: Path
     """Folder of the messenger."""
     user: int | None
@@ -74,9 +72,10 @@ class Ended(Exception):
 class Quarters:
     """Starts messengers, one after another. A context manager: at its end their folder is gone."""
 
-    def __init__(self, place: Place, module: str) -> None:
+    def __init__(self, place: Place, program: str) -> None:
+        """`program` is the Python program of the messengers."""
         self._place = place
-        self._module = module
+        self._program = program
         self._resources = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
@@ -93,10 +92,10 @@ class Quarters:
     ) -> None:
         self._resources.close()
 
-    def start(self, name: str) -> "subprocess.Popen[bytes]":
-        """A messenger that knows what it is to do; by this name at the scheduler."""
+    def start(self, name: str = "", join: str = "") -> "Messenger":
+        """Start a messenger that knows what it is to do."""
         process = subprocess.Popen(
-            [sys.executable, "-m", self._module],
+            [sys.executable, "-c", self._program],
             cwd=REPOSITORY,
             env=self._environment(),
             stdin=subprocess.PIPE,
@@ -111,6 +110,7 @@ class Quarters:
             certificate=papers.certificate if papers else "",
             key=papers.key if papers else "",
             name=name,
+            join=join,
             folder=self._folder,
             user=self._user,
             starter=os.getpid(),
@@ -119,7 +119,7 @@ class Quarters:
         with contextlib.suppress(BrokenPipeError):
             process.stdin.write(configuration.model_dump_json().encode() + b"\n")
             process.stdin.flush()
-        return process
+        return Messenger(process)
 
     def _environment(self) -> dict[str, str]:
         known = {
@@ -135,7 +135,7 @@ class Messenger:
         self._process = process
         assert process.stdin and process.stdout and process.stderr
         self._input, self._output, self._errors = process.stdin, process.stdout, process.stderr
-        self._unsent, self._unread, self._said = bytearray(), bytearray(), b""
+        self._unread, self._last_words = bytearray(), b""
         self._selector = selectors.DefaultSelector()
         for stream in (self._input, self._output, self._errors):
             os.set_blocking(stream.fileno(), False)
@@ -149,21 +149,20 @@ class Messenger:
         return time.monotonic() - self._heard_at
 
     def send(self, message: Message) -> None:
-        """Have it read a line as soon as it likes to. Raises Broken when it reads nothing for too long."""
-        if len(self._unsent) > LINE_BYTES:
-            raise Broken("reads nothing")
-        if not self._unsent:
-            self._selector.register(self._input, selectors.EVENT_WRITE)
-        self._unsent += message.model_dump_json().encode() + b"\n"
-        self._write()
+        """Have it read a short line as soon as it likes to; kill one that has left thousands unread."""
+        line = message.model_dump_json().encode() + b"\n"
+        assert len(line) <= select.PIPE_BUF, "a longer line may be written in part"
+        with contextlib.suppress(BrokenPipeError, ValueError):  # the end of its output says so, too
+            try:
+                os.write(self._input.fileno(), line)
+            except BlockingIOError:
+                self._process.kill()
 
     def lines(self, wait_s: float) -> Iterator[bytes]:
         """Yield its lines within that time, up to the end of one read. Raises Broken for a line without end,
         and Ended."""
         for key, _ in self._selector.select(max(0.0, wait_s)):
-            if key.fileobj is self._input:
-                self._write()
-            elif key.fileobj is self._errors:
+            if key.fileobj is self._errors:
                 self._listen()
             else:
                 yield from self._read()
@@ -171,28 +170,19 @@ class Messenger:
     def close(self) -> str:
         """End it; the last line of what it wrote on standard error, or how it ended."""
         self._selector.close()
-        with contextlib.suppress(BrokenPipeError):
-            self._input.close()
+        self._input.close()
         try:
             self._process.wait(END_S)
         except subprocess.TimeoutExpired:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
-        words = last_words(self._process, self._said)
+        with contextlib.suppress(BlockingIOError):
+            self._last_words += os.read(self._errors.fileno(), WORDS_BYTES)
         self._output.close()
         self._errors.close()
-        return words
-
-    def _write(self) -> None:
-        try:
-            del self._unsent[: os.write(self._input.fileno(), self._unsent)]
-        except BlockingIOError:
-            return
-        except BrokenPipeError:  # the end of its output says so, too
-            self._unsent.clear()
-        if not self._unsent:
-            self._selector.unregister(self._input)
+        lines = self._last_words.decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else f"the messenger ended with {self._process.returncode}"
 
     def _read(self) -> Iterator[bytes]:
         data = os.read(self._output.fileno(), _READ_BYTES)
@@ -207,26 +197,19 @@ class Messenger:
 
     def _listen(self) -> None:
         data = os.read(self._errors.fileno(), WORDS_BYTES)
-        self._said = (self._said + data)[-WORDS_BYTES:]
+        self._last_words = (self._last_words + data)[-WORDS_BYTES:]
         if not data:
             self._selector.unregister(self._errors)
-
-
-def last_words(process: "subprocess.Popen[bytes]", said: bytes = b"") -> str:
-    """The last line on standard error of a messenger that has ended, after what was heard of it."""
-    assert process.stderr
-    os.set_blocking(process.stderr.fileno(), False)
-    with contextlib.suppress(BlockingIOError):
-        said += os.read(process.stderr.fileno(), WORDS_BYTES)
-    lines = said.decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else f"the messenger ended with {process.returncode}"
 
 
 # The messenger's side
 
 
-def enter() -> Configuration:
-    """Give up rights in this process, which is a messenger, and know what it is to do."""
+def enter(load: Callable[[], None]) -> Configuration:
+    """Give up rights in this process, which is a messenger, and know what it is to do.
+
+    `load` loads libraries before, which nobody else may be able to read.
+    """
     configuration = Configuration.model_validate_json(sys.stdin.readline())
     die_with_parent(configuration.starter)
     programs = [*map(Path, filter(None, sys.path)), *rights.prefixes(Path(sys.executable))]
@@ -235,7 +218,7 @@ def enter() -> Configuration:
     elif fence.is_offered():
         names = Path("/etc/resolv.conf").resolve()  # may lie in /run
         fence.enter([*fence.without_home(programs), names], [configuration.folder], network=True)
-    settings.apply()
+    load()
     os.chdir(configuration.folder)
     if configuration.user is not None:
         kernel.become(configuration.user)

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from fecbench.runners.cluster import address, authority
+from fecbench.runners import authority
+from fecbench.runners.cluster import address
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.terminal import note, say
 
@@ -30,6 +31,6 @@ def scheduler(
     insecure: arguments.Insecure = False,
 ) -> None:
     """Run the scheduler of a cluster until it is ended: Dask's, without what measures and moves by itself."""
-    from fecbench.runners.cluster.scheduler import serve
+    from fecbench.runners.cluster.dask_side import serve
 
     serve(address.place(scheduler, certificates, insecure), note)

@@ -29,12 +29,14 @@ GROUPS = {
         "watch": "Show how a campaign goes on, and what it says so far.",
         "hunt": "Search a design's space for networks in which a variant does harm.",
         "crosscheck": "Emulate a sample of a campaign in virtual time, and compare.",
+        "field": "Run trials over a real path: the far host, its certificates.",
         "worker": "Run trials of campaigns of a cluster on this host.",
         "cluster": "Make a cluster's certificates, and run its scheduler.",
     },
     "Read the results": {
         "show": "Show what a results database holds.",
         "report": "Draw the figures of a campaign, and write its page.",
+        "serve": "Show the campaigns of a database in a browser, while they run, too.",
         "figure": "Draw one figure of a campaign, as a paper wants it.",
         "explain": "Say in which networks a variant helps.",
         "export": "Write a table of a campaign to a file.",
@@ -46,6 +48,7 @@ GROUPS = {
         "implementations": "List the implementations, or check one of them.",
         "interop": "Let clients of some stacks meet servers of others.",
         "compare": "Say whether a new build of a stack is slower than an old one.",
+        "history": "Show the verdicts of compare over commits, and where times change.",
     },
     "Prepare losses, links and traffic": {
         "losses": "Predict which packets a loss model and a seed drop.",
@@ -72,7 +75,7 @@ MODULES = {"list": "listing", "try": "trying"}
 
 NEED_PROGRAMS = frozenset(
     {
-        *("doctor", "calibrate", "run", "try", "worker", "hunt", "crosscheck", "compare", "interop"),
+        *("doctor", "calibrate", "run", "try", "worker", "field", "hunt", "crosscheck", "compare", "interop"),
         *("aa", "replay", "diff", "topo", "clean"),
     }
 )

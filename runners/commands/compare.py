@@ -2,19 +2,32 @@
 
 import json
 import shlex
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
+from fecbench.errors import BadInput, Failed
 from fecbench.results import metrics
 from fecbench.results.gate import answer as gate
 from fecbench.results.gate import for_ci
 from fecbench.results.gate.measuring import settled
 from fecbench.results.gate.verdict import shown
+from fecbench.results.history import entries
+from fecbench.results.report.rerun_pair import RerunPair
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, StoredTrial
+from fecbench.runners import scratch
+from fecbench.runners.campaign import elsewhere
+from fecbench.runners.campaign.course import course_of
+from fecbench.runners.campaign.elsewhere import builds_document
 from fecbench.runners.campaign.limited_rounds import LimitedRounds
+from fecbench.runners.campaign.replay import replay
 from fecbench.runners.campaign.request import Request, request
 from fecbench.runners.campaign.two_builds import (
     NEW,
@@ -26,8 +39,9 @@ from fecbench.runners.campaign.two_builds import (
 )
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.choice import design_of, open_database, options_of_builds
-from fecbench.runners.commands.console.destination import check_folder, writing
+from fecbench.runners.commands.console.destination import check_file, check_folder, writing
 from fecbench.runners.commands.console.document import print_document
+from fecbench.runners.commands.console.gate_progress import GateReporter
 from fecbench.runners.commands.console.hunting import SPACE, Hunter
 from fecbench.runners.commands.console.running import run_here
 from fecbench.runners.commands.console.terminal import note, say
@@ -35,9 +49,9 @@ from fecbench.runners.commands.console.time_left import TimeLeft
 from fecbench.runners.engines.admission import parse_jobs
 from fecbench.runners.hunt import answer as answers
 from fecbench.runners.hunt.question import question
-from fecbench.runners.implementations.base import description, swapped, words
+from fecbench.runners.implementations.base import clean_commit, description, origin, swapped, words
 from fecbench.runners.implementations.implementation import EngineName
-from fecbench.runners.implementations.revisions import build_of
+from fecbench.runners.implementations.revisions import Build, Unbuildable, build_of
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import isolation
 from fecbench.runners.tasks.task import VIRTUAL
@@ -48,6 +62,8 @@ STATUS = {"fails": 1, "slower": 1, "undecided": 3}
 """The exit status of a verdict; of any other 0."""
 HUNTED = {"nothing": 0, "found": 1, "no answer": 3}
 """Likewise of a hunt, where the verdict alone would be 0."""
+SKIP, END = 125, 128
+"""Statuses by which git bisect run leaves a commit out, and ends the search."""
 FILES = ("summary.md", "junit.xml", "compare.json")
 
 
@@ -97,6 +113,20 @@ def compare(
     link: arguments.Link = "auto",
     no_calibrate: arguments.NoCalibrate = False,
     output: arguments.OptionalOutputFolder = None,
+    history: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Append the verdict with its commits to this file, which fecbench history shows.",
+        ),
+    ] = None,
+    bisect: Annotated[
+        bool,
+        typer.Option(
+            help="For git bisect run: end with 125 where NEW cannot be built or it is undecided, and with 128"
+            " for what ends the search. A folder without changes is built as the commit that it is of."
+        ),
+    ] = False,
     as_json: arguments.Json = False,
 ) -> int:
     """Compare two builds of an implementation: 0 when NEW is not slower, 1 when it is, 3 for undecided.
@@ -106,69 +136,115 @@ def compare(
     difference is decided at its margin. With --output, the folder has summary.md, junit.xml, compare.json and
     the report.
     """
-    time_left = TimeLeft(60 * minutes)
-    if output is not None:
-        check_folder("--output", output)
-    choices = options_of_builds(option or [])
-    base = design_of(design)
-    with time_left.stopped():
-        first, second = (
-            build_of(where, word) for where, word in zip(("OLD", "NEW"), words(old, new), strict=True)
-        )
-    builds = two_builds(base, first, second, choices, margin)
-    name: EngineName = engine_of_both(first, second) if engine == "auto" else engine
-    campaign_request = request(
-        builds.design,
-        builds.implementations,
-        name=campaign_name(builds, name),
-        backend=VIRTUAL if name == "virtual" else link,
-        jobs=parse_jobs("--jobs", jobs),
-        calibrate=not no_calibrate,
-    )
-    _check_times(campaign_request)
-    if hunt and name == "local":
-        raise Refusal("--hunt: searches in virtual time alone, and a build has no simulator: leave it out")
-    if name == "local":
-        isolation.require("fecbench compare")
-    note(description("old", first))
-    note(description("new", second))
-    if warning := swapped(first, second):
-        note(warning)
-    if builds.left_out:
-        note(f"left out, since the implementation has no such workload: {', '.join(builds.left_out)}")
-    with open_database(db, create=True) as database:
-        plan = LimitedRounds(
-            campaign_request, database, time_left.before_answer(), lambda info: settled(database, info)
-        )
-        info = run_here(campaign_request, database, plan, ahead=True)
-        gate_answer = gate.answer(database, info, plan.share)
-        commands = partial(_replays, db, builds)
-        document = {**for_ci.document(gate_answer, commands), "ended": _ended(gate_answer, plan)}
+    with _ends_of(bisect):
+        time_left = TimeLeft(60 * minutes)
         if output is not None:
-            _write(gate_answer, commands, document, output)
-            from fecbench.results.report.report import report
-
-            report(database, info, output, gate=gate_answer)
-        hunted = None
-        if hunt:
-            both = two_builds(design_of(SPACE), first, second, choices, margin)
-            harm_question = question(both.design, NEW, OLD, "harm")
-            hunter = Hunter(
-                harm_question, both.implementations, campaign_request.jobs, calibrate=not no_calibrate
+            check_folder("--output", output)
+        if history is not None:
+            check_file("--history", history, [".jsonl"])
+        choices = options_of_builds(option or [])
+        base = design_of(design)
+        with time_left.stopped():
+            first, second = (
+                build_of(where, word)
+                for where, word in zip(
+                    ("OLD", "NEW"), words(old, clean_commit(new or ".") if bisect else new), strict=True
+                )
             )
-            hunted = hunter.for_so_long(database, 60 * minutes)
-    where = ["--db", db, *builds.arguments()]
-    if hunted is not None:
-        document["hunt"] = answers.document(hunted, where)
-        if output is not None:
-            _write(gate_answer, commands, document, output)
-    if as_json:
-        print_document(document)
-    else:
-        lines = answers.lines(hunted, where) if hunted is not None else ()
-        say("\n".join([*_lines(gate_answer, commands, plan), *lines]))
-    status = STATUS.get(gate_answer.verdict, 0)
-    return HUNTED[hunted.verdict] if hunted is not None and not status else status
+        builds = two_builds(base, first, second, choices, margin)
+        name: EngineName = engine_of_both(first, second) if engine == "auto" else engine
+        campaign_request = request(
+            builds.design,
+            builds.implementations,
+            name=campaign_name(builds, name),
+            backend=VIRTUAL if name == "virtual" else link,
+            jobs=parse_jobs("--jobs", jobs),
+            calibrate=not no_calibrate,
+        )
+        _check_times(campaign_request)
+        if hunt and name == "local":
+            raise Refusal(
+                "--hunt: searches in virtual time alone, and a build has no simulator: leave it out"
+            )
+        if name == "local":
+            isolation.require("fecbench compare")
+        note(description("old", first))
+        note(description("new", second))
+        if warning := swapped(first, second):
+            note(warning)
+        if builds.left_out:
+            note(f"left out, since the implementation has no such workload: {', '.join(builds.left_out)}")
+        with open_database(db, create=True) as database:
+            limit_s = time_left.before_answer()
+            plan = LimitedRounds(campaign_request, database, limit_s, lambda info: settled(database, info))
+            reporter = GateReporter(database, limit_s)
+            info = run_here(campaign_request, database, plan, ahead=True, reporter=reporter)
+            gate_answer = gate.answer(database, info, plan.share)
+            commands = partial(_replays, db, builds)
+            document = {
+                "implementation": first.implementation.declaration.name,
+                **for_ci.document(gate_answer, commands),
+                "ended": _ended(gate_answer, plan),
+                "builds": builds_document(first, second),
+                "replays": elsewhere.document(info, _trials_of(database, gate_answer)),
+            }
+            if output is not None:
+                _write(gate_answer, commands, document, output)
+            if not as_json:  # a report takes longer
+                again = partial(_again, db, builds, output)
+                say("\n".join(_lines(gate_answer, again, plan)))
+                sys.stdout.flush()
+            if output is not None:
+                _report(gate_answer, database, info, builds, output, tell=not as_json)
+            hunted = None
+            if hunt:
+                both = two_builds(design_of(SPACE), first, second, choices, margin)
+                harm_question = question(both.design, NEW, OLD, "harm")
+                hunter = Hunter(
+                    harm_question, both.implementations, campaign_request.jobs, calibrate=not no_calibrate
+                )
+                hunted = hunter.for_so_long(database, 60 * minutes)
+        where = ["--db", db, *builds.arguments()]
+        if hunted is not None:
+            document["hunt"] = answers.document(hunted, where)
+            if output is not None:
+                _write(gate_answer, commands, document, output)
+        if history is not None:
+            versions = {arm: _version(build) for arm, build in ((OLD, first), (NEW, second))}
+            entries.append(history, entries.entry_of(document, versions, _now(), base.name))
+        if as_json:
+            print_document(document)
+        elif hunted is not None:
+            say("\n".join(answers.lines(hunted, where)))
+        status = STATUS.get(gate_answer.verdict, 0)
+        if hunted is not None and not status:
+            status = HUNTED[hunted.verdict]
+        return SKIP if bisect and status == STATUS["undecided"] else status
+
+
+@contextmanager
+def _ends_of(bisect: bool) -> Iterator[None]:
+    """Make of an error, with `bisect`, the end of a step of git bisect run: only where NEW cannot be built is
+    the commit left out. Any other error would be that of every commit."""
+    try:
+        yield
+    except (BadInput, Failed, OSError) as error:
+        if not bisect:
+            raise
+        note(str(error))
+        is_of_commit = isinstance(error, Unbuildable) and str(error).startswith("NEW ")
+        raise typer.Exit(SKIP if is_of_commit else END) from None
+
+
+def _version(build: Build) -> entries.Version:
+    of = origin(build)
+    return entries.Version(
+        word=build.word, commit=of.commit, committed_at=of.committed_at, changed=of.changed
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _check_times(campaign_request: Request) -> None:
@@ -191,6 +267,76 @@ def _replays(db: str, builds: TwoBuilds, old_trial: int, new_trial: int) -> list
     ]
 
 
+def _trials_of(database: Database, answer: gate.Answer) -> list[StoredTrial]:
+    """The trials of the pairs that the answer names."""
+    numbers = [(pair.old_trial, pair.new_trial) for pair in answer.worst]
+    numbers += [(pair.old_trial, pair.new_trial) for pair in answer.measured.failed.pairs]
+    return [_trial(database, number) for pair in numbers for number in pair]
+
+
+def _trial(database: Database, number: int) -> StoredTrial:
+    stored = database.trial(None, number)
+    assert stored is not None
+    return stored
+
+
+def _report(
+    answer: gate.Answer,
+    database: Database,
+    campaign: CampaignInfo,
+    builds: TwoBuilds,
+    output: Path,
+    *,
+    tell: bool,
+) -> None:
+    """Write the report, with the worst pairs; `tell` where each pair parts, and where the report is."""
+    from fecbench.results.analysis.parting import parting_of
+    from fecbench.results.report.report import report
+
+    pairs = list(_rerun(answer, database, campaign, builds))
+    if tell:
+        for number, pair in enumerate(pairs, 1):
+            say(f"worst {number}: {parting_of(pair.old, pair.new, (OLD, NEW))}")
+        sys.stdout.flush()
+    paths = report(database, campaign, output, gate=answer, pairs=pairs)
+    if tell:
+        say(f"report {paths.html}")
+
+
+def _rerun(
+    answer: gate.Answer, database: Database, campaign: CampaignInfo, builds: TwoBuilds
+) -> Iterator[RerunPair]:
+    """Run the worst pairs again, and yield their courses; a pair that cannot be run is left out, which is
+    noted."""
+    for number, one in enumerate(answer.worst, 1):
+        courses = []
+        with scratch.folder() as folder:
+            for trial in (one.old_trial, one.new_trial):
+                try:
+                    again = replay(
+                        campaign, _trial(database, trial), builds.implementations, folder / str(trial)
+                    )
+                    courses.append(course_of(again, folder / str(trial)))
+                except BadInput as problem:
+                    note(f"trial {trial} is not drawn: {problem}")
+                    break
+        if len(courses) == 2:
+            heading = f"{gate.network(one)}: {gate.ratio_in(one)}"
+            yield RerunPair(
+                heading, courses[0], courses[1], f"fecbench replay --from compare.json worst {number}"
+            )
+
+
+def _again(
+    db: str, builds: TwoBuilds, output: Path | None, where: str, old_trial: int, new_trial: int
+) -> str:
+    """The command that runs a pair again and draws both: by the file that was written, if there is one."""
+    if output is not None:
+        return f"{shlex.join(['fecbench', 'replay', '--from', str(output / FILES[-1])])} {where}"
+    numbers = [str(old_trial), str(new_trial)]
+    return shlex.join(["fecbench", "diff", *numbers, "--db", db, *builds.arguments()])
+
+
 def _ended(answer: gate.Answer, plan: LimitedRounds) -> str:
     """Return why measuring ended."""
     if plan.is_decided and answer.verdict == "undecided":
@@ -198,22 +344,22 @@ def _ended(answer: gate.Answer, plan: LimitedRounds) -> str:
     return plan.why
 
 
-def _lines(answer: gate.Answer, commands: for_ci.Commands, plan: LimitedRounds) -> Iterator[str]:
+def _lines(answer: gate.Answer, again: Callable[[str, int, int], str], plan: LimitedRounds) -> Iterator[str]:
     yield gate.headline(answer)
     yield f"{answer.measured.pairs} pairs; {_ended(answer, plan)}"
     if failed := gate.failures(answer):
         yield failed
-    for pair in answer.measured.failed.pairs:
+    for number, pair in enumerate(answer.measured.failed.pairs, 1):
         yield gate.failing(answer, pair)
-        yield from (f"  {command}" for command in commands(pair.old_trial, pair.new_trial))
+        yield f"  {again(f'failing {number}', pair.old_trial, pair.new_trial)}"
     yield gate.counts(answer)
     yield gate.slow_ends(answer)
     for label, ratio in answer.measured.workloads.items():
         yield f"  {label}: {shown(ratio)}"
     yield from answer.where
-    for one in answer.worst:
+    for number, one in enumerate(answer.worst, 1):
         yield f"{gate.network(one)}: {gate.ratio_in(one)}"
-        yield from (f"  {command}" for command in commands(one.old_trial, one.new_trial))
+        yield f"  {again(f'worst {number}', one.old_trial, one.new_trial)}"
 
 
 def _write(answer: gate.Answer, commands: for_ci.Commands, document: dict[str, Any], folder: Path) -> None:

@@ -139,8 +139,8 @@ def _lines(comparison: Comparison, paths: Sequence[str]) -> list[str]:
     )
     margin = percent(float(explanation.table["margin"].max()))
     return [
-        f"{comparison.metric} of “{comparison.variant}” / “{comparison.baseline}”, median over points with"
-        f" 95 % interval, margin {margin}",
+        f"{comparison.metric} of “{comparison.variant}” / “{comparison.baseline}”,"
+        f" {explanation.average} over networks with 95 % interval, margin {margin}",
         *([comparison.left_out] if comparison.left_out else []),
         str(explanation.everywhere),
         explanation.sentence,

@@ -5,23 +5,32 @@ Needs no root.
 
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from fecbench import designs
 from fecbench.designs import Design, Plan
 from fecbench.results.analysis import same_losses
+from fecbench.runners.campaign import traffic
 from fecbench.runners.campaign.checks import check
+from fecbench.runners.campaign.estimate import Estimate, estimate
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.names import parameters
+from fecbench.runners.campaign.order import trial_keys
 from fecbench.runners.campaign.reach import Reach, reach
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.choice import design_of, implementations_in
 from fecbench.runners.commands.console.destination import check_file, writing
 from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.progress import duration
+from fecbench.runners.commands.console.running import note_free_simulators
 from fecbench.runners.commands.console.tables import print_table, table_of
 from fecbench.runners.commands.console.terminal import note, say, say_next
 from fecbench.runners.refusal import Refusal
+from fecbench.topologies.field import NAME as FIELD
 from fecbench.topologies.link import DIRECTIONS
 
 
@@ -29,9 +38,13 @@ def plan(
     design: arguments.DesignFile,
     plot: arguments.Plot = None,
     implementations: arguments.ImplementationFolders = None,
+    measure: Annotated[
+        bool, typer.Option(help="Run a few trials in virtual time, to say how long the design takes.")
+    ] = True,
     as_json: arguments.Json = False,
 ) -> None:
-    """Show the points of a design, the criteria of their quality, and what each factor reaches."""
+    """Show the points of a design, the criteria of their quality, what each factor reaches, and how long it
+    takes."""
     if plot is not None:
         check_file("--plot", plot, arguments.DRAWN)
     loaded = design_of(design)
@@ -43,6 +56,9 @@ def plan(
         note(f"{name} is not built, so nothing tells whether its options fit together")
     if plot is not None:
         _draw(loaded, planned, plot)
+    measured = estimate(experiment) if measure else None
+    if measured is not None:
+        note_free_simulators()
     if as_json:
         print_document(
             {
@@ -50,17 +66,27 @@ def plan(
                 "criteria": planned.criteria,
                 "dmin": planned.dmin,
                 "reach": {name: _reach_document(entry) for name, entry in reach(experiment).items()},
+                "estimate": None if measured is None else asdict(measured),
             }
         )
     else:
         say(_heading(experiment))
+        say(_at_most(experiment) if measured is None else _times(measured, loaded))
+        if loaded.topology == FIELD:
+            say(traffic.of_campaign(experiment, trial_keys(loaded, len(planned.points))).words())
         _print_points(planned)
         if planned.criteria:
             _print_criteria(planned)
         _print_reach(experiment)
         for sentence in same_losses.sentences(loaded.text, loaded.repetitions):
             say(sentence)
-        say_next(f"fecbench run {shlex.quote(str(design))} --engine virtual --db {loaded.name}.sqlite")
+        say_next(f"fecbench run {shlex.quote(str(design))} {_engine(loaded)} --db {loaded.name}.sqlite")
+
+
+def _engine(design: Design) -> str:
+    """Return the options of the engine that runs a design."""
+    in_the_field = "--engine field --server HOST:PORT --path NAME --certificates DIR"
+    return in_the_field if design.topology == FIELD else "--engine virtual"
 
 
 def _draw(design: Design, plan: Plan, path: Path) -> None:
@@ -71,7 +97,7 @@ def _draw(design: Design, plan: Plan, path: Path) -> None:
 
 
 def _heading(experiment: Experiment) -> str:
-    design, timeout_s = experiment.design, experiment.timeout_s
+    design = experiment.design
     repetitions, trials = str(design.repetitions), str(design.trial_count)
     if design.until:
         repetitions = f"{design.looks[0]} to {repetitions}"
@@ -79,10 +105,37 @@ def _heading(experiment: Experiment) -> str:
     return (
         f"{design.name}: {design.title}\n"
         f"{design.point_count} points x {len(design.workloads)} workloads x {len(design.variants)} variants"
-        f" x {repetitions} repetitions = {trials if design.until else trials + ' trials'}\n"
+        f" x {repetitions} repetitions = {trials if design.until else trials + ' trials'}"
+    )
+
+
+def _at_most(experiment: Experiment) -> str:
+    design, timeout_s = experiment.design, experiment.timeout_s
+    return (
         f"at most {duration(design.trial_count * timeout_s)} if one trial runs after another and each takes"
         f" all of its {timeout_s:g} s"
     )
+
+
+def _times(measured: Estimate, design: Design) -> str:
+    """Return the time that the whole design takes, in a sentence."""
+    mean, least, most = (time_s * design.trial_count / measured.processors for time_s in measured.virtual_s)
+    up_to = "up to " if design.until else ""
+    range_of = f" ({rounded(least)} to {rounded(most)})" * (rounded(least) != rounded(most))
+    return (
+        f"{up_to}about {rounded(mean)} in virtual time{range_of}, about"
+        f" {rounded(measured.emulated_s * design.trial_count)} emulated one after another, by"
+        f" {measured.trials} trial{'s' * (measured.trials != 1)} that ran now"
+    )
+
+
+def rounded(seconds: float) -> str:
+    """Return a time of which two digits are known: `40 s`, `3 h`."""
+    if seconds < 1:
+        return "1 s"
+    if seconds >= 3600:
+        return f"{float(f'{seconds / 3600:.2g}'):g} h"
+    return f"{float(f'{seconds / 60:.2g}'):g} min" if seconds >= 90 else f"{float(f'{seconds:.2g}'):g} s"
 
 
 def _print_points(plan: Plan) -> None:

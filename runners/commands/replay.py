@@ -8,12 +8,14 @@ import typer
 from fecbench.runners import scratch
 from fecbench.runners.campaign import by_hand
 from fecbench.runners.campaign.course import course_of
+from fecbench.runners.campaign.elsewhere import builds_for, pair_in
 from fecbench.runners.campaign.replay import Replay
 from fecbench.runners.campaign.replay import replay as run_again
 from fecbench.runners.commands.console import arguments, completion
-from fecbench.runners.commands.console.both_trials import draw_both
+from fecbench.runners.commands.console.both_trials import draw_both, show_both
 from fecbench.runners.commands.console.choice import implementations_in, one_trial, open_database
 from fecbench.runners.commands.console.destination import (
+    check_file,
     check_own_folder,
     checked_plot,
     fill_own_folder,
@@ -34,7 +36,15 @@ BY_HAND = "by-hand"
 
 
 def replay(
-    trial: arguments.Trial,
+    trial: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TRIAL",
+            help="The number of the trial: fecbench show --trials tells it. With --from, worst or failing,"
+            " and a number: worst 1.",
+            autocompletion=completion.trials,
+        ),
+    ],
     output: arguments.OptionalOutputFolder = None,
     plot: arguments.TrialPlot = None,
     beside: Annotated[
@@ -46,6 +56,19 @@ def replay(
             autocompletion=completion.trials,
         ),
     ] = None,
+    comparison_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="compare.json",
+            help="Run a pair again that fecbench compare --output named, on any machine, as fecbench diff"
+            " does. No database is needed.",
+        ),
+    ] = None,
+    old: Annotated[
+        str, typer.Option(metavar="BUILD", help="With --from: the old build, FOLDER or FOLDER@REVISION.")
+    ] = "",
+    new: Annotated[str, typer.Option(metavar="BUILD", help="With --from: the new build.")] = "",
     db: arguments.Database = arguments.DATABASE,
     campaign: arguments.Campaign = "",
     implementations: arguments.ImplementationFolders = None,
@@ -61,6 +84,56 @@ def replay(
     leave, replay.json with both runs, and by-hand/, from which both programs can be started over loopback.
     The database is not changed.
     """
+    if comparison_file is not None:
+        if beside is not None:
+            raise Refusal(f"--beside {beside}: goes with a database: leave it out beside --from")
+        return _replay_pair(comparison_file, trial, (old, new), output, plot, as_json)
+    if old or new:
+        raise Refusal(f"--{'old' if old else 'new'} {old or new}: goes with --from: leave it out")
+    return _replay_trial(_number_of(trial), output, plot, beside, db, campaign, implementations, as_json)
+
+
+def _number_of(words: list[str]) -> int:
+    """The number of a trial of a database. Raises Refusal."""
+    if len(words) > 1:
+        raise Refusal(f"replay {' '.join(words)}: must be one number of a trial, unless --from names a file")
+    if not (words[0].isascii() and words[0].isdigit()):
+        raise Refusal(f"replay {words[0]}: must be the number of a trial: fecbench show --trials tells it")
+    return int(words[0])
+
+
+def _replay_pair(
+    path: Path,
+    words: list[str],
+    builds: tuple[str, str],
+    output: Path | None,
+    plot: Path | None,
+    as_json: bool,
+) -> int:
+    """Run a pair of trials again that a comparison named."""
+    if len(words) != 2 or not (words[1].isascii() and words[1].isdigit()):
+        raise Refusal(f"--from {path}: {' '.join(words)}: must be worst or failing, and a number: worst 1")
+    kind, number = words[0], int(words[1])
+    pair = pair_in(path, kind, number)
+    if plot is None or plot == arguments.UNNAMED:
+        plot = Path(f"{kind}-{number}.png")
+    check_file("--plot", plot, arguments.DRAWN)
+    available = builds_for(pair, *builds)
+    trials = [(pair.campaign, trial) for trial in pair.trials]
+    return show_both("fecbench replay", trials, available, plot, output, as_json)
+
+
+def _replay_trial(
+    trial: int,
+    output: Path | None,
+    plot: Path | None,
+    beside: int | None,
+    db: str,
+    campaign: str,
+    implementations: list[Path] | None,
+    as_json: bool,
+) -> int:
+    """Run a trial of a database again."""
     if output is None and plot is None:
         raise Refusal(f"replay {trial}: give --output FOLDER for all that it records, --plot, or both")
     if output is not None:

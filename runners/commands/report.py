@@ -4,6 +4,7 @@ from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.choice import comparing, one_campaign, open_database
 from fecbench.runners.commands.console.destination import check_folder
 from fecbench.runners.commands.console.document import print_document
+from fecbench.runners.commands.console.figures_bar import figures_bar
 from fecbench.runners.commands.console.terminal import say
 
 
@@ -23,7 +24,8 @@ def report(
 
     with open_database(db) as database:
         info = comparing(database, one_campaign(database, campaign), metric, margin, statistic)
-        paths = write(database, info, output, first_attempts=first_attempts)
+        with figures_bar() as tell:
+            paths = write(database, info, output, first_attempts=first_attempts, tell=tell)
     if as_json:
         files = {
             "html": str(paths.html),

@@ -14,6 +14,7 @@ from fecbench.runners.commands.console import arguments, completion
 from fecbench.runners.commands.console.choice import design_of, implementations_in, open_database
 from fecbench.runners.commands.console.destination import check_folder
 from fecbench.runners.commands.console.document import print_document
+from fecbench.runners.commands.console.over_path import of_field
 from fecbench.runners.commands.console.running import run_here
 from fecbench.runners.commands.console.summary import of_campaign, print_summary, states_line
 from fecbench.runners.commands.console.terminal import say, say_next
@@ -21,7 +22,7 @@ from fecbench.runners.engines.admission import parse_jobs
 from fecbench.runners.implementations.implementation import EngineName
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import isolation
-from fecbench.runners.tasks.task import VIRTUAL, Carrier
+from fecbench.runners.tasks.task import FIELD, VIRTUAL, Carrier
 from fecbench.topologies.backend import Backend
 
 RETRIED: tuple[State, ...] = ("failed", "timeout", "unsupported", "invalid")
@@ -60,7 +61,8 @@ def run(
         EngineName,
         typer.Option(
             help="local: in namespaces of this machine, over an emulated link; virtual: by simulators of the"
-            " implementations in virtual time, which takes no rights."
+            " implementations in virtual time, which takes no rights; field: over a real path, to a"
+            " fecbench field serve."
         ),
     ] = "local",
     link: Annotated[
@@ -101,6 +103,23 @@ def run(
             " PostgreSQL that they reach, too.",
         ),
     ] = "",
+    server: Annotated[
+        str,
+        typer.Option("--server", metavar="HOST:PORT", help="The far host of --engine field."),
+    ] = "",
+    path: Annotated[
+        str,
+        typer.Option("--path", metavar="NAME", help="A name for the path of --engine field: home-wifi."),
+    ] = "",
+    most_bytes: Annotated[
+        str,
+        typer.Option(
+            "--most-bytes",
+            metavar="2GB",
+            help="The most content that may cross the path of --engine field, both directions together;"
+            " by default 1 GB.",
+        ),
+    ] = "",
     certificates: arguments.Certificates = None,
     insecure: arguments.Insecure = False,
     implementations: arguments.ImplementationFolders = None,
@@ -111,6 +130,7 @@ def run(
     Trials that the campaign has are not run again, so that the same command goes on after an interruption.
     Several may run at once, also on several machines with a PostgreSQL database: they share the trials.
     """
+    over_path = of_field(engine, server, path, most_bytes, certificates)
     again = _states("--retry", retry or [])
     resume = resume or bool(again)
     campaign_request = request(
@@ -125,8 +145,13 @@ def run(
         calibrate=not no_calibrate,
         stop_when_alike=not keep_going,
         keep=None if keep is None else _keep(*keep),
+        field=None if over_path is None else over_path.document(),
     )
-    runner = _runner(campaign_request, db, cluster, certificates, insecure)
+    runner = (
+        over_path.runner(campaign_request)
+        if over_path
+        else _runner(campaign_request, db, cluster, certificates, insecure)
+    )
     with open_database(db, create=not resume) as database:
         info = runner(database)
         states = database.states_of(info.id)
@@ -160,9 +185,11 @@ def _runner(
 
 
 def _carrier(engine: EngineName, link: Backend | None) -> Carrier:
-    """Return the carrier of packets. Raises Refusal for an emulated link in virtual time."""
+    """Return the carrier of packets. Raises Refusal for an emulated link where there is none."""
     if engine == "local":
         return link or "auto"
+    if engine == "field" and link is None:
+        return FIELD
     if link is not None:
         raise Refusal(f"--link {link}: there is no emulated link with --engine {engine}: leave it out")
     return VIRTUAL

@@ -15,7 +15,7 @@ from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.refusal import Refusal
 from fecbench.topologies.link import DIRECTIONS, LinkSettings, Queue
-from fecbench.topologies.link_report import DirectionReport, LinkReport
+from fecbench.topologies.link_report import EFFECTS, DirectionReport, LinkReport
 from fecbench.topologies.topology import TOPOLOGIES, Topology, build
 
 
@@ -120,7 +120,7 @@ def _line(report: DirectionReport) -> str:
     parts = [
         f"{report.frames_in} frames in",
         f"{report.queue_dropped} dropped by the queue",
-        *([f"{report.outage_dropped} dropped while it was out"] if report.outage_dropped else []),
+        *(f"{count} {effect}" for name, effect in EFFECTS.items() if (count := getattr(report, name))),
         f"{report.frames_out} out",
         f"{report.in_flight} in flight",
         "conserved" if report.conserved else "NOT CONSERVED",

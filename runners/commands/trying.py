@@ -7,6 +7,7 @@ import pandas as pd
 
 from fecbench.designs.design import parse
 from fecbench.results.analysis import frames
+from fecbench.results.analysis.averages import SENT
 from fecbench.results.metrics import of_workloads
 from fecbench.results.report.answers import answers, lead
 from fecbench.results.report.findings import findings
@@ -67,7 +68,7 @@ def trying(
     with open_database(db, create=True) as database:
         campaign = run_here(campaign_request, database)
         states = database.states_of(campaign.id)
-        frame = frames.trials(database, campaign, set(of_workloads(campaign).values()))
+        frame = frames.trials(database, campaign, {*of_workloads(campaign).values(), *SENT})
         table = findings(frame, campaign)
         if as_json:
             _print_document(database, campaign, table)

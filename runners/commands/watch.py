@@ -173,7 +173,6 @@ def _drawn(standing: Standing, pace: Pace) -> RenderableType:
         table, same = fitted(table) if is_narrow(console(), table) else (table, [])
         lines.append(table)
         lines += [Text(f"in all rows: {', '.join(same)}", style="dim")] if same else []
-        lines.append(Text("same: no difference that matters; open: undecided", style="dim"))
         if not standing.has_ended:
             lines.append(Text("It goes on: what is said here may change.", style="dim"))
     return Group(*lines)

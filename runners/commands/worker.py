@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from fecbench.checkout import REPOSITORY
-from fecbench.runners.cluster import address, settings
+from fecbench.runners.cluster import address, dask_side
 from fecbench.runners.cluster.worker import Worker
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.choice import implementations_in
@@ -41,7 +41,7 @@ def worker(
     """
     place = address.place(scheduler, certificates, insecure)
     available, wanted_jobs = implementations_in(implementations), parse_jobs("--jobs", jobs)
-    settings.require()
+    dask_side.require()
     address.call(place)
 
     Worker(place, wanted_jobs, available, db, lambda: _lack(implementations or []), note).run()

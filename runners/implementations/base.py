@@ -4,6 +4,8 @@ repository."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from fecbench.runners.implementations.implementation import DECLARATION
@@ -70,6 +72,56 @@ def description(which: str, build: Build) -> str:
     count = changed_files(folder)
     files = f"{count} file{'s' * (count != 1)} changed" if count else "nothing changed"
     return f"{which}: {build.word}: the folder as it is, {files} since commit {head[:SHOWN]}"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The commit that a build is of, or was changed from."""
+
+    commit: str | None
+    """None: it is in no git repository."""
+    committed_at: str
+    """UTC, ISO 8601; "" where there is no commit."""
+    changed: int
+    """Files that are not as the commit has them."""
+
+
+def origin(build: Build) -> Origin:
+    """Return the commit that a build is of."""
+    folder = build.implementation.folder
+    tree = build.tree or folder
+    commit = build.commit or git(folder, "rev-parse", "HEAD") or None
+    if commit is None:
+        return Origin(None, "", 0)
+    since = git(tree, "log", "-1", "--format=%ct", commit)
+    at = datetime.fromtimestamp(int(since), UTC).isoformat() if since.isdigit() else ""
+    return Origin(commit, at, 0 if build.commit else changed_files(folder))
+
+
+def names(old: Build, new: Build) -> tuple[str, str]:
+    """Return names of two builds for a title: commits, or the working tree with its changes; the folders
+    where neither is a commit."""
+    if old.commit is None and new.commit is None:
+        return old.word, new.word
+    return _name(old), _name(new)
+
+
+def _name(build: Build) -> str:
+    of = origin(build)
+    if of.commit is None:
+        return build.word
+    if build.commit is not None:
+        return of.commit[:SHOWN]
+    files = f" with {of.changed} file{'s' * (of.changed != 1)} changed" if of.changed else ""
+    return f"the working tree at {of.commit[:SHOWN]}{files}"
+
+
+def clean_commit(word: str) -> str:
+    """Return the word for a folder's commit, if nothing in its repository was changed; else the word."""
+    folder = Path(word)
+    if folder.is_dir() and git(folder, "rev-parse", "HEAD") and not changed_files(folder):
+        return f"{word}@HEAD"
+    return word
 
 
 def swapped(old: Build, new: Build) -> str:

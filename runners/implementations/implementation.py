@@ -35,7 +35,7 @@ DECLARATION = "impl.toml"
 CHECK_LIMIT_S = 30.0
 NO_BUILD = ["true"]
 
-EngineName = Literal["local", "virtual"]
+EngineName = Literal["local", "virtual", "field"]
 """Engine that runs trials: namespaces of this machine, or simulators in virtual time."""
 
 
@@ -118,7 +118,9 @@ class Implementation:
         declares = self.declaration.interop or self.declaration
         endpoints: tuple[Command | None, ...] = (declares.client, declares.server)
         simulator = self.declaration.simulator
-        of_engines = {"local": endpoints, "virtual": (simulator,), None: (*endpoints, simulator)}
+        of_engines: dict[EngineName | None, tuple[Command | None, ...]]
+        of_engines = dict.fromkeys(("local", "field"), endpoints)
+        of_engines |= {"virtual": (simulator,), None: (*endpoints, simulator)}
         declared = (*of_engines[engine], self.declaration.check)
         return [command for command in declared if command is not None]
 
@@ -156,7 +158,7 @@ class Implementation:
             return Lack("is missing", self.build_with if inside else f"install it, or change {self._file}")
         if path in self.programs() and not os.access(path, os.X_OK):
             return Lack("is no program", f"chmod +x {path}")
-        as_user = engine == "virtual" and os.geteuid() != 0
+        as_user = engine in ("virtual", "field") and os.geteuid() != 0
         if not (as_user or self._is_open_to_all(path)):
             return Lack("is not for every user; endpoints have one of their own", self._open_with)
         return None

@@ -26,6 +26,10 @@ SHOWN = 12
 """Digits of a commit's hash."""
 
 
+class Unbuildable(Refusal):
+    """There is no build of this revision: it lacks the implementation, or building it fails."""
+
+
 @dataclass(frozen=True)
 class Build:
     """A build to compare."""
@@ -54,7 +58,7 @@ def build_of(where: str, word: str) -> Build:
     if not commit:
         raise Refusal(f"{where} {word}: {tree} has no revision {revision!r}: git log names them")
     if git(tree, "cat-file", "-t", f"{commit}:{inside / DECLARATION}") != "blob":
-        raise Refusal(f"{where} {word}: {inside} has no {DECLARATION} in revision {commit[:SHOWN]}")
+        raise Unbuildable(f"{where} {word}: {inside} has no {DECLARATION} in revision {commit[:SHOWN]}")
     builds = _folder_for_builds()
     with _alone(builds / f"{tree.name}-{commit[:SHOWN]}.lock"):
         files = builds / f"{tree.name}-{commit[:SHOWN]}"
@@ -65,7 +69,7 @@ def build_of(where: str, word: str) -> Build:
             try:
                 build(implementation, sys.stderr)
             except Refusal as refusal:
-                raise Refusal(f"{where} {word}: cannot be built: {refusal}") from None
+                raise Unbuildable(f"{where} {word}: cannot be built: {refusal}") from None
     return Build(word, commit, implementation, tree)
 
 

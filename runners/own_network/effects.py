@@ -5,7 +5,7 @@ stages: Davison and Hinkley, "Bootstrap methods and their application", 1997, §
 counts as long as it was waited for.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -49,6 +49,7 @@ class Effect:
     tail_ratio: Number | None
     more_bytes: float
     """Share of bytes that the sender sends more."""
+    more_bytes_interval: tuple[float, float]
     shorter_in: int
     """The number of networks in which its mean time is shorter."""
     networks: int
@@ -107,14 +108,14 @@ def effects(trials: pd.DataFrame) -> Run | None:
     )
     if len(table) < FEWEST:
         return None
-    sent = counted.groupby("variant", observed=True)[BYTES].mean()
+    sent = counted.pivot(index=key, columns="variant", values=BYTES).reindex(table.index)
     points = table.index.get_level_values("point").to_numpy()
     resampled = _resampled(points)
 
     def beside(variant: str, baseline: str) -> Effect:
         times_of = (table[name].to_numpy(np.float64) for name in (variant, baseline))
-        more_bytes = float(sent[variant] / sent[baseline]) - 1
-        return _effect(*times_of, resampled=resampled, points=points, more_bytes=more_bytes)
+        bytes_of = [sent[name].to_numpy(np.float64) for name in (variant, baseline)]
+        return _effect(*times_of, bytes_of=bytes_of, resampled=resampled, points=points)
 
     fec = {
         (control, controller): beside(label(control, controller), label(control, NONE))
@@ -147,11 +148,14 @@ def _effect(
     variant: Floats,
     baseline: Floats,
     *,
+    bytes_of: Sequence[Floats],
     resampled: NDArray[np.intp],
     points: NDArray[Any],
-    more_bytes: float,
 ) -> Effect:
     draws = variant[resampled], baseline[resampled]
+    more_of, of_baseline = (np.nanmean(sent) for sent in bytes_of)
+    shares = np.nanmean(bytes_of[0][resampled], axis=1) / np.nanmean(bytes_of[1][resampled], axis=1) - 1
+    low_bytes, high_bytes = np.quantile(shares, [0.025, 0.975])
 
     def number(statistic: Any) -> Number:
         low, high = np.quantile(statistic(*draws), [0.025, 0.975])
@@ -181,7 +185,8 @@ def _effect(
         median_saved_ms=saved(median),
         tail_saved_ms=saved(tail) if has_tail else None,
         tail_ratio=ratio(tail) if has_tail else None,
-        more_bytes=more_bytes,
+        more_bytes=float(more_of / of_baseline) - 1,
+        more_bytes_interval=(float(low_bytes), float(high_bytes)),
         shorter_in=int((means["variant"] < means["baseline"]).sum()),
         networks=len(means),
         pairs=len(variant),

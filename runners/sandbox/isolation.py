@@ -101,11 +101,14 @@ def _first_process(function: Callable[[], bytes], answer: int) -> None:
         stream.write(document)
 
 
-def _keeper(function: Callable[[], bytes], answer: int, parent: int) -> None:
+def _keeper(function: Callable[[], bytes], answer: int, parent: int, *, network: bool) -> None:
     """Make the namespaces, and stay between them and the caller, so that the caller stays outside."""
     die_with_parent(parent)
-    flags = kernel.CLONE_NEWPID | kernel.CLONE_NEWNS | kernel.CLONE_NEWNET
-    kernel.unshare(flags, "PID, mount and network namespaces")
+    flags = kernel.CLONE_NEWPID | kernel.CLONE_NEWNS
+    if network:
+        kernel.unshare(flags | kernel.CLONE_NEWNET, "PID, mount and network namespaces")
+    else:
+        kernel.unshare(flags, "PID and mount namespaces")
     first = os.fork()
     if first == 0:
         _exit_after(lambda: _first_process(function, answer), answer)
@@ -140,8 +143,10 @@ def _read_answer(stream: int, limit_s: float) -> bytes | None:
         parts.append(part)
 
 
-def run_isolated(function: Callable[[], bytes], limit_s: float) -> bytes:
+def run_isolated(function: Callable[[], bytes], limit_s: float, *, network: bool = True) -> bytes:
     """The bytes that `function` returns when run as the first process of new namespaces.
+
+    Without `network`, the network namespace stays the caller's.
 
     Returns when every process that was started in there has ended. Raises IsolationError when the function
     failed or did not end within `limit_s` seconds. Call it from a process with one thread.
@@ -151,7 +156,7 @@ def run_isolated(function: Callable[[], bytes], limit_s: float) -> bytes:
     keeper = os.fork()
     if keeper == 0:
         os.close(reading)
-        _exit_after(lambda: _keeper(function, writing, parent), writing)
+        _exit_after(lambda: _keeper(function, writing, parent, network=network), writing)
     os.close(writing)
     try:
         answer = _read_answer(reading, limit_s)

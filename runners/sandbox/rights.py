@@ -44,14 +44,16 @@ def limit(limits: Mapping[int, int]) -> None:
         resource.setrlimit(name, (min(OPEN_FILES, bound) if name == resource.RLIMIT_NOFILE else bound, bound))
 
 
-def keep_as_same_user(limits: Mapping[int, int], readable: Iterable[Path], writable: Path) -> None:
+def keep_as_same_user(
+    limits: Mapping[int, int], readable: Iterable[Path], writable: Path, *, network: bool = False
+) -> None:
     """Confine a program that has no user of its own: it gains no rights, sees only these folders and those of
-    the system, and has no network, if the kernel can enforce that."""
+    the system, and has no network unless it needs it, if the kernel can enforce that."""
     # The limit of processes is one of a user's, who may run others.
     limit({name: value for name, value in limits.items() if name != resource.RLIMIT_NPROC})
     kernel.gain_nothing()
     if fence.is_offered():
-        fence.enter(fence.without_home(readable), [writable])
+        fence.enter(fence.without_home(readable), [writable], network=network)
 
 
 def offer_to_be_killed() -> None:

@@ -59,6 +59,60 @@ class Competition(_Record):
     """Rate at which data came in at each client while the foreground ran; None: it did not run."""
 
 
+class HostOutcome(_Record):
+    """Measurements of one end's host in the course of a transfer in the field."""
+
+    stalled_s: float | None = None
+    """Time for which its endpoint lacked the CPU; None: the kernel does not report it."""
+    longest_gap_s: float = 0.0
+    stolen_s: float | None = None
+    discarded: dict[str, int] = {}
+    """Datagrams and frames that its kernel has discarded, by place."""
+    clock_leap_s: float = 0.0
+    """Change of the difference between its clock of the day and the one that measures times."""
+
+
+class Probe(_Record):
+    """A probe of the path in the field, by the client's clock."""
+
+    sent_s: float
+    """Time since the first probe beside its block was sent."""
+    rtt_ms: float | None
+    """None: no answer came."""
+    lost_up: bool
+    """Whether it never came to the server."""
+
+
+class PathOutcome(_Record):
+    """The path of a trial in the field, as both ends saw it."""
+
+    name: str
+    block: str
+    """Name of its block, which no other has: trials of one block were run back to back."""
+    place: int
+    """Place of the trial within its block, from 0 on."""
+    probes: list[Probe] = []
+    """Probes between the transfer before and this one."""
+    address: str
+    """Address of the client on its own host."""
+    outside: str
+    """Address of the client as the server sees it."""
+    mtu: int
+    server_ahead_s: float
+    """Server's monotonic clock less the client's, if the least delay is the same each way: half of the least
+    round trip is the most that this can be wrong by."""
+    least_rtt_ms: float
+    """Least round-trip time of the session so far."""
+    rested_s: float
+    """Time until the round-trip time was near the least again."""
+    is_rested: bool
+    """Whether it was, within the limit."""
+    changes: list[str] = []
+    """Changes of addresses, route and MTU since the block began."""
+    hosts: dict[str, HostOutcome] = {}
+    """The hosts of "client" and "server"."""
+
+
 class Outcome(_Record):
     """Events and measurements of a trial."""
 
@@ -89,6 +143,8 @@ class Outcome(_Record):
     """Frames and datagrams that were lost in `client_s`, by node and place."""
     backlog_drops: int = 0
     """Frames of anybody that the CPUs of the machine discarded in `client_s`."""
+    path: PathOutcome | None = None
+    """The path in the field; None: it was ours."""
     phases_s: dict[str, float] = {}
     virtual_s: float | None = None
     """Length of the trial in virtual time; None: a real trial."""

@@ -14,9 +14,11 @@ from fecbench.runners.tasks.validity import Validity
 from fecbench.topologies.backend import Backend
 from fecbench.topologies.link import DIRECTIONS, Direction, LinkSettings
 
-Carrier = Backend | Literal["virtual"]
-"""The carrier of packets: a backend of the emulated link, or a simulator's link in virtual time."""
+Carrier = Backend | Literal["virtual", "field"]
+"""The carrier of packets: a backend of the emulated link, a simulator's link in virtual time, or a path that
+is not ours."""
 VIRTUAL: Final = "virtual"
+FIELD: Final = "field"
 
 Certificates = Literal["p256", "ed25519"]
 Role = Literal["client", "server"]

@@ -18,6 +18,7 @@ from fecbench.runners.tasks.outcome import Outcome
 from fecbench.runners.tasks.series import SeriesError
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.trial.judging import endpoints, network, plausibility, processor, verdicts
+from fecbench.runners.trial.judging import field as field_path
 from fecbench.runners.trial.judging.endpoints import completion_s
 from fecbench.runners.trial.judging.verdicts import VerdictCheck
 from fecbench.runners.trial.plain_text import one_line
@@ -53,6 +54,8 @@ class Checks:
     """Frames of anybody that the machine's CPUs discarded meanwhile."""
     virtual_s: float | None = None
     """Length of the trial in virtual time; None: a real trial."""
+    path: dict[str, object] | None = None
+    """The path in the field (`judging.field.document`); None: it was ours."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ def judge(task: Task, outcome: Outcome) -> Judgement:
     task = workload.settled(task, outcome)
     checks = _checks(task, outcome)
     if doubts := list(_doubts(task, outcome, checks)):
-        return Judgement("invalid", "; ".join(doubts), checks)
+        return Judgement("invalid", "; ".join(doubts), checks, _probes(outcome))
     state, reason = endpoints.state(task, outcome)
     tables, problem = _series(task, outcome)
     if state == "ok" and problem:
@@ -101,6 +104,9 @@ def judge(task: Task, outcome: Outcome) -> Judgement:
 def _doubts(task: Task, outcome: Outcome, checks: Checks) -> Iterator[str]:
     """Yield the reasons why the harness cannot vouch for the trial."""
     duration_s = task.timeout_s if outcome.timed_out else completion_s(task, outcome)
+    if outcome.path is not None:
+        yield from field_path.doubts(task, outcome, duration_s)
+        return
     for (link, direction), check in checks.verdicts.items():
         recorded = outcome.droppers[link][direction]
         report, settings = outcome.links[link].directions[direction], task.settings_of(link)
@@ -109,7 +115,7 @@ def _doubts(task: Task, outcome: Outcome, checks: Checks) -> Iterator[str]:
             *network.doubts_of_link(report, recorded, task.validity, duration_s),
             *network.doubts_of_bytes(report, settings.of(direction), _elapsed_s(outcome, link)),
             *network.doubts_of_queue(report, settings.queue_limit(direction)),
-            *network.doubts_of_outage(report, settings.of(direction)),
+            *network.doubts_of_effects(report, settings.of(direction)),
             *network.doubts_of_configuration(outcome.links[link], settings, direction),
         ]
         yield from (f"{link}/{direction}: {doubt}" for doubt in of_direction)
@@ -134,6 +140,13 @@ def _elapsed_s(outcome: Outcome, link: str) -> float | None:
 
 
 def _checks(task: Task, outcome: Outcome) -> Checks:
+    if outcome.path is not None:
+        return Checks(
+            stalled_s=outcome.stalled_s,
+            watch_gap_s=outcome.longest_gap_s,
+            stolen_s=outcome.stolen_s,
+            path=field_path.document(outcome.path),
+        )
     reports = [report for link in outcome.links.values() for report in link.directions.values()]
     knows_lateness = all(report.late is not None for report in reports)
     return Checks(
@@ -155,9 +168,26 @@ def _checks(task: Task, outcome: Outcome) -> Checks:
     )
 
 
+def _probes(outcome: Outcome) -> Series:
+    """Return the probes of a path in the field: `rtt_ms` is 0 where no answer came."""
+    if outcome.path is None or not outcome.path.probes:
+        return {}
+    # Imported here: no other trial needs it.
+    import pyarrow as pa
+
+    probes = outcome.path.probes
+    columns = {
+        "t_s": [probe.sent_s for probe in probes],
+        "rtt_ms": [probe.rtt_ms or 0.0 for probe in probes],
+        "lost_up": [int(probe.lost_up) for probe in probes],
+        "lost_down": [int(probe.rtt_ms is None and not probe.lost_up) for probe in probes],
+    }
+    return {("path", "probes"): pa.table(columns)}
+
+
 def _series(task: Task, outcome: Outcome) -> tuple[Series, str]:
     """Return the series that endpoints recorded, and the fault of the first unreadable one, or nothing."""
-    tables: Series = {}
+    tables: Series = _probes(outcome)
     of_workload = workloads.of(task.pairs[0].workload).series
     for endpoint, endpoint_outcome in outcome.endpoints.items():
         for name, content in endpoint_outcome.series.items():

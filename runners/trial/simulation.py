@@ -11,7 +11,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeInt, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    NonNegativeInt,
+    ValidationError,
+)
 
 from fecbench.complaint import complaint
 from fecbench.dropper.command import Counters
@@ -25,7 +33,7 @@ from fecbench.runners.trial.endpoint import STDERR_TAIL_BYTES, MetricName
 from fecbench.runners.trial.plain_text import one_line, plain
 from fecbench.runners.workloads import asked_series
 from fecbench.topologies.link import DIRECTIONS, Direction
-from fecbench.topologies.link_report import DirectionReport, LinkReport
+from fecbench.topologies.link_report import EFFECTS, DirectionReport, LinkReport
 from fecbench.topologies.topology import TOPOLOGIES
 from fecbench.topologies.written import written_whole
 
@@ -155,6 +163,15 @@ class _Competition(_Part):
     background_mbps: FiniteFloat | None
 
 
+def _effect(name: str) -> str:
+    if name not in EFFECTS:
+        raise ValueError(f"{name} is no counter of a link")
+    return name
+
+
+_Effect = Annotated[str, AfterValidator(_effect)]
+
+
 class _Report(_Part):
     frames_in: NonNegativeInt
     bytes_in: NonNegativeInt
@@ -168,6 +185,8 @@ class _Report(_Part):
     max_queue_bytes: NonNegativeInt
     max_queue_packets: NonNegativeInt
     dropped: NonNegativeInt
+    counted: dict[_Effect, NonNegativeInt] = {}
+    """Counters of effects that most links lack."""
     conserved: bool
     packets: NonNegativeInt
     bitmap: str
@@ -298,12 +317,9 @@ def _link_report(directions: dict[Direction, _Report]) -> LinkReport:
 
 
 def _direction_report(report: _Report) -> DirectionReport:
-    dropped = report.queue_dropped + report.oversize_dropped + report.outage_dropped
-    accounted = report.frames_out + dropped + report.in_flight
-    return DirectionReport(
-        **report.model_dump(exclude={"dropped", "packets", "bitmap", "arrivals", "conserved"}),
-        # Its word alone would be no proof.
-        conserved=report.conserved and report.frames_in == accounted,
+    counted = DirectionReport(
+        **report.model_dump(exclude={"dropped", "packets", "bitmap", "arrivals", "counted"}),
+        **dict[str, Any](report.counted),
         write_errors=0,
         kernel_dropped=0,
         lateness_us=None,
@@ -311,6 +327,9 @@ def _direction_report(report: _Report) -> DirectionReport:
         late=0,
         late_sum_us=0.0,
     )
+    accounted = counted.frames_out + counted.dropped + counted.in_flight
+    # Its word alone would be no proof.
+    return counted.model_copy(update={"conserved": counted.conserved and counted.frames_in == accounted})
 
 
 def _dropped(link: str, direction: Direction, directions: dict[Direction, _Report]) -> DropperOutcome:

@@ -62,6 +62,10 @@ class Supervisor:
         """Call `take` whenever this descriptor has something to read."""
         self._selector.register(descriptor, selectors.EVENT_READ, take)
 
+    def ignore(self, descriptor: int) -> None:
+        """Look no more whether this descriptor has something to read."""
+        self._selector.unregister(descriptor)
+
     def set_alarm(self, name: str, at_s: float | None, call: Callable[[], None]) -> None:
         """Call `call` once at a time of the monotonic clock, in the place of what was to be called by this
         name; None: never."""

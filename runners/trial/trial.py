@@ -14,7 +14,7 @@ from fecbench.dropper.command import Attachment, DropperError, Filter
 from fecbench.runners.sandbox import priority
 from fecbench.runners.sandbox.rights import OPEN_FILES
 from fecbench.runners.tasks.outcome import DropperOutcome, Outcome
-from fecbench.runners.tasks.task import VIRTUAL, Task
+from fecbench.runners.tasks.task import FIELD, VIRTUAL, Task
 from fecbench.runners.trial import capture
 from fecbench.runners.trial.phases import Phases
 from fecbench.runners.trial.site import Site
@@ -44,8 +44,8 @@ def _run(task: Task, site: Site, first_user: int, outcome: Outcome, phases: Phas
     # Mininet's mnexec closes every number below the limit, open or not.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, most))
-    if task.backend == VIRTUAL:
-        raise ValueError("its link is one of virtual time: it is no trial of namespaces")
+    if task.backend == VIRTUAL or task.backend == FIELD:
+        raise ValueError("no link of it is emulated: it is no trial of namespaces")
     site.folder.mkdir()
     with phases("topology"):
         settings = {name: task.settings_of(name) for name in task.links}

@@ -33,6 +33,7 @@ class Competing(Workload):
             )
 
     def transfers(self, choices: Mapping[str, Any], around: Surroundings) -> list[Transfer]:
+        assert around.link is not None  # a topology with two pairs has links
         endless = endless_bytes(around.link, around.timeout_s)
         return [
             Transfer(

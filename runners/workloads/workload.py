@@ -50,8 +50,8 @@ class Surroundings:
 
     variant: str
     """The label of the variant that is measured."""
-    link: LinkSettings
-    """The first link of the topology."""
+    link: LinkSettings | None
+    """The first link of the topology; None: it has none, in the field."""
     timeout_s: float
     documents: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """The documents of its kind that the campaign keeps, by name, as `read_document` returns them."""

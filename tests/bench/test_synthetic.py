@@ -69,12 +69,12 @@ def test_readers_bear_ties(path: str) -> None:
     sentence = next(line for line in headline(frame, campaign, table) if line.startswith("RLC"))
     smallest = sentence[sentence.index("1 kB: ") : sentence.index("10 kB: ")]
     match = re.search(
-        rf"faster at (\d+) of {POINTS} points .*, slower at (\d+), no difference that matters at (\d+)",
+        rf"helps in (\d+) of {POINTS} networks .*, harms in (\d+), no difference in (\d+)",
         smallest,
     )
     assert match
-    faster, slower, equivalent = map(int, match.groups())
-    assert (faster, slower) == (0, 0)
+    helps, harms, equivalent = map(int, match.groups())
+    assert (helps, harms) == (0, 0)
     assert len(unspread.query("workload == 'download-1000'")) <= equivalent <= POINTS
 
 

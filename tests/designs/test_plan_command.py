@@ -8,8 +8,10 @@ import typer
 from typer.testing import CliRunner
 
 from fecbench import designs
-from fecbench.runners.commands.plan import plan
+from fecbench.runners.commands.plan import plan, rounded
+from fecbench.runners.implementations.finding import ours
 from fecbench.runners.refusal import Refusal
+from tests.support import needs
 
 SMOKE = Path(designs.__file__).parent / "catalog" / "smoke.toml"
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -29,14 +31,15 @@ def fecbench_plan():
 
 
 def test_json_has_the_points_in_order_their_criteria_and_dmin(fecbench_plan) -> None:
-    document = json.loads(fecbench_plan(SMOKE, "--json"))
+    document = json.loads(fecbench_plan(SMOKE, "--json", "--no-measure"))
     expected = designs.load(SMOKE).plan()
     assert document.pop("reach")
-    assert document == {"points": expected.points, "criteria": expected.criteria, "dmin": expected.dmin}
+    criteria = {"criteria": expected.criteria, "dmin": expected.dmin}
+    assert document == {"points": expected.points, **criteria, "estimate": None}
 
 
 def test_the_tables_show_every_factor_point_and_criterion(fecbench_plan) -> None:
-    output = fecbench_plan(SMOKE)
+    output = fecbench_plan(SMOKE, "--no-measure")
     expected = designs.load(SMOKE).plan()
     for name in (*expected.points[0], *expected.criteria, "dmin"):
         assert name in output
@@ -44,6 +47,49 @@ def test_the_tables_show_every_factor_point_and_criterion(fecbench_plan) -> None
     assert "at most 4 min 00 s if" in output  # 12 trials of up to 20 s
 
 
+@needs.built(ours().find("noq-fec", "tests"))
+def test_a_few_trials_say_how_long_a_design_takes(fecbench_plan, tmp_path: Path) -> None:
+    """A rate of 100 kbit/s takes 1.6 s and more for 20 kB: emulated, no trial is quicker."""
+    design = tmp_path / "slow.toml"
+    design.write_text(SLOW)
+    measured = json.loads(fecbench_plan(design, "--json"))["estimate"]
+    mean, least, most = measured["virtual_s"]
+    assert 0 < least <= mean <= most < 5
+    assert 20_000 * 8 / 100_000 < measured["emulated_s"] < 12
+    output = fecbench_plan(design)
+    assert "min emulated one after another" in output and "at most" not in output
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.2, "1 s"), (41.4, "41 s"), (100, "1.7 min"), (3000, "50 min"), (11_000, "3.1 h")]
+)
+def test_a_time_that_is_estimated_has_two_digits(seconds: float, text: str) -> None:
+    assert rounded(seconds) == text
+
+
+SLOW = """
+name = "slow"
+title = "Slow networks"
+seed = 3
+topology = "single-path"
+repetitions = 200
+[plan]
+method = "sobol"
+points = 2
+[factors]
+owd_ms = { min = 20, max = 30 }
+[constants]
+bandwidth_mbps = 0.1
+queue_packets = 100
+loss.model = "none"
+[[workloads]]
+name = "download"
+size_bytes = 20_000
+[[variants]]
+label = "no FEC"
+implementation = "noq-fec"
+options = { scheme = "none" }
+"""
 ONE_FACTOR = """
 [factors]
 loss.p = { min = 0.01, max = 0.1 }

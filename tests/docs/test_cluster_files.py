@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from fecbench.checkout import REPOSITORY
-from fecbench.runners.cluster import address
+from fecbench.runners import authority
 from fecbench.runners.cluster.as_dask import worker_arguments
 from fecbench.runners.implementations.finding import OWN, ours
 
@@ -151,7 +151,7 @@ def test_the_image_has_every_file_of_the_repository() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [f"cluster-papers/{address.KEY}", "results.sqlite", "dropper/build/dropper", ".venv/bin/python"]
+    "path", [f"cluster-papers/{authority.KEY}", "results.sqlite", "dropper/build/dropper", ".venv/bin/python"]
 )
 def test_what_a_checkout_collects_stays_out_of_the_image(path: str) -> None:
     assert _ignored(path)

@@ -6,7 +6,7 @@ How a fenced block begins says what it is:
     ```sh            commands, run one after another; each must do what the page says it does
     ```sh refused    a command that ends with one line and status 2
     ```sh long       a `fecbench run` that takes an hour: here for trials of two variants, and in virtual
-                     time of all where a script of the page may read them; then, commands on it
+                     time of all where a script of the page names the database; then, commands on it
     ```sh setup      what makes the checkout itself, not run here: its targets must exist in the Makefile
     ```text          what the block before it prints: these lines, in this order; … stands for anything
     ```toml FILE     a file that the reader writes; so with any other language
@@ -47,6 +47,7 @@ SLOW_PAGES = {
     for name in (
         *(
             "add-an-implementation",
+            "ecn-or-not",
             "hunt",
             "real-time",
             "reproduce-a-paper",
@@ -96,7 +97,7 @@ class Reader:
         has_invalid_trials: Callable[[Path], bool],
     ) -> None:
         self.checkout = checkout
-        self.has_scripts = False  # this page
+        self.scripts = ""  # of this page
         self.environment: dict[str, str] = {}  # what was exported
         self.printed = ""
         self.trial = ""  # the number of one of those that `show --trials` listed last
@@ -121,7 +122,9 @@ class Reader:
                 design = design_of(Path(command.split()[2]))
                 choice = ["point=0", f'"workload={design.workloads[0].label}"']
                 choice += [] if design.until else ["repetition=0"]  # which decides nothing alone
-                if not (self.has_scripts and "--engine virtual" in command):
+                words = command.split()
+                is_read = Path(words[words.index("--db") + 1]).stem in self.scripts
+                if not (is_read and "--engine virtual" in command):
                     choice += [f'"variant={variant.label}"' for variant in design.variants[:2]]
                 self.printed = self._run(" --filter ".join([command, *choice]))
                 self.printed += "".join(self._run(other) for other in others)
@@ -154,6 +157,10 @@ class Reader:
                 # A reader takes a number from the table; trials that were run again have others.
                 of_the_table = command.replace(number, self.trial, 1)
                 result = self._replayed(of_the_table, self.checkout / options[options.index("--output") + 1])
+            case ["fecbench", "diff", *_]:
+                result = self._patiently(
+                    lambda _: self._shell(command), lambda result: result.returncode == 1
+                )
             case ["fecbench", "show", number, *_] if number.isdigit():
                 result = self._shell(command.replace(number, self.trial, 1))
             case _:
@@ -250,7 +257,7 @@ def test_a_page_does_what_it_says(page: str, reader: Reader) -> None:
         if not program.exists():
             pytest.skip(f"needs {program}: make build")
     blocks = blocks_of((REPOSITORY / page).read_text())
-    reader.has_scripts = any(block.language == "python" for block in blocks)
+    reader.scripts = "".join(block.text for block in blocks if block.language == "python")
     for block in blocks:
         reader.follow(block)
 

@@ -175,7 +175,7 @@ def _link(data: bytes) -> None:
         raise BadInput(refusal)
     core, lane = _lane()
     core.lane_start(lane, ctypes.c_uint64(5))
-    core.lane_send(lane, b"x", 1, ctypes.c_uint64(1), ctypes.c_uint64(7))
+    core.lane_send(lane, b"x", 1, ctypes.c_uint64(1), ctypes.c_uint8(2), ctypes.c_uint64(7))
 
 
 _ENDED = subprocess.Popen(["true"])

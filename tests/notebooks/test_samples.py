@@ -48,8 +48,10 @@ def test_a_sample_tells_no_folder_of_the_machine(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("implementation", "sample", "design", "filters"),
     [
-        ("noq-fec", "networking2019-virtual", "networking2019-uniform", ("point=7", "repetition=3")),
-        ("noq-fec", "networking2019-virtual", "networking2019-uniform", ("point=16", "repetition=0")),
+        (
+            *("noq-fec", "networking2019-virtual", "networking2019-uniform"),
+            ("point=7", "point=16", "repetition=0", "repetition=3"),
+        ),
         ("noq-fec", "networking2019-virtual", "networking2019-ge", ("point=100", "repetition=0")),
         ("rquic", "rquic2021-virtual", "rquic2021-page", ("point=3", "repetition=1")),
         ("noq-fec", "demo", "demo", ("point=20", "repetition=7")),

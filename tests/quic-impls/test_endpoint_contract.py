@@ -28,9 +28,6 @@ FEC_COUNTERS = [
 ]
 
 
-WITHOUT_CERTIFICATES = ("udp",)
-
-
 @pytest.fixture(params=OF_QUIC)
 def name(request: pytest.FixtureRequest) -> str:
     """The name of each implementation of QUIC in turn."""

@@ -57,7 +57,10 @@ class Report(ctypes.Structure):
 
 
 class Exit(ctypes.Structure):
-    _fields_ = (("at_ns", u64), ("tag", u64), ("length", ctypes.c_uint32), ("lost", ctypes.c_bool))
+    _fields_ = (
+        *(("at_ns", u64), ("tag", u64), ("length", ctypes.c_uint32), ("lost", ctypes.c_bool)),
+        ("ecn", ctypes.c_uint8),
+    )
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ class Datagram:
     tag: int
     payload: bytes
     lost: bool
+    ecn: int = 0
 
 
 class Lane:
@@ -83,8 +87,9 @@ class Lane:
         refusal: bytes | None = self._core.lane_begin(self._lane, text.encode())
         return None if refusal is None else refusal.decode("ascii")
 
-    def send(self, payload: bytes, tag: int, now_ns: int) -> bool:
-        return bool(self._core.lane_send(self._lane, payload, len(payload), u64(tag), u64(now_ns)))
+    def send(self, payload: bytes, tag: int, now_ns: int, ecn: int = 0) -> bool:
+        own = payload, len(payload), u64(tag), ctypes.c_uint8(ecn)
+        return bool(self._core.lane_send(self._lane, *own, u64(now_ns)))
 
     def start(self, now_ns: int) -> None:
         self._core.lane_start(self._lane, u64(now_ns))
@@ -102,7 +107,7 @@ class Lane:
         exits = Exit()
         if not self._core.lane_receive(self._lane, u64(now_ns), self._payload, ctypes.byref(exits)):
             return None
-        return Datagram(exits.at_ns, exits.tag, self._payload.raw[: exits.length], exits.lost)
+        return Datagram(exits.at_ns, exits.tag, self._payload.raw[: exits.length], exits.lost, exits.ecn)
 
     def report(self) -> dict[str, int]:
         report = self._core.lane_report(self._lane)
@@ -663,7 +668,9 @@ def test_a_text_is_refused_by_the_link_by_the_losses_or_by_its_names(new_lane: L
         refusal = lane.begin(link + "speed 1\n")
         assert refusal and refusal.startswith("speed is no name; it must be one of rate_bps, delay_ns, ")
         assert refusal.endswith(
-            ", reorder, duplicate, model, seed, p, r, k, h, good_s, bad_s, slot_ms, drop, length, repeat"
+            ", duplicate, corrupt, overtake, mtu_bytes, policer, shaper_burst_bytes"
+            ", ecn, ecn_threshold_ns, pie_seed"
+            ", model, seed, p, r, k, h, good_s, bad_s, slot_ms, drop, length, repeat"
         )
         assert lane.begin(link) is None
 

@@ -58,7 +58,7 @@ def lines_in_boxes(measured: Measured) -> list[float]:
 
 def times_in(page: str) -> list[float]:
     """Return the variants' times in the report's table of metrics."""
-    (row,) = re.findall(r"<tr><td>client.dct_s</td>(.*?)</tr>", page[page.index("<h3>Medians of all") :])
+    (row,) = re.findall(r"<tr><th[^>]*>client.dct_s</th>(.*?)</tr>", page[page.index("<h3>Medians of all") :])
     return [float(value.replace("∞", "inf")) for value in re.findall(r">([\d.∞]+)(?: s)?<", row)]
 
 

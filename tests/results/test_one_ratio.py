@@ -79,7 +79,7 @@ def test_the_table_the_headline_the_notebook_and_the_rules_have_the_same_median_
     ratios = figures.table(frame, campaign)
     assert sorted(ratios["ratio"]) == sorted(RATIOS)
     sentence = headline(frame, campaign, findings(frame, campaign, ratios))[1]
-    faster = f"faster at {FASTER} of {KNOWN} points (planned: {len(POINTS)}), too few repetitions to decide"
+    faster = f"undecided in all {KNOWN} networks (planned: {len(POINTS)}): too few repetitions"
     assert f"rlc against off, 10 kB: {faster}" in sentence
     assert f"median DCT ratio {MEDIAN:.2f} [" in sentence
     with results.open(database.address) as opened:

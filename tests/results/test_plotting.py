@@ -115,7 +115,7 @@ def test_a_panel_counts_the_verdicts_that_the_summary_counts(campaign: Campaign)
     assert isinstance(figure, Figure)
     titles = [axes.get_title("left").splitlines()[1] for axes in figure.axes]
     expected = [summary.loc[(XOR, workload)] for workload in (LARGE, SMALL)]
-    assert titles == [f"faster in {row['helps']}, slower in {row['harms']} of 30" for row in expected]
+    assert titles == [f"helps in {row['helps']}, harms in {row['harms']} of 30" for row in expected]
     assert 0 < expected[0]["helps"] < 30  # by far fewer than the ratios below 1
     ratios = campaign.ratios()
     assert (ratios[ratios["variant"] == XOR]["ratio"] < 1).sum() > 2 * expected[0]["helps"]

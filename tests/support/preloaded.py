@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from multiprocessing import forkserver
 from pathlib import Path
 
+from fecbench.runners.campaign import provenance
 from fecbench.runners.commands.command_line import COMMANDS, MODULES, main
 
 Ended = subprocess.CompletedProcess[str]
@@ -29,6 +30,7 @@ _FORKS.set_forkserver_preload(
         __name__,
     ]
 )
+provenance.libraries()  # which each campaign records, and reading them takes as long as some trials
 
 
 def begin() -> None:

@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "../../topologies/wire/direction.h"
+#include "../../topologies/wire/headers.h"
 #include "../../topologies/wire/lateness.h"
 
 struct outcome {
-    uint64_t frames_in, frames_out, queue_dropped, oversize_dropped, outage_dropped, in_flight;
+    uint64_t frames_in, frames_out, queue_dropped, oversize_dropped, outage_dropped, policer_dropped,
+        corrupted, marked, in_flight;
     uint64_t max_queue_bytes, max_queue_packets;
     uint32_t conserved;
 };
@@ -18,11 +20,13 @@ static void forget_dropped(struct direction *direction, struct frame_pool *pool)
 }
 
 static void hand_out(struct direction *direction, struct frame_pool *pool, uint64_t now_ns, uint64_t *left,
-                     uint64_t *exits) {
+                     uint64_t *exits, uint8_t *ecn) {
     for (struct frame *frame; (frame = direction_exit(direction, now_ns)); frame_pool_return(pool, frame)) {
         uint64_t index; // the frame's content
         memcpy(&index, frame->bytes, sizeof index);
         exits[index] = frame->exit_ns;
+        if (ecn && frame->is_marked)
+            ecn[index] = ECN_CE;
         left[index] = direction->frames_out; // 1, 2, …: the order in which frames left
     }
     forget_dropped(direction, pool);
@@ -35,6 +39,9 @@ static struct outcome outcome_of(const struct direction *direction) {
         .queue_dropped = direction->queue_dropped,
         .oversize_dropped = direction->oversize_dropped,
         .outage_dropped = direction->outage_dropped,
+        .policer_dropped = direction->policer_dropped,
+        .corrupted = direction->corrupted,
+        .marked = direction->marked,
         .in_flight = direction_in_flight(direction),
         .max_queue_bytes = direction->max_queue_bytes,
         .max_queue_packets = direction->max_queue_packets,
@@ -44,11 +51,12 @@ static struct outcome outcome_of(const struct direction *direction) {
 
 // The directions are started at start_ns. Frame i arrives at arrivals[i] in direction ways[i], 0 or 1; the
 // link is looked at each looks[j] ≤ the next arrival, then at end_ns. fates[i], exits[i] (when it was due),
-// left[i] (its place in the order of its direction, or 0) and the outcome of each direction are written.
+// left[i] (its place in the order of its direction, or 0) and the outcome of each direction are written, and
+// into ecn[i] the mark of frame i, whose codepoint was there; NULL: no frame can be marked.
 void run_link(const struct direction_settings settings[2], uint64_t start_ns, size_t frames,
               const uint8_t *ways, const uint64_t *arrivals, const uint32_t *lengths, size_t looks,
               const uint64_t *look_times, uint64_t end_ns, uint32_t *fates, uint64_t *exits, uint64_t *left,
-              struct outcome outcomes[2]) {
+              struct outcome outcomes[2], uint8_t *ecn) {
     struct direction directions[2];
     struct frame_pool pool;
     for (int way = 0; way < 2; way++) {
@@ -60,11 +68,12 @@ void run_link(const struct direction_settings settings[2], uint64_t start_ns, si
     for (size_t i = 0; i < frames; i++) {
         for (; look < looks && look_times[look] <= arrivals[i]; look++)
             for (int way = 0; way < 2; way++)
-                hand_out(&directions[way], &pool, look_times[look], left, exits);
+                hand_out(&directions[way], &pool, look_times[look], left, exits, ecn);
         struct frame *frame = frame_pool_take(&pool);
         if (!frame)
             abort();
         frame->length = lengths[i];
+        frame->ecn = ecn ? ecn[i] : ECN_NOT_CAPABLE;
         uint64_t index = i;
         memcpy(frame->bytes, &index, sizeof index);
         fates[i] = direction_arrive(&directions[ways[i]], frame, arrivals[i]);
@@ -73,7 +82,7 @@ void run_link(const struct direction_settings settings[2], uint64_t start_ns, si
         forget_dropped(&directions[ways[i]], &pool);
     }
     for (int way = 0; way < 2; way++) {
-        hand_out(&directions[way], &pool, end_ns, left, exits);
+        hand_out(&directions[way], &pool, end_ns, left, exits, ecn);
         outcomes[way] = outcome_of(&directions[way]);
     }
     frame_pool_free(&pool);
@@ -111,4 +120,35 @@ uint64_t overdue_of(size_t count, const uint64_t *due_ns, const uint64_t *done_n
     for (size_t i = 0; i < count; i++)
         overdue_add(&overdue, due_ns[i], done_ns[i]);
     return overdue.total_ns;
+}
+
+static struct frame *frame_of(const uint8_t *bytes, uint32_t length) {
+    struct frame *frame = calloc(1, sizeof *frame + length);
+    if (!frame)
+        abort();
+    frame->length = length;
+    memcpy(frame->bytes, bytes, length);
+    return frame;
+}
+
+// A frame with CE written into it, and its codepoint before.
+uint32_t with_ce(uint8_t *bytes, uint32_t length) {
+    struct frame *frame = frame_of(bytes, length);
+    uint32_t ecn = ecn_of(frame);
+    write_ce(frame);
+    memcpy(bytes, frame->bytes, length);
+    free(frame);
+    return ecn;
+}
+
+// A frame whose bit has flipped that belongs to a draw.
+void with_flip(uint8_t *bytes, uint32_t length, uint64_t draw) {
+    struct frame *frame = frame_of(bytes, length);
+    corrupt(frame, draw);
+    memcpy(bytes, frame->bytes, length);
+    free(frame);
+}
+
+int64_t pie_step_of(int64_t probability, int64_t delay_ns, int64_t last_delay_ns) {
+    return pie_step(probability, delay_ns, last_delay_ns);
 }

@@ -14,8 +14,6 @@ from tests.topologies.test_link_core import ACCEPTED, MS, Lane, core, run  # noq
 
 TARGET, INTERVAL, MAX_PACKET = 5 * MS, 100 * MS, 1514
 FAST, SLOW = 100_000_000, 1_000_000
-FULL_AT_SLOW = 1500 * 8 * 1000
-"""Time for 1,500 bytes at SLOW, in ns."""
 
 
 @dataclass

@@ -19,7 +19,7 @@ from tests.topologies.law_of_jitter import Jitter
 
 HERE = Path(__file__).parent
 WIRE = HERE.parent.parent / "topologies" / "wire"
-ACCEPTED, QUEUE_FULL, OVERSIZE, OUTAGE = 1, 2, 3, 4
+ACCEPTED, QUEUE_FULL, OVERSIZE, OUTAGE, POLICED = 1, 2, 3, 4, 5
 MS = 10**6
 
 
@@ -31,6 +31,7 @@ class Settings(ctypes.Structure):
         ("queue_packets", ctypes.c_uint64),
         ("max_frame_size", ctypes.c_uint32),
         ("codel", ctypes.c_bool),
+        ("pie", ctypes.c_bool),
         ("outage_from_ns", ctypes.c_uint64),
         ("outage_to_ns", ctypes.c_uint64),
         ("steps", ctypes.c_void_p),
@@ -42,6 +43,13 @@ class Settings(ctypes.Structure):
         ("reorder", ctypes.c_bool),
         ("duplicate_threshold", ctypes.c_uint64),
         ("duplicate_seed", ctypes.c_uint64),
+        *(
+            (name, ctypes.c_uint64)
+            for name in ("mtu_bytes", "policer_bps", "policer_burst_bytes", "shaper_burst_bytes")
+        ),
+        *((name, ctypes.c_uint64) for name in ("corrupt_threshold", "corrupt_seed")),
+        *(("ecn", ctypes.c_bool), ("ecn_threshold_ns", ctypes.c_uint64), ("pie_seed", ctypes.c_uint64)),
+        *((name, ctypes.c_uint64) for name in ("overtake_threshold", "overtake_seed", "overtake_by")),
     )
 
 
@@ -52,6 +60,9 @@ class Outcome(ctypes.Structure):
             for name in ("frames_in", "frames_out", "queue_dropped", "oversize_dropped")
         ),
         ("outage_dropped", ctypes.c_uint64),
+        ("policer_dropped", ctypes.c_uint64),
+        ("corrupted", ctypes.c_uint64),
+        ("marked", ctypes.c_uint64),
         ("in_flight", ctypes.c_uint64),
         ("max_queue_bytes", ctypes.c_uint64),
         ("max_queue_packets", ctypes.c_uint64),
@@ -66,6 +77,8 @@ class Run:
     order: list[int]
     outcomes: Any
     """Outcome of each direction."""
+    codepoints: list[int]
+    """ECN codepoints with which frames left, or came if they did not."""
 
     @property
     def outcome(self) -> Any:
@@ -96,6 +109,7 @@ class Lane:
     queue_packets: int = 0
     max_frame_size: int = 1514
     codel: bool = False
+    pie: bool = False
     outage_from_ns: int = 0
     outage_to_ns: int = 0
     steps: int = 0
@@ -108,6 +122,18 @@ class Lane:
     reorder: bool = False
     duplicate_threshold: int = 0
     duplicate_seed: int = 0
+    mtu_bytes: int = 0
+    policer_bps: int = 0
+    policer_burst_bytes: int = 0
+    shaper_burst_bytes: int = 0
+    corrupt_threshold: int = 0
+    corrupt_seed: int = 0
+    ecn: bool = False
+    ecn_threshold_ns: int = 0
+    pie_seed: int = 0
+    overtake_threshold: int = 0
+    overtake_seed: int = 0
+    overtake_by: int = 1
 
 
 START_NS = 2 * MS
@@ -122,9 +148,11 @@ def run(
     lengths: list[int],
     looks: tuple[int, ...] | list[int] = NEVER_LOOK,
     end_ns: int = FOREVER,
+    codepoints: list[int] | None = None,
 ) -> Run:
     """Frames in one direction of a symmetric link."""
-    return run_link(core, (path, path), [0] * len(arrivals), arrivals, lengths, looks, end_ns)
+    ways = [0] * len(arrivals)
+    return run_link(core, (path, path), ways, arrivals, lengths, looks, end_ns, codepoints)
 
 
 def run_link(
@@ -135,12 +163,14 @@ def run_link(
     lengths: list[int],
     looks: tuple[int, ...] | list[int] = NEVER_LOOK,
     end_ns: int = FOREVER,
+    codepoints: list[int] | None = None,
 ) -> Run:
-    """Frames in both directions of a link: ways[i] says which one frame i takes."""
+    """Frames in both directions of a link: ways[i] says which one frame i takes. Without codepoints, none has
+    one."""
     count = len(arrivals)
     fates = (ctypes.c_uint32 * count)()
     exits, order = (ctypes.c_uint64 * count)(), (ctypes.c_uint64 * count)()
-    outcomes = (Outcome * 2)()
+    outcomes, ecn = (Outcome * 2)(), (ctypes.c_uint8 * count)(*(codepoints or [0] * count))
     core.run_link(
         (Settings * 2)(*(Settings(*astuple(lane)) for lane in link)),
         ctypes.c_uint64(START_NS),
@@ -155,8 +185,9 @@ def run_link(
         exits,
         order,
         outcomes,
+        ecn,
     )
-    return Run(list(fates), list(exits), list(order), outcomes)
+    return Run(list(fates), list(exits), list(order), outcomes, list(ecn))
 
 
 # Frames of a few hundred µs at these rates, arriving both faster and slower than they can leave.

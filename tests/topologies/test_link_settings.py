@@ -133,7 +133,7 @@ IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
     ({"queue_bytes": 2000.0}, "queue_bytes is 2000.0; "),
     ({"queue_packets": 0}, "queue_packets is 0; "),
     ({"queue_bdp": 2, "queue_packets": 5}, "queue_bdp = 2 and queue_packets = 5 "),
-    ({"queue": "red"}, "queue is 'red'; it must be droptail or codel"),
+    ({"queue": "red"}, "queue is 'red'; it must be one of droptail, codel, pie"),
 ]
 
 

@@ -9,7 +9,6 @@ import pytest
 SOURCE = Path(__file__).parent.parent.parent / "topologies" / "wire" / "rest.c"
 LONGEST_NS = 40_000
 TOO_MUCH = 0.85
-EVERY_NS = 10**7
 
 
 class Rest(ctypes.Structure):

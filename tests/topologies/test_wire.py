@@ -5,8 +5,10 @@ import os
 import random
 import select
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from fecbench.topologies.counters import discarded
 from fecbench.topologies.jitter import Jitter
 from fecbench.topologies.link import (
     DIRECTIONS,
@@ -32,7 +35,7 @@ from fecbench.topologies.namespace import run_inside, run_tool
 from fecbench.topologies.origin import Origin
 from fecbench.topologies.programs import WIRE
 from fecbench.topologies.wire_link import WireLink
-from tests.topologies.law_of_jitter import NORMAL, noise_ns
+from tests.topologies.law_of_jitter import NORMAL, drawn, noise_ns
 from tests.waiting import wait_until
 
 root = pytest.mark.root
@@ -316,6 +319,72 @@ def test_a_frame_that_is_duplicated_comes_twice_and_counts_as_two(wire: Any) -> 
     assert report.conserved
     assert report.configuration.up.duplicate == (2**32, 7)
     assert report.configuration.down.duplicate is None
+
+
+@root
+def test_a_queue_marks_real_packets_that_can_be_marked_and_their_checksums_stay_right(wire: Any) -> None:
+    up = DirectionSettings(1, 0, queue_packets=100, ecn=True, ecn_threshold_ms=25)
+    ends = wire(LinkSettings(up, DirectionSettings(100, 1)))
+    ends.receiver.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
+    for codepoint in (0, 1, 2):
+        ends.sender.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 0x20 | codepoint)
+        for _ in range(8):  # 10 ms each: three of them wait for less than 25 ms
+            ends.send(1250)
+        tos = []
+        ends.receiver.settimeout(10)
+        while len(tos) < 8:
+            _, control, _, _ = ends.receiver.recvmsg(2048, 256)
+            tos += [
+                data[0]
+                for level, kind, data in control
+                if (level, kind) == (socket.IPPROTO_IP, socket.IP_TOS)
+            ]
+        assert tos == [0x20 | codepoint] * 3 + [0x20 | (3 if codepoint else 0)] * 5
+    report = ends.link.finish()
+    assert (report.directions["up"].marked, report.directions["down"].marked) == (10, 0)
+    assert report.configuration.up.ecn and report.configuration.up.ecn_threshold_ns == 25 * 10**6
+    assert report.configuration.down.ecn is None
+
+
+def udp_checksum_errors() -> int:
+    return discarded(threading.get_native_id())["UDP checksum"]
+
+
+@root
+def test_frames_of_a_wire_meet_all_effects_and_the_kernel_drops_the_corrupted_ones(wire: Any) -> None:
+    up = DirectionSettings(
+        100,
+        20,
+        duplicate=1.0,
+        corrupt_p=0.5,
+        corrupt_seed=3,
+        reorder_p=0.25,
+        reorder_by_packets=2,
+        reorder_seed=5,
+        mtu_bytes=600,
+        policer_mbps=1,
+        policer_burst_bytes=30 * 542,
+        shaper_burst_bytes=9000,
+    )
+    ends = wire(LinkSettings(up, DirectionSettings(100, 20)))
+    for _ in range(4):
+        ends.send(700)  # longer than the MTU
+    for _ in range(40):  # in less than the 4 ms in which the policer earns another frame
+        ends.send(542)
+    times, report = ends.receive(80, timeout_s=0.5), ends.link.finish()
+    counted = report.directions["up"]
+    passed = counted.frames_out // 2
+    assert counted.oversize_dropped == 4
+    assert 30 <= passed < 40 and counted.policer_dropped == 40 - passed
+    corrupted = [drawn(3, n) < 2**31 for n in range(passed)]
+    assert counted.corrupted == 2 * sum(corrupted)
+    assert len(times) == 2 * (passed - sum(corrupted))
+    assert run_inside(ends.far.netns_path, udp_checksum_errors) == counted.corrupted
+    assert (np.diff(times[:, 0]) < 0).any(), "some overtake"
+    assert report.conserved
+    assert report.configuration.up.overtake == (2**30, 5, 2)
+    assert report.configuration.up.policer == (10**6, 30 * 542)
+    assert (report.configuration.up.mtu_bytes, report.configuration.down.mtu_bytes) == (600, None)
 
 
 @root

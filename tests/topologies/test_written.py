@@ -3,6 +3,7 @@
 import ctypes
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from fecbench.topologies.trace import REPEATS, STEP, Trace
 from fecbench.topologies.written import written_whole
 from tests.topologies.test_link_core import WIRE, Settings
 
-REFUSAL_BYTES = 400
+REFUSAL_BYTES = 600
 
 
 class Written(ctypes.Structure):
@@ -71,7 +72,8 @@ directions = st.builds(
     limits,
     bandwidth_mbps=st.integers(100, 10**7).map(lambda kbps: kbps / 1000),
     owd_ms=whole_ms,
-    queue=st.sampled_from(["droptail", "codel"]),
+    queue=st.sampled_from(["droptail", "codel", "pie"]),
+    pie_seed=st.integers(0, 2**64 - 1),
     outage_s=st.none()
     | st.tuples(st.integers(0, 10**6 - 2), st.just(10**6 - 1)).filter(lambda o: o[0] < o[1]),
     trace=st.none() | traces,
@@ -79,15 +81,28 @@ directions = st.builds(
     reorder=st.booleans(),
     duplicate=st.just(0.0) | st.floats(0.001, 1),
     duplicate_seed=st.integers(0, 2**64 - 1),
+    corrupt_p=st.just(0.0) | st.floats(0.001, 1),
+    corrupt_seed=st.integers(0, 2**64 - 1),
+    reorder_seed=st.integers(0, 2**64 - 1),
+    mtu_bytes=st.integers(576, 1500),
+)
+effects = st.fixed_dictionaries(
+    {},
+    optional={
+        "overtaking": st.tuples(st.floats(0.001, 1), st.integers(1, 256)),
+        "policer": st.tuples(st.integers(1, 1000), st.integers(1514, 10**9)),
+        "shaper_burst_bytes": st.integers(1, 10**9),
+        "ecn_threshold_ms": st.integers(1, 10**9).map(lambda us: us / 1000),
+    },
 )
 
 
 @settings(max_examples=200)
-@given(directions, directions, st.integers(0, 2**32))
+@given(directions, directions, effects, st.integers(0, 2**32))
 def test_c_reads_each_direction_as_python_has_it_in_any_order_of_lines(
-    read: Read, up: DirectionSettings, down: DirectionSettings, order: int
+    read: Read, up: DirectionSettings, down: DirectionSettings, values: dict[str, Any], order: int
 ) -> None:
-    link = LinkSettings(up, down)
+    link = LinkSettings(affected(up, values), down)
     for direction in DIRECTIONS:
         own, limit = link.of(direction), link.queue_limit(direction)
         lines = written_whole(link, direction).splitlines(keepends=True)
@@ -100,7 +115,19 @@ def test_c_reads_each_direction_as_python_has_it_in_any_order_of_lines(
         assert (c.queue_bytes, c.queue_packets, c.queue_ns) == hits
         copies = (own.duplicate_threshold, own.duplicate_seed) if own.duplicate else (0, 0)
         assert (c.duplicate_threshold, c.duplicate_seed) == copies
-        assert (c.codel, c.reorder) == (own.queue == "codel", own.reorder)
+        corrupted = (own.corrupt_threshold, own.corrupt_seed) if own.corrupt_p else (0, 0)
+        assert (c.corrupt_threshold, c.corrupt_seed) == corrupted
+        overtaking = (own.reorder_threshold, own.reorder_seed, own.reorder_by_packets)
+        assert (c.overtake_threshold, c.overtake_seed, c.overtake_by) == (
+            overtaking if own.reorder_p else (0, 0, 0)
+        )
+        assert c.mtu_bytes == (0 if own.mtu_bytes == 1500 else own.mtu_bytes)
+        policer = (0, 0) if own.policer_bps is None else (own.policer_bps, own.policer_burst_bytes)
+        assert (c.policer_bps, c.policer_burst_bytes) == policer
+        assert c.shaper_burst_bytes == own.shaper_burst_bytes
+        assert (c.codel, c.pie, c.reorder) == (own.queue == "codel", own.queue == "pie", own.reorder)
+        assert c.pie_seed == (own.pie_seed if own.queue == "pie" else 0)
+        assert (c.ecn, c.ecn_threshold_ns) == (own.ecn, own.ecn_threshold_ns or 0)
         assert (c.outage_from_ns, c.outage_to_ns) == (own.outage_ns or (0, 0))
         noise = own.jitter
         law = 0 if noise is None else 1 + LAWS.index(noise.law)
@@ -113,6 +140,18 @@ def test_c_reads_each_direction_as_python_has_it_in_any_order_of_lines(
             assert (c.count, c.steps) == (len(expected), result.steps)
             assert bytes((ctypes.c_char * expected.nbytes).from_address(c.steps)) == expected.tobytes()
             assert (c.repeat, c.offset_ns) == (REPEATS.index(own.trace.repeat), own.trace.offset_ns or 0)
+
+
+def affected(direction: DirectionSettings, values: dict[str, Any]) -> DirectionSettings:
+    """Return the direction with effects that need each other, or exclude another."""
+    if overtaking := values.get("overtaking"):
+        direction = replace(direction, reorder_p=overtaking[0], reorder_by_packets=overtaking[1])
+    if policer := values.get("policer"):
+        direction = replace(direction, policer_mbps=policer[0], policer_burst_bytes=policer[1])
+    if threshold_ms := values.get("ecn_threshold_ms"):
+        direction = replace(direction, ecn=True, ecn_threshold_ms=threshold_ms)
+    burst = 0 if direction.trace else values.get("shaper_burst_bytes", 0)
+    return replace(direction, shaper_burst_bytes=burst)
 
 
 GOOD = {"rate_bps": "1000000", "delay_ns": "0", "queue_packets": "10"}
@@ -131,10 +170,34 @@ REFUSED: list[tuple[dict[str, str | None], str]] = [
     ({"queue_packets": None}, "no limit is given; a queue has one limit: queue_bytes, queue_packets or"),
     ({"queue_bytes": "1514"}, "two limits are given; a queue has one limit"),
     ({"queue_packets": None, "queue_ns": "1"}, "queue_ns needs a schedule; without one, give queue_bytes or"),
-    ({"queue": "red"}, "queue is red; it must be droptail or codel"),
+    ({"queue": "red"}, "queue is red; it must be droptail, codel or pie"),
+    ({"ecn": "1"}, "ecn is 1; it must be true or false"),
+    ({"ecn_threshold_ns": "0"}, "ecn_threshold_ns is 0; it must be a whole number from 1 to 1000000000000"),
+    ({"pie_seed": "-1"}, "pie_seed is -1; it must be a whole number from 0 to 18446744073709551615"),
     ({"duplicate": "4294967297 1"}, "duplicate is 4294967297 1; it must be a threshold from 0 to 4294967296"),
     ({"duplicate": "0.5 1"}, "duplicate is 0.5 1; it must be"),
     ({"duplicate": "5"}, "duplicate is 5; it must be"),
+    (
+        {"corrupt": "4294967297 1"},
+        "corrupt is 4294967297 1; it must be a threshold from 0 to 4294967296, then",
+    ),
+    (
+        {"overtake": "5 5"},
+        "overtake is 5 5; it must be a threshold from 0 to 4294967296, the seed of 64 bits",
+    ),
+    ({"overtake": "5 5 0"}, "overtake is 5 5 0; it must be"),
+    ({"overtake": "5 5 257"}, "overtake is 5 5 257; it must be"),
+    ({"mtu_bytes": "67"}, "mtu_bytes is 67; it must be a whole number from 68 to 65521"),
+    (
+        {"policer": "999 5"},
+        "policer is 999 5; it must be a rate from 1000 to 100000000000 bit/s, then a burst",
+    ),
+    ({"policer": "1000 0"}, "policer is 1000 0; it must be"),
+    ({"shaper_burst_bytes": "0"}, "shaper_burst_bytes is 0; it must be a whole number from 1 to 1000000000"),
+    (
+        {"shaper_burst_bytes": "5", "schedule": "loop 0", "steps": STEPS},
+        "shaper_burst_bytes is given with a schedule, whose steps have bursts of their own",
+    ),
     ({"reorder": ""}, "reorder is ; it must be true or false"),
     ({"reorder": "1"}, "reorder is 1; it must be true or false"),
     ({"outage_ns": "5"}, "outage_ns is 5; it must be FROM TO, from 0 to 1000000000000000"),

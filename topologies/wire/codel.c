@@ -56,6 +56,14 @@ bool codel_drops_head(struct codel *codel, uint64_t now_ns, uint64_t sojourn_ns,
     return drops(codel, now_ns, sojourn_ns >= CODEL_TARGET_NS && behind_bytes > max_frame_size);
 }
 
+void codel_marks_head(struct codel *codel, uint64_t now_ns) {
+    if (codel->turn == TURN_FIRST_DROP)
+        begin_dropping(codel, now_ns);
+    else
+        codel->drop_next_ns = next_drop(codel->drop_next_ns, codel->drops);
+    codel->turn = TURN_BEGINS;
+}
+
 void codel_meets_empty_queue(struct codel *codel, uint64_t now_ns) {
     drops(codel, now_ns, false);
 }

@@ -1,5 +1,5 @@
 // CoDel, the controlled delay queue discipline of RFC 8289, with its target of 5 ms and interval of 100 ms:
-// which frames are dropped at the head of a queue. Without ECN. Times are nanoseconds.
+// which frames are dropped or marked at the head of a queue. Times are nanoseconds.
 #pragma once
 
 #include <stdbool.h>
@@ -24,6 +24,9 @@ struct codel {
 // `behind_bytes` others. Whether it is dropped; then the next head is asked for, at the same time.
 bool codel_drops_head(struct codel *codel, uint64_t now_ns, uint64_t sojourn_ns, uint64_t behind_bytes,
                       uint32_t max_frame_size);
+
+// The head is marked in the place of being dropped: it is sent, and no other is asked for.
+void codel_marks_head(struct codel *codel, uint64_t now_ns);
 
 // There was no head to ask for: the last one was dropped, too.
 void codel_meets_empty_queue(struct codel *codel, uint64_t now_ns);

@@ -4,14 +4,45 @@
 
 #define NS_PER_S 1000000000ull
 
+enum { ETHERNET_HEADER = 14 };
+
+static uint64_t policer_dropped(const struct direction *direction) {
+    return direction->policer_dropped;
+}
+
+static uint64_t corrupted(const struct direction *direction) {
+    return direction->corrupted;
+}
+
+static uint64_t marked(const struct direction *direction) {
+    return direction->marked;
+}
+
+const struct direction_counter DIRECTION_COUNTERS[] = {
+    {"policer_dropped", policer_dropped},
+    {"corrupted", corrupted},
+    {"marked", marked},
+    {NULL, NULL},
+};
+
 void direction_init(struct direction *direction, const struct direction_settings *settings) {
     assert(settings->rate_bps > 0);
     assert((settings->queue_bytes != 0) + (settings->queue_packets != 0) + (settings->queue_ns != 0) == 1);
     assert(!settings->schedule.count || schedule_is_right(&settings->schedule));
     assert(!settings->queue_ns || settings->schedule.count);
     assert(jitter_is_right(&settings->jitter));
+    assert(!settings->shaper_burst_bytes || !settings->schedule.count);
+    assert(!settings->overtake_threshold ||
+           (settings->overtake_by && settings->overtake_by <= OVERTAKING_MOST));
     *direction = (struct direction){.settings = *settings, .started_ns = NEVER};
-    direction->least_delay_ns = schedule_least_delay(&settings->schedule, settings->delay_ns);
+    uint64_t longest = settings->mtu_bytes + ETHERNET_HEADER;
+    if (settings->mtu_bytes && longest < settings->max_frame_size)
+        direction->settings.max_frame_size = (uint32_t)longest;
+    direction->policer = bucket_of(settings->policer_bps, settings->policer_burst_bytes);
+    direction->credit = bucket_of(settings->rate_bps, settings->shaper_burst_bytes);
+    // A frame that overtakes has any share of the delay.
+    if (!settings->overtake_threshold)
+        direction->least_delay_ns = schedule_least_delay(&settings->schedule, settings->delay_ns);
 }
 
 void direction_start(struct direction *direction, uint64_t now_ns) {
@@ -59,10 +90,14 @@ static void leave_queue(struct direction *direction, const struct frame *frame) 
 // Fractions of a nanosecond are carried over while the transmitter is busy, so that the rate has no error.
 static uint64_t serialize(struct direction *direction, uint32_t length, uint64_t now_ns) {
     if (direction->transmitter_free_ns < now_ns) {
+        bucket_fill(&direction->credit, direction->transmitter_free_ns, now_ns);
         direction->transmitter_free_ns = now_ns;
         direction->remainder = 0;
     }
-    uint64_t duration = length * 8 * NS_PER_S + direction->remainder;
+    uint64_t work = length * 8 * NS_PER_S, credit = direction->credit.level;
+    uint64_t on_credit = work < credit ? work : credit;
+    direction->credit.level -= on_credit;
+    uint64_t duration = work - on_credit + direction->remainder;
     direction->transmitter_free_ns += duration / direction->settings.rate_bps;
     direction->remainder = duration % direction->settings.rate_bps;
     return direction->transmitter_free_ns;
@@ -96,20 +131,63 @@ static void wait_for_transmitter(struct direction *direction, struct frame *fram
     direction->queue_tail = frame;
 }
 
-static void transmit(struct direction *direction, struct frame *frame, uint64_t now_ns) {
-    uint64_t delay_ns = direction->settings.delay_ns;
-    frame->serialized_ns = has_schedule(direction, now_ns)
-                               ? serialize_scheduled(direction, frame->length, now_ns, &delay_ns)
-                               : serialize(direction, frame->length, now_ns);
-    frame->number = direction->sent++;
-    frame->is_duplicated = direction->settings.duplicate_threshold &&
-                           jitter_draw(direction->settings.duplicate_seed, frame->number) <
-                               direction->settings.duplicate_threshold;
+// Whether a draw about a frame is below a threshold, which is 0 where nothing is drawn.
+static bool happens(uint64_t threshold, uint64_t seed, uint64_t n) {
+    return threshold && jitter_draw(seed, n) < threshold;
+}
+
+// Whether the frame overtakes others; then its exit is known.
+static bool overtake(struct direction *direction, struct frame *frame) {
+    const struct direction_settings *settings = &direction->settings;
+    if (!happens(settings->overtake_threshold, settings->overtake_seed, frame->number))
+        return false;
+    uint64_t exit_ns =
+        overtaking_exit(&direction->overtaking, frame->number, settings->overtake_by, frame->serialized_ns);
+    if (exit_ns != NEVER)
+        frame->exit_ns = exit_ns;
+    return exit_ns != NEVER;
+}
+
+// The frame's own delay is over, and those before it have left unless it may overtake them.
+static void follow(struct direction *direction, struct frame *frame, uint64_t delay_ns) {
     delay_ns += jitter_ns(&direction->settings.jitter, frame->number);
     frame->exit_ns = frame->serialized_ns == NEVER ? NEVER : frame->serialized_ns + delay_ns;
     if (frame->exit_ns < direction->last_exit_ns && !direction->settings.reorder)
         frame->exit_ns = direction->last_exit_ns;
     direction->last_exit_ns = frame->exit_ns;
+}
+
+// Whether the frame can be marked; then it is.
+static bool mark(const struct direction *direction, struct frame *frame) {
+    if (!direction->settings.ecn || frame->ecn == ECN_NOT_CAPABLE)
+        return false;
+    frame->is_marked = frame->ecn != ECN_CE;
+    return true;
+}
+
+// Its turn comes when the transmitter is free.
+static void mark_late(const struct direction *direction, struct frame *frame, uint64_t now_ns) {
+    uint64_t free_ns = direction->transmitter_free_ns, begins_ns = free_ns > now_ns ? free_ns : now_ns;
+    uint64_t threshold_ns = direction->settings.ecn_threshold_ns;
+    if (threshold_ns && begins_ns - frame->arrived_ns >= threshold_ns)
+        mark(direction, frame);
+}
+
+static void transmit(struct direction *direction, struct frame *frame, uint64_t now_ns) {
+    uint64_t delay_ns = direction->settings.delay_ns;
+    mark_late(direction, frame, now_ns);
+    frame->serialized_ns = has_schedule(direction, now_ns)
+                               ? serialize_scheduled(direction, frame->length, now_ns, &delay_ns)
+                               : serialize(direction, frame->length, now_ns);
+    frame->number = direction->sent++;
+    const struct direction_settings *settings = &direction->settings;
+    bool is_corrupted = happens(settings->corrupt_threshold, settings->corrupt_seed, frame->number);
+    frame->corruption = is_corrupted ? CORRUPTION_DUE : CORRUPTION_NONE;
+    frame->is_duplicated = happens(settings->duplicate_threshold, settings->duplicate_seed, frame->number);
+    if (!overtake(direction, frame))
+        follow(direction, frame, delay_ns);
+    if (settings->overtake_threshold)
+        overtaking_note(&direction->overtaking, frame->number, frame->exit_ns);
     delay_line_add(&direction->line, frame);
     wait_for_transmitter(direction, frame);
 }
@@ -128,6 +206,11 @@ static void take_turn(struct direction *direction, uint64_t turn_ns) {
         uint64_t behind_bytes = direction->queued_bytes - frame->length;
         if (!codel_drops_head(&direction->codel, turn_ns, turn_ns - frame->arrived_ns, behind_bytes,
                               direction->settings.max_frame_size)) {
+            transmit(direction, frame, turn_ns);
+            return;
+        }
+        if (mark(direction, frame)) {
+            codel_marks_head(&direction->codel, turn_ns);
             transmit(direction, frame, turn_ns);
             return;
         }
@@ -166,6 +249,17 @@ static bool queue_has_room(const struct direction *direction, uint32_t length, u
     return direction->queued_packets < direction->settings.queue_packets;
 }
 
+// Whether PIE drops the frame that comes; it may mark it.
+static bool pie_drops(struct direction *direction, struct frame *frame, uint64_t now_ns) {
+    bool can_be_marked = direction->settings.ecn && frame->ecn != ECN_NOT_CAPABLE;
+    enum pie_verdict verdict =
+        pie_judge(&direction->pie, now_ns, direction->transmitter_free_ns, direction->queued_bytes,
+                  jitter_draw(direction->settings.pie_seed, direction->judged++), can_be_marked);
+    if (verdict == PIE_MARKS)
+        mark(direction, frame);
+    return verdict == PIE_DROPS;
+}
+
 enum fate direction_arrive(struct direction *direction, struct frame *frame, uint64_t now_ns) {
     direction->frames_in++;
     direction->bytes_in += frame->length;
@@ -177,14 +271,23 @@ enum fate direction_arrive(struct direction *direction, struct frame *frame, uin
         direction->outage_dropped++;
         return FATE_OUTAGE;
     }
+    if (direction->settings.policer_bps && !bucket_takes(&direction->policer, frame->length, now_ns)) {
+        direction->policer_dropped++;
+        return FATE_POLICED;
+    }
     serve_queue(direction, now_ns);
     if (!queue_has_room(direction, frame->length, now_ns)) {
         direction->queue_dropped++;
         return FATE_QUEUE_FULL;
     }
+    frame->is_marked = false;
+    frame->arrived_ns = now_ns;
+    if (direction->settings.pie && pie_drops(direction, frame, now_ns)) {
+        direction->queue_dropped++;
+        return FATE_QUEUE_FULL;
+    }
     enter_queue(direction, frame);
     if (direction->settings.codel) {
-        frame->arrived_ns = now_ns;
         frames_append(&direction->waiting, frame);
         serve_queue(direction, now_ns);
     } else
@@ -192,11 +295,15 @@ enum fate direction_arrive(struct direction *direction, struct frame *frame, uin
     return FATE_ACCEPTED;
 }
 
+static bool may_overtake(const struct direction *direction) {
+    return direction->settings.reorder || direction->settings.overtake_threshold;
+}
+
 // Where frames may overtake, one whose turn has not come may leave before all others: then this is when its
 // turn has come for sure.
 static uint64_t next_turn(const struct direction *direction) {
-    bool may_overtake = direction->settings.reorder && direction->waiting.head;
-    if (!may_overtake || direction->transmitter_free_ns >= NEVER - direction->least_delay_ns)
+    if (!may_overtake(direction) || !direction->waiting.head ||
+        direction->transmitter_free_ns >= NEVER - direction->least_delay_ns)
         return NEVER;
     return direction->transmitter_free_ns + direction->least_delay_ns;
 }
@@ -209,7 +316,7 @@ uint64_t direction_next_exit(const struct direction *direction) {
 
 struct frame *direction_exit(struct direction *direction, uint64_t now_ns) {
     // A frame that is due now was sent the least delay ago. Later frames may not have been handed in yet.
-    if (direction->settings.reorder && now_ns >= direction->least_delay_ns)
+    if (may_overtake(direction) && now_ns >= direction->least_delay_ns)
         serve_queue(direction, now_ns - direction->least_delay_ns);
     struct frame *frame = delay_line_first(&direction->line);
     if (!frame || frame->exit_ns > now_ns)
@@ -224,6 +331,8 @@ struct frame *direction_exit(struct direction *direction, uint64_t now_ns) {
         direction->bytes_in += frame->length;
     } else
         delay_line_take(&direction->line);
+    direction->corrupted += frame->corruption != CORRUPTION_NONE;
+    direction->marked += frame->is_marked;
     direction->frames_out++;
     direction->bytes_out += frame->length;
     return frame;
@@ -238,6 +347,7 @@ uint64_t direction_in_flight(const struct direction *direction) {
 }
 
 bool direction_conserves(const struct direction *direction) {
-    uint64_t dropped = direction->queue_dropped + direction->oversize_dropped + direction->outage_dropped;
+    uint64_t dropped = direction->queue_dropped + direction->oversize_dropped + direction->outage_dropped +
+                       direction->policer_dropped;
     return direction->frames_in == direction->frames_out + dropped + direction_in_flight(direction);
 }

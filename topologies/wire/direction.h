@@ -1,18 +1,32 @@
 // One direction of the link, without clock, system calls or memory of its own:
 //
-//   arrival → droptail test → serialization at the rate → propagation in an unbounded delay line → exit
+//   arrival → MTU → outage → policer → droptail test → serialization at the rate
+//     → propagation in an unbounded delay line → exit
 //
-// A link that is out takes nothing: what arrives then is dropped, and what is inside still comes out.
+// A frame that is longer than the MTU is dropped. A link that is out takes nothing: what arrives then is
+// dropped, and what is inside still comes out. A policer drops what is beyond its rate and its burst.
+//
+// A shaper that has been idle has credit: so many bytes are sent at once, and the others at the rate.
 //
 // With CoDel (RFC 8289), frames that have waited too long are dropped besides, when their turn to be sent
 // comes.
+//
+// With PIE (RFC 8033), frames are dropped besides when they come, by draws of their numbers in the order of
+// arrival.
+//
+// With ECN, CoDel and PIE mark frames that can be marked in the place of dropping them, and a threshold marks
+// those that waited for as long before they were sent. The carrier of frames says which can be marked,
+// and writes the mark.
 //
 // Rate and delay may follow a schedule, from direction_start() on. A frame has the delay of when its last bit
 // is sent, and with jitter the noise of its number besides: 0, 1, … in the order in which frames are sent, so
 // that one that the queue drops has none. No frame overtakes another, unless the direction reorders: then
 // each leaves when its own delay says.
 //
-// A frame that is duplicated leaves twice, at the same time. The link counts the copy as one more frame in.
+// Draws of 32 bits decide about a frame by its number, each with a seed of its own: whether it is corrupted,
+// which is its carrier's to do, whether it is duplicated, and whether it overtakes those before it, in the
+// place of its noise. A frame that is duplicated leaves twice, at the same time, and both are corrupted or
+// neither. The link counts the copy as one more frame in.
 //
 // Times are integer nanoseconds of one monotonic clock and travel with the frame: when a frame leaves depends
 // on when it arrived and on the frames before it, never on when these functions are called to hand it out.
@@ -21,10 +35,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bucket.h"
 #include "codel.h"
 #include "delay_line.h"
 #include "frame_pool.h"
 #include "jitter.h"
+#include "overtaking.h"
+#include "pie.h"
 #include "schedule.h"
 
 #define NEVER UINT64_MAX
@@ -37,7 +54,7 @@ struct direction_settings {
     uint64_t queue_bytes;
     uint64_t queue_packets;
     uint32_t max_frame_size; // longer frames are dropped and counted
-    bool codel;
+    bool codel, pie;         // or droptail alone
     // It is out from the one until the other, counted from direction_start(); both 0: never.
     uint64_t outage_from_ns, outage_to_ns;
     struct schedule
@@ -47,11 +64,19 @@ struct direction_settings {
     bool reorder;
     // A frame leaves twice if its draw of 32 bits is below the threshold.
     uint64_t duplicate_threshold, duplicate_seed;
+    uint64_t mtu_bytes;                        // without the Ethernet header; 0: that of max_frame_size
+    uint64_t policer_bps, policer_burst_bytes; // both 0: none
+    uint64_t shaper_burst_bytes;               // what an idle transmitter sends at once; not with a schedule
+    uint64_t corrupt_threshold, corrupt_seed;  // as those of duplicates
+    bool ecn;                                  // queues mark what they may, in the place of dropping it
+    uint64_t ecn_threshold_ns;                 // and whatever has waited for so long; 0: no such threshold
+    uint64_t pie_seed;
+    uint64_t overtake_threshold, overtake_seed, overtake_by;
 };
 
 #define LEAST_QUEUE_BYTES 15140 // ten full frames
 
-enum fate { FATE_INVALID, FATE_ACCEPTED, FATE_QUEUE_FULL, FATE_OVERSIZE, FATE_OUTAGE };
+enum fate { FATE_INVALID, FATE_ACCEPTED, FATE_QUEUE_FULL, FATE_OVERSIZE, FATE_OUTAGE, FATE_POLICED };
 
 struct direction {
     struct direction_settings settings;
@@ -63,12 +88,16 @@ struct direction {
     // With CoDel, frames whose turn has not come, in the order of arrival; without it, none.
     struct frames waiting;
     struct codel codel;
+    struct pie pie;
+    uint64_t judged;       // by PIE
     struct frames dropped; // by CoDel, until direction_dropped() has them
     // All that have not been serialized.
     uint64_t queued_bytes, queued_packets;
 
     uint64_t transmitter_free_ns; // when the last accepted bit has been sent
-    uint64_t remainder;           // what integer nanoseconds left over of it, in units of 1/rate_bps ns
+    struct bucket policer, credit;
+    struct overtaking overtaking;
+    uint64_t remainder; // what integer nanoseconds left over of it, in units of 1/rate_bps ns
     struct schedule_sender sender;
     bool is_scheduled;     // `sender` is where the transmitter is
     uint64_t last_exit_ns; // of those whose exit is known
@@ -79,8 +108,20 @@ struct direction {
     uint64_t queue_dropped; // by the limit, and by CoDel
     uint64_t oversize_dropped;
     uint64_t outage_dropped; // arrived while the link was out
+    uint64_t policer_dropped;
+    uint64_t corrupted; // of frames_out
+    uint64_t marked;    // of frames_out, by this link
     uint64_t max_queue_bytes, max_queue_packets;
 };
+
+// A counter of an effect that most links lack, and its name in reports.
+struct direction_counter {
+    const char *name;
+    uint64_t (*count)(const struct direction *direction);
+};
+
+// The last one has no name.
+extern const struct direction_counter DIRECTION_COUNTERS[];
 
 void direction_init(struct direction *direction, const struct direction_settings *settings);
 

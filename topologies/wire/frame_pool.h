@@ -6,6 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// FLIPPED: its carrier has changed a bit of it.
+enum corruption { CORRUPTION_NONE, CORRUPTION_DUE, CORRUPTION_FLIPPED };
+
+// The codepoints of RFC 3168 and 8311, as they stand in headers.
+enum ecn { ECN_NOT_CAPABLE, ECN_ECT_1, ECN_ECT_0, ECN_CE };
+
 struct frame {
     struct frame *next;           // of the list that it is in
     struct frame *behind;         // the frame that is sent after it
@@ -16,7 +22,10 @@ struct frame {
     uint64_t exit_ns;             // when it reaches the far end
     uint32_t length;              // bytes, Ethernet header included
     bool is_duplicated;           // a copy leaves before it
-    bool leaves_again;            // what left is its copy, so that it is not returned yet
+    enum ecn ecn;                 // as it came; its carrier says it
+    bool is_marked;               // the link sets CE, which its carrier writes
+    enum corruption corruption;
+    bool leaves_again; // what left is its copy, so that it is not returned yet
     uint8_t bytes[];
 };
 

@@ -54,9 +54,27 @@ static void print_settings(const char *direction, const struct direction_setting
     if (settings->duplicate_threshold)
         printf(",\"duplicate\":[%" PRIu64 ",%" PRIu64 "]", settings->duplicate_threshold,
                settings->duplicate_seed);
+    if (settings->corrupt_threshold)
+        printf(",\"corrupt\":[%" PRIu64 ",%" PRIu64 "]", settings->corrupt_threshold, settings->corrupt_seed);
+    if (settings->overtake_threshold)
+        printf(",\"overtake\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", settings->overtake_threshold,
+               settings->overtake_seed, settings->overtake_by);
+    if (settings->mtu_bytes)
+        printf(",\"mtu_bytes\":%" PRIu64, settings->mtu_bytes);
+    if (settings->policer_bps)
+        printf(",\"policer\":[%" PRIu64 ",%" PRIu64 "]", settings->policer_bps,
+               settings->policer_burst_bytes);
+    if (settings->shaper_burst_bytes)
+        printf(",\"shaper_burst_bytes\":%" PRIu64, settings->shaper_burst_bytes);
     if (settings->reorder)
         printf(",\"reorder\":true");
-    printf(",\"queue\":\"%s\"", settings->codel ? "codel" : "droptail");
+    if (settings->ecn)
+        printf(",\"ecn\":true");
+    if (settings->ecn_threshold_ns)
+        printf(",\"ecn_threshold_ns\":%" PRIu64, settings->ecn_threshold_ns);
+    if (settings->pie)
+        printf(",\"pie_seed\":%" PRIu64, settings->pie_seed);
+    printf(",\"queue\":\"%s\"", settings->codel ? "codel" : settings->pie ? "pie" : "droptail");
     if (settings->outage_to_ns)
         printf(",\"outage_ns\":[%" PRIu64 ",%" PRIu64 "]", settings->outage_from_ns, settings->outage_to_ns);
     printf("},");
@@ -92,6 +110,8 @@ static void print_direction(const char *name, const struct direction_report *rep
     printf("\"queue_dropped\":%" PRIu64 ",\"oversize_dropped\":%" PRIu64 ",", direction->queue_dropped,
            direction->oversize_dropped);
     printf("\"outage_dropped\":%" PRIu64 ",", direction->outage_dropped);
+    for (const struct direction_counter *counter = DIRECTION_COUNTERS; counter->name; counter++)
+        printf("\"%s\":%" PRIu64 ",", counter->name, counter->count(direction));
     printf("\"frames_out\":%" PRIu64 ",\"bytes_out\":%" PRIu64 ",", direction->frames_out,
            direction->bytes_out);
     printf("\"in_flight\":%" PRIu64 ",", direction_in_flight(direction));

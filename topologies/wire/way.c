@@ -1,6 +1,7 @@
 #include "way.h"
 
 #include "arrivals.h"
+#include "headers.h"
 #include "system.h"
 
 enum { BATCH = 64 }; // frames written to one side before the other has its turn
@@ -36,10 +37,19 @@ void way_read(struct way *way, struct frame_pool *pool, struct origin *origin, b
         if (is_up)
             origin_note(origin, frame, arrived_ns);
         direction_start(&way->direction, origin_ns(origin));
+        frame->ecn = way->direction.settings.ecn ? ecn_of(frame) : ECN_NOT_CAPABLE;
         if (direction_arrive(&way->direction, frame, arrived_ns) != FATE_ACCEPTED)
             frame_pool_return(pool, frame);
         forget_dropped(way, pool);
     }
+}
+
+// A copy has the flipped bit already.
+static void flip(const struct way *way, struct frame *frame) {
+    if (frame->corruption != CORRUPTION_DUE)
+        return;
+    corrupt(frame, jitter_draw(~way->direction.settings.corrupt_seed, frame->number));
+    frame->corruption = CORRUPTION_FLIPPED;
 }
 
 void way_write(struct way *way, struct frame_pool *pool, uint64_t late_bound_ns, uint64_t horizon_ns) {
@@ -49,6 +59,9 @@ void way_write(struct way *way, struct frame_pool *pool, uint64_t late_bound_ns,
         forget_dropped(way, pool);
         if (!frame)
             return;
+        if (frame->is_marked)
+            write_ce(frame);
+        flip(way, frame);
         if (!tap_write(way->exit, frame))
             way->write_errors++;
         uint64_t lateness_ns = now_ns - frame->exit_ns;

@@ -22,7 +22,9 @@ const char WRITTEN_USAGE[] =
     "  rate_bps N, delay_ns N: needed, as is one limit of the queue\n"
     "  queue_bytes N, queue_packets N, queue_ns N: the limit; the last, in the time that the present rate\n"
     "    takes for it, needs a schedule\n"
-    "  queue droptail|codel\n"
+    "  queue droptail|codel|pie, pie_seed N: that of PIE's draws\n"
+    "  ecn true|false: the queue marks what can be marked, in the place of dropping it\n"
+    "  ecn_threshold_ns N: with ecn, it marks what has waited for so long\n"
     "  outage_ns FROM TO: it is out, and drops every frame that comes\n"
     "  schedule loop|hold|end OFFSET_NS: it changes by steps\n"
     "  steps BASE64: four little-endian numbers of 8 bytes for each: its end in ns, the rate, the delay in\n"
@@ -30,9 +32,15 @@ const char WRITTEN_USAGE[] =
     "  jitter uniform|normal|pareto MEAN_NS SEED: it delays each frame besides\n"
     "  reorder true|false: a frame that is delayed by less overtakes; else frames stay in their order\n"
     "  duplicate THRESHOLD SEED: a frame leaves twice if its draw of 32 bits is below the threshold\n"
+    "  corrupt THRESHOLD SEED: by the same rule, a bit of a frame flips\n"
+    "  overtake THRESHOLD SEED BY: by the same rule, a frame leaves before up to BY others that are on their "
+    "way\n"
+    "  mtu_bytes N: longer packets are dropped\n"
+    "  policer RATE_BPS BURST_BYTES: what is beyond is dropped before the queue\n"
+    "  shaper_burst_bytes N: a link that was idle sends so much at once; not with a schedule\n"
     "Lines come in any order, and each name once.\n";
 
-static const char *const QUEUES[] = {"droptail", "codel", NULL};
+static const char *const QUEUES[] = {"droptail", "codel", "pie", NULL};
 static const char *const TRUTHS[] = {"false", "true", NULL};
 
 // One line of printable letters, whatever was in the text.
@@ -84,7 +92,15 @@ static bool take_choice(const char **value, const char *const *choices, int *cho
 static bool read_queue(struct written *written, const char *value) {
     int choice;
     bool is_right = take_choice(&value, QUEUES, &choice, true);
-    written->settings.codel = is_right && choice;
+    written->settings.codel = is_right && choice == 1;
+    written->settings.pie = is_right && choice == 2;
+    return is_right;
+}
+
+static bool read_ecn(struct written *written, const char *value) {
+    int choice;
+    bool is_right = take_choice(&value, TRUTHS, &choice, true);
+    written->settings.ecn = is_right && choice;
     return is_right;
 }
 
@@ -99,6 +115,25 @@ static bool read_duplicate(struct written *written, const char *value) {
     settings *read = &written->settings;
     return take_number(&value, 0, 1ull << 32, &read->duplicate_threshold, false) &&
            take_number(&value, 0, UINT64_MAX, &read->duplicate_seed, true);
+}
+
+static bool read_corrupt(struct written *written, const char *value) {
+    settings *read = &written->settings;
+    return take_number(&value, 0, 1ull << 32, &read->corrupt_threshold, false) &&
+           take_number(&value, 0, UINT64_MAX, &read->corrupt_seed, true);
+}
+
+static bool read_overtake(struct written *written, const char *value) {
+    settings *read = &written->settings;
+    return take_number(&value, 0, 1ull << 32, &read->overtake_threshold, false) &&
+           take_number(&value, 0, UINT64_MAX, &read->overtake_seed, false) &&
+           take_number(&value, 1, OVERTAKING_MOST, &read->overtake_by, true);
+}
+
+static bool read_policer(struct written *written, const char *value) {
+    settings *read = &written->settings;
+    return take_number(&value, 1000, SCHEDULE_MOST_RATE_BPS, &read->policer_bps, false) &&
+           take_number(&value, 1, BUCKET_MOST_BYTES, &read->policer_burst_bytes, true);
 }
 
 #define MOST_OUTAGE_NS 1000000000000000ull
@@ -215,7 +250,7 @@ static const struct name NAMES[] = {
     NUMBER(queue_bytes, 1, 1000000000000, false),
     NUMBER(queue_packets, 1, 1000000000, false),
     NUMBER(queue_ns, 1, 1000000000000, false),
-    {"queue", .read = read_queue, .right = "droptail or codel"},
+    {"queue", .read = read_queue, .right = "droptail, codel or pie"},
     {"outage_ns", .read = read_outage, .right = "FROM TO, from 0 to 1000000000000000, the first the smaller"},
     {"schedule", .read = read_schedule, .right = "loop, hold or end, then the offset in ns"},
     {"steps", .read = read_steps, .right = "steps of 32 bytes, in Base64"},
@@ -224,6 +259,16 @@ static const struct name NAMES[] = {
     {"reorder", .read = read_reorder, .right = "true or false"},
     {"duplicate", .read = read_duplicate,
      .right = "a threshold from 0 to 4294967296, then the seed of 64 bits"},
+    {"corrupt", .read = read_corrupt, .right = "a threshold from 0 to 4294967296, then the seed of 64 bits"},
+    {"overtake", .read = read_overtake,
+     .right = "a threshold from 0 to 4294967296, the seed of 64 bits, then how many frames, from 1 to 256"},
+    NUMBER(mtu_bytes, 68, 65521, false),
+    {"policer", .read = read_policer,
+     .right = "a rate from 1000 to 100000000000 bit/s, then a burst from 1 to 1000000000 bytes"},
+    NUMBER(shaper_burst_bytes, 1, BUCKET_MOST_BYTES, false),
+    {"ecn", .read = read_ecn, .right = "true or false"},
+    NUMBER(ecn_threshold_ns, 1, 1000000000000, false),
+    NUMBER(pie_seed, 0, UINT64_MAX, false),
 };
 
 enum { NAME_COUNT = sizeof NAMES / sizeof *NAMES };
@@ -285,6 +330,8 @@ bool written_end(struct written *written) {
         refuse(written, "schedule and steps must be given together");
     else if (read->queue_ns && !has_steps)
         refuse(written, "queue_ns needs a schedule; without one, give queue_bytes or queue_packets");
+    else if (has_steps && read->shaper_burst_bytes)
+        refuse(written, "shaper_burst_bytes is given with a schedule, whose steps have bursts of their own");
     else if (has_steps && !schedule_is_right(&read->schedule))
         refuse(written, "steps: each must end after the one before, within its bounds, and some must carry");
     else
@@ -310,7 +357,7 @@ bool written_next_line(char **text, char **name, char **value) {
 }
 
 void written_refuse_name(struct written *written, const char *name, const char *others) {
-    char names[240] = "";
+    char names[400] = "";
     for (unsigned i = 0; i < NAME_COUNT; i++)
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", NAMES[i].name);
     refuse(written, "%.20s is no name; it must be one of %s%s%s", *name ? name : "an empty line", names,

@@ -8,7 +8,7 @@
 
 #include "direction.h"
 
-enum { WRITTEN_REFUSAL = 400 };
+enum { WRITTEN_REFUSAL = 600 };
 
 struct written {
     struct direction_settings settings; // but for max_frame_size, which is no matter of the text

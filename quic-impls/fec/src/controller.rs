@@ -4,7 +4,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::context::Context;
+use crate::context::{Context, Losses, Slot};
 use crate::repair::{Protected, Sid};
 
 /// Decides on redundancy. The SIDs that it is told of are of symbols that were sent.
@@ -12,6 +12,18 @@ pub trait Controller: fmt::Debug + Send + Sync {
     /// Whether what is sent next may need repair: only then is it a source symbol.
     fn protects(&self, _context: &Context) -> bool {
         true
+    }
+    /// Whether [`Controller::protects`] may be true while so much data waits. Where it is false, nobody has to find out the context.
+    fn may_protect(&self, _unsent: u64, _losses: &Losses) -> bool {
+        true
+    }
+    /// Whether [`Controller::wants_repair`] may be true, likewise.
+    fn may_repair(&self, _slot: Slot, _losses: &Losses) -> bool {
+        true
+    }
+    /// Whether [`Controller::on_feedback`] and [`Controller::on_pause`] do anything.
+    fn listens(&self) -> bool {
+        false
     }
     /// Whether repair symbols wait until nothing else does, and grow no congestion window. The papers' do not.
     fn yields(&self) -> bool {

@@ -4,7 +4,7 @@ use std::time::Duration;
 use std::{array, iter, mem};
 
 use crate::code::Code;
-use crate::context::Context;
+use crate::context::{Context, Losses, Slot};
 use crate::controller::Controller;
 use crate::kernel::{Kernel, Term};
 use crate::repair::{MAX_HEADER, MAX_SPAN, Protected, Sid};
@@ -129,6 +129,24 @@ impl Encoder {
     #[must_use]
     pub fn protects(&self, context: &Context) -> bool {
         self.controller.protects(context)
+    }
+
+    /// Whether [`Encoder::protects`] may be true while so much data waits. Where it is false, nobody has to find out the context.
+    #[must_use]
+    pub fn may_protect(&self, unsent: u64, losses: &Losses) -> bool {
+        self.controller.may_protect(unsent, losses)
+    }
+
+    /// Whether [`Encoder::wants_repair`] may be true, likewise.
+    #[must_use]
+    pub fn may_repair(&self, slot: Slot, losses: &Losses) -> bool {
+        self.controller.may_repair(slot, losses)
+    }
+
+    /// Whether [`Encoder::feedback`] and [`Encoder::pause`] do anything.
+    #[must_use]
+    pub fn listens(&self) -> bool {
+        self.controller.listens()
     }
 
     /// Whether repair symbols wait until nothing else does, and grow no congestion window.

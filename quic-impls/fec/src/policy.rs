@@ -14,7 +14,7 @@ pub use flec::{Flec, FlecLimited};
 pub use quirl::{Quirl, QuirlBursts};
 pub use safe::Safe;
 
-use crate::context::{Context, Slot};
+use crate::context::{Context, Losses, Slot};
 use crate::controller::{Rate, Refused};
 use crate::repair::Sid;
 use crate::window::Flight;
@@ -29,6 +29,18 @@ pub trait Policy: fmt::Debug + Send + Sync {
     /// the window, since their data is sent again.
     fn yields(&self) -> bool {
         true
+    }
+    /// Whether [`Policy::protects`] may be true while so much data waits. Where it is false, nobody has to find out the context.
+    fn may_protect(&self, _unsent: u64, _losses: &Losses) -> bool {
+        true
+    }
+    /// Whether [`Policy::due`] may be more than 0, likewise.
+    fn may_repair(&self, _slot: Slot, _losses: &Losses) -> bool {
+        true
+    }
+    /// Whether [`Policy::on_feedback`] and [`Policy::on_pause`] do anything.
+    fn listens(&self) -> bool {
+        false
     }
     /// Returns how many repair symbols are due now.
     fn due(&self, context: &Context, flight: &Flight) -> usize;
@@ -122,6 +134,14 @@ pub struct Null;
 
 impl Policy for Null {
     fn protects(&self, _context: &Context) -> bool {
+        false
+    }
+
+    fn may_protect(&self, _unsent: u64, _losses: &Losses) -> bool {
+        false
+    }
+
+    fn may_repair(&self, _slot: Slot, _losses: &Losses) -> bool {
         false
     }
 

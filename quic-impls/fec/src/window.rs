@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::code::Code;
-use crate::context::Context;
+use crate::context::{Context, Losses, Slot};
 use crate::controller::{Controller, Refused};
 use crate::policy::{Policy, Share};
 use crate::repair::{MAX_SPAN, Protected, Sid};
@@ -149,6 +149,18 @@ impl SlidingWindow {
 impl Controller for SlidingWindow {
     fn protects(&self, context: &Context) -> bool {
         self.policy.protects(context)
+    }
+
+    fn may_protect(&self, unsent: u64, losses: &Losses) -> bool {
+        self.policy.may_protect(unsent, losses)
+    }
+
+    fn may_repair(&self, slot: Slot, losses: &Losses) -> bool {
+        self.flight.span() > 0 && self.policy.may_repair(slot, losses)
+    }
+
+    fn listens(&self) -> bool {
+        self.policy.listens()
     }
 
     fn yields(&self) -> bool {

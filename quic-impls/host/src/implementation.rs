@@ -80,6 +80,12 @@ pub trait Host {
     /// Sends a datagram, from one of the addresses that a client's paths begin at; without one, over the first path.
     fn send(&mut self, datagram: &[u8], from: Option<IpAddr>, to: SocketAddr) -> io::Result<()>;
 
+    /// Says the ECN codepoint of the datagrams that are sent from now on, as in IP headers; 0 before. An error: the host
+    /// cannot.
+    fn mark(&mut self, _codepoint: u8) -> io::Result<()> {
+        Ok(())
+    }
+
     /// The next datagram that has arrived.
     fn receive(&mut self) -> io::Result<Option<Received<'_>>>;
 
@@ -99,6 +105,8 @@ pub struct Received<'a> {
     pub from: SocketAddr,
     /// The client's address to which it was sent, if it uses several paths.
     pub to: Option<IpAddr>,
+    /// Its ECN codepoint, as it came.
+    pub ecn: u8,
     pub datagram: &'a [u8],
 }
 

@@ -1,6 +1,7 @@
 //! A direction of the emulated link in virtual time, with the losses behind it: `quic-impls/lane`, which is written in
 //! C and shared by all simulators.
 
+use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char};
 use std::ptr::NonNull;
 use std::slice;
@@ -13,6 +14,9 @@ pub const OVERHEAD: u64 = 42;
 
 /// The verdicts of so many packets are recorded.
 const RECORDED: u64 = 1 << 20;
+
+/// Room for the text of counters.
+const COUNTED: usize = 512;
 
 const NEVER: u64 = u64::MAX;
 
@@ -42,6 +46,8 @@ pub struct Exit<'a> {
     /// The tag with which it was sent.
     pub tag: u64,
     pub payload: &'a [u8],
+    /// Its ECN codepoint, as it came out.
+    pub ecn: u8,
     /// Nobody receives it.
     pub lost: bool,
 }
@@ -83,11 +89,11 @@ impl Lane {
         }
     }
 
-    /// Sends a datagram, at a time that never decreases. False when the link drops it.
-    pub fn send(&mut self, payload: &[u8], tag: u64, now_ns: u64) -> bool {
+    /// Sends a datagram with its ECN codepoint, at a time that never decreases. False when the link drops it.
+    pub fn send(&mut self, payload: &[u8], tag: u64, ecn: u8, now_ns: u64) -> bool {
         let length = u32::try_from(payload.len()).expect("a datagram has at most 64 KiB");
         // SAFETY: the lane is ours, and the payload has that length.
-        unsafe { lane_send(self.raw.as_ptr(), payload.as_ptr(), length, tag, now_ns) }
+        unsafe { lane_send(self.raw.as_ptr(), payload.as_ptr(), length, tag, ecn, now_ns) }
     }
 
     /// Returns when the next datagram leaves, if there is one.
@@ -101,10 +107,15 @@ impl Lane {
 
     /// The next datagram that has left at a time.
     pub fn receive(&mut self, now_ns: u64) -> Option<Exit<'_>> {
-        let mut exit = RawExit { at_ns: 0, tag: 0, length: 0, lost: false };
+        let mut exit = RawExit { at_ns: 0, tag: 0, length: 0, lost: false, ecn: 0 };
         // SAFETY: the lane is ours, and there is room for the largest payload.
         let left = unsafe { lane_receive(self.raw.as_ptr(), now_ns, self.payload.as_mut_ptr(), &mut exit) };
-        left.then(|| Exit { tag: exit.tag, payload: &self.payload[..exit.length as usize], lost: exit.lost })
+        left.then(|| Exit {
+            tag: exit.tag,
+            payload: &self.payload[..exit.length as usize],
+            ecn: exit.ecn,
+            lost: exit.lost,
+        })
     }
 
     /// The first client starts at a time, since when a schedule and an outage count.
@@ -129,6 +140,16 @@ impl Lane {
     pub fn times(&self) -> u64 {
         // SAFETY: the lane is ours.
         unsafe { lane_times(self.raw.as_ptr()) }
+    }
+
+    /// Counters of effects that most links lack, those above 0, by the names that the harness has for them.
+    pub fn counted(&self) -> BTreeMap<String, u64> {
+        let mut bytes = [0u8; COUNTED];
+        // SAFETY: the lane is ours, and there is room for the text.
+        unsafe { lane_counted(self.raw.as_ptr(), bytes.as_mut_ptr().cast()) }
+        let text = CStr::from_bytes_until_nul(&bytes).expect("C ends a text with a zero").to_string_lossy();
+        let lines = text.lines().filter_map(|line| line.split_once(' '));
+        lines.map(|(name, count)| (name.to_owned(), count.parse().expect("C writes a number"))).collect()
     }
 
     pub fn report(&self) -> Report {
@@ -173,13 +194,14 @@ struct RawExit {
     tag: u64,
     length: u32,
     lost: bool,
+    ecn: u8,
 }
 
 unsafe extern "C" {
     fn lane_new() -> *mut RawLane;
     fn lane_free(lane: *mut RawLane);
     fn lane_begin(lane: *mut RawLane, text: *const c_char) -> *const c_char;
-    fn lane_send(lane: *mut RawLane, payload: *const u8, length: u32, tag: u64, now_ns: u64) -> bool;
+    fn lane_send(lane: *mut RawLane, payload: *const u8, length: u32, tag: u64, ecn: u8, now_ns: u64) -> bool;
     fn lane_next_exit(lane: *const RawLane) -> u64;
     fn lane_receive(lane: *mut RawLane, now_ns: u64, payload: *mut u8, exit: *mut RawExit) -> bool;
     fn lane_start(lane: *mut RawLane, now_ns: u64);
@@ -187,6 +209,7 @@ unsafe extern "C" {
     fn lane_is_full(lane: *mut RawLane, now_ns: u64) -> bool;
     fn lane_times(lane: *const RawLane) -> u64;
     fn lane_report(lane: *const RawLane) -> Report;
+    fn lane_counted(lane: *const RawLane, text: *mut c_char);
     fn lane_arrivals(lane: *const RawLane) -> *const u64;
     fn lane_verdicts(lane: *const RawLane, packets: *mut u64) -> *const u8;
 }
@@ -207,10 +230,10 @@ mod tests {
     fn a_datagram_leaves_after_its_bytes_on_the_link_and_the_delay() {
         let mut lane = Lane::default();
         lane.begin(&small()).unwrap();
-        assert!(lane.send(&[7; 58], 5, 10));
+        assert!(lane.send(&[7; 58], 5, 0, 10));
         assert_eq!(lane.next_exit(), Some(10 + 100_000 + 1_000));
         assert_eq!(lane.receive(101_009), None);
-        assert_eq!(lane.receive(101_010), Some(Exit { tag: 5, payload: &[7; 58], lost: false }));
+        assert_eq!(lane.receive(101_010), Some(Exit { tag: 5, payload: &[7; 58], ecn: 0, lost: false }));
         assert_eq!((lane.next_exit(), lane.verdicts()), (None, &[0][..]));
     }
 
@@ -227,7 +250,7 @@ mod tests {
                 let mut lane = Lane::default();
                 let text = format!("{LINK}queue_packets 9\njitter {law} 1000000 7\nreorder {reorder}\n");
                 lane.begin(&text).unwrap();
-                (0..3).for_each(|tag| assert!(lane.send(&[0; 58], tag, 0)));
+                (0..3).for_each(|tag| assert!(lane.send(&[0; 58], tag, 0, 0)));
                 let mut due: Vec<_> = (0..3).map(|n| ((n + 1) * 100_000 + 1_000 + noise[n as usize], n)).collect();
                 if reorder {
                     due.sort_unstable();
@@ -248,7 +271,7 @@ mod tests {
         for (losses, lost, verdicts) in [("model pattern\ndrop 0,2\nrepeat true\n", 3, 0b1101), ("", 0, 0)] {
             lane.begin(&(small() + losses)).unwrap();
             for n in 0..5 {
-                lane.send(&[0; 58], n, 1_000_000 * n);
+                lane.send(&[0; 58], n, 0, 1_000_000 * n);
             }
             // Frames that leave in one call, and one that stays.
             while lane.receive(4_000_000).is_some() {}

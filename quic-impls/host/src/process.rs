@@ -116,9 +116,13 @@ impl Host for Process {
         self.socket.send(datagram, from, to)
     }
 
+    fn mark(&mut self, codepoint: u8) -> io::Result<()> {
+        self.socket.mark(codepoint)
+    }
+
     fn receive(&mut self) -> io::Result<Option<Received<'_>>> {
         let received = self.socket.receive()?;
-        Ok(received.map(|(from, to, datagram)| Received { at: Instant::now(), from, to, datagram }))
+        Ok(received.map(|(from, to, ecn, datagram)| Received { at: Instant::now(), from, to, ecn, datagram }))
     }
 
     fn read(&mut self) -> io::Result<Option<Input>> {

@@ -254,7 +254,7 @@ mod tests {
         let error = simulator.survive(|simulator| -> Result<(), String> {
             simulator.lanes.push(Lanes::default());
             simulator.lanes[0].up.begin("rate_bps 1000\ndelay_ns 0\nqueue_packets 1\n")?;
-            simulator.lanes[0].up.send(&[0; 100], 0, 0);
+            simulator.lanes[0].up.send(&[0; 100], 0, 0, 0);
             panic!("{} is wrong", 7)
         });
         assert_eq!(error.unwrap_err(), "idle has a bug: 7 is wrong");

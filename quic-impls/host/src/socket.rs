@@ -1,5 +1,5 @@
-//! The UDP socket, or one for each path: one datagram per system call, no segmentation offload, no ECN. And waiting, for a
-//! datagram, a signal or a time.
+//! The UDP socket, or one for each path: one datagram per system call, no segmentation offload, and ECN only
+//! if an endpoint asks for it. And waiting, for a datagram, a signal or a time.
 
 use std::io;
 use std::mem;
@@ -14,8 +14,8 @@ const BUFFER: libc::c_int = 7 << 20;
 /// The largest UDP payload.
 const LARGEST: usize = 65535;
 
-/// A datagram: from where it came, to which of several addresses of ours, and what it is.
-pub type Arrived<'a> = (SocketAddr, Option<IpAddr>, &'a [u8]);
+/// A datagram: from where it came, to which of several addresses of ours, its ECN codepoint, and what it is.
+pub type Arrived<'a> = (SocketAddr, Option<IpAddr>, u8, &'a [u8]);
 
 /// The sockets of an endpoint.
 pub struct Socket {
@@ -24,6 +24,8 @@ pub struct Socket {
     last: usize,
     signals: Signals,
     datagram: Box<[u8]>,
+    /// Codepoint of what is sent; None: ECN is not used, and what comes is not looked at.
+    ecn: Option<u8>,
 }
 
 struct Bound {
@@ -48,7 +50,7 @@ impl Socket {
     }
 
     fn over(bound: Vec<Bound>) -> io::Result<Self> {
-        Ok(Self { bound, last: 0, signals: Signals::new()?, datagram: vec![0; LARGEST].into() })
+        Ok(Self { bound, last: 0, signals: Signals::new()?, datagram: vec![0; LARGEST].into(), ecn: None })
     }
 
     /// A socket for a client of a server at an address.
@@ -81,13 +83,36 @@ impl Socket {
         }
     }
 
-    /// The next datagram that has arrived: from where, to which path's address, and its bytes.
+    /// Has all datagrams from now on sent with an ECN codepoint, and looks at that of those that come.
+    pub fn mark(&mut self, codepoint: u8) -> io::Result<()> {
+        if self.ecn == Some(codepoint) {
+            return Ok(());
+        }
+        for Bound { socket, .. } in &self.bound {
+            let is_ipv4 = socket.local_addr()?.is_ipv4();
+            let (level, sent, received) = if is_ipv4 {
+                (libc::IPPROTO_IP, libc::IP_TOS, libc::IP_RECVTOS)
+            } else {
+                (libc::IPPROTO_IPV6, libc::IPV6_TCLASS, libc::IPV6_RECVTCLASS)
+            };
+            set_option(socket, level, sent, codepoint.into())?;
+            set_option(socket, level, received, 1)?;
+        }
+        self.ecn = Some(codepoint);
+        Ok(())
+    }
+
+    /// The next datagram that has arrived: from where, to which path's address, its ECN codepoint, and its bytes.
     pub fn receive(&mut self) -> io::Result<Option<Arrived<'_>>> {
         for _ in 0..self.bound.len() {
             self.last = (self.last + 1) % self.bound.len();
             let Bound { socket, address } = &self.bound[self.last];
-            match socket.recv_from(&mut self.datagram) {
-                Ok((size, from)) => return Ok(Some((from, *address, &self.datagram[..size]))),
+            let received = match self.ecn {
+                None => socket.recv_from(&mut self.datagram).map(|(size, from)| (size, from, 0)),
+                Some(_) => receive_marked(socket, &mut self.datagram),
+            };
+            match received {
+                Ok((size, from, ecn)) => return Ok(Some((from, *address, ecn, &self.datagram[..size]))),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error),
             }
@@ -116,7 +141,8 @@ impl Bound {
         for (beyond_the_limit, within) in
             [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
         {
-            set_option(&socket, beyond_the_limit, BUFFER).or_else(|_| set_option(&socket, within, BUFFER))?;
+            set_option(&socket, libc::SOL_SOCKET, beyond_the_limit, BUFFER)
+                .or_else(|_| set_option(&socket, libc::SOL_SOCKET, within, BUFFER))?;
         }
         Ok(Self { socket, address })
     }
@@ -140,12 +166,65 @@ impl Signals {
     }
 }
 
-fn set_option(socket: &UdpSocket, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
+/// A datagram, with its ECN codepoint: its size, from where, and the codepoint.
+fn receive_marked(socket: &UdpSocket, datagram: &mut [u8]) -> io::Result<(usize, SocketAddr, u8)> {
+    // SAFETY: all pointers are to values that outlive the call, of the sizes given; the kernel writes the address and the
+    // control messages, which the macros of libc walk within the length that it gives.
+    unsafe {
+        let mut address: libc::sockaddr_storage = mem::zeroed();
+        let mut control = [0u64; 16];
+        let mut part = libc::iovec { iov_base: datagram.as_mut_ptr().cast(), iov_len: datagram.len() };
+        let mut message: libc::msghdr = mem::zeroed();
+        message.msg_name = ptr::from_mut(&mut address).cast();
+        message.msg_namelen = mem::size_of_val(&address) as libc::socklen_t;
+        message.msg_iov = &raw mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = mem::size_of_val(&control) as _;
+        let size = libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0);
+        if size < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let mut ecn = 0;
+        let mut header = libc::CMSG_FIRSTHDR(&raw const message);
+        while !header.is_null() {
+            match ((*header).cmsg_level, (*header).cmsg_type) {
+                (libc::IPPROTO_IP, libc::IP_TOS) => ecn = *libc::CMSG_DATA(header) & 3,
+                (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
+                    ecn = (libc::CMSG_DATA(header).cast::<libc::c_int>().read_unaligned() & 3) as u8;
+                }
+                _ => {}
+            }
+            header = libc::CMSG_NXTHDR(&raw const message, header);
+        }
+        Ok((size as usize, address_of(&address)?, ecn))
+    }
+}
+
+fn address_of(storage: &libc::sockaddr_storage) -> io::Result<SocketAddr> {
+    let start = ptr::from_ref(storage);
+    // SAFETY: the family says which of the two the storage is, and it has room for either.
+    unsafe {
+        match i32::from(storage.ss_family) {
+            libc::AF_INET => {
+                let own = &*start.cast::<libc::sockaddr_in>();
+                Ok((Ipv4Addr::from(u32::from_be(own.sin_addr.s_addr)), u16::from_be(own.sin_port)).into())
+            }
+            libc::AF_INET6 => {
+                let own = &*start.cast::<libc::sockaddr_in6>();
+                Ok((Ipv6Addr::from(own.sin6_addr.s6_addr), u16::from_be(own.sin6_port)).into())
+            }
+            family => Err(io::Error::other(format!("a datagram from an address of family {family}"))),
+        }
+    }
+}
+
+fn set_option(socket: &UdpSocket, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
     // SAFETY: the pointer and the size are those of `value`.
     let done = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
-            libc::SOL_SOCKET,
+            level,
             name,
             ptr::from_ref(&value).cast(),
             mem::size_of_val(&value) as libc::socklen_t,

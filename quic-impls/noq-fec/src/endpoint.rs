@@ -7,7 +7,7 @@ use std::time::Instant;
 use host::contract::{Event, Metrics, Role, Workload};
 use host::implementation::{self, Host, Received, Turn};
 use host::messages::{self, Delivery, Recorded};
-use noq_proto::{ClientConfig, Connection, EndpointConfig, ServerConfig, VarInt};
+use noq_proto::{ClientConfig, Connection, EcnCodepoint, EndpointConfig, ServerConfig, VarInt};
 
 use crate::hq_interop::{Answers, Request, Requests};
 use crate::messages::Exchange;
@@ -336,6 +336,9 @@ struct Side {
     /// All UDP payload that passed the host's network.
     bytes_sent: u64,
     bytes_received: u64,
+    /// Datagrams that were sent with an ECN codepoint, and those that came with Congestion Experienced.
+    capable_sent: u64,
+    marks_received: u64,
     datagram: Vec<u8>,
 }
 
@@ -350,19 +353,29 @@ impl Side {
         if assignment.series(sent::NAME).is_some() {
             stack.record_contents(assignment.options.packet_size);
         }
-        Self { assignment, stack, bytes_sent: 0, bytes_received: 0, datagram: Vec::new() }
+        Self {
+            assignment,
+            stack,
+            bytes_sent: 0,
+            bytes_received: 0,
+            capable_sent: 0,
+            marks_received: 0,
+            datagram: Vec::new(),
+        }
     }
 
     /// Takes in what has arrived, and what time has brought.
     fn receive(&mut self, host: &mut impl Host, accept: impl Fn(&Assignment) -> Work) -> Result<(), String> {
         for _ in 0..BATCH {
             let received = host.receive().map_err(|error| format!("cannot receive: {error}"))?;
-            let Some(Received { at, from, to, datagram }) = received else {
+            let Some(Received { at, from, to, ecn, datagram }) = received else {
                 break;
             };
             self.bytes_received += datagram.len() as u64;
             // Each has its own time: the last one of a batch may be what ends the transfer.
-            self.stack.receive(at, from, to, datagram, || accept(&self.assignment));
+            let mark = EcnCodepoint::from_bits(ecn).filter(|_| self.assignment.options.ecn);
+            self.marks_received += u64::from(mark == Some(EcnCodepoint::Ce));
+            self.stack.receive(at, from, to, mark, datagram, || accept(&self.assignment));
         }
         self.stack.on_timeout(host.now());
         if let Some(schemes) = &self.assignment.options.schemes {
@@ -374,7 +387,12 @@ impl Side {
     }
 
     fn transmit(&mut self, host: &mut impl Host) -> Result<(), String> {
-        while let Some((from, to)) = self.stack.transmit(host.now(), &mut self.datagram) {
+        while let Some((from, to, mark)) = self.stack.transmit(host.now(), &mut self.datagram) {
+            if self.assignment.options.ecn {
+                let codepoint = mark.map_or(0, |mark| mark as u8);
+                host.mark(codepoint).map_err(|error| format!("cannot mark datagrams: {error}"))?;
+                self.capable_sent += u64::from(mark.is_some());
+            }
             host.send(&self.datagram, from, to).map_err(|error| format!("cannot send to {to}: {error}"))?;
             self.bytes_sent += self.datagram.len() as u64;
         }
@@ -450,6 +468,10 @@ impl Side {
             if counters.source_received == 0 {
                 metrics.remove("source_received");
             }
+        }
+        if self.assignment.options.ecn {
+            metrics.insert("ecn_capable_sent", self.capable_sent as f64);
+            metrics.insert("ecn_marks_received", self.marks_received as f64);
         }
         let paths = self.assignment.options.paths;
         if paths > 1 {

@@ -36,6 +36,8 @@ pub struct Options {
     pub slow_start_pacing: u32,
     pub http: Http,
     pub packet_size: u16,
+    /// Whether datagrams can be marked, and marks count as losses for congestion control.
+    pub ecn: bool,
 }
 
 /// The application protocol of transfers.
@@ -143,6 +145,7 @@ impl Options {
             slow_start_pacing: values.choice("slow_start_pacing", &[("1.25", DEFAULT_PACING), ("2", 8)])?,
             http: values.choice("http", &[("hq", Http::Hq), ("h3", Http::H3)])?,
             packet_size,
+            ecn: values.boolean("ecn")?,
         };
         let paces_itself = match options.congestion_control {
             CongestionControl::Bbr3 => Some("bbr3 has a pace of its own"),

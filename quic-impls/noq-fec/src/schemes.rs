@@ -146,6 +146,11 @@ fn window(announced: u64) -> usize {
     usize::try_from(announced).unwrap_or(usize::MAX)
 }
 
+fn losses(of: &noq_proto::fec::Losses) -> Losses {
+    let noq_proto::fec::Losses { arrived, lost, runs } = *of;
+    Losses { arrived, lost, runs }
+}
+
 #[derive(Debug)]
 struct Encoding {
     encoder: fec::Encoder,
@@ -158,18 +163,21 @@ struct Encoding {
 }
 
 impl Encoding {
-    /// Returns the context for the policy. The option `flush` says when unprotected symbols get their repair symbols.
-    fn context(&self, opportunity: &Opportunity) -> Context {
+    /// Returns the slot for the policy. The option `flush` says when unprotected symbols get their repair symbols.
+    fn slot(&self, slot: Slot) -> fec::Slot {
         let idle_if = |is_idle| if is_idle { fec::Slot::Idle } else { fec::Slot::Data };
-        let slot = match (opportunity.slot, self.flush) {
+        match (slot, self.flush) {
             (Slot::Probe, _) => fec::Slot::Probe,
             (slot, Flush::Idle) => idle_if(slot == Slot::Idle),
             (_, Flush::Message) => idle_if(self.has_ended),
             (_, Flush::Never) => fec::Slot::Data,
-        };
-        let noq_proto::fec::Losses { arrived, lost, runs } = opportunity.losses;
+        }
+    }
+
+    /// Returns the context for the policy.
+    fn context(&self, opportunity: &Opportunity) -> Context {
         Context {
-            slot,
+            slot: self.slot(opportunity.slot),
             now: opportunity.now.saturating_duration_since(*self.begun.get_or_init(|| opportunity.now)),
             unsent: opportunity.unsent,
             is_ending: opportunity.is_ending,
@@ -184,7 +192,7 @@ impl Encoding {
             rate: opportunity.rate,
             packet_size: opportunity.packet_size,
             symbol_size: opportunity.symbol_size,
-            losses: Losses { arrived, lost, runs },
+            losses: losses(&opportunity.losses),
         }
     }
 }
@@ -202,6 +210,18 @@ impl Encoder for Encoding {
 
     fn frames(&self, opportunity: &Opportunity) -> bool {
         self.encoder.protects(&self.context(opportunity))
+    }
+
+    fn may_frame(&self, unsent: u64, of: &noq_proto::fec::Losses) -> bool {
+        self.encoder.may_protect(unsent, &losses(of))
+    }
+
+    fn may_repair(&self, slot: Slot, of: &noq_proto::fec::Losses) -> bool {
+        self.encoder.may_repair(self.slot(slot), &losses(of))
+    }
+
+    fn listens(&self) -> bool {
+        self.encoder.listens()
     }
 
     fn is_background(&self) -> bool {

@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use noq_proto::{
-    ClientConfig, ConnectError, Connection, ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig, Event,
-    FourTuple, ServerConfig, Transmit, VarInt,
+    ClientConfig, ConnectError, Connection, ConnectionHandle, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig,
+    Event, FourTuple, ServerConfig, Transmit, VarInt,
 };
 
 use crate::paths::{self, PathCounters, Paths};
@@ -56,6 +56,9 @@ pub struct Stack<A> {
     /// The datagrams with content, if they are recorded.
     contents: Option<ContentSeries>,
 }
+
+/// From which address a datagram goes, if there are several, where to, and with which mark.
+type Addressed = (Option<IpAddr>, SocketAddr, Option<EcnCodepoint>);
 
 struct Running<A> {
     connection: Connection,
@@ -279,13 +282,14 @@ impl<A: Application> Stack<A> {
         now: Instant,
         from: SocketAddr,
         to: Option<IpAddr>,
+        ecn: Option<EcnCodepoint>,
         datagram: &[u8],
         accept: impl FnOnce() -> A,
     ) {
         let mut reply = Vec::new();
         let network_path = FourTuple::new(from, to);
         let data = BytesMut::from(datagram);
-        match self.endpoint.handle(now, network_path, None, data, &mut reply) {
+        match self.endpoint.handle(now, network_path, ecn, data, &mut reply) {
             None => {}
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
                 if let Some(running) = self.connections.get_mut(&handle) {
@@ -341,15 +345,15 @@ impl<A: Application> Stack<A> {
         }
     }
 
-    /// Writes the next datagram to send into a buffer, and returns from which address it goes, if there are several, and where.
-    pub fn transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<(Option<IpAddr>, SocketAddr)> {
+    /// Writes the next datagram to send into a buffer, and returns its addresses and its mark.
+    pub fn transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Addressed> {
         buffer.clear();
         if let Some((source, destination, datagram)) = self.replies.pop_front() {
             *buffer = datagram;
             if let Some(series) = &mut self.contents {
                 series.replied();
             }
-            return Some((source, destination));
+            return Some((source, destination, None));
         }
         self.connections.values_mut().find_map(|running| {
             loop {
@@ -359,7 +363,7 @@ impl<A: Application> Stack<A> {
                         let progress = running.application.content(&mut running.connection);
                         series.sent(running.number, now, transmit.size, progress);
                     }
-                    return Some((transmit.src_ip, transmit.destination));
+                    return Some((transmit.src_ip, transmit.destination, transmit.ecn));
                 }
                 // The packets sent may have made room for more.
                 if !running.pass_event(now) {

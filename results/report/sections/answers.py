@@ -28,8 +28,56 @@ class Answer(Section):
     """Cases of `neither` that the repetitions cannot tell from a difference that matters."""
     margins: tuple[float, float]
     """The least margin of its workloads, and the greatest."""
+    rule: str
+    """The networks in which it helps and harms, in a sentence built of what is decided alone; "" for too few
+    points for a rule."""
+    effect: str
+    """The ratio, that of the slow trials, the time saved and the bytes, with intervals; "" for none."""
     sentence: str
-    """All this in words, with the median ratio and the tail."""
+    """All this in words, with the counts."""
+
+
+class Axis(Section):
+    """A factor over which a map is drawn."""
+
+    label: str
+    """The name with the unit."""
+    name: str
+    """The name in words: "bandwidth"."""
+    low: float
+    high: float
+    log: bool
+    ticks: list[tuple[float, str]]
+    """Places, 0 to 100, and their labels."""
+
+
+class Mark(Section):
+    """A network on a map."""
+
+    point: int
+    across: float
+    """The place on the axis, 0 to 100 (`up` as well)."""
+    up: float
+    verdict: str
+    """The verdict: "gain", "harm", "equivalent" or "undecided"."""
+
+
+class VerdictMap(Section):
+    """The verdicts of a variant on a workload, over the two factors that matter most."""
+
+    variant: str
+    baseline: str
+    workload: str
+    title: str
+    """The workload in words."""
+    metric: str
+    across: Axis
+    up: Axis
+    marks: list[Mark]
+    helps: int
+    harms: int
+    equivalent: int
+    undecided: int
 
 
 class Trust(Section):

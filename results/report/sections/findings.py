@@ -9,7 +9,7 @@ from fecbench.results.analysis import rules
 from fecbench.results.papers.claims import Verdict
 from fecbench.results.report import evidence
 from fecbench.results.report.medians import Medians as FoundMedians
-from fecbench.results.report.sections.section import Count, Number, Section
+from fecbench.results.report.sections.section import Count, Number, Section, Word
 
 
 class Metric(Section):
@@ -29,6 +29,8 @@ class Metric(Section):
     """The word for a variant whose metric is better than its baseline's: "faster"."""
     harm: str
     """The word for one whose metric is worse: "slower"."""
+    time_unit: str
+    """The unit of a metric that is a time: "s"; "" for any other."""
 
     @classmethod
     def of(cls, metric: metrics.Metric) -> Self:
@@ -41,6 +43,7 @@ class Metric(Section):
             better=metric.better,
             gain=metric.comparative.gain,
             harm=metric.comparative.harm,
+            time_unit=metric.unit if metric.is_time else "",
         )
 
 
@@ -75,9 +78,21 @@ class Comparison(Section):
     mean_interval: tuple[float, float] | None
     """Interval of the mean ratio."""
     tail_ratio: float | None
-    """95 % of the points have this ratio or a better one."""
+    """95 % of these points have this ratio or a better one."""
+    average: str
+    """The average over points that `ratio` is: "mean", of a design that asks for means, or "median"."""
+    ratio: float | None
+    """The ratio over points."""
+    ratio_interval: tuple[float | None, float | None] | None
     p95_ratio: float | None
-    """The median over points of the ratio of the 95th percentile of their repetitions."""
+    """The same average of the ratios of the 95th percentiles of the repetitions of a point."""
+    p95_interval: tuple[float | None, float | None] | None
+    saved: float | None
+    """The same average of the difference to the baseline, in the metric's unit: above 0, it has less."""
+    saved_interval: tuple[float | None, float | None] | None
+    more_bytes: float | None
+    """The share of bytes that both endpoints send more."""
+    more_bytes_interval: tuple[float | None, float | None] | None
     interval: tuple[float | None, float | None] | None
     """The interval of the median ratio."""
 
@@ -134,9 +149,25 @@ class Finding(Section):
     """The lower end of the interval of the mean ratio (`mean_high`: the upper)."""
     mean_high: Number
     tail_ratio: Number
-    """95 % of the points have this ratio or a better one."""
+    """95 % of these points have this ratio or a better one."""
+    average: Word
+    """The average over points that `ratio` is: "mean", of a design that asks for means, or "median"."""
+    ratio: Number
+    """The ratio over points (`ratio_low` and `ratio_high`: the ends of its interval)."""
+    ratio_low: Number
+    ratio_high: Number
     p95_ratio: Number
-    """The median over points of the ratio of the 95th percentile of their repetitions."""
+    """The same average of the ratios of the 95th percentiles of the repetitions of a point."""
+    p95_low: Number
+    p95_high: Number
+    saved: Number
+    """The same average of the difference to the baseline, in the metric's unit: above 0, it has less."""
+    saved_low: Number
+    saved_high: Number
+    more_bytes: Number
+    """The share of bytes that both endpoints send more."""
+    more_bytes_low: Number
+    more_bytes_high: Number
 
 
 class Medians(Section):
@@ -171,9 +202,9 @@ class Rule(Section):
     conditions: list[str]
     """All hold: "loss.p ≥ 2.1 %"; none: everywhere."""
     ratio: Number
-    """The median over these points."""
+    """The average over these points."""
     low: Number
-    """The lower end of this median's interval (`high`: the upper), wider than one of 0.95, since a tree
+    """The lower end of its interval (`high`: the upper), wider than one of 0.95, since a tree
     chose the conditions."""
     high: Number
     verdict: str

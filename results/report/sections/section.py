@@ -28,3 +28,5 @@ Number = Annotated[float | None, BeforeValidator(_known_value), PlainSerializer(
 """None: it is not known, or there is none."""
 Count = Annotated[int | None, BeforeValidator(_known_value)]
 """None: there is nothing to count."""
+Word = Annotated[str | None, BeforeValidator(_known_value)]
+"""None: there is none."""

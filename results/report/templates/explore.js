@@ -5,7 +5,9 @@ const found = JSON.parse(document.getElementById("explore-data").textContent);
 const MOST_DRAWN = 3000; // marks of a chart: of more cases, evenly many are drawn, and all are counted
 const MOST_IN_SVG = 1200;
 const VERDICTS = { g: "helps", h: "harms", e: "no difference", u: "undecided" };
-const VERDICT_COLORS = { g: "--helps", h: "--harms", e: "--equal", u: "--open" }; // of the page's style
+const VERDICT_COLORS = { g: "--helps", h: "--harms", e: "--equal", u: "--strong" }; // of the page's style
+const SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left"]; // of variants
+const SIGNS = ["●", "■", "▲", "◆", "✚", "▼", "▶", "◀"];
 const ROUND = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.25, 1.5, 2, 3, 5, 10, 20, 50, 100];
 const part = document.getElementById("explore");
 const counts = document.getElementById("explore-counts");
@@ -59,13 +61,6 @@ function rowsOf(metric) {
 
 function number(value) {
   return value === "∞" ? Infinity : value;
-}
-
-function median(values) {
-  if (!values.length) return null;
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
 // Whether a case passes the filters; those of the factor `but` are left out.
@@ -140,8 +135,10 @@ function keep(factor, range) {
 function writeControls() {
   const controls = document.getElementById("explore-controls");
   controls.addEventListener("submit", (event) => event.preventDefault());
-  const choice = element("select", { id: "explore-metric" });
+  const choice = element("select", { id: "explore-metric", ariaLabel: "metric" });
+  choice.setAttribute("aria-label", "metric");
   found.metrics.forEach((metric, n) => choice.append(element("option", { value: n }, metric.title)));
+  choice.value = state.metric;
   choice.addEventListener("change", () => {
     state.metric = Number(choice.value);
     state.chosen = null;
@@ -150,7 +147,7 @@ function writeControls() {
   controls.append(element("fieldset", {}, element("legend", {}, "metric"), choice));
   const arms = found.arms.map((arm) => arm.variant);
   const names = arms.map((variant) => found.variants[variant]);
-  controls.append(boxes("arms", arms, names, state.variants, found.arms.map((arm) => seen(arm.color))));
+  controls.append(boxes("variants", arms, names.map((name, n) => `${SIGNS[n % SIGNS.length]} ${name}`), state.variants));
   if (found.workloads.length > 1) {
     controls.append(boxes("workloads", [...found.workloads.keys()], found.workloads, state.workloads));
   }
@@ -162,7 +159,7 @@ function writeControls() {
       return;
     }
     const words = [...new Set(factor.values)];
-    const set = new Set(words);
+    const set = state.ranges.get(n) ?? new Set(words);
     state.ranges.set(n, set);
     controls.append(boxes(factor.label, words, words, set));
   });
@@ -170,19 +167,18 @@ function writeControls() {
 
 function writeCounts() {
   const metric = found.metrics[state.metric];
-  const heads = ["arm", "against", "cases", ...Object.values(VERDICTS), "median ratio"];
-  counts.tHead.replaceChildren(element("tr", {}, ...heads.map((head) => element("th", {}, head))));
+  const heads = ["variant", "against", "cases", ...Object.values(VERDICTS)];
+  counts.tHead.replaceChildren(element("tr", {}, ...heads.map((head) => element("th", { scope: "col" }, head))));
   const body = found.arms
     .filter((arm) => state.variants.has(arm.variant))
     .map((arm) => {
       const some = kept.filter((row) => row.variant === arm.variant);
-      const middle = median(some.map((row) => number(row.ratio)).filter((ratio) => ratio !== null));
       const of = (verdict) => some.filter((row) => row.verdict === verdict).length;
-      const cells = [some.length, ...Object.keys(VERDICTS).map(of), middle === null ? "–" : ratioText({ ratio: middle, low: null })];
+      const cells = [some.length, ...Object.keys(VERDICTS).map(of)];
       return element(
         "tr",
         {},
-        element("td", {}, found.variants[arm.variant]),
+        element("th", { scope: "row" }, found.variants[arm.variant]),
         element("td", {}, found.variants[arm.baseline]),
         ...cells.map((cell) => element("td", { className: "number" }, String(cell)))
       );
@@ -190,7 +186,24 @@ function writeCounts() {
   counts.tBodies[0].replaceChildren(...body);
   const some = kept.length > MOST_DRAWN ? `${MOST_DRAWN} of them are drawn, evenly over their ratios. ` : "";
   document.getElementById("explore-drawn").textContent =
-    `${kept.length} of ${rows.length} cases are kept. ${some}Ratios ${metric.more ? "above" : "below"} 1: the arm is ${metric.gain} than its baseline.`;
+    `${kept.length} of ${rows.length} cases are kept. ${some}Ratios ${metric.more ? "above" : "below"} 1: the variant helps.`;
+}
+
+// The trials of a case beside those of its baseline, by repetition; the worst for the arm first.
+function pairsOf(row, arm) {
+  const sides = ["baseline", "variant"].map((side) => {
+    const [ids, values, states, repetitions] = found.trials.cases[`${arm[side]},${row.workload},${row.point}`] ?? [[], [], {}, []];
+    return new Map(ids.map((id, n) => [repetitions[n], { id, value: states[n] ? null : values[n], text: states[n] ?? text(values[n]) }]));
+  });
+  const missing = { value: null, text: "–" };
+  const all = [...new Set(sides.flatMap((side) => [...side.keys()]))].map((repetition) => {
+    const [baseline, trial] = sides.map((side) => side.get(repetition) ?? missing);
+    const known = typeof baseline.value === "number" && typeof trial.value === "number" && baseline.value > 0;
+    return { repetition, baseline, arm: trial, ratio: known ? trial.value / baseline.value : null };
+  });
+  const worse = found.metrics[0].more ? -1 : 1;
+  const far = (pair) => (pair.ratio === null ? -Infinity : worse * pair.ratio);
+  return all.sort((a, b) => (far(a) === far(b) ? a.repetition - b.repetition : far(b) - far(a)));
 }
 
 function writeChosen() {
@@ -201,27 +214,38 @@ function writeChosen() {
   }
   const arm = armOf(row.variant);
   const title = `${found.variants[row.variant]} against ${found.variants[arm.baseline]}, ${found.workloads[row.workload]}, ${networkText(row.point)}`;
-  const said = `Ratio ${ratioText(row)}: ${VERDICTS[row.verdict]}. The baseline has ${text(row.baseline)}: ${found.metrics[state.metric].title}.`;
+  const said = `Ratio ${ratioText(row)}: ${VERDICTS[row.verdict]}. ${found.metrics[state.metric].title} of the baseline: ${text(row.baseline)}.`;
   const command = element("pre", { tabIndex: 0 });
-  const lists = [arm.variant, arm.baseline].map((variant) => {
-    const [ids, values, states] = found.trials.cases[`${variant},${row.workload},${row.point}`] ?? [[], [], {}];
-    const list = element("p", {}, `Trials of ${found.variants[variant]}: `);
-    ids.forEach((id, n) => {
-      const button = element("button", { type: "button" }, `${id} (${states[n] ?? text(values[n])})`);
-      button.addEventListener("click", () => (command.textContent = found.replay.replaceAll("TRIAL", id)));
-      list.append(button, " ");
-    });
-    return list;
-  });
-  const first = (found.trials.cases[`${arm.variant},${row.workload},${row.point}`] ?? [[]])[0][0];
-  command.textContent = first === undefined ? "" : found.replay.replaceAll("TRIAL", first);
-  const some = found.trials.of_each < found.trials.repetitions ? ` The first ${found.trials.of_each} of ${found.trials.repetitions} are listed.` : "";
-  const hint = `In brackets: ${found.metrics[0].title}.${some} The command runs a trial again:`;
+  const list = pairsOf(row, arm);
+  const show = (pair) => {
+    const [one, other] = [pair.baseline.id, pair.arm.id];
+    const both = one !== undefined && other !== undefined;
+    command.textContent = both ? found.diff.replace("FIRST", one).replace("SECOND", other) : found.replay.replaceAll("TRIAL", one ?? other);
+  };
+  const table = element(
+    "table",
+    { className: "pairs" },
+    element("caption", {}, `Pairs of trials that met the same losses: ${found.metrics[0].title}`),
+    element("thead", {}, element("tr", {}, ...["repetition", found.variants[arm.baseline], found.variants[arm.variant], "ratio", "both over one axis"].map((head) => element("th", {}, head)))),
+    element(
+      "tbody",
+      {},
+      ...list.map((pair) => {
+        const button = element("button", { type: "button" }, pair.baseline.id === undefined || pair.arm.id === undefined ? "replay" : `diff ${pair.baseline.id} ${pair.arm.id}`);
+        button.addEventListener("click", () => show(pair));
+        const cells = [pair.repetition, pair.baseline.text, pair.arm.text, pair.ratio === null ? "–" : text(pair.ratio)];
+        return element("tr", {}, ...cells.map((cell) => element("td", { className: "number" }, String(cell))), element("td", {}, button));
+      })
+    )
+  );
+  if (list.length) show(list[0]);
+  const some = found.trials.of_each < found.trials.repetitions ? ` The first ${found.trials.of_each} of ${found.trials.repetitions} repetitions are listed.` : "";
+  const hint = `The worst pair for the arm comes first.${some} The command runs both trials again, and marks the packet at which they part:`;
   const none = "The campaign has too many cases to list their trials here: fecbench show --trials lists them.";
   chosenPanel.replaceChildren(
     element("p", {}, element("strong", {}, title)),
     element("p", {}, said),
-    ...(found.trials.of_each ? lists : []),
+    ...(found.trials.of_each ? [element("div", { className: "scroll" }, table)] : []),
     element("p", { className: "muted" }, found.trials.of_each ? hint : none),
     command
   );
@@ -270,13 +294,6 @@ function ticks(end) {
   return shown;
 }
 
-// The colour of an arm, half white on a dark page: some arms are nearly black.
-function seen(color) {
-  if (!matchMedia("(prefers-color-scheme: dark)").matches) return color;
-  const parts = [1, 3, 5].map((at) => Math.round((255 + parseInt(color.slice(at, at + 2), 16)) / 2));
-  return `rgb(${parts.join(", ")})`;
-}
-
 function css(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
@@ -310,33 +327,30 @@ function spec(x, end, width, height, { brush = false } = {}) {
     field: "y",
     type: "quantitative",
     scale: { type: "log", domain: [Math.exp(-end), Math.exp(end)], nice: false },
-    axis: { values: ticks(end), format: ".4~r", title: `◀ ${metric.more ? metric.harm : metric.gain}   ratio   ${metric.more ? metric.gain : metric.harm} ▶` },
-  };
-  const color = {
-    field: "arm",
-    type: "nominal",
-    scale: { domain: found.arms.map((arm) => found.variants[arm.variant]), range: found.arms.map((arm) => seen(arm.color)) },
+    axis: { values: ticks(end), format: ".4~r", title: `◀ ${metric.more ? "harms" : "helps"}   ratio   ${metric.more ? "helps" : "harms"} ▶` },
   };
   const tooltip = [
     ["network", "where"],
-    ["arm", "arm"],
+    ["arm", "variant"],
     ["size", "workload"],
     ["told", "ratio [95 %]"],
     ["says", "verdict"],
   ].map(([field, title]) => ({ field, title, type: "nominal" }));
   const ink = css("--ink");
-  // Colour and shape say what an arm does; the edge says which of several it is.
+  // The colour is the verdict and nothing else; the shape is the variant.
   const verdicts = Object.keys(VERDICTS);
-  const fill = { field: "verdict", type: "nominal", scale: { domain: verdicts, range: verdicts.map((verdict) => css(VERDICT_COLORS[verdict])) } };
-  const [better, worse] = metric.more ? ["triangle-up", "triangle-down"] : ["triangle-down", "triangle-up"];
+  const colors = verdicts.map((verdict) => css(VERDICT_COLORS[verdict]));
+  const color = { field: "verdict", type: "nominal", scale: { domain: verdicts, range: colors } };
+  const fill = { ...color, scale: { domain: verdicts, range: [...colors.slice(0, 3), "transparent"] } };
+  const labels = found.arms.map((arm) => found.variants[arm.variant]);
   const points = {
     mark: { type: "point", size: rows.length > MOST_IN_SVG ? 20 : 75, strokeWidth: 1, opacity: 0.9 },
     encoding: {
       x,
       y,
-      color: found.arms.length > 1 ? color : { value: ink },
+      stroke: color,
       tooltip,
-      shape: { field: "verdict", type: "nominal", scale: { domain: verdicts, range: [better, worse, "square", "circle"] } },
+      shape: { field: "arm", type: "nominal", scale: { domain: labels, range: labels.map((_, n) => SHAPES[n % SHAPES.length]) } },
       fill,
     },
   };
@@ -346,7 +360,7 @@ function spec(x, end, width, height, { brush = false } = {}) {
   }
   const layer = [
     { data: { values: [{ y: 1 }] }, mark: { type: "rule", color: ink }, encoding: { y: { ...y, field: "y" } } },
-    { mark: { type: "rule", opacity: 0.35 }, encoding: { x, y: { ...y, field: "y_low" }, y2: { field: "y_high" }, color } },
+    { mark: { type: "rule", opacity: 0.45 }, encoding: { x, y: { ...y, field: "y_low" }, y2: { field: "y_high" }, color } },
     points,
     { data: { name: "chosen" }, mark: { type: "point", shape: "circle", size: 220, strokeWidth: 2.5, color: ink }, encoding: { x, y } },
   ];
@@ -360,6 +374,8 @@ function spec(x, end, width, height, { brush = false } = {}) {
 async function embed(place, definition, factor) {
   const renderer = rows.length > MOST_IN_SVG ? "canvas" : "svg";
   const made = await vegaEmbed(place, definition, { actions: false, ast: true, renderer, tooltip: { theme: "custom" } });
+  // The chart's name says what it shows; its marks have no names of their own.
+  for (const drawn of place.querySelectorAll("svg, canvas")) drawn.setAttribute("aria-hidden", "true");
   made.view.addEventListener("click", (event, item) => {
     if (item?.datum?.n !== undefined) choose(rows[item.datum.n]);
   });
@@ -398,6 +414,7 @@ async function draw() {
   for (const each of views) each.finalize();
   views = [];
   rows = rowsOf(found.metrics[state.metric]);
+  if (state.chosen !== null) state.chosen = rows[state.chosen.n];
   const end = reach();
   rows.forEach((row) => mark(row, end));
   const ranks = document.getElementById("explore-ranks");
@@ -432,6 +449,7 @@ function update() {
   }
   writeCounts();
   writeChosen();
+  remember();
 }
 
 function choose(row) {
@@ -449,7 +467,79 @@ function walk(event) {
   choose(kept[next]);
 }
 
+// ---- the address, which keeps what is chosen
+
+function remember() {
+  const some = new URLSearchParams();
+  if (state.metric) some.set("metric", state.metric);
+  const all = { v: found.arms.map((arm) => arm.variant), w: [...found.workloads.keys()], d: Object.keys(VERDICTS) };
+  for (const [name, set] of Object.entries({ v: state.variants, w: state.workloads, d: state.verdicts })) {
+    if (set.size < all[name].length) some.set(name, [...set].join());
+  }
+  for (const [factor, range] of state.ranges) {
+    if (!(range instanceof Set)) some.set(`f${factor}`, range.join());
+    else if (range.size < new Set(found.factors[factor].values).size) some.set(`f${factor}`, JSON.stringify([...range]));
+  }
+  if (state.chosen !== null) some.set("case", state.chosen.n);
+  const kept = some.toString();
+  if (kept || location.hash.startsWith("#explore&")) history.replaceState(null, "", kept ? `#explore&${kept}` : "#explore");
+}
+
+function recall() {
+  if (!location.hash.startsWith("#explore&")) return;
+  const some = new URLSearchParams(location.hash.slice("#explore&".length));
+  const numbers = (text) => text.split(",").filter(Boolean).map(Number);
+  if (Number(some.get("metric")) in found.metrics) state.metric = Number(some.get("metric"));
+  if (some.has("v")) state.variants = new Set(numbers(some.get("v")));
+  if (some.has("w")) state.workloads = new Set(numbers(some.get("w")));
+  if (some.has("d")) state.verdicts = new Set(some.get("d").split(",").filter((verdict) => verdict in VERDICTS));
+  found.factors.forEach((factor, n) => {
+    const range = some.get(`f${n}`);
+    if (range === null) return;
+    if (factor.words) state.ranges.set(n, new Set(JSON.parse(range)));
+    else if (numbers(range).length === 2) state.ranges.set(n, numbers(range));
+  });
+  const chosen = some.get("case");
+  if (chosen !== null) state.chosen = rowsOf(found.metrics[state.metric])[Number(chosen)] ?? null;
+}
+
+// ---- what is shown, as files
+
+function cell(value) {
+  const text = String(value ?? "");
+  return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+function csvOfKept() {
+  const heads = ["variant", "baseline", "workload", "network", ...found.factors.map((factor) => factor.label), "ratio", "low", "high", "verdict"];
+  const lines = kept.map((row) => [
+    found.variants[row.variant],
+    found.variants[armOf(row.variant).baseline],
+    found.workloads[row.workload],
+    row.point,
+    ...found.factors.map((factor) => factor.values[row.point]),
+    row.ratio,
+    row.low,
+    row.high,
+    VERDICTS[row.verdict],
+  ]);
+  return [heads, ...lines].map((line) => line.map(cell).join()).join("\n") + "\n";
+}
+
+async function save(form) {
+  const address =
+    form === "csv"
+      ? URL.createObjectURL(new Blob([csvOfKept()], { type: "text/csv" }))
+      : await views[0].view.toImageURL(form, form === "png" ? 2 : 1);
+  element("a", { href: address, download: `networks.${form}` }).click();
+}
+
+for (const button of document.querySelectorAll("#explore-save button")) {
+  button.addEventListener("click", () => save(button.dataset.form));
+}
+
 document.getElementById("explore-ranks").addEventListener("keydown", walk);
+recall();
 writeControls();
 found.factors.forEach((factor) => factor.show?.());
 function begin() {

@@ -45,7 +45,7 @@ dialog.addEventListener("click", () => dialog.close());
 
 // A link into what is folded opens it.
 function openAddressed() {
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1).split("&")[0]));
   if (!target) return;
   for (let each = target; each; each = each.parentElement) if (each.tagName === "DETAILS") each.open = true;
   target.scrollIntoView();
@@ -54,12 +54,33 @@ window.addEventListener("hashchange", openAddressed);
 for (const link of document.querySelectorAll("a[href^='#']")) link.addEventListener("click", () => setTimeout(openAddressed));
 openAddressed();
 
-// Paper cannot be opened: what is folded is printed, too.
+// Paper cannot be opened: what is folded is printed, too, but for what only a screen or a program reads.
 let folded = [];
 window.addEventListener("beforeprint", () => {
-  folded = [...document.querySelectorAll("details:not([open])")];
+  folded = [...document.querySelectorAll("details:not([open])")].filter((each) => !each.closest(".unprinted, #explore"));
   for (const each of folded) each.open = true;
 });
 window.addEventListener("afterprint", () => {
   for (const each of folded) each.open = false;
 });
+
+// A command can be copied.
+for (const command of document.querySelectorAll("pre")) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = "copy";
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(command.textContent);
+      button.textContent = "copied";
+    } catch {
+      getSelection().selectAllChildren(command); // a browser that keeps its clipboard to itself
+      button.textContent = "press Ctrl+C";
+    }
+    setTimeout(() => (button.textContent = "copy"), 2000);
+  });
+  const place = document.createElement("div");
+  place.className = "copied";
+  command.replaceWith(place);
+  place.append(command, button);
+}

@@ -137,11 +137,11 @@ def _saved(number: Number) -> str:
 
 
 def _more(effect: Effect) -> str:
-    word = "more" if effect.more_bytes >= 0 else "fewer"
-    return (
-        f"{abs(100 * effect.more_bytes):.2g} % {word} bytes; shorter in {effect.shorter_in} of"
-        f" {effect.networks} networks"
-    )
+    shares = (effect.more_bytes, *effect.more_bytes_interval)
+    sign = 1 if effect.more_bytes >= 0 else -1
+    value, *ends = (100 * sign * share for share in shares)
+    low, high = sorted(ends)
+    return f"{value:.2g} % ({low:.2g} to {high:.2g}) {'more' if sign > 0 else 'fewer'} bytes"
 
 
 def _range(ratio: Number) -> str:
@@ -288,9 +288,9 @@ def _prospects(candidate: Candidate, networks: int) -> Iterator[str]:
         f" ({low:.3f} to {high:.3f}).{interpolated}"
     )
     yield (
-        f"    At {sizes}, by more than {margins}: surely longer in"
-        f" {candidate.harmed} of {candidate.decided} that are decided, {candidate.undecided} open;"
-        f" surely shorter in {candidate.helped}."
+        f"    At {sizes}, by more than {margins}: harms in"
+        f" {candidate.harmed} of {candidate.decided} that are decided, {candidate.undecided} undecided;"
+        f" helps in {candidate.helped}."
     )
     if candidate.controller in OLDER:
         yield (

@@ -27,11 +27,12 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-def open_database(db: str, *, create: bool = False) -> Database:
-    """The results database; the default one is told on standard error. `create` makes an absent one."""
+def open_database(db: str, *, create: bool = False, read_only: bool = False) -> Database:
+    """The results database; the default one is told on standard error. `create` makes an absent one, and of a
+    `read_only` one nothing can be changed."""
     from fecbench.results.store.database import Database
 
-    database = Database.open(db, create=create)
+    database = Database.open(db, create=create, read_only=read_only)
     _log.info("opened the database %s", database.address)
     if db == arguments.DATABASE:
         note(f"the database is {db} in this folder; choose another with --db or FECBENCH_DB")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
+from fecbench.runners.campaign.patience import PatientDatabase
 from fecbench.runners.campaign.request import Request
-from fecbench.runners.cluster import address, proposer, settings
-from fecbench.runners.cluster.worker_pool import WorkerPool
+from fecbench.runners.cluster import address, dask_side, joint_run
 from fecbench.runners.commands.console.progress import Reporter
 
 
@@ -16,15 +16,16 @@ def run_there(
 ) -> Callable[[Database], CampaignInfo]:
     """Return the function that runs it, once the database is open. Raises Refusal for what does not fit."""
     place = address.place(scheduler, certificates, insecure)
-    proposer.check(request, db)
-    settings.require()
+    joint_run.check(request, db)
+    dask_side.require()
     address.call(place)
 
-    def run(database: Database) -> CampaignInfo:
-        reporter = Reporter(each=request.engine == "local")
+    def run(_: Database) -> CampaignInfo:
+        reporter = Reporter(each=False)
         try:
-            with WorkerPool(place) as pool:
-                return proposer.run(request, pool, database, db, reporter)
+            with PatientDatabase.open(db) as database:
+                database.tell = reporter.note
+                return joint_run.run(request, place, database, db, reporter)
         finally:
             reporter.close()
 

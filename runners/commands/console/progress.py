@@ -3,11 +3,19 @@
 import math
 import time
 from collections import Counter
+from collections.abc import Mapping
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
-from fecbench.results.store.records import TrialKey
+from fecbench.results.store.records import State, TrialKey
 from fecbench.runners.commands.console.terminal import one_line
 from fecbench.runners.trial.judge import Judgement
 
@@ -54,24 +62,29 @@ class Reporter:
         self._each = each
         self._told_at = -math.inf
         self._console = Console(stderr=True)
-        self._bar = Progress(
+        self._bar = Progress(*self._columns(), console=self._console, disable=not self._console.is_terminal)
+        self.states: Counter[str] = Counter()
+        self._rate = Rate()
+        self._planned = 0
+
+    def _columns(self) -> list[ProgressColumn]:
+        return [
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[states]}"),
             TimeElapsedColumn(),
             TextColumn("left: {task.fields[left]}"),
-            console=self._console,
-            disable=not self._console.is_terminal,
-        )
-        self.states: Counter[str] = Counter()
-        self._rate = Rate()
-        self._planned = 0
+        ]
 
     def begun(self, campaign: str, planned: int, done: int) -> None:
         """Called once, before the first trial."""
         self._planned = planned - done
-        already = f", {done} of {planned} are there already" if done else ""
+        self._announce(campaign, done)
+
+    def _announce(self, campaign: str, trials: int) -> None:
+        """Say what is to be run besides the trials that are there already, and begin the bar."""
+        already = f", {trials} of {self._planned + trials} are there already" if trials else ""
         self._say(f"campaign {campaign}: {self._planned} trials to run{already}")
         if self._planned:
             self._bar.start()
@@ -85,15 +98,34 @@ class Reporter:
         done = self.states.total()
         left = duration(self._rate.left_s(time.monotonic(), done, self._planned))
         if self._bar.tasks:
-            counts = " ".join(f"{state} {count}" for state, count in sorted(self.states.items()))
-            self._bar.update(self._bar.tasks[0].id, completed=done, states=counts, left=left)
+            self._move(done, left)
         retried = ", again" if again else ""
         if self._console.is_terminal:
             if judgement.state != "ok":
                 self._say(f"{key}: {what}{retried}")
         elif self._each or judgement.state != "ok" or self._is_due(done):
             taken = f" {completion_s:.3f} s" if completion_s else ""
-            self._say(f"[{done}/{self._planned}] {key}: {what}{taken}{retried}, left: {left}")
+            self._say(self._line(done, left, f"{key}: {what}{taken}{retried}"))
+
+    def _line(self, count: int, rest: str, trial: str) -> str:
+        return f"[{count}/{self._planned}] {trial}, left: {rest}"
+
+    def _move(self, count: int, rest: str) -> None:
+        counts = " ".join(f"{state} {count}" for state, count in sorted(self.states.items()))
+        self._bar.update(self._bar.tasks[0].id, completed=count, states=counts, left=rest)
+
+    def counted(self, states: Mapping[State, int]) -> None:
+        """Show the number of trials that other processes have run of those to be run, by state."""
+        if self.states == states:
+            return
+        self.states = Counter(states)
+        done = self.states.total()
+        left = duration(self._rate.left_s(time.monotonic(), done, self._planned))
+        counts = " ".join(f"{state} {count}" for state, count in sorted(self.states.items()))
+        if self._bar.tasks:
+            self._bar.update(self._bar.tasks[0].id, completed=done, states=counts, left=left)
+        if not self._console.is_terminal:
+            self._say(f"[{done}/{self._planned}] {counts}, left: {left}")
 
     def _is_due(self, done: int) -> bool:
         """Whether nothing was told for a while, or this is the last."""

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from fecbench.runners.commands.console.terminal import one_line
 
-PIPE_COLUMNS = 200
+PIPE_COLUMNS = 260
 _WIDEST = 10_000
 _WHOLE_WORD = 9  # letters: a longer word may be broken where a table is narrow
 _COLORS = {"helps": "#6a4a9c", "harms": "#e08214"}

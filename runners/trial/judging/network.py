@@ -7,8 +7,8 @@ from fecbench.runners.tasks.outcome import Competition, DropperOutcome, Outcome
 from fecbench.runners.tasks.packets import FRAME_BYTES, HEADER_BYTES
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.tasks.validity import Validity
-from fecbench.topologies.counters import RECEIVE_BUFFER
-from fecbench.topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkSettings, QueueLimit
+from fecbench.topologies.counters import CHECKSUMS, RECEIVE_BUFFER
+from fecbench.topologies.link import DIRECTIONS, MTU, Direction, DirectionSettings, LinkSettings, QueueLimit
 from fecbench.topologies.link_report import (
     DirectionReport,
     JitterConfiguration,
@@ -82,10 +82,16 @@ def doubts_of_queue(report: DirectionReport, limit: QueueLimit) -> Iterator[str]
             yield f"the queue held {measured} {unit}, its limit is {most}"
 
 
-def doubts_of_outage(report: DirectionReport, settings: DirectionSettings) -> Iterator[str]:
-    """Whether the link was out though nobody asked for it."""
+def doubts_of_effects(report: DirectionReport, settings: DirectionSettings) -> Iterator[str]:
+    """Whether the link did to frames what nobody asked for."""
     if report.outage_dropped and settings.outage_s is None:
         yield f"the link was out and dropped {report.outage_dropped} packets, and has no outage"
+    if report.policer_dropped and settings.policer_mbps is None:
+        yield f"a policer dropped {report.policer_dropped} packets, and the link has none"
+    if report.corrupted and not settings.corrupt_p:
+        yield f"the link corrupted {report.corrupted} packets, and should corrupt none"
+    if report.marked and not settings.ecn:
+        yield f"the queue marked {report.marked} packets, and has no ECN"
 
 
 def doubts_of_configuration(report: LinkReport, link: LinkSettings, direction: Direction) -> Iterator[str]:
@@ -119,6 +125,18 @@ def doubts_of_configuration(report: LinkReport, link: LinkSettings, direction: D
         "duplicate": (settings.duplicate_threshold, settings.duplicate_seed or 0)
         if settings.duplicate
         else None,
+        "corrupt": (settings.corrupt_threshold, settings.corrupt_seed or 0) if settings.corrupt_p else None,
+        "overtake": (settings.reorder_threshold, settings.reorder_seed or 0, settings.reorder_by_packets)
+        if settings.reorder_p
+        else None,
+        "mtu_bytes": settings.mtu_bytes if settings.mtu_bytes != MTU else None,
+        "policer": None
+        if settings.policer_bps is None
+        else (settings.policer_bps, settings.policer_burst_bytes),
+        "shaper_burst_bytes": settings.shaper_burst_bytes or None,
+        "ecn": settings.ecn or None,
+        "ecn_threshold_ns": settings.ecn_threshold_ns,
+        "pie_seed": (settings.pie_seed or 0) if settings.queue == "pie" else None,
     }
     for name, value in expected.items():
         if getattr(configuration, name) != value:
@@ -145,10 +163,14 @@ def doubts_of_losses(task: Task, outcome: Outcome) -> Iterator[str]:
         max(link.settings.of(direction).rate.largest_bps for direction in DIRECTIONS)
         for link in task.links.values()
     )
+    corrupted = sum(way.corrupted for link in outcome.links.values() for way in link.directions.values())
     may_have_come = (outcome.stalled_s or 0.0) * sum(rates_bps) / 8
     for node, places in outcome.discarded.items():
         for place, count in places.items():
-            if place != RECEIVE_BUFFER:
+            if place in CHECKSUMS and corrupted:
+                if count > corrupted:
+                    yield f"{count} packets had a wrong {place} at {node}, and links corrupted {corrupted}"
+            elif place != RECEIVE_BUFFER:
                 yield f"{count} packets were lost at {node}, outside of link and dropper: {place}"
             elif may_have_come >= SMALL_BUFFER_BYTES:
                 yield (

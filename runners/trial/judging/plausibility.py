@@ -99,10 +99,13 @@ def problems(task: Task, outcome: Outcome) -> Iterator[str]:
     if not task.timed_by_harness:
         yield from _problems_of_clock(task, outcome, metrics["client"])
     yield from problems_between_ends(task, outcome)
+    if not outcome.links:  # a path that is not ours counts nothing
+        return
     for way in _ways(task, metrics):
         yield from _not_carried(outcome, way)
         yield from _not_framed(task.validity, outcome, way)
         yield from _not_lost(task, outcome, way)
+        yield from _not_marked(task, outcome, way)
     yield from segments.problems(task, outcome, metrics)
 
 
@@ -141,7 +144,8 @@ def _problems_of_clock(task: Task, outcome: Outcome, client: Metrics) -> Iterato
     lasted_s = task.timeout_s if outcome.client_s is None else outcome.client_s
     for problem in problems_of_times(client, task.completion, lasted_s + task.validity.clock_s):
         yield f"client: {problem}"
-    yield from _too_soon(task, client.get(task.completion, 0.0))
+    if task.links:
+        yield from _too_soon(task, client.get(task.completion, 0.0))
 
 
 def problems_of_times(metrics: Metrics, completion: str, lasted_s: float) -> Iterator[str]:
@@ -320,16 +324,33 @@ def _not_lost(task: Task, outcome: Outcome, way: Way) -> Iterator[str]:
     packet may still be on its way.
     """
     recovered = way.received.get("packets_recovered", 0)
-    if len(outcome.links) != 1 or task.settings_of(*outcome.links).of(way.direction).reorder:
+    if len(outcome.links) != 1 or task.settings_of(*outcome.links).of(way.direction).overtakes:
         return
     (link, report), (directions,) = *outcome.links.items(), outcome.droppers.values()
     of_link, dropped = report.directions[way.direction], directions[way.direction].counters.dropped
-    lost = dropped + of_link.queue_dropped + of_link.oversize_dropped + of_link.outage_dropped
+    lost = dropped + of_link.lost
     if recovered > lost:
         yield (
             f"{way.receiver}: packets_recovered = {recovered:g}:"
             f" but {lost} packets were lost on {link}/{way.direction}"
         )
+
+
+def _not_marked(task: Task, outcome: Outcome, way: Way) -> Iterator[str]:
+    """Yield marks that the receiver counted and no queue set, and marks that queues set and it never saw.
+
+    Other pairs' packets are marked as well. A marked packet that is lost behind the queue, or that comes when
+    the receiver has reported, is not counted.
+    """
+    received = way.received.get("ecn_marks_received")
+    if received is None or len(task.pairs) > 1:
+        return
+    reports = [link.directions[way.direction] for link in outcome.links.values()]
+    marked = sum(report.marked for report in reports)
+    dropped = sum(directions[way.direction].counters.dropped for directions in outcome.droppers.values())
+    unseen = dropped + sum(report.corrupted for report in reports) + task.validity.closing_packets
+    if not marked - unseen <= received <= marked:
+        yield f"{way.receiver}: ecn_marks_received = {received:g}: but queues marked {marked} {way.direction}"
 
 
 def problems_of_fec(

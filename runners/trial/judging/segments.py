@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from fecbench.runners.implementations.declaration import PATHS
 from fecbench.runners.tasks.outcome import Outcome
 from fecbench.runners.tasks.task import ROLES, Role, Task, endpoint_name
-from fecbench.topologies.link import Direction
+from fecbench.topologies.link import MTU, Direction
 
 Metrics = Mapping[str, float]
 SENT, RECEIVED = "packets_sent", "packets_received"
@@ -26,7 +26,9 @@ def problems(task: Task, outcome: Outcome, metrics: Mapping[str, Metrics]) -> It
         reports = [report.directions[_DIRECTIONS[role]] for report in outcome.links.values()]
         if not names:
             continue
-        if too_long := sum(report.oversize_dropped for report in reports):
+        is_usual = all(link.settings.of(_DIRECTIONS[role]).mtu_bytes == MTU for link in task.links.values())
+        too_long = sum(report.oversize_dropped for report in reports)
+        if too_long and is_usual:
             yield f"{too_long} frames {_DIRECTIONS[role]} were longer than the MTU, and TCP sends none"
         frames = sum(report.frames_in for report in reports)
         sent = sum(metrics.get(name, {}).get(SENT, 0) for name in names)

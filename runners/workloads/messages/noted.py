@@ -159,7 +159,7 @@ def read(task: Task, outcome: Outcome) -> Messages:
     sender, receiver = ends(pair)
     timetable = Timetable.of(pair)
     table = _table(sender, outcome, timetable, SENT_COLUMNS)
-    due_s = _times(sender, table, "due_s")
+    due_s = _times(sender, table, "due_s") - _ahead_s(sender, outcome)
     message, part, size = _rows(sender, table, timetable)
     began_s = float(due_s[0] - timetable.due_s[message[0]]) if len(due_s) else 0.0
     if (wrong := np.flatnonzero(np.abs(due_s - began_s - timetable.due_s[message]) > CLOCK_S)).size:
@@ -169,11 +169,18 @@ def read(task: Task, outcome: Outcome) -> Messages:
             part[wrong[0]],
             f"due_s = {due_s[wrong[0]]:.9f}: is not by the timetable",
         )
-    sent = Parts(message, part, size, _times(sender, table, "sent_s") - began_s)
+    sent = Parts(message, part, size, _times(sender, table, "sent_s") - _ahead_s(sender, outcome) - began_s)
     table = _table(receiver, outcome, timetable, ARRIVED_COLUMNS)
     message, part, size = _rows(receiver, table, timetable)
-    arrived = Parts(message, part, size, _times(receiver, table, "arrived_s") - began_s)
+    arrived = Parts(
+        message, part, size, _times(receiver, table, "arrived_s") - _ahead_s(receiver, outcome) - began_s
+    )
     return Messages(timetable, str(pair.workload["delivery"]), sent, arrived)
+
+
+def _ahead_s(end: Role, outcome: Outcome) -> float:
+    """Return how far the clock of an end is ahead of the client's: 0 where both ends have one clock."""
+    return outcome.path.server_ahead_s if outcome.path is not None and end == "server" else 0.0
 
 
 def _table(end: Role, outcome: Outcome, timetable: Timetable, columns: tuple[str, ...]) -> pa.Table:

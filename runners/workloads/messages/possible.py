@@ -33,9 +33,9 @@ def problems(task: Task, outcome: Outcome, messages: Messages) -> Iterator[str]:
         yield f"{sender}: {problem}"
     for problem in (
         *_of_receiver(messages),
-        *_too_early(task, messages),
+        *(_too_early(task, messages) if task.links else ()),
         *_not_all(messages),
-        *_lost_without_loss(task, outcome, messages),
+        *(_lost_without_loss(task, outcome, messages) if task.links else ()),
     ):
         yield f"{receiver}: {problem}"
 
@@ -50,8 +50,10 @@ def sent_bytes(task: Task, outcome: Outcome) -> int | None:
     """Return the UDP payload that came to the links in the direction of the messages: everything that the
     sender sent.
 
-    None if a backend does not know.
+    None if a backend does not know, and where no link is ours.
     """
+    if not outcome.links:
+        return None
     sent = 0
     for link in outcome.links.values():
         report = link.directions[direction_of(task)]
@@ -142,10 +144,7 @@ def _lost_without_loss(task: Task, outcome: Outcome, messages: Messages) -> Iter
     direction, (sender, receiver) = direction_of(task), ends(task.pairs[0])
     reports = [link.directions[direction] for link in outcome.links.values()]
     dropped = sum(directions[direction].counters.dropped for directions in outcome.droppers.values())
-    packets = dropped + sum(
-        report.queue_dropped + report.oversize_dropped + report.outage_dropped + report.in_flight
-        for report in reports
-    )
+    packets = dropped + sum(report.lost + report.in_flight for report in reports)
     smallest = int(messages.timetable.bytes_of(messages.sent.message, messages.sent.part).min())
     in_one = max(1, DATAGRAM_BYTES // (smallest + HEADER_OF_PART_BYTES))
     kept_back = [

@@ -166,7 +166,8 @@ class Video(Workload):
 
     def measure(self, task: Task, outcome: Outcome) -> Measured:
         pair = task.pairs[0]
-        rate = together(link.settings.down.rate for link in task.links.values())
+        rates = [link.settings.down.rate for link in task.links.values()]
+        rate = together(rates) if rates else None
         played = sessions.played(_player(pair.session), outcome, rate)
         ladder, settings = sessions.read(pair.session)
         return Measured(sessions.metrics(ladder, settings, played), sessions.series(played.session))

@@ -85,8 +85,8 @@ class Played:
     """Time from the player's decision until the client read the request, for each request."""
 
 
-def played(player: Player, outcome: Outcome, rate: Rate) -> Played:
-    """Return the session that a client recorded, over links of this rate.
+def played(player: Player, outcome: Outcome, rate: Rate | None) -> Played:
+    """Return the session that a client recorded, over links of this rate; None: nobody knows it.
 
     Raises Impossible with the first impossible object.
     """
@@ -136,7 +136,7 @@ def _problems_of_progress(progress: Progress, before: Progress, request: Request
 
 
 def _problems(
-    message: Object, arrived: Object, request: Request, rate: Rate, *, gives_up: bool
+    message: Object, arrived: Object, request: Request, rate: Rate | None, *, gives_up: bool
 ) -> Iterator[str]:
     asked_s, size_bytes = request.at_s, message.bytes
     if message.whole and message.bytes != request.bytes:
@@ -152,6 +152,8 @@ def _problems(
         )
     if arrived.requested_at < asked_s - CLOCK_S:
         yield f"requested_at is {asked_s - arrived.requested_at:.6f} s before it was asked for"
+    if rate is None:
+        return
     least_s, took_s = rate.least_time_s(size_bytes), message.done_at - message.requested_at
     if took_s < LEAST_SHARE * least_s:
         yield (f"took {took_s:.6f} s: the links carry {size_bytes} bytes in {least_s:.6f} s at the soonest")

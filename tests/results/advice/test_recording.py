@@ -14,7 +14,7 @@ from fecbench.checkout import REPOSITORY
 from fecbench.errors import BadInput
 from fecbench.results.advice.__main__ import main
 from fecbench.results.advice.record import CONGESTION_CONTROLS, CONTROLLERS, NETWORK, RECORD, kinds_of
-from fecbench.results.advice.recording import CAMPAIGNS, campaigns_in, recorded
+from fecbench.results.advice.recording import CAMPAIGNS, beside, campaigns_in, recorded
 
 SAFE, TAIL = CONTROLLERS
 LOSSES: dict[str, dict[str, float]] = {
@@ -106,6 +106,16 @@ def test_of_several_ratios_of_the_same_that_of_most_pairs_is_kept_and_says_where
 def test_a_size_with_fewer_networks_than_are_asked_is_refused_in_a_line() -> None:
     with pytest.raises(BadInput, match=r"safe, 1000, single: has 40 networks: must be more than the 40"):
         recorded([Stored("never-harms", LOSSES["never-harms"], points=40)])  # type: ignore[arg-type]
+
+
+def test_controllers_that_were_not_run_again_keep_their_rows() -> None:
+    before = recorded([Stored(name, losses) for name, losses in LOSSES.items()])  # type: ignore[arg-type]
+    again = [Stored(name, losses, pairs=5, arms=(SAFE,)) for name, losses in LOSSES.items()]
+    record = beside(recorded(again), before)  # type: ignore[arg-type]
+    cells = ["congestion_control", "controller", "size_bytes", *NETWORK, "campaign"]
+    assert record[cells].equals(before[cells])
+    is_safe = record["controller"] == "safe"
+    assert (record["pairs"][is_safe] == 5).all() and record[~is_safe].equals(before[~is_safe])
 
 
 class Database(dict[str, str]):

@@ -57,7 +57,7 @@ def test_arms_that_stalled_unequally_are_named_in_the_report(
     )
     assert warning.startswith(f"{XOR} stalled for 2.0 % of its time, {OFF} for 0.0 % (medians): ")
     page = unescape(page_of(database, campaign))
-    assert "What the machine did to each arm" in page
+    assert "What the machine did to each variant" in page
     assert warning in page
 
 
@@ -78,4 +78,4 @@ def test_what_is_not_known_is_no_number(database: Database, stalled: Callable[..
 def test_virtual_trials_have_no_table(database: Database, stalled: Callable[..., CampaignInfo]) -> None:
     campaign = stalled("virtual", off=[0], xor=[0])
     assert disturbances.by_variant(frames.trials(database, campaign), campaign).empty
-    assert "What the machine did to each arm" not in page_of(database, campaign)
+    assert "What the machine did to each variant" not in page_of(database, campaign)

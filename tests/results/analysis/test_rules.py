@@ -19,7 +19,7 @@ from scipy import stats
 
 from fecbench.results.analysis import rules as module
 from fecbench.results.analysis import trees
-from fecbench.results.analysis.intervals import LEVEL, VERDICTS
+from fecbench.results.analysis.intervals import LEVEL, VERDICTS, WORDS
 from fecbench.results.analysis.pairing import Pairing, paired
 from fecbench.results.analysis.rules import FEWEST_POINTS, Explanation, NothingToExplain, explain
 from fecbench.results.figures.explanation import benefit_map, effects
@@ -127,7 +127,7 @@ def test_a_ratio_that_is_the_same_everywhere_has_no_rule_but_an_interval() -> No
     pairing, campaign = compared(np.random.default_rng(2), 60, effect=lambda *_: math.log(0.8))
     explanation = explain(pairing, campaign)
     assert explanation.rules == ()
-    assert "no tree predicts points that it has not seen" in explanation.sentence
+    assert "no tree predicts networks that it has not seen" in explanation.sentence
     assert "No rank correlation with the ratio is sure" in explanation.sentence
     assert explanation.everywhere.low < 0.8 < explanation.everywhere.high < 0.9
     assert str(explanation.everywhere).startswith("everywhere: ratio 0.8")
@@ -193,7 +193,7 @@ def test_rules_count_the_ratios_that_the_design_has_where_they_hold() -> None:
     )
     for rule in explanation.rules:
         assert rule.planned_ratios == meeting(planned, rule.conditions).sum()
-    assert str(explanation.everywhere).endswith(", 79 points, 222 of 240 ratios: helps in the median")
+    assert str(explanation.everywhere).endswith(", 79 networks, 222 of 240 ratios: helps in the median")
 
 
 def test_partial_dependence_falls_where_the_effect_was_planted(planted_explanation: Explanation) -> None:
@@ -301,7 +301,7 @@ def test_rules_that_other_trees_have_in_the_other_order_are_both_left_out(
     data = trees.Data(x[:, None], logs, np.arange(60))
     monkeypatch.setattr(trees, "fewest_leaves", lambda _: 2)
     monkeypatch.setattr(trees, "honest_leaves", swapped)
-    printed, left_out = module._rules(rows_of(data), pd.DataFrame({"x": x}), data.factors, data)
+    printed, left_out = module._rules(rows_of(data), pd.DataFrame({"x": x}), data.factors, data, "median")
     assert (len(printed), len(left_out)) == (0, 2)
 
 
@@ -338,7 +338,7 @@ def keep_the_law(seed: int) -> int:
     data = trees.Data(
         factors.to_numpy(np.float64), trees.log_ratios(table["ratio"]), table["point"].to_numpy()
     )
-    printed, left_out = module._rules(table, factors, data.factors, data)
+    printed, left_out = module._rules(table, factors, data.factors, data, "median")
     rules = (*printed, *left_out)
     assert sum(rule.ratios for rule in rules) == len(table)
     assert sum(meeting(table, rule.conditions) for rule in rules).eq(1).all()
@@ -382,7 +382,7 @@ def test_too_few_points_give_no_rule_and_say_so() -> None:
     pairing, campaign = compared(np.random.default_rng(6), FEWEST_POINTS - 1, (1, 2, 3, 4), planted)
     explanation = explain(pairing, campaign)
     assert explanation.rules == ()
-    assert explanation.sentence == "Too few points for a rule: 29, and 30 are needed."
+    assert explanation.sentence == "Too few networks for a rule: 29, and 30 are needed."
     assert math.isnan(explanation.p_value)
     for draw in (benefit_map, effects):
         with pytest.raises(NothingToDraw):
@@ -434,7 +434,7 @@ def test_each_workload_has_a_map_whose_counts_are_those_of_its_verdicts(
     assert len(maps) == len(labels)
     for axes, label in zip(maps, labels, strict=True):
         of_label = table.loc[table["workload"] == label, "verdict"].value_counts()
-        counts = ", ".join(f"{verdict} {of_label[verdict]}" for verdict in VERDICTS)
+        counts = ", ".join(f"{WORDS[verdict]} {of_label[verdict]}" for verdict in VERDICTS)
         assert " ".join(axes.get_title(loc="left").split()) == f"{label} {counts}"
         marks = Counter(path.vertices.tobytes() for path in axes.collections[-1].get_paths())
         assert sorted(marks.values()) == sorted(of_label)
@@ -462,7 +462,7 @@ def test_of_one_network_the_ratio_there_is_told() -> None:
     explanation = explain(pairing, replace(campaign, points=[{}]))
     assert (explanation.everywhere.points, explanation.everywhere.conditions) == (1, ())
     assert explanation.everywhere.ratio == pytest.approx(pairing.ratios["ratio"].iloc[0])
-    assert explanation.sentence == "Too few points for a rule: 1, and 30 are needed."
+    assert explanation.sentence == "Too few networks for a rule: 1, and 30 are needed."
 
 
 @pytest.mark.filterwarnings("error")

@@ -88,7 +88,7 @@ def test_the_report_shows_several_starts_and_is_silent_of_one(run: Any) -> None:
     page = page_of(database, campaign)
     assert "The trials of this campaign were run by 2 starts." in page
     section = page[page.index("<h3>Starts</h3>") : page.index('id="provenance"')]
-    cells = re.findall(r"<td[^>]*>([^<]*)</td>", section)
+    cells = re.findall(r'<(?:td|th scope="row")[^>]*>([^<]*)</t[hd]>', section)
     for what, values in DIFFERENCES.items():
         place = cells.index(what)
         assert tuple(cells[place + 1 : place + 3]) == values

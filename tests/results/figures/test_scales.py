@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from fecbench.results import figures
-from fecbench.results.figures.ticks import is_log
+from fecbench.results.analysis.scales import is_log
 from tests.support.campaigns import campaign_info
 
 DESIGN = """

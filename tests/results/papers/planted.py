@@ -35,3 +35,15 @@ def assert_drawn(frame: pd.DataFrame, campaign: CampaignInfo) -> None:
     for figure in figures_of(campaign):
         assert figure.draw(frame, campaign).axes
         assert figure.differences(frame, campaign)
+
+
+def assert_all_hold(planted: Planted, name: str) -> None:
+    """Assert that the campaign can be drawn, and that all of its claims, of which there are some, hold."""
+    assert_drawn(*planted)
+    claims = judged(*planted)
+    assert claims, name
+    assert named(claims, but=True) == [], name
+
+
+def assert_none_holds(planted: Planted, name: str) -> None:
+    assert named(judged(*planted), but=False) == [], name

@@ -23,7 +23,13 @@ from fecbench.results.papers.thesis2018.arms import (
     ratios,
 )
 from fecbench.results.store.records import Variant, Workload
-from tests.results.papers.planted import Planted, assert_drawn, design_of, judged, named
+from tests.results.papers.planted import (
+    Planted,
+    assert_all_hold,
+    assert_none_holds,
+    design_of,
+    judged,
+)
 from tests.support.campaigns import campaign_info
 
 POINTS = 60
@@ -132,16 +138,12 @@ DESIGNS = ("thesis2018-ge", "thesis2018-uniform", "thesis2018-delay", "thesis201
 
 def test_each_claim_agrees_where_it_is_as_the_thesis_says(planted_campaign: Made) -> None:
     for name in DESIGNS:
-        planted = planted_campaign(name, as_the_thesis_says)
-        assert_drawn(*planted)
-        claims = judged(*planted)
-        assert claims, name
-        assert named(claims, but=True) == [], name
+        assert_all_hold(planted_campaign(name, as_the_thesis_says), name)
 
 
 def test_each_claim_differs_where_it_is_the_contrary(planted_campaign: Made) -> None:
     for name in DESIGNS:
-        assert named(judged(*planted_campaign(name, the_contrary)), but=False) == [], name
+        assert_none_holds(planted_campaign(name, the_contrary), name)
 
 
 def test_a_little_more_agrees_in_direction(planted_campaign: Made) -> None:

@@ -9,7 +9,12 @@ import pytest
 
 from fecbench.results.papers.thesis2018.multipath import ALL, HIGHRB, ROUND_ROBIN, SINGLE_PATH, Arm  # type: ignore[attr-defined]
 from fecbench.results.store.records import Variant
-from tests.results.papers.planted import Planted, assert_drawn, design_of, judged, named
+from tests.results.papers.planted import (
+    Planted,
+    assert_all_hold,
+    assert_none_holds,
+    design_of,
+)
 from tests.support.campaigns import campaign_info, workload
 
 DESIGNS = ("homogeneous", "losses", "heterogeneous")
@@ -122,13 +127,9 @@ def planted_campaign() -> Made:
 
 def test_each_claim_agrees_where_it_is_as_the_thesis_says(planted_campaign: Made) -> None:
     for name in DESIGNS:
-        planted = planted_campaign(name, as_the_thesis_says)
-        assert_drawn(*planted)
-        claims = judged(*planted)
-        assert claims, name
-        assert named(claims, but=True) == [], name
+        assert_all_hold(planted_campaign(name, as_the_thesis_says), name)
 
 
 def test_each_claim_differs_where_it_is_the_contrary(planted_campaign: Made) -> None:
     for name in DESIGNS:
-        assert named(judged(*planted_campaign(name, the_contrary)), but=False) == [], name
+        assert_none_holds(planted_campaign(name, the_contrary), name)

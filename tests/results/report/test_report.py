@@ -108,7 +108,7 @@ def test_a_report_is_one_page_that_needs_nothing_else_with_figures_and_the_same_
     page = Page(paths.html.read_text())
     assert page.tags.count("img") == len(stems)
     assert all(address.startswith(("data:", "#")) for address in page.addresses)
-    assert "Too few points for a rule: 2, and 30 are needed." in page.text
+    assert "Too few networks for a rule: 2, and 30 are needed." in page.text
 
     again = (
         "import sys; from fecbench.results.store.database import Database\n"
@@ -131,9 +131,9 @@ def test_the_headline_says_how_many_trials_are_ok_and_where_fec_was_faster(fille
     database, campaign = filled(some, repetitions=3)
     assert headline_of(database, campaign) == [
         "22 of 24 planned trials are ok (not ok: 1, not run: 1).",
-        "rquic-xor against rquic-off, 10 kB: faster at 1 of 2 points, too few repetitions to decide;"
-        " median DCT ratio 0.85. 2 kB: faster at 0 of 2 points, too few repetitions to decide;"
-        " median DCT ratio 1.25."
+        "rquic-xor against rquic-off, 10 kB: undecided in all 2 networks: too few repetitions;"
+        " median DCT ratio 0.85 (no interval). 2 kB: undecided in all 2 networks: too few repetitions;"
+        " median DCT ratio 1.25 (no interval)."
         " Of 12 planned pairs of “rquic-xor” and “rquic-off”, 11 have a ratio."
         f" “rquic-xor” alone failed or timed out in 0 pairs, “rquic-off” alone in 1, both in 0: {WORSE}",
     ]
@@ -148,9 +148,9 @@ def test_a_variant_that_timed_out_where_it_would_have_been_slower_is_not_said_to
         repetitions=3,
     )
     message = (
-        "rquic-xor against rquic-off, 10 kB: faster at 1 of 2 points, too few repetitions to decide;"
-        " median DCT ratio ∞. 2 kB: faster at 0 of 2 points, too few repetitions to decide;"
-        " median DCT ratio ∞."
+        "rquic-xor against rquic-off, 10 kB: undecided in all 2 networks: too few repetitions;"
+        " median DCT ratio ∞ (no interval). 2 kB: undecided in all 2 networks: too few repetitions;"
+        " median DCT ratio ∞ (no interval)."
         " Of 12 planned pairs of “rquic-xor” and “rquic-off”, 8 have a ratio."
         f" “rquic-xor” alone failed or timed out in 6 pairs, “rquic-off” alone in 0, both in 0: {WORSE}"
     )
@@ -159,7 +159,8 @@ def test_a_variant_that_timed_out_where_it_would_have_been_slower_is_not_said_to
     assert message in page.text
     assert "workload ok / run 10 kB 2 / 4 2 kB 0 / 4 The same in all rows: variant: rquic-xor;" in page.text
     assert (
-        "helps, harms: 0 (0); no difference: 0; undecided, networks: 2; median ratio [95 %]: ∞" in page.text
+        "helps, harms: 0 (0); no difference: 0; undecided, networks: 2; median ratio [95 %]: ∞ (no interval)"
+        in page.text
     )
 
 
@@ -189,9 +190,9 @@ def test_gain_and_harm_are_counted_where_repetitions_decide(filled: Filled) -> N
     # Six pairs say no more than p = 2 · 2⁻⁶: no four of eight points are discoveries at 5 %.
     assert (row["helps_discovered"], row["harms_discovered"]) == (0, 0)
     assert row["by_chance"] == pytest.approx(0.4)
-    message = "faster at 3 of 8 points by more than 2 %, slower at 1, no difference that matters at 1"
+    message = "helps in 3 of 8 networks by more than 2 %, harms in 1, no difference in 1"
     assert (
-        f"rquic-xor against rquic-off, 2 kB: {message}, undecided at 3; median DCT ratio"
+        f"rquic-xor against rquic-off, 2 kB: {message}, undecided in 3; median DCT ratio"
         in headline_of(database, campaign)[1]
     )
     assert result.query("variant == @OFF")["helps"].isna().all()

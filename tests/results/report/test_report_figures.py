@@ -87,7 +87,7 @@ def test_a_bar_ends_at_the_median_over_points_and_its_line_is_the_interval(
 
 INTERVALS: list[tuple[int, str]] = [
     (FEWEST, "line: its 95 % interval"),
-    (FEWEST - 1, f"no interval of fewer than {FEWEST} points"),
+    (FEWEST - 1, f"no interval of fewer than {FEWEST} networks"),
 ]
 
 
@@ -95,9 +95,8 @@ def test_bars_say_whether_they_have_an_interval(measured: tuple[pd.DataFrame, Ca
     for points, words in INTERVALS:
         ratios, campaign = measured
         figure = ratio_figures.bars(ratios[ratios["point"] < points], campaign)
-        assert " ".join(figure.texts[-1].get_text().split()).endswith(f"bar: median over points; {words}"), (
-            points
-        )
+        detail = " ".join(figure.texts[-1].get_text().split())
+        assert detail.endswith(f"bar: median over networks; {words}"), points
 
 
 def test_each_curve_of_ratios_has_a_panel_with_its_band_from_end_to_end(

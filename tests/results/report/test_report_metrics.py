@@ -43,8 +43,8 @@ BY_METRIC: list[tuple[str, str, list[str]]] = [
         LESS,
         "server-spurious-losses",
         [
-            f"{XOR} against {OFF}, 10 kB: better at 0 of 2 points",
-            "median ratio of the number of packets declared lost that were not (server) 2.00",
+            f"{XOR} against {OFF}, 10 kB: undecided in all 2 networks",
+            "median ratio of the number of packets declared lost that were not (server) 2.00 (no interval)",
             "is below 1 by more than the margin",
             "where a curve is left of the line at 1, the variant is better",
             "Number of packets declared lost that were not of every trial whose group is whole",
@@ -54,19 +54,19 @@ BY_METRIC: list[tuple[str, str, list[str]]] = [
         MORE,
         "competition-foreground-mbps",
         [
-            f"{XOR} against {OFF}, 10 kB: better at 2 of 2 points",
-            "median ratio of the rate of the foreground 2.00",
+            f"{XOR} against {OFF}, 10 kB: undecided in all 2 networks",
+            "median ratio of the rate of the foreground 2.00 (no interval)",
             "is above 1 by more than the margin",
             "where a curve is right of the line at 1, the variant is better",
-            "above 1, the variant is better",
+            "above 1, the variant helps",
         ],
     ),
     (
         NEITHER,
         "server-packets-sent",
         [
-            f"{XOR} against {OFF}, 10 kB: lower at 0 of 2 points",
-            "A trial that failed or timed out counts as higher than any that is ok",
+            f"{XOR} against {OFF}, 10 kB: undecided in all 2 networks",
+            "A trial that failed or timed out counts as worse than any that is ok",
         ],
     ),
 ]
@@ -95,11 +95,11 @@ def test_workloads_of_different_metrics_have_figures_and_sentences_of_their_own(
     assert {"ratio-dct", "dct", "ratio-competition-foreground-mbps", "competition-foreground-mbps"} <= stems
     assert {f"cells-{XOR}-dct", f"cells-{XOR}-competition-foreground-mbps"} <= stems
     text = text_of(paths.html.read_text())
-    few = "too few repetitions to decide"
-    assert f"10 kB: faster at 0 of 2 points, {few}; median DCT ratio 2.00." in text
-    assert f"2 kB: better at 2 of 2 points, {few}" in text
+    few = "too few repetitions"
+    assert f"10 kB: undecided in all 2 networks: {few}; median DCT ratio 2.00 (no interval)." in text
+    assert f"2 kB: undecided in all 2 networks: {few}" in text
     assert "10 kB download completion time (s) 2 kB rate of the foreground (Mbit/s) The same in all" in text
-    assert "no difference: 0; undecided, networks: 2; median ratio [95 %]: 2.00" in text
+    assert "no difference: 0; undecided, networks: 2; median ratio [95 %]: 2.00 (no interval)" in text
     assert "A trial that failed or timed out counts as worse" in text
     assert "on the better side of 1 by more than the margin" in text
 
@@ -121,7 +121,7 @@ def test_figures_name_the_metric_that_is_chosen(database: Database, campaign: Ca
     across = figures.ratio_ecdf(frame, campaign, MORE).get_supxlabel()
     assert across.split() == [
         "◀",
-        "worse",
+        "harms",
         "rate",
         "of",
         "the",
@@ -130,10 +130,10 @@ def test_figures_name_the_metric_that_is_chosen(database: Database, campaign: Ca
         "that",
         "of",
         "rquic-off",
-        "better",
+        "helps",
         "▶",
     ]
-    assert figures.bars(ratios, campaign).get_supylabel().split()[-4:] == ["◀", "worse", "better", "▶"]
+    assert figures.bars(ratios, campaign).get_supylabel().split()[-4:] == ["◀", "harms", "helps", "▶"]
 
 
 def test_a_metric_that_is_0_in_some_trials_is_drawn_on_a_linear_axis(

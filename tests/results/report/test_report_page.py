@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import Literal
 
+import axe_playwright_python
 import pytest
 from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect, sync_playwright
 
@@ -20,6 +22,7 @@ from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, NewCampaign, TrialKey, TrialRecord, Variant, Workload
 from tests.results.pages import page_of
 
+AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 CHROMIUM = shutil.which("chromium")
 PHONE: ViewportSize = {"width": 390, "height": 844}
 SCREEN: ViewportSize = {"width": 1200, "height": 1000}
@@ -253,7 +256,10 @@ def test_what_is_folded_on_the_screen_is_printed(opened: Page) -> None:
     before = folded.count()
     assert before > 0
     assert opened.pdf(format="A4").startswith(b"%PDF")
-    assert opened.evaluate("window.foldedInPrint") == 0
+    for_screens = opened.locator(
+        "details:is(.unprinted, .unprinted *, #explore, #explore *):not([open])"
+    ).count()
+    assert opened.evaluate("window.foldedInPrint") == for_screens < before
     assert folded.count() == before
 
 
@@ -345,17 +351,21 @@ def test_the_keyboard_alone_shows_a_case_its_trials_and_the_command(explored: Pa
     choice = explored.locator("#explore-chosen")
     expect(choice).to_contain_text("10 kB, network")
     expect(choice).to_contain_text("Ratio 0.60")
-    for _ in range(2):  # to the first trial of the arm
-        explored.keyboard.press("Tab")
-    number = explored.evaluate("document.activeElement.innerText").partition(" ")[0]
+    ratios = [float(cell) for cell in choice.locator("tbody td:nth-child(4)").all_inner_texts()]
+    assert ratios and ratios == sorted(ratios, reverse=True)
+    explored.keyboard.press("Tab")  # to the first pair
+    pair = explored.evaluate("document.activeElement.innerText")
     explored.keyboard.press("Enter")
-    assert f"fecbench replay {number} --db page.sqlite" in choice.locator("pre").inner_text()
+    assert f"fecbench {pair} --db page.sqlite" in choice.locator("pre").inner_text()
+    row = choice.locator("tbody tr", has_text=pair)
+    baseline, arm, ratio = (float(text) for text in row.locator("td.number").all_inner_texts()[1:4])
+    assert ratio == pytest.approx(arm / baseline, rel=0.01)
 
 
 @needs_chromium
 def test_a_click_on_a_mark_shows_its_case(explored: Page) -> None:
     explored.locator("#explore-ranks svg .mark-symbol path").first.click(force=True)
-    expect(explored.locator("#explore-chosen")).to_contain_text("fecbench replay")
+    expect(explored.locator("#explore-chosen")).to_contain_text("fecbench diff")
     explored.locator("#explore-ranks svg .mark-symbol path").nth(5).hover(force=True)
     expect(explored.locator("#vg-tooltip-element")).to_contain_text("network")
 
@@ -376,6 +386,86 @@ def test_labels_of_ticks_stand_apart(explored: Page, page: Path, viewport: Viewp
             assert apart, axis.inner_text()
 
 
+@needs_chromium
+def test_the_first_screen_says_in_which_networks_in_a_sentence_and_on_a_map(opened: Page) -> None:
+    (tied,) = opened.locator(".answers .rule").all_inner_texts()
+    rule = tied.replace("\u00a0", " ")
+    assert re.search(r"helps where .*loss ≥ 2\.\d+ %.*\(40\.0 % less time \[40\.0, 40\.0\]\)", rule)
+    maps = opened.locator(".map svg")
+    assert maps.count() == 2  # one a workload
+    marks = maps.first.locator("path[class^=m-]").count()
+    name = maps.first.get_attribute("aria-label") or ""
+    assert marks == sum(int(count) for count in re.findall(r"(?:in|difference in) (\d+)", name)) == 31
+
+
+@needs_chromium
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_critical_or_serious(
+    browser: Browser, page: Path, scheme: Literal["light", "dark"]
+) -> None:
+    with browser.new_context(viewport=SCREEN, color_scheme=scheme, bypass_csp=True) as context:
+        context.set_default_timeout(PATIENCE_MS)
+        tab = context.new_page()
+        tab.goto(page.as_uri())
+        unfold(tab)
+        tab.wait_for_selector(DRAWN)
+        tab.evaluate(AXE)
+        violations = tab.evaluate("axe.run().then((result) => result.violations)")
+    assert [
+        (one["impact"], one["id"]) for one in violations if one["impact"] in ("critical", "serious")
+    ] == []
+
+
+@needs_chromium
+def test_the_address_keeps_what_is_chosen(explored: Page, browser: Browser) -> None:
+    explored.get_by_role("checkbox", name="10 kB").uncheck()
+    explored.get_by_label("loss.p from").fill("0.0255")
+    explored.get_by_label("loss.p from").press("Enter")
+    cases, address = cases_of(explored), explored.url
+    assert cases[0] == 16
+    with browser.new_context(viewport=SCREEN) as context:
+        context.set_default_timeout(PATIENCE_MS)
+        other = context.new_page()
+        other.goto(address)
+        other.wait_for_selector(DRAWN)
+        assert cases_of(other) == cases
+        assert not other.get_by_role("checkbox", name="10 kB").is_checked()
+        assert other.get_by_label("loss.p from").input_value() == "0.0255"
+
+
+@needs_chromium
+def test_what_is_shown_is_saved_as_data_and_as_a_chart(explored: Page) -> None:
+    explored.get_by_role("checkbox", name="10 kB").uncheck()
+    files = {}
+    for form in ("data (CSV)", "chart (SVG)", "chart (PNG)"):
+        with explored.expect_download() as download:
+            explored.get_by_role("button", name=form).click()
+        files[download.value.suggested_filename] = download.value.path().read_bytes()
+    heads, *rows = files["networks.csv"].decode().splitlines()
+    assert heads.startswith("variant,baseline,workload,network,") and heads.endswith("ratio,low,high,verdict")
+    assert len(rows) == 31
+    assert b"<svg" in files["networks.svg"]
+    assert files["networks.png"].startswith(b"\x89PNG")
+
+
+@needs_chromium
+def test_a_button_copies_a_command(opened: Page) -> None:
+    unfold(opened)
+    opened.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    command = opened.locator("#repeat .copied").first
+    command.get_by_role("button", name="copy").click()
+    expect(command.get_by_role("button")).to_have_text("copied")
+    assert opened.evaluate("navigator.clipboard.readText()") == command.locator("pre").text_content()
+
+
+@needs_chromium
+def test_a_print_has_its_figures_first_and_no_provenance(opened: Page) -> None:
+    pages = len(re.findall(rb"/Type\s*/Page\b", opened.pdf(format="A4")))
+    assert pages < 8
+    opened.emulate_media(media="print")
+    assert not opened.locator("#provenance").is_visible()
+
+
 def test_of_many_points_the_page_lists_a_thousand_and_says_where_all_are(
     filled: Callable[..., tuple[Database, CampaignInfo]],
 ) -> None:
@@ -383,4 +473,4 @@ def test_of_many_points_the_page_lists_a_thousand_and_says_where_all_are(
     page = page_of(database, campaign)
     assert '<td class="number">999.5</td>' in page
     assert "1000.5" not in page
-    assert "the first 1000 of 1002 points. All: fecbench export --table points." in page
+    assert "the first 1000 of 1002 networks. All: fecbench export --table points." in page

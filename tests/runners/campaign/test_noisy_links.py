@@ -37,6 +37,10 @@ queue_packets = 100
 jitter.law = "pareto"
 reorder = true
 duplicate = 0.05
+corrupt.p = 0.02
+mtu_bytes = 1400
+policer_mbps = 20
+shaper_burst_bytes = 20_000
 loss.model = "uniform"
 loss.p = 0.02
 [[workloads]]
@@ -77,6 +81,26 @@ def test_a_name_of_one_direction_gives_noise_to_that_one_alone() -> None:
     assert (link.down.jitter, link.down.reorder) == (Jitter(5, "normal"), True)
 
 
+def test_effects_have_the_names_of_designs_and_each_direction_its_own_values_and_seeds() -> None:
+    link = one(**{"corrupt.p": 0.1, "up.corrupt.p": 0, "down.reorder.p": 0.2, "reorder.by_packets": 1})
+    assert (link.up.corrupt_p, link.down.corrupt_p) == (0, 0.1)
+    assert (link.up.reorder_p, link.down.reorder_p, link.up.overtakes, link.down.overtakes) == (
+        *(0, 0.2),
+        *(False, True),
+    )
+    assert link.drawn == ("up/corrupt", "down/corrupt", "up/reorder", "down/reorder")
+    seeded = link.seeded({name: number for number, name in enumerate(link.drawn)})
+    assert (seeded.up.corrupt_seed, seeded.down.corrupt_seed) == (None, 1)
+    assert (seeded.up.reorder_seed, seeded.down.reorder_seed) == (None, 3)
+    assert one(**{"duplicate": 0.1}).drawn == ("up/duplicate", "down/duplicate")
+
+
+def test_a_shaper_with_credit_carries_that_much_more_than_its_rate() -> None:
+    rate = one(shaper_burst_bytes=100_000).down.rate
+    assert rate.most_bytes(0, 1) == 1_350_000 and rate.least_time_s(100_000) == 0
+    assert rate.least_time_s(1_350_000) == 1
+
+
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"jitter_ms": -1}, "jitter_ms is -1; it must be a number from 1e-06 to 10000"),
     ({"jitter_ms": "5"}, "jitter_ms is '5'; it must be a number"),
@@ -90,6 +114,24 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"jitter.law": "normal"}, "jitter.law: there is no jitter_ms"),
     ({"reorder": 1}, "reorder is 1; it must be true or false"),
     ({"duplicate": 1.5}, "duplicate is 1.5; it must be a number from 0 to 1"),
+    ({"corrupt.p": 2}, "corrupt.p is 2; it must be a number from 0 to 1"),
+    ({"up.corrupt.p": "1"}, "up.corrupt.p is '1'; it must be a number from 0 to 1"),
+    ({"reorder.p": -0.5}, "reorder.p is -0.5; it must be a number from 0 to 1"),
+    ({"reorder.by_packets": 3}, "reorder.by_packets: there is no reorder.p"),
+    (
+        {"reorder.p": 0.5, "reorder.by_packets": 257},
+        "reorder.by_packets is 257; it must be a whole number from 1",
+    ),
+    ({"reorder.p": 0.5, "reorder.by_packets": 1.5}, "reorder.by_packets is 1.5; it must be a whole number"),
+    ({"mtu_bytes": 575}, "mtu_bytes is 575; it must be a whole number from 576 to 1500"),
+    ({"down.mtu_bytes": 9000}, "down.mtu_bytes is 9000; it must be a whole number from 576 to 1500"),
+    ({"policer_mbps": 0}, "policer_mbps is 0; it must be a number from 0.1 to 10000"),
+    ({"policer_burst_bytes": 20_000}, "policer_burst_bytes: there is no policer_mbps"),
+    (
+        {"policer_mbps": 1, "policer_burst_bytes": 1513},
+        "policer_burst_bytes is 1513; it must be a whole number",
+    ),
+    ({"shaper_burst_bytes": -1}, "shaper_burst_bytes is -1; it must be a whole number from 0 to 1000000000"),
     ({"down.duplicate": True}, "down.duplicate is True; it must be a number from 0 to 1"),
 ]
 
@@ -100,7 +142,10 @@ def test_noise_that_cannot_be_is_refused_in_one_line() -> None:
 
 
 def test_only_wire_and_simulators_have_noise_and_let_frames_overtake() -> None:
-    for name, value in (("jitter_ms", 5), ("reorder", True), ("duplicate", 0.1)):
+    for name, value in (
+        *(("jitter_ms", 5), ("reorder", True), ("duplicate", 0.1), ("corrupt.p", 0.1), ("reorder.p", 0.1)),
+        *(("mtu_bytes", 1300), ("policer_mbps", 5), ("shaper_burst_bytes", 9000)),
+    ):
         link = one(**{f"down.{name}": value})
         for backend in ("wire", "virtual"):
             check_backend(backend, "internet", link)
@@ -132,7 +177,8 @@ def test_a_link_without_noise_is_asked_for_as_before_there_was_any(tmp_path: Pat
     task = task_of(written(tmp_path), "off", 0, 0)
     assert "jitter" not in str(task.document()) and "jitter" not in str(task.seeds)
     document = LinkTask(settings=one(jitter_ms=0), late_bound_us=1, losses={}).model_dump_json()
-    assert "jitter" not in document and "reorder" not in document
+    for effect in ("jitter", "reorder", "corrupt", "mtu", "policer", "shaper"):
+        assert effect not in document
 
 
 @needs.built(FOUND)

@@ -174,7 +174,7 @@ def test_whoever_reads_it_is_told_how_far_it_was_run(run: Run, base: Request) ->
     campaign = run(Measured(), base_request=dataclasses.replace(base, keys=choice))
     assert ends(campaign) == {point: end for point, end in ENDS.items() if point != SAME}
     (sentence,) = deciding.sentences(campaign)
-    assert "100 repetitions at most: 2 of 5 points and workloads are decided, after 25 to 50" in sentence
+    assert "100 repetitions at most: 2 of 5 networks and workloads are decided, after 25 to 50" in sentence
     assert "not decided: 1; without an interval that could decide: 1; still to be run: 1." in sentence
     assert "an interval is of 98.33 %" in sentence
 

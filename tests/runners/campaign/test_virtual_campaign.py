@@ -164,15 +164,6 @@ def kills(design: Path, database: Path, times: int, seed: int) -> None:
     assert result.returncode == 0, result.stderr
 
 
-def undisturbed_and_killed(
-    made_up: WriteDesign, run: Run, digest: Callable[[object], str], folder: Path, times: int
-) -> None:
-    design = made_up("sleeps", more=f"repetitions = {20 * times}\n")
-    assert run(design, folder / "a.sqlite", "--jobs", 2).returncode == 0
-    kills(design, folder / "b.sqlite", times, seed=20261122)
-    assert digest(folder / "a.sqlite") == digest(folder / "b.sqlite")
-
-
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("times", [2, pytest.param(20, marks=pytest.mark.slow)])
 def test_kills_at_random_moments_change_nothing(

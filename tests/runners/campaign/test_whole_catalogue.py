@@ -23,6 +23,7 @@ from fecbench.runners.tasks.task import VIRTUAL
 
 DESIGNS = Path(designs.__file__).parent
 DIGESTS: dict[str, str] = json.loads(Path(__file__).with_name("catalogue.json").read_text())
+YOUNGER = [("ecn", False)]
 TASKS = 60
 """Number of tasks of each design, evenly spread over its order, with their seeds."""
 
@@ -33,7 +34,16 @@ def meaning(experiment: Experiment) -> Iterator[Any]:
     yield experiment.points
     yield [[key.variant, key.workload, key.point, key.repetition] for key in keys]
     for key in keys[:: -(-len(keys) // TASKS)]:
-        yield by_kind(experiment.seeds(key)), experiment.task(key, VIRTUAL).document()
+        yield by_kind(experiment.seeds(key)), of_age(experiment.task(key, VIRTUAL).document())
+
+
+def of_age(document: Any) -> Any:
+    """A document without options that are younger than the digests and off, so that it means what it did."""
+    if isinstance(document, list):
+        return [of_age(part) for part in document]
+    if not isinstance(document, dict):
+        return document
+    return {name: of_age(value) for name, value in document.items() if (name, value) not in YOUNGER}
 
 
 def by_kind(seeds: dict[str, int]) -> dict[str, Any]:

@@ -1,30 +1,38 @@
-"""A messenger that does not do as ours: the variable DASK_MANNER says what it does instead."""
+"""A messenger that does not do as ours: a manner says what it does instead."""
 
 import os
 import sys
 import time
 
-MANNER = os.environ["DASK_MANNER"]
 WORKERS = '{"kind": "workers", "addresses": ["tcp://ada:1"]}\n'
-
-sys.stdin.readline()
-if MANNER == "dies":
-    sys.exit("I have had\nenough")
-if MANNER not in ("silent", "roars"):
-    sys.stdout.write(WORKERS)
-    sys.stdout.flush()
-if MANNER in ("deaf", "silent"):
-    time.sleep(1000)
-if MANNER == "leaves":
-    sys.exit("and out")
-text = {
+TEXTS = {
     "garbage": b"well\n",
     "pickles": b"\x80\x04\x95\n",
-    "unknown": b'{"kind": "outcome", "number": 0, "text": null, "more": 1}\n',
+    "unknown": b'{"kind": "outcome", "worker": "ada", "answer": null, "more": 1}\n',
     "deep": b"[" * 100_000 + b"\n",
-    "boasts": b"x" * (1 << 20),
     "roars": b"x" * (1 << 20),
-    "floods": b'{"kind": "outcome", "number": 7, "text": null}\n' * 10_000,
-}[MANNER]
-while True:
-    os.write(1, text)
+    "lies": b'{"kind": "outcome", "worker": "tcp://ada:1", "answer": {"host": "ada", "state": "done"}}\n',
+    "refuses": b'{"kind": "outcome", "worker": "tcp://ada:1",'
+    b' "answer": {"host": "ada", "state": "refused", "why": "has other binaries"}}\n' + WORKERS.encode(),
+}
+
+
+def behave(manner: str) -> None:
+    sys.stdin.readline()
+    if manner == "dies":
+        sys.exit("I have had\nenough")
+    if manner not in ("silent", "roars"):
+        os.write(1, WORKERS.encode())
+    if manner == "leaves":
+        sys.exit("and out")
+    if manner in ("deaf", "silent"):
+        time.sleep(1000)
+    while True:
+        os.write(1, TEXTS[manner])
+        time.sleep(0.01 if manner in ("lies", "refuses") else 0.0)
+
+
+def asked(number: int) -> str:
+    """A request to a worker, as its messenger writes it."""
+    join = f'{{"fecbench": "1", "database": "postgresql://ada/x", "campaign": "little-{number}"}}'
+    return f'{{"kind": "asked", "number": {number}, "join": {join}}}\n'

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from fecbench.runners.cluster import address, remote_call, settings
+from fecbench.runners.cluster import address, dask_side
 
 KIND, PROGRAM = sys.argv[3:]
 
@@ -18,21 +18,22 @@ class Result:
         return exec, (PROGRAM, {})
 
 
-def carry(_: str) -> Any:
-    if KIND == "error":
-        raise RuntimeError(Result())  # an error of its own would be pickled as Dask likes
-    return Result()
+class Desk:
+    async def take_part(self, *_: str) -> Any:
+        if KIND == "error":
+            raise RuntimeError(Result())  # an error of its own would be pickled as Dask likes
+        return Result()
 
 
 async def serve() -> None:
     from distributed import Worker
 
     place = address.place(sys.argv[1], Path(sys.argv[2]), insecure=False)
-    worker = await Worker(place.address, security=settings.security(place.papers), dashboard=False)
+    worker = await Worker(place.address, security=dask_side.security(place.papers), dashboard=False)
     print("connected", flush=True)
     await worker.finished()
 
 
-settings.apply()
-remote_call.carry_by(carry)
+dask_side.apply()
+dask_side._desk = Desk()  # type: ignore[assignment]
 asyncio.run(serve())

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fecbench.runners.cluster import address, authority, settings
+from fecbench.runners import authority
+from fecbench.runners.cluster import address, dask_side
 from fecbench.runners.cluster.address import Place, call, context, place
 from fecbench.runners.refusal import Refusal
 
@@ -58,17 +59,17 @@ def test_tls_needs_certificates_that_nobody_else_reads(papers: Path, tmp_path: P
         place("tls://ada:1", None, insecure=False)
     with pytest.raises(Refusal, match=r"authority\.pem cannot be read"):
         place("tls://ada:1", tmp_path, insecure=False)
-    (papers / address.KEY).chmod(0o644)
+    (papers / authority.KEY).chmod(0o644)
     with pytest.raises(Refusal, match=r"others can read node\.key"):
         place("tls://ada:1", papers, insecure=False)
-    (papers / address.KEY).chmod(0o600)
-    (papers / address.CERTIFICATE).write_text("no certificate\n")
+    (papers / authority.KEY).chmod(0o600)
+    (papers / authority.CERTIFICATE).write_text("no certificate\n")
     with pytest.raises(Refusal, match="are no certificates"):
         place("tls://ada:1", papers, insecure=False)
 
 
 def test_certificates_are_written_once_and_for_their_owner(papers: Path) -> None:
-    assert stat.S_IMODE((papers / address.KEY).stat().st_mode) == 0o600
+    assert stat.S_IMODE((papers / authority.KEY).stat().st_mode) == 0o600
     assert stat.S_IMODE(papers.stat().st_mode) == 0o700
     with pytest.raises(Refusal, match="holds files"):
         authority.write(papers)
@@ -102,7 +103,7 @@ def listening(known: Place) -> Iterator[Place]:
 
 
 def with_chain(server: ssl.SSLContext, folder: Path) -> None:
-    server.load_cert_chain(folder / address.CERTIFICATE, folder / address.KEY)
+    server.load_cert_chain(folder / authority.CERTIFICATE, folder / authority.KEY)
 
 
 def test_who_has_certificates_of_another_cluster_is_refused_in_one_line(
@@ -138,4 +139,4 @@ def test_nobody_there_is_told_in_one_line() -> None:
 
 
 def test_without_papers_there_is_no_encryption() -> None:
-    assert settings.security(None).require_encryption is False
+    assert dask_side.security(None).require_encryption is False

@@ -9,22 +9,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from fecbench.checkout import REPOSITORY
-from fecbench.runners.cluster import address, inbox
-from fecbench.runners.cluster import worker_pool as worker_pools
+from fecbench.runners.cluster import address, joint_run
 from fecbench.runners.cluster.address import Place
-from fecbench.runners.cluster.messages import Leave
-from fecbench.runners.cluster.worker_pool import Reply, SchedulerGone, WorkerPool
+from fecbench.runners.cluster.joint_run import Invitation, SchedulerGone
+from fecbench.runners.cluster.messages import CALLS, Answer, Outcome
 from fecbench.runners.engines.engine import EngineError
 from fecbench.runners.sandbox import fence, kernel
 from tests import ordinary
+from tests.runners.cluster.conftest import join_to, messenger_of
 from tests.runners.cluster.test_cluster import papers, scheduler  # noqa: F401 - fixtures
-from tests.waiting import wait_until
 
 PASSWORD = "s3cret"
-LEAVE = Leave(database="postgresql://ada/x", campaign="little")
-MESSENGER = "tests.runners.cluster.hostile_messenger"
 
 
 # Ends the process in which it is unpickled, with what it can read as the last words.
@@ -41,11 +39,12 @@ DRIVER = """
 import sys
 from pathlib import Path
 from fecbench.runners.cluster import address
-from fecbench.runners.cluster.worker_pool import WorkerPool, SchedulerGone
-from tests.runners.cluster.test_hostile import asked
-with WorkerPool(address.place({scheduler!r}, Path({papers!r}), False)) as pool:
+from fecbench.runners.cluster.joint_run import Invitation, SchedulerGone
+from tests.runners.cluster.conftest import join_to
+from tests.runners.cluster.test_hostile import answer_of
+with Invitation(address.place({scheduler!r}, Path({papers!r}), False), join_to()) as invitation:
     try:
-        asked(pool)
+        answer_of(invitation)
     except SchedulerGone as gone:
         print(gone)
 """
@@ -77,12 +76,12 @@ def hostile_worker(scheduler: str, papers: Path, kind: str, program: str) -> Ite
             process.kill()
 
 
-def asked(pool: WorkerPool) -> Reply | None:
-    """Return the reply to a proposal to the only worker that is there."""
-    wait_until(lambda: bool(pool.workers()), "the worker")
-    (worker,) = pool.workers()
-    pool.propose(worker, LEAVE)
-    return pool.reply(120)
+def answer_of(invitation: Invitation) -> Answer:
+    """Return the answer of the only worker that is there."""
+    while True:
+        for news in invitation.news(120):
+            if isinstance(news, Outcome):
+                return news.answer
 
 
 @pytest.mark.parametrize("kind", ["result", "error"])
@@ -96,12 +95,11 @@ def test_what_a_worker_pickles_is_not_unpickled_by_whoever_runs_a_campaign(
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     with (
         hostile_worker(scheduler, papers, kind, touching(marks)),
-        WorkerPool(address.place(scheduler, papers, insecure=False)) as pool,
+        Invitation(address.place(scheduler, papers, insecure=False), join_to()) as invitation,
     ):
-        reply = asked(pool)
-    print(reply, list(marks.iterdir()))
-    assert reply is not None
-    assert reply.answer is None or "cannot be read" in reply.answer.refused
+        answer = answer_of(invitation)
+    print(answer, list(marks.iterdir()))
+    assert answer.state != "done"
     assert not (marks / str(os.getpid())).exists()
     # The worker's own Dask may unpickle it, too, and that process has the environment of this test.
     owned = [mark for mark in marks.iterdir() if mark.stat().st_uid != os.geteuid()]
@@ -113,8 +111,9 @@ def test_what_a_worker_pickles_is_not_unpickled_by_whoever_runs_a_campaign(
 def test_whoever_runs_a_campaign_does_not_load_dask(scheduler: str, papers: Path) -> None:  # noqa: F811
     program = (
         "import sys; from pathlib import Path; from fecbench.runners.cluster import address; "
-        "from fecbench.runners.cluster.worker_pool import WorkerPool\n"
-        "with WorkerPool(address.place(sys.argv[1], Path(sys.argv[2]), False)) as pool: pool.workers()\n"
+        "from fecbench.runners.cluster.joint_run import Invitation\n"
+        "from tests.runners.cluster.conftest import join_to\n"
+        "with Invitation(address.place(sys.argv[1], Path(sys.argv[2]), False), join_to()): pass\n"
         "print({'distributed', 'cloudpickle'} & sys.modules.keys())"
     )
     command = [sys.executable, "-c", program, scheduler, papers]
@@ -163,55 +162,33 @@ NONSENSE: list[tuple[str, str]] = [
     ("pickles", r"it said b'\\x80\\x04\\x95'"),
     ("unknown", "it said b'{"),
     ("deep", r"it said b'\[\[\["),
-    ("boasts", "it said a line of more than 4194304 bytes"),
+    ("roars", "it said a line of more than 1048576 bytes"),
 ]
 
 
+def invited(manner: str) -> Invitation:
+    return Invitation(Place("tcp://ada:1", None), join_to(), messenger_of(manner))
+
+
 @pytest.mark.usefixtures("beside")
-def test_a_messenger_that_says_what_it_should_not_ends_the_campaign_in_one_line(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_messenger_that_says_what_it_should_not_ends_the_campaign_in_one_line() -> None:
     for manner, what in NONSENSE:
-        monkeypatch.setenv("DASK_MANNER", manner)
         with (
             pytest.raises(EngineError, match=rf"the messenger to tcp://ada:1 is broken: {what}") as ended,
-            WorkerPool(Place("tcp://ada:1", None), MESSENGER) as pool,
+            invited(manner) as invitation,
         ):
             while True:
-                pool.reply(1)
+                list(invitation.news(1))
         assert len(str(ended.value).splitlines()) == 1, manner
         assert len(str(ended.value)) < 500, manner
 
 
 @pytest.mark.usefixtures("beside")
-def test_a_messenger_that_reads_nothing_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DASK_MANNER", "deaf")
-    long = LEAVE.model_copy(update={"campaign": "x" * 100_000})
-    with (
-        pytest.raises(EngineError, match="reads nothing"),
-        WorkerPool(Place("tcp://ada:1", None), MESSENGER) as pool,
-    ):
-        for _ in range(100):
-            pool.propose("tcp://ada:1", long)
-
-
-@pytest.mark.usefixtures("beside")
-def test_outcomes_that_nobody_asked_for_are_no_replies_and_take_no_memory(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("DASK_MANNER", "floods")
-    with WorkerPool(Place("tcp://ada:1", None), MESSENGER) as pool:
-        assert pool.reply(0.5) is None
-        assert not pool._ended
-
-
-@pytest.mark.usefixtures("beside")
 def test_one_that_does_not_connect_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     for manner, why in (("dies", "tcp://ada:1: enough"), ("silent", "not connected within")):
-        monkeypatch.setenv("DASK_MANNER", manner)
-        monkeypatch.setattr(worker_pools, "READY_S", 1.0 if manner == "silent" else 60.0)
+        monkeypatch.setattr(joint_run, "READY_S", 1.0 if manner == "silent" else 60.0)
         with pytest.raises(OSError, match=why):
-            WorkerPool(Place("tcp://ada:1", None), MESSENGER).__enter__()
+            invited(manner).__enter__()
 
 
 @pytest.mark.usefixtures("beside")
@@ -219,26 +196,16 @@ def test_one_that_ends_or_falls_silent_is_as_a_scheduler_that_is_gone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for manner, why in (("leaves", "and out"), ("deaf", "has been silent")):
-        monkeypatch.setenv("DASK_MANNER", manner)
-        monkeypatch.setattr(worker_pools, "SILENT_S", 0.5 if manner == "deaf" else 60.0)
-        with (
-            pytest.raises(SchedulerGone, match=why),
-            WorkerPool(Place("tcp://ada:1", None), MESSENGER) as pool,
-        ):
+        monkeypatch.setattr(joint_run, "SILENT_S", 0.5 if manner == "deaf" else 60.0)
+        with pytest.raises(SchedulerGone, match=why), invited(manner) as invitation:
             while True:
-                pool.reply(0.1)
+                list(invitation.news(0.1))
 
 
-@pytest.mark.parametrize("manner", ["garbage", "roars"])
-def test_a_worker_whose_messenger_says_what_it_should_not_starts_another_one(
-    manner: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DASK_MANNER", manner)
-    monkeypatch.setattr(inbox, "MODULE", MESSENGER)
-    monkeypatch.setattr(inbox, "AGAIN_S", 0.1)
-    told: list[str] = []
-    with inbox.Inbox(Place("tcp://ada:1", None), "ada", told.append) as proposals:
-        said = "the messenger said what is no proposal: "
-        wait_until(lambda: sum(line.startswith(said) for line in told) >= 2, "two messengers")
-        assert proposals.get() is None
-    assert max(map(len, told)) < 500
+def test_a_scheduler_has_a_worker_run_nothing_that_is_no_request() -> None:
+    """The process that may be root reads lines, and each has the fields of a request alone."""
+    for more in ("implementations", "program", "jobs", "keep"):
+        with pytest.raises(ValidationError):
+            CALLS.validate_python(
+                {"kind": "asked", "number": 1, "join": {**join_to().model_dump(), more: "x"}}
+            )

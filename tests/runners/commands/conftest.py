@@ -64,3 +64,9 @@ def plant() -> Callable[..., Path]:
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database with one campaign: 60 points, FEC off, XOR and RS."""
     return _plant(tmp_path_factory.mktemp("planted") / "p.sqlite", points=60, labels=(OFF, XOR, RS))
+
+
+@pytest.fixture(scope="session")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same over 24 points, which are too few for rules: to look for these takes seconds."""
+    return _plant(tmp_path_factory.mktemp("few") / "p.sqlite", points=24, labels=(OFF, XOR, RS))

@@ -28,7 +28,7 @@ def test_explain_finds_the_planted_rule_for_each_variant_and_draws_the_figures(
     assert [(entry["variant"], entry["baseline"]) for entry in document] == [(XOR, OFF), (RS, OFF)]
     assert any(rule["text"].startswith("loss.p ≥ 3.") for rule in document[0]["rules"])
     assert document[1]["rules"] == []
-    assert "no tree predicts points that it has not seen" in document[1]["sentence"]
+    assert "no tree predicts networks that it has not seen" in document[1]["sentence"]
     assert next(iter(document[0]["importances"])) == "loss.p"
     assert {path.name for path in (tmp_path / "figures").iterdir()} >= {
         f"{name}-XOR-4-5{suffix}" for name in ("map", "effects") for suffix in (".png", ".svg", ".pdf")
@@ -40,9 +40,9 @@ def test_explain_says_that_points_are_too_few(
 ) -> None:
     result = fecbench_here("explain", "--db", plant(tmp_path / "x.sqlite", points=5))
     assert result.returncode == 0
-    assert "Too few points for a rule: 5, and 30 are needed." in result.stdout
+    assert "Too few networks for a rule: 5, and 30 are needed." in result.stdout
     assert "everywhere: ratio" in result.stdout
-    assert "[no interval], 5 points" in result.stdout
+    assert "[no interval], 5 networks" in result.stdout
 
 
 def test_explain_goes_on_after_a_variant_of_which_nothing_can_be_explained(
@@ -110,7 +110,7 @@ def test_show_and_explain_say_in_how_many_pairs_one_variant_alone_timed_out(
     document = json.loads(fecbench_here("explain", "--db", database, "--json").stdout)
     assert [entry["left_out"] for entry in document] == [sentence, ""]
     everywhere = document[0]["everywhere"]
-    assert everywhere["text"] == "everywhere: ratio ∞ [no interval], 5 points: undecided"
+    assert everywhere["text"] == "everywhere: ratio ∞ [no interval], 5 networks: undecided"
     assert everywhere["ratio"] is None  # JSON knows no infinity
     printed = fecbench_here("explain", "--db", database, "--baseline", RS, "--variant", OFF).stdout
     assert "planned pairs" not in printed

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from fecbench import designs
+from fecbench.runners.commands.console import hunting
 from tests.runners.conftest import MADE_UP, Done
 
 DESIGN = """
@@ -53,7 +54,8 @@ label = "twin"
 implementation = "made-up"
 """
 PLANTED = "1.4 if 9_000 <= size <= 12_000 and rtt_s > 0.05 else 1"
-TRIALS = 800
+TRIALS = 400
+"""The fewest that a hunt takes: they find the harm."""
 Run = Callable[..., Done]
 
 
@@ -259,12 +261,16 @@ def without_replays(answer: str) -> Any:
 
 
 def test_a_build_that_is_slower_at_some_sizes_alone_is_found_in_minutes(
-    fecbench_here: Run, design: Path, tmp_path: Path
+    fecbench_here: Run, design: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A hunt of 400 trials that tells how long they take, and one of 800 that fit into what is left."""
+    monkeypatch.setattr(hunting, "SHORT_S", 120 * hunting.SHARE_OF_TIME / 2.5)
     old, new = MADE_UP, with_harm(tmp_path / "slower", "1.3 if size > 90_000 else 1")
     words = ("hunt", "--builds", old, new, design, "--db", tmp_path / "x.sqlite", "--no-calibrate", "--json")
     result = fecbench_here(*words, "--minutes", 2)
     assert result.returncode == 1, result
+    assert "note: 800 trials fit into the time" in result.stderr
+    assert 400 < documents(result)["looked"] <= 800
     for finding in documents(result)["found"]:
         assert finding["network"]["workload.size_bytes"] > 90_000
         assert finding["ratio"] == pytest.approx(1.3, rel=0.01)

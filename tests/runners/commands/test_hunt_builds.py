@@ -7,20 +7,14 @@ from typing import Any
 
 import pytest
 
+from tests.runners.commands import test_hunt
 from tests.runners.commands.test_hunt import with_harm
 from tests.runners.conftest import MADE_UP, Done
 
 Network = dict[str, Any]
-DESIGN = """
-name = "space"
-title = "A space"
-seed = 5
-topology = "single-path"
-repetitions = 20
-statistic = "mean"
-[plan]
-method = "sobol"
-points = 4
+DESIGN = (
+    test_hunt.DESIGN.partition("[factors]")[0]
+    + """
 [factors]
 bandwidth_mbps = { min = 1, max = 50, scale = "log" }
 owd_ms = { min = 5, max = 100, scale = "log" }
@@ -36,6 +30,7 @@ label = "any"
 implementation = "made-up"
 baseline = true
 """
+)
 ROUND_TRIP = "(int(link['up']['delay_ns']) + int(link['down']['delay_ns']))"
 IN_FLIGHT = f"{ROUND_TRIP} * int(link['down']['rate_bps']) / 8e9"
 REGRESSIONS: dict[str, tuple[str, Callable[[Network], bool]]] = {

@@ -59,7 +59,7 @@ def rows_of(printed: str, label: str) -> list[list[str]]:
     return [line.split(label)[1].split() for line in printed.splitlines() if label in line]
 
 
-RATIOS = {"": "0.500", "client.dct_s": "0.500", "client.bytes_sent": "3.000", "stalled_s": "1.000"}
+RATIOS = {"": "0.50", "client.dct_s": "0.50", "client.bytes_sent": "3.00", "stalled_s": "1.00"}
 
 
 def test_show_compares_it(fecbench_here: Any, path: Path) -> None:
@@ -103,8 +103,8 @@ def test_show_lists_its_values(fecbench_here: Any, path: Path) -> None:
 
 def test_without_it_each_workload_has_its_own(fecbench_here: Any, path: Path) -> None:
     printed = fecbench_here("show", "--db", path, "--campaign", "mixed").stdout
-    ratios = [row for row in rows_of(printed, f" {FEC} ") if "0.500" in row or "3.000" in row]
-    assert [("0.500" in row, "3.000" in row) for row in ratios] == [(True, False), (False, True)]
+    ratios = [row for row in rows_of(printed, f" {FEC} ") if "0.50" in row or "3.00" in row]
+    assert [("0.50" in row, "3.00" in row) for row in ratios] == [(True, False), (False, True)]
 
 
 def test_explain_compares_it(fecbench_here: Any, path: Path) -> None:

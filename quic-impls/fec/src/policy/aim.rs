@@ -35,9 +35,14 @@ pub(super) struct Aim {
 }
 
 impl Aim {
+    /// Whether so many packets arrived without a loss that there is no repair.
+    pub(super) fn is_clean(&self, losses: &Losses) -> bool {
+        losses.lost == 0 && losses.arrived >= self.clean
+    }
+
     /// Returns how many repair symbols are needed for so many symbols whose fate is unknown.
     pub(super) fn needed(&self, missing: usize, losses: &Losses) -> usize {
-        if losses.lost == 0 && losses.arrived >= self.clean {
+        if self.is_clean(losses) {
             return 0;
         }
         let most = missing.div_ceil(self.per);

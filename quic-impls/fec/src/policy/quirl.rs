@@ -109,6 +109,10 @@ impl Policy for Quirl {
         self.waiting = None;
     }
 
+    fn listens(&self) -> bool {
+        true
+    }
+
     fn on_feedback(&mut self, context: &Context, _flight: &Flight) {
         self.rounds.on_feedback(context);
     }
@@ -184,6 +188,10 @@ impl Policy for QuirlBursts {
     fn on_sent(&mut self, _sid: Sid) {
         self.burst += 1;
         self.unrepaired += 1;
+    }
+
+    fn listens(&self) -> bool {
+        true
     }
 
     fn on_feedback(&mut self, context: &Context, _flight: &Flight) {

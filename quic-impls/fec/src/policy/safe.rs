@@ -1,6 +1,6 @@
 //! As much repair as the losses so far call for, where it delays nothing.
 
-use crate::context::{Context, Slot};
+use crate::context::{Context, Losses, Slot};
 use crate::policy::Policy;
 use crate::policy::aim::Aim;
 use crate::window::Flight;
@@ -85,6 +85,14 @@ impl Policy for Safe {
         context.unsent <= END_BYTES
             && (context.is_free || finds_no_queue(context))
             && AIM.needed(most, &context.losses) > 0
+    }
+
+    fn may_protect(&self, unsent: u64, losses: &Losses) -> bool {
+        unsent <= END_BYTES && !AIM.is_clean(losses)
+    }
+
+    fn may_repair(&self, slot: Slot, losses: &Losses) -> bool {
+        slot == Slot::Idle && !AIM.is_clean(losses)
     }
 
     fn due(&self, context: &Context, flight: &Flight) -> usize {

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use fec::{
-    Code, Context, Controller, Deadline, Flec, FlecLimited, Losses, Null, Policy, Probe, ProtectOnly, Safe,
-    SlidingWindow, Slot,
+    Code, Context, Controller, Deadline, Flec, FlecLimited, Losses, Null, Policy, Probe, ProtectOnly, Quirl,
+    QuirlBursts, Safe, SlidingWindow, Slot,
 };
 use proptest::prelude::*;
 
@@ -216,7 +216,47 @@ fn any_event() -> impl Strategy<Value = Event> {
     ]
 }
 
+/// All policies.
+fn policies() -> Vec<(&'static str, Box<dyn Policy>)> {
+    vec![
+        ("null", Box::new(Null)),
+        ("protect-only", Box::new(ProtectOnly)),
+        ("probe", Box::new(Probe)),
+        ("safe", Box::new(Safe)),
+        ("deadline", Box::new(Deadline::new(Duration::from_millis(300)))),
+        ("flec", Box::new(Flec)),
+        ("flec-limited", Box::new(FlecLimited::default())),
+        ("quirl", Box::new(Quirl::default())),
+        ("quirl-bursts", Box::new(QuirlBursts::default())),
+    ]
+}
+
 proptest! {
+    /// The first question, which knows little, is never denied where all that is known calls for repair.
+    #[test]
+    fn what_may_be_is_no_less_than_what_is(
+        (symbols, unsent) in (0..40u64, 0..140_000u64),
+        (arrived, lost) in (0..200u64, prop_oneof![Just(0), 0..50u64]),
+        (in_flight, recent_ms) in (0..60_000u64, 90..230u64),
+        (slot, is_free) in (prop::sample::select(&[Slot::Data, Slot::Idle, Slot::Probe][..]), any::<bool>()),
+    ) {
+        let (losses, recent_rtt) = (Losses { arrived, lost, runs: lost }, Duration::from_millis(recent_ms));
+        let context = Context { slot, unsent, losses, in_flight, recent_rtt, is_free, symbol_size: 1200, ..IDLE };
+        for (name, policy) in policies() {
+            let mut window = SlidingWindow::new(Code::RLC, 128, policy).unwrap();
+            window.on_window(255);
+            (0..symbols).for_each(|sid| window.on_sent(sid));
+            let (frames, repairs) = (window.protects(&context), window.wants_repair(&context));
+            prop_assert!(!frames || window.may_protect(unsent, &losses), "{name} protects");
+            prop_assert!(!repairs || window.may_repair(slot, &losses), "{name} repairs");
+            if !window.listens() {
+                window.on_feedback(&context);
+                prop_assert_eq!(window.on_pause(&context), None, "{}", name);
+                prop_assert_eq!(window.wants_repair(&context), repairs, "{}", name);
+            }
+        }
+    }
+
     /// Repair is bounded by the missing symbols, and a second question gets none, whatever the policy hears, also from
     /// a peer that lies.
     #[test]

@@ -71,6 +71,9 @@ pub struct DirectionReport {
     max_queue_packets: u64,
     dropped: u64,
     outage_dropped: u64,
+    /// Counters of effects that most links lack.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    counted: BTreeMap<String, u64>,
     conserved: bool,
     /// Number of judged packets: all that left.
     packets: u64,
@@ -98,6 +101,7 @@ impl DirectionReport {
             max_queue_packets: report.max_queue_packets,
             dropped: report.dropped,
             outage_dropped: report.outage_dropped,
+            counted: lane.counted(),
             conserved: report.conserved,
             packets: report.frames_out,
             bitmap: BASE64_STANDARD.encode(lane.verdicts()),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::Lanes;
 use super::answer::EndpointReport;
-use super::processor::{Costs, Processor};
+use super::processor::{Costs, Processor, Way};
 use crate::capture::Capture;
 use crate::contract::{Assignment, Event, Exit, Role, Workload};
 use crate::implementation::{Endpoint, Host, Implementation, Received, Turn};
@@ -85,8 +85,10 @@ struct Room {
     /// Whether it is a client of several paths.
     has_paths: bool,
     capture: Option<Capture>,
-    /// Datagrams, and over which link each came.
-    arrived: VecDeque<(usize, Vec<u8>)>,
+    /// Datagrams, and how each came.
+    arrived: VecDeque<(Way, Vec<u8>)>,
+    /// ECN codepoint of what it sends.
+    ecn: u8,
     /// The datagram that the endpoint is taking in.
     received: Vec<u8>,
     has_received: bool,
@@ -107,6 +109,7 @@ impl<I: Implementation> Guest<I> {
                 has_paths: false,
                 capture,
                 arrived: VecDeque::new(),
+                ecn: 0,
                 received: Vec::new(),
                 has_received: false,
                 frame_bytes: 0,
@@ -172,14 +175,14 @@ impl<I: Implementation> Guest<I> {
     }
 
     /// A datagram arrives over a link.
-    pub fn arrive(&mut self, link: usize, datagram: &[u8], now_ns: u64) {
+    pub fn arrive(&mut self, way: Way, datagram: &[u8], now_ns: u64) {
         self.room.frame_bytes += datagram.len() as u64 + lane::OVERHEAD;
-        let (address, peer) = self.room.location.ends(link);
+        let (address, peer) = self.room.location.ends(way.link);
         if let Some(capture) = &mut self.room.capture {
             capture.packet(now_ns, peer, address, datagram);
         }
         if self.endpoint.is_some() {
-            self.room.arrived.push_back((link, datagram.to_vec()));
+            self.room.arrived.push_back((way, datagram.to_vec()));
         }
     }
 
@@ -235,19 +238,19 @@ impl<I: Implementation> Guest<I> {
 
     /// Sends what its processor is ready with.
     pub fn send(&mut self, now_ns: u64, links: &mut [Lanes]) {
-        while let Some((ready_ns, link, datagram)) = self.room.processor.ready(now_ns) {
-            self.room.send(&datagram, link, ready_ns, links);
+        while let Some((ready_ns, way, datagram)) = self.room.processor.ready(now_ns) {
+            self.room.send(&datagram, way, ready_ns, links);
         }
     }
 }
 
 impl Room {
-    fn send(&mut self, datagram: &[u8], link: usize, now_ns: u64, links: &mut [Lanes]) {
-        let (address, peer) = self.location.ends(link);
+    fn send(&mut self, datagram: &[u8], way: Way, now_ns: u64, links: &mut [Lanes]) {
+        let (address, peer) = self.location.ends(way.link);
         if let Some(capture) = &mut self.capture {
             capture.packet(now_ns, address, peer, datagram);
         }
-        links[link].of_sender(self.location.role).send(datagram, self.location.tag, now_ns);
+        links[way.link].of_sender(self.location.role).send(datagram, self.location.tag, way.ecn, now_ns);
     }
 }
 
@@ -269,23 +272,28 @@ impl Host for Port<'_> {
 
     fn send(&mut self, datagram: &[u8], from: Option<IpAddr>, to: SocketAddr) -> io::Result<()> {
         let room = &mut *self.room;
-        let link = room.location.link(from, to);
-        if room.processor.take(datagram, link, self.clock.now_ns, room.location.role, room.has_received) {
-            room.send(datagram, link, self.clock.now_ns, self.links);
+        let way = Way { link: room.location.link(from, to), ecn: room.ecn };
+        if room.processor.take(datagram, way, self.clock.now_ns, room.location.role, room.has_received) {
+            room.send(datagram, way, self.clock.now_ns, self.links);
         }
+        Ok(())
+    }
+
+    fn mark(&mut self, codepoint: u8) -> io::Result<()> {
+        self.room.ecn = codepoint;
         Ok(())
     }
 
     fn receive(&mut self) -> io::Result<Option<Received<'_>>> {
         let room = &mut *self.room;
-        let Some((link, datagram)) = room.arrived.pop_front() else {
+        let Some((way, datagram)) = room.arrived.pop_front() else {
             return Ok(None);
         };
         room.has_received = true;
         room.received = datagram;
-        let (address, peer) = room.location.ends(link);
+        let (address, peer) = room.location.ends(way.link);
         let to = room.has_paths.then(|| IpAddr::from(*address.ip()));
-        Ok(Some(Received { at: self.clock.now(), from: peer.into(), to, datagram: &room.received }))
+        Ok(Some(Received { at: self.clock.now(), from: peer.into(), to, ecn: way.ecn, datagram: &room.received }))
     }
 
     fn read(&mut self) -> io::Result<Option<Input>> {

@@ -23,6 +23,13 @@ impl Costs {
     }
 }
 
+/// Where a datagram goes, and with which ECN codepoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Way {
+    pub link: usize,
+    pub ecn: u8,
+}
+
 /// Sends one datagram after the other.
 #[derive(Debug)]
 pub struct Processor {
@@ -30,8 +37,8 @@ pub struct Processor {
     /// Whether it has yet to do TLS's work.
     owes_handshake: bool,
     free_ns: u64,
-    /// Waiting datagrams: when each is ready, its link, and its content.
-    waiting: VecDeque<(u64, usize, Vec<u8>)>,
+    /// Waiting datagrams: when each is ready, its way, and its content.
+    waiting: VecDeque<(u64, Way, Vec<u8>)>,
 }
 
 impl Processor {
@@ -40,7 +47,7 @@ impl Processor {
     }
 
     /// Takes a datagram in. When it is ready at once, it is left to the caller (true); otherwise it waits.
-    pub fn take(&mut self, datagram: &[u8], link: usize, now_ns: u64, role: Role, has_received: bool) -> bool {
+    pub fn take(&mut self, datagram: &[u8], way: Way, now_ns: u64, role: Role, has_received: bool) -> bool {
         let mut takes_ns = self.costs.datagram_ns;
         if self.owes_handshake && (role == Role::Server || has_received) {
             self.owes_handshake = false;
@@ -50,7 +57,7 @@ impl Processor {
         if self.waiting.is_empty() && self.free_ns <= now_ns {
             return true;
         }
-        self.waiting.push_back((self.free_ns, link, datagram.to_vec()));
+        self.waiting.push_back((self.free_ns, way, datagram.to_vec()));
         false
     }
 
@@ -59,8 +66,8 @@ impl Processor {
         self.waiting.front().map(|(ready_ns, ..)| *ready_ns)
     }
 
-    /// The next datagram that is ready at a time: since when, and over which link it goes.
-    pub fn ready(&mut self, now_ns: u64) -> Option<(u64, usize, Vec<u8>)> {
+    /// The next datagram that is ready at a time: since when, and its way.
+    pub fn ready(&mut self, now_ns: u64) -> Option<(u64, Way, Vec<u8>)> {
         self.next_ns().filter(|ready_ns| *ready_ns <= now_ns)?;
         self.waiting.pop_front()
     }

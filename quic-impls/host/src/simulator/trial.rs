@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use super::answer::{Answer, Competition, DirectionReport, LinkReport};
 use super::filling::Filling;
 use super::guest::{Clock, Guest, Location};
+use super::processor::Way;
 use super::task::{Link, Task};
 use super::{Lanes, VIRTUAL_TIME_BEGINS};
 use crate::capture::Capture;
@@ -266,7 +267,11 @@ impl<'a, I: Implementation> Trial<'a, I> {
             for (lane, role) in [(&mut lanes.up, Role::Server), (&mut lanes.down, Role::Client)] {
                 while let Some(exit) = lane.receive(now_ns) {
                     if !exit.lost {
-                        self.guests[2 * exit.tag as usize + role as usize].arrive(link, exit.payload, now_ns);
+                        self.guests[2 * exit.tag as usize + role as usize].arrive(
+                            Way { link, ecn: exit.ecn },
+                            exit.payload,
+                            now_ns,
+                        );
                     }
                 }
             }

@@ -292,6 +292,7 @@ impl Setting {
                 slow_start_pacing: self.slow_start_pacing,
                 http: self.http,
                 packet_size: PACKET_SIZE as u16,
+                ecn: false,
             },
             certificate: certificate.clone(),
             private_key: certificate.clone(),
@@ -556,11 +557,11 @@ impl<C: Application, S: Application> World<C, S> {
 
     fn transmit(&mut self) {
         let (now, mut datagram) = (self.now(), Vec::new());
-        while let Some((from, _)) = self.client.transmit(now, &mut datagram) {
-            self.links[link_of(from)][UP].lane.send(&datagram, 0, self.now_ns);
+        while let Some((from, ..)) = self.client.transmit(now, &mut datagram) {
+            self.links[link_of(from)][UP].lane.send(&datagram, 0, 0, self.now_ns);
         }
-        while let Some((_, to)) = self.server.transmit(now, &mut datagram) {
-            self.links[link_of(Some(to.ip()))][DOWN].lane.send(&datagram, 0, self.now_ns);
+        while let Some((_, to, _)) = self.server.transmit(now, &mut datagram) {
+            self.links[link_of(Some(to.ip()))][DOWN].lane.send(&datagram, 0, 0, self.now_ns);
         }
     }
 
@@ -591,8 +592,8 @@ impl<C: Application, S: Application> World<C, S> {
         let to = self.has_paths.then(|| client.ip());
         let (begin, decrypted) = (budget::thread_time(), decrypted::bytes());
         match up {
-            true => self.server.receive(self.now(), client, None, datagram, &self.accept),
-            false => self.client.receive(self.now(), server, to, datagram, || unreachable!()),
+            true => self.server.receive(self.now(), client, None, None, datagram, &self.accept),
+            false => self.client.receive(self.now(), server, to, None, datagram, || unreachable!()),
         }
         let time = budget::thread_time() - begin;
         let bytes = decrypted::bytes() - decrypted;

@@ -14,6 +14,7 @@ import "C"
 import (
 	"errors"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 	"unsafe"
@@ -87,7 +88,7 @@ func (l *Lane) IsFull(now time.Duration) bool { return bool(C.lane_is_full(l.c, 
 
 // Send sends a datagram, with a tag that travels with it. False: the link drops it.
 func (l *Lane) Send(datagram []byte, tag uint64, now time.Duration) bool {
-	return bool(C.lane_send(l.c, (*C.uint8_t)(unsafe.SliceData(datagram)), C.uint32_t(len(datagram)), C.uint64_t(tag), C.uint64_t(now)))
+	return bool(C.lane_send(l.c, (*C.uint8_t)(unsafe.SliceData(datagram)), C.uint32_t(len(datagram)), C.uint64_t(tag), 0, C.uint64_t(now)))
 }
 
 // NextExit returns when the next datagram leaves; false if there is none.
@@ -114,6 +115,18 @@ func (l *Lane) Report() Report {
 		MaxQueueBytes: uint64(r.max_queue_bytes), MaxQueuePackets: uint64(r.max_queue_packets),
 		Dropped: uint64(r.dropped), Conserved: bool(r.conserved),
 	}
+}
+
+// Counted returns the counters of effects that most links lack, those above 0, by the names that the harness has for them.
+func (l *Lane) Counted() map[string]uint64 {
+	var text [C.LANE_COUNTED]C.char
+	C.lane_counted(l.c, &text[0])
+	counted := map[string]uint64{}
+	for line := range strings.Lines(C.GoString(&text[0])) {
+		name, count, _ := strings.Cut(strings.TrimSpace(line), " ")
+		counted[name], _ = strconv.ParseUint(count, 10, 64)
+	}
+	return counted
 }
 
 // Times is a hash of when each datagram was sent and when it left, and of its length.

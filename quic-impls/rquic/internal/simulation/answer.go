@@ -54,22 +54,23 @@ type Reports struct {
 
 // Report has the counters of a direction, and the verdicts of what left it.
 type Report struct {
-	FramesIn        uint64 `json:"frames_in"`
-	BytesIn         uint64 `json:"bytes_in"`
-	FramesOut       uint64 `json:"frames_out"`
-	BytesOut        uint64 `json:"bytes_out"`
-	QueueDropped    uint64 `json:"queue_dropped"`
-	OversizeDropped uint64 `json:"oversize_dropped"`
-	InFlight        uint64 `json:"in_flight"`
-	MaxQueueBytes   uint64 `json:"max_queue_bytes"`
-	MaxQueuePackets uint64 `json:"max_queue_packets"`
-	Dropped         uint64 `json:"dropped"`
-	OutageDropped   uint64 `json:"outage_dropped"`
-	Conserved       bool   `json:"conserved"`
-	Packets         uint64 `json:"packets"` // that were judged; the bitmap may have fewer
-	Bitmap          []byte `json:"bitmap"`
-	Arrivals        []byte `json:"arrivals,omitempty"` // of its packets, 8 bytes each: ns since the first; where losses follow from it
-	Times           string `json:"times"`              // a hash of when packets entered and left, in hexadecimal
+	FramesIn        uint64            `json:"frames_in"`
+	BytesIn         uint64            `json:"bytes_in"`
+	FramesOut       uint64            `json:"frames_out"`
+	BytesOut        uint64            `json:"bytes_out"`
+	QueueDropped    uint64            `json:"queue_dropped"`
+	OversizeDropped uint64            `json:"oversize_dropped"`
+	InFlight        uint64            `json:"in_flight"`
+	MaxQueueBytes   uint64            `json:"max_queue_bytes"`
+	MaxQueuePackets uint64            `json:"max_queue_packets"`
+	Dropped         uint64            `json:"dropped"`
+	OutageDropped   uint64            `json:"outage_dropped"`
+	Counted         map[string]uint64 `json:"counted,omitempty"` // of effects that most links lack
+	Conserved       bool              `json:"conserved"`
+	Packets         uint64            `json:"packets"` // that were judged; the bitmap may have fewer
+	Bitmap          []byte            `json:"bitmap"`
+	Arrivals        []byte            `json:"arrivals,omitempty"` // of its packets, 8 bytes each: ns since the first; where losses follow from it
+	Times           string            `json:"times"`              // a hash of when packets entered and left, in hexadecimal
 }
 
 func reportOf(l *lane.Lane) Report {
@@ -79,7 +80,7 @@ func reportOf(l *lane.Lane) Report {
 		FramesIn: r.FramesIn, BytesIn: r.BytesIn, FramesOut: r.FramesOut, BytesOut: r.BytesOut,
 		QueueDropped: r.QueueDropped, OversizeDropped: r.OversizeDropped, InFlight: r.InFlight,
 		MaxQueueBytes: r.MaxQueueBytes, MaxQueuePackets: r.MaxQueuePackets,
-		Dropped: r.Dropped, OutageDropped: r.OutageDropped, Conserved: r.Conserved, Packets: r.FramesOut, Bitmap: bitmap, Arrivals: l.Arrivals(),
+		Dropped: r.Dropped, OutageDropped: r.OutageDropped, Counted: l.Counted(), Conserved: r.Conserved, Packets: r.FramesOut, Bitmap: bitmap, Arrivals: l.Arrivals(),
 		Times: fmt.Sprintf("%016x", l.Times()),
 	}
 }

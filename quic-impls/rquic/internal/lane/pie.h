@@ -1,0 +1,1 @@
+../../../../topologies/wire/pie.h

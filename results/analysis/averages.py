@@ -1,0 +1,106 @@
+"""The one ratio over networks, by the statistic that a design names, and what it means to a user: time saved,
+and bytes sent more.
+
+A design with the statistic `mean` asks for the expected time. Its ratio in a network is that of mean times,
+and its ratio over networks is the geometric mean of these. A design with the statistic `median` or `p95`
+has the median over networks. Rules, tables, figures and sentences take the ratio from here, so that no two
+of them say different things of the same trials.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fecbench.results.analysis.distributions import t_quantile
+from fecbench.results.analysis.intervals import FEWEST, LEVEL, median_interval, median_ratio_interval
+
+Average = Literal["mean", "median"]
+Floats = NDArray[np.float64]
+SENT = ("client.bytes_sent", "server.bytes_sent")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number and the ends of its interval; NaN where there is none."""
+
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+
+
+UNKNOWN = Estimate()
+
+
+def average_of(rows: pd.DataFrame, statistic: str) -> Average:
+    """Return which average of these ratios is taken: the mean where the design asks for means, and each ratio
+    is above 0, finite and not censored; else the median, which bears timeouts."""
+    values = rows["ratio"].to_numpy(np.float64)
+    has_mean = len(values) > 0 and (np.isfinite(values) & (values > 0)).all() and not rows["censored"].any()
+    return "mean" if statistic == "mean" and has_mean else "median"
+
+
+def ratio_over(
+    rows: pd.DataFrame, units: Sequence[Any] | pd.Series, average: Average, level: float = LEVEL
+) -> Estimate:
+    """Return the average of ratios with its interval; the unit is the network (`units`), whose workloads meet
+    the same losses. Below FEWEST units it has no interval."""
+    if average == "median":
+        return Estimate(*median_ratio_interval(rows, units, level))
+    logs = np.log(rows["ratio"].to_numpy(np.float64))
+    of_units = pd.Series(logs).groupby(np.asarray(units)).mean().to_numpy(np.float64)
+    mean = _mean(of_units, level)
+    return Estimate(*(math.exp(end) for end in (mean.value, mean.low, mean.high)))
+
+
+def saved(ratios: pd.DataFrame, pairs: pd.DataFrame, statistic: str, average: Average) -> Estimate:
+    """Return by how much less a variant has of a metric than its baseline, in the metric's unit: the
+    average over networks of the difference of their statistics. `ratios` and `pairs`: `Pairing.ratios` and
+    `Pairing.matched` of one workload. In one network the interval is over its pairs, and of means alone."""
+    difference = ratios["baseline"].to_numpy(np.float64) - ratios["variant"].to_numpy(np.float64)
+    if not len(difference) or not np.isfinite(difference).all():
+        return UNKNOWN
+    if len(difference) > 1 and average == "median":
+        return Estimate(float(np.median(difference)), *median_interval(difference, ratios["point"]))
+    if len(difference) > 1:
+        return _mean(difference)
+    if statistic != "mean":
+        return UNKNOWN
+    of_pairs = _mean((pairs["baseline"] - pairs["variant"]).to_numpy(np.float64))
+    return Estimate(float(difference[0]), of_pairs.low, of_pairs.high)
+
+
+def more_bytes(frame: pd.DataFrame, workload: str, variant: str, baseline: str) -> Estimate:
+    """Return the share of bytes that both endpoints of a variant send more than those of its baseline, on
+    average over networks; its interval is over these, in one network over repetitions. Of trials that are ok
+    in both arms; unknown where an endpoint did not count them."""
+    if not set(SENT) <= set(frame.columns):
+        return UNKNOWN
+    rows = frame[(frame["workload"] == workload) & (frame["state"] == "ok")]
+    key = ["point", "repetition"]
+    sent = [
+        rows.loc[rows["variant"] == arm].set_index(key)[list(SENT)].sum(axis=1, min_count=len(SENT))
+        for arm in (variant, baseline)
+    ]
+    both = pd.concat(sent, axis=1, keys=["variant", "baseline"], join="inner").dropna()
+    if both.empty or not (both > 0).all(axis=None):
+        return UNKNOWN
+    of_points = both.groupby("point").mean()
+    units = of_points if len(of_points) > 1 else both
+    mean = _mean(np.log((units["variant"] / units["baseline"]).to_numpy(np.float64)))
+    return Estimate(*(math.exp(end) - 1 for end in (mean.value, mean.low, mean.high)))
+
+
+def _mean(values: Floats, level: float = LEVEL) -> Estimate:
+    """The mean of independent values with Student's interval."""
+    mean = float(values.mean())
+    if len(values) < FEWEST:
+        return Estimate(mean)
+    half = t_quantile(1 - level / 2, len(values) - 1) * float(values.std(ddof=1)) / math.sqrt(len(values))
+    return Estimate(mean, mean - half, mean + half)

@@ -1,0 +1,173 @@
+"""A campaign in the field by its blocks: each has every variant once, back to back, in an order drawn anew.
+
+Arms are compared within blocks: the geometric mean of their ratios, with an interval that bears neighbouring
+blocks that depend on each other (`dependent`). Beside it is lines whether the order within blocks mattered,
+and whether the ratio drifted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fecbench.results.analysis import dependent
+from fecbench.results.analysis.pairing import Pairing, baselines_of
+from fecbench.results.metrics import of_workloads
+from fecbench.results.metrics.units import number
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, TrialRecord
+
+SURELY = 0.05
+
+
+def with_intervals(pairing: Pairing, level: float, margins: pd.Series) -> pd.DataFrame:
+    """Return the rows of `pairing.ratios` with the ratio within blocks, `low`, `high` and `p_value`.
+
+    The ratio is the geometric mean over blocks. The others are NaN for fewer than `dependent.FEWEST` blocks,
+    and where a block has no ratio above 0 and below ∞, as where one arm timed out. `p_value`: of arms that
+    differ by no more than the margin.
+    """
+    rows = pairing.ratios.assign(low=math.nan, high=math.nan, p_value=math.nan)
+    by_place = pairing.matched.sort_values("repetition").groupby(["workload", "point"], observed=True)
+    of_rows = zip(rows.index, margins, rows.to_dict("records"), strict=True)
+    for index, margin, row in of_rows:
+        ratios = by_place.get_group((row["workload"], row["point"]))["ratio"].to_numpy(np.float64)
+        if not (np.isfinite(ratios) & (ratios > 0)).all():
+            continue
+        logs = np.log(ratios)
+        rows.loc[index, "ratio"] = math.exp(float(logs.mean()))
+        if len(logs) < dependent.FEWEST:
+            continue
+        posterior = dependent.mean_of(logs)
+        bound = math.copysign(math.log1p(margin), posterior.mean)
+        is_within = abs(posterior.mean) <= abs(bound)
+        rows.loc[index, ["ratio", "low", "high"]] = np.exp([posterior.mean, *posterior.interval(level)])
+        rows.loc[index, "p_value"] = 1.0 if is_within else posterior.p_value(bound)
+    return rows
+
+
+@dataclass(frozen=True)
+class Course:
+    """The ratios of a variant to its baseline over the blocks of one workload."""
+
+    variant: str
+    baseline: str
+    workload: str
+    blocks: int
+    order: dependent.Posterior
+    """Log of the ratio's change where the variant ran before its baseline."""
+    drift: dependent.Posterior
+    """Log of the ratio's change from the first block to the last."""
+
+
+def courses(database: Database, campaign: CampaignInfo) -> list[Course]:
+    """Return the course of each comparison with enough blocks."""
+    records = [stored.record for stored in database.trials(campaign.id, ["ok"])]
+    by_block: defaultdict[tuple[str, int, str], dict[str, TrialRecord]] = defaultdict(dict)
+    for record in records:
+        name = record.checks.get("path", {}).get("block", "")
+        by_block[record.key.workload, record.key.point, name][record.key.variant] = record
+    all_courses = []
+    for variant, baseline in baselines_of(campaign).items():
+        for workload, metric in of_workloads(campaign).items():
+            pairs = [
+                (arms[variant], arms[baseline])
+                for (label, _, _), arms in by_block.items()
+                if label == workload and {variant, baseline} <= arms.keys()
+            ]
+            pairs.sort(key=lambda pair: pair[0].started_at)
+            if (course := _course(pairs, metric)) is not None:
+                all_courses.append(Course(variant, baseline, workload, *course))
+    return all_courses
+
+
+def _course(
+    pairs: Sequence[tuple[TrialRecord, TrialRecord]], metric: str
+) -> tuple[int, dependent.Posterior, dependent.Posterior] | None:
+    values = [(_value(one, metric), _value(other, metric)) for one, other in pairs]
+    places = [place for place, (one, other) in enumerate(values) if one > 0 and other > 0]
+    if len(places) < dependent.FEWEST:
+        return None
+    logs = np.array([math.log(values[place][0] / values[place][1]) for place in places])
+    earlier = np.array([_place(pairs[place][0]) < _place(pairs[place][1]) for place in places])
+    ones, along = np.ones(len(places)), np.linspace(-0.5, 0.5, len(places))
+    if earlier.all() or not earlier.any():
+        return None
+    order = dependent.coefficient(logs, np.column_stack([ones, earlier.astype(np.float64)]))
+    return len(places), order, dependent.coefficient(logs, np.column_stack([ones, along]))
+
+
+def _value(record: TrialRecord, metric: str) -> float:
+    group, _, name = metric.partition(".")
+    return float(record.metrics.get(group, {}).get(name, 0.0))
+
+
+def _place(record: TrialRecord) -> int:
+    return int(record.checks["path"]["place"])
+
+
+def lead(database: Database, campaign: CampaignInfo) -> str:
+    """Return on which path, when, and over how many blocks it was measured; "" for any other engine."""
+    if campaign.engine != "field":
+        return ""
+    records = [stored.record for stored in database.trials(campaign.id)]
+    path = campaign.provenance.get("field", {}).get("path", "")
+    if not records:
+        return f"On the path “{path}”: no block was run yet."
+    begin, end = min(r.started_at for r in records), max(r.started_at for r in records)
+    blocks = {name for record in records if (name := record.checks.get("path", {}).get("block"))}
+    until = end[11:16] if begin[:10] == end[:10] else f"{end[:10]} {end[11:16]}"
+    count = f"{len(blocks)} block{'s' * (len(blocks) != 1)}"
+    return f"On the path “{path}”, {begin[:10]} {begin[11:16]} to {until} UTC, over {count}."
+
+
+def sentences(database: Database, campaign: CampaignInfo) -> list[str]:
+    """Return what a reader of a campaign in the field has to know, the `lead` first; nothing of others."""
+    if campaign.engine != "field":
+        return []
+    lines = [lead(database, campaign), _of_path(database, campaign)]
+    for course in courses(database, campaign):
+        effects = {
+            "where it ran before its baseline": course.order,
+            "from the first block to the last": course.drift,
+        }
+        for when, posterior in effects.items():
+            low, high = np.exp(posterior.interval(SURELY))
+            surely = posterior.p_value() < SURELY
+            lines.append(
+                f"{course.variant}, {course.workload}: its ratio to {course.baseline}"
+                f" {'changed' if surely else 'did not surely change'} {when}: by a factor of"
+                f" {number(math.exp(posterior.mean), '.3f')} ({number(low, '.3f')} to {number(high, '.3f')})."
+            )
+    lines.append(
+        "Ratios are geometric means within blocks. Nobody vouches for the path: other traffic on it is in the"
+        " numbers. What was checked are both hosts: processors, sockets, clocks, addresses and MTU."
+    )
+    return [sentence for sentence in lines if sentence]
+
+
+def _of_path(database: Database, campaign: CampaignInfo) -> str:
+    """Return what the probes say of the path, in a sentence."""
+    paths: list[Mapping[str, Any]] = [
+        path for stored in database.trials(campaign.id) if (path := stored.record.checks.get("path"))
+    ]
+    probes = sum(path["probes"] for path in paths)
+    if not probes:
+        return ""
+    least = min(path["least_rtt_ms"] for path in paths)
+    medians = sorted(path["rtt_ms"] for path in paths if path["rtt_ms"] is not None)
+    up, down = (sum(path[name] for path in paths) for name in ("lost_up", "lost_down"))
+    restless = sum(not path["is_rested"] for path in paths)
+    lost_up, lost_down = 100 * up / probes, 100 * down / max(1, probes - up)
+    middle = f"{medians[len(medians) // 2]:.3g}" if medians else "?"
+    rest = f"; before {restless} of {len(paths)} transfers the queue had not drained" if restless else ""
+    return (
+        f"{probes:,} probes beside the blocks: round trip {least:.3g} ms at least, {middle} ms in the middle;"
+        f" lost up {lost_up:.2g} %, down {lost_down:.2g} %{rest}."
+    )

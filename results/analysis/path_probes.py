@@ -1,0 +1,72 @@
+"""Probes of a path in the field, as recordings that other commands read: irtt's JSON, or a list of losses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo
+from fecbench.results.store.series import unpack
+
+SERIES = "probes"
+
+
+@dataclass(frozen=True)
+class PathProbe:
+    """A probe, and its answer."""
+
+    at_s: float
+    """Seconds since the epoch, by the clock of the near host."""
+    rtt_ms: float | None
+    """None: no answer came."""
+    lost_up: bool
+    lost_down: bool
+
+
+def probes(database: Database, campaign: CampaignInfo) -> list[PathProbe]:
+    """Return all probes of a campaign, in the order of time; none for one that was not in the field."""
+    begun_s = {
+        stored.id: datetime.fromisoformat(stored.record.started_at).timestamp()
+        for stored in database.trials(campaign.id)
+    }
+    read = _read(database, campaign, begun_s) if campaign.engine == "field" else ()
+    return sorted(read, key=lambda probe: probe.at_s)
+
+
+def _read(database: Database, campaign: CampaignInfo, begun_s: dict[int, float]) -> Iterator[PathProbe]:
+    for series in database.series(campaign.id, SERIES):
+        for row in unpack(series.table.data).to_pylist():
+            yield PathProbe(
+                begun_s[series.trial_id] + row["t_s"],
+                row["rtt_ms"] if row["rtt_ms"] > 0 else None,
+                bool(row["lost_up"]),
+                bool(row["lost_down"]),
+            )
+
+
+def as_irtt(recorded: Sequence[PathProbe]) -> str:
+    """Return a document of the form that `irtt client -o` writes."""
+    trips = [
+        {
+            "lost": "false" if probe.rtt_ms is not None else "true_up" if probe.lost_up else "true_down",
+            "delay": {} if probe.rtt_ms is None else {"rtt": round(1e6 * probe.rtt_ms)},
+            "timestamps": {"client": {"send": {"wall": round(1e9 * probe.at_s)}}},
+        }
+        for probe in recorded
+    ]
+    return json.dumps({"round_trips": trips})
+
+
+def as_losses(recorded: Sequence[PathProbe], direction: Literal["up", "down"]) -> str:
+    """Return the losses of a direction, a digit a probe: 1 is lost. A probe that was lost on its way up
+    could not be lost down."""
+    digits = (
+        str(int(probe.lost_up if direction == "up" else probe.lost_down))
+        for probe in recorded
+        if direction == "up" or not probe.lost_up
+    )
+    return "".join(digits) + "\n"

@@ -1,0 +1,159 @@
+"""One endpoint of a trial in the field, on this host: confined as in other trials, in the host's own network.
+
+As root it has a user, a view of the file system and limits of its own; whoever calls this is in namespaces
+of its own then (`isolated`). Without root it is fenced in, where the kernel can do that.
+"""
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from fecbench.runners.implementations.implementation import Implementation
+from fecbench.runners.sandbox import handed_over, isolation, rights
+from fecbench.runners.sandbox.environment import environment
+from fecbench.runners.sandbox.isolation import die_with_parent
+from fecbench.runners.tasks import series
+from fecbench.runners.tasks.outcome import EndpointOutcome, HostOutcome
+from fecbench.runners.tasks.series import SeriesError
+from fecbench.runners.tasks.task import PairTask, Role, Task
+from fecbench.runners.trial import logs
+from fecbench.runners.trial.assignment import assignment, command, papers
+from fecbench.runners.trial.confinement import LIMIT_OF_MEMORY, LIMITS, Cell, pipes
+from fecbench.runners.trial.endpoint import Endpoint
+from fecbench.runners.trial.starvation import Watch
+from fecbench.runners.trial.supervisor import Supervisor
+from fecbench.runners.workloads import asked_series
+from fecbench.topologies import counters
+
+_SESSION_S = 1e6
+
+
+def isolated(function: Callable[[int | None], bytes]) -> bytes:
+    """Call a function with the first user of its endpoints: in namespaces of its own if they have users of
+    their own, but for the network. None: they run as this process's user."""
+    user = rights.own_user(os.getpid())
+    if user is None:
+        return function(None)
+    return isolation.run_isolated(lambda: function(user), _SESSION_S, network=False)
+
+
+class End:
+    """A started endpoint."""
+
+    def __init__(
+        self,
+        role: Role,
+        task: Task,
+        implementation: Implementation,
+        folder: Path,
+        supervisor: Supervisor,
+        *,
+        user: int | None,
+        address: str,
+        local_address: str,
+        port: int,
+        certificates: Path,
+    ) -> None:
+        """`folder` is for its files, `certificates` has the trial's, `user` is its own (None: ours).
+
+        Raises StartError and ConfinementError.
+        """
+        self.role: Role = role
+        self._pair: PairTask = task.pairs[0]
+        self._supervisor = supervisor
+        self._user = user
+        self._log_folder = folder / role
+        document = assignment(
+            role,
+            self._pair.end(role),
+            workload=self._pair.workload,
+            content_seed=task.content_seed,
+            server_address=address,
+            local_addresses=[local_address],
+            certificates=certificates,
+            log_folder=self._log_folder,
+            deadline_s=task.timeout_s,
+            port=port,
+        )
+        started = command(implementation.command(role), document, folder)
+        reads = role == "client" and self._pair.session is not None
+        if user is None:
+            process = self._start_as_us(started, document, implementation.folder, reads=reads)
+        else:
+            cell = Cell(role, user, self._log_folder)
+            cell.make_log_folder()
+            process = cell.start(
+                _popen,
+                started,
+                folders=[implementation.folder],
+                papers=papers(started, document),
+                variables={},
+                reads=reads,
+            )
+        self.endpoint: Endpoint = supervisor.follow(role, process)
+
+    def _start_as_us(
+        self, started: Sequence[str], document: dict[str, Any], implementation: Path, *, reads: bool
+    ) -> "subprocess.Popen[bytes]":
+        handed_over.make_own_folder(self._log_folder)
+        readable = [implementation, *rights.prefixes(Path(started[0])), *papers(started, document)]
+        parent = os.getpid()
+
+        def enter() -> None:
+            os.umask(0o022)
+            rights.keep_as_same_user(LIMITS | LIMIT_OF_MEMORY, readable, self._log_folder, network=True)
+            die_with_parent(parent)
+
+        variables = environment(self._log_folder) | {"TMPDIR": str(self._log_folder)}
+        return _popen(
+            list(started), preexec_fn=enter, cwd=self._log_folder, env=variables, **pipes(reads=reads)
+        )
+
+    def outcome(self) -> EndpointOutcome:
+        """End it, and return how it ended, with its series."""
+        self._supervisor.end(self.endpoint)
+        endpoint = self.endpoint
+        outcome = EndpointOutcome(
+            ready=endpoint.ready,
+            metrics=endpoint.metrics,
+            complaint=endpoint.complaint,
+            exit_code=endpoint.exit_code,
+            was_slow=endpoint.was_slow,
+            was_forced=endpoint.was_forced,
+            stderr=endpoint.stderr,
+        )
+        if endpoint.metrics is not None and not endpoint.complaint:
+            limits = asked_series(self._pair.end(self.role), self._pair.workload)
+            try:
+                outcome.series = series.collect(self._log_folder, limits)
+            except SeriesError as error:
+                outcome.complaint = str(error)
+        if self._user is not None:
+            logs.keep(self._log_folder)
+        return outcome
+
+
+def _popen(arguments: list[str], **settings: Any) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(arguments, start_new_session=True, **settings)
+
+
+class HostCounters:
+    """Counters of this host from now on."""
+
+    def __init__(self) -> None:
+        self._discarded = counters.discarded(os.getpid())
+        self._clock_s = time.time() - time.monotonic()
+
+    def outcome(self, watch: Watch, *, stalled_s: float | None) -> HostOutcome:
+        """Return what has happened since."""
+        discarded = counters.discarded(os.getpid()) - self._discarded
+        return HostOutcome(
+            stalled_s=stalled_s,
+            longest_gap_s=watch.longest_gap_s,
+            stolen_s=watch.stolen_s(),
+            discarded=dict(discarded),
+            clock_leap_s=time.time() - time.monotonic() - self._clock_s,
+        )

@@ -1,0 +1,96 @@
+"""Laws of the one ratio over networks, of time saved, and of bytes sent."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fecbench.results.analysis import averages
+from fecbench.results.analysis.averages import average_of, more_bytes, ratio_over, saved
+from fecbench.results.analysis.intervals import mean_ratio_interval, median_ratio_interval
+
+RANDOM = np.random.default_rng(3)
+
+
+def ratios_of(logs: np.ndarray, workloads: int = 1) -> pd.DataFrame:
+    """Ratios of points, each on so many workloads."""
+    return pd.DataFrame(
+        {
+            "point": np.tile(np.arange(len(logs) // workloads), workloads),
+            "ratio": np.exp(logs),
+            "censored": False,
+        }
+    )
+
+
+def test_it_is_the_mean_of_a_design_that_compares_means_and_else_the_median() -> None:
+    rows = ratios_of(RANDOM.normal(0, 0.3, 40))
+    assert (average_of(rows, "mean"), average_of(rows, "median"), average_of(rows, "p95")) == (
+        "mean",
+        "median",
+        "median",
+    )
+    for average, reference in (
+        ("mean", mean_ratio_interval(rows)),
+        ("median", median_ratio_interval(rows, rows["point"])),
+    ):
+        over = ratio_over(rows, rows["point"], average)  # type: ignore[arg-type]
+        assert (over.value, over.low, over.high) == pytest.approx(reference), average
+
+
+def test_a_trial_without_an_end_leaves_the_median() -> None:
+    rows = ratios_of(RANDOM.normal(0, 0.3, 40))
+    rows.loc[0, ["ratio", "censored"]] = [math.inf, True]
+    assert average_of(rows, "mean") == "median"
+    assert math.isfinite(ratio_over(rows, rows["point"], "median").value)
+
+
+def test_workloads_of_a_network_are_no_independent_samples() -> None:
+    logs = RANDOM.normal(0, 0.3, 20)
+    once, twice = ratios_of(logs), ratios_of(np.tile(logs, 2), workloads=2)
+    first, second = (ratio_over(rows, rows["point"], "mean") for rows in (once, twice))
+    assert (first.low, first.high) == pytest.approx((second.low, second.high))
+
+
+@pytest.mark.parametrize("average", ["mean", "median"])
+def test_exchanged_arms_have_the_inverse_ratio_and_save_what_the_other_costs(
+    average: averages.Average,
+) -> None:
+    baseline, variant = np.exp(RANDOM.normal(0, 0.3, (2, 41)))
+    one = pd.DataFrame({"point": range(41), "baseline": baseline, "variant": variant})
+    other = one.rename(columns={"baseline": "variant", "variant": "baseline"})
+    ratios = [rows.assign(ratio=rows["variant"] / rows["baseline"], censored=False) for rows in (one, other)]
+    first, second = (ratio_over(rows, rows["point"], average) for rows in ratios)
+    assert (first.value, first.low, first.high) == pytest.approx(
+        (1 / second.value, 1 / second.high, 1 / second.low)
+    )
+    gained, lost = (saved(rows, rows, "mean", average) for rows in (one, other))
+    assert (gained.value, gained.low, gained.high) == pytest.approx((-lost.value, -lost.high, -lost.low))
+
+
+def test_too_few_networks_have_no_interval() -> None:
+    rows = ratios_of(np.zeros(5))
+    assert math.isnan(ratio_over(rows, rows["point"], "mean").low)
+    assert math.isnan(ratio_over(rows, rows["point"], "median").low)
+
+
+def test_bytes_are_those_of_both_endpoints_in_trials_that_both_arms_ended() -> None:
+    rows = [
+        {"workload": "w", "variant": arm, "point": point, "repetition": n, "state": "ok"}
+        | {"client.bytes_sent": 100.0, "server.bytes_sent": 900.0 + (arm == "fec") * 200}
+        for arm in ("off", "fec")
+        for point in range(8)
+        for n in range(3)
+    ]
+    frame = pd.DataFrame(rows)
+    share = more_bytes(frame, "w", "fec", "off")
+    assert (share.value, share.low, share.high) == pytest.approx((0.2, 0.2, 0.2))
+    frame.loc[(frame["variant"] == "off") & (frame["repetition"] == 0), ["state", "server.bytes_sent"]] = [
+        "timeout",
+        9e9,
+    ]
+    assert more_bytes(frame, "w", "fec", "off").value == pytest.approx(0.2)
+    assert math.isnan(more_bytes(frame.drop(columns="client.bytes_sent"), "w", "fec", "off").value)

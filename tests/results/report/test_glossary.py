@@ -1,0 +1,134 @@
+"""Page, figures and tables say each of eight things by its one word, and have one statistic:
+docs/glossary.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+from typing import Literal
+
+import pytest
+from matplotlib.text import Text
+from rich.console import Console
+
+from fecbench.checkout import REPOSITORY
+from fecbench.results.analysis import comparison, frames
+from fecbench.results.analysis.averages import ratio_over
+from fecbench.results.report.collecting import document_of
+from fecbench.results.report.drawings import named
+from fecbench.results.report.evidence import gather
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, TrialKey
+from fecbench.runners.commands.console.summary import table_of_answers
+from tests.results.pages import page_of, text_of
+
+SYNONYMS = {
+    "variant": r"arms?",
+    "network": r"(?<!percentage )points?",
+    "helps": r"gains?|faster|shortens",
+    "harms": r"slower|losses than",
+    "no difference": r"equivalent|equal|same as|no gain",
+    "undecided": r"open|cannot tell|cannot be told",
+}
+POINTS = [{"bandwidth_mbps": 1.0 + n % 6, "loss.p": 0.01 + 0.001 * n} for n in range(32)]
+Filled = Callable[..., tuple[Database, CampaignInfo]]
+
+
+@pytest.fixture
+def planted(filled: Filled) -> tuple[Database, CampaignInfo]:
+    """A campaign with rules, maps, and each of the verdicts."""
+    factors = [0.5, 1.5, 1.0, None]  # None: now so, now so
+    outcomes = {
+        TrialKey(variant, workload, point, n): (
+            "ok",
+            1.0
+            if variant == "rquic-off"
+            else (0.5 if point > 15 else factors[point % 4]) or (0.5, 2.0)[n % 2],
+        )
+        for variant, workload, point, n in product(
+            ("rquic-off", "rquic-xor"), ("download-2000", "download-10000"), range(len(POINTS)), range(6)
+        )
+    }
+    return filled(outcomes, repetitions=6, points=POINTS)
+
+
+def synonyms_in(text: str) -> list[tuple[str, str]]:
+    """Return the words that say a thing by another word than its own, each with that word."""
+    return [
+        (match.group(), word)
+        for word, pattern in SYNONYMS.items()
+        for match in re.finditer(rf"\b({pattern})\b", text, re.IGNORECASE)
+    ]
+
+
+def test_a_synonym_is_found() -> None:
+    assert synonyms_in("at 3 points the arm is faster; 2 percentage points") == [
+        ("arm", "variant"),
+        ("points", "network"),
+        ("faster", "helps"),
+    ]
+
+
+def test_the_page_and_its_figures_use_the_words_of_the_glossary(
+    planted: tuple[Database, CampaignInfo],
+) -> None:
+    texts = {"page": text_of(page_of(*planted))}
+    evidence = gather(*planted)
+    for name, figure in named(evidence).items():
+        drawing = figure.draw()
+        texts[name] = " ".join(text.get_text() for text in drawing.findobj(Text)) + f" {figure.caption}"
+    assert len(texts) > 8
+    design = planted[1].design_text
+    assert {
+        name: synonyms_in(text.replace(design, "")) for name, text in texts.items() if synonyms_in(text)
+    } == {}
+
+
+@pytest.mark.parametrize("statistic", ["mean", "median"])
+def test_table_page_figures_and_rules_have_the_same_counts_and_the_same_ratio(
+    planted: tuple[Database, CampaignInfo], statistic: Literal["mean", "median"]
+) -> None:
+    database, campaign = planted[0], replace(planted[1], statistic=statistic)
+    evidence = gather(database, campaign)
+    document, drawings = document_of(evidence), named(evidence)
+    rows = {row.workload: row for row in document.findings if row.compared_with}
+    titles = " ".join(text.get_text() for text in drawings["ratio"].draw().findobj(Text))
+    of_maps = {one.workload: one for one in document.maps}
+    bars = drawings["bars"].draw().axes[0].containers
+    heights = [bar.get_y() + bar.get_height() for container in bars for bar in container]
+    for row in rows.values():
+        assert row.average == statistic
+        assert f"helps in {row.helps}, harms in {row.harms} of {row.points}" in " ".join(titles.split())
+        on_map = of_maps[row.workload]
+        assert (on_map.helps, on_map.harms, on_map.undecided) == (
+            row.helps,
+            row.harms,
+            row.undecided,
+        )
+        assert any(height == pytest.approx(row.ratio) for height in heights), row.workload
+    (explained,) = evidence.explained
+    assert explained.explanation is not None
+    assert {rule.average for rule in explained.explanation.rules} == {statistic}
+    ratios = {
+        kind: ratio_over(evidence.parts[0].ratios, evidence.parts[0].ratios["point"], kind).value
+        for kind in ("mean", "median")
+    }
+    assert explained.explanation.everywhere.ratio == pytest.approx(ratios[statistic])
+
+
+def test_the_table_of_answers_uses_the_words_of_the_glossary(
+    planted: tuple[Database, CampaignInfo],
+) -> None:
+    database, campaign = planted
+    table = comparison.of_frame(frames.trials(database, campaign), campaign)
+    console = Console(width=250, record=True, quiet=False)
+    console.print(table_of_answers(table, campaign))
+    assert synonyms_in(console.export_text()) == []
+
+
+def test_the_glossary_has_each_word() -> None:
+    page = (REPOSITORY / "docs" / "glossary.md").read_text(encoding="utf-8")
+    for word in (*SYNONYMS, "baseline", "case"):
+        assert f"| **{word}** |" in page

@@ -1,0 +1,170 @@
+"""`fecbench serve`: the pages of a database, read only and for this machine alone."""
+
+import http.client
+import io
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from fecbench.results.store.database import Database, DatabaseError
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.commands.console.serving import Server, Site
+from tests.results.pages import page_of
+from tests.runners.conftest import Done
+from tests.support.campaigns import new_campaign, trial, variants, workload
+
+NAME = "a/b & <c>"
+ADDRESS = "/campaign/a%2Fb%20%26%20%3Cc%3E"
+
+
+@pytest.fixture
+def db(plant: Any, tmp_path: Path) -> Path:
+    """Two campaigns: of a few points, and one whose name an address has to quote and whose trials come."""
+    path = plant(tmp_path / "live.sqlite", points=3)
+    with Database.open(str(path)) as database:
+        database.create_campaign(
+            new_campaign(
+                name=NAME,
+                points=[{"loss.p": 0.02}],
+                variants=variants("off", "on", baseline="off"),
+                workloads=[workload("download-1000", size_bytes=1000)],
+            )
+        )
+    return path
+
+
+@pytest.fixture
+def site(db: Path) -> Iterator[Site]:
+    with Database.open(str(db), read_only=True) as database:
+        yield Site(database)
+
+
+def text(site: Site, target: str) -> str:
+    answer = site.answer(target)
+    assert answer.status == HTTPStatus.OK, target
+    return answer.content.decode()
+
+
+def test_the_page_its_figures_and_tables_are_those_of_the_database(site: Site, db: Path) -> None:
+    first = text(site, "/")
+    assert "/campaign/planted/trials.csv" in first and f'href="{ADDRESS}"' in first and "<c>" not in first
+    page = text(site, "/campaign/planted")
+    with Database.open(str(db)) as database:
+        (info, _) = database.campaigns()
+        written = page_of(database, info)
+    answer = written[written.index('<section id="answer"') : written.index("</section>")]
+    assert answer in page and "data:image/png" not in page
+    figure = site.answer("/campaign/planted/figure/ratio.png")
+    assert (figure.kind, figure.content[:4]) == ("image/png", b"\x89PNG")
+    table = pd.read_csv(io.StringIO(text(site, "/campaign/planted/trials.csv")))
+    assert len(table) == 6 and set(table["state"]) == {"ok"}
+    for name in ("summary", "ratios", "points"):
+        assert len(text(site, f"/campaign/planted/{name}.csv").splitlines()) > 1
+    beside = text(site, f"/beside?left=planted&right={ADDRESS.rpartition('/')[2]}")
+    assert 'src="/campaign/planted"' in beside and f'src="{ADDRESS}"' in beside
+
+
+def test_a_page_grows_while_the_campaign_runs_and_is_kept_while_nothing_comes(
+    site: Site, db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+    make = type(site._pages)._make
+    monkeypatch.setattr(type(site._pages), "_make", lambda *words: calls.append(1) or make(*words))
+    monkeypatch.setattr("fecbench.results.report.live._REST", 0)
+
+    def standing() -> dict[str, Any]:
+        return json.loads(text(site, f"{ADDRESS}/standing.json"))
+
+    text(site, ADDRESS)
+    assert standing() == {"states": {}, "done": 0, "planned": 2, "shown": 0}
+    assert len(calls) == 1
+    with Database.open(str(db)) as writer:
+        info = next(info for info in writer.campaigns() if info.name == NAME)
+        for label, dct_s in (("off", 1.0), ("on", 0.5)):
+            metrics = {"client": {"dct_s": dct_s}}
+            writer.record(info.id, trial(TrialKey(label, "download-1000", 0, 0), "ok", metrics=metrics))
+    assert standing() == {"states": {"ok": 2}, "done": 2, "planned": 2, "shown": 2}
+    assert standing()["shown"] == 2 and len(calls) == 2
+    assert "2 of 2 trials" in text(site, ADDRESS)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        *(
+            "/campaign",
+            "/campaign/none",
+            "/campaign/../../etc/passwd",
+            "/campaign/planted/../x",
+            "//etc/passwd",
+        ),
+        *("/campaign/planted/figure/..%2F..%2Fetc%2Fpasswd", "/campaign/planted/figure/none.png"),
+        *(
+            "/campaign/planted/figure/ratio.exe",
+            "/campaign/planted/secrets.csv",
+            "/beside?left=planted",
+            "*",
+        ),
+    ],
+)
+def test_what_is_not_of_the_database_is_not_found(site: Site, target: str) -> None:
+    assert site.answer(target).status == HTTPStatus.NOT_FOUND
+
+
+def test_a_database_that_is_read_only_takes_no_trial(db: Path) -> None:
+    with Database.open(str(db), read_only=True) as database:
+        _, info = database.campaigns()
+        with pytest.raises(DatabaseError, match="read-only"):
+            database.record(info.id, trial(TrialKey("off", "download-1000", 0, 0), "ok"))
+
+
+@contextmanager
+def listening(site: Site) -> Iterator[Server]:
+    with Server("127.0.0.1", 0, site.answer) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_the_server_answers_reads_alone_and_only_by_its_own_name(site: Site) -> None:
+    with listening(site) as server:
+        port = server.server_port
+
+        def ask(method: str, host: str) -> tuple[http.client.HTTPResponse, bytes]:
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+            connection.request(method, "/", headers={"Host": host})
+            response = connection.getresponse()
+            content = response.read()
+            connection.close()
+            return response, content
+
+        assert server.url == f"http://127.0.0.1:{port}/"
+        for host in (f"127.0.0.1:{port}", f"LOCALHOST:{port}", f"[::1]:{port}"):
+            response, content = ask("GET", host)
+            assert response.status == 200 and b"Campaigns of" in content
+        headers = {name.lower(): value for name, value in response.getheaders()}
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["content-security-policy"].startswith("default-src 'none'")
+        assert "access-control-allow-origin" not in headers
+        for host in ("evil.example", f"evil.example:{port}", f"localhost:{port + 1}", "", "[", f"a@b:{port}"):
+            assert ask("GET", host)[0].status == 403, host
+        assert ask("HEAD", f"localhost:{port}")[1] == b""
+        for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH"):
+            assert ask(method, f"localhost:{port}")[0].status == 501
+
+
+def test_a_place_that_cannot_be_listened_on_is_refused(fecbench_here: Any, db: Path) -> None:
+    result: Done = fecbench_here("serve", "--db", db, "--host", "192.0.2.1")
+    assert "--host 192.0.2.1 --port 8077: cannot be listened on" in result.refusal()
+    assert "no such database" in fecbench_here("serve", "--db", "absent.sqlite").refusal()

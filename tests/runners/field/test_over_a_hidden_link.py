@@ -1,0 +1,150 @@
+"""Campaigns over a path that the harness does not know: an emulated link between two namespaces."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from fecbench.results.store.database import Database
+from fecbench.runners import authority
+from fecbench.topologies.link import LinkSettings
+from fecbench.topologies.topology import Host, build
+from tests.support import needs
+
+pytestmark = needs.TRIALS
+
+DESIGN = """
+name = "over"
+title = "Over a hidden path"
+seed = 3
+topology = "field"
+repetitions = 2
+timeout_s = 20
+[[workloads]]
+name = "download"
+size_bytes = 50_000
+[[variants]]
+label = "off"
+implementation = "noq-fec"
+options = { scheme = "none" }
+baseline = true
+[[variants]]
+label = "rlc"
+implementation = "noq-fec"
+options = { scheme = "rlc" }
+"""
+PORT = 4477
+FECBENCH = (str(Path(sys.executable).with_name("fecbench")),)
+
+
+@dataclass
+class Hidden:
+    """Two hosts and their path."""
+
+    client: Host
+    server: Host
+    folder: Path
+    design: Path
+
+    @property
+    def papers(self) -> Path:
+        return self.folder / "papers"
+
+    def serve(self) -> "subprocess.Popen[str]":
+        """Start the far host, and wait until it listens."""
+        words = ["field", "serve", "--listen", f"{self.server.address}:{PORT}", "--certificates"]
+        command = [*FECBENCH, *words, str(self.papers)]
+        process = self.server.popen(command, stderr=subprocess.PIPE, text=True)
+        assert process.stderr and "listens at" in process.stderr.readline()
+        return process
+
+    def command(
+        self, *more: str, papers: Path | None = None, port: int = PORT, db: str = "db.sqlite"
+    ) -> list[str]:
+        where = ["--server", f"{self.server.address}:{port}", "--path", "hidden"]
+        rest = ["--certificates", str(papers or self.papers), "--db", str(self.folder / db)]
+        return [*FECBENCH, "run", str(self.design), "--engine", "field", *where, *rest, *more]
+
+    def run(
+        self, *more: str, papers: Path | None = None, port: int = PORT, db: str = "db.sqlite"
+    ) -> tuple[int, str]:
+        """Run a campaign; its status and what it said on standard error."""
+        command = self.command(*more, papers=papers, port=port, db=db)
+        process = self.client.popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        output, text = process.communicate(timeout=120)
+        return process.returncode, text + output
+
+
+@pytest.fixture(scope="module")
+def hidden(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hidden]:
+    folder = tmp_path_factory.mktemp("hidden")
+    authority.write(folder / "papers")
+    design = folder / "over.toml"
+    design.write_text(DESIGN)
+    with build("single-path", {"internet": LinkSettings.symmetric(20, 10)}) as topology:
+        topology.start()
+        yield Hidden(topology.client, topology.server, folder, design)
+
+
+@pytest.fixture(scope="module")
+def served(hidden: Hidden) -> Iterator[Hidden]:
+    process = hidden.serve()
+    try:
+        yield hidden
+    finally:
+        process.terminate()
+        process.communicate(timeout=10)
+
+
+def test_a_campaign_is_run_block_by_block_judged_and_told(served: Hidden) -> None:
+    status, text = served.run()
+    assert "2 blocks" in text and "On the path “hidden”" in text, text
+    with Database.open(str(served.folder / "db.sqlite")) as database:
+        (campaign,) = database.campaigns()
+        assert (campaign.engine, campaign.provenance["field"]["path"]) == ("field", "hidden")
+        records = [stored.record for stored in database.trials(campaign.id)]
+    # A busy machine may make any of them invalid; it makes none of them anything else.
+    assert status == (0 if {record.state for record in records} == {"ok"} else 1)
+    assert {record.state for record in records} <= {"ok", "invalid"}, [record.reason for record in records]
+    blocks: dict[int, list[tuple[str, int, str]]] = {}
+    for record in sorted(records, key=lambda record: record.started_at):
+        path = record.checks["path"]
+        blocks.setdefault(record.key.repetition, []).append(
+            (path["block"], path["place"], record.key.variant)
+        )
+        assert 19.5 < path["least_rtt_ms"] < 40, path
+    assert list(blocks) == [0, 1]
+    for block in blocks.values():
+        assert [place for _, place, _ in block] == [0, 1]
+        assert len({name for name, _, _ in block}) == 1
+        assert {variant for _, _, variant in block} == {"off", "rlc"}
+
+
+@pytest.mark.slow
+def test_a_server_that_is_killed_costs_its_block_alone(hidden: Hidden) -> None:
+    server = hidden.serve()
+    command = hidden.command("--campaign", "killed", db="killed.sqlite")
+    process = hidden.client.popen(command, stderr=subprocess.PIPE, text=True)
+    assert process.stderr
+    for line in process.stderr:
+        if line.startswith("[1/"):
+            os.killpg(server.pid, 9)
+            server.wait()
+            time.sleep(1)
+            server = hidden.serve()
+            break
+    text = process.stderr.read()
+    process.wait()
+    server.terminate()
+    server.communicate(timeout=10)
+    assert text.count("the server was lost") >= 1, text
+    with Database.open(str(hidden.folder / "killed.sqlite")) as database:
+        (campaign,) = database.campaigns()
+        states = database.states(campaign.id)
+    assert len(states) == 4
+    assert sum(key.repetition == 1 and state == "ok" for key, (state, _) in states.items()) >= 1
