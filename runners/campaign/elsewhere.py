@@ -84,10 +84,11 @@ def pair_in(path: Path, kind: str, number: int) -> Pair:
             raise TypeError
     except (KeyError, TypeError, ValueError) as error:
         what = complaint(error) if isinstance(error, ValidationError) else str(error)
-        raise Refusal(
-            f"--from {path}: must be a compare.json of fecbench compare --output{f' ({what})' * bool(what)}"
-        ) from None
+        raise Refusal(f"--from {path}: {_FORM}{f' ({what})' * bool(what)}") from None
     return Pair(campaign, (old, new), builds, path)
+
+
+_FORM = "must be a compare.json of fecbench compare --output"
 
 
 def _read(path: Path) -> Mapping[str, Any]:
@@ -96,9 +97,9 @@ def _read(path: Path) -> Mapping[str, Any]:
     except OSError as error:
         raise Refusal(f"--from {path}: cannot be read: {error.strerror or error}") from None
     except ValueError as error:
-        raise Refusal(f"--from {path}: is no JSON: {error}") from None
+        raise Refusal(f"--from {path}: is no JSON ({error}): {_FORM}") from None
     if not isinstance(answer, dict):
-        raise Refusal(f"--from {path}: must be a compare.json of fecbench compare --output")
+        raise Refusal(f"--from {path}: {_FORM}")
     return answer
 
 
@@ -112,8 +113,8 @@ def _stored(campaign: CampaignInfo, number: int, record_of: Mapping[str, Any]) -
 
 
 def builds_for(pair: Pair, old: str, new: str) -> Implementations:
-    """Return both builds by their names in the campaign: the ones that are word, or those that were compared
-    where they are here. Raises Refusal."""
+    """Return both builds by their names in the campaign: those that `old` and `new` name, or for an empty one
+    the build that was compared, if it is here. Raises Refusal."""
     folders = {}
     for arm, word in ((OLD, old), (NEW, new)):
         was = pair.builds[arm]

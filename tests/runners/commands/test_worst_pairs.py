@@ -86,7 +86,7 @@ def test_a_file_that_is_no_comparison_and_a_pair_that_it_lacks_are_refused(
     whole = {"worst": [], "failing": [], "builds": {}, "replays": {}}
     path = tmp_path / "compare.json"
     for text, words, problem in (
-        ("{", "worst 1", "is no JSON"),
+        ("{", "worst 1", "): must be a compare.json of fecbench compare --output"),
         ("[]", "worst 1", "must be a compare.json"),
         ("{}", "worst 1", "must be a compare.json of fecbench compare --output"),
         (json.dumps(whole), "worst 1", "worst 1: must be none, since there is no such pair"),
