@@ -19,10 +19,12 @@ from hypothesis import HealthCheck, settings
 from fecbench.results.store.database import Database
 from tests.support import patience
 
+NEW_EXAMPLES = os.environ.get("FECBENCH_EXAMPLES") == "new"
 settings.register_profile(
     "fecbench",
     deadline=None,
-    derandomize=os.environ.get("FECBENCH_EXAMPLES") != "new",
+    derandomize=not NEW_EXAMPLES,
+    max_examples=200 if NEW_EXAMPLES else 50,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("fecbench")

@@ -70,6 +70,7 @@ def job(workspace: Path) -> Job:
     return Job(execute, workspace, "bench/made-up", change)
 
 
+@pytest.mark.slow
 def test_the_steps_one_by_one_fail_for_a_slower_revision_and_tell_why(workspace: Path, job: Job) -> None:
     ran = dict(job.run())
     failed = {name: step.stderr for name, step in ran.items() if step.returncode}

@@ -47,15 +47,15 @@ SLOW_PAGES = {
     for name in (
         *(
             "add-an-implementation",
+            "changing-links",
             "ecn-or-not",
+            "fec-in-your-stack",
             "hunt",
+            "read-the-results",
             "real-time",
             "reproduce-a-paper",
-            "tcp",
-            "troubleshooting",
-            "two-paths",
         ),
-        *("virtual-time", "write-a-design"),
+        *("tcp", "troubleshooting", "two-paths", "video", "virtual-time", "which-fec", "write-a-design"),
     )
 }
 SLOW_PAGES |= {f"docs/findings/{name}.md" for name in ("starlink2022", "thesis2018")}

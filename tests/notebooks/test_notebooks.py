@@ -23,7 +23,11 @@ from fecbench.results import papers
 NOTEBOOKS = REPOSITORY / "notebooks"
 NAMES = sorted(path.name for path in NOTEBOOKS.glob("*.ipynb"))
 # Half a minute each. Whoever changes one, or what it draws, runs `pytest -m slow tests/notebooks`.
-SLOW = ("how-much-fec.ipynb", "networking2019.ipynb", "rquic2021.ipynb", "short-messages.ipynb")
+# CI runs these when a notebook changes.
+SLOW = (
+    *("how-much-fec.ipynb", "networking2019.ipynb", "rquic2021.ipynb", "short-messages.ipynb"),
+    *("starlink2022.ipynb", "tcp.ipynb", "thesis2018-one-path.ipynb", "two-paths.ipynb", "which-fec.ipynb"),
+)
 LIMIT_S = 120  # of a cell
 MOST_SAMPLES_BYTES = 24_000_000
 

@@ -48,9 +48,10 @@ def test_a_sample_tells_no_folder_of_the_machine(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("implementation", "sample", "design", "filters"),
     [
-        (
+        pytest.param(
             *("noq-fec", "networking2019-virtual", "networking2019-uniform"),
             ("point=7", "point=16", "repetition=0", "repetition=3"),
+            marks=pytest.mark.slow,
         ),
         ("noq-fec", "networking2019-virtual", "networking2019-ge", ("point=100", "repetition=0")),
         ("rquic", "rquic2021-virtual", "rquic2021-page", ("point=3", "repetition=1")),

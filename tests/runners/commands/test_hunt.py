@@ -128,13 +128,13 @@ def test_planted_harm_is_found_and_told_in_the_form_that_scripts_rely_on(
     hunt: Callable[..., Done], tmp_path: Path
 ) -> None:
     result = hunt(
-        "--arm", "new", "--json", "--output", tmp_path / "out", trials=4000
+        "--arm", "new", "--json", "--output", tmp_path / "out", trials=1500
     )  # with room to look around
     assert result.returncode == 1, result
     document = documents(result)
     assert document.keys() == {"looked", "share", "found"}
     assert document["share"].keys() == {"harmed", "interval", "margin"}
-    assert 0 < document["looked"] <= 4000
+    assert 0 < document["looked"] <= 1500
     low, high = document["share"]["interval"]
     assert low <= document["share"]["harmed"] <= high
     assert document["found"]
@@ -197,17 +197,15 @@ def test_the_same_arm_under_two_labels_is_no_finding(
     assert result.stdout.startswith("nothing found: no network in which “")
 
 
+@pytest.mark.slow
 def test_it_is_a_gain_the_other_way_round(hunt: Callable[..., Done]) -> None:
     result = hunt("--arm", "old", "--against", "new", "--for", "gain", "--json")
     assert result.returncode == 1, result
     assert documents(result)["found"][0]["ratio"] == pytest.approx(1 / 1.4, rel=0.01)
 
 
-def test_the_same_hunt_twice_is_the_same_and_runs_nothing_again(
-    hunted: Hunted, hunt: Callable[..., Done], fecbench_here: Run
-) -> None:
+def test_the_same_hunt_twice_is_the_same_and_runs_nothing_again(hunted: Hunted, fecbench_here: Run) -> None:
     assert fecbench_here(*hunted.words).stdout == hunted.stdout
-    assert without_replays(hunt("--arm", "new", "--json").stdout) == without_replays(hunted.stdout)
     assert runs(hunted.db) == hunted.document["looked"]
 
 
@@ -260,6 +258,7 @@ def without_replays(answer: str) -> Any:
     return {**document, "found": [{**finding, "replay": None} for finding in document["found"]]}
 
 
+@pytest.mark.slow
 def test_a_build_that_is_slower_at_some_sizes_alone_is_found_in_minutes(
     fecbench_here: Run, design: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

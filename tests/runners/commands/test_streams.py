@@ -18,7 +18,7 @@ from tests.runners.engines.conftest import HERE
 
 FECBENCH = str(Path(sys.executable).parent / "fecbench")
 TEXTS = [*((name, "--help") for name in COMMANDS), ("list", "topologies"), ("list", "workloads")]
-CLOSED = [">&-", "2>&-", "<&- >&- 2>&-"]
+CLOSED = ["<&- >&- 2>&-", *(pytest.param(one, marks=pytest.mark.slow) for one in (">&-", "2>&-"))]
 
 
 def ran(*words: object, closing: str = "", **environment: str) -> "subprocess.CompletedProcess[bytes]":
