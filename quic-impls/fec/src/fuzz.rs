@@ -12,8 +12,8 @@ use crate::decoder::{CREDIT, PAID_BY_BYTE};
 use crate::kernel::work;
 use crate::repair::Header;
 use crate::{
-    Block, Code, Context, Controller, Deadline, Decoder, Encoder, Flec, FlecLimited, Kernel, Losses, MAX_SPAN,
-    Malformed, Policy, Probe, Quirl, QuirlBursts, Recovered, Safe, Sid, SlidingWindow, Slot,
+    Block, Code, Context, Controller, Deadline, Decoder, Encoder, Kernel, Losses, MAX_SPAN, Malformed, POLICIES,
+    Policy, Recovered, Sid, SlidingWindow, Slot,
 };
 
 const CODES: [Code; 4] = [Code::Xor, Code::ReedSolomon, Code::RLC, Code::Vandermonde];
@@ -206,7 +206,7 @@ impl Transfer {
     }
 
     fn controller(code: Code, script: &mut Script<'_>) -> Option<Box<dyn Controller>> {
-        let (kind, k, repairs, length) = (script.byte()? % 11, script.count(40)?, script.count(10)?, script.count(60)?);
+        let (kind, k, repairs, length) = (script.byte()? % 13, script.count(40)?, script.count(10)?, script.count(60)?);
         let n = k + if code == Code::Xor { 1 } else { repairs };
         let length = length.max(k);
         let fits = "the code has as many repair symbols";
@@ -215,20 +215,15 @@ impl Transfer {
             1 => Box::new(SlidingWindow::constant(code, n, k, length).expect(fits)),
             2 => Box::new(SlidingWindow::constant(code, n, k, length).expect(fits).whole()),
             3 => Box::new(SlidingWindow::tail(code, n, k, length).expect(fits)),
-            kind => Box::new(SlidingWindow::new(code, length, Self::policy(kind)).expect(fits)),
+            kind => Box::new(SlidingWindow::new(code, length, Self::policy(kind - 4)).expect(fits)),
         };
         Some(controller)
     }
 
     fn policy(kind: u8) -> Box<dyn Policy> {
-        match kind {
-            4 => Box::new(Safe),
-            5 => Box::new(Probe),
-            6 => Box::new(Quirl::default()),
-            7 => Box::new(QuirlBursts::default()),
-            8 => Box::new(Flec),
-            9 => Box::new(FlecLimited::default()),
-            _ => Box::new(Deadline::new(Duration::from_millis(400))),
+        match POLICIES.get(usize::from(kind)) {
+            Some((_, make)) => make(),
+            None => Box::new(Deadline::new(Duration::from_millis(400))),
         }
     }
 

@@ -28,6 +28,9 @@ pub use controller::{Controller, Refused};
 pub use decoder::{Decoder, MAX_LOOK_BACK, Recovered};
 pub use encoder::Encoder;
 pub use kernel::Kernel;
-pub use policy::{Deadline, Flec, FlecLimited, Null, Policy, Probe, ProtectOnly, Quirl, QuirlBursts, Safe, Share};
+pub use policy::{
+    Deadline, Flec, FlecLimited, MakePolicy, Null, POLICIES, Policy, Probe, ProtectOnly, Quirl, QuirlBursts, Safe,
+    Share,
+};
 pub use repair::{MAX_HEADER, MAX_SPAN, Malformed, Protected, SID_LIMIT, Sid};
 pub use window::{Flight, SlidingWindow};

@@ -19,6 +19,22 @@ use crate::controller::{Rate, Refused};
 use crate::repair::Sid;
 use crate::window::Flight;
 
+/// Makes a policy.
+pub type MakePolicy = fn() -> Box<dyn Policy>;
+
+/// The policies without parameters, by the names that options have for them. [`Deadline`] has one, and [`Share`] is what
+/// [`SlidingWindow::constant`](crate::SlidingWindow::constant) makes.
+pub const POLICIES: [(&str, MakePolicy); 8] = [
+    ("safe", || Box::new(Safe)),
+    ("probe", || Box::new(Probe)),
+    ("quirl", || Box::<Quirl>::default()),
+    ("quirl-bursts", || Box::<QuirlBursts>::default()),
+    ("flec", || Box::new(Flec)),
+    ("flec-limited", || Box::<FlecLimited>::default()),
+    ("null", || Box::new(Null)),
+    ("protect-only", || Box::new(ProtectOnly)),
+];
+
 /// Decides on the repair symbols of a [`SlidingWindow`](crate::SlidingWindow). The window decides what they protect.
 pub trait Policy: fmt::Debug + Send + Sync {
     /// Whether what is sent next may need repair: only then is it a source symbol.
@@ -28,6 +44,10 @@ pub trait Policy: fmt::Debug + Send + Sync {
     /// Whether repair symbols wait until nothing else does, and grow no congestion window; symbols that are lost then leave
     /// the window, since their data is sent again.
     fn yields(&self) -> bool {
+        true
+    }
+    /// Whether repair symbols leave only when there is no data to send.
+    fn waits_for_idleness(&self) -> bool {
         true
     }
     /// Whether [`Policy::protects`] may be true while so much data waits. Where it is false, nobody has to find out the context.
@@ -133,6 +153,10 @@ impl Policy for Share {
 pub struct Null;
 
 impl Policy for Null {
+    fn waits_for_idleness(&self) -> bool {
+        false
+    }
+
     fn protects(&self, _context: &Context) -> bool {
         false
     }
@@ -155,6 +179,10 @@ impl Policy for Null {
 pub struct ProtectOnly;
 
 impl Policy for ProtectOnly {
+    fn waits_for_idleness(&self) -> bool {
+        false
+    }
+
     fn due(&self, _context: &Context, _flight: &Flight) -> usize {
         0
     }
@@ -165,6 +193,10 @@ impl Policy for ProtectOnly {
 pub struct Probe;
 
 impl Policy for Probe {
+    fn waits_for_idleness(&self) -> bool {
+        false
+    }
+
     fn protects(&self, context: &Context) -> bool {
         context.unsent <= safe::END_BYTES
     }

@@ -4,10 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bytes::Bytes;
-use fec::{
-    Block, Code, Controller, Deadline, Decoder, Flec, FlecLimited, Malformed, Null, Policy, Probe, ProtectOnly, Quirl,
-    QuirlBursts, Recovered, Safe, SlidingWindow,
-};
+use fec::{Block, Code, Controller, Deadline, Decoder, Malformed, POLICIES, Policy, Recovered, SlidingWindow};
 
 use crate::contract::{Result, Values, wrong};
 
@@ -33,44 +30,38 @@ pub enum Redundancy {
     Constant,
     /// Repair only when there is no data to send.
     Tail,
-    /// No protection.
-    Null,
-    /// Protection of everything, but no repair.
-    ProtectOnly,
-    /// As much repair as the losses so far require, when there is no data to send.
-    Safe,
-    /// Repair as the first loss probe.
-    Probe,
     /// As much repair as the losses so far require, where a retransmission would come later than this; zero: as soon as
     /// possible.
     Deadline(Duration),
-    /// Repair as other systems send it.
-    Quirl,
-    QuirlBursts,
-    Flec,
-    FlecLimited,
+    /// The policy that has this name in [`fec::POLICIES`].
+    Policy(&'static str),
 }
 
 impl Redundancy {
-    /// Whether there are repair symbols only when there is no data to send.
-    fn waits_for_idleness(self) -> bool {
-        !matches!(self, Self::Constant | Self::Null | Self::ProtectOnly | Self::Probe | Self::FlecLimited)
+    pub const SAFE: Self = Self::Policy("safe");
+
+    /// Returns the values of the option `controller`.
+    pub fn choices() -> Vec<(&'static str, Self)> {
+        let mut choices =
+            vec![("constant", Self::Constant), ("tail", Self::Tail), ("deadline", Self::Deadline(Duration::ZERO))];
+        choices.extend(POLICIES.iter().map(|(name, _)| (*name, Self::Policy(name))));
+        choices
     }
 
     /// Returns the policy that decides by the losses so far; None for a fixed share of what is sent.
+    ///
+    /// # Panics
+    ///
+    /// If there is no policy of this name.
     fn policy(self) -> Option<Box<dyn Policy>> {
-        Some(match self {
-            Self::Constant | Self::Tail => return None,
-            Self::Null => Box::new(Null),
-            Self::ProtectOnly => Box::new(ProtectOnly),
-            Self::Safe => Box::new(Safe),
-            Self::Probe => Box::new(Probe),
-            Self::Deadline(within) => Box::new(Deadline::new(within)),
-            Self::Quirl => Box::<Quirl>::default(),
-            Self::QuirlBursts => Box::<QuirlBursts>::default(),
-            Self::Flec => Box::new(Flec),
-            Self::FlecLimited => Box::new(FlecLimited::default()),
-        })
+        match self {
+            Self::Constant | Self::Tail => None,
+            Self::Deadline(within) => Some(Box::new(Deadline::new(within))),
+            Self::Policy(name) => {
+                let (_, make) = POLICIES.iter().find(|(named, _)| *named == name).expect("a policy of this name");
+                Some(make())
+            }
+        }
     }
 }
 
@@ -129,7 +120,9 @@ impl Coding {
     /// Returns the controller that decides on redundancy with a code. An error is one line.
     pub fn controller(&self, code: Code) -> std::result::Result<Box<dyn Controller>, String> {
         let refused = |refused: fec::Refused| refused.to_string();
-        if self.redundancy.waits_for_idleness() && self.flush == Flush::Never {
+        let policy = self.redundancy.policy();
+        let waits = policy.as_ref().map_or(self.redundancy == Redundancy::Tail, |policy| policy.waits_for_idleness());
+        if waits && self.flush == Flush::Never {
             return Err(
                 "flush = \"never\": this controller sends repair symbols only when there is no data to send, so there \
                         would be none"
@@ -142,7 +135,7 @@ impl Coding {
         if self.interleave != 1 {
             return Err(format!("interleave = {}: only blocks are interleaved, so it must be 1", self.interleave));
         }
-        let window = match self.redundancy.policy() {
+        let window = match policy {
             Some(policy) => SlidingWindow::new(code, ADAPTIVE_WINDOW, policy),
             None if self.redundancy == Redundancy::Tail => SlidingWindow::tail(code, self.n, self.k, self.window),
             None => SlidingWindow::constant(code, self.n, self.k, self.window),
@@ -236,8 +229,8 @@ mod tests {
 
     #[test]
     fn what_sends_repair_when_no_data_waits_is_refused_where_that_never_counts() {
-        let refused =
-            [Redundancy::Constant, Redundancy::Tail, Redundancy::Safe, Redundancy::ProtectOnly].map(|redundancy| {
+        let refused = [Redundancy::Constant, Redundancy::Tail, Redundancy::SAFE, Redundancy::Policy("protect-only")]
+            .map(|redundancy| {
                 let (code, flush) = (Code::RLC, Flush::Never);
                 let coding =
                     Coding { code, n: 3, k: 2, window: 20, window_trim: true, interleave: 1, redundancy, flush };

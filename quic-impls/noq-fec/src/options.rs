@@ -1,7 +1,5 @@
 //! The options of impl.toml. Options that don't fit together are refused.
 
-use std::time::Duration;
-
 use fec::Code;
 use host::coding::{Coding, Redundancy};
 use host::contract::{Result, Values, wrong};
@@ -76,20 +74,7 @@ impl Options {
         let code = values.choice("scheme", &codes)?;
         let coding = Coding::parse(values, code.unwrap_or(Code::RLC))?;
         let window_trim = values.boolean("window_trim")?;
-        let redundancies = [
-            ("constant", Redundancy::Constant),
-            ("tail", Redundancy::Tail),
-            ("null", Redundancy::Null),
-            ("protect-only", Redundancy::ProtectOnly),
-            ("safe", Redundancy::Safe),
-            ("probe", Redundancy::Probe),
-            ("deadline", Redundancy::Deadline(Duration::ZERO)),
-            ("quirl", Redundancy::Quirl),
-            ("quirl-bursts", Redundancy::QuirlBursts),
-            ("flec", Redundancy::Flec),
-            ("flec-limited", Redundancy::FlecLimited),
-        ];
-        let redundancy = values.choice("controller", &redundancies)?;
+        let redundancy = values.choice("controller", &Redundancy::choices())?;
         let recovered = [
             ("notify", (false, false, false)),
             ("notify_at_once", (false, true, false)),
@@ -126,7 +111,7 @@ impl Options {
                 tells_losses_at_once,
                 repeats_until_acknowledged,
                 repair_path,
-                names_packets: redundancy == Redundancy::Safe,
+                names_packets: redundancy == Redundancy::SAFE,
                 look_back,
                 complaints: Complaints::default(),
             }),

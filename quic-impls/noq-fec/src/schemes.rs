@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use fec::{Code, Context, Losses};
-use host::coding::{Coding, Flush};
+use host::coding::{Coding, Flush, Redundancy};
 use noq_proto::VarInt;
 use noq_proto::fec::{Announcement, Decoder, Encoder, Factory, Malformed, Opportunity, Recovered, RepairPath, Slot};
 
@@ -35,6 +35,32 @@ pub struct Schemes {
     pub look_back: Option<usize>,
     /// Reasons why nothing could be protected for a peer, or recovered.
     pub complaints: Complaints,
+}
+
+impl Schemes {
+    /// Returns n − k repair symbols for k packets, with a window of 20 packets where the code has one.
+    pub fn constant(code: Code, n: usize, k: usize) -> Self {
+        Self {
+            coding: Coding {
+                code,
+                n,
+                k,
+                window: 20,
+                window_trim: true,
+                interleave: 1,
+                redundancy: Redundancy::Constant,
+                flush: Flush::Idle,
+            },
+            ends: MessageEnds::default(),
+            masks_losses: false,
+            tells_losses_at_once: false,
+            repeats_until_acknowledged: false,
+            repair_path: RepairPath::Any,
+            names_packets: false,
+            look_back: None,
+            complaints: Complaints::default(),
+        }
+    }
 }
 
 /// Complaints, a line each. Clones have their lines in common, so the holder of one hears what noq-proto met with
@@ -334,32 +360,7 @@ impl Decoder for Decoding {
 
 #[cfg(test)]
 mod tests {
-    use host::coding::Redundancy;
-
     use super::*;
-
-    fn schemes(code: Code, n: usize, k: usize) -> Schemes {
-        Schemes {
-            coding: Coding {
-                code,
-                n,
-                k,
-                window: 20,
-                window_trim: true,
-                interleave: 1,
-                redundancy: Redundancy::Constant,
-                flush: Flush::Idle,
-            },
-            ends: MessageEnds::default(),
-            masks_losses: false,
-            tells_losses_at_once: false,
-            repeats_until_acknowledged: false,
-            repair_path: RepairPath::Any,
-            names_packets: false,
-            look_back: None,
-            complaints: Complaints::default(),
-        }
-    }
 
     fn peer(scheme: u32) -> Announcement {
         Announcement {
@@ -372,7 +373,7 @@ mod tests {
     #[test]
     fn only_a_window_that_is_trimmed_leaves_out_what_the_receiver_has() {
         for (window_trim, protected) in [(true, [2, 2]), (false, [2, 4])] {
-            let mut schemes = schemes(Code::RLC, 3, 2);
+            let mut schemes = Schemes::constant(Code::RLC, 3, 2);
             schemes.coding.window_trim = window_trim;
             let mut encoder = schemes.encoding(peer(3)).unwrap().expect("RLC").encoder;
             for count in protected {
@@ -390,7 +391,7 @@ mod tests {
     /// Repair symbols of one byte, after long ones over as many source symbols, none of which has come.
     #[test]
     fn that_repair_symbols_are_ignored_is_told_once() {
-        let mut schemes = schemes(Code::RLC, 3, 2);
+        let mut schemes = Schemes::constant(Code::RLC, 3, 2);
         schemes.coding.window = fec::MAX_SPAN;
         let mut decoder = schemes.decoder();
         let mut repair = |sid: u64, length: usize| {
@@ -406,7 +407,7 @@ mod tests {
 
     #[test]
     fn parameters_that_do_not_fit_the_code_of_the_peer_are_named() {
-        let schemes = schemes(Code::ReedSolomon, 30, 20);
+        let schemes = Schemes::constant(Code::ReedSolomon, 30, 20);
         assert!(schemes.encoding(peer(2)).unwrap().is_some(), "Reed-Solomon");
         assert!(schemes.encoding(peer(99)).unwrap().is_none(), "a code that nobody knows");
         let why = schemes.encoding(peer(1)).unwrap_err();

@@ -41,7 +41,7 @@ fn is_data(frames: &[u8]) -> bool {
 
 /// The same announcement, which makes the handshake longer, and no FEC.
 fn unused() -> Schemes {
-    coded(safe(), |coding| coding.redundancy = Redundancy::Null)
+    coded(safe(), |coding| coding.redundancy = Redundancy::Policy("null"))
 }
 
 #[test]

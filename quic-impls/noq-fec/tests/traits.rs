@@ -355,7 +355,7 @@ fn news_of_packets_comes_before_the_next_question() {
 #[test]
 fn what_waits_for_silence_is_asked_again_in_time() {
     for direction in [Direction::Download, Direction::Upload] {
-        let quirl = coded(schemes(Code::RLC, 3, 2), |coding| coding.redundancy = Redundancy::Quirl);
+        let quirl = coded(schemes(Code::RLC, 3, 2), |coding| coding.redundancy = Redundancy::Policy("quirl"));
         let setting = Setting { direction, ..Setting::download(5_000, Some(quirl)) };
         let log = changing(&vec![(0, 128)], &setting);
         let late = log.repaired[0].checked_duration_since(log.awaited[0]).expect("it was asked before");

@@ -53,6 +53,10 @@ impl FlecLimited {
 }
 
 impl Policy for FlecLimited {
+    fn waits_for_idleness(&self) -> bool {
+        false
+    }
+
     fn yields(&self) -> bool {
         false
     }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use fec::{
-    Code, Context, Controller, Deadline, Flec, FlecLimited, Losses, Null, Policy, Probe, ProtectOnly, Quirl,
-    QuirlBursts, Safe, SlidingWindow, Slot,
+    Code, Context, Controller, Deadline, Flec, FlecLimited, Losses, Null, POLICIES, Policy, Probe, ProtectOnly, Safe,
+    SlidingWindow, Slot,
 };
 use proptest::prelude::*;
 
@@ -218,17 +218,9 @@ fn any_event() -> impl Strategy<Value = Event> {
 
 /// All policies.
 fn policies() -> Vec<(&'static str, Box<dyn Policy>)> {
-    vec![
-        ("null", Box::new(Null)),
-        ("protect-only", Box::new(ProtectOnly)),
-        ("probe", Box::new(Probe)),
-        ("safe", Box::new(Safe)),
-        ("deadline", Box::new(Deadline::new(Duration::from_millis(300)))),
-        ("flec", Box::new(Flec)),
-        ("flec-limited", Box::new(FlecLimited::default())),
-        ("quirl", Box::new(Quirl::default())),
-        ("quirl-bursts", Box::new(QuirlBursts::default())),
-    ]
+    let mut policies: Vec<_> = POLICIES.iter().map(|(name, make)| (*name, make())).collect();
+    policies.push(("deadline", Box::new(Deadline::new(Duration::from_millis(300)))));
+    policies
 }
 
 proptest! {

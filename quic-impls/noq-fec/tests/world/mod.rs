@@ -16,22 +16,20 @@ use std::time::{Duration, Instant};
 
 use budget::Cost;
 use fec::Code;
-use host::coding::{Coding, Flush, Redundancy};
+use host::coding::{Coding, Redundancy};
 use host::content;
 use host::contract::{Direction, Role, Transfer, Workload};
 use host::lane::Lane;
 use host::records::Records;
 use host::surroundings::Seed;
-use noq_fec::ends::MessageEnds;
 use noq_fec::hq_interop::{Answers, Request};
 use noq_fec::options::{CongestionControl, Http, Options};
 use noq_fec::scheduler::Scheduling;
-use noq_fec::schemes::{Complaints, Schemes};
+use noq_fec::schemes::Schemes;
 use noq_fec::settings;
 use noq_fec::stack::{Application, Counters, Stack};
 use noq_fec::surroundings::Surroundings;
 use noq_fec::{Assignment, NoqFec};
-use noq_proto::fec::RepairPath;
 use noq_proto::{AckPath, ClientConfig, ServerConfig, TransportConfig};
 
 /// Addresses of the client, one for each link.
@@ -348,31 +346,12 @@ fn address(text: &str) -> SocketAddr {
 }
 
 pub fn schemes(code: Code, n: usize, k: usize) -> Schemes {
-    Schemes {
-        coding: Coding {
-            code,
-            n,
-            k,
-            window: 20,
-            window_trim: true,
-            interleave: 1,
-            redundancy: Redundancy::Constant,
-            flush: Flush::Idle,
-        },
-        ends: MessageEnds::default(),
-        masks_losses: false,
-        tells_losses_at_once: false,
-        repeats_until_acknowledged: false,
-        repair_path: RepairPath::Any,
-        names_packets: false,
-        look_back: None,
-        complaints: Complaints::default(),
-    }
+    Schemes::constant(code, n, k)
 }
 
 /// The schemes of `safe`: its repair symbols name packets.
 pub fn safe() -> Schemes {
-    let schemes = coded(schemes(Code::RLC, 3, 2), |coding| coding.redundancy = Redundancy::Safe);
+    let schemes = coded(schemes(Code::RLC, 3, 2), |coding| coding.redundancy = Redundancy::SAFE);
     Schemes { names_packets: true, ..schemes }
 }
 
