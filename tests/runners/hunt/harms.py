@@ -80,6 +80,6 @@ KINDS: dict[str, Callable[[float], Effect]] = {
 
 
 def share(effect: Effect, networks: int = 2**14, seed: int = 1) -> float:
-    """Return the share of the space with harm, measured at so many networks, a power of 2, that fill it evenly."""
+    """Return the share of the space with harm, by so many networks, a power of 2, that fill it evenly."""
     places = qmc.Sobol(SPACE.axes, rng=seed).random(networks)
     return float(np.mean([effect(SPACE.at(place)) > 1 for place in places]))
