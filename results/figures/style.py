@@ -12,7 +12,7 @@ smaller.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -26,6 +26,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import Colormap, TwoSlopeNorm, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from fecbench.results.metrics import Metric
 from fecbench.results.store.records import CampaignInfo
@@ -62,6 +63,16 @@ def looks(campaign: CampaignInfo) -> dict[str, Look]:
     """The look of each variant. It follows from the order of the design alone, not from what was run."""
     places = {label: place for place, label in enumerate(campaign.all_labels)}
     return {variant["label"]: look(places[variant["label"]]) for variant in campaign.variants}
+
+
+def variant_marks(campaign: CampaignInfo, variants: Iterable[str]) -> list[Line2D]:
+    """Return an entry of a legend for each of these variants, in the order of the design."""
+    shown = set(variants)
+    return [
+        Line2D([], [], color=look.color, marker=look.marker, markeredgecolor="black", label=variant)
+        for variant, look in looks(campaign).items()
+        if variant in shown
+    ]
 
 
 def look(place: int) -> Look:

@@ -17,7 +17,7 @@ from fecbench.results.analysis import outcomes
 from fecbench.results.figures.box_plots import boxes_of
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.sheet import legend_below, question, title
-from fecbench.results.figures.style import looks, new_figure, style
+from fecbench.results.figures.style import looks, new_figure, style, variant_marks
 from fecbench.results.papers.rquic2021.rates import (
     BOUNDED_FROM_LOSS,
     BTO,
@@ -136,7 +136,7 @@ def rates_by_loss(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
                 )
             _label_losses(axes, losses)
             axes.set_xlabel("loss rate")
-        _legend_of_variants(figure, campaign)
+        legend_below(figure, variant_marks(campaign, variants_with_fec(campaign)))
         question(figure, f"{_SUBJECTS[workload]}: how much faster is it with FEC?")
     return figure
 
@@ -165,7 +165,7 @@ def rates_by_timeout(frame: pd.DataFrame, campaign: CampaignInfo, workload: str)
             axes.tick_params(axis="x", labelsize="small")
             axes.set_xlabel("buffer timeout (ms)")
         marks = [Line2D([], [], label="RTT", **_RTT), Line2D([], [], label="the paper's best", **_BEST)]
-        _legend_of_variants(figure, campaign, marks)
+        legend_below(figure, [*variant_marks(campaign, variants_with_fec(campaign)), *marks])
         question(figure, f"{_SUBJECTS[workload]}: how long should the receiver wait for coded packets?")
     return figure
 
@@ -218,12 +218,3 @@ def _draw_rates(
         linewidth=1,
         capsize=4,
     )
-
-
-def _legend_of_variants(figure: Figure, campaign: CampaignInfo, marks: Sequence[Line2D] = ()) -> None:
-    variants = [
-        Line2D([], [], color=look.color, marker=look.marker, markeredgecolor="black", label=variant)
-        for variant, look in looks(campaign).items()
-        if variant in variants_with_fec(campaign)
-    ]
-    legend_below(figure, [*variants, *marks])

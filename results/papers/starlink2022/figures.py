@@ -8,7 +8,7 @@ from matplotlib.lines import Line2D
 
 from fecbench.results.analysis.pairing import with_fec
 from fecbench.results.figures.sheet import heading, legend_below, title
-from fecbench.results.figures.style import looks, new_figure, style
+from fecbench.results.figures.style import looks, new_figure, style, variant_marks
 from fecbench.results.papers.starlink2022.slides import STATISTICS, STRATA, TABLE
 from fecbench.results.papers.starlink2022.strata import bursts, ratios
 from fecbench.results.store.records import CampaignInfo
@@ -52,13 +52,8 @@ def table(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
                 title(axes, f"{statistic}: {stratum}", f"{counts} pairs of uploads a variant")
                 axes.set_xlabel("mean length of bursts in packets")
             row[0].set_ylabel("time with FEC / without\n◀ faster with FEC      slower ▶")
-        handles = [Line2D([], [], color="black", linewidth=2.5, label="the slides")]
-        handles += [
-            Line2D([], [], color=look.color, marker=look.marker, markeredgecolor="black", label=variant)
-            for variant, look in looks(campaign).items()
-            if variant in variants
-        ]
-        legend_below(figure, handles)
+        slides = Line2D([], [], color="black", linewidth=2.5, label="the slides")
+        legend_below(figure, [slides, *variant_marks(campaign, variants)])
         heading(
             figure,
             "How much faster are uploads with repair symbols at their end?",
