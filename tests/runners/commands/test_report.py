@@ -30,7 +30,7 @@ def test_the_printed_document_is_what_the_page_says_and_names_the_files(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
-@pytest.mark.parametrize("size", ["64k", "512k"])
+@pytest.mark.parametrize("size", [pytest.param("64k", marks=pytest.mark.slow), "512k"])
 def test_on_a_full_disk_a_report_is_whole_or_not_there(
     plant: Callable[..., Path], tmp_path: Path, size: str
 ) -> None:
