@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -14,6 +15,7 @@ from fecbench.topologies import namespace, tcp
 from fecbench.topologies.backend import BACKENDS, Backend
 from fecbench.topologies.counters import discarded, received_bytes
 from fecbench.topologies.dumbbell import DUMBBELL
+from fecbench.topologies.family import Family, check_family, in_family
 from fecbench.topologies.layout import EmulatedLink, Layout, Port
 from fecbench.topologies.link import DIRECTIONS, MTU, Direction, LinkEnd, LinkSettings, TopologyError
 from fecbench.topologies.link_report import LinkReport
@@ -21,6 +23,7 @@ from fecbench.topologies.multipath import multipath
 from fecbench.topologies.netem_link import NetemLink, netem_is_available
 from fecbench.topologies.origin import Origin
 from fecbench.topologies.single_path import SINGLE_PATH
+from fecbench.topologies.sysctls import has_ipv6
 from fecbench.topologies.wire_link import WireLink, wire_is_available
 
 TOPOLOGIES: dict[str, Layout] = {
@@ -30,6 +33,13 @@ TOPOLOGIES: dict[str, Layout] = {
     "multipath-3": multipath(3),
 }
 """The topologies by name; `.links` of each lists the links that need settings."""
+
+
+@cache
+def layout_of(topology: str, family: Family = "ipv4") -> Layout:
+    """Return the layout of a topology of TOPOLOGIES, with addresses of a family."""
+    return in_family(TOPOLOGIES[topology], family)
+
 
 DEFAULT_LATE_BOUND_US = 1000
 """The bound of a link for which build() is given none."""
@@ -264,6 +274,7 @@ def build(
     links: Mapping[str, LinkSettings],
     backend: Backend = "auto",
     late_bounds_us: Mapping[str, int] | None = None,
+    family: Family = "ipv4",
 ) -> Topology:
     """A topology of TOPOLOGIES with settings for each of its links, running. Needs root.
 
@@ -274,7 +285,9 @@ def build(
     """
     if topology not in TOPOLOGIES:
         raise TopologyError(f"topology is {topology!r}; it must be one of {', '.join(TOPOLOGIES)}")
-    layout, late_bounds_us = TOPOLOGIES[topology], late_bounds_us or {}
+    layout, late_bounds_us = layout_of(topology, check_family(family)), late_bounds_us or {}
+    if layout.is_ipv6 and not has_ipv6():
+        raise TopologyError("family is 'ipv6'; it must be ipv4, since this kernel has no IPv6")
     _check_links(topology, layout, links, late_bounds_us)
     link_backend = resolve_backend(backend)
     for name, settings in links.items():

@@ -12,6 +12,7 @@ from fecbench.runners.tasks import ports
 from fecbench.runners.tasks.demand import Demand
 from fecbench.runners.tasks.validity import Validity
 from fecbench.topologies.backend import Backend
+from fecbench.topologies.family import Family
 from fecbench.topologies.link import DIRECTIONS, Direction, LinkSettings
 
 Carrier = Backend | Literal["virtual", "field"]
@@ -128,6 +129,8 @@ class Task(_Part):
     """The task of one trial, complete: its engine looks nothing else up."""
 
     topology: str
+    family: Family = Field(default="ipv4", exclude_if=lambda family: family == "ipv4")
+    """Documents leave IPv4 out, which all older tasks had."""
     backend: Carrier
     links: dict[str, LinkTask]
     seeds: dict[str, int]
