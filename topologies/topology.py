@@ -135,7 +135,7 @@ class Topology:
 
         self.backend = backend
         self._links: dict[str, Link] = {}
-        self._origin: Origin | None = None  # where a link has an outage or a trace
+        self._origin: Origin | None = None  # where a link has an outage, a trace or cross traffic
         self._reports: dict[str, LinkReport] | None = None
         self._hosts: list[Host] = []
         self._network = Network(layout)
@@ -245,7 +245,7 @@ class Topology:
         return host
 
     def _make_links(self, settings: Mapping[str, LinkSettings], late_bounds_us: Mapping[str, int]) -> None:
-        if any(link.has_outages or link.has_traces for link in settings.values()):
+        if any(link.has_outages or link.has_traces or link.has_cross for link in settings.values()):
             self._origin = Origin()
         for link in self._network.layout.links:
             late_bound_us = late_bounds_us.get(link.name, DEFAULT_LATE_BOUND_US)
@@ -335,6 +335,7 @@ def check_backend(backend: str, link: str, settings: LinkSettings) -> None:
             ("policer_mbps", own.policer_mbps, None),
             ("shaper_burst_bytes", own.shaper_burst_bytes, 0),
             ("ecn", own.ecn, False),
+            ("cross.mbps", own.cross_mbps or 0, 0),
         ):
             if value != usual:
                 raise TopologyError(f"{link}.{direction}.{name}: the netem link has no such effect, wire has")

@@ -669,7 +669,7 @@ def test_a_text_is_refused_by_the_link_by_the_losses_or_by_its_names(new_lane: L
         assert refusal and refusal.startswith("speed is no name; it must be one of rate_bps, delay_ns, ")
         assert refusal.endswith(
             ", duplicate, corrupt, overtake, mtu_bytes, policer, shaper_burst_bytes"
-            ", ecn, ecn_threshold_ns, pie_seed"
+            ", cross, ecn, ecn_threshold_ns, pie_seed"
             ", model, seed, p, r, k, h, good_s, bad_s, slot_ms, drop, length, repeat"
         )
         assert lane.begin(link) is None

@@ -93,6 +93,10 @@ def doubts_of_effects(report: DirectionReport, settings: DirectionSettings) -> I
         yield f"a policer dropped {report.policer_dropped} packets, and the link has none"
     if report.corrupted and not settings.corrupt_p:
         yield f"the link corrupted {report.corrupted} packets, and should corrupt none"
+    if report.cross_frames and settings.cross is None:
+        yield f"{report.cross_frames} packets of others shared the link, and it has no cross traffic"
+    if report.cross_dropped > report.cross_frames:
+        yield f"the queue dropped {report.cross_dropped} packets of others, and {report.cross_frames} came"
     if report.marked and not settings.ecn:
         yield f"the queue marked {report.marked} packets, and has no ECN"
 
@@ -139,6 +143,7 @@ def doubts_of_configuration(report: LinkReport, link: LinkSettings, direction: D
         "shaper_burst_bytes": settings.shaper_burst_bytes or None,
         "ecn": settings.ecn or None,
         "ecn_threshold_ns": settings.ecn_threshold_ns,
+        "cross": settings.cross,
         "pie_seed": (settings.pie_seed or 0) if settings.queue == "pie" else None,
     }
     for name, value in expected.items():
