@@ -23,7 +23,7 @@ from fecbench.topologies.multipath import multipath
 from fecbench.topologies.netem_link import NetemLink, netem_is_available
 from fecbench.topologies.origin import Origin
 from fecbench.topologies.single_path import SINGLE_PATH
-from fecbench.topologies.sysctls import has_ipv6
+from fecbench.topologies.sysctls import has_ipv6, write_sysctls
 from fecbench.topologies.wire_link import WireLink, wire_is_available
 
 TOPOLOGIES: dict[str, Layout] = {
@@ -188,15 +188,18 @@ class Topology:
             }
         )
 
-    def set_tcp(self, host: Host, controller: str, paths: int) -> None:
+    def set_tcp(self, host: Host, controller: str, paths: int, *, ecn: bool = False) -> None:
         """Set the kernel's congestion control for TCP connections that a host makes and accepts from now
-        on, and the number of its addresses, or of its peer's, that those of Multipath TCP use.
+        on, and the number of its addresses, or of its peer's, that those of Multipath TCP use. With `ecn`,
+        they ask for it.
 
         A controller that the kernel lacks is not set: an endpoint that asks for it finds another one. Raises
         LinkError.
         """
         if controller in tcp.controllers():
             self._network.set_congestion_control(host.name, controller)
+        if ecn:
+            namespace.run_inside(f"/proc/{host.pid}/ns/net", lambda: write_sysctls(tcp.WITH_ECN))
         if paths > 1:
             self._network.set_subflows(host.name, paths - 1)
 

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from fecbench.runners import workloads
-from fecbench.runners.implementations.declaration import CONGESTION_CONTROL, PATHS
+from fecbench.runners.implementations.declaration import CONGESTION_CONTROL, ECN, PATHS
 from fecbench.runners.tasks import series
 from fecbench.runners.tasks.outcome import Competition, EndpointOutcome, Outcome
 from fecbench.runners.tasks.requests import Dialogue, Object, Progress
@@ -119,7 +119,12 @@ class _Run:
         task, end, folder = self._task, self._pair.end(role), pair_folder(self._site, self._number)
         host = self.hosts.server if role == "server" else self.hosts.client
         if end.transport == "tcp":
-            self._topology.set_tcp(host, end.options.get(CONGESTION_CONTROL, ""), end.options.get(PATHS, 1))
+            self._topology.set_tcp(
+                host,
+                end.options.get(CONGESTION_CONTROL, ""),
+                end.options.get(PATHS, 1),
+                ecn=end.options.get(ECN, False),
+            )
         log_folder = self._log_folder(role)
         cell = Cell(endpoint_name(self._number, role), self._first_user + ROLES.index(role), log_folder)
         cell.make_log_folder()
