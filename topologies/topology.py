@@ -14,7 +14,7 @@ from typing import Any, Protocol, Self
 from fecbench.topologies import namespace, tcp
 from fecbench.topologies.backend import BACKENDS, Backend
 from fecbench.topologies.counters import discarded, received_bytes
-from fecbench.topologies.dumbbell import DUMBBELL
+from fecbench.topologies.dumbbell import dumbbell
 from fecbench.topologies.family import Family, check_family, in_family
 from fecbench.topologies.layout import EmulatedLink, Layout, Port
 from fecbench.topologies.link import DIRECTIONS, MTU, Direction, LinkEnd, LinkSettings, TopologyError
@@ -28,7 +28,8 @@ from fecbench.topologies.wire_link import WireLink, wire_is_available
 
 TOPOLOGIES: dict[str, Layout] = {
     "single-path": SINGLE_PATH,
-    "dumbbell": DUMBBELL,
+    "dumbbell": dumbbell(2),
+    "dumbbell-5": dumbbell(5),
     "multipath": multipath(2),
     "multipath-3": multipath(3),
 }

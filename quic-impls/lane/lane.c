@@ -72,7 +72,7 @@ static void forget_dropped(struct lane *lane) {
 }
 
 static void empty(struct lane *lane) {
-    direction_start(&lane->direction, LANE_NEVER); // no more cross traffic
+    direction_end_cross(&lane->direction);
     for (struct frame *frame; (frame = direction_exit(&lane->direction, LANE_NEVER));)
         frame_pool_return(&lane->pool, frame);
     forget_dropped(lane);

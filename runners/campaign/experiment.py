@@ -203,6 +203,8 @@ class Experiment:
             demand=transfer.demand,
             playout_ms=list(transfer.playout_ms),
             session=None if transfer.session is None else dict(transfer.session),
+            begins_s=transfer.begins_s,
+            lasts_s=transfer.lasts_s,
         )
 
     def _server_of(self, variant: str, activity: Activity) -> Arm:

@@ -14,7 +14,7 @@ struct cross {
     uint64_t on_ns, off_ns; // when its present time begins and ends; both 0: it has not begun
     uint64_t stays;         // that were drawn
     uint64_t sent;          // since on_ns
-    uint64_t frames_in, frames_out, dropped, bytes_in;
+    uint64_t frames_in, dropped, bytes_in;
 };
 
 struct cross_settings {

@@ -169,15 +169,12 @@ static bool overtake(struct direction *direction, struct frame *frame) {
 }
 
 // The frame's own delay is over, and those before it have left unless it may overtake them.
-static void keep_order(struct direction *direction, struct frame *frame, uint64_t delay_ns) {
+static void follow(struct direction *direction, struct frame *frame, uint64_t delay_ns) {
+    delay_ns += jitter_ns(&direction->settings.jitter, frame->number);
     frame->exit_ns = frame->serialized_ns == NEVER ? NEVER : frame->serialized_ns + delay_ns;
     if (frame->exit_ns < direction->last_exit_ns && !direction->settings.reorder)
         frame->exit_ns = direction->last_exit_ns;
     direction->last_exit_ns = frame->exit_ns;
-}
-
-static void follow(struct direction *direction, struct frame *frame, uint64_t delay_ns) {
-    keep_order(direction, frame, delay_ns + jitter_ns(&direction->settings.jitter, frame->number));
 }
 
 // Whether the frame can be marked; then it is.
@@ -203,9 +200,7 @@ static void transmit(struct direction *direction, struct frame *frame, uint64_t 
                                ? serialize_scheduled(direction, frame->length, now_ns, &delay_ns)
                                : serialize(direction, frame->length, now_ns);
     const struct direction_settings *settings = &direction->settings;
-    if (frame->is_cross) {
-        keep_order(direction, frame, delay_ns);
-        delay_line_add(&direction->line, frame);
+    if (frame->is_cross) { // it goes somewhere else
         wait_for_transmitter(direction, frame);
         return;
     }
@@ -223,9 +218,13 @@ static void transmit(struct direction *direction, struct frame *frame, uint64_t 
 
 // A frame is in the queue until its last bit has been sent.
 static void leave_transmitter(struct direction *direction, uint64_t now_ns) {
-    for (; direction->queue && direction->queue->serialized_ns <= now_ns;
-         direction->queue = direction->queue->behind)
-        leave_queue(direction, direction->queue);
+    while (direction->queue && direction->queue->serialized_ns <= now_ns) {
+        struct frame *frame = direction->queue;
+        direction->queue = frame->behind;
+        leave_queue(direction, frame);
+        if (frame->is_cross)
+            frame_pool_return(direction->pool, frame);
+    }
 }
 
 static void note_dropped(struct direction *direction, const struct frame *frame) {
@@ -271,7 +270,7 @@ static enum fate enter(struct direction *direction, struct frame *frame, uint64_
 // Frames of cross traffic come until now_ns.
 static void take_cross(struct direction *direction, uint64_t now_ns) {
     const struct cross_settings *settings = &direction->settings.cross;
-    if (!settings->bps || direction->started_ns > now_ns)
+    if (!settings->bps || direction->started_ns == NEVER || direction->started_ns > now_ns)
         return;
     for (uint64_t at_ns;
          (at_ns = cross_next(&direction->cross, settings, direction->started_ns)) <= now_ns;) {
@@ -371,10 +370,16 @@ static bool may_overtake(const struct direction *direction) {
     return direction->settings.reorder || direction->settings.overtake_threshold;
 }
 
-// Where frames may overtake, one whose turn has not come may leave before all others: then this is when its
-// turn has come for sure.
+// Whether frames may wait for their turn while none before them has an exit: where frames may overtake, one
+// whose turn has not come may leave before all others, and one of cross traffic in the transmitter never
+// exits.
+static bool may_wait_alone(const struct direction *direction) {
+    return may_overtake(direction) || direction->settings.cross.bps;
+}
+
+// Then this is when the next turn has come for sure.
 static uint64_t next_turn(const struct direction *direction) {
-    if (!may_overtake(direction) || !direction->waiting.head ||
+    if (!may_wait_alone(direction) || !direction->waiting.head ||
         direction->transmitter_free_ns >= NEVER - direction->least_delay_ns)
         return NEVER;
     return direction->transmitter_free_ns + direction->least_delay_ns;
@@ -386,10 +391,9 @@ uint64_t direction_next_exit(const struct direction *direction) {
     return turn_ns < exit_ns ? turn_ns : exit_ns;
 }
 
-// The next frame that is due, of whomever.
-static struct frame *due_frame(struct direction *direction, uint64_t now_ns) {
+struct frame *direction_exit(struct direction *direction, uint64_t now_ns) {
     // A frame that is due now was sent the least delay ago. Later frames may not have been handed in yet.
-    if (may_overtake(direction) && now_ns >= direction->least_delay_ns)
+    if (may_wait_alone(direction) && direction->waiting.head && now_ns >= direction->least_delay_ns)
         serve_queue(direction, now_ns - direction->least_delay_ns);
     struct frame *frame = delay_line_first(&direction->line);
     if (!frame || frame->exit_ns > now_ns)
@@ -397,18 +401,6 @@ static struct frame *due_frame(struct direction *direction, uint64_t now_ns) {
     // With a short delay, it may leave before the next arrival serves the queue. While frames wait, another
     // one is in the transmitter: with that one's exit, the next turn has come.
     serve_queue(direction, frame->serialized_ns);
-    return frame;
-}
-
-struct frame *direction_exit(struct direction *direction, uint64_t now_ns) {
-    struct frame *frame;
-    while ((frame = due_frame(direction, now_ns)) && frame->is_cross) {
-        delay_line_take(&direction->line);
-        direction->cross.frames_out++;
-        frame_pool_return(direction->pool, frame);
-    }
-    if (!frame)
-        return NULL;
     frame->leaves_again = frame->is_duplicated;
     if (frame->is_duplicated) {
         frame->is_duplicated = false;
@@ -423,6 +415,21 @@ struct frame *direction_exit(struct direction *direction, uint64_t now_ns) {
     return frame;
 }
 
+void direction_end_cross(struct direction *direction) {
+    direction_start(direction, NEVER);
+    leave_transmitter(direction, NEVER);
+    struct frames all = direction->waiting;
+    direction->waiting = (struct frames){0};
+    for (struct frame *frame; (frame = frames_take(&all));) {
+        if (!frame->is_cross) {
+            frames_append(&direction->waiting, frame);
+            continue;
+        }
+        leave_queue(direction, frame);
+        frame_pool_return(direction->pool, frame);
+    }
+}
+
 struct frame *direction_dropped(struct direction *direction) {
     struct frame *frame;
     while ((frame = frames_take(&direction->dropped)) && frame->is_cross)
@@ -431,9 +438,10 @@ struct frame *direction_dropped(struct direction *direction) {
 }
 
 uint64_t direction_in_flight(const struct direction *direction) {
-    const struct cross *cross = &direction->cross;
-    uint64_t of_cross = cross->frames_in - cross->frames_out - cross->dropped;
-    return delay_line_count(&direction->line) + frames_count(&direction->waiting) - of_cross;
+    uint64_t waiting = 0;
+    for (const struct frame *frame = direction->waiting.head; frame; frame = frame->next)
+        waiting += !frame->is_cross;
+    return delay_line_count(&direction->line) + waiting;
 }
 
 bool direction_conserves(const struct direction *direction) {

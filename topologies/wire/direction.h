@@ -28,8 +28,8 @@
 // place of its noise. A frame that is duplicated leaves twice, at the same time, and both are corrupted or
 // neither. The link counts the copy as one more frame in.
 //
-// Cross traffic has frames of the direction's own, from direction_start() on: they are queued, sent and dropped
-// as others, but have no number and no noise, and are counted apart.
+// Cross traffic has frames of the direction's own, from direction_start() on: they are queued, sent and
+// dropped as others, but have no number and no noise, and are counted apart.
 //
 // Times are integer nanoseconds of one monotonic clock and travel with the frame: when a frame leaves depends
 // on when it arrived and on the frames before it, never on when these functions are called to hand it out.
@@ -135,6 +135,10 @@ void direction_init(struct direction *direction, const struct direction_settings
 // Where cross traffic has its frames; a direction without any needs no pool.
 void direction_lend(struct direction *direction, struct frame_pool *pool);
 
+// No more of it comes, and what is there of it goes back to the pool: only before the direction is begun
+// anew.
+void direction_end_cross(struct direction *direction);
+
 // Outages and the schedule are counted from now_ns on. Until it is called, and with NEVER, there are none.
 void direction_start(struct direction *direction, uint64_t now_ns);
 
@@ -142,8 +146,8 @@ void direction_start(struct direction *direction, uint64_t now_ns);
 // the direction until it exits; otherwise it still belongs to the caller.
 enum fate direction_arrive(struct direction *direction, struct frame *frame, uint64_t now_ns);
 
-// When the next frame is due, or NEVER. With CoDel where frames may overtake, it may be sooner, and nothing
-// exits then.
+// When the next frame is due, or NEVER. With CoDel where frames may overtake, or beside cross traffic, it may
+// be sooner, and nothing exits then.
 uint64_t direction_next_exit(const struct direction *direction);
 
 // The next frame that is due at now_ns, or NULL. It belongs to the caller until frame_pool_return().

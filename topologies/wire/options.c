@@ -36,7 +36,8 @@ static const char USAGE[] =
 static const char FURTHER_USAGE[] =
     "The file --up-steps-fd takes the place of a line `steps`: the numbers of a machine, one step after "
     "another.\n"
-    "Outages and schedules are counted from when the client's first frame comes after the start: an IP frame\n"
+    "Outages and schedules are counted from when the client's first frame comes after the start: an IP "
+    "frame\n"
     "upwards from one of the addresses --client, any frame upwards without. Links that are given the same\n"
     "memory, 8 bytes, as --origin-fd count from the first of all of them.\n";
 

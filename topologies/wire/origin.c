@@ -19,8 +19,8 @@ static bool is_of_client(const struct origin *origin, const struct frame *frame)
     if (!origin->client_count || !version)
         return !origin->client_count;
     const uint8_t *source = frame->bytes + (version == 4 ? IPV4_SOURCE_AT : IPV6_SOURCE_AT);
-    for (const struct client_address *client = origin->clients; client < origin->clients + origin->client_count;
-         client++)
+    for (const struct client_address *client = origin->clients;
+         client < origin->clients + origin->client_count; client++)
         if (client->version == version && memcmp(source, client->bytes, version == 4 ? 4 : 16) == 0)
             return true;
     return false;

@@ -17,7 +17,7 @@ struct client_address {
 };
 
 struct origin {
-    _Atomic uint64_t *first_ns;     // shared; 0 until the first frame comes
+    _Atomic uint64_t *first_ns;                  // shared; 0 until the first frame comes
     struct client_address clients[MOST_CLIENTS]; // of the measured client
     unsigned client_count;                       // 0: a host that sends upwards is the client
     uint64_t from_ns; // frames that came before are none of the client's; NEVER: not yet started

@@ -277,8 +277,9 @@ static const struct name NAMES[] = {
      .right = "a rate from 1000 to 100000000000 bit/s, then a burst from 1 to 1000000000 bytes"},
     NUMBER(shaper_burst_bytes, 1, BUCKET_MOST_BYTES, false),
     {"cross", .read = read_cross,
-     .right = "a rate from 1000 to 100000000000 bit/s, the mean times on, from 1000000 to 1000000000000 ns, and "
-              "off, from 0, then the seed of 64 bits"},
+     .right =
+         "a rate from 1000 to 100000000000 bit/s, the mean times on, from 1000000 to 1000000000000 ns, and "
+         "off, from 0, then the seed of 64 bits"},
     {"ecn", .read = read_ecn, .right = "true or false"},
     NUMBER(ecn_threshold_ns, 1, 1000000000000, false),
     NUMBER(pie_seed, 0, UINT64_MAX, false),

@@ -9,8 +9,8 @@ use bytes::{Bytes, BytesMut};
 use host::contract::Metrics;
 use hq::stack::{Event, Stack, StreamId, Streams};
 use quinn_proto::{
-    Connection, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint, FinishError, ReadError, StreamEvent, Transmit, VarInt,
-    WriteError,
+    Connection, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint, FinishError, ReadError, StreamEvent,
+    Transmit, VarInt, WriteError,
 };
 
 use crate::Assignment;
