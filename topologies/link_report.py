@@ -68,7 +68,7 @@ class DirectionReport(_Record):
     """Frames of cross traffic that came to the queue; no other counter but `max_queue_…` has them."""
     cross_bytes: int = Field(default=0, exclude_if=lambda frames: not frames)
     cross_dropped: int = Field(default=0, exclude_if=lambda frames: not frames)
-    """Those of them that the queue dropped."""
+    """Frames of cross traffic that the queue dropped."""
     frames_out: int
     bytes_out: int
     in_flight: int

@@ -43,7 +43,7 @@ class Transfer:
     session: Mapping[str, Any] | None = None
     """The session by which the harness sends requests to the client during the trial; None: no requests."""
     begins_s: float | None = None
-    """As in `PairTask`."""
+    """The time at which it begins, after the measured one, as `PairTask` has it."""
     lasts_s: float | None = None
 
 

@@ -480,7 +480,7 @@ def test_a_datagram_whose_draw_is_below_the_threshold_leaves_twice_at_its_time(
 
 
 def test_a_lane_has_the_cross_traffic_of_its_text_and_the_next_trial_has_none(new_lane: LaneMaker) -> None:
-    """On 8 Mbit/s, full frames of others at 4 Mbit/s from 0 on take the transmitter for 1.514 ms each."""
+    """A full frame of others takes the transmitter of 8 Mbit/s for 1.514 ms."""
     link = "rate_bps 8000000\ndelay_ns 0\nqueue_packets 100\n"
     own_ns, other_ns = 1_042_000, 1_514_000
     with new_lane() as lane:
