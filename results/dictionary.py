@@ -67,9 +67,9 @@ _RATIOS = """A frame of ratios has the variant, the workload, the point and its 
 _METRICS = """## Metrics
 
 What an endpoint reports is a column with the endpoint before it: `client.dct_s`, `server.packets_sent`; of
-two transfers that compete, also `background_client` and `background_server`. PATH is one of several paths,
-by the name of its link: `client.path1.packets_sent`. An implementation may report
-more than these: such a metric has the unit that its name ends with."""
+two transfers that compete, also `background_client` and `background_server`; of more, `background2_client`
+and so on. PATH is one of several paths, by the name of its link: `client.path1.packets_sent`. An
+implementation may report more than these: such a metric has the unit that its name ends with."""
 
 _SERIES = """## Series
 

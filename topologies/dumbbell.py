@@ -1,6 +1,6 @@
-"""dumbbell: two clients - r1 - r2 - two servers, with the emulated link "internet" between the routers.
+"""dumbbell: clients - r1 - r2 - their servers, with the emulated link "internet" between the routers.
 
-It is single-path with a second pair, which shares the link.
+It is single-path with further pairs, which share the link.
 """
 
 from ipaddress import IPv4Interface
@@ -8,22 +8,38 @@ from ipaddress import IPv4Interface
 from fecbench.topologies.layout import Cable, Layout, Port
 from fecbench.topologies.single_path import SINGLE_PATH
 
-CLIENT2 = Port("client2", "client2-r1", IPv4Interface("10.0.3.2/24"), "02:00:00:00:03:02")
-R1_CLIENT2 = Port("r1", "r1-client2", IPv4Interface("10.0.3.1/24"), "02:00:00:00:03:01")
-R2_SERVER2 = Port("r2", "r2-server2", IPv4Interface("10.0.4.1/24"), "02:00:00:00:04:01")
-SERVER2 = Port("server2", "server2-r2", IPv4Interface("10.0.4.2/24"), "02:00:00:00:04:02")
 
-DUMBBELL = Layout(
-    hosts=(*SINGLE_PATH.hosts, "client2", "server2"),
-    routers=SINGLE_PATH.routers,
-    cables=(*SINGLE_PATH.cables, Cable(CLIENT2, R1_CLIENT2), Cable(SERVER2, R2_SERVER2)),
-    links=SINGLE_PATH.links,
-    routes={
-        **SINGLE_PATH.routes,
-        "r1": (*SINGLE_PATH.routes["r1"], ("10.0.4.0/24", "10.0.0.2")),
-        "r2": (*SINGLE_PATH.routes["r2"], ("10.0.3.0/24", "10.0.0.1")),
-        "client2": (("default", "10.0.3.1"),),
-        "server2": (("default", "10.0.4.1"),),
-    },
-    pairs=(*SINGLE_PATH.pairs, ("client2", "server2")),
-)
+def dumbbell(pairs: int) -> Layout:
+    """Return the network of so many pairs; the first is that of single-path."""
+    numbers = range(2, pairs + 1)
+    further = [_cables(number) for number in numbers]
+    return Layout(
+        hosts=(
+            *SINGLE_PATH.hosts,
+            *(f"{role}{number}" for number in numbers for role in ("client", "server")),
+        ),
+        routers=SINGLE_PATH.routers,
+        cables=(*SINGLE_PATH.cables, *(cable for both in further for cable in both)),
+        links=SINGLE_PATH.links,
+        routes={
+            **SINGLE_PATH.routes,
+            "r1": (*SINGLE_PATH.routes["r1"], *((f"10.0.{2 * n}.0/24", "10.0.0.2") for n in numbers)),
+            "r2": (*SINGLE_PATH.routes["r2"], *((f"10.0.{2 * n - 1}.0/24", "10.0.0.1") for n in numbers)),
+            **{f"client{n}": (("default", f"10.0.{2 * n - 1}.1"),) for n in numbers},
+            **{f"server{n}": (("default", f"10.0.{2 * n}.1"),) for n in numbers},
+        },
+        pairs=(*SINGLE_PATH.pairs, *((f"client{n}", f"server{n}") for n in numbers)),
+    )
+
+
+def _cables(number: int) -> tuple[Cable, Cable]:
+    """Return the cables of a client and of its server, each to its router."""
+    return _cable(f"client{number}", "r1", 2 * number - 1), _cable(f"server{number}", "r2", 2 * number)
+
+
+def _cable(host: str, router: str, network: int) -> Cable:
+    mac = f"02:00:00:00:{network:02x}"
+    return Cable(
+        Port(host, f"{host}-{router}", IPv4Interface(f"10.0.{network}.2/24"), f"{mac}:02"),
+        Port(router, f"{router}-{host}", IPv4Interface(f"10.0.{network}.1/24"), f"{mac}:01"),
+    )

@@ -5,7 +5,7 @@ Plain data: a topology is a Layout, and network.py makes it real.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from ipaddress import IPv4Interface
+from ipaddress import IPv4Interface, IPv6Interface
 
 Route = tuple[str, str]
 """A destination network or "default", and the address of the next hop."""
@@ -17,7 +17,7 @@ class Port:
 
     node: str
     interface: str
-    address: IPv4Interface
+    address: IPv4Interface | IPv6Interface
     mac: str
 
 
@@ -52,6 +52,11 @@ class Layout:
     rules: Mapping[str, Mapping[str, tuple[Route, ...]]] = field(default_factory=dict)
     """The routes, by node and by one of its addresses, that packets from that address try before `routes`.
     A host with several addresses needs them, or all its packets leave by one port."""
+
+    @property
+    def is_ipv6(self) -> bool:
+        """Whether its addresses are those of IPv6."""
+        return self.links[0].near.address.version == 6
 
     @property
     def nodes(self) -> tuple[str, ...]:

@@ -36,6 +36,8 @@ MOST_BURST_BYTES = 10**9
 MOST_OVERTAKEN = 256
 SMALLEST_MTU_BYTES = 576
 
+LEAST_CROSS_MBPS, SHORTEST_CROSS_ON_S, LONGEST_CROSS_S = 0.01, 0.001, 1000.0
+
 CHANCES = {"duplicate": "duplicate", "corrupt_p": "corrupt", "reorder_p": "reorder"}
 """Probabilities that draws about each frame decide, and what their seeds are called."""
 
@@ -83,7 +85,7 @@ class QueueLimit:
     """The most bytes that a limit in time ever allows: those at the largest rate."""
 
 
-def _dotted(name: str, default: float) -> Any:
+def _dotted(name: str, default: float | None) -> Any:
     """Return a field that designs call by a name with dots."""
     return field(default=default, metadata={_NAME: name})
 
@@ -158,6 +160,15 @@ class DirectionSettings:
     """64 bits that decide which frames PIE drops."""
     shaper_burst_bytes: Annotated[int, Field(exclude_if=lambda burst: not burst)] = 0
     """The bytes that the link sends at once after a pause, faster than its rate."""
+    cross_mbps: Annotated[float | None, Field(exclude_if=lambda rate: rate is None)] = _dotted(
+        "cross.mbps", None
+    )
+    """The rate at which full frames of others come to the queue, from the client's first frame on."""
+    cross_on_s: Annotated[float, Field(exclude_if=lambda on: on == 1)] = _dotted("cross.on_s", 1.0)
+    """The mean time for which they come, then the mean time for which none comes."""
+    cross_off_s: Annotated[float, Field(exclude_if=lambda off: not off)] = _dotted("cross.off_s", 0.0)
+    cross_seed: Annotated[int | None, Field(exclude_if=lambda seed: seed is None)] = None
+    """64 bits that decide how long each of these times is."""
 
     @property
     def rate_bps(self) -> int:
@@ -222,6 +233,15 @@ class DirectionSettings:
         return None if self.policer_mbps is None else round(self.policer_mbps * 1e6)
 
     @property
+    def cross(self) -> tuple[int, int, int, int] | None:
+        """The rate of cross traffic in bit/s, its mean times on and off in ns, and the seed; None: there is
+        none."""
+        if not self.cross_mbps:
+            return None
+        times_ns = round(self.cross_on_s * 1e9), round(self.cross_off_s * 1e9)
+        return round(self.cross_mbps * 1e6), *times_ns, self.cross_seed or 0
+
+    @property
     def ecn_threshold_ns(self) -> int | None:
         return None if self.ecn_threshold_ms is None else round(self.ecn_threshold_ms * 1e6)
 
@@ -275,6 +295,10 @@ class LinkSettings:
         return any(self.of(direction).trace is not None for direction in DIRECTIONS)
 
     @property
+    def has_cross(self) -> bool:
+        return any(self.of(direction).cross_mbps for direction in DIRECTIONS)
+
+    @property
     def has_jitter(self) -> bool:
         return any(self.of(direction).jitter is not None for direction in DIRECTIONS)
 
@@ -295,7 +319,8 @@ class LinkSettings:
         )
         has_pie = any(self.of(direction).queue == "pie" for direction in DIRECTIONS)
         pie = (f"{direction}/pie" for direction in DIRECTIONS) if has_pie else ()
-        return (*(("trace",) if self.has_traces else ()), *jitter, *of_frames, *pie)
+        cross = (f"{direction}/cross" for direction in DIRECTIONS) if self.has_cross else ()
+        return (*(("trace",) if self.has_traces else ()), *jitter, *of_frames, *pie, *cross)
 
     def seeded(self, seeds: Mapping[str, int]) -> Self:
         """Return the same with what these seeds decide, unless it is given."""
@@ -316,6 +341,8 @@ class LinkSettings:
         }
         if own.queue == "pie" and own.pie_seed is None:
             new_seeds["pie_seed"] = seeds[f"{direction}/pie"]
+        if own.cross_mbps and own.cross_seed is None:
+            new_seeds["cross_seed"] = seeds[f"{direction}/cross"]
         return replace(own, **new_seeds)
 
     @property
@@ -392,6 +419,7 @@ class LinkSettings:
         for probability in CHANCES:
             _check_number(self._name(direction, probability), getattr(settings, probability), 0, 1)
         self._check_effects(direction, settings)
+        self._check_cross(direction, settings)
         for truth in ("reorder", "ecn"):
             value = getattr(settings, truth)
             if not isinstance(value, bool):
@@ -426,6 +454,19 @@ class LinkSettings:
             raise TopologyError(
                 f"{self._name(direction, 'shaper_burst_bytes')}: a link that changes has bursts of its trace"
             )
+
+    def _check_cross(self, direction: Direction, settings: DirectionSettings) -> None:
+        for name, default, least in (
+            ("cross_on_s", 1.0, SHORTEST_CROSS_ON_S),
+            ("cross_off_s", 0.0, 0),
+        ):
+            value = getattr(settings, name)
+            _check_number(self._name(direction, name), value, least, LONGEST_CROSS_S)
+            if value != default and settings.cross_mbps is None:
+                raise TopologyError(f"{self._name(direction, name)}: there is no cross.mbps")
+        if settings.cross_mbps != 0 and settings.cross_mbps is not None:
+            least_mbps = LEAST_CROSS_MBPS
+            _check_number(self._name(direction, "cross_mbps"), settings.cross_mbps, least_mbps, 10_000)
 
     def _check_jitter(self, direction: Direction, jitter: Jitter) -> None:
         prefix = self._name(direction, "jitter").removesuffix("jitter")

@@ -16,6 +16,9 @@ EFFECTS = {
     "policer_dropped": "dropped by the policer",
     "corrupted": "corrupted",
     "marked": "marked",
+    "cross_frames": "of others came",
+    "cross_bytes": "bytes of others came",
+    "cross_dropped": "of others were dropped",
 }
 """Counters of effects that most links lack, and what happened to so many frames."""
 
@@ -61,6 +64,11 @@ class DirectionReport(_Record):
     """Frames out with a bit that flipped, so that their receiver drops them."""
     marked: int = Field(default=0, exclude_if=lambda marked: not marked)
     """Frames out that the queue marked (ECN)."""
+    cross_frames: int = Field(default=0, exclude_if=lambda frames: not frames)
+    """Frames of cross traffic that came to the queue; no other counter but `max_queue_…` has them."""
+    cross_bytes: int = Field(default=0, exclude_if=lambda frames: not frames)
+    cross_dropped: int = Field(default=0, exclude_if=lambda frames: not frames)
+    """Frames of cross traffic that the queue dropped."""
     frames_out: int
     bytes_out: int
     in_flight: int
@@ -152,6 +160,8 @@ class DirectionConfiguration(_Record):
     """None: the queue marked nothing."""
     ecn_threshold_ns: int | None = Field(default=None, exclude_if=lambda threshold: threshold is None)
     pie_seed: int | None = Field(default=None, exclude_if=lambda seed: seed is None)
+    cross: tuple[int, int, int, int] | None = Field(default=None, exclude_if=lambda cross: cross is None)
+    """The rate of cross traffic, its mean times on and off, and the seed."""
     burst_bytes: int | None = None
     """The burst that the shaper of netem's queue sends at once; wire has none."""
 

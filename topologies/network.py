@@ -30,12 +30,24 @@ from fecbench.topologies.namespace import (
     run_tool,
 )
 from fecbench.topologies.offloads import switch_off_merging
-from fecbench.topologies.sysctls import QUIET_SYSCTLS, ROUTER_SYSCTLS, write_sysctls
+from fecbench.topologies.sysctls import (
+    IPV6_FORWARDING,
+    QUIET_SYSCTLS,
+    ROUTER_SYSCTLS,
+    ipv6_sysctls,
+    write_sysctls,
+)
 
 # Mininet makes its logger the class of all later loggers, which print on standard error by themselves.
 logging.setLoggerClass(logging.Logger)
 # Mininet runs grep for each network.
 mininet.net.numCores = os.cpu_count
+
+
+# An interface of IPv6 that resolves no neighbours joins no group for them, and one without multicast none of
+# routers: it has nothing to report, which would be frames that no endpoint sent (addrconf_join_solict,
+# dev_forward_change of the kernel).
+_SILENT = "arp off multicast off "
 
 
 class _Node(MininetHost):  # type: ignore[misc]
@@ -161,25 +173,33 @@ class Network:
         self.mininet.addHost(node, cls=_Node, ip=None, sysctls=sysctls)
 
     def _ip(self, node: str, commands: list[str]) -> None:
-        run_inside(self.netns_path(node), partial(_run_ip, commands))
+        run_inside(self.netns_path(node), partial(self._run_ip, commands))
 
     def _configure(self, node: str) -> None:
         """Configure a node, in the namespace of the calling thread, which is the node's."""
-        ports = self.layout.ports(node)
-        commands = ["link set lo up"]
+        ports, interfaces = self.layout.ports(node), self.layout.interfaces(node)
+        silent = _SILENT if self.layout.is_ipv6 else ""
+        commands = [
+            "link set lo up",
+            *(f"link set {own.interface} address {own.mac} {silent}up" for own, _ in ports),
+        ]
+        if self.layout.is_ipv6:
+            self._run_ip(commands)
+            write_sysctls(ipv6_sysctls(interfaces))
+            commands = []
         for own, peer in ports:
             commands += [
-                f"link set {own.interface} address {own.mac} up",
-                f"address add {own.address} dev {own.interface}",
+                f"address add {own.address} dev {own.interface}{' nodad' if self.layout.is_ipv6 else ''}",
                 f"neighbour add {peer.address.ip} lladdr {peer.mac} dev {own.interface} nud permanent",
             ]
         sources = enumerate(self.layout.rules.get(node, {}), start=1)
         commands += [f"rule add from {source} lookup {table}" for table, source in sources]
         commands += [f"route add {route}" for route in self._routes(node)]
-        _run_ip(commands)
-        switch_off_merging(self.layout.interfaces(node))
+        self._run_ip(commands)
+        if self.layout.is_ipv6 and node in self.layout.routers:
+            write_sysctls(IPV6_FORWARDING)  # last: a router that may send to groups reports that it does
+        switch_off_merging(interfaces)
 
-
-def _run_ip(commands: list[str]) -> None:
-    """Run commands of `ip` in the namespace of the calling thread."""
-    run_tool(["ip", "-batch", "-"], commands)
+    def _run_ip(self, commands: list[str]) -> None:
+        """Run commands of `ip` in the namespace of the calling thread."""
+        run_tool(["ip", "-6" if self.layout.is_ipv6 else "-4", "-batch", "-"], commands)

@@ -19,6 +19,9 @@ TCP_SYSCTLS = {
     "net/ipv4/tcp_wmem": f"4096 16384 {BUFFER_BYTES}",
 }
 
+WITH_ECN = {"net/ipv4/tcp_ecn": "1"}
+"""Ask for ECN (RFC 3168); by default the kernel only answers who asks. It is for IPv6, too."""
+
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 

@@ -7,13 +7,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 from fecbench.topologies import namespace, tcp
 from fecbench.topologies.backend import BACKENDS, Backend
 from fecbench.topologies.counters import discarded, received_bytes
-from fecbench.topologies.dumbbell import DUMBBELL
+from fecbench.topologies.dumbbell import dumbbell
+from fecbench.topologies.family import Family, check_family, in_family
 from fecbench.topologies.layout import EmulatedLink, Layout, Port
 from fecbench.topologies.link import DIRECTIONS, MTU, Direction, LinkEnd, LinkSettings, TopologyError
 from fecbench.topologies.link_report import LinkReport
@@ -21,15 +23,24 @@ from fecbench.topologies.multipath import multipath
 from fecbench.topologies.netem_link import NetemLink, netem_is_available
 from fecbench.topologies.origin import Origin
 from fecbench.topologies.single_path import SINGLE_PATH
+from fecbench.topologies.sysctls import has_ipv6, write_sysctls
 from fecbench.topologies.wire_link import WireLink, wire_is_available
 
 TOPOLOGIES: dict[str, Layout] = {
     "single-path": SINGLE_PATH,
-    "dumbbell": DUMBBELL,
+    "dumbbell": dumbbell(2),
+    "dumbbell-5": dumbbell(5),
     "multipath": multipath(2),
     "multipath-3": multipath(3),
 }
 """The topologies by name; `.links` of each lists the links that need settings."""
+
+
+@cache
+def layout_of(topology: str, family: Family = "ipv4") -> Layout:
+    """Return the layout of a topology of TOPOLOGIES, with addresses of a family."""
+    return in_family(TOPOLOGIES[topology], family)
+
 
 DEFAULT_LATE_BOUND_US = 1000
 """The bound of a link for which build() is given none."""
@@ -125,7 +136,7 @@ class Topology:
 
         self.backend = backend
         self._links: dict[str, Link] = {}
-        self._origin: Origin | None = None  # where a link has an outage or a trace
+        self._origin: Origin | None = None  # where a link has an outage, a trace or cross traffic
         self._reports: dict[str, LinkReport] | None = None
         self._hosts: list[Host] = []
         self._network = Network(layout)
@@ -178,15 +189,18 @@ class Topology:
             }
         )
 
-    def set_tcp(self, host: Host, controller: str, paths: int) -> None:
+    def set_tcp(self, host: Host, controller: str, paths: int, *, ecn: bool = False) -> None:
         """Set the kernel's congestion control for TCP connections that a host makes and accepts from now
-        on, and the number of its addresses, or of its peer's, that those of Multipath TCP use.
+        on, and the number of its addresses, or of its peer's, that those of Multipath TCP use. With `ecn`,
+        they ask for it.
 
         A controller that the kernel lacks is not set: an endpoint that asks for it finds another one. Raises
         LinkError.
         """
         if controller in tcp.controllers():
             self._network.set_congestion_control(host.name, controller)
+        if ecn:
+            namespace.run_inside(f"/proc/{host.pid}/ns/net", lambda: write_sysctls(tcp.WITH_ECN))
         if paths > 1:
             self._network.set_subflows(host.name, paths - 1)
 
@@ -235,7 +249,7 @@ class Topology:
         return host
 
     def _make_links(self, settings: Mapping[str, LinkSettings], late_bounds_us: Mapping[str, int]) -> None:
-        if any(link.has_outages or link.has_traces for link in settings.values()):
+        if any(link.has_outages or link.has_traces or link.has_cross for link in settings.values()):
             self._origin = Origin()
         for link in self._network.layout.links:
             late_bound_us = late_bounds_us.get(link.name, DEFAULT_LATE_BOUND_US)
@@ -264,6 +278,7 @@ def build(
     links: Mapping[str, LinkSettings],
     backend: Backend = "auto",
     late_bounds_us: Mapping[str, int] | None = None,
+    family: Family = "ipv4",
 ) -> Topology:
     """A topology of TOPOLOGIES with settings for each of its links, running. Needs root.
 
@@ -274,7 +289,9 @@ def build(
     """
     if topology not in TOPOLOGIES:
         raise TopologyError(f"topology is {topology!r}; it must be one of {', '.join(TOPOLOGIES)}")
-    layout, late_bounds_us = TOPOLOGIES[topology], late_bounds_us or {}
+    layout, late_bounds_us = layout_of(topology, check_family(family)), late_bounds_us or {}
+    if layout.is_ipv6 and not has_ipv6():
+        raise TopologyError("family is 'ipv6'; it must be ipv4, since this kernel has no IPv6")
     _check_links(topology, layout, links, late_bounds_us)
     link_backend = resolve_backend(backend)
     for name, settings in links.items():
@@ -322,6 +339,7 @@ def check_backend(backend: str, link: str, settings: LinkSettings) -> None:
             ("policer_mbps", own.policer_mbps, None),
             ("shaper_burst_bytes", own.shaper_burst_bytes, 0),
             ("ecn", own.ecn, False),
+            ("cross.mbps", own.cross_mbps or 0, 0),
         ):
             if value != usual:
                 raise TopologyError(f"{link}.{direction}.{name}: the netem link has no such effect, wire has")

@@ -44,6 +44,8 @@ def written(link: LinkSettings, direction: Direction) -> str:
         lines["policer"] = f"{settings.policer_bps} {settings.policer_burst_bytes}"
     if settings.shaper_burst_bytes:
         lines["shaper_burst_bytes"] = settings.shaper_burst_bytes
+    if settings.cross is not None:
+        lines["cross"] = "{} {} {} {}".format(*settings.cross)
     return "".join(f"{name} {value}\n" for name, value in lines.items())
 
 

@@ -72,6 +72,7 @@ static void forget_dropped(struct lane *lane) {
 }
 
 static void empty(struct lane *lane) {
+    direction_end_cross(&lane->direction);
     for (struct frame *frame; (frame = direction_exit(&lane->direction, LANE_NEVER));)
         frame_pool_return(&lane->pool, frame);
     forget_dropped(lane);
@@ -148,6 +149,7 @@ const char *lane_begin(struct lane *lane, const char *text) {
     lane->losses = read.losses;
     read.link.settings.max_frame_size = ETHERNET_MTU_FRAME;
     direction_init(&lane->direction, &read.link.settings);
+    direction_lend(&lane->direction, &lane->pool);
     lane->bad = false;
     lane->stays = lane->drawn = lane->stay_ends_us = 0;
     uint64_t recorded = lane->judged < LANE_RECORDED ? lane->judged : LANE_RECORDED;

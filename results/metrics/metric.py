@@ -11,8 +11,12 @@ from fecbench.results.metrics.units import UNITS
 Better = Literal["less", "more"]
 By = Literal["client", "server", "client and server", "harness", "link"]
 
-ENDPOINTS = ("client", "server", "background_client", "background_server")
-"""The background is a transfer that competes with the measured one."""
+MOST_NEIGHBOURS = 4
+ENDPOINTS = (
+    *("client", "server", "background_client", "background_server"),
+    *(f"background{n}_{role}" for n in range(2, MOST_NEIGHBOURS + 1) for role in ("client", "server")),
+)
+"""The background is a transfer that competes with the measured one; there may be several."""
 
 _TIMES = {UNITS[suffix] for suffix in ("s", "ms", "us")}
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
+from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign import baselines
 from fecbench.runners.campaign.arms import Activity, Arm
 from fecbench.runners.campaign.experiment import Experiment
@@ -17,7 +18,7 @@ from fecbench.runners.implementations.implementation import EngineName, Implemen
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.tasks.task import Carrier
 from fecbench.topologies.field import NAME as FIELD
-from fecbench.topologies.topology import check_backend, resolve_backend
+from fecbench.topologies.topology import TOPOLOGIES, check_backend, resolve_backend
 
 
 def check(
@@ -38,6 +39,7 @@ def check(
     if not part_of_checked:
         check_reach(experiment)
     check_workloads(experiment)
+    check_pairs(experiment, engine)
     check_paths(experiment)
     if engine is not None:
         if not beside_virtual:
@@ -146,6 +148,28 @@ def _check_delivery(experiment: Experiment, activity: Activity, choices: Mapping
             f"{experiment.design.path}: workload {activity.label}: delivery = {delivery!r}: no implementation"
             f" sends messages so: {have}"
         )
+
+
+def check_pairs(experiment: Experiment, engine: EngineName | None) -> None:
+    """Raises Refusal for more neighbours than the topology has pairs for, or than a simulator plays."""
+    design, room = experiment.design, len(experiment.topology.pairs)
+    for label, activity in experiment.activities.items():
+        if activity.workload.pairs == 1:
+            continue
+        for point in range(len(experiment.points)):
+            variant = next(iter(experiment.arms))
+            pairs = experiment.task(TrialKey(variant, label, point, 0), "auto").pairs
+            if len(pairs) > room:
+                fitting = [name for name, layout in TOPOLOGIES.items() if len(layout.pairs) >= len(pairs)]
+                raise Refusal(
+                    f"{design.path}: workload {label}: needs {len(pairs)} client-server pairs, and topology ="
+                    f" {design.topology!r} has {room}; it must be {' or '.join(fitting)}"
+                )
+            if engine == "virtual" and (len(pairs) > 2 or any(pair.lasts_s for pair in pairs)):
+                raise Refusal(
+                    f"{design.path}: workload {label}: a simulator plays one neighbour, from before the"
+                    " measured transfer until its end: use --engine local"
+                )
 
 
 def check_interop(experiment: Experiment) -> None:

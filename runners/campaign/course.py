@@ -7,7 +7,7 @@ model and the counters of the link show which of them dropped a packet that neve
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from ipaddress import IPv4Address
+from ipaddress import ip_address
 from pathlib import Path
 
 import numpy as np
@@ -19,14 +19,12 @@ from fecbench.results.store.records import SeriesTable, TrialRecord
 from fecbench.results.store.series import of_endpoint
 from fecbench.runners.campaign.replay import Replay
 from fecbench.runners.tasks.series import LIMIT_BYTES, read_left, table
-from fecbench.runners.tasks.task import ROLES, Task
+from fecbench.runners.tasks.task import ROLES, Task, pair_name
 from fecbench.topologies.link import DIRECTIONS, Direction
 from fecbench.topologies.link_report import DROPS
-from fecbench.topologies.topology import TOPOLOGIES
+from fecbench.topologies.topology import layout_of
 
 _CAPTURES = (".pcapng", ".pcap")
-_FOLDERS = ("", "background")
-"""Folders with the recordings of the first and of the second pair."""
 
 
 @dataclass(frozen=True)
@@ -104,9 +102,9 @@ def _crossing(
 
 def _packets(task: Task, folder: Path) -> Iterator[_Sent]:
     """The packets of all pairs whose captures are there."""
-    layout = TOPOLOGIES[task.topology]
-    for pair, (below, (client, _)) in enumerate(zip(_FOLDERS, layout.pairs, strict=False)):
-        files = [_capture(folder / below, role) for role in ("client", "server")]
+    layout = layout_of(task.topology, task.family)
+    for pair, (client, _) in enumerate(layout.pairs):
+        files = [_capture(folder / pair_name(pair), role) for role in ("client", "server")]
         if pair >= len(task.pairs) or None in files:
             continue
         of_client, of_server = (list(recordings.packets(file)) for file in files if file is not None)
@@ -151,7 +149,7 @@ def _paths(task: Task, addresses: tuple[str, ...]) -> dict[str, str]:
     links = list(task.links)
     if len(links) == 1:
         return {}
-    return dict(zip((IPv4Address(address).packed.hex() for address in addresses), links, strict=True))
+    return dict(zip((ip_address(address).packed.hex() for address in addresses), links, strict=True))
 
 
 def _capture(folder: Path, role: str) -> Path | None:

@@ -34,6 +34,7 @@ from fecbench.runners.tasks.task import (
 from fecbench.runners.trial import ends
 from fecbench.runners.workloads.workload import Surroundings, Transfer
 from fecbench.topologies import field
+from fecbench.topologies.family import Family, check_family
 from fecbench.topologies.layout import Layout
 from fecbench.topologies.link import DIRECTIONS, TopologyError
 from fecbench.topologies.topology import TOPOLOGIES
@@ -74,6 +75,7 @@ class Experiment:
         self._traces = self._read_traces() if documents is None else documents.get(links.KIND, {})
         self.link_tasks = [self._links_at(index) for index in range(len(points))]
         self._processors = [self._processor_at(index) for index in range(len(points))]
+        self._families = [self._family_at(index) for index in range(len(points))]
         self._check_points()
         # The repetitions of a trial have the same pairs.
         self._pairs = lru_cache(maxsize=PAIRS_KEPT)(self._new_pairs)
@@ -93,6 +95,7 @@ class Experiment:
         activity = self.activities[key.workload]
         return Task(
             topology=self.design.topology,
+            family=self._families[key.point],
             backend=backend,
             links=self.link_tasks[key.point],
             seeds=self.seeds(key),
@@ -200,6 +203,8 @@ class Experiment:
             demand=transfer.demand,
             playout_ms=list(transfer.playout_ms),
             session=None if transfer.session is None else dict(transfer.session),
+            begins_s=transfer.begins_s,
+            lasts_s=transfer.lasts_s,
         )
 
     def _server_of(self, variant: str, activity: Activity) -> Arm:
@@ -216,6 +221,12 @@ class Experiment:
             return processors.processor_task(self.values(index))
         except Refusal as refusal:
             raise Refusal(f"{self.design.path}: point {index}: {refusal}") from refusal
+
+    def _family_at(self, point: int) -> Family:
+        try:
+            return check_family(self.values(point).get(names.FAMILY, "ipv4"))
+        except TopologyError as error:
+            raise Refusal(f"{self.design.path}: point {point}: {error}") from error
 
     def _read_traces(self) -> dict[str, Any]:
         """Read the traces that links follow at any point, from the files beside the design."""

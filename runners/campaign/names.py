@@ -15,6 +15,8 @@ from fecbench.runners.workloads.workload import Workload
 from fecbench.topologies.field import NAME as FIELD
 from fecbench.topologies.topology import TOPOLOGIES
 
+FAMILY = "family"
+"""The family of addresses of all hosts."""
 OPTION, WORKLOAD = "option.", "workload."
 """Prefixes of the names of options and of parameters of workloads."""
 
@@ -36,11 +38,11 @@ def check_names(design: Design, of_links: Collection[str], used: Collection[Impl
     `of_links` are the links of its topology, `used` the implementations of its variants.
     """
     parameter_names = (
-        links.names(of_links) | processors.NAMES | _names_of_options(used) | _names_of_workloads()
+        links.names(of_links) | processors.NAMES | {FAMILY} | _names_of_options(used) | _names_of_workloads()
     )
     of_any_link = links.names({part for name in design.parameters for part in name.split(".")[:1]})
     for name, place in parameters(design):
-        if design.topology == FIELD and name in of_any_link | processors.NAMES:
+        if design.topology == FIELD and name in of_any_link | processors.NAMES | {FAMILY}:
             raise Refusal(
                 f"{design.path}: {shown(name, place)}: the path is not ours, so nothing of it can be set:"
                 " leave it out"

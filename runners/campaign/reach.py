@@ -15,7 +15,7 @@ from typing import get_args
 from fecbench.runners.campaign import links
 from fecbench.runners.campaign.arms import Arm
 from fecbench.runners.campaign.experiment import Experiment
-from fecbench.runners.campaign.names import OPTION, WORKLOAD, parameters, shown
+from fecbench.runners.campaign.names import FAMILY, OPTION, WORKLOAD, parameters, shown
 from fecbench.runners.campaign.processors import NAMES as PROCESSORS
 from fecbench.runners.implementations.implementation import EngineName
 from fecbench.runners.refusal import Refusal
@@ -64,6 +64,11 @@ def check_engine(experiment: Experiment, engine: EngineName) -> None:
                 f"{experiment.design.path}: {shown(name, place)}: reaches nobody with --engine"
                 f" {engine}: emulated endpoints take what they take; use --engine virtual, or leave it out"
             )
+        if engine == "virtual" and name == FAMILY:
+            raise Refusal(
+                f"{experiment.design.path}: {shown(name, place)}: links in virtual time are of IPv4: use"
+                " --engine local, or leave it out"
+            )
 
 
 def reach(experiment: Experiment) -> dict[str, Reach]:
@@ -95,6 +100,8 @@ def _reach(experiment: Experiment, name: str, parts: Mapping[tuple[str, str], Co
         return Reach([trials for trials in parts if trials[1] in taking], {})
     if name in PROCESSORS:
         return Reach(list(parts), {}, ("virtual",))
+    if name == FAMILY:
+        return Reach(list(parts), {}, ("local",))
     parameters_of_design = experiment.design.parameters
     directions = {
         link: [

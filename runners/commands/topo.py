@@ -14,6 +14,7 @@ from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.refusal import Refusal
+from fecbench.topologies.family import Family
 from fecbench.topologies.link import DIRECTIONS, LinkSettings, Queue
 from fecbench.topologies.link_report import EFFECTS, DirectionReport, LinkReport
 from fecbench.topologies.topology import TOPOLOGIES, Topology, build
@@ -37,6 +38,7 @@ def topo(
             help="A parameter by its name in designs, such as path2.owd_ms=100; it may be given again.",
         ),
     ] = None,
+    family: Annotated[Family, typer.Option(help="ipv4 or ipv6: the family of all addresses.")] = "ipv4",
     link: arguments.Link = "auto",
     as_json: arguments.Json = False,
 ) -> int:
@@ -60,7 +62,7 @@ def topo(
     links = _links(topology, choices, setting or [])
     # Ctrl-C is for the command that runs in the shell, not for the shell.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    with build(topology, links, link) as network:
+    with build(topology, links, link, family=family) as network:
         network.start()
         _run_commands(network)
         reports = network.finish()

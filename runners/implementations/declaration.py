@@ -27,6 +27,7 @@ SeriesName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}\z"
 PATHS = "paths"
 """The option of implementations that can use several paths: how many."""
 CONGESTION_CONTROL = "congestion_control"
+ECN = "ecn"
 """The option of implementations over TCP: the kernel's controller, by its name."""
 
 

@@ -8,7 +8,7 @@ from fecbench.runners.sandbox import fence, kernel
 
 FIRST_USER = 0x70000000
 """systemd's table of users has nobody from here to 0x7FFEFFFF; other systems have fewer users."""
-USERS = 4
+USERS = 10
 """The programs that a process has run at once at most: the endpoints of a trial."""
 
 LIMITS = {

@@ -1,11 +1,23 @@
-"""The sizes of what carries content, as the judge counts them: Ethernet, IPv4 and UDP."""
+"""The sizes of what carries content, as the judge counts them: Ethernet, IP without options, and UDP."""
 
+from fecbench.topologies.family import Family
 from fecbench.topologies.link import MTU
 
-HEADER_BYTES = 14 + 20
-"""Headers of a frame: Ethernet, and IPv4 without options."""
+_IP_BYTES: dict[Family, int] = {"ipv4": 20, "ipv6": 40}
 UDP_HEADER_BYTES = 8
 FRAME_BYTES = 14 + MTU
 """Length of the largest frame."""
-DATAGRAM_BYTES = MTU - 20 - UDP_HEADER_BYTES
-"""Length of the largest UDP payload."""
+
+
+def header_bytes(family: Family) -> int:
+    """Return the length of a frame's headers: Ethernet and IP."""
+    return 14 + _IP_BYTES[family]
+
+
+def datagram_bytes(family: Family) -> int:
+    """Return the length of the largest UDP payload."""
+    return MTU - _IP_BYTES[family] - UDP_HEADER_BYTES
+
+
+DATAGRAM_BYTES = datagram_bytes("ipv4")
+"""The largest UDP payload of any family."""

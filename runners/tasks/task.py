@@ -12,6 +12,7 @@ from fecbench.runners.tasks import ports
 from fecbench.runners.tasks.demand import Demand
 from fecbench.runners.tasks.validity import Validity
 from fecbench.topologies.backend import Backend
+from fecbench.topologies.family import Family
 from fecbench.topologies.link import DIRECTIONS, Direction, LinkSettings
 
 Carrier = Backend | Literal["virtual", "field"]
@@ -79,6 +80,10 @@ class PairTask(_Part):
     session: dict[str, Any] | None = Field(default=None, exclude_if=lambda session: session is None)
     """The session by which the harness sends requests to the client during the trial. None: no requests;
     documents omit it then, as those of older tasks do."""
+    begins_s: float | None = Field(default=None, exclude_if=lambda begins: begins is None)
+    """The time at which a pair besides the measured one begins, after that one. None: before it."""
+    lasts_s: float | None = Field(default=None, exclude_if=lambda lasts: lasts is None)
+    """The time for which such a pair goes on when both have begun. None: until the measured one has ended."""
 
     @property
     def certificates(self) -> Certificates:
@@ -128,13 +133,15 @@ class Task(_Part):
     """The task of one trial, complete: its engine looks nothing else up."""
 
     topology: str
+    family: Family = Field(default="ipv4", exclude_if=lambda family: family == "ipv4")
+    """Documents leave IPv4 out, which all older tasks had."""
     backend: Carrier
     links: dict[str, LinkTask]
     seeds: dict[str, int]
     """Unsigned 64-bit numbers by name, the same for all variants and workloads of a repetition: CONTENT, and
     those of links (`seed_name`)."""
     pairs: list[PairTask]
-    """The first is measured; a second one fills the link before it begins."""
+    """The first is measured; the others share the link with it. Those that begin before it fill the link."""
     completion: str
     """The client's metric, in s, that says how long what is measured took. Its report ends the trial."""
     timeout_s: float
@@ -200,6 +207,13 @@ def of_today(written: Mapping[str, Any]) -> dict[str, Any]:
     return task
 
 
+def pair_name(pair: int) -> str:
+    """Return the name of a pair besides the first, of its folder and in names of endpoints: `background`,
+    `background2`, …; nothing for the first."""
+    return "" if pair == 0 else "background" if pair == 1 else f"background{pair}"
+
+
 def endpoint_name(pair: int, role: Role) -> str:
-    """The name of an endpoint of the first (0) or second (1) pair of a task, in outcomes and results."""
-    return ("", "background_")[pair] + role
+    """The name of an endpoint of a pair of a task, in outcomes and results: `client`, `background_client`,
+    `background2_client`, …"""
+    return f"{pair_name(pair)}_{role}" if pair else role

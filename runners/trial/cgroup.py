@@ -29,7 +29,7 @@ from typing import Literal
 Controller = Literal["memory", "pids"]
 CONTROLLERS: tuple[Controller, ...] = ("memory", "pids")
 
-PROCESSES = 4096
+PROCESSES = 8192
 """Most processes of a trial, threads included: more than its endpoints can start by their own limits."""
 MEMORY_BYTES = min(4 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
 """Most memory of a trial: 4 GiB, or half of the machine's memory."""

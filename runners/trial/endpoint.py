@@ -122,6 +122,11 @@ class Endpoint:
         self.complaint = complaint
         self.signal(signal.SIGKILL)
 
+    def ask_to_end(self) -> None:
+        """Send the first of the signals that end it, and do not wait."""
+        self.was_asked_to_end = True
+        self.signal(self.endings[0])
+
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to its process group, unless it has been reaped."""
         if self.exit_code is None:

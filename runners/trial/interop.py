@@ -32,7 +32,7 @@ from fecbench.topologies.sysctls import write_sysctls
 from fecbench.topologies.topology import Host, Pair
 
 SERVER_NAMES = certificates.INTEROP_NAMES
-"""The first stands in requests. All are the server's one address: networks of trials have IPv4 alone."""
+"""The first stands in requests. All are the server's one address: a trial has one family of addresses."""
 CLIENT_NAMES = ("client4", "client", "client6", "client46")
 NAME = "content"
 """Name of the content, in /www and in /downloads."""

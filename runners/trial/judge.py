@@ -113,7 +113,7 @@ def _doubts(task: Task, outcome: Outcome, checks: Checks) -> Iterator[str]:
         of_direction = [
             *verdicts.doubts(recorded, check),
             *network.doubts_of_link(report, recorded, task.validity, duration_s),
-            *network.doubts_of_bytes(report, settings.of(direction), _elapsed_s(outcome, link)),
+            *network.doubts_of_bytes(report, settings.of(direction), _elapsed_s(outcome, link), task.family),
             *network.doubts_of_queue(report, settings.queue_limit(direction)),
             *network.doubts_of_effects(report, settings.of(direction)),
             *network.doubts_of_configuration(outcome.links[link], settings, direction),

@@ -34,7 +34,7 @@ from fecbench.runners.trial.plain_text import one_line, plain
 from fecbench.runners.workloads import asked_series
 from fecbench.topologies.link import DIRECTIONS, Direction
 from fecbench.topologies.link_report import EFFECTS, DirectionReport, LinkReport
-from fecbench.topologies.topology import TOPOLOGIES
+from fecbench.topologies.topology import layout_of
 from fecbench.topologies.written import written_whole
 
 VERSION = 2
@@ -100,7 +100,7 @@ def seed_of_endpoints(task: Task) -> int:
 
 
 def _pair(task: Task, number: int, place: Place) -> dict[str, Any]:
-    pair, layout = task.pairs[number], TOPOLOGIES[task.topology]
+    pair, layout = task.pairs[number], layout_of(task.topology, task.family)
     hosts = dict(zip(ROLES, layout.pairs[number], strict=True))
     return {
         role: assignment(

@@ -73,6 +73,10 @@ class Supervisor:
         if at_s is not None:
             self._alarms[name] = (at_s, call)
 
+    def forget_alarms(self) -> None:
+        """Call nothing more of what was to be called."""
+        self._alarms.clear()
+
     def _ring(self) -> None:
         for name, (at_s, call) in list(self._alarms.items()):
             if at_s <= time.monotonic():

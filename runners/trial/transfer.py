@@ -5,12 +5,12 @@ import time
 from pathlib import Path
 
 from fecbench.runners import workloads
-from fecbench.runners.implementations.declaration import CONGESTION_CONTROL, PATHS
+from fecbench.runners.implementations.declaration import CONGESTION_CONTROL, ECN, PATHS
 from fecbench.runners.tasks import series
 from fecbench.runners.tasks.outcome import Competition, EndpointOutcome, Outcome
 from fecbench.runners.tasks.requests import Dialogue, Object, Progress
 from fecbench.runners.tasks.series import SeriesError
-from fecbench.runners.tasks.task import ROLES, EndpointTask, Role, Task, endpoint_name
+from fecbench.runners.tasks.task import ROLES, EndpointTask, Role, Task, endpoint_name, pair_name
 from fecbench.runners.trial import certificates, competition, logs, own_report, starvation
 from fecbench.runners.trial.asking import Asker
 from fecbench.runners.trial.assignment import assignment, command, papers
@@ -82,7 +82,7 @@ def _serve_and_transfer(
 
 def pair_folder(site: Site, pair: int) -> Path:
     """Return the folder for the files of a pair; each endpoint has the folder of its role in it."""
-    return site.folder / "background" if pair else site.folder
+    return site.folder / pair_name(pair)
 
 
 class _Run:
@@ -99,7 +99,7 @@ class _Run:
     ) -> None:
         self._task, self._site, self._number, self._supervisor = task, site, number, supervisor
         self._first_user = first_user + len(ROLES) * number
-        self._pair = task.pairs[number]
+        self.pair = task.pairs[number]
         self._topology = topology
         self.hosts = topology.pairs[number]
         self._started: dict[Role, Endpoint] = {}
@@ -116,10 +116,15 @@ class _Run:
         return {role: self._started[role] for role in ROLES if role in self._started}
 
     def start(self, role: Role, deadline_s: float) -> Endpoint:
-        task, end, folder = self._task, self._pair.end(role), pair_folder(self._site, self._number)
+        task, end, folder = self._task, self.pair.end(role), pair_folder(self._site, self._number)
         host = self.hosts.server if role == "server" else self.hosts.client
         if end.transport == "tcp":
-            self._topology.set_tcp(host, end.options.get(CONGESTION_CONTROL, ""), end.options.get(PATHS, 1))
+            self._topology.set_tcp(
+                host,
+                end.options.get(CONGESTION_CONTROL, ""),
+                end.options.get(PATHS, 1),
+                ecn=end.options.get(ECN, False),
+            )
         log_folder = self._log_folder(role)
         cell = Cell(endpoint_name(self._number, role), self._first_user + ROLES.index(role), log_folder)
         cell.make_log_folder()
@@ -130,11 +135,11 @@ class _Run:
         document = assignment(
             role,
             end,
-            workload=self._pair.workload,
+            workload=self.pair.workload,
             content_seed=task.content_seed,
             server_address=self.hosts.server.address,
             local_addresses=host.addresses,
-            certificates=certificates.of_kind(self._site.certificates, self._pair.certificates),
+            certificates=certificates.of_kind(self._site.certificates, self.pair.certificates),
             log_folder=log_folder,
             deadline_s=deadline_s,
             port=task.port,
@@ -146,12 +151,10 @@ class _Run:
             folders=self._site.folders(end.implementation),
             papers=papers(started, document),
             variables=recorded(log_folder) if task.capture else {},
-            reads=role == "client" and self._pair.session is not None,
+            reads=role == "client" and self.pair.session is not None,
         )
         self._started[role] = endpoint = self._supervisor.follow(cell.endpoint, process)
-        asks = (
-            workloads.of(self._pair.workload).conversation(self._pair.session) if role == "client" else None
-        )
+        asks = workloads.of(self.pair.workload).conversation(self.pair.session) if role == "client" else None
         if asks is not None:
             self._dialogue = Dialogue(asks)
             self._asker = Asker(endpoint, self._dialogue, self._supervisor)
@@ -203,7 +206,7 @@ class _Run:
         if endpoint.metrics is not None and not endpoint.complaint:
             try:
                 outcome.series = series.collect(
-                    self._log_folder(role), asked_series(self._pair.end(role), self._pair.workload)
+                    self._log_folder(role), asked_series(self.pair.end(role), self.pair.workload)
                 )
             except SeriesError as error:
                 outcome.complaint = str(error)
@@ -211,7 +214,7 @@ class _Run:
 
     def _take_own_report(self, role: Role, outcome: EndpointOutcome) -> None:
         """Take the own report of an endpoint of the interop contract, except for its completion time."""
-        series = asked_series(self._pair.end(role), self._pair.workload)
+        series = asked_series(self.pair.end(role), self.pair.workload)
         try:
             report = own_report.read(self._log_folder(role))
             outcome.series = report.tables(series)
@@ -241,19 +244,24 @@ def _transfer(
 ) -> None:
     """The measured transfer, beside that of the second pair if there is one."""
     deadline = time.monotonic() + task.timeout_s
-    foreground, *others = runs
-    for background in others:
+    foreground, *neighbours = runs
+    for background in neighbours:
+        if background.pair.begins_s is not None:
+            continue
         start_s = time.monotonic()
         client = background.start("client", task.timeout_s)
         if not _await_full(task, topology, client, supervisor, deadline):
             outcome.background_lasted = not _has_ended(client)
             outcome.timed_out = has_timed_out(client.exit_code, time.monotonic() - deadline)
             return
-        outcome.competition = Competition(filling_s=time.monotonic() - start_s)
+        filled_s = outcome.competition.filling_s if outcome.competition is not None else 0.0
+        outcome.competition = Competition(filling_s=filled_s + time.monotonic() - start_s)
     discarded, backlog_drops = topology.discarded(), counters.backlog_drops()
     topology.start()
     before, start_s = [run.hosts.client.received_bytes() for run in runs], time.monotonic()
     client = foreground.start("client", deadline - start_s)
+    for number, background in enumerate(neighbours):
+        _set_alarms(f"neighbour {number}", background, supervisor, start_s, deadline)
     watch = _follow(client, task.completion, supervisor, deadline, outcome)
     if foreground.timing is not None:
         foreground.timing.watch = watch
@@ -263,13 +271,35 @@ def _transfer(
     outcome.backlog_drops = counters.backlog_drops() - backlog_drops
     supervisor.wait(lambda: _has_ended(client), deadline - time.monotonic())
     outcome.timed_out = has_timed_out(client.exit_code, time.monotonic() - deadline)
+    supervisor.forget_alarms()
     if outcome.competition is not None:
-        outcome.background_lasted = not _has_ended(others[0].endpoints["client"])
+        outcome.background_lasted = not any(
+            _has_ended(run.endpoints["client"]) and not run.endpoints["client"].was_asked_to_end
+            for run in neighbours
+            if "client" in run.endpoints
+        )
         lasted_s = time.monotonic() - start_s
-        outcome.competition.foreground_mbps, outcome.competition.background_mbps = (
+        own, *theirs = (
             8e-6 * (run.hosts.client.received_bytes() - bytes_before) / lasted_s
             for run, bytes_before in zip(runs, before, strict=True)
         )
+        outcome.competition.foreground_mbps, outcome.competition.background_mbps = own, sum(theirs)
+
+
+def _set_alarms(name: str, background: _Run, supervisor: Supervisor, begun_s: float, deadline: float) -> None:
+    """Have a neighbour join and leave while the measured transfer runs, which began at `begun_s`."""
+    joins_s, lasts_s = background.pair.begins_s, background.pair.lasts_s
+
+    def join() -> None:
+        background.start("client", deadline - time.monotonic())
+
+    def leave() -> None:
+        background.endpoints["client"].ask_to_end()
+
+    if joins_s is not None:
+        supervisor.set_alarm(f"{name} joins", begun_s + joins_s, join)
+    if lasts_s is not None:
+        supervisor.set_alarm(f"{name} leaves", begun_s + (joins_s or 0.0) + lasts_s, leave)
 
 
 def _await_full(

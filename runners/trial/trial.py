@@ -50,7 +50,7 @@ def _run(task: Task, site: Site, first_user: int, outcome: Outcome, phases: Phas
     with phases("topology"):
         settings = {name: task.settings_of(name) for name in task.links}
         late_bounds_us = {name: link.late_bound_us for name, link in task.links.items()}
-        network = emulation.build(task.topology, settings, task.backend, late_bounds_us)
+        network = emulation.build(task.topology, settings, task.backend, late_bounds_us, task.family)
     with network:
         outcome.backend = network.backend
         with phases("droppers"):
@@ -73,7 +73,7 @@ def _run(task: Task, site: Site, first_user: int, outcome: Outcome, phases: Phas
 def _attach_droppers(task: Task, topology: Topology) -> dict[tuple[str, Direction], Attachment]:
     """Attach one dropper per direction of each link, at the ingress of the next hop."""
     attachments = {}
-    judged = Filter(family="ipv4", port=task.port)
+    judged = Filter(family=task.family, port=task.port)
     for (link, direction), place in topology.exits.items():
         where = Attachment(netns=place.netns_path, interface=place.interface, direction="ingress")
         model = task.links[link].models[direction]

@@ -42,6 +42,9 @@ class Transfer:
     """Playout delays at which its messages are evaluated; empty for other workloads."""
     session: Mapping[str, Any] | None = None
     """The session by which the harness sends requests to the client during the trial; None: no requests."""
+    begins_s: float | None = None
+    """The time at which it begins, after the measured one, as `PairTask` has it."""
+    lasts_s: float | None = None
 
 
 @dataclass(frozen=True)

@@ -479,6 +479,20 @@ def test_a_datagram_whose_draw_is_below_the_threshold_leaves_twice_at_its_time(
         assert report["frames_in"] == len(sent) + len(due) - sum(accepted)
 
 
+def test_a_lane_has_the_cross_traffic_of_its_text_and_the_next_trial_has_none(new_lane: LaneMaker) -> None:
+    """A full frame of others takes the transmitter of 8 Mbit/s for 1.514 ms."""
+    link = "rate_bps 8000000\ndelay_ns 0\nqueue_packets 100\n"
+    own_ns, other_ns = 1_042_000, 1_514_000
+    with new_lane() as lane:
+        for cross, due_ns in (("cross 4000000 1000000000000 0 1\n", other_ns + own_ns), ("", 1 + own_ns)):
+            assert lane.begin(link + cross) is None
+            lane.start(0)
+            assert lane.send(payload_of(5, 1000), 5, 1)  # the first of the others has come
+            datagrams = [datagram for at_ns in (due_ns - 1, due_ns) for datagram in drain(lane, at_ns)]
+            assert [(datagram.tag, datagram.at_ns) for datagram in datagrams] == [(5, due_ns)]
+            assert (lane.report()["frames_in"], lane.report()["in_flight"]) == (1, 0)
+
+
 def test_stays_that_have_all_been_drawn_come_again_in_a_lane(new_lane: LaneMaker) -> None:
     model = TimedGilbertElliott(1e-5, 1e-5)
     due_ns = np.arange(150_000) * 10**4  # some 1.3 s are all stays
@@ -609,17 +623,22 @@ def test_a_lane_that_was_used_is_as_good_as_a_new_one(
         assert again(used) == again(new)
 
 
-def test_a_lane_takes_no_more_memory_trial_after_trial(new_lane: LaneMaker) -> None:
-    """Trials may end with datagrams in flight: here some 150 MB of them."""
+@pytest.mark.parametrize(
+    "of_others", ["", "cross 1000000000 1000000000 0 1\n", "queue codel\ncross 1000000000 1000000000 0 1\n"]
+)
+def test_a_lane_takes_no_more_memory_trial_after_trial(new_lane: LaneMaker, of_others: str) -> None:
+    """Trials may end with datagrams in flight, and frames of others: here some 150 MB of them."""
 
     def pages() -> int:
         return int(Path("/proc/self/statm").read_text().split()[1])
 
     with new_lane() as lane:
         for trial in range(1000):
-            lane.begin(text_of(WIDE))
-            for _ in range(100):
-                lane.send(b"", 0, 0)
+            link = replace(WIDE, rate_bps=10**6) if of_others else WIDE
+            assert lane.begin(text_of(link) + of_others) is None
+            lane.start(0)
+            for number in range(100):
+                lane.send(b"", 0, 12_000 * number if of_others else 0)  # one of others at a time
             if trial == 0:
                 before = pages()
         assert (pages() - before) * resource.getpagesize() < 10 * 2**20
@@ -669,7 +688,7 @@ def test_a_text_is_refused_by_the_link_by_the_losses_or_by_its_names(new_lane: L
         assert refusal and refusal.startswith("speed is no name; it must be one of rate_bps, delay_ns, ")
         assert refusal.endswith(
             ", duplicate, corrupt, overtake, mtu_bytes, policer, shaper_burst_bytes"
-            ", ecn, ecn_threshold_ns, pie_seed"
+            ", cross, ecn, ecn_threshold_ns, pie_seed"
             ", model, seed, p, r, k, h, good_s, bad_s, slot_ms, drop, length, repeat"
         )
         assert lane.begin(link) is None

@@ -11,6 +11,7 @@ struct outcome {
     uint64_t frames_in, frames_out, queue_dropped, oversize_dropped, outage_dropped, policer_dropped,
         corrupted, marked, in_flight;
     uint64_t max_queue_bytes, max_queue_packets;
+    uint64_t cross_frames, cross_dropped;
     uint32_t conserved;
 };
 
@@ -45,6 +46,8 @@ static struct outcome outcome_of(const struct direction *direction) {
         .in_flight = direction_in_flight(direction),
         .max_queue_bytes = direction->max_queue_bytes,
         .max_queue_packets = direction->max_queue_packets,
+        .cross_frames = direction->cross.frames_in,
+        .cross_dropped = direction->cross.dropped,
         .conserved = direction_conserves(direction),
     };
 }
@@ -64,6 +67,8 @@ void run_link(const struct direction_settings settings[2], uint64_t start_ns, si
         direction_start(&directions[way], start_ns);
     }
     frame_pool_init(&pool, sizeof(uint64_t));
+    for (int way = 0; way < 2; way++)
+        direction_lend(&directions[way], &pool);
     size_t look = 0;
     for (size_t i = 0; i < frames; i++) {
         for (; look < looks && look_times[look] <= arrivals[i]; look++)

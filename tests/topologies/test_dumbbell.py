@@ -5,9 +5,8 @@ import subprocess
 
 import pytest
 
-from fecbench.topologies.dumbbell import DUMBBELL
 from fecbench.topologies.link import DIRECTIONS, LinkSettings
-from fecbench.topologies.topology import Pair, Topology, build
+from fecbench.topologies.topology import TOPOLOGIES, Pair, Topology, build
 
 PINGS = 30
 # Of 1000 bytes each.
@@ -27,11 +26,14 @@ def dumbbell(**settings: float) -> Topology:
     return build("dumbbell", {"internet": LinkSettings.symmetric(**settings)})  # type: ignore[arg-type]
 
 
-def test_all_nodes_have_addresses_and_names_of_their_own() -> None:
-    ports = [port for node in DUMBBELL.nodes for port, _ in DUMBBELL.ports(node)]
+@pytest.mark.parametrize(("name", "pairs"), [("dumbbell", 2), ("dumbbell-5", 5)])
+def test_all_nodes_have_addresses_and_names_of_their_own(name: str, pairs: int) -> None:
+    layout = TOPOLOGIES[name]
+    ports = [port for node in layout.nodes for port, _ in layout.ports(node)]
     for values in ([port.address for port in ports], [port.mac for port in ports]):
-        assert len(set(values)) == len(values) == 10
-    assert [name for pair in DUMBBELL.pairs for name in pair] == list(DUMBBELL.hosts)
+        assert len(set(values)) == len(values) == 4 * pairs + 2
+    assert [host for pair in layout.pairs for host in pair] == list(layout.hosts)
+    assert len(layout.pairs) == pairs
 
 
 @pytest.mark.root

@@ -50,6 +50,7 @@ class Settings(ctypes.Structure):
         *((name, ctypes.c_uint64) for name in ("corrupt_threshold", "corrupt_seed")),
         *(("ecn", ctypes.c_bool), ("ecn_threshold_ns", ctypes.c_uint64), ("pie_seed", ctypes.c_uint64)),
         *((name, ctypes.c_uint64) for name in ("overtake_threshold", "overtake_seed", "overtake_by")),
+        *((name, ctypes.c_uint64) for name in ("cross_bps", "cross_on_ns", "cross_off_ns", "cross_seed")),
     )
 
 
@@ -66,6 +67,7 @@ class Outcome(ctypes.Structure):
         ("in_flight", ctypes.c_uint64),
         ("max_queue_bytes", ctypes.c_uint64),
         ("max_queue_packets", ctypes.c_uint64),
+        *((name, ctypes.c_uint64) for name in ("cross_frames", "cross_dropped")),
         ("conserved", ctypes.c_uint32),
     )
 
@@ -134,6 +136,10 @@ class Lane:
     overtake_threshold: int = 0
     overtake_seed: int = 0
     overtake_by: int = 1
+    cross_bps: int = 0
+    cross_on_ns: int = 0
+    cross_off_ns: int = 0
+    cross_seed: int = 0
 
 
 START_NS = 2 * MS

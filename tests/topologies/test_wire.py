@@ -645,7 +645,7 @@ REFUSED: list[tuple[dict[str, str], str]] = [
     ({"up_steps_fd": "x"}, "--up-steps-fd is x; it must be a whole number"),
     ({"down_steps_fd": "1000"}, "--down-steps-fd is 1000; it must be an open file of steps of 32 bytes"),
     ({"rate_bps": "1000000"}, "--rate-bps is not an option"),
-    ({"client": "server"}, "--client is server; it must be an IPv4 address"),
+    ({"client": "server"}, "--client is server; it must be an address of IPv4 or IPv6"),
     ({"origin_fd": "-1"}, "--origin-fd is -1; it must be"),
     ({"near_interface": "sixteen_letters_"}, "--near-interface is sixteen_letters_; it must be"),
     ({"near_interface": "a/b"}, "--near-interface is a/b; it must be"),

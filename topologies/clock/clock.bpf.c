@@ -29,12 +29,19 @@ struct {
 
 /* On its way the kernel completes the checksum of UDP and TCP, where it had left that to the interface. */
 static __always_inline void leave_checksum_out(__u8 *bytes) {
-    const int protocol = 14 + 9, udp = 14 + 20 + 6, tcp = 14 + 20 + 16;
+    const int ip = 14, udp = 6, tcp = 16; /* places of the headers' checksums */
+    const int protocol_4 = ip + 9, transport_4 = ip + 20, protocol_6 = ip + 6, transport_6 = ip + 40;
 
-    if (bytes[protocol] == 17)
-        bytes[udp] = bytes[udp + 1] = 0;
-    else if (bytes[protocol] == 6)
-        bytes[tcp] = bytes[tcp + 1] = 0;
+    if (bytes[ip] >> 4 == 6) {
+        if (bytes[protocol_6] == 17)
+            bytes[transport_6 + udp] = bytes[transport_6 + udp + 1] = 0;
+        else if (bytes[protocol_6] == 6)
+            bytes[transport_6 + tcp] = bytes[transport_6 + tcp + 1] = 0;
+    } else if (bytes[protocol_4] == 17) {
+        bytes[transport_4 + udp] = bytes[transport_4 + udp + 1] = 0;
+    } else if (bytes[protocol_4] == 6) {
+        bytes[transport_4 + tcp] = bytes[transport_4 + tcp + 1] = 0;
+    }
 }
 
 static __always_inline __u64 key_of(struct __sk_buff *frame) {

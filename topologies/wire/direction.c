@@ -1,6 +1,7 @@
 #include "direction.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 #define NS_PER_S 1000000000ull
 
@@ -18,7 +19,22 @@ static uint64_t marked(const struct direction *direction) {
     return direction->marked;
 }
 
+static uint64_t cross_frames(const struct direction *direction) {
+    return direction->cross.frames_in;
+}
+
+static uint64_t cross_bytes(const struct direction *direction) {
+    return direction->cross.bytes_in;
+}
+
+static uint64_t cross_dropped(const struct direction *direction) {
+    return direction->cross.dropped;
+}
+
 const struct direction_counter DIRECTION_COUNTERS[] = {
+    {"cross_frames", cross_frames},
+    {"cross_bytes", cross_bytes},
+    {"cross_dropped", cross_dropped},
     {"policer_dropped", policer_dropped},
     {"corrupted", corrupted},
     {"marked", marked},
@@ -43,6 +59,10 @@ void direction_init(struct direction *direction, const struct direction_settings
     // A frame that overtakes has any share of the delay.
     if (!settings->overtake_threshold)
         direction->least_delay_ns = schedule_least_delay(&settings->schedule, settings->delay_ns);
+}
+
+void direction_lend(struct direction *direction, struct frame_pool *pool) {
+    direction->pool = pool;
 }
 
 void direction_start(struct direction *direction, uint64_t now_ns) {
@@ -179,8 +199,12 @@ static void transmit(struct direction *direction, struct frame *frame, uint64_t 
     frame->serialized_ns = has_schedule(direction, now_ns)
                                ? serialize_scheduled(direction, frame->length, now_ns, &delay_ns)
                                : serialize(direction, frame->length, now_ns);
-    frame->number = direction->sent++;
     const struct direction_settings *settings = &direction->settings;
+    if (frame->is_cross) { // it goes somewhere else
+        wait_for_transmitter(direction, frame);
+        return;
+    }
+    frame->number = direction->sent++;
     bool is_corrupted = happens(settings->corrupt_threshold, settings->corrupt_seed, frame->number);
     frame->corruption = is_corrupted ? CORRUPTION_DUE : CORRUPTION_NONE;
     frame->is_duplicated = happens(settings->duplicate_threshold, settings->duplicate_seed, frame->number);
@@ -194,9 +218,20 @@ static void transmit(struct direction *direction, struct frame *frame, uint64_t 
 
 // A frame is in the queue until its last bit has been sent.
 static void leave_transmitter(struct direction *direction, uint64_t now_ns) {
-    for (; direction->queue && direction->queue->serialized_ns <= now_ns;
-         direction->queue = direction->queue->behind)
-        leave_queue(direction, direction->queue);
+    while (direction->queue && direction->queue->serialized_ns <= now_ns) {
+        struct frame *frame = direction->queue;
+        direction->queue = frame->behind;
+        leave_queue(direction, frame);
+        if (frame->is_cross)
+            frame_pool_return(direction->pool, frame);
+    }
+}
+
+static void note_dropped(struct direction *direction, const struct frame *frame) {
+    if (frame->is_cross)
+        direction->cross.dropped++;
+    else
+        direction->queue_dropped++;
 }
 
 // Sends the frame that CoDel lets pass of those whose turn comes at turn_ns: one, unless it drops all.
@@ -215,19 +250,49 @@ static void take_turn(struct direction *direction, uint64_t turn_ns) {
             return;
         }
         leave_queue(direction, frame);
-        direction->queue_dropped++;
+        note_dropped(direction, frame);
         frames_append(&direction->dropped, frame);
     }
     codel_meets_empty_queue(&direction->codel, turn_ns);
 }
 
-// All that happens until now_ns.
-static void serve_queue(struct direction *direction, uint64_t now_ns) {
+// All that happens to frames that have come, until now_ns.
+static void serve_turns(struct direction *direction, uint64_t now_ns) {
     while (direction->waiting.head && direction->transmitter_free_ns <= now_ns) {
         uint64_t arrived_ns = direction->waiting.head->arrived_ns, free_ns = direction->transmitter_free_ns;
         take_turn(direction, arrived_ns > free_ns ? arrived_ns : free_ns);
     }
     leave_transmitter(direction, now_ns);
+}
+
+static enum fate enter(struct direction *direction, struct frame *frame, uint64_t now_ns);
+
+// Frames of cross traffic come until now_ns.
+static void take_cross(struct direction *direction, uint64_t now_ns) {
+    const struct cross_settings *settings = &direction->settings.cross;
+    if (!settings->bps || direction->started_ns == NEVER || direction->started_ns > now_ns)
+        return;
+    for (uint64_t at_ns;
+         (at_ns = cross_next(&direction->cross, settings, direction->started_ns)) <= now_ns;) {
+        struct frame *frame = frame_pool_take(direction->pool);
+        if (!frame)
+            abort(); // a link that leaves them out would be another one
+        frame->length = CROSS_FRAME_BYTES;
+        frame->ecn = ECN_NOT_CAPABLE;
+        frame->is_cross = true;
+        direction->cross.sent++;
+        direction->cross.frames_in++;
+        direction->cross.bytes_in += frame->length;
+        serve_turns(direction, at_ns);
+        if (enter(direction, frame, at_ns) != FATE_ACCEPTED)
+            frame_pool_return(direction->pool, frame);
+    }
+}
+
+// All that happens until now_ns.
+static void serve_queue(struct direction *direction, uint64_t now_ns) {
+    take_cross(direction, now_ns);
+    serve_turns(direction, now_ns);
 }
 
 // The bytes of a queue whose limit is a time.
@@ -276,20 +341,26 @@ enum fate direction_arrive(struct direction *direction, struct frame *frame, uin
         return FATE_POLICED;
     }
     serve_queue(direction, now_ns);
+    frame->is_cross = false;
+    return enter(direction, frame, now_ns);
+}
+
+// The queue has been served until now_ns.
+static enum fate enter(struct direction *direction, struct frame *frame, uint64_t now_ns) {
     if (!queue_has_room(direction, frame->length, now_ns)) {
-        direction->queue_dropped++;
+        note_dropped(direction, frame);
         return FATE_QUEUE_FULL;
     }
     frame->is_marked = false;
     frame->arrived_ns = now_ns;
     if (direction->settings.pie && pie_drops(direction, frame, now_ns)) {
-        direction->queue_dropped++;
+        note_dropped(direction, frame);
         return FATE_QUEUE_FULL;
     }
     enter_queue(direction, frame);
     if (direction->settings.codel) {
         frames_append(&direction->waiting, frame);
-        serve_queue(direction, now_ns);
+        serve_turns(direction, now_ns);
     } else
         transmit(direction, frame, now_ns);
     return FATE_ACCEPTED;
@@ -299,10 +370,16 @@ static bool may_overtake(const struct direction *direction) {
     return direction->settings.reorder || direction->settings.overtake_threshold;
 }
 
-// Where frames may overtake, one whose turn has not come may leave before all others: then this is when its
-// turn has come for sure.
+// Whether frames may wait for their turn while none before them has an exit: where frames may overtake, one
+// whose turn has not come may leave before all others, and one of cross traffic in the transmitter never
+// exits.
+static bool may_wait_alone(const struct direction *direction) {
+    return may_overtake(direction) || direction->settings.cross.bps;
+}
+
+// Then this is when the next turn has come for sure.
 static uint64_t next_turn(const struct direction *direction) {
-    if (!may_overtake(direction) || !direction->waiting.head ||
+    if (!may_wait_alone(direction) || !direction->waiting.head ||
         direction->transmitter_free_ns >= NEVER - direction->least_delay_ns)
         return NEVER;
     return direction->transmitter_free_ns + direction->least_delay_ns;
@@ -316,7 +393,7 @@ uint64_t direction_next_exit(const struct direction *direction) {
 
 struct frame *direction_exit(struct direction *direction, uint64_t now_ns) {
     // A frame that is due now was sent the least delay ago. Later frames may not have been handed in yet.
-    if (may_overtake(direction) && now_ns >= direction->least_delay_ns)
+    if (may_wait_alone(direction) && direction->waiting.head && now_ns >= direction->least_delay_ns)
         serve_queue(direction, now_ns - direction->least_delay_ns);
     struct frame *frame = delay_line_first(&direction->line);
     if (!frame || frame->exit_ns > now_ns)
@@ -338,12 +415,33 @@ struct frame *direction_exit(struct direction *direction, uint64_t now_ns) {
     return frame;
 }
 
+void direction_end_cross(struct direction *direction) {
+    direction_start(direction, NEVER);
+    leave_transmitter(direction, NEVER);
+    struct frames all = direction->waiting;
+    direction->waiting = (struct frames){0};
+    for (struct frame *frame; (frame = frames_take(&all));) {
+        if (!frame->is_cross) {
+            frames_append(&direction->waiting, frame);
+            continue;
+        }
+        leave_queue(direction, frame);
+        frame_pool_return(direction->pool, frame);
+    }
+}
+
 struct frame *direction_dropped(struct direction *direction) {
-    return frames_take(&direction->dropped);
+    struct frame *frame;
+    while ((frame = frames_take(&direction->dropped)) && frame->is_cross)
+        frame_pool_return(direction->pool, frame);
+    return frame;
 }
 
 uint64_t direction_in_flight(const struct direction *direction) {
-    return delay_line_count(&direction->line) + frames_count(&direction->waiting);
+    uint64_t waiting = 0;
+    for (const struct frame *frame = direction->waiting.head; frame; frame = frame->next)
+        waiting += !frame->is_cross;
+    return delay_line_count(&direction->line) + waiting;
 }
 
 bool direction_conserves(const struct direction *direction) {

@@ -28,6 +28,9 @@
 // place of its noise. A frame that is duplicated leaves twice, at the same time, and both are corrupted or
 // neither. The link counts the copy as one more frame in.
 //
+// Cross traffic has frames of the direction's own, from direction_start() on: they are queued, sent and
+// dropped as others, but have no number and no noise, and are counted apart.
+//
 // Times are integer nanoseconds of one monotonic clock and travel with the frame: when a frame leaves depends
 // on when it arrived and on the frames before it, never on when these functions are called to hand it out.
 #pragma once
@@ -37,6 +40,7 @@
 
 #include "bucket.h"
 #include "codel.h"
+#include "cross.h"
 #include "delay_line.h"
 #include "frame_pool.h"
 #include "jitter.h"
@@ -72,6 +76,7 @@ struct direction_settings {
     uint64_t ecn_threshold_ns;                 // and whatever has waited for so long; 0: no such threshold
     uint64_t pie_seed;
     uint64_t overtake_threshold, overtake_seed, overtake_by;
+    struct cross_settings cross;
 };
 
 #define LEAST_QUEUE_BYTES 15140 // ten full frames
@@ -97,7 +102,9 @@ struct direction {
     uint64_t transmitter_free_ns; // when the last accepted bit has been sent
     struct bucket policer, credit;
     struct overtaking overtaking;
-    uint64_t remainder; // what integer nanoseconds left over of it, in units of 1/rate_bps ns
+    struct cross cross;
+    struct frame_pool *pool; // of the frames of cross traffic
+    uint64_t remainder;      // what integer nanoseconds left over of it, in units of 1/rate_bps ns
     struct schedule_sender sender;
     bool is_scheduled;     // `sender` is where the transmitter is
     uint64_t last_exit_ns; // of those whose exit is known
@@ -125,6 +132,13 @@ extern const struct direction_counter DIRECTION_COUNTERS[];
 
 void direction_init(struct direction *direction, const struct direction_settings *settings);
 
+// Where cross traffic has its frames; a direction without any needs no pool.
+void direction_lend(struct direction *direction, struct frame_pool *pool);
+
+// No more of it comes, and what is there of it goes back to the pool: only before the direction is begun
+// anew.
+void direction_end_cross(struct direction *direction);
+
 // Outages and the schedule are counted from now_ns on. Until it is called, and with NEVER, there are none.
 void direction_start(struct direction *direction, uint64_t now_ns);
 
@@ -132,8 +146,8 @@ void direction_start(struct direction *direction, uint64_t now_ns);
 // the direction until it exits; otherwise it still belongs to the caller.
 enum fate direction_arrive(struct direction *direction, struct frame *frame, uint64_t now_ns);
 
-// When the next frame is due, or NEVER. With CoDel where frames may overtake, it may be sooner, and nothing
-// exits then.
+// When the next frame is due, or NEVER. With CoDel where frames may overtake, or beside cross traffic, it may
+// be sooner, and nothing exits then.
 uint64_t direction_next_exit(const struct direction *direction);
 
 // The next frame that is due at now_ns, or NULL. It belongs to the caller until frame_pool_return().
@@ -143,7 +157,7 @@ struct frame *direction_exit(struct direction *direction, uint64_t now_ns);
 // the caller from then on.
 struct frame *direction_dropped(struct direction *direction);
 
-// Frames inside, counted one by one.
+// Frames inside, without those of cross traffic, counted one by one.
 uint64_t direction_in_flight(const struct direction *direction);
 
 // Whether in = out + dropped + in flight.

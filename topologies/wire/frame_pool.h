@@ -22,6 +22,7 @@ struct frame {
     uint64_t exit_ns;             // when it reaches the far end
     uint32_t length;              // bytes, Ethernet header included
     bool is_duplicated;           // a copy leaves before it
+    bool is_cross;                // the direction's own, which nobody hands in or out
     enum ecn ecn;                 // as it came; its carrier says it
     bool is_marked;               // the link sets CE, which its carrier writes
     enum corruption corruption;

@@ -36,7 +36,7 @@ static const char USAGE[] =
 static const char FURTHER_USAGE[] =
     "The file --up-steps-fd takes the place of a line `steps`: the numbers of a machine, one step after "
     "another.\n"
-    "Outages and schedules are counted from when the client's first frame comes after the start: an IPv4 "
+    "Outages and schedules are counted from when the client's first frame comes after the start: an IP "
     "frame\n"
     "upwards from one of the addresses --client, any frame upwards without. Links that are given the same\n"
     "memory, 8 bytes, as --origin-fd count from the first of all of them.\n";
@@ -140,8 +140,10 @@ static struct direction_settings read_direction(const char *name, const struct g
 static void add_client(struct options *options, const char *option, const char *text) {
     if (options->client_count == MOST_CLIENTS)
         die(EXIT_BAD_INPUT, "--%s is given more than %d times", option, MOST_CLIENTS);
-    if (inet_pton(AF_INET, text, &options->clients[options->client_count++]) != 1)
-        die(EXIT_BAD_INPUT, "--%s is %s; it must be an IPv4 address", option, text);
+    struct client_address *client = &options->clients[options->client_count++];
+    client->version = strchr(text, ':') ? 6 : 4;
+    if (inet_pton(client->version == 6 ? AF_INET6 : AF_INET, text, client->bytes) != 1)
+        die(EXIT_BAD_INPUT, "--%s is %s; it must be an address of IPv4 or IPv6", option, text);
 }
 
 static void print_and_exit(const char *text, const char *of_links, const char *rest) {

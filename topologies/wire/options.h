@@ -19,8 +19,8 @@ struct options {
     uint32_t mtu;
     uint64_t late_bound_us;
     bool keep_interfaces;
-    int origin_fd;                  // or -1
-    uint32_t clients[MOST_CLIENTS]; // as struct origin has them
+    int origin_fd;                               // or -1
+    struct client_address clients[MOST_CLIENTS]; // as struct origin has them
     unsigned client_count;
 };
 

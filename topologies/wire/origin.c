@@ -2,9 +2,10 @@
 
 #include <string.h>
 
+#include "headers.h"
 #include "system.h"
 
-enum { ETHERTYPE_AT = 12, IPV4_SOURCE_AT = 26, IPV4_DESTINATION_AT = 30 };
+enum { IPV4_SOURCE_AT = ETHERNET_BYTES + 12, IPV6_SOURCE_AT = ETHERNET_BYTES + 8 };
 
 void origin_open(struct origin *origin, int fd) {
     static _Atomic uint64_t own;
@@ -14,13 +15,13 @@ void origin_open(struct origin *origin, int fd) {
 }
 
 static bool is_of_client(const struct origin *origin, const struct frame *frame) {
-    static const uint8_t IPV4[] = {0x08, 0x00};
-    if (!origin->client_count)
-        return true;
-    if (frame->length < IPV4_DESTINATION_AT || memcmp(frame->bytes + ETHERTYPE_AT, IPV4, sizeof IPV4) != 0)
-        return false;
-    for (unsigned i = 0; i < origin->client_count; i++)
-        if (memcmp(frame->bytes + IPV4_SOURCE_AT, &origin->clients[i], sizeof origin->clients[i]) == 0)
+    unsigned version = ip_version_of(frame);
+    if (!origin->client_count || !version)
+        return !origin->client_count;
+    const uint8_t *source = frame->bytes + (version == 4 ? IPV4_SOURCE_AT : IPV6_SOURCE_AT);
+    for (const struct client_address *client = origin->clients;
+         client < origin->clients + origin->client_count; client++)
+        if (client->version == version && memcmp(source, client->bytes, version == 4 ? 4 : 16) == 0)
             return true;
     return false;
 }

@@ -11,10 +11,15 @@
 
 enum { MOST_CLIENTS = 8 }; // as many addresses may a client have
 
+struct client_address {
+    unsigned version;  // of IP: 4 or 6
+    uint8_t bytes[16]; // in the order of the network; IPv4 has four
+};
+
 struct origin {
-    _Atomic uint64_t *first_ns;     // shared; 0 until the first frame comes
-    uint32_t clients[MOST_CLIENTS]; // addresses of the measured client, in the order of the network
-    unsigned client_count;          // 0: a host that sends upwards is the client
+    _Atomic uint64_t *first_ns;                  // shared; 0 until the first frame comes
+    struct client_address clients[MOST_CLIENTS]; // of the measured client
+    unsigned client_count;                       // 0: a host that sends upwards is the client
     uint64_t from_ns; // frames that came before are none of the client's; NEVER: not yet started
 };
 

@@ -66,6 +66,9 @@ static void print_settings(const char *direction, const struct direction_setting
                settings->policer_burst_bytes);
     if (settings->shaper_burst_bytes)
         printf(",\"shaper_burst_bytes\":%" PRIu64, settings->shaper_burst_bytes);
+    if (settings->cross.bps)
+        printf(",\"cross\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", settings->cross.bps,
+               settings->cross.on_mean_ns, settings->cross.off_mean_ns, settings->cross.seed);
     if (settings->reorder)
         printf(",\"reorder\":true");
     if (settings->ecn)

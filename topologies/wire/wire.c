@@ -237,6 +237,8 @@ int main(int argc, char **argv) {
     memcpy(wire.origin.clients, wire.options.clients, sizeof wire.origin.clients);
     wire.origin.client_count = wire.options.client_count;
     frame_pool_init(&wire.pool, wire.options.up.max_frame_size);
+    direction_lend(&wire.up.direction, &wire.pool);
+    direction_lend(&wire.down.direction, &wire.pool);
     if (!frame_pool_grow(&wire.pool))
         die(EXIT_FAILED, "out of memory for the first frames");
     tap_open(&wire.near, wire.options.near.netns, wire.options.near.interface, wire.options.mtu,

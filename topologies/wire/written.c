@@ -37,6 +37,8 @@ const char WRITTEN_USAGE[] =
     "way\n"
     "  mtu_bytes N: longer packets are dropped\n"
     "  policer RATE_BPS BURST_BYTES: what is beyond is dropped before the queue\n"
+    "  cross RATE_BPS ON_NS OFF_NS SEED: full frames of others come at the rate, for times of these means by "
+    "turns\n"
     "  shaper_burst_bytes N: a link that was idle sends so much at once; not with a schedule\n"
     "Lines come in any order, and each name once.\n";
 
@@ -134,6 +136,14 @@ static bool read_policer(struct written *written, const char *value) {
     settings *read = &written->settings;
     return take_number(&value, 1000, SCHEDULE_MOST_RATE_BPS, &read->policer_bps, false) &&
            take_number(&value, 1, BUCKET_MOST_BYTES, &read->policer_burst_bytes, true);
+}
+
+static bool read_cross(struct written *written, const char *value) {
+    struct cross_settings *read = &written->settings.cross;
+    return take_number(&value, 1000, SCHEDULE_MOST_RATE_BPS, &read->bps, false) &&
+           take_number(&value, 1000000, CROSS_MOST_MEAN_NS, &read->on_mean_ns, false) &&
+           take_number(&value, 0, CROSS_MOST_MEAN_NS, &read->off_mean_ns, false) &&
+           take_number(&value, 0, UINT64_MAX, &read->seed, true);
 }
 
 #define MOST_OUTAGE_NS 1000000000000000ull
@@ -266,6 +276,10 @@ static const struct name NAMES[] = {
     {"policer", .read = read_policer,
      .right = "a rate from 1000 to 100000000000 bit/s, then a burst from 1 to 1000000000 bytes"},
     NUMBER(shaper_burst_bytes, 1, BUCKET_MOST_BYTES, false),
+    {"cross", .read = read_cross,
+     .right =
+         "a rate from 1000 to 100000000000 bit/s, the mean times on, from 1000000 to 1000000000000 ns, and "
+         "off, from 0, then the seed of 64 bits"},
     {"ecn", .read = read_ecn, .right = "true or false"},
     NUMBER(ecn_threshold_ns, 1, 1000000000000, false),
     NUMBER(pie_seed, 0, UINT64_MAX, false),

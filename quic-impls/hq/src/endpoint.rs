@@ -58,6 +58,29 @@ impl<S: Stack> Endpoint<S> {
         start: Instant,
         host: &mut impl Host,
     ) -> Result<Self, String> {
+        Self::start_with(assignment, name, stack, None, start, host)
+    }
+
+    /// The same with counters of ECN: datagrams are sent with the codepoints of the stack, and those that come are looked
+    /// at.
+    pub fn start_marking<O>(
+        assignment: &Assignment<O>,
+        name: &'static str,
+        stack: S,
+        start: Instant,
+        host: &mut impl Host,
+    ) -> Result<Self, String> {
+        Self::start_with(assignment, name, stack, Some(Marks::default()), start, host)
+    }
+
+    fn start_with<O>(
+        assignment: &Assignment<O>,
+        name: &'static str,
+        stack: S,
+        marks: Option<Marks>,
+        start: Instant,
+        host: &mut impl Host,
+    ) -> Result<Self, String> {
         let seed = assignment.content_seed;
         let work = match assignment.role {
             Role::Client => Work::Client {
@@ -77,7 +100,7 @@ impl<S: Stack> Endpoint<S> {
                 Work::Server(Answers::new(seed))
             }
         };
-        let side = Side { stack, name, bytes_sent: 0, bytes_received: 0, datagram: Vec::new() };
+        let side = Side { stack, name, marks, bytes_sent: 0, bytes_received: 0, datagram: Vec::new() };
         Ok(Self { side, work, is_interrupted: false })
     }
 }
@@ -141,11 +164,23 @@ impl<S> Endpoint<S> {
     }
 }
 
+/// Congestion Experienced, as a codepoint.
+const CE: u8 = 3;
+
+/// Datagrams with ECN codepoints.
+#[derive(Default)]
+struct Marks {
+    capable_sent: u64,
+    received: u64,
+}
+
 /// The common part of client and server.
 struct Side<S> {
     stack: S,
     /// The implementation's name.
     name: &'static str,
+    /// Counters of ECN; None: it is off.
+    marks: Option<Marks>,
     /// UDP payload in all that passed the host's network.
     bytes_sent: u64,
     bytes_received: u64,
@@ -157,12 +192,15 @@ impl<S: Stack> Side<S> {
     fn receive(&mut self, work: &mut Work, host: &mut impl Host) -> Result<(), String> {
         for _ in 0..BATCH {
             let received = host.receive().map_err(|error| format!("cannot receive: {error}"))?;
-            let Some(Received { at, from, datagram, .. }) = received else {
+            let Some(Received { at, from, ecn, datagram, .. }) = received else {
                 break;
             };
             self.bytes_received += datagram.len() as u64;
             // Each has its own time: the last one of a batch may be what ends the transfer.
-            self.stack.receive(at, from, datagram);
+            if let Some(marks) = &mut self.marks {
+                marks.received += u64::from(ecn == CE);
+            }
+            self.stack.receive(at, from, self.marks.as_ref().map(|_| ecn), datagram);
             self.proceed(work, at, host);
         }
         let now = host.now();
@@ -173,6 +211,11 @@ impl<S: Stack> Side<S> {
 
     fn transmit(&mut self, work: &mut Work, host: &mut impl Host) -> Result<(), String> {
         while let Some(to) = self.next_datagram(work, host)? {
+            if let Some(marks) = &mut self.marks {
+                let codepoint = self.stack.codepoint();
+                host.mark(codepoint).map_err(|error| format!("cannot mark datagrams: {error}"))?;
+                marks.capable_sent += u64::from(codepoint != 0);
+            }
             host.send(&self.datagram, None, to).map_err(|error| format!("cannot send to {to}: {error}"))?;
             self.bytes_sent += self.datagram.len() as u64;
         }
@@ -217,6 +260,10 @@ impl<S: Stack> Side<S> {
         let mut metrics = self.stack.metrics();
         metrics.insert("bytes_sent", self.bytes_sent as f64);
         metrics.insert("bytes_received", self.bytes_received as f64);
+        if let Some(marks) = &self.marks {
+            metrics.insert("ecn_capable_sent", marks.capable_sent as f64);
+            metrics.insert("ecn_marks_received", marks.received as f64);
+        }
         metrics
     }
 }

@@ -49,7 +49,8 @@ pub trait Streams {
 
 /// A QUIC endpoint with its connections: datagrams and time in, datagrams and events out. Errors are one line.
 pub trait Stack: Streams {
-    fn receive(&mut self, at: Instant, from: SocketAddr, datagram: &[u8]);
+    /// Takes a datagram with its ECN codepoint; None where codepoints are not looked at.
+    fn receive(&mut self, at: Instant, from: SocketAddr, ecn: Option<u8>, datagram: &[u8]);
 
     /// Returns when [`Self::on_timeout`] has to be called.
     fn timeout(&mut self) -> Option<Instant>;
@@ -58,6 +59,11 @@ pub trait Stack: Streams {
 
     /// Writes the next datagram that may be sent now into a buffer, and tells where it goes.
     fn transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Result<Option<SocketAddr>, String>;
+
+    /// Returns the ECN codepoint that the datagram of the last [`Self::transmit`] should have.
+    fn codepoint(&self) -> u8 {
+        0
+    }
 
     fn next_event(&mut self) -> Option<Event>;
 

@@ -235,7 +235,7 @@ impl Streams for QuicheStack {
 }
 
 impl Stack for QuicheStack {
-    fn receive(&mut self, _at: Instant, from: SocketAddr, datagram: &[u8]) {
+    fn receive(&mut self, _at: Instant, from: SocketAddr, _ecn: Option<u8>, datagram: &[u8]) {
         let mut copy = std::mem::take(&mut self.datagram);
         copy.clear();
         copy.extend_from_slice(datagram);

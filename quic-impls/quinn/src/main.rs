@@ -75,6 +75,10 @@ impl Implementation for Quinn {
     fn start((assignment, configuration): Self::Prepared, host: &mut impl Host) -> Result<Self::Endpoint, String> {
         let start = host.now();
         let stack = QuinnStack::start(&assignment, configuration, start)?;
-        hq::endpoint::Endpoint::start(&assignment, Self::NAME, stack, start, host)
+        let begin = match assignment.options.ecn {
+            true => hq::endpoint::Endpoint::start_marking,
+            false => hq::endpoint::Endpoint::start,
+        };
+        begin(&assignment, Self::NAME, stack, start, host)
     }
 }

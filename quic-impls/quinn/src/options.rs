@@ -9,6 +9,8 @@ pub struct Options {
     pub initial_window: u64,
     /// The largest QUIC packet in bytes.
     pub packet_size: u16,
+    /// Whether datagrams have the ECN codepoints that quinn gives them.
+    pub ecn: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +31,7 @@ impl Options {
             congestion_control: values.choice("congestion_control", &controllers)?,
             initial_window: values.integer("initial_window", 2, 64)?,
             packet_size: values.integer("packet_size", 1200, 1452)? as u16,
+            ecn: values.boolean("ecn")?,
         })
     }
 }

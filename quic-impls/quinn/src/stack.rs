@@ -9,8 +9,8 @@ use bytes::{Bytes, BytesMut};
 use host::contract::Metrics;
 use hq::stack::{Event, Stack, StreamId, Streams};
 use quinn_proto::{
-    Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, FinishError, ReadError, StreamEvent, Transmit, VarInt,
-    WriteError,
+    Connection, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint, FinishError, ReadError, StreamEvent,
+    Transmit, VarInt, WriteError,
 };
 
 use crate::Assignment;
@@ -26,6 +26,8 @@ pub struct QuinnStack {
     /// Answers that belong to no connection.
     replies: VecDeque<(SocketAddr, Vec<u8>)>,
     events: VecDeque<Event>,
+    /// The ECN codepoint of the datagram that was written last.
+    codepoint: Option<EcnCodepoint>,
     /// Counters of finished connections.
     counters: Counters,
 }
@@ -65,6 +67,7 @@ impl QuinnStack {
             begun: 0,
             replies: VecDeque::new(),
             events: VecDeque::new(),
+            codepoint: None,
             counters: Counters::default(),
         };
         if let Some(config) = client {
@@ -207,9 +210,10 @@ impl Streams for QuinnStack {
 }
 
 impl Stack for QuinnStack {
-    fn receive(&mut self, at: Instant, from: SocketAddr, datagram: &[u8]) {
+    fn receive(&mut self, at: Instant, from: SocketAddr, ecn: Option<u8>, datagram: &[u8]) {
         let mut reply = Vec::new();
-        match self.endpoint.handle(at, from, None, None, BytesMut::from(datagram), &mut reply) {
+        let codepoint = ecn.and_then(EcnCodepoint::from_bits);
+        match self.endpoint.handle(at, from, None, codepoint, BytesMut::from(datagram), &mut reply) {
             None => {}
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
                 let number = self.numbers.get(&handle);
@@ -247,18 +251,24 @@ impl Stack for QuinnStack {
         buffer.clear();
         if let Some((to, datagram)) = self.replies.pop_front() {
             *buffer = datagram;
+            self.codepoint = None;
             return Ok(Some(to));
         }
         let handles: Vec<_> = self.numbers.iter().map(|(handle, number)| (*handle, *number)).collect();
         for (handle, number) in handles {
             let connection = self.connections.get_mut(&number).expect("one that has a number");
             if let Some(transmit) = connection.poll_transmit(now, 1, buffer) {
+                self.codepoint = transmit.ecn;
                 return Ok(Some(transmit.destination));
             }
             // The packets sent may have made room for more.
             self.proceed(handle);
         }
         Ok(None)
+    }
+
+    fn codepoint(&self) -> u8 {
+        self.codepoint.map_or(0, |codepoint| codepoint as u8)
     }
 
     fn next_event(&mut self) -> Option<Event> {

@@ -8,8 +8,6 @@ from fecbench.runners.tasks.task import Task
 from fecbench.runners.trial.endpoint import UNSUPPORTED
 from fecbench.runners.trial.judging import network, plausibility
 
-BACKGROUND_CLIENT = "background_client"
-
 
 def state(task: Task, outcome: Outcome) -> tuple[State, str]:
     """Return the first state for which there is a reason, and the reason."""
@@ -19,9 +17,10 @@ def state(task: Task, outcome: Outcome) -> tuple[State, str]:
 def _reasons(task: Task, outcome: Outcome) -> Iterator[tuple[State, str]]:
     endpoints = outcome.endpoints
     yield from _refused(endpoints)
-    if BACKGROUND_CLIENT in endpoints and not (outcome.background_lasted or outcome.timed_out):
-        # Its kernel answers later packets, with packets that no loss model judges.
-        yield "failed", f"{BACKGROUND_CLIENT} ended first: {_tail(endpoints[BACKGROUND_CLIENT])}"
+    if not (outcome.background_lasted or outcome.timed_out):
+        for name in filter(_is_background_client, endpoints):
+            # Its kernel answers later packets, with packets that no loss model judges.
+            yield "failed", f"{name} ended first: {_tail(endpoints[name])}"
     for problem in (network.overflow(outcome), network.bypass(task, outcome)):
         if problem:
             yield "failed", problem
@@ -91,7 +90,7 @@ def completion_s(task: Task, outcome: Outcome) -> float:
 
 def _ends(endpoints: Mapping[str, EndpointOutcome]) -> Iterator[str]:
     for name, endpoint in endpoints.items():
-        if name == BACKGROUND_CLIENT:  # it is ended with the client's transfer
+        if _is_background_client(name):  # it is ended with the client's transfer
             continue
         if endpoint.served_to_the_end:
             continue
@@ -99,6 +98,10 @@ def _ends(endpoints: Mapping[str, EndpointOutcome]) -> Iterator[str]:
             yield f"{name} ended with {endpoint.exit_code}: {_tail(endpoint)}"
         elif endpoint.metrics is None:
             yield f"{name} ended without a done message"
+
+
+def _is_background_client(name: str) -> bool:
+    return name.startswith("background") and name.endswith("_client")
 
 
 def _unready(endpoints: Mapping[str, EndpointOutcome]) -> str:

@@ -4,10 +4,11 @@ dropper. Effects of the endpoints themselves are reported separately."""
 from collections.abc import Iterator
 
 from fecbench.runners.tasks.outcome import Competition, DropperOutcome, Outcome
-from fecbench.runners.tasks.packets import FRAME_BYTES, HEADER_BYTES
+from fecbench.runners.tasks.packets import FRAME_BYTES, header_bytes
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.tasks.validity import Validity
 from fecbench.topologies.counters import CHECKSUMS, RECEIVE_BUFFER
+from fecbench.topologies.family import Family
 from fecbench.topologies.link import DIRECTIONS, MTU, Direction, DirectionSettings, LinkSettings, QueueLimit
 from fecbench.topologies.link_report import (
     DirectionReport,
@@ -21,6 +22,7 @@ from fecbench.topologies.rate import Rate
 BURST_BYTES = 64 << 10
 # A receive buffer that holds less is too small, whatever else the machine does.
 SMALL_BUFFER_BYTES = 32 << 10
+_WORDS: dict[Family, str] = {"ipv4": "IPv4", "ipv6": "IPv6"}
 
 
 def doubts_of_link(
@@ -41,21 +43,22 @@ def doubts_of_link(
 
 
 def doubts_of_bytes(
-    report: DirectionReport, settings: DirectionSettings, elapsed_s: float | None
+    report: DirectionReport, settings: DirectionSettings, elapsed_s: float | None, family: Family = "ipv4"
 ) -> Iterator[str]:
     """Whether frames can have held so many bytes, and the link have carried them in the time that there was.
 
     `elapsed_s` is how long there was a link; None: that is not known.
     """
+    least = header_bytes(family)
     for way, frames, of_frames in (
         ("in", report.frames_in - report.oversize_dropped, report.bytes_in),
         ("out", report.frames_out, report.bytes_out),
     ):
         may_be_longer = way == "in" and report.oversize_dropped > 0
         if of_frames is not None and (
-            of_frames < HEADER_BYTES * frames or (of_frames > FRAME_BYTES * frames and not may_be_longer)
+            of_frames < least * frames or (of_frames > FRAME_BYTES * frames and not may_be_longer)
         ):
-            yield f"bytes_{way} = {of_frames} of {frames} frames: a frame has {HEADER_BYTES} to {FRAME_BYTES}"
+            yield f"bytes_{way} = {of_frames} of {frames} frames: a frame has {least} to {FRAME_BYTES}"
     rate = settings.rate
     if elapsed_s is not None and report.bytes_out - BURST_BYTES > rate.most_bytes(0, elapsed_s):
         yield f"the link sent {report.bytes_out} bytes in {elapsed_s:g} s, and its rate is {rate}"
@@ -90,6 +93,10 @@ def doubts_of_effects(report: DirectionReport, settings: DirectionSettings) -> I
         yield f"a policer dropped {report.policer_dropped} packets, and the link has none"
     if report.corrupted and not settings.corrupt_p:
         yield f"the link corrupted {report.corrupted} packets, and should corrupt none"
+    if report.cross_frames and settings.cross is None:
+        yield f"{report.cross_frames} packets of others shared the link, and it has no cross traffic"
+    if report.cross_dropped > report.cross_frames:
+        yield f"the queue dropped {report.cross_dropped} packets of others, and {report.cross_frames} came"
     if report.marked and not settings.ecn:
         yield f"the queue marked {report.marked} packets, and has no ECN"
 
@@ -136,6 +143,7 @@ def doubts_of_configuration(report: LinkReport, link: LinkSettings, direction: D
         "shaper_burst_bytes": settings.shaper_burst_bytes or None,
         "ecn": settings.ecn or None,
         "ecn_threshold_ns": settings.ecn_threshold_ns,
+        "cross": settings.cross,
         "pie_seed": (settings.pie_seed or 0) if settings.queue == "pie" else None,
     }
     for name, value in expected.items():
@@ -201,6 +209,6 @@ def bypass(task: Task, outcome: Outcome) -> str:
             if counters.other > max(validity.unjudged_at_least, validity.unjudged_share * crossed):
                 return (
                     f"{link}/{direction}: {counters.other} of {crossed} packets went past the loss model,"
-                    f" which judges UDP and TCP at port {task.port} over IPv4"
+                    f" which judges UDP and TCP at port {task.port} over {_WORDS[task.family]}"
                 )
     return ""

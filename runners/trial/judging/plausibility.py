@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from fecbench.runners.tasks.outcome import Outcome
-from fecbench.runners.tasks.packets import DATAGRAM_BYTES, HEADER_BYTES
+from fecbench.runners.tasks.packets import DATAGRAM_BYTES, datagram_bytes, header_bytes
 from fecbench.runners.tasks.task import ROLES, PairTask, Role, Task, endpoint_name
 from fecbench.runners.tasks.validity import Validity
 from fecbench.runners.trial.judging import segments
@@ -102,7 +102,7 @@ def problems(task: Task, outcome: Outcome) -> Iterator[str]:
     if not outcome.links:  # a path that is not ours counts nothing
         return
     for way in _ways(task, metrics):
-        yield from _not_carried(outcome, way)
+        yield from _not_carried(task, outcome, way)
         yield from _not_framed(task.validity, outcome, way)
         yield from _not_lost(task, outcome, way)
         yield from _not_marked(task, outcome, way)
@@ -203,41 +203,44 @@ def problems_of_counters(name: str, counted: Metrics) -> Iterator[str]:
                 yield f"{name}: {left_names} = {left_sum:g}: must be {right_names} = {right_sum:g}"
 
 
-def _not_carried(outcome: Outcome, way: Way) -> Iterator[str]:
+def _not_carried(task: Task, outcome: Outcome, way: Way) -> Iterator[str]:
     """Yield bytes that were transferred, sent or received, but that the links did not carry."""
+    headers, most = header_bytes(task.family), datagram_bytes(task.family)
     reports = [report.directions[way.direction] for report in outcome.links.values()]
-    carried = sum(report.bytes_out - HEADER_BYTES * report.frames_out for report in reports)
+    carried = sum(report.bytes_out - headers * report.frames_out for report in reports)
     judged = sum(directions[way.direction].counters.seen for directions in outcome.droppers.values())
     content, received = way.content_bytes, way.received.get("bytes_received")
     if content > carried:
         yield f"{content} bytes were transferred {way.direction}, but the links carried {carried}"
-    elif content > judged * DATAGRAM_BYTES:
+    elif content > judged * most:
         yield (
             f"{content} bytes were transferred {way.direction}, but the loss model judged {judged} packets:"
-            f" they hold {judged * DATAGRAM_BYTES} bytes at most"
+            f" they hold {judged * most} bytes at most"
         )
     if received is not None and not content <= received <= carried:
         yield (
             f"{way.receiver}: bytes_received = {received:g}: must be between {content}, the content,"
             f" and {carried}, what the links carried {way.direction}"
         )
-    entered, sent = _entered(reports), way.sent.get("bytes_sent")
+    entered, sent = _entered(reports, headers), way.sent.get("bytes_sent")
     if sent is not None and entered is not None and sent > entered:
         yield f"{way.sender}: bytes_sent = {sent:g}: but {entered} bytes came to the links {way.direction}"
     for link, of_link in outcome.links.items():
         name, place = f"{link}.bytes_sent", f"{link}/{way.direction}"
-        entered, sent = _entered([of_link.directions[way.direction]]), way.sent.get(name)
+        entered = _entered([of_link.directions[way.direction]], headers)
+        sent = way.sent.get(name)
         if sent is not None and entered is not None and sent > entered:
             yield f"{way.sender}: {name} = {sent:g}: but {entered} bytes came to {place}"
 
 
-def _entered(reports: list[DirectionReport]) -> int | None:
-    """Return the bytes that came to the links, without headers; None if a backend does not know."""
+def _entered(reports: list[DirectionReport], headers: int) -> int | None:
+    """Return the bytes that came to the links, without so many of headers for each frame; None if a backend
+    does not know."""
     entered = 0
     for report in reports:
         if report.bytes_in is None:
             return None
-        entered += report.bytes_in - HEADER_BYTES * report.frames_in
+        entered += report.bytes_in - headers * report.frames_in
     return entered
 
 

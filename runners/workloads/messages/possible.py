@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fecbench.runners.tasks.outcome import Outcome
-from fecbench.runners.tasks.packets import DATAGRAM_BYTES, HEADER_BYTES, UDP_HEADER_BYTES
+from fecbench.runners.tasks.packets import UDP_HEADER_BYTES, datagram_bytes, header_bytes
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.workloads.messages.noted import WHOLE, Messages, Parts, ends
 from fecbench.topologies.link import Direction
@@ -59,7 +59,7 @@ def sent_bytes(task: Task, outcome: Outcome) -> int | None:
         report = link.directions[direction_of(task)]
         if report.bytes_in is None:
             return None
-        sent += report.bytes_in - (HEADER_BYTES + UDP_HEADER_BYTES) * report.frames_in
+        sent += report.bytes_in - (header_bytes(task.family) + UDP_HEADER_BYTES) * report.frames_in
     return sent
 
 
@@ -146,7 +146,7 @@ def _lost_without_loss(task: Task, outcome: Outcome, messages: Messages) -> Iter
     dropped = sum(directions[direction].counters.dropped for directions in outcome.droppers.values())
     packets = dropped + sum(report.lost + report.in_flight for report in reports)
     smallest = int(messages.timetable.bytes_of(messages.sent.message, messages.sent.part).min())
-    in_one = max(1, DATAGRAM_BYTES // (smallest + HEADER_OF_PART_BYTES))
+    in_one = max(1, datagram_bytes(task.family) // (smallest + HEADER_OF_PART_BYTES))
     kept_back = [
         (sender, "datagrams_dropped"),
         (sender, "datagrams_unsent"),

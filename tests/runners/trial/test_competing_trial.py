@@ -116,6 +116,25 @@ def test_the_foreground_begins_in_a_full_link_and_each_transfers_part_is_measure
     }
 
 
+def test_neighbours_join_and_leave_while_the_foreground_runs(run: Run) -> None:
+    """The first fills the link and leaves; of the two that join, one stays until the end."""
+    first, second = (tasks.pair("background", **times) for times in ({"lasts_s": 0.3}, {"begins_s": 0.2}))
+    third = tasks.pair("background", begins_s=60)  # after the end: it is never there
+    link = tasks.link(LinkSettings.symmetric(MBPS, 5, queue_packets=40), {"model": "uniform", "p": 0.05})
+    pairs = [tasks.pair("foreground"), first, second, third]
+    finished, judgement = run(tasks.task(link, *pairs, topology="dumbbell-5"))
+    outcome = finished.outcome
+    assert (judgement.state, judgement.reason) == ("ok", "")
+    assert outcome.background_lasted
+    assert "background2_client" in outcome.endpoints
+    assert "background3_client" not in outcome.endpoints
+    assert outcome.endpoints["background3_server"].ready
+    assert outcome.endpoints["background_client"].exit_code != 0  # it was asked to end
+    assert outcome.competition is not None
+    measured = outcome.competition
+    assert min(measured.foreground_mbps or 0.0, measured.background_mbps or 0.0) > 0.05 * MBPS
+
+
 @pytest.mark.parametrize(
     ("client", "background"),
     [

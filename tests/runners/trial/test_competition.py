@@ -10,8 +10,10 @@ from fecbench import designs
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.implementations.finding import ours
+from fecbench.runners.refusal import Refusal
 from fecbench.runners.trial.competition import FULL_RTTS, FULL_SHARE, INTERVAL_S, Filling
-from fecbench.runners.workloads.competing import endless_bytes
+from fecbench.runners.workloads.competing import Competing, endless_bytes
+from fecbench.runners.workloads.workload import Surroundings
 from fecbench.topologies.link import DirectionSettings, LinkSettings
 from tests.support.refusals import refusal_of
 
@@ -127,6 +129,30 @@ def test_a_point_may_name_the_background(load: Callable[[str], Experiment]) -> N
     )
     assert "choices" in text
     load(text)
+
+
+@pytest.mark.parametrize(
+    ("choices", "times"),
+    [
+        ({}, [(None, None)]),
+        ({"neighbours": 3}, [(None, None)] * 3),
+        ({"neighbours": 3, "join_s": 2}, [(None, None), (2, None), (4, None)]),
+        ({"neighbours": 2, "join_s": 1, "stay_s": 5}, [(None, 5), (1, 5)]),
+    ],
+)
+def test_neighbours_join_one_after_another_and_stay_for_as_long(
+    choices: dict[str, Any], times: list[tuple[float | None, float | None]]
+) -> None:
+    around = Surroundings("own", LinkSettings.symmetric(10, 5), 60)
+    own, *others = Competing().transfers({"background": "it", "size_bytes": 1000, **choices}, around)
+    assert (own.variant, own.begins_s, own.lasts_s) == ("own", None, None)
+    assert [(other.begins_s, other.lasts_s) for other in others] == times
+    assert {other.variant for other in others} == {"it"}
+
+
+def test_one_neighbour_alone_cannot_join() -> None:
+    with pytest.raises(Refusal, match=r"join_s = 2: .* must be 0, or neighbours 2 and more"):
+        Competing().check({"background": "it", "size_bytes": 1, "join_s": 2}, ["it"], "design")
 
 
 def test_the_foreground_is_the_trials_variant_and_the_background_the_workloads(

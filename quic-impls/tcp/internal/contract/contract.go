@@ -40,6 +40,7 @@ func (w Workload) String() string {
 type Options struct {
 	CongestionControl string
 	Paths             int
+	ECN               bool
 }
 
 // Parse reads an assignment from the text of its file.
@@ -101,5 +102,10 @@ func parseOptions(values host.Values) (Options, error) {
 	if err := host.Integer(values, "paths", &o.Paths, 1, mostPaths); err != nil {
 		return o, err
 	}
-	return o, values.Only("congestion_control", "paths")
+	if raw := values.Raw("ecn"); raw != nil { // tasks of before have none
+		if err := values.Decode("ecn", &o.ECN); err != nil {
+			return o, fmt.Errorf("options.ecn: %s is not true or false", raw)
+		}
+	}
+	return o, values.Only("congestion_control", "paths", "ecn")
 }

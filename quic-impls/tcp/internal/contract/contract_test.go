@@ -13,7 +13,7 @@ func good(role string) map[string]any {
 	return map[string]any{
 		"version": 1, "role": role, "address": "10.0.2.2", "port": 4433, "server_name": "server.fecbench",
 		"workload": map[string]any{"name": "download", "size_bytes": 50000}, "content_seed": uint64(1<<64 - 1),
-		"options":     map[string]any{"congestion_control": "bbr", "paths": 2},
+		"options":     map[string]any{"congestion_control": "bbr", "paths": 2, "ecn": true},
 		"certificate": "/c.pem", "private_key": "/c.key", "authority": "/a.pem", "log_folder": "/log", "deadline_s": 2.5,
 		"local_addresses": []string{"10.0.1.2", "10.0.2.2"},
 	}
@@ -35,7 +35,7 @@ func TestAnAssignmentIsRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		if a.Role != role || a.Address.String() != "10.0.2.2:4433" || a.Workload != (Workload{"download", 50000}) ||
-			a.ContentSeed != 1<<64-1 || a.Options != (Options{"bbr", 2}) || a.Deadline != 2500*time.Millisecond ||
+			a.ContentSeed != 1<<64-1 || a.Options != (Options{"bbr", 2, true}) || a.Deadline != 2500*time.Millisecond ||
 			len(a.LocalAddresses) != 2 || a.WantsWindow {
 			t.Errorf("read %+v", a)
 		}
@@ -63,6 +63,7 @@ func TestWhatIsWrongIsOneLineThatNamesTheKey(t *testing.T) {
 		{"options", map[string]any{"congestion_control": "newreno", "paths": 1}, `options.congestion_control: "newreno" is not one of`},
 		{"options", map[string]any{"paths": 1}, "options.congestion_control: nothing is not one of"},
 		{"options", map[string]any{"congestion_control": "reno", "paths": 9}, "options.paths: 9 is not an integer in 1 to 8"},
+		{"options", map[string]any{"congestion_control": "reno", "paths": 1, "ecn": 1}, "options.ecn: 1 is not true or false"},
 		{"options", map[string]any{"congestion_control": "reno", "paths": 1, "scheme": "xor"}, "options.scheme: unknown"},
 	} {
 		document := good("client")

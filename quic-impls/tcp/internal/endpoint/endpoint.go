@@ -122,6 +122,11 @@ func (e *endpoint) checkConnection(connection *net.TCPConn) error {
 			"congestion_control = %q: the connection got %s, and without rights this kernel allows %s, so it",
 			asked.CongestionControl, name, kernel.Allowed())}
 	}
+	if has, err := kernel.HasECN(connection); err != nil {
+		return err
+	} else if asked.ECN && !has {
+		return host.Unsupported{What: "ecn = true: the connection has none (sysctl net.ipv4.tcp_ecn is not 1 at both ends), so it"}
+	}
 	isMultipath, err := connection.MultipathTCP()
 	if err == nil && e.isMultipath() && !isMultipath {
 		return host.Unsupported{What: fmt.Sprintf("paths = %d: the connection is not Multipath TCP, so it", asked.Paths)}

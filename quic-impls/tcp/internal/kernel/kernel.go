@@ -23,12 +23,15 @@ const (
 	subflowCounters  = 2   // MPTCP_TCPINFO
 	subflowAddresses = 3   // MPTCP_SUBFLOW_ADDRS
 	mostSubflows     = 16
+
+	optionECN = 8 // TCPI_OPT_ECN
 )
 
 // info is struct tcp_info up to tcpi_dsack_dups, which Linux has since 4.19.
 type info struct {
-	_                             [4]uint8
-	_                             [4]uint8
+	_                             [5]uint8 // state, …
+	Options                       uint8
+	_                             [2]uint8
 	_, _                          uint32 // rto, ato
 	MSS                           uint32
 	_                             uint32 // rcv_mss
@@ -97,6 +100,15 @@ func CongestionControl(connection *net.TCPConn) (string, error) {
 	}
 	text, _, _ := bytes.Cut(name[:n], []byte{0})
 	return string(text), nil
+}
+
+// HasECN reports whether both ends of a connection have agreed on ECN (RFC 3168).
+func HasECN(connection *net.TCPConn) (bool, error) {
+	var i info
+	if _, err := option(connection, syscall.IPPROTO_TCP, syscall.TCP_INFO, unsafe.Pointer(&i), int(unsafe.Sizeof(i))); err != nil {
+		return false, fmt.Errorf("TCP_INFO: %w", err)
+	}
+	return i.Options&optionECN != 0, nil
 }
 
 // Allowed are the controllers that users may choose, as the kernel lists them.

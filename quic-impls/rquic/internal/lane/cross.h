@@ -1,0 +1,1 @@
+../../../../topologies/wire/cross.h

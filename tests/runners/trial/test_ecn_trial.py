@@ -1,0 +1,94 @@
+"""Trials of stacks over a queue that marks: with ECN their packets are marked, and without it none is."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fecbench import designs
+from fecbench.designs.error import DesignError
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.implementations.finding import ours
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.tasks.task import ROLES
+from tests.support import needs, tasks
+from tests.support.patience import carried_out
+from tests.support.trials import Trials
+
+DESIGN = """
+name = "marks"
+title = "Marks"
+seed = 6
+topology = "single-path"
+repetitions = 1
+timeout_s = 20
+
+[constants]
+bandwidth_mbps = 10
+owd_ms = 10
+ecn = true
+ecn_threshold_ms = 2
+
+[[workloads]]
+name = "download"
+size_bytes = 500_000
+
+[[variants]]
+label = "it"
+implementation = "{name}"
+options = {{ {options} }}
+"""
+ON, OFF = "ecn = true", "ecn = false"
+STACKS = [
+    *((name, ON, True) for name in ("noq-fec", "quinn", "tcp", "quic-go")),
+    *((name, OFF, False) for name in ("noq-fec", "quinn", "tcp", "quic-go")),
+    ("ngtcp2", "", True),
+    *((name, "", False) for name in ("rquic", "quiche", "aioquic")),
+]
+
+
+def experiment(folder: Path, name: str, options: str) -> Experiment:
+    file = folder / "marks.toml"
+    file.write_text(DESIGN.format(name=name, options=options))
+    design = designs.load(file)
+    return Experiment(design, design.plan().points, ours())
+
+
+@pytest.mark.parametrize(("name", "options", "is_marked"), STACKS)
+class TestStack:
+    pytestmark = needs.TRIALS
+
+    def test_a_queue_marks_packets_of_those_who_allow_it(
+        self, name: str, options: str, is_marked: bool, trials: Trials, tmp_path: Path
+    ) -> None:
+        implementation = ours().find(name, "tests")
+        if implementation.missing_programs():
+            pytest.skip(f"{name} is not built")
+        commands = {name: {role: implementation.command(role) for role in ROLES}}
+        task = experiment(tmp_path, name, options).task(TrialKey("it", "download-500000", 0, 0), "wire")
+        task = task.model_copy(update={"validity": tasks.SLOW_MACHINE})
+
+        def marks(finished: Any) -> int:
+            return int(finished.outcome.links["internet"].directions["down"].marked)
+
+        finished, judgement = carried_out(
+            trials,
+            task,
+            commands,
+            {name: implementation.folder},
+            lambda *result: bool(marks(result[0])) == is_marked,
+        )
+        assert (judgement.state, judgement.reason) == ("ok", "")
+        assert bool(marks(finished)) == is_marked
+        client = finished.outcome.endpoints["client"].metrics or {}
+        if "ecn_marks_received" in client:  # the judge has held it against the queue's
+            assert is_marked and client["ecn_marks_received"] > 0
+
+
+@pytest.mark.parametrize("name", ["rquic", "quiche", "aioquic", "ngtcp2"])
+def test_a_stack_without_a_switch_refuses_ecn_in_one_line(name: str, tmp_path: Path) -> None:
+    with pytest.raises((Refusal, DesignError)) as raised:
+        experiment(tmp_path, name, ON)
+    assert "ecn" in str(raised.value)
+    assert "\n" not in str(raised.value)

@@ -1,0 +1,109 @@
+"""Trials over IPv6: each stack transfers, losses are the oracle's, and the judge counts longer headers."""
+
+from ipaddress import ip_address
+from pathlib import Path
+
+import pytest
+
+from fecbench import designs
+from fecbench.dropper import recordings
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.campaign.checks import check
+from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.engines.engine import Finished
+from fecbench.runners.implementations.finding import ours
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.tasks.task import ROLES, Task
+from fecbench.topologies.link import DIRECTIONS
+from fecbench.topologies.topology import layout_of
+from tests.support import needs, tasks
+from tests.support.patience import carried_out
+from tests.support.trials import Trials
+
+NETWORK = """
+name = "six"
+title = "IPv6"
+seed = 6
+topology = "{topology}"
+repetitions = 1
+timeout_s = 20
+
+[constants]
+family = "ipv6"
+bandwidth_mbps = 10
+owd_ms = 5
+loss.model = "uniform"
+loss.p = 0.02
+
+[[workloads]]
+{workload}
+
+[[variants]]
+label = "it"
+implementation = "{name}"
+options = {{ {options} }}
+"""
+DOWNLOAD = 'name = "download"\nsize_bytes = 200_000'
+MESSAGES = 'name = "messages"\nrate_hz = 100\npayload_bytes = 1000\nduration_s = 1\ndelivery = "datagram"'
+COMPETING = 'name = "competing"\nbackground = "it"\nsize_bytes = 200_000'
+ON_DEMAND = ("quinn", "quiche", "aioquic", "quic-go", "ngtcp2")
+STACKS = [
+    *((name, "single-path", DOWNLOAD, "") for name in ("noq-fec", "rquic", "tcp", *ON_DEMAND)),
+    ("udp", "single-path", MESSAGES, ""),
+    ("noq-fec", "dumbbell", COMPETING, ""),
+    *((name, "multipath", DOWNLOAD, "paths = 2") for name in ("noq-fec", "tcp")),
+]
+
+
+def experiment(folder: Path, name: str, topology: str, workload: str, options: str) -> Experiment:
+    file = folder / "six.toml"
+    file.write_text(NETWORK.format(topology=topology, workload=workload, name=name, options=options))
+    design = designs.load(file)
+    return Experiment(design, design.plan().points, ours())
+
+
+def task_of(resolved: Experiment) -> Task:
+    (label,) = resolved.activities
+    task = resolved.task(TrialKey("it", label, 0, 0), "wire")
+    return task.model_copy(update={"validity": tasks.SLOW_MACHINE, "capture": True})
+
+
+def captured(result: Finished) -> list[recordings.Packet]:
+    """The packets of both hosts' captures."""
+    assert result.folder is not None
+    files = [result.folder / f"{role}.pcap" for role in ROLES]
+    return [packet for file in files for packet in recordings.packets(file)]
+
+
+@pytest.mark.parametrize(("name", "topology", "workload", "options"), STACKS)
+class TestStack:
+    pytestmark = needs.TRIALS
+
+    def test_a_stack_transfers_over_ipv6(
+        self, name: str, topology: str, workload: str, options: str, trials: Trials, tmp_path: Path
+    ) -> None:
+        implementation = ours().find(name, "tests")
+        if implementation.missing_programs():
+            pytest.skip(f"{name} is not built")
+        commands = {name: {role: implementation.command(role) for role in ROLES}}
+        trial_task = task_of(experiment(tmp_path, name, topology, workload, options))
+        finished, judgement = carried_out(trials, trial_task, commands, {name: implementation.folder})
+        assert (judgement.state, judgement.reason) == ("ok", "")  # the judge has held verdicts to the oracle
+        for directions in finished.outcome.droppers.values():
+            for direction in DIRECTIONS:
+                counters = directions[direction].counters
+                assert counters.seen > 10 * counters.other  # an endpoint that has ended is unreachable
+        layout = layout_of(topology, "ipv6")
+        addresses = {address for host in layout.pairs[0] for address in layout.addresses(host)}
+        ends = {
+            end.partition(":")[0]
+            for packet in captured(finished)
+            for end in (packet.source, packet.destination)
+        }
+        assert ends == {ip_address(address).packed.hex() for address in addresses}
+
+
+def test_virtual_time_refuses_ipv6_in_one_line(tmp_path: Path) -> None:
+    resolved = experiment(tmp_path, "noq-fec", "single-path", DOWNLOAD, "")
+    with pytest.raises(Refusal, match=r"constants.family: links in virtual time are of IPv4"):
+        check(resolved, "virtual", "virtual")
