@@ -8,9 +8,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
-
-from matplotlib.figure import Figure
 
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.saving import SUFFIXES, Drawing, write
@@ -21,6 +20,9 @@ from fecbench.results.report.exploring import explorer
 from fecbench.results.report.page import TEMPLATES, Live, page
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, State
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TABLES = ("summary", "ratios", "points", "trials", "metrics")
 _REST = 4.0  # a page is version anew after so many times as long as it took, at the soonest
