@@ -23,7 +23,7 @@ from fecbench.runners.commands.console.terminal import one_line
 
 GROUPS = {
     "Run a campaign": {
-        "try": "Compare arms in networks of some ranges at once, without a file.",
+        "try": "Compare variants in networks of some ranges at once, without a file.",
         "new": "Write a design of some ranges, to go on with.",
         "list": "List topologies, workloads, loss models, metrics and designs.",
         "plan": "Show the points of a design, and how well they fill its space.",
