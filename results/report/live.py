@@ -87,9 +87,16 @@ class LivePages:
 
     def _page(self, campaign: CampaignInfo) -> _Version:
         version, ids = self._versions.get(campaign.name), self._database.last_ids()
-        if version is None or (version.ids != ids and self._clock() >= version.free_at):
+        if version is None or (version.ids != ids and self._is_due(campaign, version)):
             version = self._versions[campaign.name] = self._make(campaign, ids)
         return version
+
+    def _is_due(self, campaign: CampaignInfo, version: _Version) -> bool:
+        """Whether a page with new trials may be made: of a campaign that has ended, at once."""
+        return (
+            self._clock() >= version.free_at
+            or sum(self._database.states_of(campaign.id).values()) >= campaign.planned_trials
+        )
 
     def _make(self, campaign: CampaignInfo, ids: tuple[int, int, int]) -> _Version:
         start_s = self._clock()
