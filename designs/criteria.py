@@ -9,8 +9,6 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
-from scipy.stats import qmc
 
 from fecbench.designs.error import DesignError
 
@@ -23,6 +21,10 @@ def criteria(points: NDArray[np.float64]) -> dict[str, float]:
     """
     if points.shape[1] == 0:
         return {}
+    # Loaded for a plan that is judged: SciPy's takes longer than the rest of most commands.
+    from scipy.spatial import cKDTree
+    from scipy.stats import qmc
+
     discrepancies = {
         "centred_discrepancy": float(qmc.discrepancy(points, method="CD")),
         "wraparound_discrepancy": float(qmc.discrepancy(points, method="WD")),

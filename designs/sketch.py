@@ -61,7 +61,7 @@ class Sketch:
         if repetitions > MOST_REPETITIONS:
             most = MOST_REPETITIONS * points * of_point
             raise DesignError(
-                f"trials = {self.trials}: must be at most {most} for {points} points and these arms"
+                f"trials = {self.trials}: must be at most {most} for {points} networks and these variants"
             )
         parts = [
             _lines(
@@ -71,7 +71,7 @@ class Sketch:
                 seed=self.seed,
                 topology="single-path",
             ),
-            f"repetitions = {repetitions}   # of each arm at each point; all arms meet the same losses\n",
+            f"repetitions = {repetitions}   # of each variant in each network; all meet the same losses\n",
             _lines(statistic="mean", margin=0.02)[:-1] + "   # what differs by less is as good\n",
             _lines(timeout_s=60.0),
         ]

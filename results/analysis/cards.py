@@ -60,7 +60,7 @@ def of_campaign(database: Database, info: CampaignInfo) -> str:
         for label in (variant["label"] for variant in info.variants)
     ]
     facts = {
-        "arms": "; ".join(arms),
+        "variants": "; ".join(arms),
         "factors": "; ".join(_ranges(info)) or "none",
         "workloads": ", ".join(workload["label"] for workload in info.workloads),
         "points": f"{len(info.points)}, {info.repetitions} repetitions each, {info.engine}",

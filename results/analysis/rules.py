@@ -50,7 +50,7 @@ _Step = tuple[int, float, bool]  # the index of a factor, a threshold, and wheth
 _WORDS = {
     "gain": "helps in the {average}",
     "harm": "harms in the {average}",
-    "equivalent": "no difference that matters in the {average}",
+    "equivalent": "no difference in the {average}",
     "undecided": "undecided",
 }
 

@@ -1,4 +1,7 @@
-"""Figures saved into a folder, each as PNG, SVG and PDF, under a name of its own."""
+"""Figures saved into a folder, each as PNG, SVG and PDF, under a name of its own.
+
+Matplotlib is loaded with the first of them: it takes longer than the page takes to write.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
-from typing import BinaryIO
-
-from matplotlib import rc_context
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, BinaryIO
 
 from fecbench.results.figures.nothing import NothingToDraw
-from fecbench.results.figures.style import style
 from fecbench.whole_files import replacing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SUFFIXES = (".png", ".svg", ".pdf")
 _DATES_AND_PROGRAMS = {
@@ -35,6 +37,8 @@ def save(figure: Figure, path: Path) -> None:
 
 def write(figure: Figure, stream: BinaryIO, suffix: str) -> None:
     """Write a figure in the form that this suffix of a file's name says."""
+    from fecbench.results.figures.style import style
+
     with style():
         figure.savefig(stream, format=suffix[1:], metadata=dict.fromkeys(_DATES_AND_PROGRAMS[suffix]))
 
@@ -93,6 +97,8 @@ def _keep_layout(figure: Figure) -> None:
     """Leave everything where the first file has it: layout costs as much as drawing.
 
     The layout engine "none" would still have Matplotlib draw each file twice."""
+    from matplotlib import rc_context
+
     with rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
         figure.set_layout_engine(None)
 

@@ -161,7 +161,7 @@ def counts(result: Answer) -> str:
     slower = len(result.measured.networks.points)
     return (
         f"Of {result.places} networks and workloads, it surely helps in {result.helps} and harms in"
-        f" {result.harms}; no difference that matters in {result.equivalent}, undecided {rest}."
+        f" {result.harms}; no difference in {result.equivalent}, undecided {rest}."
         f" It is surely slower in {slower} of {len(result.campaign.points)} networks."
     )
 

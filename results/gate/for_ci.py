@@ -111,12 +111,12 @@ def markdown(result: Answer, commands: Commands) -> str:
         (answer.failing(result, one), commands(one.old_trial, one.new_trial))
         for one in result.measured.failed.pairs
     ]
-    lines += _folded("Pairs that fail, and how to replay both arms", replays)
+    lines += _folded("Pairs that fail, and how to replay both builds", replays)
     replays = [
         (f"{answer.network(one)}: {answer.ratio_in(one)}", commands(one.old_trial, one.new_trial))
         for one in result.worst
     ]
-    lines += _folded("The worst networks, and how to replay both arms", replays)
+    lines += _folded("The worst networks, and how to replay both builds", replays)
     return "\n".join(lines)
 
 

@@ -65,7 +65,7 @@ def disturbed_unlike(table: pd.DataFrame, campaign: CampaignInfo, share: float) 
     if is_deterministic(campaign) or not rows[NEW]["p_value"] < LEVEL * share:
         return ""
     shares = "; ".join(f"{label} {attempts.share_text(row)}" for label, row in rows.items())
-    return f"the arms do not have as many invalid attempts: {shares}, p = {rows[NEW]['p_value']:.2g}"
+    return f"the builds do not have as many invalid attempts: {shares}, p = {rows[NEW]['p_value']:.2g}"
 
 
 def _is_single(pairs: pd.DataFrame) -> bool:

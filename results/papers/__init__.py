@@ -6,18 +6,19 @@ A design of the catalogue is recognised by the name in its text, whatever its ca
 
 from __future__ import annotations
 
-from fecbench.results.papers import moskvitin, networking2019, rquic2021, starlink2022, thesis2018
-from fecbench.results.papers.claims import PaperFigure
-from fecbench.results.store.records import CampaignInfo
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-# The figures by the beginning of their designs' names. Each paper's package has its part of this table.
-FIGURES: dict[str, list[PaperFigure]] = {
-    **networking2019.FIGURES,
-    **rquic2021.FIGURES,
-    **moskvitin.FIGURES,
-    **starlink2022.FIGURES,
-    **thesis2018.FIGURES,
-}
+if TYPE_CHECKING:
+    from fecbench.results.papers.claims import PaperFigure
+    from fecbench.results.store.records import CampaignInfo
+
+PAPERS = ("moskvitin", "networking2019", "rquic2021", "starlink2022", "thesis2018")
+"""The packages of the papers: the names of a paper's designs begin with that of its package.
+
+A package is loaded for a campaign of its paper alone: what draws figures takes longer to load than the page
+of another campaign takes to write. Its FIGURES are lists of figures by the beginning of their designs' names.
+"""
 
 
 def figures_of(campaign: CampaignInfo) -> list[PaperFigure]:
@@ -29,5 +30,10 @@ def figures_of(campaign: CampaignInfo) -> list[PaperFigure]:
         return []
     name = f"{campaign.design_name}-"
     return [
-        figure for design, figures in FIGURES.items() if name.startswith(f"{design}-") for figure in figures
+        figure
+        for paper in PAPERS
+        if name.startswith(paper)
+        for design, figures in import_module(f"{__name__}.{paper}").FIGURES.items()
+        if name.startswith(f"{design}-")
+        for figure in figures
     ]

@@ -18,17 +18,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
 import numpy as np
 import pandas as pd
 import scipy
-from matplotlib.figure import Figure
 
 from fecbench.results.analysis.intervals import FEWEST, LEVEL
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.metrics.units import number
 from fecbench.results.store.records import CampaignInfo
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NOT_MEASURED = "not measured"
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from fecbench.results import figures, metrics, papers
 from fecbench.results.analysis import frames, p1203
@@ -23,6 +22,9 @@ from fecbench.results.report.evidence import Evidence, Explained, Part
 from fecbench.results.report.rerun_pair import RerunPair
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
-
-from matplotlib.figure import Figure
 
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.saving import SUFFIXES, Drawing, write
@@ -21,6 +20,9 @@ from fecbench.results.report.exploring import explorer
 from fecbench.results.report.page import TEMPLATES, Live, page
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, State
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TABLES = ("summary", "ratios", "points", "trials", "metrics")
 _REST = 4.0  # a page is version anew after so many times as long as it took, at the soonest
@@ -85,9 +87,16 @@ class LivePages:
 
     def _page(self, campaign: CampaignInfo) -> _Version:
         version, ids = self._versions.get(campaign.name), self._database.last_ids()
-        if version is None or (version.ids != ids and self._clock() >= version.free_at):
+        if version is None or (version.ids != ids and self._is_due(campaign, version)):
             version = self._versions[campaign.name] = self._make(campaign, ids)
         return version
+
+    def _is_due(self, campaign: CampaignInfo, version: _Version) -> bool:
+        """Whether a page with new trials may be made: of a campaign that has ended, at once."""
+        return (
+            self._clock() >= version.free_at
+            or sum(self._database.states_of(campaign.id).values()) >= campaign.planned_trials
+        )
 
     def _make(self, campaign: CampaignInfo, ids: tuple[int, int, int]) -> _Version:
         start_s = self._clock()

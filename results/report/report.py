@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from fecbench.errors import BadInput
 from fecbench.results.figures.saving import SUFFIXES, Drawing, Folder
@@ -26,6 +25,9 @@ from fecbench.results.report.rerun_pair import RerunPair
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
 from fecbench.whole_files import filling, write_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PAGE = "report.html"
 

@@ -325,7 +325,8 @@ def measured(metric: str, value: float) -> str:
 
 
 def rules(explained: Explained) -> Table:
-    columns = [Column("where"), Column("median ratio [95 %]", True), Column("networks", True)]
+    average = next((rule.average for rule in explained.rules), "median")
+    columns = [Column("where"), Column(f"{average} ratio [95 %]", True), Column("networks", True)]
     columns += [Column("ratios", True), Column("verdict")]
     return table_of(
         columns,

@@ -13,13 +13,12 @@ from collections.abc import Collection
 from typing import Any
 
 import adbc_driver_manager
-import adbc_driver_postgresql.dbapi
 import adbc_driver_sqlite.dbapi
 import pyarrow as pa
 import pyarrow.compute as pc
 import sqlalchemy as sa
 from pyarrow import json
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 
 from fecbench.results.store import connector, schema
 from fecbench.results.store.database import Database, DatabaseError
@@ -174,6 +173,10 @@ def _from_sqlite(uri: str, query: sa.Select[Any] | sa.CompoundSelect[Any]) -> pa
 
 
 def _from_postgresql(uri: str, query: sa.Select[Any] | sa.CompoundSelect[Any]) -> pa.Table:
+    # Loaded for a database of PostgreSQL alone.
+    import adbc_driver_postgresql.dbapi
+    from sqlalchemy.dialects import postgresql
+
     dialect = postgresql.dialect(paramstyle="named")  # type: ignore[no-untyped-call]  # others double each "%"
     with adbc_driver_postgresql.dbapi.connect(uri) as connection, connection.cursor() as cursor:
         cursor.execute(_sql(query, dialect))

@@ -9,13 +9,12 @@ import hashlib
 import json
 import tomllib
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from fecbench.results.store import schema
 from fecbench.results.store.records import (
@@ -40,10 +39,20 @@ from fecbench.results.store.records import (
     Workload,
 )
 
-_INSERT: dict[str, Callable[[sa.Table], sqlite.Insert | postgresql.Insert]] = {
-    "sqlite": sqlite.insert,
-    "postgresql": postgresql.insert,
-}
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql, sqlite
+
+
+def _insertion(connection: sa.Connection, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
+    """Return an insertion into the table that may go on where there is such a row already."""
+    # Loaded for the database that is open: PostgreSQL's dialect takes a while.
+    if connection.dialect.name == "postgresql":
+        from sqlalchemy.dialects import postgresql
+
+        return postgresql.insert(table)
+    from sqlalchemy.dialects import sqlite
+
+    return sqlite.insert(table)
 
 
 def write_campaign(connection: sa.Connection, campaign: NewCampaign) -> int | None:
@@ -59,7 +68,7 @@ def write_campaign(connection: sa.Connection, campaign: NewCampaign) -> int | No
         "provenance": campaign.provenance,
         "kind": campaign.kind,
     }
-    insert = _INSERT[connection.dialect.name](schema.campaigns).values(row).on_conflict_do_nothing()
+    insert = _insertion(connection, schema.campaigns).values(row).on_conflict_do_nothing()
     campaign_id: int | None = connection.scalar(insert.returning(schema.campaigns.c.id))
     if campaign_id is None:
         return None
@@ -169,7 +178,7 @@ def _design(design_text: str) -> dict[str, Any]:
 
 def write_stops(connection: sa.Connection, campaign_id: int, stops: Sequence[Stop]) -> None:
     """Store that these places have been run far enough, each unless that is stored already."""
-    insert = _INSERT[connection.dialect.name](schema.stops).on_conflict_do_nothing()
+    insert = _insertion(connection, schema.stops).on_conflict_do_nothing()
     connection.execute(insert, [{"campaign_id": campaign_id, **asdict(stop)} for stop in stops])
 
 
@@ -210,7 +219,7 @@ def start_ids(connection: sa.Connection, campaign_id: int) -> set[int]:
 
 def claim(connection: sa.Connection, campaign_id: int, start_id: int, groups: Sequence[Group]) -> None:
     """Claim these groups for the start, each unless one has claimed it."""
-    insert = _INSERT[connection.dialect.name](schema.claims).on_conflict_do_nothing()
+    insert = _insertion(connection, schema.claims).on_conflict_do_nothing()
     rows = [{"campaign_id": campaign_id, "start_id": start_id, **_columns_of(group)} for group in groups]
     connection.execute(insert, rows)
 
@@ -412,7 +421,7 @@ def _write_tasks(
             {"campaign_id": campaign_id, "digest": digest, "document": known[digest]}
             for digest in sorted(new)
         ]
-        insert = _INSERT[connection.dialect.name](schema.tasks).on_conflict_do_nothing()
+        insert = _insertion(connection, schema.tasks).on_conflict_do_nothing()
         connection.execute(insert, rows)  # another machine may have been sooner
         ids = {row.digest: row.id for row in connection.execute(same)}
     return [ids.get(digest) for digest in digests]
@@ -521,6 +530,8 @@ def _insert_many(
         into = f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
         connection.exec_driver_sql(into, list(rows))
         return
+    from sqlalchemy.dialects import postgresql
+
     arrays = [
         sa.cast(sa.bindparam(name), postgresql.ARRAY(table.c[name].type))  # the type is the parameter's, too
         for name in names

@@ -289,18 +289,34 @@ def _report(
     *,
     tell: bool,
 ) -> None:
-    """Write the report, with the worst pairs; `tell` where each pair parts, and where the report is."""
+    """Write the report, with the worst pairs; `tell` where each pair parts, and where the report is.
+
+    The picture of each pair is there before the next one is run: whoever looks for the cause need not
+    wait for the page.
+    """
     from fecbench.results.analysis.parting import parting_of
     from fecbench.results.report.report import report
 
-    pairs = list(_rerun(answer, database, campaign, builds))
-    if tell:
-        for number, pair in enumerate(pairs, 1):
+    pairs = []
+    for number, pair in enumerate(_rerun(answer, database, campaign, builds), 1):
+        pairs.append(pair)
+        picture = _draw(pair, output / f"worst-{number}.png")
+        if tell:
             say(f"worst {number}: {parting_of(pair.old, pair.new, (OLD, NEW))}")
-        sys.stdout.flush()
+            say(f"  {picture}")
+            sys.stdout.flush()
     paths = report(database, campaign, output, gate=answer, pairs=pairs)
     if tell:
         say(f"report {paths.html}")
+
+
+def _draw(pair: RerunPair, path: Path) -> Path:
+    """Draw both trials of a pair over one axis; return the path of the picture."""
+    from fecbench.results.figures import both_over_time, save
+
+    with writing("--output", path):
+        save(both_over_time(pair.old, pair.new, (OLD, NEW)), path)
+    return path
 
 
 def _rerun(

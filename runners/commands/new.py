@@ -29,7 +29,7 @@ def new(
     trials: sketching.Trials = 1000,
     implementations: arguments.ImplementationFolders = None,
 ) -> None:
-    """Write a design with these ranges of networks, these transfers and these arms. No file is replaced.
+    """Write a design with these ranges of networks, these transfers and these variants. No file is replaced.
 
     `fecbench try` with the same options runs it at once.
     """

@@ -26,7 +26,7 @@ from fecbench.runners.commands.console.choice import design_of, implementations_
 from fecbench.runners.commands.console.destination import check_file, writing
 from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.progress import duration
-from fecbench.runners.commands.console.running import note_free_simulators
+from fecbench.runners.commands.console.simulators import note_free_simulators
 from fecbench.runners.commands.console.tables import print_table, table_of
 from fecbench.runners.commands.console.terminal import note, say, say_next
 from fecbench.runners.refusal import Refusal

@@ -22,7 +22,7 @@ from fecbench.runners.commands.console.destination import (
     writing,
 )
 from fecbench.runners.commands.console.document import print_document, trial_document
-from fecbench.runners.commands.console.running import note_free_simulators
+from fecbench.runners.commands.console.simulators import note_free_simulators
 from fecbench.runners.commands.console.tables import print_table, table_of
 from fecbench.runners.commands.console.terminal import note, say
 from fecbench.runners.implementations.finding import Implementations

@@ -1,5 +1,6 @@
 """`fecbench serve`: the pages of a database's campaigns, while they run and afterwards."""
 
+import sys
 from typing import Annotated
 
 import typer
@@ -42,4 +43,5 @@ def serve(
             if not host.startswith("127.") and host not in ("::1", "localhost"):
                 note(f"whoever reaches {host} reads all of {db}: there is no password")
             say(f"{db} on {server.url} until Ctrl-C")
+            sys.stdout.flush()  # a pipe would keep it to the end
             server.serve_forever()

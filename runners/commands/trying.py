@@ -44,7 +44,7 @@ def trying(
     implementations: arguments.ImplementationFolders = None,
     as_json: arguments.Json = False,
 ) -> int:
-    """Compare arms in networks of these ranges at once, in virtual time: which is faster, and by how much?
+    """Compare variants in networks of these ranges at once, in virtual time: which helps, and by how much?
 
     The campaign is kept, by a name that its options make: the same command again shows it without a run. 0
     when all trials are ok, 1 when some are not.

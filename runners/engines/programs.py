@@ -1,12 +1,17 @@
 """The engine that runs the programs of implementations on this machine."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from fecbench.runners.engines.admission import Jobs
-from fecbench.runners.engines.namespaces import NamespaceEngine
 from fecbench.runners.engines.virtual import VirtualEngine
 from fecbench.runners.implementations.implementation import EngineName, Implementation
 from fecbench.runners.tasks.task import ROLES
+
+if TYPE_CHECKING:
+    from fecbench.runners.engines.namespaces import NamespaceEngine
 
 
 def engine_for(
@@ -21,6 +26,10 @@ def engine_for(
     if name == "virtual":
         simulators = {label: one.simulator_command() for label, one in implementations.items()}
         return VirtualEngine(jobs, simulators, folders)
+    from fecbench.runners.engines.namespaces import (
+        NamespaceEngine,  # Mininet, which virtual time does not need
+    )
+
     commands = {
         label: {role: implementation.command(role) for role in ROLES}
         for label, implementation in implementations.items()

@@ -70,6 +70,6 @@ def budget(trials: int, repetitions: int) -> Budget:
     if trials < (fewest := fewest_trials(repetitions)):
         raise Refusal(
             f"--trials {trials}: is too few to confirm one network, which takes {repetitions} repetitions of"
-            f" both arms in a tenth of the trials: must be {fewest} or more"
+            f" both variants in a tenth of the trials: must be {fewest} or more"
         )
     return Budget(trials // ARMS, repetitions)

@@ -5,7 +5,17 @@ to do, by these and by the record.
 """
 
 from fecbench.runners.own_network.decision import Decision, decided
-from fecbench.runners.own_network.design import LONGEST_BYTES, design_of
+from fecbench.runners.own_network.design import LONGEST_BYTES, PAIRS, design_of
 from fecbench.runners.own_network.effects import METRICS, Effect, Run, effects
 
-__all__ = ["LONGEST_BYTES", "METRICS", "Decision", "Effect", "Run", "decided", "design_of", "effects"]
+__all__ = [
+    "LONGEST_BYTES",
+    "METRICS",
+    "PAIRS",
+    "Decision",
+    "Effect",
+    "Run",
+    "decided",
+    "design_of",
+    "effects",
+]

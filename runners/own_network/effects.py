@@ -7,7 +7,7 @@ counts as long as it was waited for.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fecbench.results.advice import CongestionControl
 from fecbench.results.analysis.intervals import FEWEST, FEWEST_OF_TAIL
-from fecbench.runners.own_network.design import CONTROLLERS, LABELS, NONE, TIMEOUT_S, label
+from fecbench.runners.own_network.design import CONTROLLERS, LABELS, NONE, PAIRS, TIMEOUT_S, label
 
 TIME, BYTES = "client.dct_s", "server.bytes_sent"
 METRICS = (TIME, BYTES)
@@ -72,6 +72,14 @@ class Run:
     """Each congestion control beside the other one, both without FEC."""
     means_ms: Mapping[str, float]
     """The mean time of each arm."""
+    ended: Literal["by trials", "by time"] = "by trials"
+    """The end of the run: all planned trials, or before them that of its time, when another machine may say
+    otherwise."""
+
+    @property
+    def pairs(self) -> int:
+        """The number of pairs of each two variants."""
+        return next(iter(self.fec.values())).pairs
 
     def document(self) -> dict[str, Any]:
         arms = [
@@ -88,6 +96,8 @@ class Run:
             "fec": arms,
             "congestion_controls": others,
             "mean_ms": dict(self.means_ms),
+            "planned_pairs": PAIRS,
+            "ended": self.ended,
         }
 
 

@@ -83,7 +83,7 @@ def job(root: Path, stack: str, change: Mapping[str, str]) -> Job:
             [BARE, "in", root, folder, *variables_of_job, *command], capture_output=True, text=True
         )
 
-    for name in ("compare", "results.sqlite", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
+    for name in ("compare", "history.jsonl", "results.sqlite", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
         subprocess.run(["rm", "-rf", below(root, WORKSPACE) / name], check=True)
     return Job(execute, WORKSPACE, stack, change, root)
 

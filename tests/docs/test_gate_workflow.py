@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fecbench.results.history.entries import read
 from tests.runners.conftest import MADE_UP
 from tests.support.revisions import commit, commit_slower, git
 from tests.support.workflow import Job, Ran, comment, steps, workflow
@@ -55,7 +56,14 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def job(workspace: Path) -> Job:
+def change(workspace: Path) -> dict[str, str]:
+    """Two commits of the stack, of which the second is slower."""
+    return {"base": commit(workspace / "stack"), "head": commit_slower(workspace / "stack")}
+
+
+def job_for(workspace: Path, change: Mapping[str, str], *, pushed: bool = False) -> Job:
+    """The job for a pull request, or for a push to main."""
+
     def execute(folder: Path, variables: Mapping[str, str], command: list[str]) -> Ran:
         environment = {
             "HOME": str(workspace),  # git's settings of all trees are here
@@ -66,8 +74,12 @@ def job(workspace: Path) -> Job:
             command, cwd=folder, env=os.environ | environment | variables, capture_output=True, text=True
         )
 
-    change = {"base": commit(workspace / "stack"), "head": commit_slower(workspace / "stack")}
-    return Job(execute, workspace, "bench/made-up", change)
+    return Job(execute, workspace, "bench/made-up", change, pushed=pushed)
+
+
+@pytest.fixture
+def job(workspace: Path, change: Mapping[str, str]) -> Job:
+    return job_for(workspace, change)
 
 
 @pytest.mark.slow
@@ -93,6 +105,19 @@ def test_the_cache_has_what_is_built_by_its_commits(workspace: Path, job: Job) -
     commits = [git(workspace / tree, "rev-parse", "HEAD") for tree in ("fecbench", "stack")]
     assert job.filled(cached["key"]) == "-".join(["fecbench", *commits])
     assert job.filled(cached["key"]).startswith(job.filled(cached["restore-keys"]))
+
+
+def test_each_run_adds_its_verdict_to_the_history_that_the_cache_keeps(
+    workspace: Path, change: Mapping[str, str]
+) -> None:
+    cached = steps()["Cache of the history"]["with"]
+    assert cached["key"].startswith(cached["restore-keys"]) and "run_id" in cached["key"]
+    for pushed in (False, True):
+        list(job_for(workspace, change, pushed=pushed).run())
+    entries = read(workspace / cached["path"])
+    assert [entry.verdict for entry in entries] == ["slower", "slower"]
+    assert [(entry.old.commit, entry.new.commit) for entry in entries] == [tuple(change.values())] * 2
+    assert {"push", "pull_request"} <= workflow()[True].keys()  # YAML's "on" is true
 
 
 def test_a_refusal_ends_the_step_with_its_own_status_and_words(workspace: Path, job: Job) -> None:

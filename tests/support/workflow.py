@@ -37,17 +37,30 @@ def steps() -> dict[str, Any]:
 
 
 class Job:
-    """The job for one pull request, on a machine that can execute commands."""
+    """The job for one pull request or push, on a machine that can execute commands."""
 
     def __init__(
-        self, execute: Execute, workspace: Path, stack: str, change: Mapping[str, str], root: Path = Path("/")
+        self,
+        execute: Execute,
+        workspace: Path,
+        stack: str,
+        change: Mapping[str, str],
+        root: Path = Path("/"),
+        *,
+        pushed: bool = False,
     ) -> None:
-        """`stack`: what a maintainer writes into `env`; `change`: the commits `base` and `head`.
+        """`stack`: what a maintainer writes into `env`; `change`: the commits `base` and `head`, of a pull
+        request or, `pushed`, of main before and after.
 
         `workspace` is a path of the machine, whose files lie below `root` here.
         """
         self._execute, self._workspace, self._stack = execute, workspace, stack
-        self._known = {f"github.event.pull_request.{arm}.sha": commit for arm, commit in change.items()}
+        names = (
+            {"base": "github.event.before", "head": "github.sha"}
+            if pushed
+            else {end: f"github.event.pull_request.{end}.sha" for end in change}
+        )
+        self._known = {names[end]: commit for end, commit in change.items()}
         self._known["github.workspace"] = OUTSIDE
         self._files = {name: workspace / name for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
         self._root = root
@@ -62,8 +75,14 @@ class Job:
                     return
 
     def filled(self, text: str) -> str:
-        """The text with its expressions' values. Raises KeyError for an expression that has none."""
-        return re.sub(r"\$\{\{ *(.*?) *\}\}", lambda match: self._known[match[1]], text)
+        """The text with its expressions' values: of several, the first that has one. Raises KeyError for an
+        expression that has none."""
+
+        def value(match: re.Match[str]) -> str:
+            names = match[1].split(" || ")
+            return self._known[next((name for name in names if name in self._known), names[0])]
+
+        return re.sub(r"\$\{\{ *(.*?) *\}\}", value, text)
 
     @property
     def summary(self) -> str:

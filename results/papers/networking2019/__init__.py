@@ -42,8 +42,8 @@ __all__ = [
 ]
 
 _RATIO = (
-    "ECDF of the download completion time divided by that of the other arm for the same losses. Left of 1,"
-    " the arm in the title is faster."
+    "ECDF of the download completion time divided by that of the other variant for the same losses. Left of"
+    " 1, the variant in the title is faster."
 )
 _BOXES = (
     "Download completion time of 10 MB without FEC, begun when another transfer had filled the link. The line"

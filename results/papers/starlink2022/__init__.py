@@ -23,7 +23,7 @@ FIGURES: dict[str, list[PaperFigure]] = {
             caption=(
                 "Completion time of uploads with FEC in the tail divided by that of the same controller"
                 " without, for the same losses, by the mean length of bursts, with 95 % intervals; the"
-                " columns are strata of pairs by what the arm without FEC"
+                " columns are strata of pairs by what the variant without FEC"
                 " lost; thick lines are the slides' ratios."
                 " Below 1, FEC is faster."
             ),

@@ -45,9 +45,9 @@ def _strata(frame: pd.DataFrame, campaign: CampaignInfo) -> Iterator[str]:
             without_ms = _quantiles(of_baseline[of_baseline["point"] == point], "baseline")
             of_lengths.append(f"{burst}: {with_fec_ms} / {without_ms}")
         yield (
-            f"{variant}: strata are of pairs by what {baseline} lost. If each arm is put into them by its own"
-            f" losses, which may be of other uploads, the {' and '.join(STATISTICS)} of those {LAST}, with"
-            f" FEC / without, are, by the mean length of bursts, {'; '.join(of_lengths)}."
+            f"{variant}: strata are of pairs by what {baseline} lost. If each variant is put into them by its"
+            f" own losses, which may be of other uploads, the {' and '.join(STATISTICS)} of those {LAST},"
+            f" with FEC / without, are, by the mean length of bursts, {'; '.join(of_lengths)}."
         )
 
 

@@ -57,6 +57,6 @@ def table(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
         heading(
             figure,
             "How much faster are uploads with repair symbols at their end?",
-            f"{campaign.heading} · strata by what the arm without FEC lost",
+            f"{campaign.heading} · strata by what the variant without FEC lost",
         )
     return figure

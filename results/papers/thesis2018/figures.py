@@ -118,7 +118,7 @@ def _ecdfs(
     curves: dict[Arm, pd.Series], campaign: CampaignInfo, across: str, question: str, at: float | None = None
 ) -> Figure:
     if not all(len(values) for values in curves.values()):
-        raise NothingToDraw("At no point are all of these arms ok.")
+        raise NothingToDraw("In no network are all of these variants ok.")
     measured = pd.concat(list(curves.values()))
     ends = _ends_of(measured)
     with style():
@@ -155,7 +155,7 @@ def _ends_of(values: pd.Series) -> tuple[float, float] | None:
     Raises NothingToDraw where there is nothing else."""
     finite = values[np.isfinite(values)]
     if finite.empty:
-        raise NothingToDraw("At no point is there a statistic of these arms that is not a timeout.")
+        raise NothingToDraw("In no network is there a statistic of these variants that is not a timeout.")
     if len(finite) == len(values):
         return None
     margin = _BEYOND * (float(finite.max() - finite.min()) or abs(float(finite.max())) or 1.0)

@@ -211,6 +211,8 @@ class Rule(Section):
     """"gain", "harm", "equivalent" or "undecided"."""
     says: str
     """The verdict in words."""
+    average: Word
+    """The average over points that `ratio` is: "mean" or "median"."""
     points: int
     """The number of points that meet the conditions."""
     ratios: int
@@ -228,6 +230,7 @@ class Rule(Section):
             high=rule.high,
             verdict=rule.verdict,
             says=rule.says,
+            average=rule.average,
             points=rule.points,
             ratios=rule.ratios,
             planned_ratios=rule.planned_ratios,

@@ -3,7 +3,8 @@
 // Asks the server how far the campaign is, and takes over the first screen when there is more of it.
 const live = document.getElementById("live");
 const here = location.pathname;
-let shown = Number(live.dataset.done);
+const loaded = Number(live.dataset.done);
+let shown = loaded;
 let pause = 2000;
 
 async function look() {
@@ -11,9 +12,10 @@ async function look() {
     try {
       const now = await (await fetch(`${here}/standing.json`)).json();
       const ended = now.done >= now.planned;
-      pause = ended ? 15000 : 2000;
+      pause = ended && now.shown >= now.done ? 15000 : 2000;
       live.textContent = `${now.done} of ${now.planned} trials${ended ? "" : ", running or to be continued"}`;
       if (now.shown > shown) await takeOver(now);
+      if (shown > loaded) live.append(`; the first screen is of ${shown}: `, reload());
     } catch {
       live.textContent = "The server does not answer.";
       pause = 15000;
@@ -27,10 +29,13 @@ async function takeOver(now) {
   const fresh = new DOMParser().parseFromString(text, "text/html").querySelector(".first");
   document.querySelector(".first").replaceWith(document.adoptNode(fresh));
   shown = now.shown;
-  const reload = document.createElement("a");
-  reload.href = here;
-  reload.textContent = "load all of it anew";
-  live.append("; the first screen is of ", String(shown), ": ", reload);
+}
+
+function reload() {
+  const link = document.createElement("a");
+  link.href = here;
+  link.textContent = "load all of it anew";
+  return link;
 }
 
 setTimeout(look, pause);

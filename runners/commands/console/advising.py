@@ -77,8 +77,13 @@ def _by_run(answer: Answer, run: Run) -> Iterator[str]:
         f"Run: {one.pairs} pairs of each two variants in virtual time, in {one.networks} networks within the"
         f" intervals; without FEC, {answer.downloads} take {_ms(without)} on average."
     )
-    if one.pairs < PAIRS:
-        yield f"  {PAIRS} pairs were planned: the time was over before, or the others are invalid."
+    if run.ended == "by time":
+        yield (
+            f"  {PAIRS} pairs were planned: the time was over before. More time or a faster machine may say"
+            " otherwise."
+        )
+    elif one.pairs < PAIRS:
+        yield f"  {PAIRS} pairs were planned: the others are invalid."
     if run.unfinished:
         unfinished = f"{run.unfinished} of {run.trials} trials did not end"
         yield f"  {unfinished}: they count as long as they were waited for."

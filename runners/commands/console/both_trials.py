@@ -13,7 +13,7 @@ from fecbench.runners.campaign.replay import Replay
 from fecbench.runners.campaign.replay import replay as run_again
 from fecbench.runners.commands.console.destination import check_own_folder, fill_own_folder, writing
 from fecbench.runners.commands.console.document import print_document, trial_document
-from fecbench.runners.commands.console.running import note_free_simulators
+from fecbench.runners.commands.console.simulators import note_free_simulators
 from fecbench.runners.commands.console.tables import print_table, table_of
 from fecbench.runners.commands.console.terminal import note, say
 from fecbench.runners.implementations.finding import Implementations
@@ -22,8 +22,6 @@ from fecbench.runners.sandbox import isolation
 
 REPORT = "diff.json"
 """File of --output with both trials, as `--json` prints them."""
-_LEAST_SHARE = 0.001
-"""Values that differ by less than this share are alike."""
 
 Trials = Sequence[tuple[CampaignInfo, StoredTrial]]
 """Two trials, each with its campaign."""
@@ -155,10 +153,10 @@ def _lost(trial: StoredTrial) -> dict[str, float]:
 
 
 def _both(one: Mapping[str, float], other: Mapping[str, float]) -> Iterator[tuple[str, float, float]]:
-    """Yield the values that both have and that differ."""
+    """Yield the values that both have and that differ in the digits that are shown."""
     for name, before in one.items():
         after = other.get(name)
-        if after is not None and abs(after - before) > _LEAST_SHARE * max(abs(before), abs(after)):
+        if after is not None and _text_of(before) != _text_of(after):
             yield name, before, after
 
 

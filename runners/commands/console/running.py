@@ -6,10 +6,9 @@ from fecbench.runners.campaign import campaign
 from fecbench.runners.campaign.campaign import Plan
 from fecbench.runners.campaign.request import Request
 from fecbench.runners.commands.console.progress import Reporter
-from fecbench.runners.commands.console.terminal import note
+from fecbench.runners.commands.console.simulators import note_free_simulators
 from fecbench.runners.engines.engine import Engine
 from fecbench.runners.engines.programs import engine_for
-from fecbench.runners.trial import confinement
 
 
 def run_here(
@@ -33,9 +32,3 @@ def run_here(
         return campaign.run(request, engine, database, reporter, plan)
     finally:
         reporter.close()
-
-
-def note_free_simulators() -> None:
-    """Tell where simulators are not kept from what is the user's."""
-    if why := confinement.why_simulators_are_free():
-        note(why)

@@ -76,10 +76,10 @@ Arms = Annotated[
 CongestionControls = Annotated[
     str,
     typer.Option(
-        "--cc", metavar="cubic,bbr3", help="The congestion control; of several, all arms beside each."
+        "--cc", metavar="cubic,bbr3", help="The congestion control; of several, all variants beside each."
     ),
 ]
-Implementation = Annotated[str, typer.Option(help="Whose options the arms are.")]
+Implementation = Annotated[str, typer.Option(help="Whose options the variants have.")]
 Trials = Annotated[int, typer.Option(min=20, max=1_000_000, help="Run about so many trials.")]
 
 
@@ -110,7 +110,7 @@ def _arm(word: str, implementation: str) -> tuple[str, dict[str, Any]]:
     if "=" in word:
         return word, dict(_options(word))
     if word not in ARMS:
-        raise Refusal(f"--arms: there is no arm {word!r}; {nearest(word, ARMS)}, or NAME=VALUE")
+        raise Refusal(f"--arms: there is no variant {word!r}; {nearest(word, ARMS)}, or NAME=VALUE")
     if implementation != "noq-fec":
         raise Refusal(f"--arms {word}: is of noq-fec; give options of {implementation}, such as NAME=VALUE")
     return ARMS[word]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
-from typing import Literal
+from typing import Literal, get_args
 
 import pytest
 from matplotlib.text import Text
@@ -16,12 +16,15 @@ from rich.console import Console
 from fecbench.checkout import REPOSITORY
 from fecbench.results.analysis import comparison, frames
 from fecbench.results.analysis.averages import ratio_over
+from fecbench.results.gate.verdict import Verdict
 from fecbench.results.report.collecting import document_of
 from fecbench.results.report.drawings import named
 from fecbench.results.report.evidence import gather
+from fecbench.results.report.tables import rules
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, TrialKey
 from fecbench.runners.commands.console.summary import table_of_answers
+from tests import help as helps
 from tests.results.pages import page_of, text_of
 
 SYNONYMS = {
@@ -128,7 +131,23 @@ def test_the_table_of_answers_uses_the_words_of_the_glossary(
     assert synonyms_in(console.export_text()) == []
 
 
+def test_the_help_of_every_command_calls_a_variant_so() -> None:
+    looked_at = helps.PATH.read_text(encoding="utf-8")
+    without_options = re.sub(r"--arms?\b", "", looked_at)
+    assert re.findall(rf".*\b(?:{SYNONYMS['variant']}|equivalent|cannot tell)\b.*", without_options) == []
+
+
+@pytest.mark.parametrize("statistic", ["mean", "median"])
+def test_the_table_of_rules_is_headed_by_the_average_that_it_has(
+    planted: tuple[Database, CampaignInfo], statistic: Literal["mean", "median"]
+) -> None:
+    (explained,) = document_of(gather(planted[0], replace(planted[1], statistic=statistic))).explained
+    assert [column.head for column in rules(explained).columns][1] == f"{statistic} ratio [95 %]"
+
+
 def test_the_glossary_has_each_word() -> None:
     page = (REPOSITORY / "docs" / "glossary.md").read_text(encoding="utf-8")
     for word in (*SYNONYMS, "baseline", "case"):
         assert f"| **{word}** |" in page
+    for verdict in get_args(Verdict):  # of the gate
+        assert f"`{verdict}`" in page.replace("\n", " ")

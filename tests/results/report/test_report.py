@@ -277,7 +277,7 @@ def test_the_figures_of_a_paper_stand_beside_its_claims(
         ],
         differences=lambda _frame, campaign: [f"We ran {campaign.name}."],
     )
-    monkeypatch.setitem(papers.FIGURES, "demo", [result])
+    monkeypatch.setattr(papers, "figures_of", lambda _campaign: [result])
     paths = report(*filled({}), tmp_path)
     assert (tmp_path / "paper-fig1.pdf") in paths.pdfs
     page = Page(paths.html.read_text())

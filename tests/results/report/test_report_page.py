@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,25 +10,21 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import Literal
 
-import axe_playwright_python
 import pytest
-from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
 
 from fecbench.results.metrics.units import size
 from fecbench.results.report.report import report
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, NewCampaign, TrialKey, TrialRecord, Variant, Workload
 from tests.results.pages import page_of
+from tests.support.browsing import PATIENCE_MS, grave, launched, needs_chromium
 
-AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
-CHROMIUM = shutil.which("chromium")
 PHONE: ViewportSize = {"width": 390, "height": 844}
 SCREEN: ViewportSize = {"width": 1200, "height": 1000}
 NASTY = (
     '</script><script>document.title = "owned"</script><img src="http://127.0.0.1:9/leak" onerror="owned()">'
 )
-PATIENCE_MS = 120_000
-"""Long, since the machine may be busy."""
 DRAWN = "#explore-factors .chart:last-child svg .mark-symbol path"
 """A mark of the chart that is drawn last."""
 LEAST_CONTRAST = """() => {
@@ -54,8 +48,6 @@ LEAST_CONTRAST = """() => {
   }));
 }"""
 """Script for the least contrast of all text on the first screen."""
-
-needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is missing: apt-get install chromium")
 
 
 @pytest.fixture(scope="module")
@@ -148,9 +140,8 @@ def served(page: Path) -> Iterator[tuple[str, list[str]]]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    expect.set_options(timeout=PATIENCE_MS)
-    with sync_playwright() as playwright:
-        yield playwright.chromium.launch(executable_path=CHROMIUM, chromium_sandbox=os.geteuid() != 0)
+    with launched() as browser:
+        yield browser
 
 
 @pytest.fixture
@@ -409,11 +400,7 @@ def test_axe_finds_nothing_critical_or_serious(
         tab.goto(page.as_uri())
         unfold(tab)
         tab.wait_for_selector(DRAWN)
-        tab.evaluate(AXE)
-        violations = tab.evaluate("axe.run().then((result) => result.violations)")
-    assert [
-        (one["impact"], one["id"]) for one in violations if one["impact"] in ("critical", "serious")
-    ] == []
+        assert grave(tab) == []
 
 
 @needs_chromium

@@ -99,7 +99,7 @@ def test_try_answers_keeps_its_campaign_and_does_not_run_it_twice(
             "trials = 1000000: must be",
         ),
         (("--arms", "none"), "--arms 'none': must be two or more, such as none,safe"),
-        (("--arms", "none,save"), "--arms: there is no arm 'save'; did you mean 'safe'?"),
+        (("--arms", "none,save"), "--arms: there is no variant 'save'; did you mean 'safe'?"),
         (("--arms", "none,scheme="), "--arms 'scheme=': 'scheme=': must be NAME=VALUE"),
         (("--arms", "none,none"), "variants: 'no FEC' is given twice"),
         (("--implementation", "rquic"), "--arms none: is of noq-fec; give options of rquic"),
