@@ -204,6 +204,7 @@ bool lane_send(struct lane *lane, const uint8_t *payload, uint32_t length, uint6
     lane->entries = with(with(lane->entries, now_ns), length);
     frame->length = length + LANE_OVERHEAD;
     frame->ecn = ecn & 3;
+    frame->flow = (uint32_t)tag;
     memcpy(frame->bytes, &tag, TAG_SIZE);
     if (length <= LANE_PAYLOAD_MAX) // a longer one is dropped
         memcpy(frame->bytes + TAG_SIZE, payload, length);
@@ -269,10 +270,10 @@ bool lane_receive(struct lane *lane, uint64_t now_ns, uint8_t *payload, struct l
         .length = frame->length - LANE_OVERHEAD,
         .lost = lose(lane, n, since_ns),
     };
-    exit->ecn = frame->is_marked ? ECN_CE : (uint8_t)frame->ecn;
+    exit->ecn = frame->effects & EFFECT_MARK ? ECN_CE : (uint8_t)frame->ecn;
     bool is_dropped_behind = exit->lost;
     // Its checksum is wrong, so that the receiver drops it.
-    exit->lost |= frame->corruption != CORRUPTION_NONE;
+    exit->lost |= frame_is_unreadable(frame);
     lane->exits = with(with(lane->exits, exit->at_ns), exit->length);
     memcpy(&exit->tag, frame->bytes, TAG_SIZE);
     memcpy(payload, frame->bytes + TAG_SIZE, exit->length);
