@@ -21,6 +21,7 @@ from bench import (
     trace_cost,
 )
 
+
 def _link() -> list[str]:
     link_cost.run()
     return link_effects.run()

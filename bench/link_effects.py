@@ -1,5 +1,5 @@
-"""ns per frame of one direction of the link by itself: without any effect, and with each one. No packets are sent:
-what the kernel and the system calls of the wire take is in link_cost.py."""
+"""ns per frame of one direction of the link by itself: without any effect, and with each one. No packets are
+sent: what the kernel and the system calls of the wire take is in link_cost.py."""
 
 import subprocess
 import tempfile

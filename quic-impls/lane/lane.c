@@ -30,6 +30,7 @@ struct lane {
     struct schedule_step *steps; // of the direction
     struct written_losses losses;
     bool bad;
+    losses_u64 burst; // packets lost in a row
     losses_u64 stays, drawn, stay_ends_us;
     uint64_t first_at_ns;
     uint64_t *arrivals; // NULL until the first trial whose losses are clocked by time
@@ -149,6 +150,7 @@ const char *lane_begin(struct lane *lane, const char *text) {
     read.link.settings.max_frame_size = ETHERNET_MTU_FRAME;
     direction_init(&lane->direction, &read.link.settings);
     lane->bad = false;
+    lane->burst = 0;
     lane->stays = lane->drawn = lane->stay_ends_us = 0;
     uint64_t recorded = lane->judged < LANE_RECORDED ? lane->judged : LANE_RECORDED;
     memset(lane->verdicts, 0, (recorded + 7) / 8);
@@ -247,7 +249,8 @@ static bool lose(struct lane *lane, uint64_t n, uint64_t since_ns) {
     case LOSSES_MODEL_SLOTS:
         return is_listed(losses, since_ns / losses->slot_ns + losses->first_slot);
     default: {
-        bool lost = losses_lose(&losses->losses, n, lane->bad);
+        bool lost = losses_lose_behind(&losses->losses, n, lane->bad, lane->burst);
+        lane->burst = lost ? lane->burst + 1 : 0;
         lane->bad = losses_next(&losses->losses, n, lane->bad);
         return lost;
     }

@@ -206,6 +206,12 @@ def test_a_flow_is_addresses_protocol_and_ports_whatever_else_the_packet_says(co
         assert flow_of(core, ipv4(3, UDP, options, ports + bytes(100), identification=9)) == own
         assert own not in [flow_of(core, ipv4(0, UDP, options, other + bytes(20))) for other in others]
         assert own != flow_of(core, ipv4(0, TCP, options, ports + bytes(20)))
+    for frame, addresses in (
+        (ipv4(0, UDP, b"", ports + bytes(20)), range(26, 34)),
+        (ipv6(0, 0, UDP, ports + bytes(20)), range(22, 54)),
+    ):
+        others_of = {flow_of(core, frame[:n] + b"\xff" + frame[n + 1 :]) for n in addresses}
+        assert len(others_of - {flow_of(core, frame)}) == len(addresses)
     own = flow_of(core, ipv6(0, 0, UDP, ports + bytes(20)))
     assert flow_of(core, ipv6(3, 77, UDP, ports + bytes(90))) == own
     assert own != flow_of(core, ipv6(0, 0, UDP, others[0] + bytes(20)))
