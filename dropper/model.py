@@ -85,11 +85,11 @@ class Uniform(Counted):
 
     @property
     def plain(self) -> dict[str, object]:
-        return {"model": self.name, "p": self.p, **_given(self.burst_max)}
+        return {"model": self.name, "p": self.p, **_burst_parameter(self.burst_max)}
 
     @property
     def lines(self) -> dict[str, object]:
-        return {"p": exactly(self.p), **_given(self.burst_max)}
+        return {"p": exactly(self.p), **_burst_parameter(self.burst_max)}
 
     def chunks(self, seed: int, packets: int) -> Iterator[NDArray[np.bool_]]:
         raw = (happens(draws(seed, first, count, 0), self.p) for first, count in _chunks(packets))
@@ -199,12 +199,12 @@ class GilbertElliott(Counted):
 
     @property
     def plain(self) -> dict[str, object]:
-        return {"model": self.name, **self._probabilities, **_given(self.burst_max)}
+        return {"model": self.name, **self._probabilities, **_burst_parameter(self.burst_max)}
 
     @property
     def lines(self) -> dict[str, object]:
         exact = {name: exactly(value) for name, value in self._probabilities.items()}
-        return {**exact, **_given(self.burst_max)}
+        return {**exact, **_burst_parameter(self.burst_max)}
 
     def chunks(self, seed: int, packets: int) -> Iterator[NDArray[np.bool_]]:
         yield from _capped(self._raw(seed, packets), self.burst_max)
@@ -419,7 +419,7 @@ def _require_burst_max(value: object) -> None:
         require_integer("burst_max", value, 1, _MOST_BURST)
 
 
-def _given(burst_max: int | None) -> dict[str, object]:
+def _burst_parameter(burst_max: int | None) -> dict[str, object]:
     return {} if burst_max is None else {"burst_max": burst_max}
 
 

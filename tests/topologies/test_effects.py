@@ -262,7 +262,7 @@ def conserved(core: ctypes.CDLL, queue: int, count: int) -> None:
     flows = random.integers(0, 8, count, dtype=np.uint32)
     fates, exits = np.zeros(count, np.uint32), np.zeros(count, np.uint64)
     order, ways, outcomes = np.zeros(count, np.uint64), np.zeros(count, np.uint8), (Outcome * 2)()
-    came = codepoints.copy()
+    before = codepoints.copy()
     pointers = [
         array.ctypes.data_as(ctypes.c_void_p)
         for array in (ways, arrivals, lengths, fates, exits, order, codepoints, flows)
@@ -295,7 +295,7 @@ def conserved(core: ctypes.CDLL, queue: int, count: int) -> None:
     assert outcome.corrupted == corrupted.sum() + (copied & corrupted).sum()
     assert outcome.frames_in == count + copied.sum()
     assert (order > 0).sum() == sent
-    marked = (came != codepoints) & (order > 0)
-    assert (codepoints[marked] == 3).all() and (came[marked] > 0).all()
+    marked = (before != codepoints) & (order > 0)
+    assert (codepoints[marked] == 3).all() and (before[marked] > 0).all()
     assert (outcome.marked > 0) == (queue != DROPTAIL)
     assert marked.sum() <= outcome.marked <= 2 * marked.sum()

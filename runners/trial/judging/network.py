@@ -103,20 +103,20 @@ def doubts_of_configuration(report: LinkReport, link: LinkSettings, direction: D
     reports none."""
     if report.configuration is None:
         return
-    asked: dict[str, Any] = {"queue": "droptail"} | lines(link, direction)
+    expected: dict[str, Any] = {"queue": "droptail"} | lines(link, direction)
     if (trace := link.of(direction).trace) is not None:
-        repeat, offset_ns = asked["schedule"]
+        repeat, offset_ns = expected["schedule"]
         steps = len(trace.keep_us)
-        asked["schedule"] = ScheduleConfiguration(steps=steps, repeat=repeat, offset_ns=offset_ns)
-    if "jitter" in asked:
-        law, mean_ns, seed = asked["jitter"]
-        asked["jitter"] = JitterConfiguration(law=law, mean_ns=mean_ns, seed=seed)
+        expected["schedule"] = ScheduleConfiguration(steps=steps, repeat=repeat, offset_ns=offset_ns)
+    if "jitter" in expected:
+        law, mean_ns, seed = expected["jitter"]
+        expected["jitter"] = JitterConfiguration(law=law, mean_ns=mean_ns, seed=seed)
     configuration = dict(getattr(report.configuration, direction))
-    for name in {**asked, **configuration}:
-        had, wanted = configuration.get(name), asked.get(name)
-        same = tuple(had) == wanted if isinstance(had, list) else had == wanted
+    for name in {**expected, **configuration}:
+        had, value = configuration.get(name), expected.get(name)
+        same = tuple(had) == value if isinstance(had, list) else had == value
         if not same and name not in OF_BACKENDS:
-            yield f"the link had {name} = {had}, and should have {wanted}"
+            yield f"the link had {name} = {had}, and should have {value}"
 
 
 def late_s(report: DirectionReport) -> float:
