@@ -12,6 +12,7 @@ from bench import (
     dropper_cost,
     engine_cost,
     link_cost,
+    link_effects,
     link_limits,
     noq_cost,
     results_cost,
@@ -20,9 +21,15 @@ from bench import (
     trace_cost,
 )
 
+
+def _link() -> list[str]:
+    link_cost.run()
+    return link_effects.run()
+
+
 PARTS: dict[str, Callable[[], list[str] | None]] = {
     "dropper": dropper_cost.run,
-    "link": link_cost.run,
+    "link": _link,
     "limits": link_limits.run,
     "trace": trace_cost.run,
     "codes": codec_cost.run,

@@ -273,7 +273,8 @@ static __always_inline bool matches_plain(const struct plain_headers *headers,
 
 struct turn {
     __u64 n;
-    bool bad; /* the state that decides on this packet */
+    bool bad;    /* the state that decides on this packet */
+    __u64 burst; /* packets lost in a row before it, where a burst has a maximum */
 };
 
 /* How often a CPU tries to advance the chain, in the way of which others may come: each time, another CPU has
@@ -282,13 +283,20 @@ struct turn {
 #define TRIES_MAX 32
 
 static __always_inline struct turn turn_of(dropper_state before) {
-    return (struct turn){.n = DROPPER_STATE_PACKETS(before), .bad = before & DROPPER_STATE_BAD};
+    return (struct turn){.n = DROPPER_STATE_PACKETS(before),
+                         .bad = before & DROPPER_STATE_BAD,
+                         .burst = DROPPER_STATE_BURST(before)};
 }
 
 static __always_inline dropper_state after_packet(dropper_state before) {
     struct turn turn = turn_of(before);
+    __u64 burst = 0;
 
-    return (turn.n + 1) * DROPPER_STATE_PACKET + losses_next(&configuration.losses, turn.n, turn.bad);
+    if (configuration.losses.burst_max &&
+        losses_lose_behind(&configuration.losses, turn.n, turn.bad, turn.burst))
+        burst = turn.burst + 1;
+    return (turn.n + 1) * DROPPER_STATE_PACKET + burst * DROPPER_STATE_LOST +
+           losses_next(&configuration.losses, turn.n, turn.bad);
 }
 
 /* The same for tries after the first. Neither inlined nor static, so the kernel verifies it once, and not for
@@ -298,7 +306,7 @@ __noinline dropper_state after_packet_again(dropper_state before) {
 }
 
 static __always_inline struct turn next_turn(dropper_state *advancing) {
-    if (configuration.model == LOSSES_MODEL_GILBERT_ELLIOTT) {
+    if (configuration.model == LOSSES_MODEL_GILBERT_ELLIOTT || configuration.losses.burst_max) {
         dropper_state before = *(volatile dropper_state *)advancing, after = after_packet(before);
 
         for (int i = 0; i < TRIES_MAX; i++) {
@@ -373,7 +381,7 @@ static __always_inline bool lost(struct turn turn, const struct dropper_configur
     if (losses_is_clocked(configured->model))
         return lost_in_time(turn.n, configured);
     if (configured->model != LOSSES_MODEL_PATTERN)
-        return losses_lose(&configured->losses, turn.n, turn.bad);
+        return losses_lose_behind(&configured->losses, turn.n, turn.bad, turn.burst);
     place = losses_place(configured->pattern_length, configured->pattern_repeats, turn.n);
     return place < configured->pattern_length && bit(&pattern, place);
 }

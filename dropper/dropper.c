@@ -141,6 +141,8 @@ static void print_model(const struct dropper_configuration *configuration) {
     printf("  model  %s", model_name(configuration));
     if (configuration->model == LOSSES_MODEL_UNIFORM)
         printf(", p %.10g", loss_good);
+    if (configuration->losses.burst_max)
+        printf(", no more than %" PRIu64 " in a row", (uint64_t)configuration->losses.burst_max);
     if (configuration->model == LOSSES_MODEL_BEGINNING)
         printf(" of %" PRIu64 " packets, p %.10g", (uint64_t)configuration->losses.length, loss_good);
     if (configuration->model == LOSSES_MODEL_GILBERT_ELLIOTT)

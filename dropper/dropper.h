@@ -47,13 +47,16 @@ struct dropper_configuration {
     __u8 reserved[6];
 };
 
-/* The one value of the map `state`. Two parts in one word, for they must advance together, packet by packet:
- * whether the Gilbert-Elliott chain is bad before the next packet (bit 0), and how many packets have been
- * judged, which is the index of the next one. */
+/* The one value of the map `state`. Three parts in one word, for they must advance together, packet by
+ * packet: whether the Gilbert-Elliott chain is bad before the next packet (bit 0), how many packets were lost
+ * in a row before it (where a burst has a maximum; 16 bits), and how many packets have been judged, which is
+ * the index of the next one. */
 typedef __u64 dropper_state;
 
 #define DROPPER_STATE_BAD 1ull
-#define DROPPER_STATE_PACKET 2ull /* one more packet */
+#define DROPPER_STATE_LOST 2ull           /* one more packet lost in a row */
+#define DROPPER_STATE_PACKET (1ull << 17) /* one more packet */
+#define DROPPER_STATE_BURST(state) ((state) % DROPPER_STATE_PACKET / DROPPER_STATE_LOST)
 #define DROPPER_STATE_PACKETS(state) ((state) / DROPPER_STATE_PACKET)
 
 /* The one value of the map `began`: the time of the clock at which packet 0 came, 0 before. Times of arrival

@@ -18,6 +18,8 @@ typedef unsigned long long losses_u64; /* a BPF program has no <stdint.h> */
 /* The longest record of verdicts and the longest pattern: 2 MiB each. A bit of a word is a verdict. */
 #define LOSSES_PACKETS_MAX (1u << 24)
 #define LOSSES_PER_WORD 64
+/* The largest burst_max. */
+#define LOSSES_BURST_MAX 10000u
 
 enum losses_model {
     LOSSES_MODEL_INVALID = 0,
@@ -42,7 +44,8 @@ struct losses {
     losses_u64 loss_bad;
     losses_u64 good_to_bad;
     losses_u64 bad_to_good;
-    losses_u64 length; /* of the beginning in which packets are lost; 0: all along */
+    losses_u64 length;    /* of the beginning in which packets are lost; 0: all along */
+    losses_u64 burst_max; /* the most packets that are lost in a row; 0: any number */
 };
 
 /* Draw j, 0 or 1, of packet n: the upper half of SplitMix64's output function (Steele, Lea, Flood, OOPSLA
@@ -60,6 +63,13 @@ LOSSES_INLINE bool losses_lose(const struct losses *losses, losses_u64 n, bool b
     if (losses->length && n >= losses->length)
         return false;
     return losses_draw(losses->seed, n, 0) < (bad ? losses->loss_bad : losses->loss_good);
+}
+
+/* The same where so many before it were lost in a row: behind burst_max of them, it passes. */
+LOSSES_INLINE bool losses_lose_behind(const struct losses *losses, losses_u64 n, bool bad, losses_u64 burst) {
+    if (losses->burst_max && burst >= losses->burst_max)
+        return false;
+    return losses_lose(losses, n, bad);
 }
 
 /* Whether the chain is in the bad state after packet n. */

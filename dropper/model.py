@@ -49,6 +49,8 @@ _DELIVERY = {
     "k": Parameter("The probability of delivery in the good state; 1 without it."),
     "h": Parameter("The probability of delivery in the bad state; 0 without it."),
 }
+_BURST_MAX = {"burst_max": Parameter("The most packets that are lost in a row; the next one passes.", int)}
+_MOST_BURST = 10_000
 _TRANSITIONS = {
     "p": Parameter("The probability of good → bad after a packet."),
     "r": Parameter("The probability of bad → good after a packet."),
@@ -63,40 +65,47 @@ class Uniform(Counted):
 
     name: ClassVar[str] = "uniform"
     meaning: ClassVar[str] = "Each packet is lost with probability p, independently of the others."
-    forms: ClassVar[tuple[Form, ...]] = (Form(("p",)), Form(("rate",)))
+    forms: ClassVar[tuple[Form, ...]] = (Form(("p",), ("burst_max",)), Form(("rate",)))
     parameters: ClassVar = {
         "p": Parameter("The loss probability of each packet."),
         "rate": Parameter("The mean loss rate, which is p: as other models take it."),
+        **_BURST_MAX,
     }
 
     p: float
+    burst_max: int | None = None
 
     def __post_init__(self) -> None:
         require_probability("p", self.p)
+        _require_burst_max(self.burst_max)
 
     @classmethod
     def of(cls, parameters: Mapping[str, object]) -> "Uniform":
-        return Uniform(number(parameters, "rate" if "rate" in parameters else "p"))
+        return Uniform(number(parameters, "rate" if "rate" in parameters else "p"), _burst_max_of(parameters))
 
     @property
     def plain(self) -> dict[str, object]:
-        return {"model": self.name, "p": self.p}
+        return {"model": self.name, "p": self.p, **_burst_parameter(self.burst_max)}
 
     @property
     def lines(self) -> dict[str, object]:
-        return {"p": exactly(self.p)}
+        return {"p": exactly(self.p), **_burst_parameter(self.burst_max)}
 
     def chunks(self, seed: int, packets: int) -> Iterator[NDArray[np.bool_]]:
-        for first, count in _chunks(packets):
-            yield happens(draws(seed, first, count, 0), self.p)
+        raw = (happens(draws(seed, first, count, 0), self.p) for first, count in _chunks(packets))
+        yield from _capped(raw, self.burst_max)
 
     @property
     def mean_rate(self) -> float:
-        return self.p
+        return self._chain.mean_rate if self.burst_max else self.p
 
     @property
     def mean_burst(self) -> float:
-        return GilbertElliott(0.0, 0.0, k=1 - self.p).mean_burst
+        return self._chain.mean_burst
+
+    @property
+    def _chain(self) -> "GilbertElliott":
+        return GilbertElliott(0.0, 0.0, k=1 - self.p, burst_max=self.burst_max)
 
 
 class Nothing(Uniform):
@@ -160,34 +169,48 @@ class GilbertElliott(Counted):
     meaning: ClassVar[str] = (
         "The Gilbert-Elliott model: by p and r, or by the mean loss rate and burst length."
     )
-    forms: ClassVar = (Form(("p", "r"), ("k", "h")), Form(("rate", "burst"), ("k", "h")))
-    parameters: ClassVar = {**_TRANSITIONS, **_DELIVERY}
+    forms: ClassVar = (Form(("p", "r"), ("k", "h", "burst_max")), Form(("rate", "burst"), ("k", "h")))
+    parameters: ClassVar = {**_TRANSITIONS, **_DELIVERY, **_BURST_MAX}
 
     p: float
     r: float
     k: float = 1.0
     h: float = 0.0
+    burst_max: int | None = None
 
     def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
+        for name, value in self._probabilities.items():
             require_probability(name, value)
+        _require_burst_max(self.burst_max)
+
+    @property
+    def _probabilities(self) -> dict[str, float]:
+        return {"p": self.p, "r": self.r, "k": self.k, "h": self.h}
 
     @classmethod
     def of(cls, parameters: Mapping[str, object]) -> "GilbertElliott":
         delivery = numbers(parameters, "k", "h")
         if "rate" in parameters:
             return gilbert_elliott_from(number(parameters, "rate"), number(parameters, "burst"), **delivery)
-        return GilbertElliott(number(parameters, "p"), number(parameters, "r"), **delivery)
+        burst_max = _burst_max_of(parameters)
+        return GilbertElliott(
+            number(parameters, "p"), number(parameters, "r"), **delivery, burst_max=burst_max
+        )
 
     @property
     def plain(self) -> dict[str, object]:
-        return {"model": self.name, **asdict(self)}
+        return {"model": self.name, **self._probabilities, **_burst_parameter(self.burst_max)}
 
     @property
     def lines(self) -> dict[str, object]:
-        return {name: exactly(value) for name, value in asdict(self).items()}
+        exact = {name: exactly(value) for name, value in self._probabilities.items()}
+        return {**exact, **_burst_parameter(self.burst_max)}
 
     def chunks(self, seed: int, packets: int) -> Iterator[NDArray[np.bool_]]:
+        yield from _capped(self._raw(seed, packets), self.burst_max)
+
+    def _raw(self, seed: int, packets: int) -> Iterator[NDArray[np.bool_]]:
+        """Return the verdicts without a longest burst."""
         bad = False
         for first, count in _chunks(packets):
             loss, transition = draws(seed, first, count, 0), draws(seed, first, count, 1)
@@ -203,6 +226,8 @@ class GilbertElliott(Counted):
     @property
     def mean_rate(self) -> float:
         """The mean share of lost packets (Hasslinger and Hohlfeld, MMB 2008)."""
+        if self.burst_max:
+            return self._long_run[0]
         return (1 - self.bad_share) * (1 - self.k) + self.bad_share * (1 - self.h)
 
     @property
@@ -212,11 +237,32 @@ class GilbertElliott(Counted):
         rate = self.mean_rate
         if rate == 0:
             return 0.0
+        if self.burst_max:
+            return rate / self._long_run[1]
         lost_good, lost_bad, bad = 1 - self.k, 1 - self.h, self.bad_share
         loss_after_good = (1 - self.p) * lost_good + self.p * lost_bad
         loss_after_bad = self.r * lost_good + (1 - self.r) * lost_bad
         begins = (1 - bad) * self.k * loss_after_good + bad * self.h * loss_after_bad
         return rate / begins if begins else math.inf
+
+    @property
+    def _long_run(self) -> tuple[float, float]:
+        """The shares of packets that are lost, and that begin a burst, where a burst has a maximum m.
+
+        L has the chances of a loss and the next state. Behind each packet that passes, I + L + … + L^(m-1)
+        packets are judged, and one more, which passes, if all were lost.
+        """
+        loss = np.array([1 - self.k, 1 - self.h])
+        steps = np.array([[1 - self.p, self.p], [self.r, 1 - self.r]])
+        losing, passing = loss[:, None] * steps, (1 - loss)[:, None] * steps
+        both = np.block([[losing, np.eye(2)], [np.zeros((2, 2)), np.eye(2)]])
+        power = np.linalg.matrix_power(both, self.burst_max or 0)
+        all_lost, judged = power[:2, :2], power[:2, 2:]
+        returns = judged @ passing + all_lost @ steps
+        to_bad, to_good = returns[0, 1], returns[1, 0]
+        begins = np.array([to_good, to_bad]) / (to_good + to_bad) if to_bad else np.array([1.0, 0.0])
+        packets = (begins @ (judged + all_lost)).sum()
+        return float(begins @ judged @ loss / packets), float(begins @ loss / packets)
 
 
 class Markov(GilbertElliott):
@@ -226,8 +272,8 @@ class Markov(GilbertElliott):
     meaning: ClassVar[str] = (
         "Gilbert-Elliott with k = 1 and h = 0: all packets pass in the good state, none in the bad."
     )
-    forms: ClassVar = (Form(("p", "r")), Form(("rate", "burst")))
-    parameters: ClassVar = _TRANSITIONS
+    forms: ClassVar = (Form(("p", "r"), ("burst_max",)), Form(("rate", "burst")))
+    parameters: ClassVar = {**_TRANSITIONS, **_BURST_MAX}
 
 
 @dataclass(frozen=True)
@@ -360,6 +406,37 @@ def _chain(leaves_good: NDArray[np.bool_], leaves_bad: NDArray[np.bool_], bad: b
     odd = (reversals - reversals[last_reset]) % 2 == 1
     states: NDArray[np.bool_] = states_after_reset[last_reset] ^ odd
     return states
+
+
+def _burst_max_of(parameters: Mapping[str, object]) -> int | None:
+    value = parameters.get("burst_max")
+    _require_burst_max(value)
+    return cast(int | None, value)
+
+
+def _require_burst_max(value: object) -> None:
+    if value is not None:
+        require_integer("burst_max", value, 1, _MOST_BURST)
+
+
+def _burst_parameter(burst_max: int | None) -> dict[str, object]:
+    return {} if burst_max is None else {"burst_max": burst_max}
+
+
+def _capped(chunks: Iterable[NDArray[np.bool_]], burst_max: int | None) -> Iterator[NDArray[np.bool_]]:
+    """Return the verdicts in which no more than so many packets are lost in a row: the next one passes, and a
+    longer burst begins anew behind it."""
+    burst = 0
+    for lost in chunks:
+        if burst_max is None:
+            yield lost
+            continue
+        places = np.arange(lost.size)
+        last_passed = np.maximum.accumulate(np.where(lost, -1 - burst, places)) if lost.size else places
+        before = places - last_passed - 1
+        if lost.size:
+            burst = int(before[-1]) + 1 if lost[-1] else 0
+        yield lost & (before % (burst_max + 1) != burst_max)
 
 
 def _chunks(packets: int) -> Iterator[tuple[int, int]]:

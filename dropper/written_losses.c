@@ -15,9 +15,9 @@ static const struct model {
     uint32_t needs, takes;
 } models[] = {
     {"none", LOSSES_MODEL_UNIFORM, 0, 0},
-    {"uniform", LOSSES_MODEL_UNIFORM, BIT(P), 0},
-    {"ge", LOSSES_MODEL_GILBERT_ELLIOTT, BIT(P) | BIT(R), BIT(K) | BIT(H)},
-    {"markov", LOSSES_MODEL_GILBERT_ELLIOTT, BIT(P) | BIT(R), 0},
+    {"uniform", LOSSES_MODEL_UNIFORM, BIT(P), BIT(BURST_MAX)},
+    {"ge", LOSSES_MODEL_GILBERT_ELLIOTT, BIT(P) | BIT(R), BIT(K) | BIT(H) | BIT(BURST_MAX)},
+    {"markov", LOSSES_MODEL_GILBERT_ELLIOTT, BIT(P) | BIT(R), BIT(BURST_MAX)},
     {"pattern", LOSSES_MODEL_PATTERN, BIT(DROP), BIT(LENGTH) | BIT(REPEAT)},
     {"beginning", LOSSES_MODEL_BEGINNING, BIT(P) | BIT(LENGTH), 0},
     {"ge-time", LOSSES_MODEL_GE_TIME, BIT(GOOD_S) | BIT(BAD_S), BIT(K) | BIT(H)},
@@ -30,6 +30,7 @@ const char losses_usage[] =
     "         --model ge --p P --r R [--k K] [--h H]    K, H: probability of delivery in the good, bad "
     "state\n"
     "         --model markov --p P --r R                ge with K = 1 and H = 0\n"
+    "         uniform, ge and markov: [--burst-max N]   the most that are lost in a row\n"
     "         --model pattern --drop LIST|--pattern-file FILE [--length N] [--repeat]    LIST: 3,7-9\n"
     "         --model beginning --p P --length N        uniform, of the first N packets\n"
     "         --model ge-time --good-s S --bad-s S [--k K] [--h H]    mean seconds in the good, bad state\n"
@@ -38,10 +39,19 @@ const char losses_usage[] =
 enum { MODELS = sizeof(models) / sizeof(*models) };
 
 const char *const losses_names[PARAMETERS] = {
-    [PARAMETER_MODEL] = "model",   [PARAMETER_SEED] = "seed",     [PARAMETER_P] = "p",
-    [PARAMETER_R] = "r",           [PARAMETER_K] = "k",           [PARAMETER_H] = "h",
-    [PARAMETER_GOOD_S] = "good_s", [PARAMETER_BAD_S] = "bad_s",   [PARAMETER_SLOT_MS] = "slot_ms",
-    [PARAMETER_DROP] = "drop",     [PARAMETER_LENGTH] = "length", [PARAMETER_REPEAT] = "repeat",
+    [PARAMETER_MODEL] = "model",
+    [PARAMETER_SEED] = "seed",
+    [PARAMETER_P] = "p",
+    [PARAMETER_R] = "r",
+    [PARAMETER_K] = "k",
+    [PARAMETER_H] = "h",
+    [PARAMETER_GOOD_S] = "good_s",
+    [PARAMETER_BAD_S] = "bad_s",
+    [PARAMETER_SLOT_MS] = "slot_ms",
+    [PARAMETER_DROP] = "drop",
+    [PARAMETER_LENGTH] = "length",
+    [PARAMETER_REPEAT] = "repeat",
+    [PARAMETER_BURST_MAX] = "burst_max",
 };
 
 const char *losses_model_name(unsigned model) {
@@ -162,6 +172,8 @@ static bool read_value(struct written_losses *written, enum losses_parameter par
         return read_integer(written, parameter, text, LOSSES_PACKETS_MAX);
     case PARAMETER_REPEAT:
         return read_repeat(written, text);
+    case PARAMETER_BURST_MAX:
+        return read_integer(written, parameter, text, LOSSES_BURST_MAX);
     default: /* p, r, k and h */
         return read_probability(written, parameter, text);
     }
@@ -256,6 +268,9 @@ bool written_losses_end(struct written_losses *written) {
     written->bad_us = written->numbers[PARAMETER_BAD_S];
     written->slot_ns = written->numbers[PARAMETER_SLOT_MS];
     make_thresholds(written);
+    written->losses.burst_max = written->numbers[PARAMETER_BURST_MAX];
+    if (written->given & BIT(BURST_MAX) && !written->losses.burst_max)
+        return refuse_parameter(written, PARAMETER_BURST_MAX, " 0: must be at least 1");
     if (written->model == LOSSES_MODEL_BEGINNING &&
         !(written->losses.length = written->numbers[PARAMETER_LENGTH]))
         return refuse_parameter(written, PARAMETER_LENGTH, " 0: must be at least 1 for model beginning");

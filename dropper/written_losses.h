@@ -7,6 +7,7 @@
  *   seed N
  *   p, r, k, h PROBABILITY       good_s, bad_s SECONDS       slot_ms MILLISECONDS
  *   drop LIST                    length N                    repeat true|false
+ *   burst_max N
  */
 #ifndef WRITTEN_LOSSES_H
 #define WRITTEN_LOSSES_H
@@ -30,6 +31,7 @@ enum losses_parameter {
     PARAMETER_DROP,
     PARAMETER_LENGTH,
     PARAMETER_REPEAT,
+    PARAMETER_BURST_MAX,
     PARAMETERS,
 };
 

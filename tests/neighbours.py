@@ -35,8 +35,14 @@ NEIGHBOURS = (
     # The judge and netem have to know of both: order is lost, or some packets come twice.
     Neighbour("a factor of links", "reorder", r"\breorder", _OF_LINKS),
     Neighbour(
-        "a factor of links", "duplicate", r"has_duplicates|\bduplicate|is_duplicated|leaves_again", _OF_LINKS
+        "a factor of links",
+        "duplicate",
+        r"has_duplicates|\bduplicate|is_copy|leaves_again|leaves_as_copy|EFFECT_COPY|EFFECT_LEAVES_AGAIN",
+        _OF_LINKS,
     ),
+    Neighbour("a factor of links", "corrupt", r"[cC]orrupt|CORRUPTION", _OF_LINKS),
+    Neighbour("a factor of links", "overtake", r"[oO]vertak|reorder_p", _OF_LINKS),
+    Neighbour("a factor of links", "fq_codel", r"fq_codel|FQ_CODEL", _OF_LINKS),
     Neighbour("a factor of links", "policer", r"\bpolicer", _OF_LINKS),
     Neighbour("a factor of links", "shaper_burst_bytes", r"\bshaper_burst_bytes", _OF_LINKS),
     Neighbour("a loss model", "beginning", r"\bBeginning\b|BEGINNING|\"beginning\"|losses beginning"),

@@ -26,10 +26,6 @@ DEFAULT_QUEUE_BDP = 1.5
 MINIMUM_BDP_QUEUE_BYTES = 10 * FULL_FRAME_BYTES
 """A queue given in BDPs is never smaller: a short or slow path would else have none at all."""
 
-MANAGED_QUEUE_PACKETS = 1000
-"""The limit of a queue of CoDel or PIE that is given none, that of Linux: they keep it short, and the limit
-is for floods."""
-
 DEFAULT_POLICER_BURST_BYTES = 15_000
 """Ten full packets."""
 MOST_BURST_BYTES = 10**9
@@ -43,8 +39,17 @@ CHANCES = {"duplicate": "duplicate", "corrupt_p": "corrupt", "reorder_p": "reord
 
 _NAME = "name in designs"
 
-Queue = Literal["droptail", "codel", "pie"]
+Queue = Literal["droptail", "codel", "pie", "fq_codel", "dualpi2"]
 LONGEST_OUTAGE_S = 1_000_000
+
+MANAGED_QUEUE_PACKETS: Mapping[Queue, int] = {
+    "codel": 1000,
+    "pie": 1000,
+    "fq_codel": 10_240,
+    "dualpi2": 10_000,
+}
+"""The limit of a managed queue that is given none, that of Linux: they keep it short, and the limit is for
+floods."""
 
 QUEUES: tuple[Queue, ...] = get_args(Queue)
 
@@ -101,7 +106,7 @@ class DirectionSettings:
     """The parameters of one direction of an emulated link; LinkSettings checks them.
 
     At most one of queue_bdp, queue_bytes, queue_packets and queue_ms; if none, DEFAULT_QUEUE_BDP, or
-    MANAGED_QUEUE_PACKETS where the queue is CoDel's or PIE's. With a trace in either direction, queue_bdp
+    MANAGED_QUEUE_PACKETS where the queue is managed. With a trace in either direction, queue_bdp
     means nothing.
     """
 
@@ -116,7 +121,8 @@ class DirectionSettings:
     queue_packets: int | None = None
     queue: Queue = "droptail"
     """codel: RFC 8289 (target 5 ms, interval 100 ms) drops at the head besides. pie: RFC 8033 (target 15 ms)
-    drops at the tail besides."""
+    drops at the tail besides. fq_codel: RFC 8290, a CoDel for each flow. dualpi2: RFC 9332, two queues that
+    mark; it needs ecn."""
     outage_s: tuple[float, float] | None = None
     """The begin and end of the outage, counted from the client's first frame after Topology.start(). The
     link drops all frames that arrive meanwhile; those inside still leave."""
@@ -213,20 +219,10 @@ class DirectionSettings:
         """Whether frames may leave in another order than they came."""
         return self.reorder or self.reorder_p > 0
 
-    @property
-    def duplicate_threshold(self) -> int:
-        """The threshold below which a draw of 32 bits duplicates a frame."""
-        return round(self.duplicate * 2**32)
-
-    @property
-    def corrupt_threshold(self) -> int:
-        """The threshold below which a draw of 32 bits corrupts a frame."""
-        return round(self.corrupt_p * 2**32)
-
-    @property
-    def reorder_threshold(self) -> int:
-        """The threshold below which a draw of 32 bits lets a frame overtake."""
-        return round(self.reorder_p * 2**32)
+    def chance(self, probability: str) -> tuple[int, int]:
+        """Return the threshold below which a draw of 32 bits lets one of CHANCES happen, and the seed."""
+        seed: int | None = getattr(self, f"{CHANCES[probability]}_seed")
+        return round(getattr(self, probability) * 2**32), seed or 0
 
     @property
     def policer_bps(self) -> int | None:
@@ -369,7 +365,7 @@ class LinkSettings:
             capacity = round(settings.rate_bps * settings.queue_ms / 8e3)
             return QueueLimit(bytes=max(capacity, MINIMUM_BDP_QUEUE_BYTES))
         if settings.queue_bdp is None and settings.queue != "droptail":
-            return QueueLimit(packets=MANAGED_QUEUE_PACKETS)
+            return QueueLimit(packets=MANAGED_QUEUE_PACKETS[settings.queue])
         multiple = DEFAULT_QUEUE_BDP if settings.queue_bdp is None else settings.queue_bdp
         return QueueLimit(bytes=max(round(multiple * self.bdp_bytes(direction)), MINIMUM_BDP_QUEUE_BYTES))
 
@@ -429,6 +425,10 @@ class LinkSettings:
             _check_number(threshold, settings.ecn_threshold_ms, 0.001, 1_000_000)
             if not settings.ecn:
                 raise TopologyError(f"{threshold}: the queue marks nothing without ecn = true")
+        elif settings.queue == "dualpi2" and not settings.ecn:
+            raise TopologyError(
+                f"{self._name(direction, 'queue')} is 'dualpi2', which has to mark; write ecn = true"
+            )
         elif settings.ecn and settings.queue == "droptail":
             raise TopologyError(
                 f"{self._name(direction, 'ecn')} is true; droptail marks nothing without ecn_threshold_ms"

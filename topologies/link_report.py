@@ -105,9 +105,14 @@ class DirectionReport(_Record):
         return sum(getattr(self, name) for name in DROPS)
 
     @property
+    def unreadable(self) -> int:
+        """Frames out that their receiver drops."""
+        return self.corrupted
+
+    @property
     def lost(self) -> int:
         """Frames that nobody receives, whatever happens behind the link."""
-        return self.dropped + self.corrupted
+        return self.dropped + self.unreadable
 
 
 class Scheduling(_Record):
@@ -132,8 +137,11 @@ class JitterConfiguration(_Record):
     seed: int
 
 
-class DirectionConfiguration(_Record):
-    """The emulator's configuration of one direction, with one of the two queue limits."""
+class DirectionConfiguration(BaseModel):
+    """The emulator's configuration of one direction, with one of the queue limits. Effects of its text
+    (`written.py`) have their names there, and are left out where it has none."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
 
     rate_bps: int
     delay_ns: int
@@ -145,23 +153,6 @@ class DirectionConfiguration(_Record):
     """The begin and end of the outage, counted from the client's start."""
     schedule: ScheduleConfiguration | None = None
     jitter: JitterConfiguration | None = Field(default=None, exclude_if=lambda jitter: jitter is None)
-    reorder: bool | None = Field(default=None, exclude_if=lambda reorder: reorder is None)
-    """None: it kept the order."""
-    duplicate: tuple[int, int] | None = Field(default=None, exclude_if=lambda copies: copies is None)
-    """The threshold of draws that duplicate a frame, and the seed; None: nothing was duplicated."""
-    corrupt: tuple[int, int] | None = Field(default=None, exclude_if=lambda corrupt: corrupt is None)
-    overtake: tuple[int, int, int] | None = Field(default=None, exclude_if=lambda overtake: overtake is None)
-    """The same two, and how many frames one overtakes."""
-    mtu_bytes: int | None = Field(default=None, exclude_if=lambda mtu: mtu is None)
-    policer: tuple[int, int] | None = Field(default=None, exclude_if=lambda policer: policer is None)
-    """The rate in bit/s, and the burst in bytes."""
-    shaper_burst_bytes: int | None = Field(default=None, exclude_if=lambda burst: burst is None)
-    ecn: bool | None = Field(default=None, exclude_if=lambda ecn: ecn is None)
-    """None: the queue marked nothing."""
-    ecn_threshold_ns: int | None = Field(default=None, exclude_if=lambda threshold: threshold is None)
-    pie_seed: int | None = Field(default=None, exclude_if=lambda seed: seed is None)
-    cross: tuple[int, int, int, int] | None = Field(default=None, exclude_if=lambda cross: cross is None)
-    """The rate of cross traffic, its mean times on and off, and the seed."""
     burst_bytes: int | None = None
     """The burst that the shaper of netem's queue sends at once; wire has none."""
 
@@ -179,7 +170,8 @@ class LinkConfiguration(BaseModel):
     def share(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Write values that both directions share beside them, too: `rate_bps` is that of a symmetric
         link."""
-        common = {name: value for name, value in self.up if value == getattr(self.down, name) is not None}
+        down = dict(self.down)
+        common = {name: value for name, value in self.up if value == down.get(name) is not None}
         document: dict[str, Any] = write(self)
         return common | document
 

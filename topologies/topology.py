@@ -6,7 +6,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -17,7 +17,14 @@ from fecbench.topologies.counters import discarded, received_bytes
 from fecbench.topologies.dumbbell import dumbbell
 from fecbench.topologies.family import Family, check_family, in_family
 from fecbench.topologies.layout import EmulatedLink, Layout, Port
-from fecbench.topologies.link import DIRECTIONS, MTU, Direction, LinkEnd, LinkSettings, TopologyError
+from fecbench.topologies.link import (
+    DIRECTIONS,
+    Direction,
+    LinkEnd,
+    LinkSettings,
+    TopologyError,
+    name_in_designs,
+)
 from fecbench.topologies.link_report import LinkReport
 from fecbench.topologies.multipath import multipath
 from fecbench.topologies.netem_link import NetemLink, netem_is_available
@@ -312,41 +319,35 @@ def _check_links(
             raise TopologyError(f"link {name!r} of topology {topology} has no settings")
 
 
+OF_NETEM = {"bandwidth_mbps", "owd_ms", "queue_bdp", "queue_bytes", "queue_packets", "queue_ms"}
+"""Parameters of a direction that netem can follow. It refuses all others that are not as usual."""
+
+NO_NETEM = {
+    "queue": " is {}; the netem link has droptail only",
+    "outage_s": " is {}; the netem link is never out, wire is",
+    "trace": ": the netem link never changes, wire does",
+    "jitter": "_ms: noise of the netem link follows another law; wire has ours",
+    "duplicate": ": the netem link copies no frame, wire may",
+    "reorder": ": the netem link keeps the order, wire need not",
+}
+"""Reasons of single parameters."""
+
+
 def check_backend(backend: str, link: str, settings: LinkSettings) -> None:
     """Raises TopologyError for a link that this backend can't be."""
     if backend != "netem":
         return
     for direction in DIRECTIONS:
         own = settings.of(direction)
-        if own.queue != "droptail":
-            raise TopologyError(
-                f"{link}.{direction}.queue is {own.queue!r}; the netem link has droptail only"
-            )
-        if own.outage_s is not None:
-            raise TopologyError(
-                f"{link}.{direction}.outage_s is {list(own.outage_s)}; the netem link is never out, wire is"
-            )
-        if own.trace is not None:
-            raise TopologyError(f"{link}.{direction}.trace: the netem link never changes, wire does")
-        if own.jitter is not None:
-            raise TopologyError(
-                f"{link}.{direction}.jitter_ms: noise of the netem link follows another law; wire has ours"
-            )
-        for name, value, usual in (
-            ("corrupt.p", own.corrupt_p, 0),
-            ("reorder.p", own.reorder_p, 0),
-            ("mtu_bytes", own.mtu_bytes, MTU),
-            ("policer_mbps", own.policer_mbps, None),
-            ("shaper_burst_bytes", own.shaper_burst_bytes, 0),
-            ("ecn", own.ecn, False),
-            ("cross.mbps", own.cross_mbps or 0, 0),
-        ):
-            if value != usual:
-                raise TopologyError(f"{link}.{direction}.{name}: the netem link has no such effect, wire has")
-        if own.duplicate:
-            raise TopologyError(f"{link}.{direction}.duplicate: the netem link copies no frame, wire may")
-        if own.reorder:
-            raise TopologyError(f"{link}.{direction}.reorder: the netem link keeps the order, wire need not")
+        for parameter in fields(own):
+            value = getattr(own, parameter.name)
+            if parameter.name in OF_NETEM or value == parameter.default or parameter.name.endswith("_seed"):
+                continue
+            if parameter.name == "cross_mbps" and not value:
+                continue
+            name = f"{link}.{direction}.{name_in_designs(parameter.name)}"
+            why = NO_NETEM.get(parameter.name, ": the netem link has no such effect, wire has")
+            raise TopologyError(name + why.format(list(value) if isinstance(value, tuple) else repr(value)))
 
 
 def resolve_backend(backend: str) -> Backend:

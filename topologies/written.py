@@ -3,50 +3,58 @@ packets. Its names, their bounds and what each needs stand there."""
 
 import base64
 
-from fecbench.topologies.link import MTU, Direction, LinkSettings
+from fecbench.topologies.link import CHANCES, MTU, Direction, LinkSettings
 from fecbench.topologies.trace import STEP
 
 _LITTLE_ENDIAN = STEP.newbyteorder("<")
 
 
+Value = bool | int | str | tuple[int | str, ...]
+
+
+def lines(link: LinkSettings, direction: Direction) -> dict[str, Value]:
+    """Return the values of a direction's lines by their names, without the steps of its trace."""
+    settings, limit = link.of(direction), link.queue_limit(direction)
+    values: dict[str, Value | None] = {
+        "rate_bps": settings.rate_bps,
+        "delay_ns": settings.delay_ns,
+        "queue_bytes": limit.bytes,
+        "queue_packets": limit.packets,
+        "queue_ns": limit.time_ns,
+        "queue": settings.queue if settings.queue != "droptail" else None,
+        "pie_seed": (settings.pie_seed or 0) if settings.queue == "pie" else None,
+        "ecn": settings.ecn or None,
+        "ecn_threshold_ns": settings.ecn_threshold_ns,
+        "outage_ns": settings.outage_ns,
+        "reorder": settings.reorder or None,
+        "mtu_bytes": settings.mtu_bytes if settings.mtu_bytes != MTU else None,
+        "shaper_burst_bytes": settings.shaper_burst_bytes or None,
+    }
+    if (trace := settings.trace) is not None:
+        values["schedule"] = (trace.repeat, trace.offset_ns or 0)
+    if (jitter := settings.jitter) is not None:
+        values["jitter"] = (jitter.law, jitter.mean_ns, jitter.seed or 0)
+    for probability, name in CHANCES.items():
+        if probability != "reorder_p" and getattr(settings, probability):
+            values[name] = settings.chance(probability)
+    if settings.reorder_p:
+        values["overtake"] = (*settings.chance("reorder_p"), settings.reorder_by_packets)
+    if settings.policer_bps is not None:
+        values["policer"] = (settings.policer_bps, settings.policer_burst_bytes)
+    if settings.cross is not None:
+        values["cross"] = settings.cross
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def written(link: LinkSettings, direction: Direction) -> str:
     """Return the text of a direction, without the steps of its trace."""
-    settings, limit = link.of(direction), link.queue_limit(direction)
-    lines: dict[str, object] = {"rate_bps": settings.rate_bps, "delay_ns": settings.delay_ns}
-    limits = {"queue_bytes": limit.bytes, "queue_packets": limit.packets, "queue_ns": limit.time_ns}
-    lines |= {name: value for name, value in limits.items() if value is not None}
-    if settings.queue != "droptail":
-        lines["queue"] = settings.queue
-    if settings.queue == "pie":
-        lines["pie_seed"] = settings.pie_seed or 0
-    if settings.ecn:
-        lines["ecn"] = "true"
-    if settings.ecn_threshold_ns is not None:
-        lines["ecn_threshold_ns"] = settings.ecn_threshold_ns
-    if settings.outage_ns is not None:
-        lines["outage_ns"] = "{} {}".format(*settings.outage_ns)
-    if (trace := settings.trace) is not None:
-        lines["schedule"] = f"{trace.repeat} {trace.offset_ns or 0}"
-    if (jitter := settings.jitter) is not None:
-        lines["jitter"] = f"{jitter.law} {jitter.mean_ns} {jitter.seed or 0}"
-    if settings.reorder:
-        lines["reorder"] = "true"
-    if settings.duplicate:
-        lines["duplicate"] = f"{settings.duplicate_threshold} {settings.duplicate_seed or 0}"
-    if settings.corrupt_p:
-        lines["corrupt"] = f"{settings.corrupt_threshold} {settings.corrupt_seed or 0}"
-    if settings.reorder_p:
-        overtaken = settings.reorder_by_packets
-        lines["overtake"] = f"{settings.reorder_threshold} {settings.reorder_seed or 0} {overtaken}"
-    if settings.mtu_bytes != MTU:
-        lines["mtu_bytes"] = settings.mtu_bytes
-    if settings.policer_bps is not None:
-        lines["policer"] = f"{settings.policer_bps} {settings.policer_burst_bytes}"
-    if settings.shaper_burst_bytes:
-        lines["shaper_burst_bytes"] = settings.shaper_burst_bytes
-    if settings.cross is not None:
-        lines["cross"] = "{} {} {} {}".format(*settings.cross)
-    return "".join(f"{name} {value}\n" for name, value in lines.items())
+    return "".join(f"{name} {_text(value)}\n" for name, value in lines(link, direction).items())
+
+
+def _text(value: Value) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def written_whole(link: LinkSettings, direction: Direction) -> str:

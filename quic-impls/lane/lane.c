@@ -30,6 +30,7 @@ struct lane {
     struct schedule_step *steps; // of the direction
     struct written_losses losses;
     bool bad;
+    losses_u64 burst; // packets lost in a row
     losses_u64 stays, drawn, stay_ends_us;
     uint64_t first_at_ns;
     uint64_t *arrivals; // NULL until the first trial whose losses are clocked by time
@@ -151,6 +152,7 @@ const char *lane_begin(struct lane *lane, const char *text) {
     direction_init(&lane->direction, &read.link.settings);
     direction_lend(&lane->direction, &lane->pool);
     lane->bad = false;
+    lane->burst = 0;
     lane->stays = lane->drawn = lane->stay_ends_us = 0;
     uint64_t recorded = lane->judged < LANE_RECORDED ? lane->judged : LANE_RECORDED;
     memset(lane->verdicts, 0, (recorded + 7) / 8);
@@ -206,6 +208,7 @@ bool lane_send(struct lane *lane, const uint8_t *payload, uint32_t length, uint6
     lane->entries = with(with(lane->entries, now_ns), length);
     frame->length = length + LANE_OVERHEAD;
     frame->ecn = ecn & 3;
+    frame->flow = (uint32_t)tag;
     memcpy(frame->bytes, &tag, TAG_SIZE);
     if (length <= LANE_PAYLOAD_MAX) // a longer one is dropped
         memcpy(frame->bytes + TAG_SIZE, payload, length);
@@ -248,7 +251,8 @@ static bool lose(struct lane *lane, uint64_t n, uint64_t since_ns) {
     case LOSSES_MODEL_SLOTS:
         return is_listed(losses, since_ns / losses->slot_ns + losses->first_slot);
     default: {
-        bool lost = losses_lose(&losses->losses, n, lane->bad);
+        bool lost = losses_lose_behind(&losses->losses, n, lane->bad, lane->burst);
+        lane->burst = lost ? lane->burst + 1 : 0;
         lane->bad = losses_next(&losses->losses, n, lane->bad);
         return lost;
     }
@@ -271,10 +275,10 @@ bool lane_receive(struct lane *lane, uint64_t now_ns, uint8_t *payload, struct l
         .length = frame->length - LANE_OVERHEAD,
         .lost = lose(lane, n, since_ns),
     };
-    exit->ecn = frame->is_marked ? ECN_CE : (uint8_t)frame->ecn;
+    exit->ecn = frame->effects & EFFECT_MARK ? ECN_CE : (uint8_t)frame->ecn;
     bool is_dropped_behind = exit->lost;
     // Its checksum is wrong, so that the receiver drops it.
-    exit->lost |= frame->corruption != CORRUPTION_NONE;
+    exit->lost |= frame_is_unreadable(frame);
     lane->exits = with(with(lane->exits, exit->at_ns), exit->length);
     memcpy(&exit->tag, frame->bytes, TAG_SIZE);
     memcpy(payload, frame->bytes + TAG_SIZE, exit->length);

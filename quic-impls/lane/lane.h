@@ -53,7 +53,8 @@ const char *lane_begin(struct lane *lane, const char *text);
 void lane_start(struct lane *lane, uint64_t now_ns);
 
 // A datagram is sent at now_ns with an ECN codepoint, from 0 to 3 as in IP headers; the tag, such as who
-// shall get it, travels with it. False when the link drops it at once; CoDel may drop it later.
+// shall get it, travels with it; those of one tag are a flow. False when the link drops it at once; CoDel may
+// drop it later.
 bool lane_send(struct lane *lane, const uint8_t *payload, uint32_t length, uint64_t tag, uint8_t ecn,
                uint64_t now_ns);
 

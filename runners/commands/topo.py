@@ -15,7 +15,7 @@ from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.refusal import Refusal
 from fecbench.topologies.family import Family
-from fecbench.topologies.link import DIRECTIONS, LinkSettings, Queue
+from fecbench.topologies.link import DIRECTIONS, QUEUES, LinkSettings, Queue
 from fecbench.topologies.link_report import EFFECTS, DirectionReport, LinkReport
 from fecbench.topologies.topology import TOPOLOGIES, Topology, build
 
@@ -29,7 +29,7 @@ def topo(
     ] = None,
     queue_bytes: Annotated[int | None, typer.Option(help="Queue in bytes of Ethernet frames.")] = None,
     queue_packets: Annotated[int | None, typer.Option(help="Queue in packets.")] = None,
-    queue: Annotated[Queue, typer.Option(help="droptail or codel.")] = "droptail",
+    queue: Annotated[Queue, typer.Option(help=f"One of {', '.join(QUEUES)}.")] = "droptail",
     setting: Annotated[
         list[str] | None,
         typer.Option(

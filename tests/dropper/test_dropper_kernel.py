@@ -32,13 +32,24 @@ def assert_as_predicted(attachment, model, seed, packets):
     ("model", "seed"),
     [
         (Uniform(0.05), 0x0123456789ABCDEF),
+        (Uniform(0.6, burst_max=3), 5),
+        (GilbertElliott(0.1, 0.1, 0.9, 0.05, burst_max=4), 6),
         (GilbertElliott(0.01, 0.25, 0.98, 0.05), 42),
         (Beginning(0.5, 700), 5),
         (markov(0.003, 0.4), 0),
         (Pattern(TRACE, length=1_000_003, repeat=True), 5),
         (Pattern(TRACE), 5),
     ],
-    ids=["uniform", "ge", "beginning", "markov", "pattern-repeated", "pattern-once"],
+    ids=[
+        "uniform",
+        "uniform-capped",
+        "ge-capped",
+        "ge",
+        "beginning",
+        "markov",
+        "pattern-repeated",
+        "pattern-once",
+    ],
 )
 def test_ten_million_verdicts_equal_the_oracle_bit_for_bit(lone, run_program, quic_frame, model, seed):
     attachment = lone.attachment("ingress")
@@ -93,7 +104,8 @@ def test_command_and_oracle_round_probabilities_to_the_same_thresholds(lone, pro
 
 
 @pytest.mark.parametrize(
-    "model", [Uniform(0.3), GilbertElliott(0.1, 0.3, 0.9, 0.2), Pattern((1, 5), 7, True)]
+    "model",
+    [Uniform(0.3), Uniform(0.7, burst_max=2), GilbertElliott(0.1, 0.3, 0.9, 0.2), Pattern((1, 5), 7, True)],
 )
 def test_two_cpus_at_once_lose_no_update(lone, run_program, quic_frame, model):
     cpus = sorted(os.sched_getaffinity(0))[:2]

@@ -25,8 +25,9 @@ from fecbench.dropper.parameters import loss_model
 probabilities = st.floats(0, 1)
 seeds = st.integers(0, SEEDS - 1)
 drop_lists = st.lists(st.integers(0, 300), max_size=20, unique=True).map(tuple)
-uniforms = st.builds(Uniform, probabilities)
-chains = st.builds(GilbertElliott, probabilities, probabilities, probabilities, probabilities)
+longest_bursts = st.none() | st.integers(1, 6)
+uniforms = st.builds(Uniform, probabilities, longest_bursts)
+chains = st.builds(GilbertElliott, *[probabilities] * 4, longest_bursts)
 patterns = st.builds(Pattern, drop_lists, st.none() | st.integers(301, 400), st.booleans())
 beginnings = st.builds(Beginning, probabilities, st.integers(1, 400))
 models = uniforms | chains | patterns | beginnings
@@ -47,18 +48,23 @@ def one_at_a_time(model, seed, packets):
     def happens(q, n, j):
         return draw(n, j) < round(q * 2**32)
 
-    bad = False
+    def capped(lost, burst_max):
+        nonlocal burst
+        burst = burst + 1 if lost and burst != burst_max else 0
+        return burst > 0
+
+    bad, burst = False, 0
     for n in range(packets):
         match model:
-            case Uniform(p):
-                yield happens(p, n, 0)
+            case Uniform(p, burst_max):
+                yield capped(happens(p, n, 0), burst_max)
             case Beginning(p, length):
                 yield n < length and happens(p, n, 0)
             case Pattern(dropped, length, repeat):
                 end = length if length is not None else max(dropped, default=-1) + 1
                 yield (n % end if repeat and end else n) in dropped
-            case GilbertElliott(p, r, k, h):
-                yield happens(1 - h if bad else 1 - k, n, 0)
+            case GilbertElliott(p, r, k, h, burst_max):
+                yield capped(happens(1 - h if bad else 1 - k, n, 0), burst_max)
                 if happens(r if bad else p, n, 1):
                     bad = not bad
 
@@ -101,6 +107,38 @@ def test_draws_are_the_upper_halves_of_the_published_splitmix64_sequence():
     drawing = np.empty(6, dtype=np.uint64)
     drawing[0::2], drawing[1::2] = draws(1234567, 0, 3, 0), draws(1234567, 0, 3, 1)
     assert drawing[:5].tolist() == [output >> 32 for output in published]
+
+
+CAPPED = [
+    Uniform(0.5, 3),
+    Uniform(1.0, 5),
+    GilbertElliott(0.05, 0.2, 0.99, 0.1, burst_max=4),
+    GilbertElliott(1.0, 1.0, 0.2, 0.1, burst_max=7),
+    GilbertElliott(0.0, 0.3, 0.9, burst_max=2),
+]
+
+
+@pytest.mark.parametrize("model", CAPPED)
+def test_no_burst_is_longer_than_its_maximum_and_the_closed_forms_know_it(model):
+    lost = verdicts(model, 7, 1_000_000)
+    edges = np.flatnonzero(np.diff(lost.astype(int), prepend=0, append=0))
+    bursts = edges[1::2] - edges[::2]
+    assert bursts.max() == model.burst_max
+    assert lost.mean() == pytest.approx(model.mean_rate, rel=0.01)
+    assert bursts.mean() == pytest.approx(model.mean_burst, rel=0.01)
+
+
+def test_a_burst_and_its_maximum_go_on_over_chunks():
+    model, packets = GilbertElliott(0.01, 0.01, 0.9, 0.02, burst_max=90), 300_000
+    assert verdicts(model, 9, packets).tolist() == list(one_at_a_time(model, 9, packets))
+
+
+def test_a_maximum_that_no_burst_reaches_changes_nothing():
+    for model in (Uniform(0.3), GilbertElliott(0.01, 0.3)):
+        capped = type(model)(**{**vars(model), "burst_max": 10_000})
+        assert (verdicts(capped, 3, 50_000) == verdicts(model, 3, 50_000)).all()
+        assert capped.mean_rate == pytest.approx(model.mean_rate)
+        assert capped.mean_burst == pytest.approx(model.mean_burst)
 
 
 def test_a_chain_carries_its_state_over_the_chunks_in_which_it_is_computed():
@@ -222,14 +260,27 @@ WRONG = [
     ({}, "model = None: must be one of none, uniform, ge, markov, pattern, beginning, ge-time"),
     ({"model": "gilbert"}, "model = 'gilbert': must be one of"),
     ({"model": "none", "p": 0.1}, "unknown key p: model none takes nothing"),
-    ({"model": "uniform"}, "model uniform takes p or rate (given: nothing)"),
-    ({"model": "uniform", "p": 0.1, "q": 1}, "unknown key q: model uniform takes p or rate"),
+    ({"model": "uniform"}, "model uniform takes p, [burst_max] or rate (given: nothing)"),
+    ({"model": "uniform", "p": 0.1, "q": 1}, "unknown key q: model uniform takes p, [burst_max] or rate"),
+    ({"model": "uniform", "p": 0.1, "burst_max": 0}, "burst_max = 0: must be an integer from 1 to 10000"),
+    ({"model": "markov", "p": 0.1, "r": 0.1, "burst_max": 2.5}, "burst_max = 2.5: must be an integer from 1"),
+    (
+        {"model": "ge", "rate": 0.1, "burst": 2, "burst_max": 3},
+        "model ge takes p, r, [k], [h], [burst_max] or",
+    ),
+    ({"model": "beginning", "p": 0.1, "length": 3, "burst_max": 3}, "unknown key burst_max: model beginning"),
     ({"model": "uniform", "p": 1.5}, "p = 1.5: must be a probability, from 0 to 1"),
     ({"model": "uniform", "p": math.nan}, "p = nan: must be a probability"),
     ({"model": "uniform", "p": "0.1"}, "p = '0.1': must be a number"),
     ({"model": "uniform", "p": True}, "p = True: must be a number"),
-    ({"model": "ge", "p": 0.1}, "model ge takes p, r, [k], [h] or rate, burst, [k], [h] (given: p)"),
-    ({"model": "ge", "p": 0.1, "r": 0.1, "rate": 0.1}, "model ge takes p, r, [k], [h] or rate, burst"),
+    (
+        {"model": "ge", "p": 0.1},
+        "model ge takes p, r, [k], [h], [burst_max] or rate, burst, [k], [h] (given: p)",
+    ),
+    (
+        {"model": "ge", "p": 0.1, "r": 0.1, "rate": 0.1},
+        "model ge takes p, r, [k], [h], [burst_max] or rate, burst",
+    ),
     ({"model": "ge", "p": 0.1, "r": -0.1}, "r = -0.1: must be a probability"),
     ({"model": "markov", "p": 0.1, "r": 0.1, "k": 1}, "unknown key k: model markov takes"),
     ({"model": "ge", "rate": 0.1, "burst": 0.5}, "burst = 0.5: must be from 1 to below inf packets"),

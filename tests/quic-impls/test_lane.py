@@ -6,11 +6,13 @@ tests/topologies/test_link_core.py.
 """
 
 import ctypes
+import random
 import resource
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,10 @@ from fecbench.topologies.link import DirectionSettings, LinkSettings
 from fecbench.topologies.trace import Trace
 from fecbench.topologies.written import written_whole
 from tests.topologies.law_of_jitter import UNIFORM, drawn, noise_ns
+from tests.topologies.test_dualpi2 import expected as law_of_dualpi2
+from tests.topologies.test_fq_codel import expected as law_of_fq_codel
+from tests.topologies.test_link_core import Lane as LinkCore
+from tests.topologies.test_marking import RATE_BPS
 
 LANE = REPOSITORY / "quic-impls" / "lane" / "lane.c"
 WIRE = REPOSITORY / "topologies" / "wire"
@@ -265,8 +271,8 @@ seeds = st.sampled_from([0, 1, SEEDS - 1]) | st.integers(0, SEEDS - 1)
 stays = st.floats(1e-5, 0.02)
 drop_lists = st.lists(st.integers(0, 300), max_size=20, unique=True).map(tuple)
 counted_models = (
-    st.builds(Uniform, probabilities)
-    | st.builds(GilbertElliott, *[probabilities] * 4)
+    st.builds(Uniform, probabilities, st.none() | st.integers(1, 4))
+    | st.builds(GilbertElliott, *[probabilities] * 4, st.none() | st.integers(1, 4))
     | st.builds(markov, probabilities, probabilities)
     | st.builds(Pattern, drop_lists, st.none() | st.integers(301, 400), st.booleans())
     | st.builds(Beginning, probabilities, st.integers(1, 50))
@@ -592,6 +598,31 @@ def test_codel_drops_the_same_though_the_emulator_looks_before_it_has_read_all(
     assert outcomes[0][1]["queue_dropped"] > 0
 
 
+@pytest.mark.parametrize("queue", ["fq_codel", "dualpi2"])
+def test_tags_are_flows_and_codepoints_choose_queues_as_on_the_wire(new_lane: LaneMaker, queue: str) -> None:
+    """The oracles of both queues, which share no line with the lane."""
+    dice, count = random.Random(3), 2000
+    arrivals = list(accumulate(dice.randrange(MS // 2, int(1.2 * MS)) for _ in range(count)))
+    flows, codepoints = ([dice.randrange(4) for _ in range(count)] for _ in range(2))
+    lengths = [dice.randrange(600, 1400) for _ in range(count)]
+    if queue == "fq_codel":
+        link = LinkCore(RATE_BPS, queue_packets=10**4)
+        leaving, own = law_of_fq_codel(link, arrivals, lengths, codepoints, flows)
+    else:
+        leaving, own = law_of_dualpi2(arrivals, lengths, codepoints)
+    with new_lane() as lane:
+        lane.begin(text_of(Link(RATE_BPS, queue_packets=10**4)) + f"queue {queue}\necn true\n")
+        exits = {}
+        for number, now_ns in enumerate(arrivals):
+            payload = number.to_bytes(4, "little") + bytes(lengths[number] - ETHERNET_IPV4_UDP - 4)
+            lane.send(payload, flows[number], now_ns, codepoints[number])
+        while (datagram := lane.receive(NEVER - 1)) is not None:
+            exits[int.from_bytes(datagram.payload[:4], "little")] = datagram
+    assert {number: datagram.at_ns for number, datagram in exits.items()} == leaving
+    assert all(datagram.ecn == own.codepoints[number] for number, datagram in exits.items())
+    assert own.lost and sum(own.codepoints[n] != codepoints[n] for n in exits) > 50
+
+
 # ---- Trials one after another ----
 
 
@@ -689,7 +720,7 @@ def test_a_text_is_refused_by_the_link_by_the_losses_or_by_its_names(new_lane: L
         assert refusal.endswith(
             ", duplicate, corrupt, overtake, mtu_bytes, policer, shaper_burst_bytes"
             ", cross, ecn, ecn_threshold_ns, pie_seed"
-            ", model, seed, p, r, k, h, good_s, bad_s, slot_ms, drop, length, repeat"
+            ", model, seed, p, r, k, h, good_s, bad_s, slot_ms, drop, length, repeat, burst_max"
         )
         assert lane.begin(link) is None
 

@@ -26,7 +26,7 @@ static void hand_out(struct direction *direction, struct frame_pool *pool, uint6
         uint64_t index; // the frame's content
         memcpy(&index, frame->bytes, sizeof index);
         exits[index] = frame->exit_ns;
-        if (ecn && frame->is_marked)
+        if (ecn && frame->effects & EFFECT_MARK)
             ecn[index] = ECN_CE;
         left[index] = direction->frames_out; // 1, 2, …: the order in which frames left
     }
@@ -55,11 +55,12 @@ static struct outcome outcome_of(const struct direction *direction) {
 // The directions are started at start_ns. Frame i arrives at arrivals[i] in direction ways[i], 0 or 1; the
 // link is looked at each looks[j] ≤ the next arrival, then at end_ns. fates[i], exits[i] (when it was due),
 // left[i] (its place in the order of its direction, or 0) and the outcome of each direction are written, and
-// into ecn[i] the mark of frame i, whose codepoint was there; NULL: no frame can be marked.
+// into ecn[i] the mark of frame i, whose codepoint was there; NULL: no frame can be marked. Frame i is of
+// flow flows[i]; NULL: all are of one.
 void run_link(const struct direction_settings settings[2], uint64_t start_ns, size_t frames,
               const uint8_t *ways, const uint64_t *arrivals, const uint32_t *lengths, size_t looks,
               const uint64_t *look_times, uint64_t end_ns, uint32_t *fates, uint64_t *exits, uint64_t *left,
-              struct outcome outcomes[2], uint8_t *ecn) {
+              struct outcome outcomes[2], uint8_t *ecn, const uint32_t *flows) {
     struct direction directions[2];
     struct frame_pool pool;
     for (int way = 0; way < 2; way++) {
@@ -79,6 +80,7 @@ void run_link(const struct direction_settings settings[2], uint64_t start_ns, si
             abort();
         frame->length = lengths[i];
         frame->ecn = ecn ? ecn[i] : ECN_NOT_CAPABLE;
+        frame->flow = flows ? flows[i] : 0;
         uint64_t index = i;
         memcpy(frame->bytes, &index, sizeof index);
         fates[i] = direction_arrive(&directions[ways[i]], frame, arrivals[i]);
@@ -152,6 +154,13 @@ void with_flip(uint8_t *bytes, uint32_t length, uint64_t draw) {
     corrupt(frame, draw);
     memcpy(bytes, frame->bytes, length);
     free(frame);
+}
+
+uint32_t flow_of_bytes(const uint8_t *bytes, uint32_t length) {
+    struct frame *frame = frame_of(bytes, length);
+    uint32_t flow = flow_of(frame);
+    free(frame);
+    return flow;
 }
 
 int64_t pie_step_of(int64_t probability, int64_t delay_ns, int64_t last_delay_ns) {

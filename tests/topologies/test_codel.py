@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.topologies.test_link_core import ACCEPTED, MS, Lane, core, run  # noqa: F401 - a fixture
+from tests.topologies.test_link_core import ACCEPTED, CODEL, DROPTAIL, MS, Lane, core, run  # noqa: F401 - a fixture
 
 TARGET, INTERVAL, MAX_PACKET = 5 * MS, 100 * MS, 1514
 FAST, SLOW = 100_000_000, 1_000_000
@@ -111,7 +111,7 @@ codel_paths = st.builds(
     rate_bps=st.sampled_from([SLOW, 2 * SLOW, 8 * SLOW]),
     delay_ns=st.sampled_from([0, 1, MS, 50 * MS]),
     queue_packets=st.just(10**6),
-    codel=st.just(True),
+    queue=st.just(CODEL),
 )
 # Phases of a few hundred frames that come at a steady pace, faster or slower than they can leave.
 phases = st.lists(st.tuples(st.integers(1, 300), st.integers(0, 14 * MS)), min_size=1, max_size=6)
@@ -147,7 +147,7 @@ def test_the_pseudo_code_s_frames_are_dropped_in_long_overload(core: ctypes.CDLL
                 lengths.append(chance.randrange(60, 1515))
                 now += round(787 * 8000 / load)
                 arrivals.append(now)
-        path = Lane(SLOW, delay_ns=chance.choice([0, 20 * MS]), queue_packets=10**6, codel=True)
+        path = Lane(SLOW, delay_ns=chance.choice([0, 20 * MS]), queue_packets=10**6, queue=CODEL)
         assert compare(core, path, arrivals, lengths) > 0
 
 
@@ -155,7 +155,7 @@ def test_a_frame_waits_too_long_from_the_target_on_and_the_first_is_dropped_afte
     core: ctypes.CDLL,  # noqa: F811
 ) -> None:
     """A turn every 5 ms: the second frame has waited for 5 ms exactly, and 100 ms later there is a turn."""
-    result = run(core, Lane(SLOW, queue_packets=100, codel=True), [0] * 60, [625] * 60)
+    result = run(core, Lane(SLOW, queue_packets=100, queue=CODEL), [0] * 60, [625] * 60)
     assert result.order.index(0) == 1 + 20
 
 
@@ -163,7 +163,7 @@ def test_with_a_full_frame_or_less_behind_it_no_frame_is_dropped(core: ctypes.CD
     """A packet comes just before each turn, so two are always behind the head, however long it waited."""
     turn = 757 * 8000
     arrivals = [0, 0, 0, 0, *(i * turn - 1 for i in range(2, 500))]
-    path = Lane(SLOW, queue_packets=100, codel=True)
+    path = Lane(SLOW, queue_packets=100, queue=CODEL)
     assert run(core, path, arrivals, [757] * len(arrivals)).outcome.queue_dropped == 0
     assert run(core, path, arrivals, [758] * len(arrivals)).outcome.queue_dropped > 0
 
@@ -172,7 +172,7 @@ def test_a_queue_that_codel_does_not_touch_is_the_droptail_queue(core: ctypes.CD
     """The same frames leave at the same times within the target, whatever the limit is."""
     arrivals, lengths = [i // 5 * MS for i in range(500)], [1000] * 500
     path = Lane(FAST, delay_ns=3 * MS, queue_packets=3)
-    plain, managed = (run(core, replace(path, codel=codel), arrivals, lengths) for codel in (False, True))
+    plain, managed = (run(core, replace(path, queue=queue), arrivals, lengths) for queue in (DROPTAIL, CODEL))
     assert plain.outcome.queue_dropped > 0
     assert bytes(plain.outcome) == bytes(managed.outcome)
     assert (plain.fates, plain.exits) == (managed.fates, managed.exits)

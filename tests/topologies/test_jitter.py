@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.topologies import law_of_schedules as schedules
 from tests.topologies.law_of_jitter import LAWS, MOST, NORMAL, PARETO, UNIFORM, Jitter, noise_ns
 from tests.topologies.law_of_schedules import LOOPS, NEVER, Step, Timeline
-from tests.topologies.test_link_core import ACCEPTED, MS, START_NS, Lane, Run, core, run
+from tests.topologies.test_link_core import ACCEPTED, CODEL, MS, START_NS, Lane, Run, core, run
 from tests.topologies.test_schedule import AFTER, FULL, scheduled, some_frames, some_steps
 
 __all__ = ["core"]
@@ -149,7 +149,7 @@ def test_frames_that_overtake_are_counted_while_they_are_on_their_way(core: ctyp
 
 def with_codel(core: ctypes.CDLL, looks: list[int], reorder: bool) -> Run:
     lane = Lane(
-        8 * 10**6, 2 * MS, queue_packets=1000, codel=True, jitter=(PARETO, 20 * MS, 3), reorder=reorder
+        8 * 10**6, 2 * MS, queue_packets=1000, queue=CODEL, jitter=(PARETO, 20 * MS, 3), reorder=reorder
     )
     arrivals = [START_NS + n * MS // 2 for n in range(600)]
     return run(core, lane, arrivals, [1000] * 600, looks)

@@ -19,6 +19,7 @@ from tests.topologies.law_of_jitter import Jitter
 
 HERE = Path(__file__).parent
 WIRE = HERE.parent.parent / "topologies" / "wire"
+DROPTAIL, CODEL, PIE, FQ_CODEL, DUALPI2 = range(5)
 ACCEPTED, QUEUE_FULL, OVERSIZE, OUTAGE, POLICED = 1, 2, 3, 4, 5
 MS = 10**6
 
@@ -30,8 +31,7 @@ class Settings(ctypes.Structure):
         ("queue_bytes", ctypes.c_uint64),
         ("queue_packets", ctypes.c_uint64),
         ("max_frame_size", ctypes.c_uint32),
-        ("codel", ctypes.c_bool),
-        ("pie", ctypes.c_bool),
+        ("queue", ctypes.c_int),
         ("outage_from_ns", ctypes.c_uint64),
         ("outage_to_ns", ctypes.c_uint64),
         ("steps", ctypes.c_void_p),
@@ -110,8 +110,7 @@ class Lane:
     queue_bytes: int = 0
     queue_packets: int = 0
     max_frame_size: int = 1514
-    codel: bool = False
-    pie: bool = False
+    queue: int = DROPTAIL
     outage_from_ns: int = 0
     outage_to_ns: int = 0
     steps: int = 0
@@ -155,10 +154,11 @@ def run(
     looks: tuple[int, ...] | list[int] = NEVER_LOOK,
     end_ns: int = FOREVER,
     codepoints: list[int] | None = None,
+    flows: list[int] | None = None,
 ) -> Run:
     """Frames in one direction of a symmetric link."""
     ways = [0] * len(arrivals)
-    return run_link(core, (path, path), ways, arrivals, lengths, looks, end_ns, codepoints)
+    return run_link(core, (path, path), ways, arrivals, lengths, looks, end_ns, codepoints, flows)
 
 
 def run_link(
@@ -170,9 +170,10 @@ def run_link(
     looks: tuple[int, ...] | list[int] = NEVER_LOOK,
     end_ns: int = FOREVER,
     codepoints: list[int] | None = None,
+    flows: list[int] | None = None,
 ) -> Run:
     """Frames in both directions of a link: ways[i] says which one frame i takes. Without codepoints, none has
-    one."""
+    one; without flows, all are of one."""
     count = len(arrivals)
     fates = (ctypes.c_uint32 * count)()
     exits, order = (ctypes.c_uint64 * count)(), (ctypes.c_uint64 * count)()
@@ -192,6 +193,7 @@ def run_link(
         order,
         outcomes,
         ecn,
+        (ctypes.c_uint32 * count)(*(flows or [0] * count)),
     )
     return Run(list(fates), list(exits), list(order), outcomes, list(ecn))
 

@@ -113,6 +113,10 @@ def test_only_wire_and_simulators_have_outages_and_codel() -> None:
             LinkSettings(up=plain, down=replace(plain, queue="codel")),
             r"^path2\.down\.queue is 'codel'; the netem link has droptail only",
         ),
+        (
+            LinkSettings(up=plain, down=replace(plain, queue="dualpi2", ecn=True)),
+            r"^path2\.down\.queue is 'dualpi2'; the netem link has droptail only",
+        ),
     ):
         for backend in ("wire", "virtual"):
             check_backend(backend, "path2", link)
@@ -133,7 +137,9 @@ IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
     ({"queue_bytes": 2000.0}, "queue_bytes is 2000.0; "),
     ({"queue_packets": 0}, "queue_packets is 0; "),
     ({"queue_bdp": 2, "queue_packets": 5}, "queue_bdp = 2 and queue_packets = 5 "),
-    ({"queue": "red"}, "queue is 'red'; it must be one of droptail, codel, pie"),
+    ({"queue": "red"}, "queue is 'red'; it must be one of droptail, codel, pie, fq_codel, dualpi2"),
+    ({"queue": "dualpi2"}, "queue is 'dualpi2', which has to mark; write ecn = true"),
+    ({"queue": "dualpi2", "ecn": 1}, "ecn is 1; it must be true or false"),
 ]
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.topologies.law_of_jitter import drawn
 from tests.topologies.test_codel import Packet, Queue, phases, steady
-from tests.topologies.test_link_core import ACCEPTED, MS, QUEUE_FULL, Lane, core, run
+from tests.topologies.test_link_core import ACCEPTED, CODEL, MS, PIE, QUEUE_FULL, Lane, core, run
 
 __all__ = ["core"]
 
@@ -196,7 +196,7 @@ def test_codel_marks_what_linux_marks_and_drops_what_cannot_be_marked(
     codepoints = [
         dice.choice([ECT_0, ECT_1, CE]) if dice.random() < capable else NOT_CAPABLE for _ in arrivals
     ]
-    lane = Lane(RATE_BPS, MS, queue_packets=10**6, codel=True, ecn=True)
+    lane = Lane(RATE_BPS, MS, queue_packets=10**6, queue=CODEL, ecn=True)
     result = run(core, lane, arrivals, [length] * len(arrivals), sorted(looks), codepoints=codepoints)
     marked, lost = expected_of_codel(arrivals, length, codepoints)
     assert result.codepoints == marked
@@ -208,7 +208,7 @@ def test_codel_marks_what_linux_marks_and_drops_what_cannot_be_marked(
 def test_codel_marks_in_overload_at_all_codepoints_and_nothing_without_ecn(core: ctypes.CDLL) -> None:
     arrivals = [n * MS for n in range(3000)]
     for codepoint, uses_ecn in itertools.product((NOT_CAPABLE, ECT_1, ECT_0), (False, True)):
-        lane = Lane(RATE_BPS, queue_packets=10**6, codel=True, ecn=uses_ecn)
+        lane = Lane(RATE_BPS, queue_packets=10**6, queue=CODEL, ecn=uses_ecn)
         outcome = run(core, lane, arrivals, [1200] * 3000, codepoints=[codepoint] * 3000).outcome
         is_marked = uses_ecn and codepoint != NOT_CAPABLE
         assert (outcome.marked > 20, outcome.queue_dropped > 20) == (is_marked, not is_marked)
@@ -306,7 +306,7 @@ def test_pie_drops_and_marks_what_the_rfc_does_by_the_same_draws(
 ) -> None:
     arrivals, length = [at_ns // 10 for at_ns in steady(load)], 1000
     codepoints = [ECT_0 if drawn(1, n) < capable * 2**32 else NOT_CAPABLE for n in range(len(arrivals))]
-    lane = Lane(RATE_BPS, queue_packets=10**6, pie=True, pie_seed=seed, ecn=True)
+    lane = Lane(RATE_BPS, queue_packets=10**6, queue=PIE, pie_seed=seed, ecn=True)
     result = run(core, lane, arrivals, [length] * len(arrivals), codepoints=codepoints)
     pie, free, update_ns, leaves = Pie(), 0, arrivals[0] + 15 * MS, []
     for n, now in enumerate(arrivals):
@@ -327,7 +327,7 @@ def test_pie_drops_the_share_of_an_overload_that_does_not_fit(core: ctypes.CDLL,
     """Senders that do not slow down: in the long run the rest has to go, and the delay is near the target."""
     count, gap_ns = 60_000, 1000 * BYTE_NS / load
     arrivals = [int(n * gap_ns) for n in range(count)]
-    lane = Lane(RATE_BPS, queue_packets=10**6, pie=True, pie_seed=3)
+    lane = Lane(RATE_BPS, queue_packets=10**6, queue=PIE, pie_seed=3)
     result = run(core, lane, arrivals, [1000] * count)
     late = range(count // 3, count)
     dropped = sum(result.fates[n] == QUEUE_FULL for n in late) / len(late)
@@ -338,7 +338,7 @@ def test_pie_drops_the_share_of_an_overload_that_does_not_fit(core: ctypes.CDLL,
 
 def test_pie_lets_a_burst_pass(core: ctypes.CDLL) -> None:
     """4.4: 150 ms of grace, also after a rest."""
-    lane = Lane(RATE_BPS, queue_packets=10**6, pie=True)
+    lane = Lane(RATE_BPS, queue_packets=10**6, queue=PIE)
     arrivals = [n * MS // 5 for n in range(700)] + [10**10 + n * MS // 5 for n in range(700)]
     result = run(core, lane, arrivals, [1000] * 1400)
     assert result.fates == [ACCEPTED] * 1400

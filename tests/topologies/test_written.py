@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fecbench.topologies.jitter import LAWS, Jitter
-from fecbench.topologies.link import DIRECTIONS, DirectionSettings, LinkSettings
+from fecbench.topologies.link import DIRECTIONS, QUEUES, DirectionSettings, LinkSettings
 from fecbench.topologies.trace import REPEATS, STEP, Trace
 from fecbench.topologies.written import written_whole
 from tests.topologies.test_link_core import WIRE, Settings
@@ -72,7 +72,7 @@ directions = st.builds(
     limits,
     bandwidth_mbps=st.integers(100, 10**7).map(lambda kbps: kbps / 1000),
     owd_ms=whole_ms,
-    queue=st.sampled_from(["droptail", "codel", "pie"]),
+    queue=st.sampled_from([queue for queue in QUEUES if queue != "dualpi2"]),
     pie_seed=st.integers(0, 2**64 - 1),
     outage_s=st.none()
     | st.tuples(st.integers(0, 10**6 - 2), st.just(10**6 - 1)).filter(lambda o: o[0] < o[1]),
@@ -89,6 +89,7 @@ directions = st.builds(
 effects = st.fixed_dictionaries(
     {},
     optional={
+        "dualpi2": st.just(True),
         "overtaking": st.tuples(st.floats(0.001, 1), st.integers(1, 256)),
         "policer": st.tuples(st.integers(1, 1000), st.integers(1514, 10**9)),
         "shaper_burst_bytes": st.integers(1, 10**9),
@@ -113,11 +114,11 @@ def test_c_reads_each_direction_as_python_has_it_in_any_order_of_lines(
         assert (c.rate_bps, c.delay_ns) == (own.rate_bps, own.delay_ns)
         hits = (limit.bytes or 0, limit.packets or 0, limit.time_ns or 0)
         assert (c.queue_bytes, c.queue_packets, c.queue_ns) == hits
-        copies = (own.duplicate_threshold, own.duplicate_seed) if own.duplicate else (0, 0)
+        copies = (round(own.duplicate * 2**32), own.duplicate_seed) if own.duplicate else (0, 0)
         assert (c.duplicate_threshold, c.duplicate_seed) == copies
-        corrupted = (own.corrupt_threshold, own.corrupt_seed) if own.corrupt_p else (0, 0)
+        corrupted = (round(own.corrupt_p * 2**32), own.corrupt_seed) if own.corrupt_p else (0, 0)
         assert (c.corrupt_threshold, c.corrupt_seed) == corrupted
-        overtaking = (own.reorder_threshold, own.reorder_seed, own.reorder_by_packets)
+        overtaking = (round(own.reorder_p * 2**32), own.reorder_seed, own.reorder_by_packets)
         assert (c.overtake_threshold, c.overtake_seed, c.overtake_by) == (
             overtaking if own.reorder_p else (0, 0, 0)
         )
@@ -125,7 +126,7 @@ def test_c_reads_each_direction_as_python_has_it_in_any_order_of_lines(
         policer = (0, 0) if own.policer_bps is None else (own.policer_bps, own.policer_burst_bytes)
         assert (c.policer_bps, c.policer_burst_bytes) == policer
         assert c.shaper_burst_bytes == own.shaper_burst_bytes
-        assert (c.codel, c.pie, c.reorder) == (own.queue == "codel", own.queue == "pie", own.reorder)
+        assert (c.queue, c.reorder) == (QUEUES.index(own.queue), own.reorder)
         assert c.pie_seed == (own.pie_seed if own.queue == "pie" else 0)
         assert (c.ecn, c.ecn_threshold_ns) == (own.ecn, own.ecn_threshold_ns or 0)
         assert (c.outage_from_ns, c.outage_to_ns) == (own.outage_ns or (0, 0))
@@ -150,6 +151,8 @@ def affected(direction: DirectionSettings, values: dict[str, Any]) -> DirectionS
         direction = replace(direction, policer_mbps=policer[0], policer_burst_bytes=policer[1])
     if threshold_ms := values.get("ecn_threshold_ms"):
         direction = replace(direction, ecn=True, ecn_threshold_ms=threshold_ms)
+    if values.get("dualpi2"):
+        direction = replace(direction, ecn=True, queue="dualpi2")
     burst = 0 if direction.trace else values.get("shaper_burst_bytes", 0)
     return replace(direction, shaper_burst_bytes=burst)
 
@@ -170,7 +173,8 @@ REFUSED: list[tuple[dict[str, str | None], str]] = [
     ({"queue_packets": None}, "no limit is given; a queue has one limit: queue_bytes, queue_packets or"),
     ({"queue_bytes": "1514"}, "two limits are given; a queue has one limit"),
     ({"queue_packets": None, "queue_ns": "1"}, "queue_ns needs a schedule; without one, give queue_bytes or"),
-    ({"queue": "red"}, "queue is red; it must be droptail, codel or pie"),
+    ({"queue": "red"}, "queue is red; it must be droptail, codel, pie, fq_codel or dualpi2"),
+    ({"queue": "dualpi2"}, "queue is dualpi2 without ecn true; it must have it, to mark"),
     ({"ecn": "1"}, "ecn is 1; it must be true or false"),
     ({"ecn_threshold_ns": "0"}, "ecn_threshold_ns is 0; it must be a whole number from 1 to 1000000000000"),
     ({"pie_seed": "-1"}, "pie_seed is -1; it must be a whole number from 0 to 18446744073709551615"),

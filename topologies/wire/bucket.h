@@ -37,3 +37,10 @@ static inline bool bucket_takes(struct bucket *bucket, uint32_t bytes, uint64_t 
     bucket->level -= bytes * BUCKET_BYTE;
     return true;
 }
+
+// Takes so much out of the bucket, or all that it holds.
+static inline uint64_t bucket_take_up_to(struct bucket *bucket, uint64_t most) {
+    uint64_t taken = most < bucket->level ? most : bucket->level;
+    bucket->level -= taken;
+    return taken;
+}

@@ -51,12 +51,8 @@ static bool drops(struct codel *codel, uint64_t now_ns, bool above) {
     return too_long;
 }
 
-bool codel_drops_head(struct codel *codel, uint64_t now_ns, uint64_t sojourn_ns, uint64_t behind_bytes,
-                      uint32_t max_frame_size) {
-    return drops(codel, now_ns, sojourn_ns >= CODEL_TARGET_NS && behind_bytes > max_frame_size);
-}
-
-void codel_marks_head(struct codel *codel, uint64_t now_ns) {
+// The head is marked in the place of being dropped: it is sent, and no other is asked for.
+static void mark_head(struct codel *codel, uint64_t now_ns) {
     if (codel->turn == TURN_FIRST_DROP)
         begin_dropping(codel, now_ns);
     else
@@ -64,6 +60,24 @@ void codel_marks_head(struct codel *codel, uint64_t now_ns) {
     codel->turn = TURN_BEGINS;
 }
 
-void codel_meets_empty_queue(struct codel *codel, uint64_t now_ns) {
-    drops(codel, now_ns, false);
+void codel_put(struct codel_queue *queue, struct frame *frame) {
+    queue->bytes += frame->length;
+    frames_append(&queue->frames, frame);
+}
+
+struct frame *codel_take(struct codel_queue *queue, uint64_t now_ns, uint32_t max_frame_size, bool marks,
+                         struct frames *dropped) {
+    for (struct frame *frame; (frame = frames_take(&queue->frames));) {
+        queue->bytes -= frame->length;
+        bool above = now_ns - frame->arrived_ns >= CODEL_TARGET_NS && queue->bytes > max_frame_size;
+        if (!drops(&queue->codel, now_ns, above))
+            return frame;
+        if (marks && frame_mark(frame)) {
+            mark_head(&queue->codel, now_ns);
+            return frame;
+        }
+        frames_append(dropped, frame);
+    }
+    drops(&queue->codel, now_ns, false); // there is no head to judge
+    return NULL;
 }

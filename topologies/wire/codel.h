@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "frame_pool.h"
+
 #define CODEL_TARGET_NS 5000000ull
 #define CODEL_INTERVAL_NS 100000000ull
 
@@ -20,13 +22,17 @@ struct codel {
     enum codel_turn turn;
 };
 
-// The transmitter is free at now_ns, and the head of the queue has waited for sojourn_ns before
-// `behind_bytes` others. Whether it is dropped; then the next head is asked for, at the same time.
-bool codel_drops_head(struct codel *codel, uint64_t now_ns, uint64_t sojourn_ns, uint64_t behind_bytes,
-                      uint32_t max_frame_size);
+// Frames that wait, in the order of arrival.
+struct codel_queue {
+    struct codel codel;
+    struct frames frames;
+    uint64_t bytes;
+};
 
-// The head is marked in the place of being dropped: it is sent, and no other is asked for.
-void codel_marks_head(struct codel *codel, uint64_t now_ns);
+void codel_put(struct codel_queue *queue, struct frame *frame);
 
-// There was no head to ask for: the last one was dropped, too.
-void codel_meets_empty_queue(struct codel *codel, uint64_t now_ns);
+// The frame that is sent at now_ns, when the transmitter is free, or NULL. Those that are dropped before it
+// are appended to `dropped`. With `marks`, one that can be marked is marked and sent in the place of being
+// dropped.
+struct frame *codel_take(struct codel_queue *queue, uint64_t now_ns, uint32_t max_frame_size, bool marks,
+                         struct frames *dropped);

@@ -9,12 +9,14 @@
 
 #define CROSS_FRAME_BYTES 1514
 #define CROSS_MOST_MEAN_NS 1000000000000ull
+#define CROSS_FLOW UINT32_MAX // all of it is one flow
 
 struct cross {
     uint64_t on_ns, off_ns; // when its present time begins and ends; both 0: it has not begun
     uint64_t stays;         // that were drawn
     uint64_t sent;          // since on_ns
     uint64_t frames_in, dropped, bytes_in;
+    uint64_t waiting; // for their turn
 };
 
 struct cross_settings {

@@ -1,11 +1,16 @@
 #include "direction.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define NS_PER_S 1000000000ull
 
 enum { ETHERNET_HEADER = 14 };
+
+// What most links never do, out of the way of what each does for every frame.
+#define SELDOM __attribute__((noinline))
 
 static uint64_t policer_dropped(const struct direction *direction) {
     return direction->policer_dropped;
@@ -41,6 +46,12 @@ const struct direction_counter DIRECTION_COUNTERS[] = {
     {NULL, NULL},
 };
 
+// Whether the queue chooses the frame that is sent when the transmitter is free; else that is decided when it
+// comes.
+static bool chooses_at_turn(const struct direction_settings *settings) {
+    return settings->queue != QUEUE_DROPTAIL && settings->queue != QUEUE_PIE;
+}
+
 void direction_init(struct direction *direction, const struct direction_settings *settings) {
     assert(settings->rate_bps > 0);
     assert((settings->queue_bytes != 0) + (settings->queue_packets != 0) + (settings->queue_ns != 0) == 1);
@@ -50,7 +61,15 @@ void direction_init(struct direction *direction, const struct direction_settings
     assert(!settings->shaper_burst_bytes || !settings->schedule.count);
     assert(!settings->overtake_threshold ||
            (settings->overtake_by && settings->overtake_by <= OVERTAKING_MOST));
-    *direction = (struct direction){.settings = *settings, .started_ns = NEVER};
+    memset(direction, 0, offsetof(struct direction, overtaking));
+    if (settings->overtake_threshold)
+        direction->overtaking = (struct overtaking){0};
+    if (chooses_at_turn(settings))
+        memset(&direction->managed, 0, sizeof direction->managed);
+    direction->settings = *settings;
+    direction->started_ns = NEVER;
+    direction->draws_effects =
+        settings->corrupt_threshold || settings->duplicate_threshold || settings->overtake_threshold;
     uint64_t longest = settings->mtu_bytes + ETHERNET_HEADER;
     if (settings->mtu_bytes && longest < settings->max_frame_size)
         direction->settings.max_frame_size = (uint32_t)longest;
@@ -93,9 +112,13 @@ static uint64_t schedule_time(const struct direction *direction, uint64_t time_n
     return time_ns - direction->started_ns + direction->settings.schedule.offset_ns;
 }
 
-static void enter_queue(struct direction *direction, const struct frame *frame) {
+static void enter_queue(struct direction *direction, struct frame *frame, uint64_t now_ns) {
+    frame->arrived_ns = now_ns;
     direction->queued_bytes += frame->length;
     direction->queued_packets++;
+}
+
+static void note_queue(struct direction *direction) {
     if (direction->queued_bytes > direction->max_queue_bytes)
         direction->max_queue_bytes = direction->queued_bytes;
     if (direction->queued_packets > direction->max_queue_packets)
@@ -110,22 +133,23 @@ static void leave_queue(struct direction *direction, const struct frame *frame) 
 // Fractions of a nanosecond are carried over while the transmitter is busy, so that the rate has no error.
 static uint64_t serialize(struct direction *direction, uint32_t length, uint64_t now_ns) {
     if (direction->transmitter_free_ns < now_ns) {
-        bucket_fill(&direction->credit, direction->transmitter_free_ns, now_ns);
+        if (direction->credit.capacity)
+            bucket_fill(&direction->credit, direction->transmitter_free_ns, now_ns);
         direction->transmitter_free_ns = now_ns;
         direction->remainder = 0;
     }
-    uint64_t work = length * 8 * NS_PER_S, credit = direction->credit.level;
-    uint64_t on_credit = work < credit ? work : credit;
-    direction->credit.level -= on_credit;
-    uint64_t duration = work - on_credit + direction->remainder;
+    uint64_t work = length * 8 * NS_PER_S;
+    if (direction->credit.level)
+        work -= bucket_take_up_to(&direction->credit, work);
+    uint64_t duration = work + direction->remainder;
     direction->transmitter_free_ns += duration / direction->settings.rate_bps;
     direction->remainder = duration % direction->settings.rate_bps;
     return direction->transmitter_free_ns;
 }
 
 // The same by the schedule. Writes the delay, too.
-static uint64_t serialize_scheduled(struct direction *direction, uint32_t length, uint64_t now_ns,
-                                    uint64_t *delay_ns) {
+SELDOM static uint64_t serialize_scheduled(struct direction *direction, uint32_t length, uint64_t now_ns,
+                                           uint64_t *delay_ns) {
     const struct schedule *schedule = &direction->settings.schedule;
     const struct schedule_step after = after_schedule(direction);
     struct schedule_sender *sender = &direction->sender;
@@ -169,49 +193,51 @@ static bool overtake(struct direction *direction, struct frame *frame) {
 }
 
 // The frame's own delay is over, and those before it have left unless it may overtake them.
-static void follow(struct direction *direction, struct frame *frame, uint64_t delay_ns) {
-    delay_ns += jitter_ns(&direction->settings.jitter, frame->number);
+static inline void follow(struct direction *direction, struct frame *frame, uint64_t delay_ns) {
+    if (direction->settings.jitter.law)
+        delay_ns += jitter_ns(&direction->settings.jitter, frame->number);
     frame->exit_ns = frame->serialized_ns == NEVER ? NEVER : frame->serialized_ns + delay_ns;
     if (frame->exit_ns < direction->last_exit_ns && !direction->settings.reorder)
         frame->exit_ns = direction->last_exit_ns;
     direction->last_exit_ns = frame->exit_ns;
 }
 
-// Whether the frame can be marked; then it is.
-static bool mark(const struct direction *direction, struct frame *frame) {
-    if (!direction->settings.ecn || frame->ecn == ECN_NOT_CAPABLE)
-        return false;
-    frame->is_marked = frame->ecn != ECN_CE;
-    return true;
-}
-
 // Its turn comes when the transmitter is free.
-static void mark_late(const struct direction *direction, struct frame *frame, uint64_t now_ns) {
+SELDOM static void mark_late(const struct direction *direction, struct frame *frame, uint64_t now_ns) {
     uint64_t free_ns = direction->transmitter_free_ns, begins_ns = free_ns > now_ns ? free_ns : now_ns;
-    uint64_t threshold_ns = direction->settings.ecn_threshold_ns;
-    if (threshold_ns && begins_ns - frame->arrived_ns >= threshold_ns)
-        mark(direction, frame);
+    if (direction->settings.ecn && begins_ns - frame->arrived_ns >= direction->settings.ecn_threshold_ns)
+        frame_mark(frame);
 }
 
-static void transmit(struct direction *direction, struct frame *frame, uint64_t now_ns) {
-    uint64_t delay_ns = direction->settings.delay_ns;
-    mark_late(direction, frame, now_ns);
-    frame->serialized_ns = has_schedule(direction, now_ns)
-                               ? serialize_scheduled(direction, frame->length, now_ns, &delay_ns)
-                               : serialize(direction, frame->length, now_ns);
+// What draws of the frame's number decide, and when it leaves.
+SELDOM static void draw_effects(struct direction *direction, struct frame *frame, uint64_t delay_ns) {
     const struct direction_settings *settings = &direction->settings;
-    if (frame->is_cross) { // it goes somewhere else
-        wait_for_transmitter(direction, frame);
-        return;
-    }
-    frame->number = direction->sent++;
-    bool is_corrupted = happens(settings->corrupt_threshold, settings->corrupt_seed, frame->number);
-    frame->corruption = is_corrupted ? CORRUPTION_DUE : CORRUPTION_NONE;
-    frame->is_duplicated = happens(settings->duplicate_threshold, settings->duplicate_seed, frame->number);
+    if (happens(settings->corrupt_threshold, settings->corrupt_seed, frame->number))
+        frame->effects |= EFFECT_CORRUPTION;
+    if (happens(settings->duplicate_threshold, settings->duplicate_seed, frame->number))
+        frame->effects |= EFFECT_COPY;
     if (!overtake(direction, frame))
         follow(direction, frame, delay_ns);
     if (settings->overtake_threshold)
         overtaking_note(&direction->overtaking, frame->number, frame->exit_ns);
+}
+
+static void transmit(struct direction *direction, struct frame *frame, uint64_t now_ns) {
+    uint64_t delay_ns = direction->settings.delay_ns;
+    if (direction->settings.ecn_threshold_ns)
+        mark_late(direction, frame, now_ns);
+    frame->serialized_ns = has_schedule(direction, now_ns)
+                               ? serialize_scheduled(direction, frame->length, now_ns, &delay_ns)
+                               : serialize(direction, frame->length, now_ns);
+    if (frame->effects & EFFECT_CROSS) { // it goes somewhere else
+        wait_for_transmitter(direction, frame);
+        return;
+    }
+    frame->number = direction->sent++;
+    if (direction->draws_effects)
+        draw_effects(direction, frame, delay_ns);
+    else
+        follow(direction, frame, delay_ns);
     delay_line_add(&direction->line, frame);
     wait_for_transmitter(direction, frame);
 }
@@ -222,45 +248,80 @@ static void leave_transmitter(struct direction *direction, uint64_t now_ns) {
         struct frame *frame = direction->queue;
         direction->queue = frame->behind;
         leave_queue(direction, frame);
-        if (frame->is_cross)
+        if (frame->effects & EFFECT_CROSS)
             frame_pool_return(direction->pool, frame);
     }
 }
 
 static void note_dropped(struct direction *direction, const struct frame *frame) {
-    if (frame->is_cross)
+    if (frame->effects & EFFECT_CROSS)
         direction->cross.dropped++;
     else
         direction->queue_dropped++;
 }
 
-// Sends the frame that CoDel lets pass of those whose turn comes at turn_ns: one, unless it drops all.
-static void take_turn(struct direction *direction, uint64_t turn_ns) {
-    leave_transmitter(direction, turn_ns);
-    for (struct frame *frame; (frame = frames_take(&direction->waiting));) {
-        uint64_t behind_bytes = direction->queued_bytes - frame->length;
-        if (!codel_drops_head(&direction->codel, turn_ns, turn_ns - frame->arrived_ns, behind_bytes,
-                              direction->settings.max_frame_size)) {
-            transmit(direction, frame, turn_ns);
-            return;
-        }
-        if (mark(direction, frame)) {
-            codel_marks_head(&direction->codel, turn_ns);
-            transmit(direction, frame, turn_ns);
-            return;
-        }
+// A frame waits no longer for its turn.
+static void stop_waiting(struct direction *direction, const struct frame *frame) {
+    direction->waiting--;
+    direction->cross.waiting -= (frame->effects & EFFECT_CROSS) != 0;
+}
+
+// The queue drops frames that it had accepted.
+static void drop_waiting(struct direction *direction, struct frames *frames) {
+    for (struct frame *frame; (frame = frames_take(frames));) {
+        stop_waiting(direction, frame);
         leave_queue(direction, frame);
         note_dropped(direction, frame);
         frames_append(&direction->dropped, frame);
     }
-    codel_meets_empty_queue(&direction->codel, turn_ns);
+}
+
+static void wait_for_turn(struct direction *direction, struct frame *frame, uint64_t now_ns) {
+    direction->waiting++;
+    direction->cross.waiting += (frame->effects & EFFECT_CROSS) != 0;
+    direction->last_waiting_ns = now_ns;
+    switch (direction->settings.queue) {
+    case QUEUE_FQ_CODEL:
+        return fq_codel_put(&direction->managed.fq_codel, frame);
+    case QUEUE_DUALPI2:
+        return dualpi2_put(&direction->managed.dualpi2, frame, now_ns);
+    default:
+        return codel_put(&direction->managed.codel, frame);
+    }
+}
+
+static struct frame *choose(struct direction *direction, uint64_t turn_ns, struct frames *dropped) {
+    const struct direction_settings *settings = &direction->settings;
+    switch (settings->queue) {
+    case QUEUE_FQ_CODEL:
+        return fq_codel_take(&direction->managed.fq_codel, turn_ns, settings->max_frame_size, settings->ecn,
+                             dropped);
+    case QUEUE_DUALPI2:
+        return dualpi2_take(&direction->managed.dualpi2, turn_ns, dropped);
+    default:
+        return codel_take(&direction->managed.codel, turn_ns, settings->max_frame_size, settings->ecn,
+                          dropped);
+    }
+}
+
+// Sends the frame that the queue chooses at turn_ns: one, unless it drops all.
+SELDOM static void take_turn(struct direction *direction, uint64_t turn_ns) {
+    struct frames dropped = {0};
+    leave_transmitter(direction, turn_ns);
+    struct frame *frame = choose(direction, turn_ns, &dropped);
+    drop_waiting(direction, &dropped);
+    if (!frame)
+        return;
+    stop_waiting(direction, frame);
+    transmit(direction, frame, turn_ns);
 }
 
 // All that happens to frames that have come, until now_ns.
 static void serve_turns(struct direction *direction, uint64_t now_ns) {
-    while (direction->waiting.head && direction->transmitter_free_ns <= now_ns) {
-        uint64_t arrived_ns = direction->waiting.head->arrived_ns, free_ns = direction->transmitter_free_ns;
-        take_turn(direction, arrived_ns > free_ns ? arrived_ns : free_ns);
+    // While the transmitter is free, none waits but one that comes just now.
+    while (direction->waiting && direction->transmitter_free_ns <= now_ns) {
+        uint64_t came_ns = direction->last_waiting_ns, free_ns = direction->transmitter_free_ns;
+        take_turn(direction, came_ns > free_ns ? came_ns : free_ns);
     }
     leave_transmitter(direction, now_ns);
 }
@@ -268,9 +329,9 @@ static void serve_turns(struct direction *direction, uint64_t now_ns) {
 static enum fate enter(struct direction *direction, struct frame *frame, uint64_t now_ns);
 
 // Frames of cross traffic come until now_ns.
-static void take_cross(struct direction *direction, uint64_t now_ns) {
+SELDOM static void take_cross(struct direction *direction, uint64_t now_ns) {
     const struct cross_settings *settings = &direction->settings.cross;
-    if (!settings->bps || direction->started_ns == NEVER || direction->started_ns > now_ns)
+    if (direction->started_ns == NEVER || direction->started_ns > now_ns)
         return;
     for (uint64_t at_ns;
          (at_ns = cross_next(&direction->cross, settings, direction->started_ns)) <= now_ns;) {
@@ -279,7 +340,8 @@ static void take_cross(struct direction *direction, uint64_t now_ns) {
             abort(); // a link that leaves them out would be another one
         frame->length = CROSS_FRAME_BYTES;
         frame->ecn = ECN_NOT_CAPABLE;
-        frame->is_cross = true;
+        frame->flow = CROSS_FLOW;
+        frame->effects = EFFECT_CROSS;
         direction->cross.sent++;
         direction->cross.frames_in++;
         direction->cross.bytes_in += frame->length;
@@ -291,7 +353,8 @@ static void take_cross(struct direction *direction, uint64_t now_ns) {
 
 // All that happens until now_ns.
 static void serve_queue(struct direction *direction, uint64_t now_ns) {
-    take_cross(direction, now_ns);
+    if (direction->settings.cross.bps)
+        take_cross(direction, now_ns);
     serve_turns(direction, now_ns);
 }
 
@@ -306,12 +369,23 @@ static uint64_t timed_queue_bytes(const struct direction *direction, uint64_t no
     return bytes > LEAST_QUEUE_BYTES ? bytes : LEAST_QUEUE_BYTES;
 }
 
-static bool queue_has_room(const struct direction *direction, uint32_t length, uint64_t now_ns) {
+// Whether what is in the queue is within its limit, with so much more.
+static inline bool queue_has_room(const struct direction *direction, uint64_t packets, uint64_t bytes,
+                                  uint64_t now_ns) {
     if (direction->settings.queue_ns)
-        return direction->queued_bytes + length <= timed_queue_bytes(direction, now_ns);
+        return direction->queued_bytes + bytes <= timed_queue_bytes(direction, now_ns);
     if (direction->settings.queue_bytes)
-        return direction->queued_bytes + length <= direction->settings.queue_bytes;
-    return direction->queued_packets < direction->settings.queue_packets;
+        return direction->queued_bytes + bytes <= direction->settings.queue_bytes;
+    return direction->queued_packets + packets <= direction->settings.queue_packets;
+}
+
+// Drops what is longest until all is within the limit.
+static void evict(struct direction *direction, uint64_t now_ns) {
+    struct frames dropped = {0};
+    while (direction->waiting && !queue_has_room(direction, 0, 0, now_ns)) {
+        fq_codel_evict(&direction->managed.fq_codel, &dropped);
+        drop_waiting(direction, &dropped);
+    }
 }
 
 // Whether PIE drops the frame that comes; it may mark it.
@@ -321,8 +395,45 @@ static bool pie_drops(struct direction *direction, struct frame *frame, uint64_t
         pie_judge(&direction->pie, now_ns, direction->transmitter_free_ns, direction->queued_bytes,
                   jitter_draw(direction->settings.pie_seed, direction->judged++), can_be_marked);
     if (verdict == PIE_MARKS)
-        mark(direction, frame);
+        frame_mark(frame);
     return verdict == PIE_DROPS;
+}
+
+static enum fate refuse(struct direction *direction, const struct frame *frame) {
+    note_dropped(direction, frame);
+    return FATE_QUEUE_FULL;
+}
+
+SELDOM static enum fate enter_managed(struct direction *direction, struct frame *frame, uint64_t now_ns) {
+    enum queue queue = direction->settings.queue;
+    bool evicts = queue == QUEUE_FQ_CODEL, is_chosen = chooses_at_turn(&direction->settings);
+    if (!evicts && !queue_has_room(direction, 1, frame->length, now_ns))
+        return refuse(direction, frame);
+    if (queue == QUEUE_PIE && pie_drops(direction, frame, now_ns))
+        return refuse(direction, frame);
+    enter_queue(direction, frame, now_ns);
+    if (is_chosen)
+        wait_for_turn(direction, frame, now_ns);
+    if (evicts)
+        evict(direction, now_ns);
+    note_queue(direction);
+    if (is_chosen)
+        serve_turns(direction, now_ns);
+    else
+        transmit(direction, frame, now_ns);
+    return FATE_ACCEPTED;
+}
+
+// The queue has been served until now_ns.
+static inline enum fate enter(struct direction *direction, struct frame *frame, uint64_t now_ns) {
+    if (direction->settings.queue != QUEUE_DROPTAIL)
+        return enter_managed(direction, frame, now_ns);
+    if (!queue_has_room(direction, 1, frame->length, now_ns))
+        return refuse(direction, frame);
+    enter_queue(direction, frame, now_ns);
+    note_queue(direction);
+    transmit(direction, frame, now_ns);
+    return FATE_ACCEPTED;
 }
 
 enum fate direction_arrive(struct direction *direction, struct frame *frame, uint64_t now_ns) {
@@ -341,29 +452,7 @@ enum fate direction_arrive(struct direction *direction, struct frame *frame, uin
         return FATE_POLICED;
     }
     serve_queue(direction, now_ns);
-    frame->is_cross = false;
     return enter(direction, frame, now_ns);
-}
-
-// The queue has been served until now_ns.
-static enum fate enter(struct direction *direction, struct frame *frame, uint64_t now_ns) {
-    if (!queue_has_room(direction, frame->length, now_ns)) {
-        note_dropped(direction, frame);
-        return FATE_QUEUE_FULL;
-    }
-    frame->is_marked = false;
-    frame->arrived_ns = now_ns;
-    if (direction->settings.pie && pie_drops(direction, frame, now_ns)) {
-        note_dropped(direction, frame);
-        return FATE_QUEUE_FULL;
-    }
-    enter_queue(direction, frame);
-    if (direction->settings.codel) {
-        frames_append(&direction->waiting, frame);
-        serve_turns(direction, now_ns);
-    } else
-        transmit(direction, frame, now_ns);
-    return FATE_ACCEPTED;
 }
 
 static bool may_overtake(const struct direction *direction) {
@@ -379,7 +468,7 @@ static bool may_wait_alone(const struct direction *direction) {
 
 // Then this is when the next turn has come for sure.
 static uint64_t next_turn(const struct direction *direction) {
-    if (!may_wait_alone(direction) || !direction->waiting.head ||
+    if (!may_wait_alone(direction) || !direction->waiting ||
         direction->transmitter_free_ns >= NEVER - direction->least_delay_ns)
         return NEVER;
     return direction->transmitter_free_ns + direction->least_delay_ns;
@@ -391,9 +480,21 @@ uint64_t direction_next_exit(const struct direction *direction) {
     return turn_ns < exit_ns ? turn_ns : exit_ns;
 }
 
+// Counts the effects of a frame that leaves, and says whether it is a copy that does.
+SELDOM static bool leaves_as_copy(struct direction *direction, struct frame *frame) {
+    direction->corrupted += frame_is_unreadable(frame);
+    direction->marked += (frame->effects & EFFECT_MARK) != 0;
+    if (!(frame->effects & EFFECT_COPY))
+        return false;
+    frame->effects ^= EFFECT_COPY | EFFECT_LEAVES_AGAIN;
+    direction->frames_in++;
+    direction->bytes_in += frame->length;
+    return true;
+}
+
 struct frame *direction_exit(struct direction *direction, uint64_t now_ns) {
     // A frame that is due now was sent the least delay ago. Later frames may not have been handed in yet.
-    if (may_wait_alone(direction) && direction->waiting.head && now_ns >= direction->least_delay_ns)
+    if (may_wait_alone(direction) && direction->waiting && now_ns >= direction->least_delay_ns)
         serve_queue(direction, now_ns - direction->least_delay_ns);
     struct frame *frame = delay_line_first(&direction->line);
     if (!frame || frame->exit_ns > now_ns)
@@ -401,15 +502,8 @@ struct frame *direction_exit(struct direction *direction, uint64_t now_ns) {
     // With a short delay, it may leave before the next arrival serves the queue. While frames wait, another
     // one is in the transmitter: with that one's exit, the next turn has come.
     serve_queue(direction, frame->serialized_ns);
-    frame->leaves_again = frame->is_duplicated;
-    if (frame->is_duplicated) {
-        frame->is_duplicated = false;
-        direction->frames_in++;
-        direction->bytes_in += frame->length;
-    } else
+    if (!frame->effects || !leaves_as_copy(direction, frame))
         delay_line_take(&direction->line);
-    direction->corrupted += frame->corruption != CORRUPTION_NONE;
-    direction->marked += frame->is_marked;
     direction->frames_out++;
     direction->bytes_out += frame->length;
     return frame;
@@ -418,30 +512,34 @@ struct frame *direction_exit(struct direction *direction, uint64_t now_ns) {
 void direction_end_cross(struct direction *direction) {
     direction_start(direction, NEVER);
     leave_transmitter(direction, NEVER);
-    struct frames all = direction->waiting;
-    direction->waiting = (struct frames){0};
-    for (struct frame *frame; (frame = frames_take(&all));) {
-        if (!frame->is_cross) {
-            frames_append(&direction->waiting, frame);
-            continue;
-        }
-        leave_queue(direction, frame);
-        frame_pool_return(direction->pool, frame);
-    }
+    if (direction->transmitter_free_ns == NEVER)
+        direction->transmitter_free_ns = 0;
 }
 
 struct frame *direction_dropped(struct direction *direction) {
     struct frame *frame;
-    while ((frame = frames_take(&direction->dropped)) && frame->is_cross)
+    while ((frame = frames_take(&direction->dropped)) && frame->effects & EFFECT_CROSS)
         frame_pool_return(direction->pool, frame);
     return frame;
 }
 
+// Counted one by one.
+static uint64_t count_waiting(const struct direction *direction) {
+    switch (direction->settings.queue) {
+    case QUEUE_CODEL:
+        return frames_count(&direction->managed.codel.frames);
+    case QUEUE_FQ_CODEL:
+        return fq_codel_count(&direction->managed.fq_codel);
+    case QUEUE_DUALPI2:
+        return frames_count(&direction->managed.dualpi2.l4s.frames) +
+               frames_count(&direction->managed.dualpi2.classic.frames);
+    default:
+        return 0;
+    }
+}
+
 uint64_t direction_in_flight(const struct direction *direction) {
-    uint64_t waiting = 0;
-    for (const struct frame *frame = direction->waiting.head; frame; frame = frame->next)
-        waiting += !frame->is_cross;
-    return delay_line_count(&direction->line) + waiting;
+    return delay_line_count(&direction->line) + count_waiting(direction) - direction->cross.waiting;
 }
 
 bool direction_conserves(const struct direction *direction) {

@@ -9,13 +9,15 @@
 // A shaper that has been idle has credit: so many bytes are sent at once, and the others at the rate.
 //
 // With CoDel (RFC 8289), frames that have waited too long are dropped besides, when their turn to be sent
-// comes.
+// comes. With FQ-CoDel (RFC 8290) each flow has such a queue, and whose turn comes is chosen among flows; a
+// full queue takes what comes and drops from the longest. With DualPI2 (RFC 9332) there are two queues. The
+// carrier of frames says to which flow one belongs.
 //
 // With PIE (RFC 8033), frames are dropped besides when they come, by draws of their numbers in the order of
 // arrival.
 //
-// With ECN, CoDel and PIE mark frames that can be marked in the place of dropping them, and a threshold marks
-// those that waited for as long before they were sent. The carrier of frames says which can be marked,
+// With ECN, managed queues mark frames that can be marked in the place of dropping them, and a threshold
+// marks those that waited for as long before they were sent. The carrier of frames says which can be marked,
 // and writes the mark.
 //
 // Rate and delay may follow a schedule, from direction_start() on. A frame has the delay of when its last bit
@@ -42,6 +44,8 @@
 #include "codel.h"
 #include "cross.h"
 #include "delay_line.h"
+#include "dualpi2.h"
+#include "fq_codel.h"
 #include "frame_pool.h"
 #include "jitter.h"
 #include "overtaking.h"
@@ -49,6 +53,8 @@
 #include "schedule.h"
 
 #define NEVER UINT64_MAX
+
+enum queue { QUEUE_DROPTAIL, QUEUE_CODEL, QUEUE_PIE, QUEUE_FQ_CODEL, QUEUE_DUALPI2 };
 
 // A frame's length, everywhere, is its bytes with the Ethernet header, without preamble and FCS.
 struct direction_settings {
@@ -58,7 +64,7 @@ struct direction_settings {
     uint64_t queue_bytes;
     uint64_t queue_packets;
     uint32_t max_frame_size; // longer frames are dropped and counted
-    bool codel, pie;         // or droptail alone
+    enum queue queue;
     // It is out from the one until the other, counted from direction_start(); both 0: never.
     uint64_t outage_from_ns, outage_to_ns;
     struct schedule
@@ -90,18 +96,17 @@ struct direction {
     struct delay_line line; // frames whose exit is known
     // Those of them that have not been serialized, one behind the other.
     struct frame *queue, *queue_tail;
-    // With CoDel, frames whose turn has not come, in the order of arrival; without it, none.
-    struct frames waiting;
-    struct codel codel;
+    // Frames whose turn has not come, where the queue chooses then; else none.
+    uint64_t waiting, last_waiting_ns; // how many, and when the last one came
     struct pie pie;
     uint64_t judged;       // by PIE
-    struct frames dropped; // by CoDel, until direction_dropped() has them
+    struct frames dropped; // by the queue after they were accepted, until direction_dropped() has them
     // All that have not been serialized.
     uint64_t queued_bytes, queued_packets;
 
     uint64_t transmitter_free_ns; // when the last accepted bit has been sent
     struct bucket policer, credit;
-    struct overtaking overtaking;
+    bool draws_effects; // of its frames
     struct cross cross;
     struct frame_pool *pool; // of the frames of cross traffic
     uint64_t remainder;      // what integer nanoseconds left over of it, in units of 1/rate_bps ns
@@ -112,13 +117,21 @@ struct direction {
     uint64_t least_delay_ns;
 
     uint64_t frames_in, bytes_in, frames_out, bytes_out;
-    uint64_t queue_dropped; // by the limit, and by CoDel
+    uint64_t queue_dropped; // by the limit, and by what manages the queue
     uint64_t oversize_dropped;
     uint64_t outage_dropped; // arrived while the link was out
     uint64_t policer_dropped;
     uint64_t corrupted; // of frames_out
     uint64_t marked;    // of frames_out, by this link
     uint64_t max_queue_bytes, max_queue_packets;
+
+    // Large, and only touched where a link has it.
+    struct overtaking overtaking;
+    union {
+        struct codel_queue codel;
+        struct dualpi2 dualpi2;
+        struct fq_codel fq_codel;
+    } managed; // by settings.queue
 };
 
 // A counter of an effect that most links lack, and its name in reports.
@@ -135,8 +148,8 @@ void direction_init(struct direction *direction, const struct direction_settings
 // Where cross traffic has its frames; a direction without any needs no pool.
 void direction_lend(struct direction *direction, struct frame_pool *pool);
 
-// No more of it comes, and what is there of it goes back to the pool: only before the direction is begun
-// anew.
+// No more of it comes, and what is in the transmitter goes back to the pool: only before all frames are taken
+// out, and the direction is begun anew.
 void direction_end_cross(struct direction *direction);
 
 // Outages and the schedule are counted from now_ns on. Until it is called, and with NEVER, there are none.
@@ -146,15 +159,15 @@ void direction_start(struct direction *direction, uint64_t now_ns);
 // the direction until it exits; otherwise it still belongs to the caller.
 enum fate direction_arrive(struct direction *direction, struct frame *frame, uint64_t now_ns);
 
-// When the next frame is due, or NEVER. With CoDel where frames may overtake, or beside cross traffic, it may
-// be sooner, and nothing exits then.
+// When the next frame is due, or NEVER. With a managed queue where frames may overtake, or beside cross traffic,
+// it may be sooner, and nothing exits then.
 uint64_t direction_next_exit(const struct direction *direction);
 
 // The next frame that is due at now_ns, or NULL. It belongs to the caller until frame_pool_return().
 struct frame *direction_exit(struct direction *direction, uint64_t now_ns);
 
-// The next frame that CoDel has dropped, or NULL; to be asked for after each arrival and exit. It belongs to
-// the caller from then on.
+// The next frame that the queue has dropped after it was accepted, or NULL; to be asked for after each
+// arrival and exit. It belongs to the caller from then on.
 struct frame *direction_dropped(struct direction *direction);
 
 // Frames inside, without those of cross traffic, counted one by one.

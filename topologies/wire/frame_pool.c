@@ -65,10 +65,11 @@ struct frame *frame_pool_take(struct frame_pool *pool) {
 }
 
 void frame_pool_return(struct frame_pool *pool, struct frame *frame) {
-    if (frame->leaves_again) {
-        frame->leaves_again = false;
+    if (frame->effects & EFFECT_LEAVES_AGAIN) {
+        frame->effects ^= EFFECT_LEAVES_AGAIN;
         return;
     }
+    frame->effects = 0;
     frame->next = pool->free;
     pool->free = frame;
 }

@@ -6,8 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// FLIPPED: its carrier has changed a bit of it.
-enum corruption { CORRUPTION_NONE, CORRUPTION_DUE, CORRUPTION_FLIPPED };
+// What the link does to a frame besides carrying it.
+enum {
+    EFFECT_MARK = 1,         // CE, which its carrier writes
+    EFFECT_COPY = 2,         // one leaves before it
+    EFFECT_LEAVES_AGAIN = 4, // what left is its copy, so that it is not returned yet
+    EFFECT_CORRUPTION = 8,
+    EFFECT_FLIPPED = 16, // its carrier has changed a bit of it
+    EFFECT_CROSS = 32,   // the direction's own, which nobody hands in or out
+};
 
 // The codepoints of RFC 3168 and 8311, as they stand in headers.
 enum ecn { ECN_NOT_CAPABLE, ECN_ECT_1, ECN_ECT_0, ECN_CE };
@@ -21,14 +28,23 @@ struct frame {
     uint64_t serialized_ns;       // when its last bit has left the transmitter
     uint64_t exit_ns;             // when it reaches the far end
     uint32_t length;              // bytes, Ethernet header included
-    bool is_duplicated;           // a copy leaves before it
-    bool is_cross;                // the direction's own, which nobody hands in or out
     enum ecn ecn;                 // as it came; its carrier says it
-    bool is_marked;               // the link sets CE, which its carrier writes
-    enum corruption corruption;
-    bool leaves_again; // what left is its copy, so that it is not returned yet
+    uint32_t flow;                // the same for all frames of a flow; its carrier says it
+    uint32_t effects;             // a sum of these; 0 in the pool
     uint8_t bytes[];
 };
+
+// Whether the frame can be marked; then it is.
+static inline bool frame_mark(struct frame *frame) {
+    if (frame->ecn != ECN_NOT_CAPABLE && frame->ecn != ECN_CE)
+        frame->effects |= EFFECT_MARK;
+    return frame->ecn != ECN_NOT_CAPABLE;
+}
+
+// Whether nobody can read the frame that has left.
+static inline bool frame_is_unreadable(const struct frame *frame) {
+    return frame->effects & EFFECT_CORRUPTION;
+}
 
 struct frames {
     struct frame *head, *tail;

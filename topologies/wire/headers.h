@@ -29,6 +29,29 @@ static inline enum ecn ecn_of(const struct frame *frame) {
     }
 }
 
+// The next bytes of what a flow is known by, in a hash (FNV-1a).
+static inline uint32_t with_bytes(uint32_t hash, const uint8_t *bytes, unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        hash = (hash ^ bytes[i]) * 16777619u;
+    return hash;
+}
+
+// A hash of addresses, protocol and ports; the same for all frames that are not IP. Fragments behind the
+// first have no ports, and so no fragment's count.
+static inline uint32_t flow_of(const struct frame *frame) {
+    const uint8_t *ip = frame->bytes + ETHERNET_BYTES;
+    unsigned version = ip_version_of(frame);
+    if (!version)
+        return 0;
+    unsigned protocol = version == 4 ? ip[9] : ip[6], header = version == 4 ? (ip[0] & 15u) * 4 : IPV6_BYTES;
+    bool is_fragment = version == 4 && ((ip[6] & 0x3f) || ip[7]);
+    bool has_ports = (protocol == PROTOCOL_UDP || protocol == PROTOCOL_TCP) && !is_fragment &&
+                     frame->length >= ETHERNET_BYTES + header + 4;
+    uint32_t hash = (2166136261u ^ protocol) * 16777619u;
+    hash = version == 4 ? with_bytes(hash, ip + 12, 8) : with_bytes(hash, ip + 8, 32);
+    return has_ports ? with_bytes(hash, ip + header, 4) : hash;
+}
+
 // Sets CE; in IPv4, with the checksum that belongs to it (RFC 1624, equation 3). Another time changes
 // nothing.
 static inline void write_ce(struct frame *frame) {

@@ -120,8 +120,8 @@ static void map_steps(struct given_direction *given, const char *option, const c
 }
 
 // The text is changed: the report has it from the command line, so it is a copy.
-static struct direction_settings read_direction(const char *name, const struct given_direction *given,
-                                                uint32_t max_frame_size) {
+static struct written read_direction(const char *name, const struct given_direction *given,
+                                     uint32_t max_frame_size) {
     struct written written;
     if (!given->text)
         die(EXIT_BAD_INPUT, "--%s is missing; see wire --help", name);
@@ -134,7 +134,7 @@ static struct direction_settings read_direction(const char *name, const struct g
         die(EXIT_BAD_INPUT, "--%s: %s", name, written.refusal);
     free(copy);
     written.settings.max_frame_size = max_frame_size;
-    return written.settings;
+    return written;
 }
 
 static void add_client(struct options *options, const char *option, const char *text) {

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "direction.h"
 #include "origin.h"
+#include "written.h"
 
 struct end_options {
     const char *netns;     // a path such as /proc/PID/ns/net
@@ -15,7 +15,7 @@ struct end_options {
 
 struct options {
     struct end_options near, far;
-    struct direction_settings up, down; // up: from the near end to the far one
+    struct written up, down; // up: from the near end to the far one
     uint32_t mtu;
     uint64_t late_bound_us;
     bool keep_interfaces;

@@ -35,52 +35,18 @@ static void print_command(int argc, char **argv) {
     printf("],");
 }
 
-static void print_settings(const char *direction, const struct direction_settings *settings) {
-    printf("\"%s\":{\"rate_bps\":%" PRIu64 ",\"delay_ns\":%" PRIu64, direction, settings->rate_bps,
-           settings->delay_ns);
-    if (settings->queue_bytes)
-        printf(",\"queue_bytes\":%" PRIu64, settings->queue_bytes);
-    else if (settings->queue_packets)
-        printf(",\"queue_packets\":%" PRIu64, settings->queue_packets);
-    else
-        printf(",\"queue_ns\":%" PRIu64, settings->queue_ns);
+static void print_settings(const char *direction, const struct written *written) {
+    const struct direction_settings *settings = &written->settings;
+    printf("\"%s\":{", direction);
+    written_print(written, stdout);
     if (settings->schedule.count)
-        printf(",\"schedule\":{\"steps\":%" PRIu64 ",\"repeat\":\"%s\",\"offset_ns\":%" PRIu64 "}",
+        printf("\"schedule\":{\"steps\":%" PRIu64 ",\"repeat\":\"%s\",\"offset_ns\":%" PRIu64 "},",
                settings->schedule.count, WRITTEN_REPEATS[settings->schedule.repeat],
                settings->schedule.offset_ns);
     if (settings->jitter.law)
-        printf(",\"jitter\":{\"law\":\"%s\",\"mean_ns\":%" PRIu64 ",\"seed\":%" PRIu64 "}",
+        printf("\"jitter\":{\"law\":\"%s\",\"mean_ns\":%" PRIu64 ",\"seed\":%" PRIu64 "},",
                WRITTEN_LAWS[settings->jitter.law], settings->jitter.mean_ns, settings->jitter.seed);
-    if (settings->duplicate_threshold)
-        printf(",\"duplicate\":[%" PRIu64 ",%" PRIu64 "]", settings->duplicate_threshold,
-               settings->duplicate_seed);
-    if (settings->corrupt_threshold)
-        printf(",\"corrupt\":[%" PRIu64 ",%" PRIu64 "]", settings->corrupt_threshold, settings->corrupt_seed);
-    if (settings->overtake_threshold)
-        printf(",\"overtake\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", settings->overtake_threshold,
-               settings->overtake_seed, settings->overtake_by);
-    if (settings->mtu_bytes)
-        printf(",\"mtu_bytes\":%" PRIu64, settings->mtu_bytes);
-    if (settings->policer_bps)
-        printf(",\"policer\":[%" PRIu64 ",%" PRIu64 "]", settings->policer_bps,
-               settings->policer_burst_bytes);
-    if (settings->shaper_burst_bytes)
-        printf(",\"shaper_burst_bytes\":%" PRIu64, settings->shaper_burst_bytes);
-    if (settings->cross.bps)
-        printf(",\"cross\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", settings->cross.bps,
-               settings->cross.on_mean_ns, settings->cross.off_mean_ns, settings->cross.seed);
-    if (settings->reorder)
-        printf(",\"reorder\":true");
-    if (settings->ecn)
-        printf(",\"ecn\":true");
-    if (settings->ecn_threshold_ns)
-        printf(",\"ecn_threshold_ns\":%" PRIu64, settings->ecn_threshold_ns);
-    if (settings->pie)
-        printf(",\"pie_seed\":%" PRIu64, settings->pie_seed);
-    printf(",\"queue\":\"%s\"", settings->codel ? "codel" : settings->pie ? "pie" : "droptail");
-    if (settings->outage_to_ns)
-        printf(",\"outage_ns\":[%" PRIu64 ",%" PRIu64 "]", settings->outage_from_ns, settings->outage_to_ns);
-    printf("},");
+    printf("\"queue\":\"%s\"},", WRITTEN_QUEUES[settings->queue]);
 }
 
 static void print_configuration(const struct options *options) {

@@ -38,6 +38,8 @@ void way_read(struct way *way, struct frame_pool *pool, struct origin *origin, b
             origin_note(origin, frame, arrived_ns);
         direction_start(&way->direction, origin_ns(origin));
         frame->ecn = way->direction.settings.ecn ? ecn_of(frame) : ECN_NOT_CAPABLE;
+        if (way->direction.settings.queue == QUEUE_FQ_CODEL)
+            frame->flow = flow_of(frame);
         if (direction_arrive(&way->direction, frame, arrived_ns) != FATE_ACCEPTED)
             frame_pool_return(pool, frame);
         forget_dropped(way, pool);
@@ -46,10 +48,10 @@ void way_read(struct way *way, struct frame_pool *pool, struct origin *origin, b
 
 // A copy has the flipped bit already.
 static void flip(const struct way *way, struct frame *frame) {
-    if (frame->corruption != CORRUPTION_DUE)
+    if (!frame_is_unreadable(frame) || frame->effects & EFFECT_FLIPPED)
         return;
     corrupt(frame, jitter_draw(~way->direction.settings.corrupt_seed, frame->number));
-    frame->corruption = CORRUPTION_FLIPPED;
+    frame->effects |= EFFECT_FLIPPED;
 }
 
 void way_write(struct way *way, struct frame_pool *pool, uint64_t late_bound_ns, uint64_t horizon_ns) {
@@ -59,7 +61,7 @@ void way_write(struct way *way, struct frame_pool *pool, uint64_t late_bound_ns,
         forget_dropped(way, pool);
         if (!frame)
             return;
-        if (frame->is_marked)
+        if (frame->effects & EFFECT_MARK)
             write_ce(frame);
         flip(way, frame);
         if (!tap_write(way->exit, frame))

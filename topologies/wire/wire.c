@@ -231,12 +231,12 @@ int main(int argc, char **argv) {
     wire.signals = block_signals();
     die_with_parent(parent);
 
-    way_init(&wire.up, &wire.near, &wire.far, &wire.options.up);
-    way_init(&wire.down, &wire.far, &wire.near, &wire.options.down);
+    way_init(&wire.up, &wire.near, &wire.far, &wire.options.up.settings);
+    way_init(&wire.down, &wire.far, &wire.near, &wire.options.down.settings);
     origin_open(&wire.origin, wire.options.origin_fd);
     memcpy(wire.origin.clients, wire.options.clients, sizeof wire.origin.clients);
     wire.origin.client_count = wire.options.client_count;
-    frame_pool_init(&wire.pool, wire.options.up.max_frame_size);
+    frame_pool_init(&wire.pool, wire.options.up.settings.max_frame_size);
     direction_lend(&wire.up.direction, &wire.pool);
     direction_lend(&wire.down.direction, &wire.pool);
     if (!frame_pool_grow(&wire.pool))

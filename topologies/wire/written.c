@@ -11,6 +11,9 @@
 
 typedef struct direction_settings settings;
 
+const char *const WRITTEN_QUEUES[] = {
+    [QUEUE_DROPTAIL] = "droptail", [QUEUE_CODEL] = "codel",     [QUEUE_PIE] = "pie",
+    [QUEUE_FQ_CODEL] = "fq_codel", [QUEUE_DUALPI2] = "dualpi2", NULL};
 const char *const WRITTEN_REPEATS[] = {
     [SCHEDULE_LOOPS] = "loop", [SCHEDULE_HOLDS] = "hold", [SCHEDULE_ENDS] = "end", NULL};
 const char *const WRITTEN_LAWS[] = {[JITTER_NONE] = "",
@@ -22,7 +25,7 @@ const char WRITTEN_USAGE[] =
     "  rate_bps N, delay_ns N: needed, as is one limit of the queue\n"
     "  queue_bytes N, queue_packets N, queue_ns N: the limit; the last, in the time that the present rate\n"
     "    takes for it, needs a schedule\n"
-    "  queue droptail|codel|pie, pie_seed N: that of PIE's draws\n"
+    "  queue droptail|codel|pie|fq_codel|dualpi2, pie_seed N: that of PIE's draws\n"
     "  ecn true|false: the queue marks what can be marked, in the place of dropping it\n"
     "  ecn_threshold_ns N: with ecn, it marks what has waited for so long\n"
     "  outage_ns FROM TO: it is out, and drops every frame that comes\n"
@@ -42,7 +45,6 @@ const char WRITTEN_USAGE[] =
     "  shaper_burst_bytes N: a link that was idle sends so much at once; not with a schedule\n"
     "Lines come in any order, and each name once.\n";
 
-static const char *const QUEUES[] = {"droptail", "codel", "pie", NULL};
 static const char *const TRUTHS[] = {"false", "true", NULL};
 
 // One line of printable letters, whatever was in the text.
@@ -93,57 +95,10 @@ static bool take_choice(const char **value, const char *const *choices, int *cho
 
 static bool read_queue(struct written *written, const char *value) {
     int choice;
-    bool is_right = take_choice(&value, QUEUES, &choice, true);
-    written->settings.codel = is_right && choice == 1;
-    written->settings.pie = is_right && choice == 2;
-    return is_right;
-}
-
-static bool read_ecn(struct written *written, const char *value) {
-    int choice;
-    bool is_right = take_choice(&value, TRUTHS, &choice, true);
-    written->settings.ecn = is_right && choice;
-    return is_right;
-}
-
-static bool read_reorder(struct written *written, const char *value) {
-    int choice;
-    bool is_right = take_choice(&value, TRUTHS, &choice, true);
-    written->settings.reorder = is_right && choice;
-    return is_right;
-}
-
-static bool read_duplicate(struct written *written, const char *value) {
-    settings *read = &written->settings;
-    return take_number(&value, 0, 1ull << 32, &read->duplicate_threshold, false) &&
-           take_number(&value, 0, UINT64_MAX, &read->duplicate_seed, true);
-}
-
-static bool read_corrupt(struct written *written, const char *value) {
-    settings *read = &written->settings;
-    return take_number(&value, 0, 1ull << 32, &read->corrupt_threshold, false) &&
-           take_number(&value, 0, UINT64_MAX, &read->corrupt_seed, true);
-}
-
-static bool read_overtake(struct written *written, const char *value) {
-    settings *read = &written->settings;
-    return take_number(&value, 0, 1ull << 32, &read->overtake_threshold, false) &&
-           take_number(&value, 0, UINT64_MAX, &read->overtake_seed, false) &&
-           take_number(&value, 1, OVERTAKING_MOST, &read->overtake_by, true);
-}
-
-static bool read_policer(struct written *written, const char *value) {
-    settings *read = &written->settings;
-    return take_number(&value, 1000, SCHEDULE_MOST_RATE_BPS, &read->policer_bps, false) &&
-           take_number(&value, 1, BUCKET_MOST_BYTES, &read->policer_burst_bytes, true);
-}
-
-static bool read_cross(struct written *written, const char *value) {
-    struct cross_settings *read = &written->settings.cross;
-    return take_number(&value, 1000, SCHEDULE_MOST_RATE_BPS, &read->bps, false) &&
-           take_number(&value, 1000000, CROSS_MOST_MEAN_NS, &read->on_mean_ns, false) &&
-           take_number(&value, 0, CROSS_MOST_MEAN_NS, &read->off_mean_ns, false) &&
-           take_number(&value, 0, UINT64_MAX, &read->seed, true);
+    if (!take_choice(&value, WRITTEN_QUEUES, &choice, true))
+        return false;
+    written->settings.queue = (enum queue)choice;
+    return true;
 }
 
 #define MOST_OUTAGE_NS 1000000000000000ull
@@ -241,48 +196,65 @@ static bool read_steps(struct written *written, const char *value) {
 
 // ---- The names ----
 
+enum { MOST_NUMBERS = 4 };
+
 struct name {
     const char *name;
-    // A whole number, and where it goes; or else what reads the value, and the words of what is right.
-    uint64_t least, most;
-    size_t at;
+    // Whole numbers one behind another, with where they go; or a truth and where it goes; or what reads the
+    // value.
+    struct number {
+        size_t at;
+        uint64_t least, most;
+    } numbers[MOST_NUMBERS];
+    size_t truth_at;
     bool (*read)(struct written *written, const char *value);
     const char *right;
     bool is_needed;
 };
 
-#define NUMBER(field, least, most, is_needed)                                                                \
-    { #field, least, most, offsetof(settings, field), NULL, NULL, is_needed }
+#define AT(field, least, most)                                                                               \
+    { offsetof(settings, field), least, most }
+#define NUMBER(field, least, most) .name = #field, .numbers = {AT(field, least, most)}
+#define TRUTH(field)                                                                                         \
+    { .name = #field, .truth_at = offsetof(settings, field), .right = "true or false" }
+// A draw of 32 bits about each frame.
+#define CHANCE(field) AT(field##_threshold, 0, 1ull << 32), AT(field##_seed, 0, UINT64_MAX)
 
 static const struct name NAMES[] = {
-    NUMBER(rate_bps, 1000, SCHEDULE_MOST_RATE_BPS, true),
-    NUMBER(delay_ns, 0, SCHEDULE_MOST_DELAY_NS, true),
-    NUMBER(queue_bytes, 1, 1000000000000, false),
-    NUMBER(queue_packets, 1, 1000000000, false),
-    NUMBER(queue_ns, 1, 1000000000000, false),
-    {"queue", .read = read_queue, .right = "droptail, codel or pie"},
-    {"outage_ns", .read = read_outage, .right = "FROM TO, from 0 to 1000000000000000, the first the smaller"},
+    {NUMBER(rate_bps, 1000, SCHEDULE_MOST_RATE_BPS), .is_needed = true},
+    {NUMBER(delay_ns, 0, SCHEDULE_MOST_DELAY_NS), .is_needed = true},
+    {NUMBER(queue_bytes, 1, 1000000000000)},
+    {NUMBER(queue_packets, 1, 1000000000)},
+    {NUMBER(queue_ns, 1, 1000000000000)},
+    {"queue", .read = read_queue, .right = "droptail, codel, pie, fq_codel or dualpi2"},
+    {"outage_ns",
+     {AT(outage_from_ns, 0, MOST_OUTAGE_NS), AT(outage_to_ns, 0, MOST_OUTAGE_NS)},
+     .read = read_outage,
+     .right = "FROM TO, from 0 to 1000000000000000, the first the smaller"},
     {"schedule", .read = read_schedule, .right = "loop, hold or end, then the offset in ns"},
     {"steps", .read = read_steps, .right = "steps of 32 bytes, in Base64"},
     {"jitter", .read = read_jitter,
      .right = "uniform, normal or pareto, the mean from 1 to 10000000000 ns, then the seed of 64 bits"},
-    {"reorder", .read = read_reorder, .right = "true or false"},
-    {"duplicate", .read = read_duplicate,
-     .right = "a threshold from 0 to 4294967296, then the seed of 64 bits"},
-    {"corrupt", .read = read_corrupt, .right = "a threshold from 0 to 4294967296, then the seed of 64 bits"},
-    {"overtake", .read = read_overtake,
+    TRUTH(reorder),
+    {"duplicate", {CHANCE(duplicate)}, .right = "a threshold from 0 to 4294967296, then the seed of 64 bits"},
+    {"corrupt", {CHANCE(corrupt)}, .right = "a threshold from 0 to 4294967296, then the seed of 64 bits"},
+    {"overtake",
+     {CHANCE(overtake), AT(overtake_by, 1, OVERTAKING_MOST)},
      .right = "a threshold from 0 to 4294967296, the seed of 64 bits, then how many frames, from 1 to 256"},
-    NUMBER(mtu_bytes, 68, 65521, false),
-    {"policer", .read = read_policer,
+    {NUMBER(mtu_bytes, 68, 65521)},
+    {"policer",
+     {AT(policer_bps, 1000, SCHEDULE_MOST_RATE_BPS), AT(policer_burst_bytes, 1, BUCKET_MOST_BYTES)},
      .right = "a rate from 1000 to 100000000000 bit/s, then a burst from 1 to 1000000000 bytes"},
-    NUMBER(shaper_burst_bytes, 1, BUCKET_MOST_BYTES, false),
-    {"cross", .read = read_cross,
+    {NUMBER(shaper_burst_bytes, 1, BUCKET_MOST_BYTES)},
+    {"cross",
+     {AT(cross.bps, 1000, SCHEDULE_MOST_RATE_BPS), AT(cross.on_mean_ns, 1000000, CROSS_MOST_MEAN_NS),
+      AT(cross.off_mean_ns, 0, CROSS_MOST_MEAN_NS), AT(cross.seed, 0, UINT64_MAX)},
      .right =
          "a rate from 1000 to 100000000000 bit/s, the mean times on, from 1000000 to 1000000000000 ns, and "
          "off, from 0, then the seed of 64 bits"},
-    {"ecn", .read = read_ecn, .right = "true or false"},
-    NUMBER(ecn_threshold_ns, 1, 1000000000000, false),
-    NUMBER(pie_seed, 0, UINT64_MAX, false),
+    TRUTH(ecn),
+    {NUMBER(ecn_threshold_ns, 1, 1000000000000)},
+    {NUMBER(pie_seed, 0, UINT64_MAX)},
 };
 
 enum { NAME_COUNT = sizeof NAMES / sizeof *NAMES };
@@ -294,21 +266,44 @@ static bool is_given(const struct written *written, const char *name) {
     return false;
 }
 
+static unsigned numbers_of(const struct name *name) {
+    unsigned count = 0;
+    while (count < MOST_NUMBERS && name->numbers[count].most)
+        count++;
+    return count;
+}
+
+static bool read_numbers(struct written *written, const struct name *of, const char *value) {
+    unsigned count = numbers_of(of);
+    bool is_right = true;
+    for (unsigned i = 0; is_right && i < count; i++) {
+        const struct number *number = &of->numbers[i];
+        uint64_t *into = (uint64_t *)((char *)&written->settings + number->at);
+        is_right = take_number(&value, number->least, number->most, into, i + 1 == count);
+    }
+    return is_right;
+}
+
+static bool read_truth(struct written *written, const struct name *of, const char *value) {
+    int choice;
+    bool is_right = take_choice(&value, TRUTHS, &choice, true);
+    *((bool *)&written->settings + of->truth_at) = is_right && choice;
+    return is_right;
+}
+
 static enum written_answer take_of(struct written *written, const struct name *of, const char *value) {
     uint32_t bit = 1u << (of - NAMES);
-    const char *rest = value;
     if (written->given & bit)
         return refuse(written, "%s is given twice; each name has one line", of->name);
     written->given |= bit;
-    if (of->read)
-        return of->read(written, value)
-                   ? WRITTEN_TAKEN
-                   : refuse(written, "%s is %.40s; it must be %s", of->name, value, of->right);
-    uint64_t *number = (uint64_t *)((char *)&written->settings + of->at);
-    if (take_number(&rest, of->least, of->most, number, true))
+    if (of->read       ? of->read(written, value)
+        : of->truth_at ? read_truth(written, of, value)
+                       : read_numbers(written, of, value))
         return WRITTEN_TAKEN;
+    if (of->right)
+        return refuse(written, "%s is %.40s; it must be %s", of->name, value, of->right);
     return refuse(written, "%s is %.40s; it must be a whole number from %" PRIu64 " to %" PRIu64, of->name,
-                  value, of->least, of->most);
+                  value, of->numbers->least, of->numbers->most);
 }
 
 void written_begin(struct written *written) {
@@ -334,7 +329,7 @@ bool written_end(struct written *written) {
     for (unsigned i = 0; i < NAME_COUNT; i++)
         if (NAMES[i].is_needed && !(written->given >> i & 1)) {
             refuse(written, "%s is missing; it must be a whole number from %" PRIu64 " to %" PRIu64,
-                   NAMES[i].name, NAMES[i].least, NAMES[i].most);
+                   NAMES[i].name, NAMES[i].numbers->least, NAMES[i].numbers->most);
             return false;
         }
     if (limits != 1)
@@ -344,6 +339,8 @@ bool written_end(struct written *written) {
         refuse(written, "schedule and steps must be given together");
     else if (read->queue_ns && !has_steps)
         refuse(written, "queue_ns needs a schedule; without one, give queue_bytes or queue_packets");
+    else if (read->queue == QUEUE_DUALPI2 && !read->ecn)
+        refuse(written, "queue is dualpi2 without ecn true; it must have it, to mark");
     else if (has_steps && read->shaper_burst_bytes)
         refuse(written, "shaper_burst_bytes is given with a schedule, whose steps have bursts of their own");
     else if (has_steps && !schedule_is_right(&read->schedule))
@@ -351,6 +348,34 @@ bool written_end(struct written *written) {
     else
         return true;
     return false;
+}
+
+// ---- What was read ----
+
+static void print_numbers(const struct written *written, const struct name *name, FILE *out) {
+    unsigned count = numbers_of(name);
+    for (unsigned i = 0; i < count; i++)
+        fprintf(out, "%s%" PRIu64,
+                i           ? ","
+                : count > 1 ? "["
+                            : "",
+                *(const uint64_t *)((const char *)&written->settings + name->numbers[i].at));
+    if (count > 1)
+        fputc(']', out);
+}
+
+void written_print(const struct written *written, FILE *out) {
+    for (unsigned i = 0; i < NAME_COUNT; i++) {
+        const struct name *name = &NAMES[i];
+        if (!(written->given >> i & 1) || !(numbers_of(name) || name->truth_at))
+            continue;
+        fprintf(out, "\"%s\":", name->name);
+        if (name->truth_at)
+            fputs(TRUTHS[*((const bool *)&written->settings + name->truth_at)], out);
+        else
+            print_numbers(written, name, out);
+        fputc(',', out);
+    }
 }
 
 // ---- A text ----

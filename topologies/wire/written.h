@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "direction.h"
 
@@ -34,6 +35,10 @@ bool written_end(struct written *written);
 // Read a whole text of a link alone, which is changed. False: refused.
 bool written_read(struct written *written, char *text);
 
+// Write what was read as members of a JSON object, a comma behind each: numbers and truths. Queue, schedule
+// and jitter have forms of their own in the report.
+void written_print(const struct written *written, FILE *out);
+
 // Refuse a line with an unknown name; `others` are further names that would be right, or "".
 void written_refuse_name(struct written *written, const char *name, const char *others);
 
@@ -44,4 +49,4 @@ bool written_next_line(char **text, char **name, char **value);
 extern const char WRITTEN_USAGE[];
 
 // How report and text write these.
-extern const char *const WRITTEN_REPEATS[], *const WRITTEN_LAWS[];
+extern const char *const WRITTEN_QUEUES[], *const WRITTEN_REPEATS[], *const WRITTEN_LAWS[];

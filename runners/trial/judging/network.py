@@ -2,6 +2,7 @@
 dropper. Effects of the endpoints themselves are reported separately."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from fecbench.runners.tasks.outcome import Competition, DropperOutcome, Outcome
 from fecbench.runners.tasks.packets import FRAME_BYTES, header_bytes
@@ -9,7 +10,7 @@ from fecbench.runners.tasks.task import Task
 from fecbench.runners.tasks.validity import Validity
 from fecbench.topologies.counters import CHECKSUMS, RECEIVE_BUFFER
 from fecbench.topologies.family import Family
-from fecbench.topologies.link import DIRECTIONS, MTU, Direction, DirectionSettings, LinkSettings, QueueLimit
+from fecbench.topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkSettings, QueueLimit
 from fecbench.topologies.link_report import (
     DirectionReport,
     JitterConfiguration,
@@ -17,12 +18,15 @@ from fecbench.topologies.link_report import (
     ScheduleConfiguration,
 )
 from fecbench.topologies.rate import Rate
+from fecbench.topologies.written import lines
 
 # Bytes that a shaper may release at once, besides its rate.
 BURST_BYTES = 64 << 10
 # A receive buffer that holds less is too small, whatever else the machine does.
 SMALL_BUFFER_BYTES = 32 << 10
 _WORDS: dict[Family, str] = {"ipv4": "IPv4", "ipv6": "IPv6"}
+OF_BACKENDS = {"burst_bytes"}
+"""Values of a configuration that its backend chooses, and no task."""
 
 
 def doubts_of_link(
@@ -106,49 +110,20 @@ def doubts_of_configuration(report: LinkReport, link: LinkSettings, direction: D
     reports none."""
     if report.configuration is None:
         return
-    configuration, settings, limit = (
-        getattr(report.configuration, direction),
-        link.of(direction),
-        link.queue_limit(direction),
-    )
-    trace, jitter = settings.trace, settings.jitter
-    expected = {
-        "rate_bps": settings.rate_bps,
-        "delay_ns": settings.delay_ns,
-        "queue_bytes": limit.bytes,
-        "queue_packets": limit.packets,
-        "queue_ns": limit.time_ns,
-        "queue": settings.queue,
-        "outage_ns": settings.outage_ns,
-        "schedule": None
-        if trace is None
-        else ScheduleConfiguration(
-            steps=len(trace.keep_us), repeat=trace.repeat, offset_ns=trace.offset_ns or 0
-        ),
-        "jitter": None
-        if jitter is None
-        else JitterConfiguration(law=jitter.law, mean_ns=jitter.mean_ns, seed=jitter.seed or 0),
-        "reorder": settings.reorder or None,
-        "duplicate": (settings.duplicate_threshold, settings.duplicate_seed or 0)
-        if settings.duplicate
-        else None,
-        "corrupt": (settings.corrupt_threshold, settings.corrupt_seed or 0) if settings.corrupt_p else None,
-        "overtake": (settings.reorder_threshold, settings.reorder_seed or 0, settings.reorder_by_packets)
-        if settings.reorder_p
-        else None,
-        "mtu_bytes": settings.mtu_bytes if settings.mtu_bytes != MTU else None,
-        "policer": None
-        if settings.policer_bps is None
-        else (settings.policer_bps, settings.policer_burst_bytes),
-        "shaper_burst_bytes": settings.shaper_burst_bytes or None,
-        "ecn": settings.ecn or None,
-        "ecn_threshold_ns": settings.ecn_threshold_ns,
-        "cross": settings.cross,
-        "pie_seed": (settings.pie_seed or 0) if settings.queue == "pie" else None,
-    }
-    for name, value in expected.items():
-        if getattr(configuration, name) != value:
-            yield f"the link had {name} = {getattr(configuration, name)}, and should have {value}"
+    expected: dict[str, Any] = {"queue": "droptail"} | lines(link, direction)
+    if (trace := link.of(direction).trace) is not None:
+        repeat, offset_ns = expected["schedule"]
+        steps = len(trace.keep_us)
+        expected["schedule"] = ScheduleConfiguration(steps=steps, repeat=repeat, offset_ns=offset_ns)
+    if "jitter" in expected:
+        law, mean_ns, seed = expected["jitter"]
+        expected["jitter"] = JitterConfiguration(law=law, mean_ns=mean_ns, seed=seed)
+    configuration = dict(getattr(report.configuration, direction))
+    for name in {**expected, **configuration}:
+        had, value = configuration.get(name), expected.get(name)
+        same = tuple(had) == value if isinstance(had, list) else had == value
+        if not same and name not in OF_BACKENDS:
+            yield f"the link had {name} = {had}, and should have {value}"
 
 
 def late_s(report: DirectionReport) -> float:
@@ -171,13 +146,13 @@ def doubts_of_losses(task: Task, outcome: Outcome) -> Iterator[str]:
         max(link.settings.of(direction).rate.largest_bps for direction in DIRECTIONS)
         for link in task.links.values()
     )
-    corrupted = sum(way.corrupted for link in outcome.links.values() for way in link.directions.values())
+    unreadable = sum(way.unreadable for link in outcome.links.values() for way in link.directions.values())
     may_have_come = (outcome.stalled_s or 0.0) * sum(rates_bps) / 8
     for node, places in outcome.discarded.items():
         for place, count in places.items():
-            if place in CHECKSUMS and corrupted:
-                if count > corrupted:
-                    yield f"{count} packets had a wrong {place} at {node}, and links corrupted {corrupted}"
+            if place in CHECKSUMS and unreadable:
+                if count > unreadable:
+                    yield f"{count} packets had a wrong {place} at {node}, and links corrupted {unreadable}"
             elif place != RECEIVE_BUFFER:
                 yield f"{count} packets were lost at {node}, outside of link and dropper: {place}"
             elif may_have_come >= SMALL_BUFFER_BYTES:

@@ -351,7 +351,7 @@ def _not_marked(task: Task, outcome: Outcome, way: Way) -> Iterator[str]:
     reports = [link.directions[way.direction] for link in outcome.links.values()]
     marked = sum(report.marked for report in reports)
     dropped = sum(directions[way.direction].counters.dropped for directions in outcome.droppers.values())
-    unseen = dropped + sum(report.corrupted for report in reports) + task.validity.closing_packets
+    unseen = dropped + sum(report.unreadable for report in reports) + task.validity.closing_packets
     if not marked - unseen <= received <= marked:
         yield f"{way.receiver}: ecn_marks_received = {received:g}: but queues marked {marked} {way.direction}"
 

@@ -12,3 +12,6 @@ grep --quiet '^good     netem: works' /run/scratch/doctor
 $here/prove.sh -k exactly_the_predicted tests/dropper/test_dropper_attachment.py
 
 $here/prove.sh tests/kernels/netem/test_backlog.py
+
+# DualPI2 came with Linux 6.17.
+$here/prove.sh -k 'not dualpi2' tests/kernels/netem/test_queues.py

@@ -144,9 +144,9 @@ def test_noise_that_cannot_be_is_refused_in_one_line() -> None:
 def test_only_wire_and_simulators_have_noise_and_let_frames_overtake() -> None:
     for name, value in (
         *(("jitter_ms", 5), ("reorder", True), ("duplicate", 0.1), ("corrupt.p", 0.1), ("reorder.p", 0.1)),
-        *(("mtu_bytes", 1300), ("policer_mbps", 5), ("shaper_burst_bytes", 9000)),
+        *(("mtu_bytes", 1300), ("policer_mbps", 5), ("shaper_burst_bytes", 9000), ("ecn", True)),
     ):
-        link = one(**{f"down.{name}": value})
+        link = one(**{f"down.{name}": value, **({"down.ecn_threshold_ms": 5} if name == "ecn" else {})})
         for backend in ("wire", "virtual"):
             check_backend(backend, "internet", link)
         refusal = refusal_of(check_backend, "netem", "internet", link, by=TopologyError)

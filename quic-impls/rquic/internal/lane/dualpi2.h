@@ -1,0 +1,1 @@
+../../../../topologies/wire/dualpi2.h

@@ -1,0 +1,1 @@
+../../../../topologies/wire/fq_codel.h
