@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fecbench.results.analysis import dependent
+from fecbench.results.analysis import circle, dependent
 from fecbench.results.analysis.pairing import Pairing, baselines_of
 from fecbench.results.metrics import of_workloads
 from fecbench.results.metrics.units import number
@@ -145,6 +145,7 @@ def sentences(database: Database, campaign: CampaignInfo) -> list[str]:
                 f" {'changed' if surely else 'did not surely change'} {when}: by a factor of"
                 f" {number(math.exp(posterior.mean), '.3f')} ({number(low, '.3f')} to {number(high, '.3f')})."
             )
+    lines += circle.sentences(database, campaign)
     lines.append(
         "Ratios are geometric means within blocks. Nobody vouches for the path: other traffic on it is in the"
         " numbers. What was checked are both hosts: processors, sockets, clocks, addresses and MTU."

@@ -1,4 +1,5 @@
-"""Probes of a path in the field, as recordings that other commands read: irtt's JSON, or a list of losses."""
+"""Probes of a path in the field, as recordings that other commands read (irtt's JSON, or a list of losses),
+and its volleys."""
 
 from __future__ import annotations
 
@@ -6,13 +7,21 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
 from fecbench.results.store.series import unpack
 
-SERIES = "probes"
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SERIES, VOLLEYS = "probes", "volley"
+
+Times = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -25,6 +34,41 @@ class PathProbe:
     """None: no answer came."""
     lost_up: bool
     lost_down: bool
+
+
+@dataclass(frozen=True, eq=False)
+class VolleyTimes:
+    """Times of the packets of a volley (s), NaN where one did not come: an entry each, in the order of
+    sending. Those of each host have a zero of their own."""
+
+    sent: Times
+    came: Times
+    answered: Times
+    """When the server sent each of them back."""
+    answer: Times
+
+    def of(self, direction: Literal["up", "down"]) -> tuple[Times, Times]:
+        """Return when the packets of a direction were sent, and when they came."""
+        if direction == "up":
+            return self.sent, self.came
+        was_sent = np.isfinite(self.answered)
+        return self.answered[was_sent], self.answer[was_sent]
+
+
+def volleys(database: Database, campaign: CampaignInfo) -> list[VolleyTimes]:
+    """Return the volleys of a campaign, one for each block."""
+    tables = (unpack(series.table.data) for series in database.series(campaign.id, VOLLEYS))
+    return [
+        VolleyTimes(
+            *(_times(table, name) for name in ("t_s", "came_s", "answered_s", "answer_s")),
+        )
+        for table in tables
+    ]
+
+
+def _times(table: pa.Table, name: str) -> Times:
+    times: Times = table.column(name).to_numpy().astype(np.float64)
+    return np.where(times < 0, np.nan, times)
 
 
 def probes(database: Database, campaign: CampaignInfo) -> list[PathProbe]:

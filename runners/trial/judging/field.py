@@ -60,6 +60,7 @@ def document(path: PathOutcome) -> dict[str, object]:
         "address": path.address,
         "outside": path.outside,
         "mtu": path.mtu,
+        "ttl": path.ttl,
         "hosts": {name: host.model_dump() for name, host in path.hosts.items()},
     }
 
