@@ -405,7 +405,7 @@ class _Session:
             supervisor.ignore(self._connection.fileno())
             orders.append(self._connection.receive(IDLE_S))
 
-        counters, start_s = HostCounters(), time.monotonic()
+        counters, start_s = HostCounters(self._connection.own_address), time.monotonic()
         with supervisor.watching([end.endpoint]) as watch:
             authority = (papers / "authority.pem").read_text(encoding="ascii")
             self._connection.send({"ready": True, "authority": authority})

@@ -68,6 +68,9 @@ class HostOutcome(_Record):
     stolen_s: float | None = None
     discarded: dict[str, int] = {}
     """Datagrams and frames that its kernel has discarded, by place."""
+    received_bytes: int | None = None
+    """Bytes of all frames that came in at the interface of the transfer; None: it is not known."""
+    sent_bytes: int | None = None
     clock_leap_s: float = 0.0
     """Change of the difference between its clock of the day and the one that measures times."""
 

@@ -1,0 +1,128 @@
+"""A path by probes and volleys: rates, queues and losses are those of the link that they were sent over."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from fecbench.dropper.clocked import TimedGilbertElliott, is_bad
+from fecbench.dropper.model import GilbertElliott, Uniform, verdicts
+from fecbench.runners.paths.observed import FULL_BYTES, Observed, longest_wait_ms, path_of
+from fecbench.runners.paths.path import Path
+
+Floats = NDArray[np.float64]
+Verdicts = NDArray[np.bool_]
+Losses = Callable[[Floats], Verdicts]
+RTT_MS = 50.0
+PACKETS = 100
+APART_S = 20e-6
+BLOCKS = 40
+
+
+def volley(rate_mbps: float, queue_packets: int, begins_s: float) -> tuple[Floats, Floats]:
+    """Times at which the packets of a volley are sent, and leave a queue of drop-tail."""
+    sent_s = begins_s + APART_S * np.arange(PACKETS)
+    service_s = FULL_BYTES * 8 / (1e6 * rate_mbps)
+    left_s = np.full(PACKETS, math.nan)
+    departures = list[float]()
+    for number, at_s in enumerate(sent_s):
+        waiting = sum(departure > at_s for departure in departures)
+        if waiting < queue_packets:
+            departures.append(max([at_s, *departures[-1:]]) + service_s)
+            left_s[number] = departures[-1]
+    return sent_s, left_s + RTT_MS / 2e3
+
+
+def seen(losses: Losses, rate_mbps: float = 20, queue_packets: int = 60, blocks: int = BLOCKS) -> Path:
+    """The path of blocks over a link: 120 probes and a volley each."""
+    times, volleys = list[Floats](), list[tuple[Floats, Floats]]()
+    for block in range(blocks):
+        times.append(10 * block + 0.02 * np.arange(120))
+        volleys.append(volley(rate_mbps, queue_packets, 10 * block + 3.0))
+    probe_s = np.concatenate(times)
+    on_link = np.concatenate([probe_s, *(came_s[np.isfinite(came_s)] for _, came_s in volleys)])
+    order = np.argsort(on_link, kind="stable")
+    lost = np.empty(on_link.size, dtype=np.bool_)
+    lost[order] = losses(on_link[order])
+    at = probe_s.size
+    for _, came_s in volleys:
+        places = np.flatnonzero(np.isfinite(came_s))
+        came_s[places[lost[at : at + places.size]]] = math.nan
+        at += places.size
+    round_trips = np.full(probe_s.size, RTT_MS) + np.abs(
+        np.random.default_rng(1).normal(0, 0.1, probe_s.size)
+    )
+    return path_of(Observed(probe_s, lost[: probe_s.size], volleys), round_trips, "down")
+
+
+def by_packets(p: float, r: float, seed: int = 5) -> Losses:
+    return lambda times: verdicts(GilbertElliott(p, r, 1.0, 0.0), seed, times.size)
+
+
+def by_time(share: float, bad_s: float, seed: int = 5) -> Losses:
+    model = TimedGilbertElliott(bad_s * (1 - share) / share, bad_s, 1.0, 0.0)
+    return lambda times: is_bad(model, seed, np.round((times - times[0]) * 1e9).astype(np.int64))
+
+
+def none(times: Floats) -> Verdicts:
+    return np.zeros(times.size, dtype=np.bool_)
+
+
+@pytest.mark.parametrize("rate_mbps", [0.5, 5, 20, 100, 300])
+@pytest.mark.parametrize("losses", [none, by_packets(0.02, 0.4)], ids=["lossless", "lossy"])
+def test_the_rate_is_that_of_the_link(rate_mbps: float, losses: Losses) -> None:
+    rate = seen(losses, rate_mbps).bandwidth_mbps
+    assert rate is not None and rate.value == pytest.approx(rate_mbps, rel=0.02)
+    assert rate.low <= rate_mbps <= rate.high
+
+
+def test_a_link_that_is_faster_than_volleys_has_no_upper_bound() -> None:
+    rate = seen(none, 2000).bandwidth_mbps
+    assert rate is not None and rate.high == math.inf and 400 < rate.low <= rate.value <= 2000
+
+
+@pytest.mark.parametrize("losses", [none, by_packets(0.02, 0.4), by_time(0.03, 0.02)])
+def test_a_queue_that_volleys_fill_is_measured_and_its_losses_are_left_out(losses: Losses) -> None:
+    path = seen(losses, queue_packets=60)
+    holds_ms = 60 * FULL_BYTES * 8 / 20e3
+    assert path.queue_bdp is not None
+    assert path.queue_bdp.value * RTT_MS == pytest.approx(holds_ms, rel=0.05)
+    assert path.queue_losses >= BLOCKS * 30
+    deep = seen(losses, queue_packets=200)
+    assert deep.queue_bdp is None and deep.queue_losses == 0
+
+
+def test_losses_and_their_bursts_are_those_of_the_link() -> None:
+    for loss in (none, Uniform(0.01)):
+        model = loss if callable(loss) else lambda times: verdicts(Uniform(0.01), 3, times.size)
+        path = seen(model)
+        assert path.loss is not None and path.loss.low <= (0 if loss is none else 0.01) <= path.loss.high
+    held = {"share": 0, "burst": 0}
+    for seed in range(20):
+        path = seen(by_packets(0.01, 0.4, seed))
+        assert path.loss is not None and path.burst is not None
+        held["share"] += path.loss.low <= 0.01 / 0.41 <= path.loss.high
+        held["burst"] += path.burst.low <= 2.5 <= path.burst.high
+    assert min(held.values()) >= 16, held
+
+
+def test_time_and_packets_that_end_a_burst_are_told_apart() -> None:
+    ends = [seen(by_packets(0.01, 0.4, seed)).ends for seed in range(10)]
+    assert ends.count("packets") >= 7 and "time" not in ends
+    timed = [seen(by_time(0.03, 0.01, seed)) for seed in range(10)]
+    assert [path.ends for path in timed].count("time") >= 7
+    assert "packets" not in [path.ends for path in timed]
+    lasts = [path.burst_s for path in timed if path.burst_s is not None]
+    assert sum(one.low <= 0.01 <= one.high for one in lasts) >= 0.7 * len(lasts)
+
+
+def test_too_few_volleys_have_no_rate_and_lost_ones_are_no_error() -> None:
+    assert seen(none, blocks=4).bandwidth_mbps is None
+    gone = np.full(PACKETS, math.nan)
+    observed = Observed(
+        np.arange(50) * 0.02, np.zeros(50, dtype=np.bool_), [(np.arange(PACKETS) * 1e-5, gone)]
+    )
+    path = path_of(observed, np.full(50, RTT_MS), "up")
+    assert path.bandwidth_mbps is None and path.queue_bdp is None and longest_wait_ms(observed) == 0
