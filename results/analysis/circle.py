@@ -28,9 +28,9 @@ Floats = NDArray[np.float64]
 Verdict = Literal["same", "differs", "not sure"]
 
 _SUFFIX = "-emulated"
-_DRAWS = 100_000
+_DRAWS = 20_000
 _SEED = 2026
-_SHARES = (0.025, 0.975)
+LEVEL = 0.05
 
 
 @dataclass(frozen=True)
@@ -102,17 +102,17 @@ def closed(database: Database, campaign: CampaignInfo, emulation: CampaignInfo) 
             logs, left_out = _logs(there[variant], workload)
             if min(len(field_logs), len(logs)) < dependent.FEWEST:
                 continue
-            draws = _drawn(dependent.mean_of(field_logs)), _drawn(_independent(logs))
+            of_field, of_emulation = dependent.mean_of(field_logs), _independent(logs)
             rows.append(
                 Closed(
                     variant=variant,
                     baseline=pairing.baseline_label,
                     workload=workload,
-                    field=_ratio(float(field_logs.mean()), draws[0], len(field_logs), field_out),
-                    emulated=_ratio(float(logs.mean()), draws[1], len(logs), left_out),
+                    field=_ratio(of_field.mean, of_field.interval(LEVEL), len(field_logs), field_out),
+                    emulated=_ratio(of_emulation.mean, of_emulation.interval(LEVEL), len(logs), left_out),
                     quotient=_ratio(
-                        float(logs.mean() - field_logs.mean()),
-                        draws[1] - np.random.default_rng(_SEED + 1).permutation(draws[0]),
+                        of_emulation.mean - of_field.mean,
+                        quotient_interval(field_logs, logs),
                         min(len(field_logs), len(logs)),
                     ),
                     margin=margins[workload],
@@ -135,17 +135,24 @@ def _independent(logs: Floats) -> dependent.Posterior:
     return dependent.Posterior(np.ones(1), np.array([logs.mean()]), np.array([scale]), len(logs) - 1)
 
 
-def _drawn(posterior: dependent.Posterior) -> Floats:
+def quotient_interval(field_logs: Floats, emulated_logs: Floats) -> tuple[float, float]:
+    """Return the interval of the log of emulated / field, by draws of both."""
     generator = np.random.default_rng(_SEED)
+    draws = _drawn(_independent(emulated_logs), generator) - _drawn(dependent.mean_of(field_logs), generator)
+    low, high = np.quantile(draws, [LEVEL / 2, 1 - LEVEL / 2])
+    return float(low), float(high)
+
+
+def _drawn(posterior: dependent.Posterior, generator: np.random.Generator) -> Floats:
     chosen = generator.choice(len(posterior.weights), _DRAWS, p=posterior.weights)
     noise = generator.standard_t(posterior.freedom, _DRAWS)
     drawn: Floats = posterior.means[chosen] + posterior.scales[chosen] * noise
     return drawn
 
 
-def _ratio(mean: float, draws: Floats, pairs: int, left_out: int = 0) -> Ratio:
-    low, high = np.exp(np.quantile(draws, _SHARES))
-    return Ratio(math.exp(mean), float(low), float(high), pairs, left_out)
+def _ratio(mean: float, interval: tuple[float, float], pairs: int, left_out: int = 0) -> Ratio:
+    low, high = map(math.exp, interval)
+    return Ratio(math.exp(mean), low, high, pairs, left_out)
 
 
 def sentences(database: Database, campaign: CampaignInfo) -> Iterator[str]:
