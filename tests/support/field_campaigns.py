@@ -46,11 +46,11 @@ def plant(
     *,
     engine: str = "field",
     timed_out: Sequence[int] = (),
-    with_path: bool = False,
+    queue_packets: int = 0,
     begins: str = "2026-01-02T03:00:00+00:00",
 ) -> CampaignInfo:
     """Store a campaign whose variant “rlc” has these ratios to “off”, a repetition and a
-    minute each."""
+    minute each. With queues, the path was observed."""
     generator = np.random.default_rng(len(log_ratios))
     topology = "field" if engine == "field" else "single-path"
     text = DESIGN.format(name=name, topology=topology, repetitions=len(log_ratios))
@@ -72,7 +72,7 @@ def plant(
                 {"off": took_s, "rlc": took_s * math.exp(log_ratio)}.items()
             ):
                 is_late = variant == "rlc" and repetition in timed_out
-                tables = _observed(repetition) if with_path and place == 0 else []
+                tables = _observed(repetition, queue_packets) if queue_packets and not place else []
                 record = trial(
                     TrialKey(variant, LABEL, 0, repetition),
                     "timeout" if is_late else "ok",
@@ -92,8 +92,8 @@ def _path(repetition: int, place: int) -> dict[str, object]:
     }
 
 
-def _observed(block: int) -> list[SeriesTable]:
-    """Probes of a block, of which some are lost down, and a volley over a queue of 50 packets."""
+def _observed(block: int, queue_packets: int) -> list[SeriesTable]:
+    """Probes of a block, of which some are lost down, and a volley over queues of so many packets."""
     generator = np.random.default_rng(block)
     lost = generator.random(100) < 0.02
     gap_s = FRAME_BYTES * 8 / (1e6 * RATE_MBPS)
@@ -103,7 +103,7 @@ def _observed(block: int) -> list[SeriesTable]:
         "lost_up": [0] * 100,
         "lost_down": lost.astype(int).tolist(),
     }
-    came = [gap_s * number if number < 50 else -1.0 for number in range(100)]
+    came = [gap_s * number if number < queue_packets else -1.0 for number in range(100)]
     volley = {
         "t_s": [2e-5 * number for number in range(100)],
         "came_s": came,
