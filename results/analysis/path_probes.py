@@ -4,7 +4,7 @@ and its volleys."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import CampaignInfo
+from fecbench.results.store.records import CampaignInfo, TrialSeries
 from fecbench.results.store.series import unpack
 
 if TYPE_CHECKING:
@@ -73,16 +73,18 @@ def _times(table: pa.Table, name: str) -> Times:
 
 def probes(database: Database, campaign: CampaignInfo) -> list[PathProbe]:
     """Return all probes of a campaign, in the order of time; none for one that was not in the field."""
+    if campaign.engine != "field":
+        return []
+    tables = list(database.series(campaign.id, SERIES))  # before the trials: there may be more by then
     begun_s = {
         stored.id: datetime.fromisoformat(stored.record.started_at).timestamp()
         for stored in database.trials(campaign.id)
     }
-    read = _read(database, campaign, begun_s) if campaign.engine == "field" else ()
-    return sorted(read, key=lambda probe: probe.at_s)
+    return sorted(_read(tables, begun_s), key=lambda probe: probe.at_s)
 
 
-def _read(database: Database, campaign: CampaignInfo, begun_s: dict[int, float]) -> Iterator[PathProbe]:
-    for series in database.series(campaign.id, SERIES):
+def _read(tables: Iterable[TrialSeries], begun_s: Mapping[int, float]) -> Iterator[PathProbe]:
+    for series in tables:
         for row in unpack(series.table.data).to_pylist():
             yield PathProbe(
                 begun_s[series.trial_id] + row["t_s"],

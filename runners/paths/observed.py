@@ -27,6 +27,9 @@ FRAME_BYTES = 42
 """Headers of UDP, IPv4 and Ethernet, as an emulated link counts a frame."""
 PROBE_BYTES, FULL_BYTES = 64 + FRAME_BYTES, 1200 + FRAME_BYTES
 FEWEST_VOLLEYS = 5
+Times = tuple[Floats, Floats]
+"""When the packets of a volley were sent, and when they came (NaN: never), by the clock of each end."""
+_EVEN, _MOST, _OFTEN = 1.2, 0.7, 0.25
 _SLOWER = 1.3
 """Packets that come so much farther apart than they were sent were spread by the path."""
 _FEWEST_GAPS = 10
@@ -44,29 +47,32 @@ class Observed:
 
     probe_at_s: Floats
     probe_lost: NDArray[np.bool_]
-    volleys: Sequence[tuple[Floats, Floats]] = field(default=())
-    """Of each volley, when its packets were sent, and when they came (NaN: never), by the clock of each
-    end."""
+    volleys: Sequence[Times] = field(default=())
 
 
 def path_of(observed: Observed, round_trips_ms: Floats, direction: str) -> Path:
     """Return the path in one direction."""
     rates = [rate for sent_s, came_s in observed.volleys if (rate := _rate_mbps(sent_s, came_s))]
     rate = _rate(rates)
-    waits, lost, starts = _waits(observed.volleys)
+    volleys = _even(observed.volleys)
+    waits, lost, starts = _waits(volleys)
     rtt = least(round_trips_ms)
     noticed_s = noticed_wait_s(rtt.value / 1e3)
     full = at_full_queue(lost, waits, noticed_s) if lost.size else None
+    if full is not None:
+        full = _in_all_volleys(full, starts)
     queue = None
     if full is not None and (full & lost).any():
         queue = queue_bdp(waits, full & lost, rtt.value / 1e3)
     kept = ~full if full is not None else np.ones(lost.size, dtype=np.bool_)
     follows = ~starts & np.concatenate(([False], kept[:-1])) if lost.size else starts
+    came = [_met_s(came_s) for _, came_s in volleys if np.isfinite(came_s).any()]
+    met_s = np.concatenate([np.empty(0), *came])
     gaps_s = np.diff(observed.probe_at_s, prepend=-math.inf)
     fates = losses.estimated(
         np.concatenate([observed.probe_lost, lost[kept]]),
         np.concatenate([gaps_s < _PAUSE_S, follows[kept]]),
-        np.concatenate([observed.probe_at_s, _met_s(observed.volleys)[kept]]),
+        np.concatenate([observed.probe_at_s, met_s[kept]]),
     )
     at_full = int((lost & ~kept).sum())
     return Path(
@@ -87,7 +93,7 @@ def path_of(observed: Observed, round_trips_ms: Floats, direction: str) -> Path:
 
 def longest_wait_ms(observed: Observed) -> float:
     """Return the longest wait of a packet of a volley behind those before it."""
-    waits, lost, _ = _waits(observed.volleys)
+    waits, lost, _ = _waits(_even(observed.volleys))
     return 1e3 * float(waits[~lost].max()) if (~lost).any() else 0.0
 
 
@@ -100,6 +106,22 @@ def _rate_mbps(sent_s: Floats, came_s: Floats) -> tuple[float, bool] | None:
     were_s = float(np.diff(sent_s)[both].sum())
     rate = int(both.sum()) * FULL_BYTES * 8 / 1e6 / max(took_s, 1e-6)
     return rate, took_s > _SLOWER * were_s
+
+
+def _even(volleys: Sequence[Times]) -> Sequence[Times]:
+    """Return the volleys that came at about the middle rate: in the others a host may have stalled, and
+    packets came later than they left the queue. Where most differ, the path itself does: all of them."""
+    rates = [_rate_mbps(*volley) for volley in volleys]
+    known = [rate for rate, _ in filter(None, rates)]
+    if not known:
+        return volleys
+    middle = float(np.median(known))
+    even = [
+        volley
+        for volley, rate in zip(volleys, rates, strict=True)
+        if rate is not None and middle / _EVEN <= rate[0] <= middle * _EVEN
+    ]
+    return even if len(even) >= _MOST * len(known) else volleys
 
 
 def _rate(rates: Sequence[tuple[float, bool]]) -> Estimate | None:
@@ -119,37 +141,40 @@ def _rate(rates: Sequence[tuple[float, bool]]) -> Estimate | None:
     return Estimate(value, min(float(values[low]), nearest), max(float(values[high]), farthest))
 
 
-def _waits(volleys: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return the waits of all packets of volleys in which any came, those of lost ones as their neighbours';
-    which were lost; and which are the first of a volley."""
+def _waits(volleys: Sequence[Times]) -> tuple[Floats, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return the waits of all packets of volleys in which any came; which were lost; and which are the first
+    of a volley. The wait of a lost one is that of a queue which grows on as it did, up to the longest."""
     waits, lost, starts = [np.empty(0)], [np.empty(0, dtype=np.bool_)], [np.empty(0, dtype=np.bool_)]
     for sent_s, came_s in volleys:
         came = np.isfinite(came_s)
         if not came.any():
             continue
-        late_s = came_s[came] - sent_s[came]
-        places = np.arange(came.size, dtype=np.float64)
-        waits.append(np.interp(places, places[came], late_s - late_s.min()))
+        late_s = _met_s(came_s) - sent_s
+        waits.append(late_s - late_s[came].min())
         lost.append(~came)
-        starts.append(places == 0)
-    all_waits = np.concatenate(waits)
-    if all_waits.size:
-        all_waits = np.minimum(all_waits, np.quantile(all_waits, _OUTLIERS))
-    return all_waits, np.concatenate(lost), np.concatenate(starts)
+        starts.append(np.arange(came.size) == 0)
+    all_waits, all_lost = np.concatenate(waits), np.concatenate(lost)
+    if not all_lost.all():
+        all_waits = np.clip(all_waits, 0.0, np.quantile(all_waits[~all_lost], _OUTLIERS))
+    return all_waits, all_lost, np.concatenate(starts)
 
 
-def _met_s(volleys: Sequence[tuple[Floats, Floats]]) -> Floats:
-    """Return when each packet met the losses: behind the slowest link, as far apart as the others came."""
-    times = [np.empty(0)]
-    for _, came_s in volleys:
-        came = np.isfinite(came_s)
-        if not came.any():
-            continue
-        places = np.arange(came.size, dtype=np.float64)
-        gap_s = float(np.ptp(came_s[came])) / max(1.0, float(np.ptp(places[came])))
-        met = np.interp(places, places[came], came_s[came])
-        first, last = places[came][0], places[came][-1]
-        met -= gap_s * np.maximum(0.0, first - places)
-        met += gap_s * np.maximum(0.0, places - last)
-        times.append(met)
-    return np.concatenate(times)
+def _in_all_volleys(full: NDArray[np.bool_], starts: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which packets met a full queue, with those at whose place in a volley many others did: what was
+    lost of a volley does not decide which of its packets are left out."""
+    begins = np.maximum.accumulate(np.where(starts, np.arange(starts.size), 0))
+    places = np.arange(starts.size) - begins
+    share = np.bincount(places, full) / np.bincount(places)
+    return full | (share > _OFTEN)[places]
+
+
+def _met_s(came_s: Floats) -> Floats:
+    """Return when each packet of a volley met the losses, behind the slowest link: lost ones between those
+    that came, and as far apart."""
+    came = np.isfinite(came_s)
+    places = np.arange(came.size, dtype=np.float64)
+    first, last = places[came][0], places[came][-1]
+    gap_s = float(came_s[came][-1] - came_s[came][0]) / max(1.0, last - first)
+    met_s: Floats = np.interp(places, places[came], came_s[came])
+    met_s += gap_s * (np.maximum(0.0, places - last) - np.maximum(0.0, first - places))
+    return met_s

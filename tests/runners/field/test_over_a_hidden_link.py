@@ -1,5 +1,6 @@
 """Campaigns over a path that the harness does not know: an emulated link between two namespaces."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -10,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from fecbench.dropper.command import Attachment, attach, detach
+from fecbench.dropper.model import Uniform
 from fecbench.results.store.database import Database
 from fecbench.runners import authority
-from fecbench.topologies.link import LinkSettings
-from fecbench.topologies.topology import Host, build
+from fecbench.topologies.link import DIRECTIONS, LinkSettings
+from fecbench.topologies.topology import Host, Topology, build
 from tests.support import needs
 
 pytestmark = needs.TRIALS
@@ -46,10 +49,24 @@ FECBENCH = (str(Path(sys.executable).with_name("fecbench")),)
 class Hidden:
     """Two hosts and their path."""
 
+    topology: Topology
     client: Host
     server: Host
     folder: Path
     design: Path
+
+    @contextlib.contextmanager
+    def without_a_cable(self) -> Iterator[None]:
+        """Lose all packets of both directions meanwhile."""
+        ends = [self.topology.exits["internet", direction] for direction in DIRECTIONS]
+        where = [Attachment(end.netns_path, end.interface, "ingress") for end in ends]
+        try:
+            for attachment in where:
+                attach(attachment, Uniform(1.0), 1)
+            yield
+        finally:
+            for attachment in where:
+                detach(attachment)
 
     @property
     def papers(self) -> Path:
@@ -88,10 +105,10 @@ def hidden(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hidden]:
     design.write_text(DESIGN)
     with build("single-path", {"internet": LinkSettings.symmetric(20, 10)}) as topology:
         topology.start()
-        yield Hidden(topology.client, topology.server, folder, design)
+        yield Hidden(topology, topology.client, topology.server, folder, design)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def served(hidden: Hidden) -> Iterator[Hidden]:
     process = hidden.serve()
     try:
@@ -148,3 +165,25 @@ def test_a_server_that_is_killed_costs_its_block_alone(hidden: Hidden) -> None:
         states = database.states(campaign.id)
     assert len(states) == 4
     assert sum(key.repetition == 1 and state == "ok" for key, (state, _) in states.items()) >= 1
+
+
+@pytest.mark.slow
+def test_a_cable_that_is_out_for_90_s_costs_its_block_alone(served: Hidden) -> None:
+    command = served.command("--campaign", "unplugged", db="unplugged.sqlite")
+    process = served.client.popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stderr
+    for line in process.stderr:
+        if line.startswith("[1/"):
+            with served.without_a_cable():
+                time.sleep(90)
+            break
+    _, text = process.communicate(timeout=200)
+    told = [line for line in text.splitlines() if "trying to reach it again" in line]
+    assert len(told) == 1 and "Traceback" not in text, text
+    with Database.open(str(served.folder / "unplugged.sqlite")) as database:
+        (campaign,) = database.campaigns()
+        states = {key: state for key, (state, _) in database.states(campaign.id).items()}
+    assert len(states) == 4
+    assert all(state == "invalid" for key, state in states.items() if key.repetition == 0) or (
+        sum(state == "invalid" for key, state in states.items() if key.repetition == 0) == 1
+    )
