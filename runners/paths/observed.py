@@ -29,7 +29,10 @@ PROBE_BYTES, FULL_BYTES = 64 + FRAME_BYTES, 1200 + FRAME_BYTES
 FEWEST_VOLLEYS = 5
 Times = tuple[Floats, Floats]
 """When the packets of a volley were sent, and when they came (NaN: never), by the clock of each end."""
-_EVEN, _MOST, _OFTEN = 1.2, 0.7, 0.25
+_EVEN, _MOST = 1.2, 0.7
+"""A volley is even with the others up to such a factor of the rate, where so great a share of them is."""
+_OFTEN = 0.25
+"""Share of volleys whose packets at one place meet a full queue, from which on all there do."""
 _SLOWER = 1.3
 """Packets that come so much farther apart than they were sent were spread by the path."""
 _FEWEST_GAPS = 10
@@ -69,17 +72,16 @@ def path_of(observed: Observed, round_trips_ms: Floats, direction: str) -> Path:
     came = [_met_s(came_s) for _, came_s in volleys if np.isfinite(came_s).any()]
     met_s = np.concatenate([np.empty(0), *came])
     gaps_s = np.diff(observed.probe_at_s, prepend=-math.inf)
-    fates = losses.estimated(
-        np.concatenate([observed.probe_lost, lost[kept]]),
-        np.concatenate([gaps_s < _PAUSE_S, follows[kept]]),
-        np.concatenate([observed.probe_at_s, met_s[kept]]),
-    )
+    fates_of_all = np.concatenate([observed.probe_lost, lost[kept]])
+    follow_all = np.concatenate([gaps_s < _PAUSE_S, follows[kept]])
+    at_s = np.concatenate([observed.probe_at_s, met_s[kept]])
+    fates = losses.estimated(fates_of_all, follow_all, at_s)
     at_full = int((lost & ~kept).sum())
     return Path(
         form=f"probes and volleys, {direction}",
         rtt_ms=rtt,
         bandwidth_mbps=rate,
-        loss=fates.loss,
+        loss=fates.loss if fates.burst_s is None else _clocked(fates.loss, fates.burst_s, follow_all, at_s),
         burst=fates.burst,
         queue_bdp=queue,
         ends=fates.ends,
@@ -157,6 +159,22 @@ def _waits(volleys: Sequence[Times]) -> tuple[Floats, NDArray[np.bool_], NDArray
     if not all_lost.all():
         all_waits = np.clip(all_waits, 0.0, np.quantile(all_waits[~all_lost], _OUTLIERS))
     return all_waits, all_lost, np.concatenate(starts)
+
+
+def _clocked(loss: Estimate, burst: Estimate, follows: NDArray[np.bool_], at_s: Floats) -> Estimate:
+    """Return the share of losses that time ends, with an interval by how alike packets are that met the path
+    after one another: by exp(−t / span), where the path has forgotten its state after the span."""
+    from scipy import stats  # takes longer to load than most commands take to run
+
+    share = loss.value
+    span_s = burst.value * (1 - share)
+    alike, total = 0.0, 0.0
+    for follow, gap_s in zip(follows.tolist(), np.diff(at_s, prepend=at_s[:1]).tolist(), strict=True):
+        alike = (alike + 1) * math.exp(-max(gap_s, 0.0) / span_s) if follow else 0.0
+        total += alike
+    count = follows.size / (1 + 2 * total / follows.size)  # as many packets as if none were alike
+    low, high = stats.beta.ppf([0.025, 0.975], count * share + 0.5, count * (1 - share) + 0.5)
+    return Estimate(share, min(float(low), share), max(float(high), share))
 
 
 def _in_all_volleys(full: NDArray[np.bool_], starts: NDArray[np.bool_]) -> NDArray[np.bool_]:

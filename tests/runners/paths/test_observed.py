@@ -108,6 +108,26 @@ def test_losses_and_their_bursts_are_those_of_the_link() -> None:
     assert min(held.values()) >= 16, held
 
 
+@pytest.mark.parametrize("queue_packets", [60, 200])
+def test_a_burst_at_the_beginning_of_a_volley_makes_no_losses_of_its_full_queue(queue_packets: int) -> None:
+    count_held, shares = 0, list[float]()
+    for seed in range(20):
+        path = seen(by_time(0.03, 0.02, seed), queue_packets=queue_packets)
+        assert path.loss is not None
+        count_held += path.loss.low <= 0.03 <= path.loss.high
+        shares.append(path.loss.value)
+    assert count_held >= 16 and np.mean(shares) == pytest.approx(0.03, rel=0.15), (count_held, shares)
+
+
+def test_volleys_at_another_pace_than_the_others_tell_nothing_of_the_queue() -> None:
+    observed = [volley(20, 60, 10.0 * block) for block in range(20)]
+    stalled = [(sent, np.nanmin(came) + 3 * (came - np.nanmin(came))) for sent, came in observed[:3]]
+    seen_all = Observed(0.02 * np.arange(200), np.zeros(200, dtype=np.bool_), [*stalled, *observed[3:]])
+    path = path_of(seen_all, np.full(200, RTT_MS), "down")
+    assert path.queue_bdp is not None
+    assert path.queue_bdp.value * RTT_MS == pytest.approx(60 * FULL_BYTES * 8 / 20e3, rel=0.05)
+
+
 def test_time_and_packets_that_end_a_burst_are_told_apart() -> None:
     ends = [seen(by_packets(0.01, 0.4, seed)).ends for seed in range(10)]
     assert ends.count("packets") >= 7 and "time" not in ends
