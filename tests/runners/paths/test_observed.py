@@ -108,8 +108,16 @@ def test_losses_and_their_bursts_are_those_of_the_link() -> None:
     assert min(held.values()) >= 16, held
 
 
+def test_a_volley_whose_first_packets_are_lost_makes_no_losses_of_its_full_queue() -> None:
+    volleys = [volley(20, 60, 10.0 * block) for block in range(40)]
+    for _, came_s in volleys[::5]:
+        came_s[:30] = math.nan
+    observed = Observed(0.02 * np.arange(200), np.zeros(200, dtype=np.bool_), volleys)
+    assert path_of(observed, np.full(200, RTT_MS), "down").lost == 8 * 30
+
+
 @pytest.mark.parametrize("queue_packets", [60, 200])
-def test_a_burst_at_the_beginning_of_a_volley_makes_no_losses_of_its_full_queue(queue_packets: int) -> None:
+def test_intervals_of_the_share_hold_it_where_time_ends_long_bursts(queue_packets: int) -> None:
     count_held, shares = 0, list[float]()
     for seed in range(20):
         path = seen(by_time(0.03, 0.02, seed), queue_packets=queue_packets)
