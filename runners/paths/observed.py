@@ -62,11 +62,10 @@ def path_of(observed: Observed, round_trips_ms: Floats, direction: str) -> Path:
     rtt = least(round_trips_ms)
     noticed_s = noticed_wait_s(rtt.value / 1e3)
     full = at_full_queue(lost, waits, noticed_s) if lost.size else None
-    if full is not None:
-        full = _in_all_volleys(full, starts)
     queue = None
-    if full is not None and (full & lost).any():
+    if full is not None:
         queue = queue_bdp(waits, full & lost, rtt.value / 1e3)
+        full = _in_all_volleys(full, starts)
     kept = ~full if full is not None else np.ones(lost.size, dtype=np.bool_)
     follows = ~starts & np.concatenate(([False], kept[:-1])) if lost.size else starts
     came = [_met_s(came_s) for _, came_s in volleys if np.isfinite(came_s).any()]

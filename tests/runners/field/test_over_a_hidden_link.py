@@ -1,6 +1,7 @@
 """Campaigns over a path that the harness does not know: an emulated link between two namespaces."""
 
 import contextlib
+import math
 import os
 import subprocess
 import sys
@@ -9,10 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy import stats
 
+from fecbench.checkout import REPOSITORY
 from fecbench.dropper.command import Attachment, attach, detach
-from fecbench.dropper.model import Uniform
+from fecbench.dropper.model import GilbertElliott, Uniform, markov
+from fecbench.results.analysis import dependent
 from fecbench.results.store.database import Database
 from fecbench.runners import authority
 from fecbench.topologies.link import DIRECTIONS, LinkSettings
@@ -187,3 +192,40 @@ def test_a_cable_that_is_out_for_90_s_costs_its_block_alone(served: Hidden) -> N
     assert all(state == "invalid" for key, state in states.items() if key.repetition == 0) or (
         sum(state == "invalid" for key, state in states.items() if key.repetition == 0) == 1
     )
+
+
+RUNS, BLOCKS_OF_RUN = int(os.environ.get("FECBENCH_EQUAL_ARMS_RUNS", "10")), dependent.FEWEST
+STEADY = {0.0: markov(0.01, 0.4)}
+STEP = {0.0: markov(0.005, 0.5), 0.5: markov(0.05, 0.4)}
+WAVE = {place / 8: markov(0.04, 0.4) if place % 2 else markov(0.005, 0.5) for place in range(8)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("course", [STEADY, STEP, WAVE], ids=["steady", "step", "wave"])
+def test_equal_arms_differ_in_5_of_100_runs(served: Hidden, course: dict[float, GilbertElliott]) -> None:
+    """Losses down change at shares of each run of 20 blocks. FECBENCH_EQUAL_ARMS_RUNS=200 is the whole."""
+    end = served.topology.exits["internet", "down"]
+    where = Attachment(end.netns_path, end.interface, "ingress")
+    changes = {round(share * BLOCKS_OF_RUN): model for share, model in course.items()}
+    command = [sys.executable, "-m", "tests.runners.field.equal_arms", f"{served.server.address}:{PORT}"]
+    command += [str(served.papers), str(RUNS * BLOCKS_OF_RUN)]
+    process = served.client.popen(command, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY)
+    assert process.stdout
+    logs = list[float]()
+    try:
+        for block in range(RUNS * BLOCKS_OF_RUN):
+            if (model := changes.get(block % BLOCKS_OF_RUN)) is not None:
+                attach(where, model, block + 1)
+            line = process.stdout.readline().strip()
+            logs.append(float(line) if line != "-" else math.nan)
+    finally:
+        process.kill()
+        process.wait()
+        detach(where)
+    differing = 0
+    for begin in range(0, len(logs), BLOCKS_OF_RUN):
+        of_run = np.array(logs[begin : begin + BLOCKS_OF_RUN])
+        low, high = dependent.mean_of(of_run[np.isfinite(of_run)]).interval(0.05)
+        differing += not low <= 0 <= high
+    print(f"{differing} of {RUNS} runs of {BLOCKS_OF_RUN} blocks say that equal arms differ")
+    assert differing <= stats.binom.ppf(0.999, RUNS, 0.05), (differing, RUNS)
