@@ -180,7 +180,7 @@ class HostCounters:
             now - before
             for now, before in zip(counters.bytes_of(os.getpid(), self._interface), self._bytes, strict=True)
         )
-        is_known = bool(self._interface)
+        is_known = self._interface not in ("", "lo")  # both ends use that
         return HostOutcome(
             stalled_s=stalled_s,
             longest_gap_s=watch.longest_gap_s,

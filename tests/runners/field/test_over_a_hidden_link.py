@@ -17,7 +17,7 @@ from scipy import stats
 from fecbench.checkout import REPOSITORY
 from fecbench.dropper.command import Attachment, attach, detach
 from fecbench.dropper.model import GilbertElliott, Uniform, markov
-from fecbench.results.analysis import dependent
+from fecbench.results.analysis import dependent, path_probes
 from fecbench.results.store.database import Database
 from fecbench.runners import authority
 from fecbench.topologies.link import DIRECTIONS, LinkSettings
@@ -130,6 +130,12 @@ def test_a_campaign_is_run_block_by_block_judged_and_told(served: Hidden) -> Non
         (campaign,) = database.campaigns()
         assert (campaign.engine, campaign.provenance["field"]["path"]) == ("field", "hidden")
         records = [stored.record for stored in database.trials(campaign.id)]
+        volleys = path_probes.volleys(database, campaign)
+    assert len(volleys) == 2
+    for volley in volleys:
+        for direction in DIRECTIONS:
+            sent_s, came_s = volley.of(direction)
+            assert len(sent_s) == 100 and np.isfinite(came_s).sum() > 25  # the queue has room for so many
     # A busy machine may make any of them invalid; it makes none of them anything else.
     assert status == (0 if {record.state for record in records} == {"ok"} else 1)
     assert {record.state for record in records} <= {"ok", "invalid"}, [record.reason for record in records]
@@ -140,6 +146,9 @@ def test_a_campaign_is_run_block_by_block_judged_and_told(served: Hidden) -> Non
             (path["block"], path["place"], record.key.variant)
         )
         assert 19.5 < path["least_rtt_ms"] < 40, path
+        assert path["ttl"] == {"up": 62, "down": 62} and path["mtu"] == 1500, path  # two routers between
+        carried = path["hosts"]["client"]["received_bytes"], path["hosts"]["server"]["sent_bytes"]
+        assert all(50_000 < count < 100_000 for count in carried), carried
     assert list(blocks) == [0, 1]
     for block in blocks.values():
         assert [place for _, place, _ in block] == [0, 1]
