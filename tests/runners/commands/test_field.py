@@ -81,3 +81,4 @@ def test_advice_is_for_the_path_that_was_observed(home: Path, fecbench: Fecbench
     assert status in (0, 3)
     assert path["bandwidth_mbps"]["value"] == pytest.approx(20, rel=0.02)
     assert path["rtt_ms"]["value"] == pytest.approx(50, rel=0.02)
+    assert 0.01 < path["loss"]["value"] < 0.03  # down: nothing is lost up
