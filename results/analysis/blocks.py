@@ -103,7 +103,7 @@ class Hour:
     baseline: str
     workload: str
     hour: int
-    """Of UTC."""
+    """The hour, in UTC."""
     blocks: int
     ratio: dependent.Posterior
     """Log of the ratio."""

@@ -83,8 +83,8 @@ def emulations(database: Database, campaign: CampaignInfo) -> list[CampaignInfo]
     """Return the campaigns that emulate the path of one in the field."""
     if campaign.engine != "field":
         return []
-    wanted = emulated_name(campaign)
-    return [other for other in database.campaigns() if other.design_name == wanted]
+    name = emulated_name(campaign)
+    return [other for other in database.campaigns() if other.design_name == name]
 
 
 def closed(database: Database, campaign: CampaignInfo, emulation: CampaignInfo) -> list[Closed]:
@@ -138,16 +138,16 @@ def _independent(logs: Floats) -> dependent.Posterior:
 def quotient_interval(field_logs: Floats, emulated_logs: Floats) -> tuple[float, float]:
     """Return the interval of the log of emulated / field, by draws of both."""
     generator = np.random.default_rng(_SEED)
-    draws = _drawn(_independent(emulated_logs), generator) - _drawn(dependent.mean_of(field_logs), generator)
+    draws = _draws(_independent(emulated_logs), generator) - _draws(dependent.mean_of(field_logs), generator)
     low, high = np.quantile(draws, [LEVEL / 2, 1 - LEVEL / 2])
     return float(low), float(high)
 
 
-def _drawn(posterior: dependent.Posterior, generator: np.random.Generator) -> Floats:
-    chosen = generator.choice(len(posterior.weights), _DRAWS, p=posterior.weights)
+def _draws(posterior: dependent.Posterior, generator: np.random.Generator) -> Floats:
+    places = generator.choice(len(posterior.weights), _DRAWS, p=posterior.weights)
     noise = generator.standard_t(posterior.freedom, _DRAWS)
-    drawn: Floats = posterior.means[chosen] + posterior.scales[chosen] * noise
-    return drawn
+    draws: Floats = posterior.means[places] + posterior.scales[places] * noise
+    return draws
 
 
 def _ratio(mean: float, interval: tuple[float, float], pairs: int, left_out: int = 0) -> Ratio:

@@ -42,15 +42,15 @@ class VolleyTimes:
     sending. Those of each host have a zero of their own."""
 
     sent: Times
-    came: Times
+    arrivals: Times
     answered: Times
-    """When the server sent each of them back."""
+    """Times at which the server sent them back."""
     answer: Times
 
     def of(self, direction: Literal["up", "down"]) -> tuple[Times, Times]:
         """Return when the packets of a direction were sent, and when they came."""
         if direction == "up":
-            return self.sent, self.came
+            return self.sent, self.arrivals
         was_sent = np.isfinite(self.answered)
         return self.answered[was_sent], self.answer[was_sent]
 

@@ -40,7 +40,7 @@ class Standing:
     planned: int
     """Trials that are wanted: all, or those of the filters of the newest start."""
     where: str = ""
-    """On which path, between which hours, and over how many blocks, of a campaign in the field."""
+    """The path, hours and number of blocks of a campaign in the field, in a sentence."""
 
     @property
     def done(self) -> int:

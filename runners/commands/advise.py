@@ -200,26 +200,26 @@ def _observed(database_file: Path, name: str) -> NetworkPath:
         )
     with Database.open(str(database_file), read_only=True) as database:
         campaigns = [info for info in database.campaigns() if info.engine == "field"]
-        chosen = [info for info in campaigns if not name or info.name == name]
-        if len(chosen) != 1:
+        matching = [info for info in campaigns if not name or info.name == name]
+        if len(matching) != 1:
             names = ", ".join(info.name for info in campaigns) or "none"
             raise BadInput(
                 f"--path {database_file}: --campaign must name one campaign of --engine field: there are"
                 f" {names}"
             )
-        return emulation.observed(database, chosen[0]).down
+        return emulation.observed(database, matching[0]).down
 
 
-def _with_flags(path: NetworkPath, given: dict[str, Estimate]) -> NetworkPath:
+def _with_flags(path: NetworkPath, flags: dict[str, Estimate]) -> NetworkPath:
     """The path with flags in the place of what was measured."""
-    for name in given:
+    for name in flags:
         if (before := getattr(path, name)) is not None:
             path = path.noting(
                 f"{_flag(name)} counts in the place of what the file says, {before.value:.3g}."
             )
-    if given.keys() & {"burst", "loss"}:
+    if flags.keys() & {"burst", "loss"}:
         path = replace(path, ends="", burst_s=None)
-    return replace(path, **given)  # type: ignore[arg-type]
+    return replace(path, **flags)  # type: ignore[arg-type]
 
 
 def _flag(name: str) -> str:

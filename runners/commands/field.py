@@ -148,18 +148,18 @@ def compare(
     from fecbench.results.analysis import circle
 
     with open_database(db) as database:
-        chosen = [info for info in campaigns_of(database, campaign) if info.engine == "field"]
-        if len(chosen) != 1:
-            names = ", ".join(info.name for info in chosen) or "none"
+        campaigns = [info for info in campaigns_of(database, campaign) if info.engine == "field"]
+        if len(campaigns) != 1:
+            names = ", ".join(info.name for info in campaigns) or "none"
             raise Refusal(f"{db}: --campaign must name one campaign of --engine field; there are: {names}")
-        (info,) = chosen
-        found = circle.emulations(database, info)
-        if not found:
+        (info,) = campaigns
+        emulations = circle.emulations(database, info)
+        if not emulations:
             raise Refusal(
                 f"{db}: no campaign emulates the path of {info.name!r}: fecbench field design --db {db}"
                 " --output FILE.toml writes a design, and fecbench run FILE.toml runs it"
             )
-        rows = [(other.name, row) for other in found for row in circle.closed(database, info, other)]
+        rows = [(other.name, row) for other in emulations for row in circle.closed(database, info, other)]
         lines = list(circle.sentences(database, info))
     if as_json:
         print_document({"comparisons": [_document(name, row) for name, row in rows]})

@@ -146,19 +146,19 @@ def _popen(arguments: list[str], **settings: Any) -> "subprocess.Popen[bytes]":
 
 def interface_of(address: str) -> str:
     """Return the name of this host's interface that has an address; "" where none is known to have it."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         for _, name in socket.if_nameindex():
             try:
-                answer = fcntl.ioctl(asked, _SIOCGIFADDR, name.encode().ljust(40, b"\0"))
+                answer = fcntl.ioctl(control, _SIOCGIFADDR, name.encode().ljust(40, b"\0"))
             except OSError:  # it has no address of IPv4
                 continue
             if socket.inet_ntoa(answer[20:24]) == address:
                 return name
     if ":" in address and _ADDRESSES_6.exists():
-        wanted = socket.inet_pton(socket.AF_INET6, address.partition("%")[0]).hex()
+        packed = socket.inet_pton(socket.AF_INET6, address.partition("%")[0]).hex()
         for line in _ADDRESSES_6.read_text(encoding="ascii").splitlines():
             fields = line.split()
-            if fields[0] == wanted:
+            if fields[0] == packed:
                 return fields[-1]
     return ""
 

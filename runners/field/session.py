@@ -128,13 +128,13 @@ class Session:
         volley = Volley(self.server_address, self.place.port, bytes.fromhex(token))
         try:
             volley.send()
-            came = _times(self._ask({"order": "sent"}), "arrived")
-            volley.send_again(came)
+            arrivals = _times(self._ask({"order": "sent"}), "arrived")
+            volley.send_again(arrivals)
             self._ask({"order": "sent"})
             volley.receive(self._connection.fileno())
         finally:
             volley.close()
-        return volley.packets(came, _times(self._answer(), "answered"))
+        return volley.packets(arrivals, _times(self._answer(), "answered"))
 
     def begin(self, task: Task) -> str | EndpointOutcome:
         """Have the server of a task started: the authority of its certificate, or how it ended at once.

@@ -130,12 +130,12 @@ class Volley:
     def _packet(self, number: int) -> bytes:
         return (self._token + _NUMBER.pack(number)).ljust(PACKET_BYTES, b"\0")
 
-    def send_again(self, came: Times) -> None:
+    def send_again(self, arrivals: Times) -> None:
         """Send what did not come, more slowly than the others came."""
         self.socket.settimeout(LIMIT_S)
-        times = sorted(came.values())
+        times = sorted(arrivals.values())
         gap_s = statistics.median(map(operator.sub, times[1:], times)) if len(times) > 2 else _USUAL_GAP_S
-        for number in (number for number in self.sent if number not in came):
+        for number in (number for number in self.sent if number not in arrivals):
             time.sleep(min(LIMIT_S / PACKETS, _SLOWER * gap_s))
             with contextlib.suppress(OSError):  # it is lost
                 self.socket.send(self._packet(number))
@@ -144,30 +144,30 @@ class Volley:
     def receive(self, connection: int) -> None:
         """Take answers until all have come, or until the server has told on the connection that it has sent
         them, and none comes any more."""
-        told, end = False, time.monotonic() + 3 * LIMIT_S
+        is_sent, end = False, time.monotonic() + 3 * LIMIT_S
         while not self._answers.are_all and time.monotonic() < end:
-            waited = [self.socket.fileno()] if told else [self.socket.fileno(), connection]
-            readable = select.select(waited, [], [], QUIET_S if told else LIMIT_S)[0]
+            waited = [self.socket.fileno()] if is_sent else [self.socket.fileno(), connection]
+            readable = select.select(waited, [], [], QUIET_S if is_sent else LIMIT_S)[0]
             if not readable:
                 return
-            told = told or connection in readable
+            is_sent = is_sent or connection in readable
             self._answers.take(self.socket, self._token)
 
-    def packets(self, came: Times, answered: Times) -> list[FullPacket]:
+    def packets(self, arrivals: Times, answered: Times) -> list[FullPacket]:
         """Return what became of each packet, by what the server says. Times of each clock count from its
         first one."""
-        at_server = min(came.values(), default=0.0)
-        begun = min(self.sent.values(), default=0.0)
+        at_server = min(arrivals.values(), default=0.0)
+        begin = min(self.sent.values(), default=0.0)
 
         def since(times: Times, number: int, start: float) -> float | None:
             return times[number] - start if number in times else None
 
         return [
             FullPacket(
-                sent_s=self.sent[number] - begun,
-                came_s=since(came, number, at_server),
+                sent_s=self.sent[number] - begin,
+                came_s=since(arrivals, number, at_server),
                 answered_s=since(answered, number, at_server),
-                answer_s=since(self._answers.times, number, begun),
+                answer_s=since(self._answers.times, number, begin),
             )
             for number in self.sent
         ]

@@ -64,7 +64,7 @@ def observed(database: Database, campaign: CampaignInfo) -> ObservedPath:
         "up": [(probe.at_s, probe.lost_up) for probe in probes],
         "down": [(probe.at_s, probe.lost_down) for probe in probes if not probe.lost_up],
     }
-    seen = {
+    path_seen = {
         direction: Observed(
             np.array([at_s for at_s, _ in sides[direction]]),
             np.array([lost for _, lost in sides[direction]], dtype=np.bool_),
@@ -72,14 +72,14 @@ def observed(database: Database, campaign: CampaignInfo) -> ObservedPath:
         )
         for direction in DIRECTIONS
     }
-    paths = {direction: path_of(one, round_trips_ms, direction) for direction, one in seen.items()}
+    paths = {direction: path_of(one, round_trips_ms, direction) for direction, one in path_seen.items()}
     return ObservedPath(
         name=str(campaign.provenance.get("field", {}).get("path", "")),
         blocks=len(volleys),
         up=paths["up"],
         down=paths["down"],
         noise_ms=float(np.median(round_trips_ms) - round_trips_ms.min()),
-        longest_wait_ms={direction: longest_wait_ms(one) for direction, one in seen.items()},
+        longest_wait_ms={direction: longest_wait_ms(one) for direction, one in path_seen.items()},
     )
 
 
@@ -87,11 +87,11 @@ def emulation(campaign: CampaignInfo, path: ObservedPath, repetitions: int | Non
     """Return the text of the design. Raises BadInput where no rate is known."""
     lines = [f'# The path "{path.name}", as {path.blocks} blocks of the campaign {campaign.name} saw it.', ""]
     tables = tomllib.loads(campaign.design_text)
-    kept = tables.pop("constants", {})
+    kept_constants = tables.pop("constants", {})
     tables |= {"name": emulated_name(campaign), "topology": _TOPOLOGY}
     tables |= {} if repetitions is None else {"repetitions": repetitions}
     lines += [tomli_w.dumps(tables), "[constants]", *_constants(path)]
-    lines += [f"{name} = {_value(value)}" for name, value in _flat(kept)]
+    lines += [f"{name} = {_value(value)}" for name, value in _flat(kept_constants)]
     return "\n".join([*lines, ""])
 
 
@@ -118,8 +118,8 @@ def _constants(path: ObservedPath) -> Iterator[str]:
 
 
 def _of_direction(path: ObservedPath, direction: Direction) -> Iterator[str]:
-    seen = path.of(direction)
-    rate, rtt, loss = seen.bandwidth_mbps, seen.rtt_ms, seen.loss
+    path_seen = path.of(direction)
+    rate, rtt, loss = path_seen.bandwidth_mbps, path_seen.rtt_ms, path_seen.loss
     if rate is None or rtt is None or loss is None:
         raise BadInput(
             f"the rate {direction} is not known: too few volleys came back: run more blocks, 5 at least"
@@ -147,7 +147,7 @@ def _of_direction(path: ObservedPath, direction: Direction) -> Iterator[str]:
             f"half of {path.noise_ms:.3g} ms, by which the middle round trip is longer than the least",
         )
     yield _queue(path, direction, rate.value, rtt.value)
-    yield from _losses(seen, loss, direction)
+    yield from _losses(path_seen, loss, direction)
 
 
 def _queue(path: ObservedPath, direction: Direction, rate_mbps: float, rtt_ms: float) -> str:
@@ -163,11 +163,11 @@ def _queue(path: ObservedPath, direction: Direction, rate_mbps: float, rtt_ms: f
     return _line(f"{direction}.queue_bytes", str(size_bytes), why)
 
 
-def _losses(seen: Path, loss: Estimate, direction: Direction) -> Iterator[str]:
-    packets = f"{seen.lost} of {seen.packets:,} packets"
-    if seen.queue_losses:
-        packets += f", without {seen.queue_losses} at a full queue"
-    if seen.lost == 0:
+def _losses(path_seen: Path, loss: Estimate, direction: Direction) -> Iterator[str]:
+    packets = f"{path_seen.lost} of {path_seen.packets:,} packets"
+    if path_seen.queue_losses:
+        packets += f", without {path_seen.queue_losses} at a full queue"
+    if path_seen.lost == 0:
         yield _line(
             f"loss.{direction}.model", '"none"', f"{packets} were lost: {100 * loss.high:.2g} % at most"
         )
@@ -176,11 +176,11 @@ def _losses(seen: Path, loss: Estimate, direction: Direction) -> Iterator[str]:
         "time": "time ends a burst: 20 times likelier than packets",
         "packets": "packets end a burst: 20 times likelier than time",
         "": "what ends a burst is not sure: packets are taken",
-    }[seen.ends]
-    model = model_of(seen)
+    }[path_seen.ends]
+    model = model_of(path_seen)
     why = "no loss makes another likelier" if model == "uniform" else ends
     yield _line(f"loss.{direction}.model", f'"{model}"', why)
-    for name, estimate in loss_parameters(seen).items():
+    for name, estimate in loss_parameters(path_seen).items():
         what = packets if name in ("loss.p", "loss.rate") else "on average"
         yield _line(
             f"loss.{direction}.{name.removeprefix('loss.')}",

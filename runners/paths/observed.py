@@ -28,7 +28,7 @@ FRAME_BYTES = 42
 PROBE_BYTES, FULL_BYTES = 64 + FRAME_BYTES, 1200 + FRAME_BYTES
 FEWEST_VOLLEYS = 5
 Times = tuple[Floats, Floats]
-"""When the packets of a volley were sent, and when they came (NaN: never), by the clock of each end."""
+"""Times at which the packets of a volley were sent, and came (NaN: never), by the clock of each end."""
 _EVEN, _MOST = 1.2, 0.7
 """A volley is even with the others up to such a factor of the rate, where so great a share of them is."""
 _OFTEN = 0.25
@@ -55,7 +55,7 @@ class Observed:
 
 def path_of(observed: Observed, round_trips_ms: Floats, direction: str) -> Path:
     """Return the path in one direction."""
-    rates = [rate for sent_s, came_s in observed.volleys if (rate := _rate_mbps(sent_s, came_s))]
+    rates = [one for volley in observed.volleys if (one := _rate_mbps(*volley)) is not None]
     rate = _rate(rates)
     volleys = _even(observed.volleys)
     waits, lost, starts = _waits(volleys)
@@ -66,16 +66,16 @@ def path_of(observed: Observed, round_trips_ms: Floats, direction: str) -> Path:
     if full is not None:
         queue = queue_bdp(waits, full & lost, rtt.value / 1e3)
         full = _in_all_volleys(full, starts)
-    kept = ~full if full is not None else np.ones(lost.size, dtype=np.bool_)
-    follows = ~starts & np.concatenate(([False], kept[:-1])) if lost.size else starts
-    came = [_met_s(came_s) for _, came_s in volleys if np.isfinite(came_s).any()]
-    met_s = np.concatenate([np.empty(0), *came])
+    kept_packets = ~full if full is not None else np.ones(lost.size, dtype=np.bool_)
+    follows = ~starts & np.concatenate(([False], kept_packets[:-1])) if lost.size else starts
+    arrivals = [_met_s(came_s) for _, came_s in volleys if np.isfinite(came_s).any()]
+    met_s = np.concatenate([np.empty(0), *arrivals])
     gaps_s = np.diff(observed.probe_at_s, prepend=-math.inf)
-    fates_of_all = np.concatenate([observed.probe_lost, lost[kept]])
-    follow_all = np.concatenate([gaps_s < _PAUSE_S, follows[kept]])
-    at_s = np.concatenate([observed.probe_at_s, met_s[kept]])
+    fates_of_all = np.concatenate([observed.probe_lost, lost[kept_packets]])
+    follow_all = np.concatenate([gaps_s < _PAUSE_S, follows[kept_packets]])
+    at_s = np.concatenate([observed.probe_at_s, met_s[kept_packets]])
     fates = losses.estimated(fates_of_all, follow_all, at_s)
-    at_full = int((lost & ~kept).sum())
+    at_full = int((lost & ~kept_packets).sum())
     return Path(
         form=f"probes and volleys, {direction}",
         rtt_ms=rtt,
@@ -85,8 +85,8 @@ def path_of(observed: Observed, round_trips_ms: Floats, direction: str) -> Path:
         queue_bdp=queue,
         ends=fates.ends,
         burst_s=fates.burst_s,
-        packets=int(observed.probe_lost.size + kept.sum()),
-        lost=int(observed.probe_lost.sum() + lost[kept].sum()),
+        packets=int(observed.probe_lost.size + kept_packets.sum()),
+        lost=int(observed.probe_lost.sum() + lost[kept_packets].sum()),
         queue_losses=at_full,
         lasts_s=float(np.ptp(observed.probe_at_s)) if observed.probe_at_s.size else None,
     )
@@ -113,16 +113,16 @@ def _even(volleys: Sequence[Times]) -> Sequence[Times]:
     """Return the volleys that came at about the middle rate: in the others a host may have stalled, and
     packets came later than they left the queue. Where most differ, the path itself does: all of them."""
     rates = [_rate_mbps(*volley) for volley in volleys]
-    known = [rate for rate, _ in filter(None, rates)]
-    if not known:
+    known_rates = [rate for rate, _ in filter(None, rates)]
+    if not known_rates:
         return volleys
-    middle = float(np.median(known))
+    middle = float(np.median(known_rates))
     even = [
         volley
         for volley, rate in zip(volleys, rates, strict=True)
         if rate is not None and middle / _EVEN <= rate[0] <= middle * _EVEN
     ]
-    return even if len(even) >= _MOST * len(known) else volleys
+    return even if len(even) >= _MOST * len(known_rates) else volleys
 
 
 def _rate(rates: Sequence[tuple[float, bool]]) -> Estimate | None:
@@ -147,13 +147,13 @@ def _waits(volleys: Sequence[Times]) -> tuple[Floats, NDArray[np.bool_], NDArray
     of a volley. The wait of a lost one is that of a queue which grows on as it did, up to the longest."""
     waits, lost, starts = [np.empty(0)], [np.empty(0, dtype=np.bool_)], [np.empty(0, dtype=np.bool_)]
     for sent_s, came_s in volleys:
-        came = np.isfinite(came_s)
-        if not came.any():
+        arrivals = np.isfinite(came_s)
+        if not arrivals.any():
             continue
         late_s = _met_s(came_s) - sent_s
-        waits.append(late_s - late_s[came].min())
-        lost.append(~came)
-        starts.append(np.arange(came.size) == 0)
+        waits.append(late_s - late_s[arrivals].min())
+        lost.append(~arrivals)
+        starts.append(np.arange(arrivals.size) == 0)
     all_waits, all_lost = np.concatenate(waits), np.concatenate(lost)
     if not all_lost.all():
         all_waits = np.clip(all_waits, 0.0, np.quantile(all_waits[~all_lost], _OUTLIERS))
@@ -188,10 +188,10 @@ def _in_all_volleys(full: NDArray[np.bool_], starts: NDArray[np.bool_]) -> NDArr
 def _met_s(came_s: Floats) -> Floats:
     """Return when each packet of a volley met the losses, behind the slowest link: lost ones between those
     that came, and as far apart."""
-    came = np.isfinite(came_s)
-    places = np.arange(came.size, dtype=np.float64)
-    first, last = places[came][0], places[came][-1]
-    gap_s = float(came_s[came][-1] - came_s[came][0]) / max(1.0, last - first)
-    met_s: Floats = np.interp(places, places[came], came_s[came])
+    arrivals = np.isfinite(came_s)
+    places = np.arange(arrivals.size, dtype=np.float64)
+    first, last = places[arrivals][0], places[arrivals][-1]
+    gap_s = float(came_s[arrivals][-1] - came_s[arrivals][0]) / max(1.0, last - first)
+    met_s: Floats = np.interp(places, places[arrivals], came_s[arrivals])
     met_s += gap_s * (np.maximum(0.0, places - last) - np.maximum(0.0, first - places))
     return met_s

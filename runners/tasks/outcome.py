@@ -92,11 +92,11 @@ class FullPacket(_Record):
 
     sent_s: float
     came_s: float | None
-    """By the server's clock."""
+    """Arrival, by the server's clock."""
     answered_s: float | None
-    """When the server sent it back, by its clock."""
+    """Departure from the server, by its clock."""
     answer_s: float | None
-    """By the client's clock, from the first that it sent."""
+    """Arrival of the answer, by the client's clock, from the first that it sent."""
 
 
 class PathOutcome(_Record):

@@ -103,12 +103,12 @@ def _observed(block: int, queue_packets: int) -> list[SeriesTable]:
         "lost_up": [0] * 100,
         "lost_down": lost.astype(int).tolist(),
     }
-    came = [gap_s * number if number < queue_packets else -1.0 for number in range(100)]
+    came_at = [gap_s * number if number < queue_packets else -1.0 for number in range(100)]
     volley = {
         "t_s": [2e-5 * number for number in range(100)],
-        "came_s": came,
+        "came_s": came_at,
         "answered_s": [0.3 + 2e-5 * number for number in range(100)],
-        "answer_s": came,
+        "answer_s": came_at,
     }
     return [
         series.of_endpoint("path", name, pa.table(columns))

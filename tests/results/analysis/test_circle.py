@@ -63,7 +63,7 @@ def test_too_few_pairs_are_said_and_other_campaigns_are_no_emulation(tmp_path: P
 
 @pytest.mark.parametrize("correlation", [0.0, 0.5, 0.9])
 def test_intervals_of_the_quotient_hold_the_truth(correlation: float) -> None:
-    """As `closed` takes them, without a database: of blocks that depend, and of repetitions that do not."""
+    """Blocks depend on each other, and repetitions do not."""
     from scipy import signal
 
     generator, count_held, rounds = np.random.default_rng(11), 0, 60

@@ -22,8 +22,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(fecbench: Fecbench, *words: object) -> tuple[int, str, str]:
-    ended = fecbench(*words)
-    return ended.returncode, ended.stdout, ended.stderr
+    process = fecbench(*words)
+    return process.returncode, process.stdout, process.stderr
 
 
 def test_the_design_of_a_path_is_planned(home: Path, tmp_path: Path, fecbench: Fecbench) -> None:

@@ -35,9 +35,12 @@ def main() -> None:
     place, papers, blocks = Place.of("HOST:PORT", sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
     tls = context(papers, server=False)
     generator = random.Random(7)
-    with FieldEngine(
-        place, tls, "hidden", {"noq-fec": ours().find("noq-fec", "")}, print, train_s=0.1
-    ) as engine:
+    implementations = {"noq-fec": ours().find("noq-fec", "")}
+
+    def tell(line: str) -> None:
+        print(line, file=sys.stderr)
+
+    with FieldEngine(place, tls, "hidden", implementations, tell, train_s=0.1) as engine:
         for block in range(blocks):
             keys = [TrialKey(arm, "download", 0, block) for arm in generator.sample(ARMS, 2)]
             times = dict[str, float]()

@@ -17,7 +17,7 @@ class Nat:
         """`rebinds_after` so many datagrams up, each flow gets another port."""
         self._far, self._rebinds_after = far, rebinds_after
         self.outward = HOME
-        """Its address on the far side."""
+        """The address on the far side."""
         self.ttl = 64
         self.ports = set[int]()
         """Ports that flows of UDP had on the far side."""

@@ -160,9 +160,9 @@ def test_a_campaign_beyond_the_hourly_limit_ends_in_one_line_that_names_it(tmp_p
         trials = engine.run([(key, task()) for key in GROUP])
         assert downloaded(next(trials).outcome)  # the warm-up is the first of three
         assert downloaded(next(trials).outcome)
-        with pytest.raises(EngineError, match="3 transfers within an hour are the most") as refused:
+        with pytest.raises(EngineError, match="3 transfers within an hour are the most") as refusal:
             next(trials)
-    assert "what was finished is kept" in str(refused.value)
+    assert "what was finished is kept" in str(refusal.value)
 
 
 ON_A_SMALL_DISK = """
@@ -187,15 +187,15 @@ def test_a_full_disk_ends_a_campaign_in_one_line_and_the_same_command_goes_on(
     command = ["unshare", "--mount", "sh", "-c", ON_A_SMALL_DISK, "sh", "disk", "200k", *run]
     subprocess.run(command, cwd=tmp_path, check=True, timeout=200)
 
-    def said(name: str) -> tuple[int, list[str]]:
+    def said_lines(name: str) -> tuple[int, list[str]]:
         return int((tmp_path / f"{name}.status").read_text()), (tmp_path / name).read_text().splitlines()
 
-    status, lines = said("first")
+    status, lines = said_lines("first")
     assert status == 2 and "Traceback" not in "\n".join(lines)
     assert lines[-1] == "fecbench: disk/over.sqlite: cannot be written: the disk is full", lines[-3:]
     first, second = (set(stored(tmp_path / f"{name}.sqlite")) for name in ("first", "second"))
     assert 0 < len(first) < 12 and first <= second and len(second) == 12
-    status, lines = said("second")
+    status, lines = said_lines("second")
     assert status in (0, 1), lines[-3:]
 
 

@@ -192,8 +192,8 @@ def test_a_cable_that_is_out_for_90_s_costs_its_block_alone(served: Hidden) -> N
                 time.sleep(90)
             break
     _, text = process.communicate(timeout=200)
-    told = [line for line in text.splitlines() if "trying to reach it again" in line]
-    assert len(told) == 1 and "Traceback" not in text, text
+    told_lines = [line for line in text.splitlines() if "trying to reach it again" in line]
+    assert len(told_lines) == 1 and "Traceback" not in text, text
     with Database.open(str(served.folder / "unplugged.sqlite")) as database:
         (campaign,) = database.campaigns()
         states = {key: state for key, (state, _) in database.states(campaign.id).items()}

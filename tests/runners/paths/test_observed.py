@@ -35,7 +35,7 @@ def volley(rate_mbps: float, queue_packets: int, begins_s: float) -> tuple[Float
     return sent_s, left_s + RTT_MS / 2e3
 
 
-def seen(losses: Losses, rate_mbps: float = 20, queue_packets: int = 60, blocks: int = BLOCKS) -> Path:
+def path_over(losses: Losses, rate_mbps: float = 20, queue_packets: int = 60, blocks: int = BLOCKS) -> Path:
     """The path of blocks over a link: 120 probes and a volley each."""
     times, volleys = list[Floats](), list[tuple[Floats, Floats]]()
     for block in range(blocks):
@@ -73,39 +73,39 @@ def none(times: Floats) -> Verdicts:
 @pytest.mark.parametrize("rate_mbps", [0.5, 5, 20, 100, 300])
 @pytest.mark.parametrize("losses", [none, by_packets(0.02, 0.4)], ids=["lossless", "lossy"])
 def test_the_rate_is_that_of_the_link(rate_mbps: float, losses: Losses) -> None:
-    rate = seen(losses, rate_mbps).bandwidth_mbps
+    rate = path_over(losses, rate_mbps).bandwidth_mbps
     assert rate is not None and rate.value == pytest.approx(rate_mbps, rel=0.02)
     assert rate.low <= rate_mbps <= rate.high
 
 
 def test_a_link_that_is_faster_than_volleys_has_no_upper_bound() -> None:
-    rate = seen(none, 2000).bandwidth_mbps
+    rate = path_over(none, 2000).bandwidth_mbps
     assert rate is not None and rate.high == math.inf and 400 < rate.low <= rate.value <= 2000
 
 
 @pytest.mark.parametrize("losses", [none, by_packets(0.02, 0.4), by_time(0.03, 0.02)])
 def test_a_queue_that_volleys_fill_is_measured_and_its_losses_are_left_out(losses: Losses) -> None:
-    path = seen(losses, queue_packets=60)
+    path = path_over(losses, queue_packets=60)
     holds_ms = 60 * FULL_BYTES * 8 / 20e3
     assert path.queue_bdp is not None
     assert path.queue_bdp.value * RTT_MS == pytest.approx(holds_ms, rel=0.05)
     assert path.queue_losses >= BLOCKS * 30
-    deep = seen(losses, queue_packets=200)
+    deep = path_over(losses, queue_packets=200)
     assert deep.queue_bdp is None and deep.queue_losses == 0
 
 
 def test_losses_and_their_bursts_are_those_of_the_link() -> None:
     for loss in (none, Uniform(0.01)):
         model = loss if callable(loss) else lambda times: verdicts(Uniform(0.01), 3, times.size)
-        path = seen(model)
+        path = path_over(model)
         assert path.loss is not None and path.loss.low <= (0 if loss is none else 0.01) <= path.loss.high
-    held = {"share": 0, "burst": 0}
+    held_counts = {"share": 0, "burst": 0}
     for seed in range(20):
-        path = seen(by_packets(0.01, 0.4, seed))
+        path = path_over(by_packets(0.01, 0.4, seed))
         assert path.loss is not None and path.burst is not None
-        held["share"] += path.loss.low <= 0.01 / 0.41 <= path.loss.high
-        held["burst"] += path.burst.low <= 2.5 <= path.burst.high
-    assert min(held.values()) >= 16, held
+        held_counts["share"] += path.loss.low <= 0.01 / 0.41 <= path.loss.high
+        held_counts["burst"] += path.burst.low <= 2.5 <= path.burst.high
+    assert min(held_counts.values()) >= 16, held_counts
 
 
 def test_a_volley_whose_first_packets_are_lost_makes_no_losses_of_its_full_queue() -> None:
@@ -120,7 +120,7 @@ def test_a_volley_whose_first_packets_are_lost_makes_no_losses_of_its_full_queue
 def test_intervals_of_the_share_hold_it_where_time_ends_long_bursts(queue_packets: int) -> None:
     count_held, shares = 0, list[float]()
     for seed in range(20):
-        path = seen(by_time(0.03, 0.02, seed), queue_packets=queue_packets)
+        path = path_over(by_time(0.03, 0.02, seed), queue_packets=queue_packets)
         assert path.loss is not None
         count_held += path.loss.low <= 0.03 <= path.loss.high
         shares.append(path.loss.value)
@@ -129,7 +129,9 @@ def test_intervals_of_the_share_hold_it_where_time_ends_long_bursts(queue_packet
 
 def test_volleys_at_another_pace_than_the_others_tell_nothing_of_the_queue() -> None:
     observed = [volley(20, 60, 10.0 * block) for block in range(20)]
-    stalled = [(sent, np.nanmin(came) + 3 * (came - np.nanmin(came))) for sent, came in observed[:3]]
+    stalled = [
+        (sent, np.nanmin(came_at) + 3 * (came_at - np.nanmin(came_at))) for sent, came_at in observed[:3]
+    ]
     seen_all = Observed(0.02 * np.arange(200), np.zeros(200, dtype=np.bool_), [*stalled, *observed[3:]])
     path = path_of(seen_all, np.full(200, RTT_MS), "down")
     assert path.queue_bdp is not None
@@ -137,9 +139,9 @@ def test_volleys_at_another_pace_than_the_others_tell_nothing_of_the_queue() -> 
 
 
 def test_time_and_packets_that_end_a_burst_are_told_apart() -> None:
-    ends = [seen(by_packets(0.01, 0.4, seed)).ends for seed in range(10)]
+    ends = [path_over(by_packets(0.01, 0.4, seed)).ends for seed in range(10)]
     assert ends.count("packets") >= 7 and "time" not in ends
-    timed = [seen(by_time(0.03, 0.01, seed)) for seed in range(10)]
+    timed = [path_over(by_time(0.03, 0.01, seed)) for seed in range(10)]
     assert [path.ends for path in timed].count("time") >= 7
     assert "packets" not in [path.ends for path in timed]
     lasts = [path.burst_s for path in timed if path.burst_s is not None]
@@ -147,10 +149,10 @@ def test_time_and_packets_that_end_a_burst_are_told_apart() -> None:
 
 
 def test_too_few_volleys_have_no_rate_and_lost_ones_are_no_error() -> None:
-    assert seen(none, blocks=4).bandwidth_mbps is None
-    gone = np.full(PACKETS, math.nan)
+    assert path_over(none, blocks=4).bandwidth_mbps is None
+    gone_s = np.full(PACKETS, math.nan)
     observed = Observed(
-        np.arange(50) * 0.02, np.zeros(50, dtype=np.bool_), [(np.arange(PACKETS) * 1e-5, gone)]
+        np.arange(50) * 0.02, np.zeros(50, dtype=np.bool_), [(np.arange(PACKETS) * 1e-5, gone_s)]
     )
     path = path_of(observed, np.full(50, RTT_MS), "up")
     assert path.bandwidth_mbps is None and path.queue_bdp is None and longest_wait_ms(observed) == 0
