@@ -36,6 +36,13 @@ _INTERFACE_PLACES = {
 }
 
 
+def bytes_of(process: int, interface: str) -> tuple[int, int]:
+    """Return the bytes of the frames that came in and went out at an interface of the process's network
+    namespace; (0, 0) without it."""
+    counts = _interfaces(process).get(interface, {})
+    return counts.get("receive bytes", 0), counts.get("transmit bytes", 0)
+
+
 def received_bytes(process: int, interfaces: Iterable[str]) -> int:
     """Bytes of the Ethernet frames that came in at these interfaces of the process's network namespace."""
     received = {name: counts["receive bytes"] for name, counts in _interfaces(process).items()}

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fecbench.results.analysis import dependent
+from fecbench.results.analysis import circle, dependent
 from fecbench.results.analysis.pairing import Pairing, baselines_of
 from fecbench.results.metrics import of_workloads
 from fecbench.results.metrics.units import number
@@ -68,23 +68,64 @@ class Course:
 
 def courses(database: Database, campaign: CampaignInfo) -> list[Course]:
     """Return the course of each comparison with enough blocks."""
+    all_courses = []
+    for variant, baseline, workload, pairs in _compared(database, campaign):
+        if (course := _course(pairs, of_workloads(campaign)[workload])) is not None:
+            all_courses.append(Course(variant, baseline, workload, *course))
+    return all_courses
+
+
+def _compared(
+    database: Database, campaign: CampaignInfo
+) -> Iterator[tuple[str, str, str, list[tuple[TrialRecord, TrialRecord]]]]:
+    """Yield each variant, its baseline, a workload, and their trials of each block, in the order of time."""
     records = [stored.record for stored in database.trials(campaign.id, ["ok"])]
     by_block: defaultdict[tuple[str, int, str], dict[str, TrialRecord]] = defaultdict(dict)
     for record in records:
         name = record.checks.get("path", {}).get("block", "")
         by_block[record.key.workload, record.key.point, name][record.key.variant] = record
-    all_courses = []
     for variant, baseline in baselines_of(campaign).items():
-        for workload, metric in of_workloads(campaign).items():
+        for workload in of_workloads(campaign):
             pairs = [
                 (arms[variant], arms[baseline])
                 for (label, _, _), arms in by_block.items()
                 if label == workload and {variant, baseline} <= arms.keys()
             ]
             pairs.sort(key=lambda pair: pair[0].started_at)
-            if (course := _course(pairs, metric)) is not None:
-                all_courses.append(Course(variant, baseline, workload, *course))
-    return all_courses
+            yield variant, baseline, workload, pairs
+
+
+@dataclass(frozen=True)
+class Hour:
+    """The ratio of a variant to its baseline within one hour of the day, of all days."""
+
+    variant: str
+    baseline: str
+    workload: str
+    hour: int
+    """The hour, in UTC."""
+    blocks: int
+    ratio: dependent.Posterior
+    """Log of the ratio."""
+
+
+def hours(database: Database, campaign: CampaignInfo) -> list[Hour]:
+    """Return the ratios of each hour that has enough blocks, where two hours or more have."""
+    strata = list[Hour]()
+    for variant, baseline, workload, pairs in _compared(database, campaign):
+        metric = of_workloads(campaign)[workload]
+        logs = defaultdict[int, list[float]](list)
+        for one, other in pairs:
+            if _value(one, metric) > 0 and _value(other, metric) > 0:
+                log = math.log(_value(one, metric) / _value(other, metric))
+                logs[int(one.started_at[11:13])].append(log)
+        of_hours = {hour: of for hour, of in sorted(logs.items()) if len(of) >= dependent.FEWEST}
+        if len(of_hours) > 1:
+            strata += [
+                Hour(variant, baseline, workload, hour, len(of), dependent.mean_of(np.array(of)))
+                for hour, of in of_hours.items()
+            ]
+    return strata
 
 
 def _course(
@@ -145,11 +186,29 @@ def sentences(database: Database, campaign: CampaignInfo) -> list[str]:
                 f" {'changed' if surely else 'did not surely change'} {when}: by a factor of"
                 f" {number(math.exp(posterior.mean), '.3f')} ({number(low, '.3f')} to {number(high, '.3f')})."
             )
+    lines += _of_hours(hours(database, campaign))
+    lines += circle.sentences(database, campaign)
     lines.append(
         "Ratios are geometric means within blocks. Nobody vouches for the path: other traffic on it is in the"
         " numbers. What was checked are both hosts: processors, sockets, clocks, addresses and MTU."
     )
     return [sentence for sentence in lines if sentence]
+
+
+def _of_hours(strata: Sequence[Hour]) -> Iterator[str]:
+    """Yield a sentence for each comparison."""
+    by_comparison = defaultdict[tuple[str, str, str], list[Hour]](list)
+    for one in strata:
+        by_comparison[one.variant, one.workload, one.baseline].append(one)
+    for (variant, workload, baseline), of in by_comparison.items():
+        parts = []
+        for one in of:
+            low, high = np.exp(one.ratio.interval(SURELY))
+            value = number(math.exp(one.ratio.mean), ".3f")
+            parts.append(
+                f"{one.hour:02}: {value} ({number(low, '.3f')} to {number(high, '.3f')}, {one.blocks} blocks)"
+            )
+        yield f"{variant}, {workload}: ratio to {baseline} by the hour (UTC): {'; '.join(parts)}."
 
 
 def _of_path(database: Database, campaign: CampaignInfo) -> str:

@@ -1,18 +1,27 @@
-"""Probes of a path in the field, as recordings that other commands read: irtt's JSON, or a list of losses."""
+"""Probes of a path in the field, as recordings that other commands read (irtt's JSON, or a list of losses),
+and its volleys."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import CampaignInfo
+from fecbench.results.store.records import CampaignInfo, TrialSeries
 from fecbench.results.store.series import unpack
 
-SERIES = "probes"
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SERIES, VOLLEYS = "probes", "volley"
+
+Times = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -27,18 +36,55 @@ class PathProbe:
     lost_down: bool
 
 
+@dataclass(frozen=True, eq=False)
+class VolleyTimes:
+    """Times of the packets of a volley (s), NaN where one did not come: an entry each, in the order of
+    sending. Those of each host have a zero of their own."""
+
+    sent: Times
+    arrivals: Times
+    answered: Times
+    """Times at which the server sent them back."""
+    answer: Times
+
+    def of(self, direction: Literal["up", "down"]) -> tuple[Times, Times]:
+        """Return when the packets of a direction were sent, and when they came."""
+        if direction == "up":
+            return self.sent, self.arrivals
+        was_sent = np.isfinite(self.answered)
+        return self.answered[was_sent], self.answer[was_sent]
+
+
+def volleys(database: Database, campaign: CampaignInfo) -> list[VolleyTimes]:
+    """Return the volleys of a campaign, one for each block."""
+    tables = (unpack(series.table.data) for series in database.series(campaign.id, VOLLEYS))
+    return [
+        VolleyTimes(
+            *(_times(table, name) for name in ("t_s", "came_s", "answered_s", "answer_s")),
+        )
+        for table in tables
+    ]
+
+
+def _times(table: pa.Table, name: str) -> Times:
+    times: Times = table.column(name).to_numpy().astype(np.float64)
+    return np.where(times < 0, np.nan, times)
+
+
 def probes(database: Database, campaign: CampaignInfo) -> list[PathProbe]:
     """Return all probes of a campaign, in the order of time; none for one that was not in the field."""
+    if campaign.engine != "field":
+        return []
+    tables = list(database.series(campaign.id, SERIES))  # before the trials: there may be more by then
     begun_s = {
         stored.id: datetime.fromisoformat(stored.record.started_at).timestamp()
         for stored in database.trials(campaign.id)
     }
-    read = _read(database, campaign, begun_s) if campaign.engine == "field" else ()
-    return sorted(read, key=lambda probe: probe.at_s)
+    return sorted(_read(tables, begun_s), key=lambda probe: probe.at_s)
 
 
-def _read(database: Database, campaign: CampaignInfo, begun_s: dict[int, float]) -> Iterator[PathProbe]:
-    for series in database.series(campaign.id, SERIES):
+def _read(tables: Iterable[TrialSeries], begun_s: Mapping[int, float]) -> Iterator[PathProbe]:
+    for series in tables:
         for row in unpack(series.table.data).to_pylist():
             yield PathProbe(
                 begun_s[series.trial_id] + row["t_s"],

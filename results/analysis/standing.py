@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from fecbench.results.analysis import comparison, frames
+from fecbench.results.analysis import blocks, comparison, frames
 from fecbench.results.metrics import of_workloads
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import STATES, CampaignInfo, Place, State
@@ -39,6 +39,8 @@ class Standing:
     """`comparison.of_frame`."""
     planned: int
     """Trials that are wanted: all, or those of the filters of the newest start."""
+    where: str = ""
+    """The path, hours and number of blocks of a campaign in the field, in a sentence."""
 
     @property
     def done(self) -> int:
@@ -67,6 +69,7 @@ def standing(database: Database, campaign: CampaignInfo) -> Standing:
         planned=selection.planned,
         pulse=(len(trials), len(starts), *(start.beat for start in starts)),
         answers=comparison.of_frame(trials, campaign),
+        where=blocks.lead(database, campaign),
     )
 
 

@@ -1,7 +1,7 @@
 """Content that a campaign in the field sends over a path, in each direction, before it is sent.
 
 Every transfer counts, and the one that warms the path up before each block. Repair, headers and what is sent
-again come on top; probes are counted.
+again come on top; probes and volleys are counted.
 """
 
 from collections.abc import Sequence
@@ -15,6 +15,8 @@ from fecbench.runners.workloads.video import session
 PROBES = 150
 """Probes of a block, and of each rest, at most in usual cases."""
 PROBE_BYTES = 64 + 28
+VOLLEY_BYTES = 100 * (1200 + 28)
+"""Full packets before each block, in each direction; up, they may be sent twice."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +47,10 @@ def of_campaign(experiment: Experiment, keys: Sequence[TrialKey]) -> Traffic:
             down = round(ladder.duration_s * ladder.levels[-1].kbps * 1000 / 8)  # at most: the highest level
         transfers = 1 if key.group in blocks else 2
         probes = PROBE_BYTES * PROBES * transfers
+        volley = 0 if key.group in blocks else VOLLEY_BYTES
         blocks.add(key.group)
-        up_bytes += transfers * up + probes
-        down_bytes += transfers * down + probes
+        up_bytes += transfers * up + probes + 2 * volley
+        down_bytes += transfers * down + probes + volley
     return Traffic(up_bytes, down_bytes, len(keys))
 
 

@@ -104,6 +104,18 @@ def advise(
         int | None,
         typer.Option("--trace", min=1, help="Which recording to read, of a qlog or NetLog with several."),
     ] = None,
+    of_path: Annotated[
+        Path | None,
+        typer.Option(
+            "--path",
+            metavar="FILE",
+            help="In the place of a recording: the results database of a campaign of --engine field, whose"
+            " path was observed.",
+        ),
+    ] = None,
+    campaign: Annotated[
+        str, typer.Option("--campaign", help="Which campaign of --path, where it has several.")
+    ] = "",
     no_run: Annotated[
         bool, typer.Option("--no-run", help="Answer from recorded networks alone: do not run this one.")
     ] = False,
@@ -134,8 +146,10 @@ def advise(
     if output is not None:
         check_file("--output", output, SUFFIXES)
     given = {"rtt_ms": rtt, "bandwidth_mbps": bandwidth, "loss": loss, "burst": burst, "queue_bdp": queue_bdp}
-    path = _path(files or [], trace, {name: value for name, value in given.items() if value is not None})
-    network = _network(path, size, congestion_control, files or [])
+    flags = {name: value for name, value in given.items() if value is not None}
+    files = _sources(files or [], of_path, campaign, trace)
+    path = _path(files, trace, flags) if of_path is None else _with_flags(_observed(of_path, campaign), flags)
+    network = _network(path, size, congestion_control, files)
     controls: tuple[CongestionControl, ...] = ("cubic", "bbr3")
     records = {
         control: advice_for(replace(network, congestion_control=control))
@@ -143,7 +157,7 @@ def advise(
     }
     run, not_run = (None, "") if no_run else _run(path, round(network.size_bytes), db, jobs)
     decision = decided(run, records, congestion_control, records[congestion_control].margin)
-    answer = Answer(network, path, tuple(files or []), records, run, not_run, decision)
+    answer = Answer(network, path, tuple(files), records, run, not_run, decision)
     if output is not None:
         write(answer.advice.nearest, output)
     if as_json:
@@ -161,15 +175,52 @@ def _path(files: list[Path], trace: int | None, given: dict[str, Estimate]) -> N
         if trace is not None:
             raise BadInput(f"--trace {trace}: is of a file, and there is none")
         return NetworkPath(form="flags", **{"burst": exactly(1.0), **given})  # type: ignore[arg-type]
-    path = measured(files[0], files[1] if len(files) > 1 else None, trace)
-    for name in given:
+    return _with_flags(measured(files[0], files[1] if len(files) > 1 else None, trace), given)
+
+
+def _sources(files: list[Path], of_path: Path | None, campaign: str, trace: int | None) -> list[Path]:
+    """Return the files that the path is read from. Raises BadInput for what does not go together."""
+    if of_path is None:
+        if campaign:
+            raise BadInput(f"--campaign {campaign}: is of --path FILE, a results database")
+        return files
+    for word, value in (("FILE", files[0] if files else None), ("--trace", trace)):
+        if value is not None:
+            raise BadInput(f"--path {of_path} and {word} {value}: give one of them")
+    return [of_path]
+
+
+def _observed(database_file: Path, name: str) -> NetworkPath:
+    """The path down of a campaign in the field, by which a download comes."""
+    from fecbench.results.store.database import Database
+    from fecbench.runners.own_network import emulation
+
+    if not database_file.is_file():
+        raise BadInput(
+            f"--path {database_file}: is no file: give the database of fecbench run --engine field"
+        )
+    with Database.open(str(database_file), read_only=True) as database:
+        campaigns = [info for info in database.campaigns() if info.engine == "field"]
+        matching = [info for info in campaigns if not name or info.name == name]
+        if len(matching) != 1:
+            names = ", ".join(info.name for info in campaigns) or "none"
+            raise BadInput(
+                f"--path {database_file}: --campaign must name one campaign of --engine field: there are"
+                f" {names}"
+            )
+        return emulation.observed(database, matching[0]).down
+
+
+def _with_flags(path: NetworkPath, flags: dict[str, Estimate]) -> NetworkPath:
+    """The path with flags in the place of what was measured."""
+    for name in flags:
         if (before := getattr(path, name)) is not None:
             path = path.noting(
                 f"{_flag(name)} counts in the place of what the file says, {before.value:.3g}."
             )
-    if given.keys() & {"burst", "loss"}:
+    if flags.keys() & {"burst", "loss"}:
         path = replace(path, ends="", burst_s=None)
-    return replace(path, **given)  # type: ignore[arg-type]
+    return replace(path, **flags)  # type: ignore[arg-type]
 
 
 def _flag(name: str) -> str:

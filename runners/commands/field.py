@@ -1,22 +1,35 @@
 """`fecbench field`: the far host of trials over a real path, and the certificates of both."""
 
+from __future__ import annotations
+
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from fecbench.runners import authority
 from fecbench.runners.commands.console import arguments
-from fecbench.runners.commands.console.choice import implementations_in, one_campaign, open_database
+from fecbench.runners.commands.console.choice import (
+    campaigns_of,
+    implementations_in,
+    one_campaign,
+    open_database,
+)
 from fecbench.runners.commands.console.destination import check_file, writing
+from fecbench.runners.commands.console.document import print_document
+from fecbench.runners.commands.console.tables import print_table, table_of
 from fecbench.runners.commands.console.terminal import note, say
 from fecbench.runners.refusal import Refusal
 from fecbench.whole_files import write_text
 
+if TYPE_CHECKING:
+    from fecbench.results.analysis.circle import Closed, Ratio
+
 field = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="Run trials over a real path: the far host, its certificates.",
+    help="Run trials over a real path: the far host, its certificates, and the path emulated.",
 )
 
 
@@ -93,3 +106,79 @@ def recording(
     with writing("--output", output):
         write_text(output, text)
     say(f"{output}: {len(recorded)} probes of the path “{info.provenance['field']['path']}”")
+
+
+@field.command()
+def design(
+    output: Annotated[
+        Path,
+        typer.Option("--output", metavar="FILE.toml", help="The design. One of that name is replaced."),
+    ],
+    db: arguments.Database = arguments.DATABASE,
+    campaign: arguments.Campaign = "",
+    repetitions: Annotated[
+        int | None,
+        typer.Option(min=1, max=10_000, help="Its repetitions; by default those of the campaign's design."),
+    ] = None,
+) -> None:
+    """Write a design that emulates the path of a campaign: rates, delays, losses and queues as observed."""
+    from fecbench.runners.own_network import emulation
+
+    check_file("--output", output, (".toml",))
+    with open_database(db) as database:
+        info = one_campaign(database, campaign)
+        path = emulation.observed(database, info)
+    text = emulation.emulation(info, path, repetitions)
+    emulation.design_of_path(info, path, repetitions)  # a design that is none is refused here
+    with writing("--output", output):
+        write_text(output, text)
+    say(f"{output}: the path “{path.name}” by {path.blocks} blocks; fecbench run {output} --db {db} runs it")
+
+
+@field.command()
+def compare(
+    db: arguments.Database = arguments.DATABASE,
+    campaign: arguments.Campaign = "",
+    as_json: arguments.Json = False,
+) -> int:
+    """Say whether the emulated path gives the ratios of the real one: 1 where it does not.
+
+    The emulation is the campaign of the design that fecbench field design wrote, in the same database.
+    """
+    from fecbench.results.analysis import circle
+
+    with open_database(db) as database:
+        campaigns = [info for info in campaigns_of(database, campaign) if info.engine == "field"]
+        if len(campaigns) != 1:
+            names = ", ".join(info.name for info in campaigns) or "none"
+            raise Refusal(f"{db}: --campaign must name one campaign of --engine field; there are: {names}")
+        (info,) = campaigns
+        emulations = circle.emulations(database, info)
+        if not emulations:
+            raise Refusal(
+                f"{db}: no campaign emulates the path of {info.name!r}: fecbench field design --db {db}"
+                " --output FILE.toml writes a design, and fecbench run FILE.toml runs it"
+            )
+        rows = [(other.name, row) for other in emulations for row in circle.closed(database, info, other)]
+        lines = list(circle.sentences(database, info))
+    if as_json:
+        print_document({"comparisons": [_document(name, row) for name, row in rows]})
+    else:
+        if rows:
+            heads = ["variant", "workload", "field", "emulated", "emulated / field", "verdict"]
+            cells = [
+                (row.variant, row.workload, *map(_cell, (row.field, row.emulated, row.quotient)), row.verdict)
+                for _, row in rows
+            ]
+            print_table(table_of(heads, cells, right=heads[2:5]))
+        for line in lines:
+            say(line)
+    return 1 if any(row.verdict == "differs" for _, row in rows) else 0
+
+
+def _cell(ratio: Ratio) -> str:
+    return f"{ratio.value:.3f} ({ratio.low:.3f} to {ratio.high:.3f})"
+
+
+def _document(emulation: str, row: Closed) -> dict[str, Any]:
+    return {"emulation": emulation, **asdict(row), "verdict": row.verdict, "blocks_needed": row.blocks_needed}

@@ -157,6 +157,8 @@ def _screen() -> Iterator[Callable[[Standing, Pace], None]]:
         if line != last_line[0]:
             say(line)
             last_line[0] = line
+        if standing.has_ended and standing.where:
+            say(standing.where)
         if standing.has_ended and len(standing.answers):
             print_table(table_of_answers(standing.answers, standing.campaign))
 
@@ -167,6 +169,7 @@ def _drawn(standing: Standing, pace: Pace) -> RenderableType:
     lines: list[RenderableType] = [
         Text(one_line(f"campaign {standing.campaign.heading}: {standing.campaign.title}"))
     ]
+    lines += [Text(one_line(standing.where))] if standing.where else []
     lines += [Text(status(standing, pace)), *(Text(one_line(line)) for line in causes(standing))]
     if len(standing.answers):
         table = table_of_answers(standing.answers, standing.campaign)
@@ -200,6 +203,7 @@ def document(standing: Standing) -> dict[str, Any]:
     """Return the standing of a campaign as a JSON document."""
     return {
         "campaign": standing.campaign.name,
+        **({"where": standing.where} if standing.where else {}),
         "planned": standing.planned,
         "done": standing.done,
         "ended": standing.has_ended,

@@ -65,7 +65,7 @@ class Transfer(BaseModel):
 def carry_out(order: Order, user: int | None) -> Transfer:
     """Run the client until it ends, or its time is over."""
     task, pair = order.task, order.task.pairs[0]
-    supervisor, counters = Supervisor(), HostCounters()
+    supervisor, counters = Supervisor(), HostCounters(order.local_address)
     implementation: Implementation = read(order.implementation).called(order.name)
     deadline = time.monotonic() + task.timeout_s
     start_s = time.monotonic()

@@ -118,6 +118,12 @@ class Connection:
             why = _reason(error) if isinstance(error, ssl.SSLError) else str(error)
             raise ConnectionLost(f"{place}: is no server of fecbench field ({why})") from None
 
+    @property
+    def own_address(self) -> str:
+        """The address of this end."""
+        address: str = self.secured.getsockname()[0]
+        return address
+
     def fileno(self) -> int:
         return self.secured.fileno()
 

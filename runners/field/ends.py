@@ -4,7 +4,9 @@ As root it has a user, a view of the file system and limits of its own; whoever 
 of its own then (`isolated`). Without root it is fenced in, where the kernel can do that.
 """
 
+import fcntl
 import os
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -29,6 +31,8 @@ from fecbench.runners.workloads import asked_series
 from fecbench.topologies import counters
 
 _SESSION_S = 1e6
+_SIOCGIFADDR = 0x8915  # linux/sockios.h
+_ADDRESSES_6 = Path("/proc/net/if_inet6")
 
 
 def isolated(function: Callable[[int | None], bytes]) -> bytes:
@@ -140,20 +144,49 @@ def _popen(arguments: list[str], **settings: Any) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(arguments, start_new_session=True, **settings)
 
 
+def interface_of(address: str) -> str:
+    """Return the name of this host's interface that has an address; "" where none is known to have it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        for _, name in socket.if_nameindex():
+            try:
+                answer = fcntl.ioctl(control, _SIOCGIFADDR, name.encode().ljust(40, b"\0"))
+            except OSError:  # it has no address of IPv4
+                continue
+            if socket.inet_ntoa(answer[20:24]) == address:
+                return name
+    if ":" in address and _ADDRESSES_6.exists():
+        packed = socket.inet_pton(socket.AF_INET6, address.partition("%")[0]).hex()
+        for line in _ADDRESSES_6.read_text(encoding="ascii").splitlines():
+            fields = line.split()
+            if fields[0] == packed:
+                return fields[-1]
+    return ""
+
+
 class HostCounters:
     """Counters of this host from now on."""
 
-    def __init__(self) -> None:
+    def __init__(self, address: str) -> None:
+        """`address` is that of the transfer on this host."""
         self._discarded = counters.discarded(os.getpid())
+        self._interface = interface_of(address)
+        self._bytes = counters.bytes_of(os.getpid(), self._interface)
         self._clock_s = time.time() - time.monotonic()
 
     def outcome(self, watch: Watch, *, stalled_s: float | None) -> HostOutcome:
         """Return what has happened since."""
         discarded = counters.discarded(os.getpid()) - self._discarded
+        received, sent = (
+            now - before
+            for now, before in zip(counters.bytes_of(os.getpid(), self._interface), self._bytes, strict=True)
+        )
+        is_known = self._interface not in ("", "lo")  # both ends use that
         return HostOutcome(
             stalled_s=stalled_s,
             longest_gap_s=watch.longest_gap_s,
             stolen_s=watch.stolen_s(),
             discarded=dict(discarded),
+            received_bytes=received if is_known else None,
+            sent_bytes=sent if is_known else None,
             clock_leap_s=time.time() - time.monotonic() - self._clock_s,
         )

@@ -1,8 +1,9 @@
 """The engine of the field: transfers over a path that is not ours, block by block, one at a time.
 
 A block is what a campaign calls a group: one transfer of each variant, back to back, in an order drawn anew.
-Before it, the path is probed and one transfer warms it up, which is not counted; before each transfer the
-queue drains. Nothing is carried over: each transfer has new processes, sockets and certificates.
+Before it, the path is probed, a volley shows its rates, and one transfer warms it up, which is not counted;
+before each transfer the queue drains. Nothing is carried over: each transfer has new processes, sockets and
+certificates.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import ssl
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from fecbench.results.store.records import Group, TrialKey
@@ -26,7 +27,7 @@ from fecbench.runners.field.session import OrderRefusal, Session, Train, require
 from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.probe import sha256_of
 from fecbench.runners.sandbox import handed_over
-from fecbench.runners.tasks.outcome import EndpointOutcome, Outcome, PathOutcome, Probe
+from fecbench.runners.tasks.outcome import EndpointOutcome, FullPacket, Outcome, PathOutcome, Probe
 from fecbench.runners.tasks.task import FIELD, Task
 
 RECONNECT_S = 180.0
@@ -42,25 +43,27 @@ class Block:
     name: str
     trains: list[Train]
     """Probes since the last transfer."""
+    volley: list[FullPacket]
+    """The block's own, until a trial has it."""
     place: int = 0
-    address: str = ""
-    outside: str = ""
-    mtu: int = 0
+    path: dict[str, str | int] = field(default_factory=dict)
+    """Facts of the path when the block began."""
 
     def changes(self, train: Train) -> list[str]:
         """Return what has changed of the path since the block began."""
-        now = {"address": train.address, "outside": train.outside, "mtu": train.mtu}
+        facts: dict[str, str | int] = {
+            "this host's address": train.address,
+            "this host's address as the server sees it": train.outside,
+            "the MTU of the path": train.mtu,
+            "the route up, by the TTL,": train.ttl.get("up", 0),
+            "the route down, by the TTL,": train.ttl.get("down", 0),
+        }
         changes = []
-        for name, words in (
-            ("address", "this host's address"),
-            ("outside", "this host's address as the server sees it"),
-            ("mtu", "the MTU of the path"),
-        ):
-            was = getattr(self, name)
-            if was and now[name] and was != now[name]:
-                changes.append(f"{words} changed within the block from {was} to {now[name]}")
-            if not was:
-                setattr(self, name, now[name])
+        for words, now in facts.items():
+            was = self.path.setdefault(words, now) or now
+            if now and was != now:
+                changes.append(f"{words} changed within the block from {was} to {now}")
+            self.path[words] = was
         return changes
 
 
@@ -158,9 +161,10 @@ class FieldEngine:
         trains = [session.rest(), session.train(self._train_s)]
         if not any(train.answered_ms for train in trains):
             self._require_udp(session)
+        volley = session.volley()
         warm_up = Outcome(backend=FIELD)
         self._transfer(task, warm_up)
-        self._block = Block(key.group, uuid.uuid4().hex[:12], trains)
+        self._block = Block(key.group, uuid.uuid4().hex[:12], trains, volley)
         return self._block
 
     def _require_udp(self, session: Session) -> None:
@@ -179,14 +183,17 @@ class FieldEngine:
         if not train.answered_ms:
             self._require_udp(session)
         trains, block.trains = [*block.trains, train], []
+        volley, block.volley = block.volley, []
         outcome.path = PathOutcome(
             name=self._path,
             block=block.name,
             place=block.place,
             probes=_joined(trains),
+            volley=volley,
             address=train.address,
             outside=train.outside,
             mtu=train.mtu,
+            ttl=train.ttl,
             server_ahead_s=session.server_ahead_s,
             least_rtt_ms=session.least_rtt_ms,
             rested_s=train.lasted_s,

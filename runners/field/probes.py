@@ -28,7 +28,10 @@ _NEAR, _NEAR_MS, _OF = 1.1, 0.5, 5
 """The queue has drained when the median of so many round-trip times is within 10 % of the least, or within
 what processors add on a short path."""
 _NUMBER = struct.Struct("!I")
-_IP_MTU = 14  # linux/in.h
+_INT = struct.Struct("i")
+_IP_RECVTTL, _IP_MTU, _IPV6_MTU = 12, 14, 24  # linux/in.h, linux/in6.h
+_TTL = ((socket.IPPROTO_IP, socket.IP_TTL), (socket.IPPROTO_IPV6, socket.IPV6_HOPLIMIT))
+_SPACE = socket.CMSG_SPACE(_INT.size)
 
 
 def token() -> str:
@@ -46,12 +49,14 @@ class Responder:
         """Time at which each probe came, by the monotonic clock of the server."""
         self.sources: set[str] = set()
         """The addresses that they came from."""
+        self.ttl = 0
+        """TTL of the last one when it came; 0: not known."""
 
     def answer(self) -> None:
         """Answer what has come."""
         while True:
             try:
-                datagram, source = self.socket.recvfrom(2048)
+                datagram, more, _, source = self.socket.recvmsg(2048, _SPACE)
             except BlockingIOError:
                 return
             except OSError:  # an ICMP message about an answer
@@ -60,6 +65,7 @@ class Responder:
                 number = _NUMBER.unpack_from(datagram, TOKEN_BYTES)[0]
                 self.arrived.setdefault(number, time.monotonic())
                 self.sources.add(source[0])
+                self.ttl = ttl_of(more)
                 try:
                     self.socket.sendto(datagram, source)
                 except OSError:  # its answer is lost
@@ -79,7 +85,24 @@ def bound(address: str, port: int) -> socket.socket:
         opened.close()
         raise
     opened.setblocking(False)
+    tell_ttl(opened)
     return opened
+
+
+def tell_ttl(opened: socket.socket) -> None:
+    """Have the kernel tell the TTL of each datagram that comes."""
+    if opened.family == socket.AF_INET6:
+        opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVHOPLIMIT, 1)
+    else:
+        opened.setsockopt(socket.IPPROTO_IP, _IP_RECVTTL, 1)
+
+
+def ttl_of(more: list[tuple[int, int, bytes]]) -> int:
+    """Return the TTL or the hop limit that the kernel told; 0: it told none."""
+    for level, kind, content in more:
+        if (level, kind) in _TTL and len(content) >= _INT.size:
+            return int(_INT.unpack_from(content)[0])
+    return 0
 
 
 @dataclass
@@ -91,6 +114,8 @@ class Sent:
     round_trips_ms: dict[int, float] = field(default_factory=dict)
     address: str = ""
     mtu: int = 0
+    ttl: int = 0
+    """TTL of the last answer when it came; 0: not known."""
 
     def server_ahead(self, arrived: Mapping[int, float]) -> tuple[float, float] | None:
         """Return the least round-trip time in ms, and by it how far the server's clock is ahead, in s."""
@@ -121,6 +146,7 @@ def send(
     with socket.socket(family, socket.SOCK_DGRAM) as opened:
         opened.connect(place)
         opened.setblocking(False)
+        tell_ttl(opened)
         sent.address = opened.getsockname()[0]
         start_s = next_s = time.monotonic()
         while not until(sent, last) and time.monotonic() - start_s < limit_s:
@@ -134,8 +160,10 @@ def send(
         end = time.monotonic() + min(LINGER_S, 4 * max(sent.round_trips_ms.values(), default=1e9) / 1e3)
         while len(sent.round_trips_ms) < len(sent.times) and time.monotonic() < end:
             _receive(opened, sent, last, min(end, time.monotonic() + INTERVAL_S))
-        if family == socket.AF_INET:
-            sent.mtu = opened.getsockopt(socket.IPPROTO_IP, _IP_MTU)
+        level, option = (
+            (socket.IPPROTO_IP, _IP_MTU) if family == socket.AF_INET else (socket.IPPROTO_IPV6, _IPV6_MTU)
+        )
+        sent.mtu = opened.getsockopt(level, option)
     return sent
 
 
@@ -144,7 +172,7 @@ def _receive(opened: socket.socket, sent: Sent, last: "deque[float]", until_s: f
         if not select.select([opened], [], [], left_s)[0]:
             return
         try:
-            datagram = opened.recv(2048)
+            datagram, more, _, _ = opened.recvmsg(2048, _SPACE)
         except OSError:  # an ICMP message: nobody listens
             time.sleep(min(0.001, max(0.0, left_s)))
             continue
@@ -154,6 +182,7 @@ def _receive(opened: socket.socket, sent: Sent, last: "deque[float]", until_s: f
         (number,) = _NUMBER.unpack_from(datagram, TOKEN_BYTES)
         if number < len(sent.times) and number not in sent.round_trips_ms:
             sent.round_trips_ms[number] = 1e3 * (now - sent.times[number])
+            sent.ttl = ttl_of(more)
             last.append(sent.round_trips_ms[number])
 
 

@@ -27,6 +27,7 @@ from fecbench.runners.field.connection import Connection, ConnectionLost, Place,
 from fecbench.runners.field.ends import End, HostCounters, isolated
 from fecbench.runners.field.probes import TOKEN_BYTES, Responder
 from fecbench.runners.field.strangers import shut_out
+from fecbench.runners.field.volley import Returner
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.probe import sha256_of
@@ -239,6 +240,17 @@ class _Host:
         return implementation
 
 
+def _token(order: dict[str, Any]) -> bytes:
+    """Return the token of an order. Raises ConnectionLost for none."""
+    try:
+        token = bytes.fromhex(str(order.get("token")))
+    except ValueError:
+        token = b""
+    if len(token) != TOKEN_BYTES:
+        raise ConnectionLost("an order that is none")
+    return token
+
+
 def _size(workload: dict[str, Any]) -> int:
     size = workload.get("size_bytes", 0)
     return size if isinstance(size, int) else 0
@@ -262,7 +274,10 @@ class _Session:
         return b"ended"
 
     def _serve_orders(self) -> None:
-        orders = {"hello": self._hello, "probe": self._probe, "transfer": self._transfer}
+        orders = {
+            **{"hello": self._hello, "probe": self._probe, "volley": self._volley},
+            "transfer": self._transfer,
+        }
         with scratch.folder() as folder:
             self._folder = folder
             while True:
@@ -283,29 +298,49 @@ class _Session:
 
     def _probe(self, order: dict[str, Any]) -> None:
         """Answer probes until the client says that it has sent all."""
-        token = str(order.get("token"))
-        if len(token) != 2 * TOKEN_BYTES:
-            raise ConnectionLost("an order that is none")
         place = self._host.place
-        responder = Responder(place.host, place.port, bytes.fromhex(token))
+        responder = Responder(place.host, place.port, _token(order))
         try:
             self._connection.send({"answers": True})
-            while True:
-                ends = [responder.socket.fileno(), self._connection.fileno()]
-                readable = select.select(ends, [], [], IDLE_S)[0]
-                responder.answer()
-                if self._connection.fileno() in readable:
-                    break
-                if not readable:
-                    raise ConnectionLost("the client has said nothing")
-            self._connection.receive(IDLE_S)
+            self._until_told(responder.socket, responder.answer)
             responder.answer()
         finally:
             responder.close()
         self._allowed |= responder.sources
         self._connection.send(
-            {"arrived": sorted(responder.arrived.items()), "sources": sorted(responder.sources)}
+            {
+                "arrived": sorted(responder.arrived.items()),
+                "sources": sorted(responder.sources),
+                "ttl": responder.ttl,
+            }
         )
+
+    def _volley(self, order: dict[str, Any]) -> None:
+        """Keep packets until the client has sent all, and send them back."""
+        place, token = self._host.place, _token(order)
+        returner = Returner(place.host, place.port, token)
+        try:
+            self._connection.send({"answers": True})
+            for _ in ("what is sent at first", "what is sent again"):
+                self._until_told(returner.socket, returner.take)
+                returner.take_the_rest()
+                self._connection.send({"arrived": sorted(returner.arrivals.times.items())})
+            returner.answer()
+        finally:
+            returner.close()
+        self._connection.send({"answered": sorted(returner.answered.items())})
+
+    def _until_told(self, datagrams: socket.socket, take: Callable[[], None]) -> None:
+        """Take datagrams until the client says that it has sent all."""
+        while True:
+            ends = [datagrams.fileno(), self._connection.fileno()]
+            readable = select.select(ends, [], [], IDLE_S)[0]
+            take()
+            if self._connection.fileno() in readable:
+                break
+            if not readable:
+                raise ConnectionLost("the client has said nothing")
+        self._connection.receive(IDLE_S)
 
     def _transfer(self, order: dict[str, Any]) -> None:
         try:
@@ -370,7 +405,7 @@ class _Session:
             supervisor.ignore(self._connection.fileno())
             orders.append(self._connection.receive(IDLE_S))
 
-        counters, start_s = HostCounters(), time.monotonic()
+        counters, start_s = HostCounters(self._connection.own_address), time.monotonic()
         with supervisor.watching([end.endpoint]) as watch:
             authority = (papers / "authority.pem").read_text(encoding="ascii")
             self._connection.send({"ready": True, "authority": authority})

@@ -14,8 +14,9 @@ from pydantic import ValidationError
 
 from fecbench.runners.field import probes
 from fecbench.runners.field.connection import Connection, ConnectionLost, Place
+from fecbench.runners.field.volley import Volley
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.tasks.outcome import EndpointOutcome, HostOutcome, Probe
+from fecbench.runners.tasks.outcome import EndpointOutcome, FullPacket, HostOutcome, Probe
 from fecbench.runners.tasks.task import Task
 
 ANSWERED_S = 5.0
@@ -36,6 +37,8 @@ class Train:
     address: str = ""
     outside: str = ""
     mtu: int = 0
+    ttl: dict[str, int] = field(default_factory=dict)
+    """TTL of probes at their end, in the directions in which it is known."""
     lasted_s: float = 0.0
     has_drained: bool = False
 
@@ -99,6 +102,7 @@ class Session:
         try:
             arrived = {int(number): float(at_s) for number, at_s in answer["arrived"]}
             outside = ", ".join(map(str, answer["sources"]))
+            ttl = {"up": int(answer["ttl"]), "down": sent.ttl}
         except (KeyError, TypeError, ValueError):
             raise ConnectionLost("the server sent what is no list of probes") from None
         since = sent.times[0] if sent.times else 0.0
@@ -112,9 +116,25 @@ class Session:
             address=sent.address,
             outside=outside,
             mtu=sent.mtu,
+            ttl={name: value for name, value in ttl.items() if value},
             lasted_s=sent.times[-1] - since if sent.times else 0.0,
             has_drained=probes.has_drained(last, self.least_rtt_ms),
         )
+
+    def volley(self) -> list[FullPacket]:
+        """Send a volley, and have it sent back."""
+        token = probes.token()
+        self._ask({"order": "volley", "token": token})
+        volley = Volley(self.server_address, self.place.port, bytes.fromhex(token))
+        try:
+            volley.send()
+            arrivals = _times(self._ask({"order": "sent"}), "arrived")
+            volley.send_again(arrivals)
+            self._ask({"order": "sent"})
+            volley.receive(self._connection.fileno())
+        finally:
+            volley.close()
+        return volley.packets(arrivals, _times(self._answer(), "answered"))
 
     def begin(self, task: Task) -> str | EndpointOutcome:
         """Have the server of a task started: the authority of its certificate, or how it ended at once.
@@ -142,6 +162,13 @@ def require_programs(session: Session, names: Sequence[str]) -> None:
     for name in names:
         if lacks := programs.get(name, {}).get("lacks"):
             raise Refusal(f"{session.place}: {lacks}")
+
+
+def _times(answer: dict[str, Any], name: str) -> dict[int, float]:
+    try:
+        return {int(number): float(at_s) for number, at_s in answer[name]}
+    except (KeyError, TypeError, ValueError):
+        raise ConnectionLost("the server sent what is no list of packets") from None
 
 
 def _endpoint(answer: dict[str, Any]) -> EndpointOutcome:

@@ -5,6 +5,7 @@ that (SO_ATTACH_FILTER, which needs no rights). It goes by the address from whic
 NAT may give each socket another port.
 """
 
+import contextlib
 import ctypes
 import ipaddress
 import os
@@ -33,14 +34,15 @@ def shut_out(process: int, port: int, allowed: Collection[str]) -> int:
     program = _program(allowed)
     count = 0
     for member in _session(process):
-        pidfd = os.pidfd_open(member)
-        try:
-            for number, inode in _open_sockets(member):
-                if inode in inodes:
-                    _attach(pidfd, number, program)
-                    count += 1
-        finally:
-            os.close(pidfd)
+        with contextlib.suppress(ProcessLookupError, FileNotFoundError):  # it has ended
+            pidfd = os.pidfd_open(member)
+            try:
+                for number, inode in _open_sockets(member):
+                    if inode in inodes:
+                        _attach(pidfd, number, program)
+                        count += 1
+            finally:
+                os.close(pidfd)
     return count
 
 

@@ -60,7 +60,7 @@ def design_of(path: Path, size_bytes: int) -> Design:
         "timeout_s": TIMEOUT_S,
         "plan": {"method": "sobol", "points": POINTS} if varied else None,
         "factors": _nested(varied) if varied else None,
-        "constants": _nested({**fixed, "loss.model": _model(path), "option.controller": "constant"}),
+        "constants": _nested({**fixed, "loss.model": model_of(path), "option.controller": "constant"}),
         "workloads": [{"name": "download", "size_bytes": size_bytes}],
         "variants": list(_variants()),
     }
@@ -89,11 +89,12 @@ def _estimates(path: Path) -> dict[str, Estimate]:
         "bandwidth_mbps": Estimate(rate.value, rate.low, most),
         "owd_ms": owd,
         "queue_bdp": path.queue_bdp or QUEUE_BDP,
-        **_losses(path),
+        **loss_parameters(path),
     }
 
 
-def _model(path: Path) -> str:
+def model_of(path: Path) -> str:
+    """Return the loss model that fits the losses of a path."""
     assert path.loss is not None
     if path.loss.high == 0:
         return "none"
@@ -109,9 +110,10 @@ def _is_single(path: Path) -> bool:
     return burst.high <= 1 / (1 - path.loss.value) * (1 + 1e-6)
 
 
-def _losses(path: Path) -> dict[str, Estimate]:
+def loss_parameters(path: Path) -> dict[str, Estimate]:
+    """Return the parameters of that model, as a design names them."""
     assert path.loss is not None
-    loss, model = path.loss, _model(path)
+    loss, model = path.loss, model_of(path)
     if model == "none":
         return {}
     if model == "ge-time":

@@ -63,8 +63,12 @@ class _Measured:
     @property
     def longest_unnoticed_s(self) -> float:
         """Longest lateness of a packet without a queue."""
-        rtt_s = self.rtt_s
-        return max(_LEAST_WAIT_S, _WAITING * rtt_s if math.isfinite(rtt_s) else 0.0)
+        return noticed_wait_s(self.rtt_s)
+
+
+def noticed_wait_s(rtt_s: float) -> float:
+    """Return from which wait on a packet surely waited in a queue; `rtt_s` may be NaN."""
+    return max(_LEAST_WAIT_S, _WAITING * rtt_s if math.isfinite(rtt_s) else 0.0)
 
 
 def path_of(recording: Recording, form: str) -> Path:
@@ -83,7 +87,7 @@ def path_of(recording: Recording, form: str) -> Path:
     if full is not None:
         known["queue_losses"] = int((lost & full).sum())
         rtt_s = known["rtt_ms"].value / 1e3 if known["rtt_ms"] else measured.least_s
-        known["queue_bdp"] = _queue_bdp(measured, full, rtt_s)
+        known["queue_bdp"] = queue_bdp(measured.wait_s, full & measured.lost, rtt_s)
     at_s = course.sent_s if rate is None else _left_s(measured, rate.value)
     return _with_losses(known, lost, full, at_s)
 
@@ -208,12 +212,16 @@ def _left_s(measured: _Measured, rate_mbps: float) -> Floats:
 
 
 def _at_full_queue(measured: _Measured) -> Verdicts | None:
+    return at_full_queue(measured.lost, measured.wait_s, measured.longest_unnoticed_s)
+
+
+def at_full_queue(lost: Verdicts, wait_s: Floats, noticed_s: float) -> Verdicts | None:
     """Return which packets met a full queue; None: no queue loses packets, as far as can be told."""
-    longest_s = float(measured.wait_s.max())
-    if longest_s <= measured.longest_unnoticed_s:
+    longest_s = float(wait_s.max())
+    if longest_s <= noticed_s:
         return None
-    full = measured.wait_s >= _FULL * longest_s
-    there, elsewhere = measured.lost[full], measured.lost[~full]
+    full = wait_s >= _FULL * longest_s
+    there, elsewhere = lost[full], lost[~full]
     if not elsewhere.size:
         return None
     expected = there.size * float(elsewhere.mean())
@@ -222,7 +230,7 @@ def _at_full_queue(measured: _Measured) -> Verdicts | None:
     return full if is_more and there.any() else None
 
 
-def _queue_bdp(measured: _Measured, full: Verdicts, rtt_s: float) -> Estimate:
-    longest_s = float(measured.wait_s.max())
-    lowest_s = float(measured.wait_s[full & measured.lost].min())
+def queue_bdp(wait_s: Floats, lost_there: Verdicts, rtt_s: float) -> Estimate:
+    """Return the length of a queue that lost these packets."""
+    longest_s, lowest_s = float(wait_s.max()), float(wait_s[lost_there].min())
     return Estimate(longest_s / rtt_s, lowest_s / rtt_s, 1.1 * longest_s / rtt_s)

@@ -55,7 +55,7 @@ def path_of(probes: Sequence[Probe], form: str, source: str = "", notes: Sequenc
     return Path(
         form=form,
         source=source,
-        rtt_ms=_least(rtts),
+        rtt_ms=least(rtts),
         loss=Estimate(one_way, min(both_ways.low / 2, one_way), both_ways.high),
         burst=burst,
         packets=len(probes),
@@ -65,7 +65,7 @@ def path_of(probes: Sequence[Probe], form: str, source: str = "", notes: Sequenc
     )
 
 
-def _least(rtts: "np.typing.NDArray[np.float64]") -> Estimate:
+def least(rtts: "np.typing.NDArray[np.float64]") -> Estimate:
     """Return the least round-trip time, and an interval of the bound that it has (Robson and Whitlock,
     "Estimation of a truncation point", Biometrika 1964), of the least of each of _WINDOWS windows."""
     windows = [window for window in np.array_split(rtts, _WINDOWS) if window.size]

@@ -5,6 +5,7 @@ folders for temporary files that end with it. Homes and sockets of the machine's
 implementation is visible wherever it lies: if something hides its folder, the folder is shown again.
 """
 
+import errno
 import os
 import stat
 from collections.abc import Iterable, Mapping, Sequence
@@ -97,8 +98,14 @@ def mount_devices() -> None:
 
 
 def mount_sys() -> None:
-    """Mount the /sys of the network namespace of this process."""
-    kernel.mount("sysfs", "/sys", "sysfs", UNPRIVILEGED | kernel.MS_NOEXEC | kernel.MS_RDONLY)
+    """Mount the /sys of the network namespace of this process, if it is not the one that is there."""
+    sealed = UNPRIVILEGED | kernel.MS_NOEXEC | kernel.MS_RDONLY
+    try:
+        kernel.mount("sysfs", "/sys", "sysfs", sealed)
+    except OSError as error:
+        if error.errno != errno.EBUSY:  # the same file system at the same place
+            raise
+        kernel.mount("", "/sys", "", kernel.MS_REMOUNT | kernel.MS_BIND | sealed)
 
 
 def is_reachable(path: Path, descriptor: int) -> bool:

@@ -68,6 +68,9 @@ class HostOutcome(_Record):
     stolen_s: float | None = None
     discarded: dict[str, int] = {}
     """Datagrams and frames that its kernel has discarded, by place."""
+    received_bytes: int | None = None
+    """Bytes of all frames that came in at the interface of the transfer; None: it is not known."""
+    sent_bytes: int | None = None
     clock_leap_s: float = 0.0
     """Change of the difference between its clock of the day and the one that measures times."""
 
@@ -83,6 +86,19 @@ class Probe(_Record):
     """Whether it never came to the server."""
 
 
+class FullPacket(_Record):
+    """A packet of a volley: a full one, which the server sent back. Times of each end count from its first
+    one; None: it did not come."""
+
+    sent_s: float
+    came_s: float | None
+    """Arrival, by the server's clock."""
+    answered_s: float | None
+    """Departure from the server, by its clock."""
+    answer_s: float | None
+    """Arrival of the answer, by the client's clock, from the first that it sent."""
+
+
 class PathOutcome(_Record):
     """The path of a trial in the field, as both ends saw it."""
 
@@ -93,11 +109,15 @@ class PathOutcome(_Record):
     """Place of the trial within its block, from 0 on."""
     probes: list[Probe] = []
     """Probes between the transfer before and this one."""
+    volley: list[FullPacket] = []
+    """The volley before a block, with its first trial."""
     address: str
     """Address of the client on its own host."""
     outside: str
     """Address of the client as the server sees it."""
     mtu: int
+    ttl: dict[str, int] = {}
+    """TTL of probes at their end, in each direction ("up", "down") in which it is known."""
     server_ahead_s: float
     """Server's monotonic clock less the client's, if the least delay is the same each way: half of the least
     round trip is the most that this can be wrong by."""

@@ -7,14 +7,14 @@ its own in `judging`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fecbench.results.store.records import State
 from fecbench.runners import workloads
 from fecbench.runners.tasks import series
-from fecbench.runners.tasks.outcome import Outcome
+from fecbench.runners.tasks.outcome import FullPacket, Outcome
 from fecbench.runners.tasks.series import SeriesError
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.trial.judging import endpoints, network, plausibility, processor, verdicts
@@ -182,7 +182,20 @@ def _probes(outcome: Outcome) -> Series:
         "lost_up": [int(probe.lost_up) for probe in probes],
         "lost_down": [int(probe.rtt_ms is None and not probe.lost_up) for probe in probes],
     }
-    return {("path", "probes"): pa.table(columns)}
+    return {("path", "probes"): pa.table(columns)} | _volley(outcome.path.volley)
+
+
+def _volley(volley: Sequence[FullPacket]) -> Series:
+    """Return the packets of a volley; a time below 0: it did not come."""
+    if not volley:
+        return {}
+    import pyarrow as pa
+
+    columns = {"t_s": [packet.sent_s for packet in volley]}
+    for name in ("came_s", "answered_s", "answer_s"):
+        times = [getattr(packet, name) for packet in volley]
+        columns[name] = [-1.0 if time is None else time for time in times]
+    return {("path", "volley"): pa.table(columns)}
 
 
 def _series(task: Task, outcome: Outcome) -> tuple[Series, str]:

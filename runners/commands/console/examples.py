@@ -41,6 +41,8 @@ EXAMPLES = {
     "field certificates": "fecbench field certificates field",
     "field serve": "fecbench field serve --listen 0.0.0.0:4477 --certificates field",
     "field recording": "fecbench field recording --db results.sqlite --output path.json",
+    "field design": "fecbench field design --db home.sqlite --output home-emulated.toml",
+    "field compare": "fecbench field compare --db home.sqlite",
     "crosscheck": "fecbench crosscheck smoke --db results.sqlite",
     "compare": "fecbench compare .@HEAD~1 .",
     "history": "fecbench history gate.jsonl --plot history.png",

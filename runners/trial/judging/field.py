@@ -1,7 +1,7 @@
 """Doubts about a trial in the field: about the hosts of both ends. Nobody vouches for the path between them.
 
 A trial is invalid where a host kept its endpoint from running, a socket or an interface of one was full, a
-clock leapt, or an address, a route or the MTU changed within its block.
+clock leapt, an address, a route or the MTU changed within its block, or the near host had other traffic.
 """
 
 from collections.abc import Iterator
@@ -13,6 +13,10 @@ from fecbench.runners.trial.judging import plausibility
 
 CLOCK_LEAP_S = 0.1
 """Largest change of a clock of the day: one that is slewed changes less in a transfer."""
+OTHERS_AT_LEAST_BYTES, OTHERS_SHARE = 50_000, 0.05
+"""Other traffic of the near host that does not matter: so much, or such a share of the transfer's own."""
+HEADERS_BYTES = 62
+"""Headers of UDP, IPv6 and Ethernet: those of IPv4 are shorter."""
 _IS_OF_OTHERS = ("receive drops", "receive errors")
 """Places of an interface that count frames which nobody asked for, too."""
 
@@ -21,9 +25,32 @@ def doubts(task: Task, outcome: Outcome, duration_s: float) -> Iterator[str]:
     """Yield the reasons why nobody can vouch for the trial."""
     assert outcome.path is not None
     yield from outcome.path.changes
+    yield from _doubts_of_others(outcome)
     for end, host in outcome.path.hosts.items():
         yield from (f"{end}: {doubt}" for doubt in _doubts_of_host(host, task.validity, duration_s))
     yield from plausibility.doubts_of_clock(task, outcome)
+
+
+def _doubts_of_others(outcome: Outcome) -> Iterator[str]:
+    """Yield the doubt of a near host that sent or received other things meanwhile. The far host may do so:
+    it has the wider link."""
+    assert outcome.path is not None
+    host = outcome.path.hosts.get("client", HostOutcome())
+    for direction, end, counted in (
+        ("sent", "client", host.sent_bytes),
+        ("received", "server", host.received_bytes),
+    ):
+        metrics = (outcome.endpoints[end].metrics if end in outcome.endpoints else None) or {}
+        if counted is None or not {"bytes_sent", "packets_sent"} <= metrics.keys():
+            continue
+        packets = metrics["packets_sent"] + metrics.get("repair_sent", 0)
+        own = metrics["bytes_sent"] + HEADERS_BYTES * packets
+        others = counted - own
+        if others > max(OTHERS_AT_LEAST_BYTES, OTHERS_SHARE * own):
+            yield (
+                f"client: this host {direction} {others / 1e3:.0f} kB of other traffic beside the"
+                f" {own / 1e3:.0f} kB of the transfer"
+            )
 
 
 def _doubts_of_host(host: HostOutcome, validity: Validity, duration_s: float) -> Iterator[str]:
@@ -60,6 +87,7 @@ def document(path: PathOutcome) -> dict[str, object]:
         "address": path.address,
         "outside": path.outside,
         "mtu": path.mtu,
+        "ttl": path.ttl,
         "hosts": {name: host.model_dump() for name, host in path.hosts.items()},
     }
 

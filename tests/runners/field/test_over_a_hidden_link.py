@@ -1,5 +1,7 @@
 """Campaigns over a path that the harness does not know: an emulated link between two namespaces."""
 
+import contextlib
+import math
 import os
 import subprocess
 import sys
@@ -8,12 +10,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy import stats
 
+from fecbench.checkout import REPOSITORY
+from fecbench.dropper.command import Attachment, attach, detach
+from fecbench.dropper.model import GilbertElliott, Uniform, markov
+from fecbench.results.analysis import dependent, path_probes
 from fecbench.results.store.database import Database
 from fecbench.runners import authority
-from fecbench.topologies.link import LinkSettings
-from fecbench.topologies.topology import Host, build
+from fecbench.topologies.link import DIRECTIONS, LinkSettings
+from fecbench.topologies.topology import Host, Topology, build
 from tests.support import needs
 
 pytestmark = needs.TRIALS
@@ -46,10 +54,24 @@ FECBENCH = (str(Path(sys.executable).with_name("fecbench")),)
 class Hidden:
     """Two hosts and their path."""
 
+    topology: Topology
     client: Host
     server: Host
     folder: Path
     design: Path
+
+    @contextlib.contextmanager
+    def without_a_cable(self) -> Iterator[None]:
+        """Lose all packets of both directions meanwhile."""
+        ends = [self.topology.exits["internet", direction] for direction in DIRECTIONS]
+        where = [Attachment(end.netns_path, end.interface, "ingress") for end in ends]
+        try:
+            for attachment in where:
+                attach(attachment, Uniform(1.0), 1)
+            yield
+        finally:
+            for attachment in where:
+                detach(attachment)
 
     @property
     def papers(self) -> Path:
@@ -88,10 +110,10 @@ def hidden(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hidden]:
     design.write_text(DESIGN)
     with build("single-path", {"internet": LinkSettings.symmetric(20, 10)}) as topology:
         topology.start()
-        yield Hidden(topology.client, topology.server, folder, design)
+        yield Hidden(topology, topology.client, topology.server, folder, design)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def served(hidden: Hidden) -> Iterator[Hidden]:
     process = hidden.serve()
     try:
@@ -108,6 +130,12 @@ def test_a_campaign_is_run_block_by_block_judged_and_told(served: Hidden) -> Non
         (campaign,) = database.campaigns()
         assert (campaign.engine, campaign.provenance["field"]["path"]) == ("field", "hidden")
         records = [stored.record for stored in database.trials(campaign.id)]
+        volleys = path_probes.volleys(database, campaign)
+    assert len(volleys) == 2
+    for volley in volleys:
+        for direction in DIRECTIONS:
+            sent_s, came_s = volley.of(direction)
+            assert len(sent_s) == 100 and np.isfinite(came_s).sum() > 25  # the queue has room for so many
     # A busy machine may make any of them invalid; it makes none of them anything else.
     assert status == (0 if {record.state for record in records} == {"ok"} else 1)
     assert {record.state for record in records} <= {"ok", "invalid"}, [record.reason for record in records]
@@ -118,6 +146,9 @@ def test_a_campaign_is_run_block_by_block_judged_and_told(served: Hidden) -> Non
             (path["block"], path["place"], record.key.variant)
         )
         assert 19.5 < path["least_rtt_ms"] < 40, path
+        assert path["ttl"] == {"up": 62, "down": 62} and path["mtu"] == 1500, path  # two routers between
+        carried = path["hosts"]["client"]["received_bytes"], path["hosts"]["server"]["sent_bytes"]
+        assert all(50_000 < count < 100_000 for count in carried), carried
     assert list(blocks) == [0, 1]
     for block in blocks.values():
         assert [place for _, place, _ in block] == [0, 1]
@@ -148,3 +179,62 @@ def test_a_server_that_is_killed_costs_its_block_alone(hidden: Hidden) -> None:
         states = database.states(campaign.id)
     assert len(states) == 4
     assert sum(key.repetition == 1 and state == "ok" for key, (state, _) in states.items()) >= 1
+
+
+@pytest.mark.slow
+def test_a_cable_that_is_out_for_90_s_costs_its_block_alone(served: Hidden) -> None:
+    command = served.command("--campaign", "unplugged", db="unplugged.sqlite")
+    process = served.client.popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stderr
+    for line in process.stderr:
+        if line.startswith("[1/"):
+            with served.without_a_cable():
+                time.sleep(90)
+            break
+    _, text = process.communicate(timeout=200)
+    told_lines = [line for line in text.splitlines() if "trying to reach it again" in line]
+    assert len(told_lines) == 1 and "Traceback" not in text, text
+    with Database.open(str(served.folder / "unplugged.sqlite")) as database:
+        (campaign,) = database.campaigns()
+        states = {key: state for key, (state, _) in database.states(campaign.id).items()}
+    assert len(states) == 4
+    assert all(state == "invalid" for key, state in states.items() if key.repetition == 0) or (
+        sum(state == "invalid" for key, state in states.items() if key.repetition == 0) == 1
+    )
+
+
+RUNS, BLOCKS_OF_RUN = int(os.environ.get("FECBENCH_EQUAL_ARMS_RUNS", "10")), dependent.FEWEST
+STEADY = {0.0: markov(0.01, 0.4)}
+STEP = {0.0: markov(0.005, 0.5), 0.5: markov(0.05, 0.4)}
+WAVE = {place / 8: markov(0.04, 0.4) if place % 2 else markov(0.005, 0.5) for place in range(8)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("course", [STEADY, STEP, WAVE], ids=["steady", "step", "wave"])
+def test_equal_arms_differ_in_5_of_100_runs(served: Hidden, course: dict[float, GilbertElliott]) -> None:
+    """Losses down change at shares of each run of 20 blocks. FECBENCH_EQUAL_ARMS_RUNS=200 is the whole."""
+    end = served.topology.exits["internet", "down"]
+    where = Attachment(end.netns_path, end.interface, "ingress")
+    changes = {round(share * BLOCKS_OF_RUN): model for share, model in course.items()}
+    command = [sys.executable, "-m", "tests.runners.field.equal_arms", f"{served.server.address}:{PORT}"]
+    command += [str(served.papers), str(RUNS * BLOCKS_OF_RUN)]
+    process = served.client.popen(command, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY)
+    assert process.stdout
+    logs = list[float]()
+    try:
+        for block in range(RUNS * BLOCKS_OF_RUN):
+            if (model := changes.get(block % BLOCKS_OF_RUN)) is not None:
+                attach(where, model, block + 1)
+            line = process.stdout.readline().strip()
+            logs.append(float(line) if line != "-" else math.nan)
+    finally:
+        process.kill()
+        process.wait()
+        detach(where)
+    differing = 0
+    for begin in range(0, len(logs), BLOCKS_OF_RUN):
+        of_run = np.array(logs[begin : begin + BLOCKS_OF_RUN])
+        low, high = dependent.mean_of(of_run[np.isfinite(of_run)]).interval(0.05)
+        differing += not low <= 0 <= high
+    print(f"{differing} of {RUNS} runs of {BLOCKS_OF_RUN} blocks say that equal arms differ")
+    assert differing <= stats.binom.ppf(0.999, RUNS, 0.05), (differing, RUNS)

@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from fecbench.runners.tasks.outcome import EndpointOutcome, HostOutcome, Outcome, PathOutcome, Probe
+from fecbench.runners.tasks.outcome import (
+    EndpointOutcome,
+    FullPacket,
+    HostOutcome,
+    Outcome,
+    PathOutcome,
+    Probe,
+)
 from fecbench.runners.tasks.task import EndpointTask, PairTask, Task
 from fecbench.runners.trial.judge import judge
 
@@ -99,6 +106,41 @@ def test_a_change_of_the_path_within_a_block_makes_a_trial_invalid() -> None:
 def test_frames_that_nobody_asked_for_disturb_no_trial() -> None:
     judgement = judge(TASK, outcome({"client": {"discarded": {"eth0: receive drops": 50}}}))
     assert judgement.state == "ok"
+
+
+@pytest.mark.parametrize(
+    ("counted", "why"),
+    [
+        ({"sent_bytes": 60_000, "received_bytes": 1_100_000}, ""),
+        ({"sent_bytes": 70_000}, "client: this host sent 56 kB of other traffic beside the 14 kB"),
+        ({"received_bytes": 1_200_000}, "client: this host received 138 kB of other traffic"),
+        ({"sent_bytes": None, "received_bytes": None}, ""),
+    ],
+)
+def test_other_traffic_of_the_near_host_makes_a_trial_invalid(counted: dict[str, Any], why: str) -> None:
+    busy = outcome({"client": counted, "server": {"sent_bytes": 10**9, "received_bytes": 10**9}})
+    sent = {"client": (8000, 100), "server": (1_000_000, 1000)}
+    for end, (size_bytes, packets) in sent.items():
+        metrics = busy.endpoints[end].metrics
+        assert metrics is not None
+        metrics |= {"bytes_sent": size_bytes, "packets_sent": packets}
+    judgement = judge(TASK, busy)
+    assert judgement.state == ("invalid" if why else "ok") and judgement.reason.startswith(why)
+
+
+def test_a_volley_is_kept_as_a_series() -> None:
+    flown = outcome()
+    assert flown.path is not None
+    flown.path.volley = [
+        FullPacket(sent_s=0, came_s=0, answered_s=0.5, answer_s=0.55),
+        FullPacket(sent_s=0.001, came_s=None, answered_s=0.51, answer_s=None),
+    ]
+    assert judge(TASK, flown).series["path", "volley"].to_pydict() == {
+        "t_s": [0, 0.001],
+        "came_s": [0, -1],
+        "answered_s": [0.5, 0.51],
+        "answer_s": [0.55, -1],
+    }
 
 
 def test_an_impossible_report_fails_in_the_field_too() -> None:

@@ -1,0 +1,34 @@
+"""A campaign in the field: its ratio by the hour of the day."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fecbench.results.analysis import blocks
+from fecbench.results.store.database import Database
+from tests.support.field_campaigns import plant
+
+
+def test_each_hour_with_enough_blocks_has_a_ratio_of_its_own(tmp_path: Path) -> None:
+    generator = np.random.default_rng(3)
+    logs = np.concatenate(
+        [generator.normal(0.0, 0.05, 60), generator.normal(0.5, 0.05, 60), generator.normal(0, 1, 5)]
+    )
+    plant(tmp_path / "db.sqlite", "home", logs)
+    with Database.open(str(tmp_path / "db.sqlite")) as database:
+        (campaign,) = database.campaigns()
+        strata = blocks.hours(database, campaign)
+        (sentence,) = (line for line in blocks.sentences(database, campaign) if "by the hour" in line)
+    assert [(one.hour, one.blocks) for one in strata] == [(3, 60), (4, 60)]
+    assert [math.exp(one.ratio.mean) for one in strata] == pytest.approx([1, math.exp(0.5)], rel=0.05)
+    assert "03: " in sentence and "04: " in sentence and "05: " not in sentence
+
+
+def test_a_campaign_within_one_hour_has_no_strata(tmp_path: Path) -> None:
+    plant(tmp_path / "db.sqlite", "home", np.random.default_rng(4).normal(0, 0.1, 40))
+    with Database.open(str(tmp_path / "db.sqlite")) as database:
+        (campaign,) = database.campaigns()
+        assert blocks.hours(database, campaign) == []
+        assert "by the hour" not in " ".join(blocks.sentences(database, campaign))
