@@ -7,11 +7,15 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use host::coding::Redundancy;
-use host::contract::{Direction, Role};
+use host::contract::{Direction, Role, Values, Workload};
+use host::messages::Messages;
+use noq_fec::messages::Exchange;
 use noq_fec::options::CongestionControl;
 use noq_fec::schemes::Schemes;
+use noq_fec::{Assignment, settings};
+use serde_json::{Value, json};
 use world::decrypted::{self, PACKET_REPAIR};
-use world::{Loss, Setting, coded, safe};
+use world::{Loss, Setting, World, coded, safe};
 
 const DIRECTIONS: [Direction; 2] = [Direction::Download, Direction::Upload];
 const CONTROLS: [CongestionControl; 2] = [CongestionControl::Cubic, CongestionControl::Bbr3];
@@ -178,4 +182,41 @@ fn a_peer_that_keeps_no_packets_gets_named_source_symbols() {
         let outcome = setting.run();
         assert!(outcome.dct.is_ok() && outcome.client.source_received > 0, "{outcome:?}");
     }
+}
+
+/// Returns the time of the end of two messages, of one packet and 10 ms later of five, and how many packets of the server had repair
+/// symbols.
+fn two_messages(schemes: Schemes) -> (Duration, u64) {
+    let workload = json!({
+        "direction": "down", "delivery": "stream", "deadline_ms": 1000.0, "part_bytes": 1200,
+        "timetable": [[0, 1100], [10_000, 5600]],
+    });
+    let Value::Object(values) = workload else { unreachable!() };
+    let messages = Arc::new(Messages::parse(&mut Values::new("workload", values)).unwrap());
+    let setting = case(Direction::Download, 100.0, 50.0, 4.0, 0);
+    let assignment = |role| {
+        let workload = Workload::Messages(messages.clone());
+        Assignment { workload, ..setting.assignment(role, &Some(schemes.clone())) }
+    };
+    let client = settings::client(&assignment(Role::Client), &setting.surroundings(Role::Client)).unwrap();
+    let server = settings::server(&assignment(Role::Server), &setting.surroundings(Role::Server)).unwrap();
+    let exchange = Exchange::new(Role::Client, messages.clone(), setting.seed);
+    let accept = move || Exchange::new(Role::Server, messages.clone(), setting.seed);
+    let mut world = World::new(&setting, client, server, exchange, Box::new(accept));
+    loop {
+        if let Some((end, outcome)) = world.client.applications().find_map(|exchange| exchange.outcome.take()) {
+            assert_eq!(outcome, Ok(()));
+            return (end - world.start, world.server.counters().repair_sent);
+        }
+        assert!(world.step(Duration::from_secs(5)), "the messages ended within seconds");
+    }
+}
+
+/// The pacer lets data go as if no repair symbol had been sent before: five packets came 5.6 ms later, once one was charged.
+#[test]
+fn data_does_not_wait_for_the_pace_of_repair() {
+    let (plain, none) = two_messages(unused());
+    let (with_repair, repair) = two_messages(safe());
+    assert!(none == 0 && repair > 0, "{repair} packets with repair symbols");
+    assert!(with_repair <= plain + Duration::from_millis(1), "{with_repair:?} and {plain:?} without repair");
 }

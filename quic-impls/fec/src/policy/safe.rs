@@ -32,8 +32,9 @@ const MOST_BLIND: u64 = 12;
 const LONG_QUEUE: f64 = 0.1;
 /// In the least round-trip time a path has carried so many full packets, by the handshake: so fast it is at least.
 const OF_HANDSHAKE: f64 = 2.0;
-/// Where round trips take longer, in seconds, packets leave so slowly that even a path of 0.3 Mbit/s has a short queue.
-const LONG_ROUND_TRIP: f64 = 0.25;
+/// Where round trips take longer, in seconds for each packet of the congestion window, packets are paced so slowly that even a path of
+/// 0.3 Mbit/s has a short queue.
+const LONG_ROUND_TRIP: f64 = 0.025;
 /// Whether there is a queue is known when the fates of so many packets are: those of the handshake, and more than one ACK of data.
 const TELLING_OF_QUEUE: u64 = 5;
 /// Repair symbols take at most this share of a round-trip time.
@@ -58,9 +59,10 @@ fn is_blind(context: &Context) -> bool {
 /// Whether what is in flight may be a long queue, for all that is known.
 fn may_be_long_queue(context: &Context) -> bool {
     let least = context.min_rtt.as_secs_f64();
-    let packets = context.in_flight as f64 / context.packet_size.max(1) as f64;
+    let [packets, window] =
+        [context.in_flight, context.window].map(|bytes| bytes as f64 / context.packet_size.max(1) as f64);
     let told = context.losses.arrived + context.losses.lost;
-    told < TELLING_OF_QUEUE && least < LONG_ROUND_TRIP && packets * least >= LONG_QUEUE * OF_HANDSHAKE
+    told < TELLING_OF_QUEUE && least < LONG_ROUND_TRIP * window && packets * least >= LONG_QUEUE * OF_HANDSHAKE
 }
 
 /// Returns how many repair symbols a queue takes behind data.

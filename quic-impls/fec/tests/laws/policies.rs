@@ -107,6 +107,7 @@ fn safe_sends_no_repair_that_would_delay_anything() {
 fn safe_sends_one_repair_symbol_into_what_may_be_a_long_queue() {
     let first = Context {
         in_flight: 6_250,
+        window: 12_500,
         smoothed_rtt: Duration::from_millis(70),
         recent_rtt: Duration::from_millis(70),
         min_rtt: Duration::from_millis(70),
@@ -119,6 +120,7 @@ fn safe_sends_one_repair_symbol_into_what_may_be_a_long_queue() {
     let by_round_trip = [39, 40, 249, 250].map(|ms| sent_of(of_round_trip(ms)));
     assert_eq!(by_round_trip.map(|sent| sent == 1), [false, true, true, false], "{by_round_trip:?}");
     assert!(sent_of(Context { in_flight: 3_500, ..first }) > 1, "so little leaves soon");
+    assert_eq!(sent_of(Context { window: 12_750, ..of_round_trip(250) }), 1, "a wider window is paced faster");
 
     let mut window = window(Safe, 9);
     assert_eq!(sent(&mut window, &first), 1);
