@@ -13,11 +13,23 @@ from fecbench.topologies.link import DirectionSettings, LinkSettings, TopologyEr
 from fecbench.topologies.topology import build
 from fecbench.topologies.written import written
 from tests.topologies.law_of_jitter import drawn
-from tests.topologies.test_link_core import ACCEPTED, MS, START_NS, Lane, core, run, timed
+from tests.topologies.test_link_core import (
+    ACCEPTED,
+    CODEL,
+    DROPTAIL,
+    DUALPI2,
+    FQ_CODEL,
+    MS,
+    START_NS,
+    Lane,
+    core,
+    run,
+    timed,
+)
 
 __all__ = ["core"]
 
-FRAME = 1514
+FRAME, FLOW = 1514, 2**32 - 1
 S = 10**9
 
 
@@ -39,7 +51,7 @@ crossed = st.builds(
     rate_bps=st.integers(1_000_000, 100_000_000),
     delay_ns=st.integers(0, 20 * MS),
     queue_packets=st.integers(1, 40),
-    codel=st.booleans(),
+    queue=st.sampled_from([DROPTAIL, CODEL, FQ_CODEL, DUALPI2]),
     cross_bps=st.integers(500_000, 200_000_000),
     cross_on_ns=st.integers(1 * MS, 20 * MS),
     cross_off_ns=st.integers(0, 20 * MS),
@@ -63,7 +75,9 @@ def test_a_link_with_cross_traffic_is_one_to_which_these_frames_come_too(
         + [(at_ns, 1, n, lengths[n]) for n, at_ns in enumerate(arrivals)]
     )
     alone = replace(lane, cross_bps=0, cross_on_ns=0, cross_off_ns=0, cross_seed=0)
-    right = run(core, alone, [at for at, *_ in both], [length for *_, length in both], end_ns=end_ns)
+    flows = [FLOW * (1 - is_own) for _, is_own, *_ in both]
+    lengths_of_both = [length for *_, length in both]
+    right = run(core, alone, [at for at, *_ in both], lengths_of_both, end_ns=end_ns, flows=flows)
     result = run(core, lane, arrivals, lengths, end_ns=end_ns)
     own = [place for place, (_, is_own, _, _) in enumerate(both) if is_own]
     others = [place for place, (_, is_own, _, _) in enumerate(both) if not is_own]
