@@ -62,7 +62,7 @@ ROOMS = {
     "runners.campaign": {
         *("designs", "dropper", "results.store", "topologies"),
         "results.analysis.deciding",  # where a campaign may stop
-        "results.analysis.course",  # what a replay recorded, to be drawn
+        "results.analysis.trial_course",  # what a replay recorded, to be drawn
         *("runners.refusal", "runners.probe", "runners.implementations", "runners.workloads"),
         *("runners.sandbox", "runners.tasks", "runners.trial", "runners.calibration", "runners.engines"),
         "runners.scratch",  # whose lock says that a claimant lives
@@ -255,3 +255,25 @@ def test_notebooks_know_results_alone() -> None:
         assert not any(
             f"fecbench.{name}" in text or f"fecbench import {name}" in text for name in OURS - {"results"}
         )
+
+
+def homonyms(module: str) -> set[str]:
+    """Return the modules of one name among a module and those that it imports.
+
+    A command carries out what has its name, a package may have a module of its name, and all workloads have
+    a form.
+    """
+    ours = {name for name in {module} | imports(MODULES[module]) if name in MODULES}
+    ours = {name for name in ours if not is_within(name, "runners.commands") and not name.endswith(".form")}
+    return {
+        one
+        for one in ours
+        for other in ours - {one}
+        if one.rpartition(".")[2] == other.rpartition(".")[2]
+        and not is_within(one, other)
+        and not is_within(other, one)
+    }
+
+
+def test_no_module_meets_two_of_one_name() -> None:
+    assert {module: names for module in MODULES if (names := homonyms(module))} == {}

@@ -21,7 +21,7 @@ from fecbench.results.metrics import SOURCES, of
 from fecbench.results.store import arrow
 from fecbench.results.store.database import Database, DatabaseError
 from fecbench.results.store.records import STATES, TRIAL_COLUMNS, CampaignInfo, StoredTrial, TrialSeries
-from fecbench.results.store.series import unpack
+from fecbench.results.store.stored_series import unpack
 
 _Values = np.ndarray[Any, np.dtype[np.float64]]
 _Ids = np.ndarray[Any, np.dtype[np.int64]]

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
-from fecbench.results.store.series import unpack
+from fecbench.results.store.stored_series import unpack
 
 SERIES = "content"
 LAST = 10

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fecbench.results.analysis.course import UNDER_WAY, Course, Crossing, Numbers
+from fecbench.results.analysis.trial_course import UNDER_WAY, Course, Crossing, Numbers
 
 SIZE_BYTES = 40
 """Sizes that differ by less are alike: types and lengths of frames, transport parameters."""

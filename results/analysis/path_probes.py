@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, TrialSeries
-from fecbench.results.store.series import unpack
+from fecbench.results.store.stored_series import unpack
 
 if TYPE_CHECKING:
     import pyarrow as pa

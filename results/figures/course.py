@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from fecbench.results.analysis.course import (
+from fecbench.results.analysis.trial_course import (
     DROPPED,
     LOST,
     MISSING,

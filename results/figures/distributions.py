@@ -26,7 +26,7 @@ from fecbench.results.analysis import outcomes
 from fecbench.results.analysis.intervals import EFFECTS, LEVEL
 from fecbench.results.analysis.margins import margins_text
 from fecbench.results.analysis.pairing import Pairing, baselines_of, comparisons, only_compared
-from fecbench.results.analysis.ratios import ratio_table, why_none
+from fecbench.results.analysis.ratio_table import ratio_table, why_none
 from fecbench.results.analysis.scales import is_log
 from fecbench.results.analysis.summary import median_column, of_many_networks, summary, whole_groups
 from fecbench.results.analysis.workload_names import workload_axis, workload_names

@@ -24,7 +24,7 @@ from fecbench.results.analysis.averages import Average, average_of, ratio_over
 from fecbench.results.analysis.intervals import EFFECTS, FEWEST
 from fecbench.results.analysis.margins import margins_of, percent
 from fecbench.results.analysis.pairing import baselines_of
-from fecbench.results.analysis.ratios import ratio_table
+from fecbench.results.analysis.ratio_table import ratio_table
 from fecbench.results.analysis.scales import is_log
 from fecbench.results.analysis.workload_names import workload_names
 from fecbench.results.figures.distributions import (

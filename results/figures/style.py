@@ -67,11 +67,11 @@ def looks(campaign: CampaignInfo) -> dict[str, Look]:
 
 def variant_marks(campaign: CampaignInfo, variants: Iterable[str]) -> list[Line2D]:
     """Return an entry of a legend for each of these variants, in the order of the design."""
-    shown = set(variants)
+    labels = set(variants)
     return [
         Line2D([], [], color=look.color, marker=look.marker, markeredgecolor="black", label=variant)
         for variant, look in looks(campaign).items()
-        if variant in shown
+        if variant in labels
     ]
 
 

@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from fecbench.results.analysis.course import DROPPED, LOST, MISSING, Congestion, Course, Numbers
 from fecbench.results.analysis.parting import partings
+from fecbench.results.analysis.trial_course import DROPPED, LOST, MISSING, Congestion, Course, Numbers
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.sheet import heading, legend_below
 from fecbench.results.figures.style import PALETTE, as_pixels, new_figure, style, wide, wrapped

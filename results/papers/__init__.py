@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fecbench.results.papers.claims import PaperFigure
+    from fecbench.results.papers.claim import PaperFigure
     from fecbench.results.store.records import CampaignInfo
 
 PAPERS = ("moskvitin", "networking2019", "rquic2021", "starlink2022", "thesis2018")

@@ -22,7 +22,7 @@ from pathlib import Path
 from fecbench.checkout import REPOSITORY
 from fecbench.results import papers
 from fecbench.results.papers import words
-from fecbench.results.papers.claims import Claim, size_and_ours
+from fecbench.results.papers.claim import Claim, size_and_ours
 from fecbench.results.reading import Results
 
 PAGES = REPOSITORY / "docs" / "findings"

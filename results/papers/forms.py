@@ -9,7 +9,7 @@ import pandas as pd
 
 from fecbench.results.analysis import tolerances
 from fecbench.results.analysis.margins import percent
-from fecbench.results.papers.claims import Claim, Estimate, Share, shown
+from fecbench.results.papers.claim import Claim, Estimate, Share, shown
 from fecbench.results.papers.words import MORE, MOST, NONE, ShareWord, SizeWord
 from fecbench.results.store.records import CampaignInfo
 

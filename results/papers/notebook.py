@@ -8,7 +8,7 @@ import pandas as pd
 
 from fecbench.results import papers
 from fecbench.results.figures.nothing import NothingToDraw
-from fecbench.results.papers.claims import PaperFigure, size_and_ours
+from fecbench.results.papers.claim import PaperFigure, size_and_ours
 from fecbench.results.reading import Campaign, Results
 
 

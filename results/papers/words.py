@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fecbench.results.analysis.margins import percent
 from fecbench.results.analysis.tolerances import SHORT_BYTES, vouched_by
 from fecbench.results.metrics.units import size
-from fecbench.results.papers.claims import Estimate
+from fecbench.results.papers.claim import Estimate
 from fecbench.results.store.records import EngineWord
 
 

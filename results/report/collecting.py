@@ -33,13 +33,14 @@ from fecbench.results.analysis.pairing import Pairing
 from fecbench.results.analysis.summary import median_column
 from fecbench.results.metrics import of_workloads
 from fecbench.results.report import repeating, second_tries
-from fecbench.results.report.answers import answers, lead
+from fecbench.results.report.answer_sentences import answers, lead
 from fecbench.results.report.document import Document
 from fecbench.results.report.evidence import Evidence, gather
-from fecbench.results.report.findings import findings, headline
+from fecbench.results.report.finding_sentences import findings, headline
 from fecbench.results.report.maps import maps
 from fecbench.results.report.medians import medians_of
 from fecbench.results.report.sections.answers import Answer, VerdictMap
+from fecbench.results.report.sections.builds import Gate
 from fecbench.results.report.sections.campaign import Campaign, Starts
 from fecbench.results.report.sections.crosscheck import Crosscheck
 from fecbench.results.report.sections.findings import (
@@ -51,7 +52,6 @@ from fecbench.results.report.sections.findings import (
     Metric,
     Reproduced,
 )
-from fecbench.results.report.sections.gate import Gate
 from fecbench.results.report.sections.trials import (
     Attempts,
     Disturbance,

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from fecbench.results.analysis.interoperability import Matrix
 from fecbench.results.report.sections.answers import Answer, Trust, VerdictMap
+from fecbench.results.report.sections.builds import Gate
 from fecbench.results.report.sections.campaign import Campaign, Starts
 from fecbench.results.report.sections.crosscheck import Crosscheck
 from fecbench.results.report.sections.findings import (
@@ -24,7 +25,6 @@ from fecbench.results.report.sections.findings import (
     Metric,
     Reproduced,
 )
-from fecbench.results.report.sections.gate import Gate
 from fecbench.results.report.sections.trials import (
     Attempts,
     Disturbance,

@@ -11,7 +11,7 @@ from fecbench.results import metrics
 from fecbench.results.analysis import attempts, frames
 from fecbench.results.analysis.arms import chosen
 from fecbench.results.analysis.pairing import Pairing, comparisons
-from fecbench.results.analysis.ratios import ratio_table, why_none
+from fecbench.results.analysis.ratio_table import ratio_table, why_none
 from fecbench.results.analysis.rules import Explanation, NothingToExplain, explain
 from fecbench.results.gate.answer import Answer, answer
 from fecbench.results.gate.overall import is_of_two_builds

@@ -19,7 +19,7 @@ import pandas as pd
 from fecbench.results import metrics
 from fecbench.results.analysis import outcomes
 from fecbench.results.analysis.pairing import baselines_of, comparisons
-from fecbench.results.analysis.ratios import ratio_table, why_none
+from fecbench.results.analysis.ratio_table import ratio_table, why_none
 from fecbench.results.analysis.workload_names import short_names
 from fecbench.results.metrics import Metric
 from fecbench.results.metrics.units import axis_label

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fecbench.results.analysis.course import Course
+from fecbench.results.analysis.trial_course import Course
 
 
 @dataclass(frozen=True)

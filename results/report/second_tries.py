@@ -16,7 +16,7 @@ from fecbench.results.analysis.attempts import first_attempts, groups
 from fecbench.results.analysis.intervals import WORDS, verdicts
 from fecbench.results.analysis.pairing import only_compared
 from fecbench.results.report.evidence import parts_of
-from fecbench.results.report.findings import findings
+from fecbench.results.report.finding_sentences import findings
 from fecbench.results.store.records import CampaignInfo
 
 

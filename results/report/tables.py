@@ -25,7 +25,7 @@ from fecbench.results.metrics.units import (
     size,
     unit_of,
 )
-from fecbench.results.papers.claims import size_and_ours
+from fecbench.results.papers.claim import size_and_ours
 from fecbench.results.report.document import Document
 from fecbench.results.report.sections.crosscheck import Crosscheck
 from fecbench.results.report.sections.findings import Explained, Finding, Medians, Reproduced

@@ -11,7 +11,7 @@ from fecbench.results.analysis import same_losses
 from fecbench.results.analysis.intervals import LEVEL
 from fecbench.results.analysis.margins import margins_of, percent
 from fecbench.results.analysis.pairing import baselines_of
-from fecbench.results.report.answers import counted, margin_text
+from fecbench.results.report.answer_sentences import counted, margin_text
 from fecbench.results.report.evidence import Evidence
 from fecbench.results.report.sections.answers import Trust
 from fecbench.results.report.sections.crosscheck import Crosscheck

@@ -371,7 +371,7 @@ class VerdictLog:
 
 @dataclass(frozen=True, slots=True)
 class SeriesTable:
-    """A table that an endpoint left of a trial, as `results.store.series` packs it."""
+    """A table that an endpoint left of a trial, as `results.store.stored_series` packs it."""
 
     endpoint: str
     name: str

@@ -164,7 +164,7 @@ def _series(judgement: Judgement) -> list[SeriesTable]:
     if not judgement.series:
         return []
     # Imported here: pyarrow takes longer to load than most commands take to run.
-    from fecbench.results.store.series import of_endpoint
+    from fecbench.results.store.stored_series import of_endpoint
 
     return [of_endpoint(endpoint, name, table) for (endpoint, name), table in judgement.series.items()]
 

@@ -298,7 +298,7 @@ def _run(path: NetworkPath, size_bytes: int, db: str | None, jobs: str) -> tuple
         trials = frames.trials(database, info, {*own_network.METRICS})
     run = own_network.effects(trials)
     if run is not None and rounds.is_over and run.pairs < own_network.PAIRS:
-        run = replace(run, ended="by time")
+        run = replace(run, end="by time")
     return run, "" if run is not None else "no download ended, or too few in the time."
 
 

@@ -24,9 +24,9 @@ from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, StoredTrial
 from fecbench.runners import scratch
 from fecbench.runners.campaign import elsewhere
-from fecbench.runners.campaign.course import course_of
 from fecbench.runners.campaign.elsewhere import builds_document
 from fecbench.runners.campaign.limited_rounds import LimitedRounds
+from fecbench.runners.campaign.recorded_course import course_of
 from fecbench.runners.campaign.replay import replay
 from fecbench.runners.campaign.request import Request, request
 from fecbench.runners.campaign.two_builds import (
@@ -47,7 +47,7 @@ from fecbench.runners.commands.console.running import run_here
 from fecbench.runners.commands.console.terminal import note, say
 from fecbench.runners.commands.console.time_left import TimeLeft
 from fecbench.runners.engines.admission import parse_jobs
-from fecbench.runners.hunt import answer as answers
+from fecbench.runners.hunt import hunt_answer as answers
 from fecbench.runners.hunt.question import question
 from fecbench.runners.implementations.base import clean_commit, description, origin, swapped, words
 from fecbench.runners.implementations.implementation import EngineName

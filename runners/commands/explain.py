@@ -13,7 +13,7 @@ import typer
 
 from fecbench import designs
 from fecbench.designs import screening as trajectories
-from fecbench.results.analysis import screening
+from fecbench.results.analysis import elementary_effects
 from fecbench.results.analysis.comparing import Comparison, arms_of, compare
 from fecbench.results.analysis.margins import percent
 from fecbench.results.analysis.rules import Rule
@@ -72,7 +72,7 @@ def explain(
         if not as_json:
             say("\n".join(_lines(comparison, paths)))
             for _, row in (pd.DataFrame() if effects is None else effects).iterrows():
-                say(screening.in_words(row))
+                say(elementary_effects.in_words(row))
     if as_json:
         print_document(documents)
 
@@ -88,7 +88,7 @@ def _effects(comparison: Comparison, steps: Sequence[trajectories.Step]) -> pd.D
     """Return what each factor of a screening does to the ratio; None of another plan, or without a ratio."""
     if not steps or isinstance(comparison.result, str):
         return None
-    return screening.elementary_effects(comparison.result.table, steps)
+    return elementary_effects.elementary_effects(comparison.result.table, steps)
 
 
 def _rows(effects: pd.DataFrame) -> list[dict[str, Any]]:

@@ -24,8 +24,8 @@ from fecbench.runners.commands.console.hunting import SPACE, EngineHunter, Hunte
 from fecbench.runners.commands.console.terminal import note, say
 from fecbench.runners.commands.console.time_left import TimeLeft
 from fecbench.runners.engines.admission import Jobs, parse_jobs
-from fecbench.runners.hunt import answer as answers
 from fecbench.runners.hunt import engine_hunt
+from fecbench.runners.hunt import hunt_answer as answers
 from fecbench.runners.hunt.budget import budget
 from fecbench.runners.hunt.engine_question import engine_question
 from fecbench.runners.hunt.hunt import Answer

@@ -17,7 +17,7 @@ from fecbench.runners.commands.console.destination import check_own_folder, fill
 from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.conformance import contract, losses
-from fecbench.runners.conformance import interop as interop_check
+from fecbench.runners.conformance import interop_contract as interop_check
 from fecbench.runners.conformance import simulator as simulator_check
 from fecbench.runners.conformance.part import Part, summary
 from fecbench.runners.implementations.declaration import Declaration

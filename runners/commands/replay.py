@@ -7,8 +7,8 @@ import typer
 
 from fecbench.runners import scratch
 from fecbench.runners.campaign import by_hand
-from fecbench.runners.campaign.course import course_of
 from fecbench.runners.campaign.elsewhere import builds_for, pair_in
+from fecbench.runners.campaign.recorded_course import course_of
 from fecbench.runners.campaign.replay import Replay
 from fecbench.runners.campaign.replay import replay as run_again
 from fecbench.runners.commands.console import arguments, completion

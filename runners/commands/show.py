@@ -12,16 +12,17 @@ from fecbench.results.analysis import (
     agreement,
     agreement_in_words,
     attempts,
-    course,
     frames,
     paper_table,
     starts,
+    trial_course,
 )
 from fecbench.results.analysis import hosts as of_hosts
 from fecbench.results.metrics import DEFAULT, of_workloads
 from fecbench.results.store.database import PAGE_TRIALS, Database
 from fecbench.results.store.records import CampaignInfo, StoredTrial
 from fecbench.runners.commands.console import arguments, completion
+from fecbench.runners.commands.console.campaign_summary import of_campaign, print_summary, states_line
 from fecbench.runners.commands.console.choice import (
     campaigns_of,
     comparing,
@@ -31,7 +32,6 @@ from fecbench.runners.commands.console.choice import (
 )
 from fecbench.runners.commands.console.destination import checked_plot, writing
 from fecbench.runners.commands.console.document import database_document, print_document, whole_trial_document
-from fecbench.runners.commands.console.summary import of_campaign, print_summary, states_line
 from fecbench.runners.commands.console.tables import print_table, table_of
 from fecbench.runners.commands.console.terminal import note, say, say_next
 from fecbench.runners.refusal import Refusal
@@ -195,15 +195,17 @@ def _draw(database: Database, stored: StoredTrial, path: Path) -> None:
     from fecbench.results.figures import NothingToDraw, course_over_time, save, session_over_time
 
     series = frames.series_of(database, stored)
-    trial_course = course.of_record(stored, database.series_of(stored.id))
+    course = trial_course.of_record(stored, database.series_of(stored.id))
     try:
         if {"segments", "stalls"} <= series.keys():
             levels = stored.record.task["pairs"][0]["session"]["ladder"]["levels"]
             figure = session_over_time(series["segments"], series["stalls"], levels, stored.id)
         else:
-            others = {name: rows for name, rows in series.items() if not course.is_read(name, map(str, rows))}
-            figure = course_over_time(trial_course, others)
-            for line in trial_course.notes:
+            others = {
+                name: rows for name, rows in series.items() if not trial_course.is_read(name, map(str, rows))
+            }
+            figure = course_over_time(course, others)
+            for line in course.notes:
                 note(f"{line}: fecbench replay {stored.id} --plot draws it")
     except NothingToDraw as nothing:
         raise Refusal(f"--plot {path}: {nothing} fecbench replay {stored.id} --plot runs it again") from None

@@ -9,16 +9,16 @@ from fecbench.designs.design import parse
 from fecbench.results.analysis import frames
 from fecbench.results.analysis.averages import SENT
 from fecbench.results.metrics import of_workloads
-from fecbench.results.report.answers import answers, lead
-from fecbench.results.report.findings import findings
+from fecbench.results.report.answer_sentences import answers, lead
+from fecbench.results.report.finding_sentences import findings
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
 from fecbench.runners.campaign.request import request
 from fecbench.runners.commands.console import arguments, sketching
+from fecbench.runners.commands.console.campaign_summary import of_campaign, states_line, table_of_answers
 from fecbench.runners.commands.console.choice import implementations_in, open_database
 from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.running import run_here
-from fecbench.runners.commands.console.summary import of_campaign, states_line, table_of_answers
 from fecbench.runners.commands.console.tables import print_table
 from fecbench.runners.commands.console.terminal import say, say_next
 from fecbench.runners.engines.admission import parse_jobs

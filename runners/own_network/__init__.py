@@ -5,8 +5,8 @@ to do, by these and by the record.
 """
 
 from fecbench.runners.own_network.decision import Decision, decided
-from fecbench.runners.own_network.design import LONGEST_BYTES, PAIRS, design_of
 from fecbench.runners.own_network.effects import METRICS, Effect, Run, effects
+from fecbench.runners.own_network.own_design import LONGEST_BYTES, PAIRS, design_of
 
 __all__ = [
     "LONGEST_BYTES",

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from fecbench.results.advice import Advice, CongestionControl
-from fecbench.runners.own_network.design import CONTROLLERS, LABELS
 from fecbench.runners.own_network.effects import Effect, Run
+from fecbench.runners.own_network.own_design import CONTROLLERS, LABELS
 
 Do = Literal["change the congestion control first", "turn FEC on", "leave FEC off", "nothing can be said"]
 Verdict = Literal["shortens", "no gain", "open"]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fecbench.results.advice import CongestionControl
 from fecbench.results.analysis.intervals import FEWEST, FEWEST_OF_TAIL
-from fecbench.runners.own_network.design import CONTROLLERS, LABELS, NONE, PAIRS, TIMEOUT_S, label
+from fecbench.runners.own_network.own_design import CONTROLLERS, LABELS, NONE, PAIRS, TIMEOUT_S, label
 
 TIME, BYTES = "client.dct_s", "server.bytes_sent"
 METRICS = (TIME, BYTES)
@@ -72,7 +72,7 @@ class Run:
     """Each congestion control beside the other one, both without FEC."""
     means_ms: Mapping[str, float]
     """The mean time of each arm."""
-    ended: Literal["by trials", "by time"] = "by trials"
+    end: Literal["by trials", "by time"] = "by trials"
     """The end of the run: all planned trials, or before them that of its time, when another machine may say
     otherwise."""
 
@@ -97,7 +97,7 @@ class Run:
             "congestion_controls": others,
             "mean_ms": dict(self.means_ms),
             "planned_pairs": PAIRS,
-            "ended": self.ended,
+            "ended": self.end,
         }
 
 

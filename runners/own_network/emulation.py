@@ -22,7 +22,7 @@ from fecbench.results.analysis import path_probes
 from fecbench.results.analysis.circle import emulated_name
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
-from fecbench.runners.own_network.design import loss_parameters, model_of
+from fecbench.runners.own_network.own_design import loss_parameters, model_of
 from fecbench.runners.paths import Estimate, Path
 from fecbench.runners.paths.observed import FULL_BYTES, PROBE_BYTES, Observed, longest_wait_ms, path_of
 

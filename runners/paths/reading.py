@@ -10,7 +10,7 @@ from fecbench.dropper.recordings.capture_file import LARGEST_BYTES, is_capture
 from fecbench.dropper.recordings.flow import by_flow
 from fecbench.dropper.recordings.packet import Seen
 from fecbench.errors import BadInput
-from fecbench.runners.paths import iperf3, irtt, mahimahi, packets, ping, tcp_capture
+from fecbench.runners.paths import iperf3, irtt_recording, mahimahi_trace, packets, ping, tcp_capture
 from fecbench.runners.paths.path import Path
 from fecbench.unpacking import content_of, opened
 
@@ -41,7 +41,7 @@ def measured(file: File, other: File | None = None, trace: int | None = None) ->
         if trace is not None:
             raise BadInput(f"--trace {trace}: it is no qlog or NetLog, which may have several recordings")
         if text.startswith(b"timestamp"):
-            return irtt.path(content)
+            return irtt_recording.path(content)
         written = start.decode("utf-8-sig", errors="replace")
         if ping.is_ping(written):
             return ping.path(content.decode(errors="replace"))
@@ -54,7 +54,7 @@ def measured(file: File, other: File | None = None, trace: int | None = None) ->
 def _of_json(file: File, content: bytes, trace: int | None) -> Path:
     document: Any = None
     if b'"round_trips"' in content:
-        return irtt.path(content)
+        return irtt_recording.path(content)
     if b'"test_start"' in content or b'"iperf' in content[:_START_BYTES]:
         try:
             document = json.loads(content.decode("utf-8-sig"))
@@ -95,7 +95,7 @@ def _of_numbers(file: File, content: bytes) -> Path:
         ) from None
     if digits and not digits.strip("01") and len(digits) > _FEWEST_LOSSES:
         return packets.path_of(recordings.recorded(file), "list of losses")
-    return mahimahi.path(content)
+    return mahimahi_trace.path(content)
 
 
 def _flows(file: File, seen: Seen) -> dict[tuple[str, str], list[Packet]]:

@@ -16,7 +16,7 @@ from fecbench.runners.trial.asking import Asker
 from fecbench.runners.trial.assignment import assignment, command, papers
 from fecbench.runners.trial.confinement import CANNOT_START, Cell, StartError
 from fecbench.runners.trial.endpoint import Endpoint
-from fecbench.runners.trial.interop import InteropEndpoint, Stage, Timing, open_port
+from fecbench.runners.trial.interop_endpoints import InteropEndpoint, Stage, Timing, open_port
 from fecbench.runners.trial.phases import Phases
 from fecbench.runners.trial.site import Site
 from fecbench.runners.trial.starvation import Watch

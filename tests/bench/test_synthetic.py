@@ -14,7 +14,7 @@ from fecbench.results.analysis.intervals import EFFECTS, FEWEST, of_campaign
 from fecbench.results.analysis.pairing import Pairing, comparisons
 from fecbench.results.analysis.rules import explain
 from fecbench.results.report.evidence import parts_of
-from fecbench.results.report.findings import findings, headline
+from fecbench.results.report.finding_sentences import findings, headline
 from fecbench.results.store.database import Database
 
 POINTS, REPETITIONS = 60, 6

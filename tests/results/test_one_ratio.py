@@ -18,7 +18,7 @@ from fecbench.results.analysis.pairing import comparisons
 from fecbench.results.analysis.rules import explain
 from fecbench.results.analysis.summary import summary
 from fecbench.results.papers import networking2019
-from fecbench.results.report.findings import findings, headline
+from fecbench.results.report.finding_sentences import findings, headline
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, TrialKey, TrialRecord, Variant, Workload
 from tests.results.pages import page_of, text_of

@@ -17,7 +17,7 @@ from fecbench.results.analysis.attempts import by_variant
 from fecbench.results.analysis.pairing import baselines_of, comparisons
 from fecbench.results.analysis.summary import summary
 from fecbench.results.figures import ratios as ratio_figures
-from fecbench.results.report.findings import findings, headline
+from fecbench.results.report.finding_sentences import findings, headline
 from fecbench.results.report.report import report
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, TrialKey, Variant

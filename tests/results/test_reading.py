@@ -17,7 +17,7 @@ from fecbench import results
 from fecbench.errors import BadInput
 from fecbench.results.analysis import frames
 from fecbench.results.reading import Campaign, Results, Table
-from fecbench.results.store import export, schema, series
+from fecbench.results.store import export, schema, stored_series
 from fecbench.results.store.database import Database, DatabaseError
 from fecbench.results.store.records import CampaignInfo, TrialKey, TrialRecord
 from tests.results.conftest import either
@@ -172,7 +172,7 @@ def with_series(database: Database, new_campaign: NewCampaign, make: Make) -> Ca
         times = pa.array([n / 3 for n in range(rows)], pa.float64())
         windows = {"client": {}, "server": {"window_bytes": pa.array(range(rows), pa.int64())}}
         tables = [
-            series.of_endpoint(endpoint, "cwnd", pa.table({"t_s": times, **window}))
+            stored_series.of_endpoint(endpoint, "cwnd", pa.table({"t_s": times, **window}))
             for endpoint, window in windows.items()
         ]
         database.record(info.id, make(key=key, series=tables))

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from fecbench.results.store import series
+from fecbench.results.store import stored_series
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, SeriesTable, TrialKey
 from tests.support.campaigns import new_campaign, trial, variants, workload
@@ -111,6 +111,6 @@ def _observed(block: int, queue_packets: int) -> list[SeriesTable]:
         "answer_s": came_at,
     }
     return [
-        series.of_endpoint("path", name, pa.table(columns))
+        stored_series.of_endpoint("path", name, pa.table(columns))
         for name, columns in (("probes", probes), ("volley", volley))
     ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from fecbench.results.papers.claims import PaperFigure
+from fecbench.results.papers.claim import PaperFigure
 from fecbench.results.papers.moskvitin.claims import claims
 from fecbench.results.papers.moskvitin.differences import differences
 from fecbench.results.papers.moskvitin.figures import table

@@ -1,6 +1,6 @@
 """The claims of the slides, judged by our trials by signs and ratios: their runs were not on equal paths.
 
-Judged as `results.papers.claims` says. A gain agrees with the slides' where it is as great at least, and
+Judged as `results.papers.claim` says. A gain agrees with the slides' where it is as great at least, and
 beyond the margin; a smaller one agrees in direction. The slides name no code, so a cell agrees where one of
 ours is as much faster than its own baseline.
 """
@@ -17,7 +17,7 @@ from fecbench.results.analysis.intervals import LEVEL
 from fecbench.results.analysis.margins import percent
 from fecbench.results.analysis.pairing import with_fec
 from fecbench.results.metrics.units import size
-from fecbench.results.papers.claims import NOT_MEASURED, Claim, Estimate, all_hold, one_holds, shown
+from fecbench.results.papers.claim import NOT_MEASURED, Claim, Estimate, all_hold, one_holds, shown
 from fecbench.results.papers.forms import bound_of, margin_of, ours
 from fecbench.results.papers.moskvitin.slides import (
     LARGE,

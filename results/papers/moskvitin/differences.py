@@ -6,7 +6,7 @@ import pandas as pd
 
 from fecbench.results.analysis.pairing import with_fec
 from fecbench.results.metrics.units import size
-from fecbench.results.papers.claims import Estimate, shown
+from fecbench.results.papers.claim import Estimate, shown
 from fecbench.results.papers.moskvitin.slides import (
     LARGE,
     LOSSES,

@@ -11,7 +11,7 @@ from fecbench.results.analysis.pairing import with_fec
 from fecbench.results.figures.sheet import heading, legend_below, title
 from fecbench.results.figures.style import looks, new_figure, style, variant_marks
 from fecbench.results.metrics.units import size
-from fecbench.results.papers.claims import shown
+from fecbench.results.papers.claim import shown
 from fecbench.results.papers.moskvitin.slides import LOSSES, SIZES, TABLE, Direction, Ways, ratios
 from fecbench.results.store.records import CampaignInfo
 
@@ -43,8 +43,8 @@ def table(frame: pd.DataFrame, campaign: CampaignInfo, direction: Direction, way
         panels[0].set_yticks([0.25, 0.5, 0.75, 1, 1.5, 2], ["0.25", "0.5", "0.75", "1", "1.5", "2"])
         panels[0].minorticks_off()
         panels[0].set_ylabel("mean time with FEC / without\n◀ faster with FEC      slower ▶")
-        slides = Line2D([], [], color="black", linewidth=2.5, label="the slides")
-        legend_below(figure, [slides, *variant_marks(campaign, variants)])
+        paper = Line2D([], [], color="black", linewidth=2.5, label="the slides")
+        legend_below(figure, [paper, *variant_marks(campaign, variants)])
         heading(
             figure,
             f"How much faster are {direction}s with FEC?",

@@ -16,7 +16,7 @@ from fecbench.results.analysis import frames, outcomes
 from fecbench.results.analysis.intervals import LEVEL, ratio_intervals
 from fecbench.results.analysis.pairing import paired, with_fec
 from fecbench.results.figures.nothing import NothingToDraw
-from fecbench.results.papers.claims import Estimate
+from fecbench.results.papers.claim import Estimate
 from fecbench.results.store.records import CampaignInfo
 
 DCT = "client.dct_s"

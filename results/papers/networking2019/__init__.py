@@ -12,7 +12,7 @@ from functools import partial
 import pandas as pd
 from matplotlib.figure import Figure
 
-from fecbench.results.papers.claims import Claim, PaperFigure
+from fecbench.results.papers.claim import Claim, PaperFigure
 from fecbench.results.papers.networking2019 import aeroplanes, claims, differences, lossless
 from fecbench.results.papers.networking2019.comparisons import (
     OFF,

@@ -9,7 +9,7 @@ import pandas as pd
 
 from fecbench.results.analysis.margins import percent
 from fecbench.results.metrics.units import size
-from fecbench.results.papers.claims import Claim, beside_stalls
+from fecbench.results.papers.claim import Claim, beside_stalls
 from fecbench.results.papers.forms import Counted, claim_of_none, margin_of, ours
 from fecbench.results.papers.networking2019.comparisons import (
     OFF,

@@ -1,6 +1,6 @@
 """The claims of Networking 2019 about its experimental design (Fig. 6, 7, 9 and 10), judged by our trials.
 
-Judged as `results.papers.claims` says, the paper's words as `results.papers.words` does. A point that tells
+Judged as `results.papers.claim` says, the paper's words as `results.papers.words` does. A point that tells
 nothing widens a share's interval to both sides. Sizes that the design lacks have no claims.
 """
 
@@ -14,7 +14,7 @@ from fecbench.results.analysis.intervals import ratio_intervals
 from fecbench.results.analysis.margins import percent
 from fecbench.results.analysis.pairing import paired
 from fecbench.results.metrics.units import size
-from fecbench.results.papers.claims import Claim, Estimate, beside_stalls
+from fecbench.results.papers.claim import Claim, Estimate, beside_stalls
 from fecbench.results.papers.forms import (
     claim_of_less,
     claim_of_longer,

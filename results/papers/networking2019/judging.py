@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from fecbench.results.analysis.intervals import median_ratio_interval
-from fecbench.results.papers.claims import Claim, Estimate, Share
+from fecbench.results.papers.claim import Claim, Estimate, Share
 from fecbench.results.papers.forms import (
     Counted,
     are_longer,

@@ -11,7 +11,7 @@ import scipy
 from fecbench.results.analysis.intervals import FEWEST, LEVEL
 from fecbench.results.analysis.margins import percent
 from fecbench.results.metrics.units import size
-from fecbench.results.papers.claims import Claim, Share, all_hold
+from fecbench.results.papers.claim import Claim, Share, all_hold
 from fecbench.results.papers.forms import claim_of_none, claim_of_share, ours
 from fecbench.results.papers.networking2019.comparisons import (
     LARGE,

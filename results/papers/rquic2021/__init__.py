@@ -11,8 +11,8 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
-from fecbench.results.papers.claims import Claim, PaperFigure
-from fecbench.results.papers.rquic2021 import boxes, claims, figures, video
+from fecbench.results.papers.claim import Claim, PaperFigure
+from fecbench.results.papers.rquic2021 import boxes, claims, dash, figures
 from fecbench.results.papers.rquic2021.differences import differences, differences_of_rates
 from fecbench.results.papers.rquic2021.rates import completion_rates, overheads
 
@@ -89,19 +89,19 @@ FIGURES: dict[str, list[PaperFigure]] = {
             name="rquic2021-fig10",
             number="rQUIC 2021, Fig. 10",
             caption="Quality of experience of a session of 120 s: means with 95 % intervals. It is the metric"
-            " `video.qoe_log`, by the logarithm of the bit rate over that of the lowest level, less changes,"
+            " `dash.qoe_log`, by the logarithm of the bit rate over that of the lowest level, less changes,"
             " less 2.66 for each second without a picture a segment. The paper shows scores of ITU-T P.1203.",
-            draw=video.fig10_scores,
-            claims=video.claims_of_scores,
-            differences=video.differences,
+            draw=dash.fig10_scores,
+            claims=dash.claims_of_scores,
+            differences=dash.differences,
         ),
         PaperFigure(
             name="rquic2021-fig11",
             number="rQUIC 2021, Fig. 11",
             caption="Which share of the segments had which size of the picture. The paper shows Wi-Fi and"
             " cellular.",
-            draw=video.fig11_resolutions,
-            claims=video.claims_of_resolutions,
+            draw=dash.fig11_resolutions,
+            claims=dash.claims_of_resolutions,
             differences=lambda *_: [],
         ),
     ],

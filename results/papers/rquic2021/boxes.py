@@ -1,6 +1,6 @@
 """The claims of rQUIC's evaluation about completion times and overheads, as Fig. 5 and 7 show them.
 
-Judged as `results.papers.claims` says, those about completion rates by the intervals of
+Judged as `results.papers.claim` says, those about completion rates by the intervals of
 `results.analysis.intervals`: fewer repetitions than these need leave a claim open. There are no claims about
 loss rates that the design lacks.
 """
@@ -19,7 +19,7 @@ from fecbench.results.analysis import tolerances
 from fecbench.results.analysis.intervals import FEWEST, LEVEL
 from fecbench.results.analysis.margins import percent
 from fecbench.results.analysis.pairing import values_of
-from fecbench.results.papers.claims import Claim, Estimate, Share, beside_stalls
+from fecbench.results.papers.claim import Claim, Estimate, Share, beside_stalls
 from fecbench.results.papers.forms import claim_of_share, margin_of, ours
 from fecbench.results.papers.rquic2021.estimates import (
     Estimates,

@@ -1,6 +1,6 @@
 """The claims of rQUIC's evaluation about completion rates and buffer timeouts, judged by our trials.
 
-Judged as `results.papers.claims` says, by the intervals of `results.analysis.intervals`: fewer repetitions
+Judged as `results.papers.claim` says, by the intervals of `results.analysis.intervals`: fewer repetitions
 than these need leave a claim open. There are no claims about loss rates that the design lacks.
 """
 
@@ -16,7 +16,7 @@ import pandas as pd
 
 from fecbench.results.analysis.intervals import LEVEL
 from fecbench.results.analysis.margins import percent
-from fecbench.results.papers.claims import Claim, Estimate, all_hold, one_holds
+from fecbench.results.papers.claim import Claim, Estimate, all_hold, one_holds
 from fecbench.results.papers.forms import margin_of, ours
 from fecbench.results.papers.rquic2021.estimates import (
     Estimates,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from fecbench.results.papers.claims import shown
+from fecbench.results.papers.claim import shown
 from fecbench.results.papers.queues import queue_in_words
 from fecbench.results.papers.rquic2021.rates import (
     LOSS,

@@ -15,7 +15,7 @@ import pandas as pd
 
 from fecbench.results.analysis.intervals import LEVEL
 from fecbench.results.analysis.margins import percent
-from fecbench.results.papers.claims import Claim, Estimate, all_hold
+from fecbench.results.papers.claim import Claim, Estimate, all_hold
 from fecbench.results.papers.forms import ours
 from fecbench.results.papers.rquic2021.rates import LOSS, loss_rates, networks_of
 from fecbench.results.store.records import CampaignInfo

@@ -14,7 +14,7 @@ from fecbench.results.analysis import frames
 from fecbench.results.analysis.intervals import LEVEL, ratio_intervals
 from fecbench.results.analysis.pairing import baseline_of, paired
 from fecbench.results.figures.nothing import NothingToDraw
-from fecbench.results.papers.claims import Estimate
+from fecbench.results.papers.claim import Estimate
 from fecbench.results.papers.words import SLIGHTLY
 from fecbench.results.store.records import CampaignInfo
 

@@ -5,7 +5,7 @@ F. Michel, O. Bonaventure: "Forward Erasure Correction for QUIC loss recovery", 
 
 from __future__ import annotations
 
-from fecbench.results.papers.claims import PaperFigure
+from fecbench.results.papers.claim import PaperFigure
 from fecbench.results.papers.starlink2022.claims import claims
 from fecbench.results.papers.starlink2022.differences import differences
 from fecbench.results.papers.starlink2022.figures import table

@@ -1,6 +1,6 @@
 """The claims of the slides, judged by ratios: their link is not ours, and its times are not compared.
 
-Judged as `results.papers.claims` says. A gain agrees with the slides' where it is as great at least, and
+Judged as `results.papers.claim` says. A gain agrees with the slides' where it is as great at least, and
 beyond the margin; a smaller one agrees in direction. How long the bursts on their link were, and which code
 they had, the slides do not say. So FEC gains where it does at one mean length of bursts at least, and it does
 no harm where it does none at any.
@@ -15,7 +15,7 @@ import pandas as pd
 
 from fecbench.results.analysis.intervals import LEVEL
 from fecbench.results.analysis.pairing import with_fec
-from fecbench.results.papers.claims import Claim, all_hold, one_holds, shown
+from fecbench.results.papers.claim import Claim, all_hold, one_holds, shown
 from fecbench.results.papers.forms import bound_of, margin_of, ours
 from fecbench.results.papers.starlink2022.slides import LAST, SIZE_BYTES, STATISTICS, STRATA, TABLE
 from fecbench.results.papers.starlink2022.strata import Gain, Ratio, bursts, gains, ratios

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from fecbench.results.analysis.pairing import with_fec
-from fecbench.results.papers.claims import shown
+from fecbench.results.papers.claim import shown
 from fecbench.results.papers.queues import queue_in_words
 from fecbench.results.papers.starlink2022.slides import LAST, STATISTICS, TABLE
 from fecbench.results.papers.starlink2022.strata import (

@@ -20,7 +20,7 @@ from fecbench.results.analysis import frames
 from fecbench.results.analysis.intervals import FEWEST, LEVEL
 from fecbench.results.analysis.pairing import paired, with_fec
 from fecbench.results.figures.nothing import NothingToDraw
-from fecbench.results.papers.claims import Estimate
+from fecbench.results.papers.claim import Estimate
 from fecbench.results.papers.starlink2022.slides import STATISTICS, STRATA
 from fecbench.results.store.records import CampaignInfo
 

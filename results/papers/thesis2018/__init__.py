@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from fecbench.results.papers.claims import PaperFigure
+from fecbench.results.papers.claim import PaperFigure
 from fecbench.results.papers.thesis2018 import claims, figures, multipath
 from fecbench.results.papers.thesis2018.claims import Claims
 from fecbench.results.papers.thesis2018.figures import Draw

@@ -1,6 +1,6 @@
 """The claims of Michel's thesis about messages, judged by our trials.
 
-They are judged as `results.papers.claims` says, and the thesis' words as `results.papers.words` does. The
+They are judged as `results.papers.claim` says, and the thesis' words as `results.papers.words` does. The
 numbers of a claim are the thesis', and tolerances are ours. A statement that no valid trial can contradict is
 no claim: that reliable QUIC receives all data (§5.4), since a transfer that lacks any is failed; and that it
 sends more bytes than UDP (§5.2), since it sends all data at least once, in packets with longer headers, and
@@ -17,7 +17,7 @@ import pandas as pd
 
 from fecbench.results.analysis.intervals import median_interval, median_ratio_interval
 from fecbench.results.analysis.margins import percent
-from fecbench.results.papers.claims import Claim, Estimate, Share
+from fecbench.results.papers.claim import Claim, Estimate, Share
 from fecbench.results.papers.forms import claim_of_longer, claim_of_none, claim_of_share, margin_of, ours
 from fecbench.results.papers.thesis2018.arms import (
     OVERHEAD,

@@ -18,7 +18,7 @@ from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.sheet import heading
 from fecbench.results.figures.style import looks, new_figure, style, to_ends, wide
 from fecbench.results.figures.ticks import plain_ticks
-from fecbench.results.papers.claims import Claim, Estimate, Share
+from fecbench.results.papers.claim import Claim, Estimate, Share
 from fecbench.results.papers.forms import claim_of_none, ours
 from fecbench.results.papers.thesis2018.arms import (
     REBUFFERING,

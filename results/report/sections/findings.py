@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from fecbench.results import metrics
 from fecbench.results.analysis import rules
-from fecbench.results.papers.claims import Verdict
+from fecbench.results.papers.claim import Verdict
 from fecbench.results.report import evidence
 from fecbench.results.report.medians import Medians as FoundMedians
 from fecbench.results.report.sections.section import Count, Number, Section, Word

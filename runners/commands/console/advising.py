@@ -12,8 +12,8 @@ from fecbench.results.advice.record import OLDER
 from fecbench.results.analysis.margins import percent
 from fecbench.results.metrics.units import size as size_of
 from fecbench.runners.own_network import Decision, Effect, Run
-from fecbench.runners.own_network.design import LABELS, NONE, PAIRS, label
 from fecbench.runners.own_network.effects import Number
+from fecbench.runners.own_network.own_design import LABELS, NONE, PAIRS, label
 from fecbench.runners.paths import Estimate, Path
 
 SUCH = f"{100 * HELD:g} of 100 such networks"

@@ -8,7 +8,7 @@ from typing import Any
 from fecbench.results import metrics
 from fecbench.results.store.records import CampaignInfo, StoredTrial
 from fecbench.runners import scratch
-from fecbench.runners.campaign.course import course_of
+from fecbench.runners.campaign.recorded_course import course_of
 from fecbench.runners.campaign.replay import Replay
 from fecbench.runners.campaign.replay import replay as run_again
 from fecbench.runners.commands.console.destination import check_own_folder, fill_own_folder, writing

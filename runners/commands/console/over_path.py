@@ -39,7 +39,7 @@ class OverPath:
         """Return the function that runs the campaign. Raises Refusal for one that sends too much."""
         from fecbench.runners.campaign import traffic
         from fecbench.runners.commands.console.running import run_here
-        from fecbench.runners.field.engine import FieldEngine
+        from fecbench.runners.field.field_engine import FieldEngine
 
         sent = traffic.of_campaign(request.experiment, request.keys)
         if sent.up_bytes + sent.down_bytes > self.most_bytes:

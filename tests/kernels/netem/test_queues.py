@@ -60,10 +60,10 @@ def by_kernel(qdisc: str, codepoint: int) -> tuple[int, int, list[int]]:
             time.sleep(max(0, begun_ns + n * GAP_NS - time.monotonic_ns()) / 1e9)
             times_ns.append(time.monotonic_ns() - begun_ns)
             sender.sendto(bytes(FRAME_BYTES - 42), ("10.8.0.2", 9))
-        shown = subprocess.run(
+        output = subprocess.run(
             ["tc", "-s", "-j", "qdisc", "show", "dev", "v0"], check=True, capture_output=True, text=True
         )
-    (statistics,) = (own for own in json.loads(shown.stdout) if own["kind"] == qdisc)
+    (statistics,) = (own for own in json.loads(output.stdout) if own["kind"] == qdisc)
     return statistics.get("ecn_mark", 0), statistics["drops"], times_ns
 
 

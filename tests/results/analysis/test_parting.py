@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from fecbench.results.analysis.course import ARRIVED, LOST, UNDER_WAY, Course, Crossing
 from fecbench.results.analysis.parting import SIZE_BYTES, partings
+from fecbench.results.analysis.trial_course import ARRIVED, LOST, UNDER_WAY, Course, Crossing
 
 SENT_S = np.array([0.0, 0.1, 0.1, 0.2, 0.3])
 DOWN = Crossing("internet", "down", SENT_S, SENT_S + 0.02, np.full(5, 1200), np.full(5, ARRIVED))

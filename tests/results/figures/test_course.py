@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 
-from fecbench.results.analysis.course import (
+from fecbench.results.analysis.trial_course import (
     ARRIVED,
     DROPPED,
     LOST,

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fecbench.results.analysis.course import ARRIVED, LOST, Course, Crossing, Repair
+from fecbench.results.analysis.trial_course import ARRIVED, LOST, Course, Crossing, Repair
 from fecbench.results.figures import NothingToDraw, both_over_time, hunted_space
 
 SENT_S = np.array([0.0, 0.1, 0.1, 0.2, 0.3])

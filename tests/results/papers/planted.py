@@ -9,7 +9,7 @@ import pandas as pd
 
 from fecbench import designs
 from fecbench.results.papers import figures_of
-from fecbench.results.papers.claims import Claim
+from fecbench.results.papers.claim import Claim
 from fecbench.results.store.records import CampaignInfo
 
 Planted = tuple[pd.DataFrame, CampaignInfo]

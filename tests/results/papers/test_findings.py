@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fecbench.results.papers import findings
-from fecbench.results.papers.claims import Claim
+from fecbench.results.papers.claim import Claim
 
 # CI runs it when results/papers changes.
 SLOW = ("rquic2021",)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fecbench.results.analysis import tolerances
 from fecbench.results.papers import words
-from fecbench.results.papers.claims import Claim, Estimate, Share
+from fecbench.results.papers.claim import Claim, Estimate, Share
 from fecbench.results.papers.forms import (
     are_longer,
     are_shorter,

@@ -15,7 +15,7 @@ from fecbench import designs
 from fecbench.results import figures, papers
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.papers import moskvitin
-from fecbench.results.papers.claims import Claim, PaperFigure
+from fecbench.results.papers.claim import Claim, PaperFigure
 from fecbench.results.papers.moskvitin.slides import LOSSES, SIZES, TABLE
 from fecbench.results.store.records import CampaignInfo, Value, Variant
 from tests.support.campaigns import campaign_info, frame_of, workload

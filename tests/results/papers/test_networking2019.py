@@ -14,7 +14,7 @@ import pytest
 from fecbench import designs
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.papers import figures_of, networking2019
-from fecbench.results.papers.claims import Claim
+from fecbench.results.papers.claim import Claim
 from fecbench.results.papers.networking2019.comparisons import DCT
 from fecbench.results.store.records import CampaignInfo, Variant, Workload
 from tests.results.papers.planted import Planted, assert_drawn, design_of, judged

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from fecbench.results import figures, papers
 from fecbench.results.figures.style import looks
 from fecbench.results.papers import networking2019, rquic2021
-from fecbench.results.papers.claims import Claim, PaperFigure
+from fecbench.results.papers.claim import Claim, PaperFigure
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, Value, Variant, Workload
 from tests.support.campaigns import campaign_info, frame_of

@@ -11,7 +11,7 @@ import pytest
 from matplotlib.patches import Rectangle
 
 from fecbench.results.figures.nothing import NothingToDraw
-from fecbench.results.papers.rquic2021 import video
+from fecbench.results.papers.rquic2021 import dash
 from tests.results.papers.test_rquic2021 import OFF, XOR, plant
 
 Gain = Callable[[str, float], float]
@@ -35,7 +35,7 @@ def sessions(gain: Gain = as_claimed, repetitions: int = 8, noise: float = 0.01)
 
 
 def verdicts(gain: Gain = as_claimed, **chosen: object) -> dict[str, bool | None]:
-    result = video.claims_of_scores(*sessions(gain, **chosen))
+    result = dash.claims_of_scores(*sessions(gain, **chosen))
     return {claim.text.removeprefix(f"{XOR}: the score over "): claim.holds for claim in result}
 
 
@@ -75,19 +75,19 @@ def test_few_or_scattered_sessions_cannot_tell() -> None:
 
 def test_the_usual_picture_is_compared_by_its_size() -> None:
     frame, campaign = sessions()
-    (claim,) = video.claims_of_resolutions(frame, campaign)
+    (claim,) = dash.claims_of_resolutions(frame, campaign)
     assert (claim.measured, claim.verdict) == ("1280×720 against 640×360", "agrees")
     swapped = frame.assign(variant=frame["variant"].map({OFF: XOR, XOR: OFF}))
-    (claim,) = video.claims_of_resolutions(swapped, campaign)
+    (claim,) = dash.claims_of_resolutions(swapped, campaign)
     assert (claim.measured, claim.verdict) == ("640×360 against 1280×720", "differs")
     less = {"video.share_640x360": "video.share_640x480"}
-    (claim,) = video.claims_of_resolutions(frame.rename(columns=less), campaign)
+    (claim,) = dash.claims_of_resolutions(frame.rename(columns=less), campaign)
     assert (claim.measured, claim.verdict) == ("1280×720 against 640×480", "agrees in direction")
 
 
 def test_the_figures_have_a_panel_a_network_and_stack_all_segments() -> None:
     frame, campaign = sessions()
-    scores, pictures = video.fig10_scores(frame, campaign), video.fig11_resolutions(frame, campaign)
+    scores, pictures = dash.fig10_scores(frame, campaign), dash.fig11_resolutions(frame, campaign)
     assert [axes.get_title(loc="left") for axes in scores.axes] == ["Wi-Fi", "cellular", "satellite"]
     drawing = [patch for patch in pictures.axes[0].patches if isinstance(patch, Rectangle)]
     bars = [bar for bar in drawing if bar.get_height() > 0]
@@ -100,4 +100,4 @@ def test_a_campaign_without_sessions_has_nothing_to_draw() -> None:
     frame, campaign = sessions()
     for lacking in (frame.drop(columns="video.qoe_log"), frame.assign(state="timeout")):
         with pytest.raises(NothingToDraw):
-            video.fig10_scores(lacking, campaign)
+            dash.fig10_scores(lacking, campaign)

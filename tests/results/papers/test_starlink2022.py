@@ -15,7 +15,7 @@ from fecbench import designs
 from fecbench.results import papers
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.papers import starlink2022
-from fecbench.results.papers.claims import Claim, PaperFigure
+from fecbench.results.papers.claim import Claim, PaperFigure
 from fecbench.results.papers.starlink2022.slides import LAST, STATISTICS, STRATA, TABLE
 from fecbench.results.papers.starlink2022.strata import fewest, gains
 from fecbench.results.store.records import CampaignInfo, Variant

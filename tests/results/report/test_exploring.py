@@ -5,7 +5,7 @@ import pytest
 
 from bench.synthetic import fill
 from fecbench.results.analysis import frames
-from fecbench.results.analysis.ratios import ratio_table
+from fecbench.results.analysis.ratio_table import ratio_table
 from fecbench.results.report import exploring
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo

@@ -23,7 +23,7 @@ from fecbench.results.report.evidence import gather
 from fecbench.results.report.tables import rules
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, TrialKey
-from fecbench.runners.commands.console.summary import table_of_answers
+from fecbench.runners.commands.console.campaign_summary import table_of_answers
 from tests import help as helps
 from tests.results.pages import page_of, text_of
 

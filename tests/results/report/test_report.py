@@ -22,8 +22,8 @@ from fecbench.results.analysis import frames
 from fecbench.results.analysis.intervals import FEWEST
 from fecbench.results.figures import ratios as ratio_figures
 from fecbench.results.figures.saving import Folder
-from fecbench.results.papers.claims import Claim, PaperFigure
-from fecbench.results.report.findings import findings, headline
+from fecbench.results.papers.claim import Claim, PaperFigure
+from fecbench.results.report.finding_sentences import findings, headline
 from fecbench.results.report.report import ReportPaths, report
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, TrialKey, TrialRecord, Variant, Workload

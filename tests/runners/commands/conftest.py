@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fecbench.results.store import series
+from fecbench.results.store import stored_series
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import TrialKey
 from tests.support.campaigns import new_campaign, trial, variants, workload
@@ -30,7 +30,9 @@ def _plant(
     drawing = [
         {"loss.p": random.uniform(0.01, 0.08), "owd_ms": random.uniform(100, 400)} for _ in range(points)
     ]
-    window = series.of_endpoint("client", "cwnd", pa.table({"t_s": [0.0, 0.5], "window_bytes": [1, 2]}))
+    window = stored_series.of_endpoint(
+        "client", "cwnd", pa.table({"t_s": [0.0, 0.5], "window_bytes": [1, 2]})
+    )
     with Database.open(str(path), create=True) as database:
         info = database.create_campaign(
             new_campaign(

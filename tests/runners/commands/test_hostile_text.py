@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fecbench.results.store import series
+from fecbench.results.store import stored_series
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import TrialKey
 from tests.support.campaigns import new_campaign, trial, variants, workload
@@ -36,7 +36,9 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two campaigns of one design, each with trials of all labels that are ok, and some that failed."""
     path = tmp_path_factory.mktemp("hostile") / "h.sqlite"
     drawing = random.Random(1)
-    window = series.of_endpoint("client", "cwnd", pa.table({"t_s": [0.0, 0.5], "window_bytes": [1, 2]}))
+    window = stored_series.of_endpoint(
+        "client", "cwnd", pa.table({"t_s": [0.0, 0.5], "window_bytes": [1, 2]})
+    )
     with Database.open(str(path), create=True) as opened:
         for name in (f"one {MARKUP} {ESCAPES}", "two"):
             info = opened.create_campaign(

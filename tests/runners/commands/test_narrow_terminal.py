@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from fecbench.results.store.database import Database
-from fecbench.runners.commands.console import summary, tables
+from fecbench.runners.commands.console import campaign_summary, tables
 from fecbench.runners.commands.console.tables import print_table, table_of
 
 Terminal = Callable[[int], io.StringIO]
@@ -24,7 +24,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     def of(width: int) -> io.StringIO:
         stream = io.StringIO()
         to = Console(file=stream, width=width, force_terminal=True, color_system=None)
-        for module in (tables, summary):
+        for module in (tables, campaign_summary):
             monkeypatch.setattr(module, "console", lambda: to)
         return stream
 
@@ -35,7 +35,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 def test_the_summary_of_a_campaign_is_whole(terminal: Terminal, planted: Path, width: int) -> None:
     stream = terminal(width)
     with Database.open(str(planted)) as database:
-        summary.print_summary(database, database.campaigns()[0])
+        campaign_summary.print_summary(database, database.campaigns()[0])
     lines = stream.getvalue().splitlines()
     assert all(len(line.rstrip()) <= width for line in lines)
     assert "…" not in stream.getvalue()

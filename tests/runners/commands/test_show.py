@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from matplotlib.figure import Figure
 
-from fecbench.results.analysis.course import Course
-from fecbench.results.store import rows, series
+from fecbench.results.analysis.trial_course import Course
+from fecbench.results.store import rows, stored_series
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import TrialKey, TrialRecord, VerdictLog
 from tests.support.campaigns import new_campaign, variants
@@ -69,7 +69,7 @@ def path(tmp_path: Path) -> Path:
                     stderr={"client": "", "server": "first\x1b]0;mine\x07 line\n[second] line\n"},
                     overhead_s={"topology": 0.0125, "total": 0.5},
                     checks={**CHECKS, "late_max_ms": None},
-                    series=[series.of_endpoint("client", "cwnd", CWND)],
+                    series=[stored_series.of_endpoint("client", "cwnd", CWND)],
                 ),
                 start.id,
             )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.field.connection import Place, context
-from fecbench.runners.field.engine import FieldEngine
+from fecbench.runners.field.field_engine import FieldEngine
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.tasks.demand import Demand
 from fecbench.runners.tasks.task import EndpointTask, PairTask, Task

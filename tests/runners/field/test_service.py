@@ -18,7 +18,7 @@ from fecbench.runners import authority
 from fecbench.runners.commands.console.over_path import of_field
 from fecbench.runners.engines.engine import EngineError
 from fecbench.runners.field.connection import Connection, ConnectionLost, Place, context
-from fecbench.runners.field.engine import FieldEngine
+from fecbench.runners.field.field_engine import FieldEngine
 from fecbench.runners.field.session import OrderRefusal, Session
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.refusal import Refusal

@@ -8,7 +8,7 @@ import pytest
 
 from fecbench.results.analysis.twins import Twins
 from fecbench.results.store.records import TrialKey
-from fecbench.runners.hunt import answer as answers
+from fecbench.runners.hunt import hunt_answer as answers
 from fecbench.runners.hunt.disagreement import Disagreements, pairs_of, row
 from fecbench.runners.hunt.engine_hunt import TRIALS, check_trials, fewest_trials, hunt_engines, screen
 from fecbench.runners.hunt.engine_question import LONGEST_S

@@ -9,7 +9,7 @@ import pytest
 
 from fecbench.results.advice import Advice, CongestionControl, Network, advise
 from fecbench.runners.own_network import Run, decided, effects
-from fecbench.runners.own_network.design import CONTROLLERS, LABELS, NONE, label
+from fecbench.runners.own_network.own_design import CONTROLLERS, LABELS, NONE, label
 
 MARGIN = 0.06
 PLACE = Network(rtt_ms=80, bandwidth_mbps=20, loss=0.02, size_bytes=50_000)

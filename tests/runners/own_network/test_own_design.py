@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fecbench.runners.own_network import design_of
-from fecbench.runners.own_network.design import POINTS, REPETITIONS
+from fecbench.runners.own_network.own_design import POINTS, REPETITIONS
 from fecbench.runners.paths import Estimate, Path, exactly
 
 KNOWN = Path(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fecbench.dropper.command import COMMAND as DROPPER
-from fecbench.runners.conformance import interop
+from fecbench.runners.conformance import interop_contract
 from fecbench.runners.implementations.implementation import load
 from fecbench.topologies.programs import WIRE
 
@@ -30,7 +30,7 @@ def test_where_no_download_works_nothing_else_is_said(tmp_path: Path) -> None:
     folder = tmp_path / "broken"
     folder.mkdir()
     (folder / "impl.toml").write_text(DECLARATION)
-    programs, download = interop.check(load(folder))
+    programs, download = interop_contract.check(load(folder))
     assert (programs.part, programs.good) == ("programs", True)
     assert (download.part, download.good) == ("download of 10000 bytes", False)
     assert "it must arrive unchanged" in download.detail

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fecbench.results.store.records import SeriesTable, StoredTrial, TrialRecord, VerdictLog
-from fecbench.results.store.series import unpack
+from fecbench.results.store.stored_series import unpack
 
 Numbers = NDArray[Any]
 ARRIVED, LOST, DROPPED, UNDER_WAY, MISSING = range(5)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fecbench.results.analysis.course import ARRIVED, DROPPED, LOST, Course, Numbers
+from fecbench.results.analysis.trial_course import ARRIVED, DROPPED, LOST, Course, Numbers
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import TrialRecord
-from fecbench.runners.campaign.course import course_of
+from fecbench.runners.campaign.recorded_course import course_of
 from fecbench.runners.campaign.replay import replay
 from fecbench.runners.implementations.finding import ours
 

@@ -3,7 +3,7 @@
 import os
 import socket
 
-from fecbench.runners.trial.interop import bound_ports, is_bound
+from fecbench.runners.trial.interop_endpoints import bound_ports, is_bound
 
 # Of Linux 6.18, /proc/net/udp and its udp6.
 TABLE = """\

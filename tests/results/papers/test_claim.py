@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fecbench.results.papers.claims import (
+from fecbench.results.papers.claim import (
     Claim,
     Estimate,
     Judgements,

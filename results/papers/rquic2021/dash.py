@@ -26,7 +26,7 @@ from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.sheet import legend_below, question, title
 from fecbench.results.figures.style import line, looks, new_figure, style
 from fecbench.results.figures.video import SHARE, shades_of, sizes_of
-from fecbench.results.papers.claims import Claim, Estimate, all_hold
+from fecbench.results.papers.claim import Claim, Estimate, all_hold
 from fecbench.results.papers.forms import ours
 from fecbench.results.papers.queues import queue_in_words
 from fecbench.results.papers.rquic2021.rates import LOSS, labels_of, loss_rates, networks_of

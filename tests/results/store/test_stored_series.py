@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fecbench.results.store import database as database_module
-from fecbench.results.store import series
+from fecbench.results.store import stored_series
 from fecbench.results.store.database import Database, DatabaseError
 from fecbench.results.store.records import CampaignInfo, TrialRecord
 
@@ -41,20 +41,22 @@ def cwnd(rows: int = 3) -> pa.Table:
 
 @given(table=tables())
 def test_a_table_is_unpacked_as_it_was_packed(table: pa.Table) -> None:
-    assert series.unpack(series.pack(table)).equals(table)
+    assert stored_series.unpack(stored_series.pack(table)).equals(table)
 
 
 @given(table=tables(), data=st.data())
 def test_only_the_named_columns_are_unpacked(table: pa.Table, data: st.DataObject) -> None:
     chosen = data.draw(st.sets(st.sampled_from(table.column_names)))
-    unpacked = series.unpack(series.pack(table), [*chosen, "a name that no column of these tables has"])
+    unpacked = stored_series.unpack(
+        stored_series.pack(table), [*chosen, "a name that no column of these tables has"]
+    )
     assert unpacked.equals(table.select([name for name in table.column_names if name in chosen]))
     assert len(unpacked) == len(table)
 
 
 def test_a_series_that_repeats_itself_becomes_small() -> None:
     table = pa.table({"t_s": [n / 1000 for n in range(100_000)], "bytes_in_flight": [12_000] * 100_000})
-    assert len(series.pack(table)) < table.nbytes / 2
+    assert len(stored_series.pack(table)) < table.nbytes / 2
 
 
 GAPS = "must have a finite number in every row"
@@ -73,14 +75,14 @@ NO_SERIES: list[tuple[pa.Table, str]] = [
 def test_a_table_that_cannot_be_a_series_is_refused() -> None:
     for table, message in NO_SERIES:
         with pytest.raises(DatabaseError, match=f"column 't_s' of a series: {message}"):
-            series.pack(table)
+            stored_series.pack(table)
 
 
 def test_damaged_data_are_refused_in_a_line() -> None:
-    whole = series.pack(cwnd())
+    whole = stored_series.pack(cwnd())
     for data in (b"", whole[:-5], b"x" * 100, whole[:4] + bytes(len(whole) - 12) + whole[-8:]):
         with pytest.raises(DatabaseError, match="a series cannot be read: ") as refused:
-            series.unpack(data)
+            stored_series.unpack(data)
         assert "\n" not in str(refused.value)
 
 
@@ -94,9 +96,9 @@ def test_series_are_read_beside_trials_and_not_with_them(
     left = {}
     for n in range(4):
         record = make(
-            n, series=[series.of_endpoint(end, "cwnd", cwnd(n + 1)) for end in ("client", "server")]
+            n, series=[stored_series.of_endpoint(end, "cwnd", cwnd(n + 1)) for end in ("client", "server")]
         )
-        record.series.append(series.of_endpoint("client", "messages", cwnd(7)))
+        record.series.append(stored_series.of_endpoint("client", "messages", cwnd(7)))
         trial = database.record(campaign.id, record)
         left[trial.id] = record
         assert trial.record.series == []
@@ -109,7 +111,7 @@ def test_series_are_read_beside_trials_and_not_with_them(
     for one in found:
         assert one.key == left[one.trial_id].key
         assert one.table in left[one.trial_id].series
-        assert series.unpack(one.table.data).num_rows == one.table.rows
+        assert stored_series.unpack(one.table.data).num_rows == one.table.rows
     assert len(list(database.series(campaign.id, "messages"))) == 4
     assert list(database.series(campaign.id, "cwdn")) == []
 
@@ -118,8 +120,8 @@ def test_series_of_superseded_runs_and_of_other_campaigns_are_left_out(
     database: Database, campaign: CampaignInfo, new_campaign: Callable[..., CampaignInfo], make: Make
 ) -> None:
     other = new_campaign(database, "other")
-    one = series.of_endpoint("client", "cwnd", cwnd())
-    two = series.of_endpoint("client", "stream", cwnd())
+    one = stored_series.of_endpoint("client", "cwnd", cwnd())
+    two = stored_series.of_endpoint("client", "stream", cwnd())
     database.record(campaign.id, make(0, state="invalid", series=[one, two]))
     valid = database.record(campaign.id, make(0, series=[one]))
     database.record(other.id, make(0, series=[two]))
@@ -130,7 +132,7 @@ def test_series_of_superseded_runs_and_of_other_campaigns_are_left_out(
 
 
 def test_two_tables_of_one_name_are_refused(database: Database, campaign: CampaignInfo, make: Make) -> None:
-    table = series.of_endpoint("client", "cwnd", cwnd())
+    table = stored_series.of_endpoint("client", "cwnd", cwnd())
     with pytest.raises(DatabaseError, match=r"series client\.cwnd: is there twice"):
         database.record(campaign.id, make(0, series=[table, table]))
     assert database.trial_count(campaign.id) == 0

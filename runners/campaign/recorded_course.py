@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from fecbench.dropper import recordings
-from fecbench.results.analysis import course
-from fecbench.results.analysis.course import Course, Crossing
+from fecbench.results.analysis import trial_course
+from fecbench.results.analysis.trial_course import Course, Crossing
 from fecbench.results.store.records import SeriesTable, TrialRecord
-from fecbench.results.store.series import of_endpoint
+from fecbench.results.store.stored_series import of_endpoint
 from fecbench.runners.campaign.replay import Replay
 from fecbench.runners.tasks.series import LIMIT_BYTES, read_left, table
 from fecbench.runners.tasks.task import ROLES, Task, pair_name
@@ -57,20 +57,21 @@ def course_of(again: Replay, folder: Path) -> Course:
         for direction in DIRECTIONS:
             crossing = _crossing(record, link, direction, packets, begun_at)
             crossings += [crossing] if crossing.sent_s.size else []
-            if missing := int(np.count_nonzero(crossing.fates == course.MISSING)):
+            if missing := int(np.count_nonzero(crossing.fates == trial_course.MISSING)):
                 notes.append(
                     f"{link}/{direction}: {missing} packets are drawn as never come: no capture has them, and"
                     " neither the losses nor the link dropped them; their receiver may have ended before"
                 )
     series = list(_series(folder))
-    congestion, repair = course.congestion_of(series, begun_s), course.repair_of(series, begun_s)
+    congestion, repair = trial_course.congestion_of(series, begun_s), trial_course.repair_of(series, begun_s)
     notes += [] if ours else ["packets were not captured: losses are drawn by number, without their times"]
     notes += [] if congestion else ["the implementation tells nothing of congestion control over time"]
     notes += [] if repair else ["the implementation tells nothing of repair over time"]
     return Course(
-        detail=course.detail_of(again.replayed) + ("" if record.state == "ok" else f" · {record.state}"),
-        sender=course.sender_of(record),
-        completed_s=course.completed_s(record),
+        detail=trial_course.detail_of(again.replayed)
+        + ("" if record.state == "ok" else f" · {record.state}"),
+        sender=trial_course.sender_of(record),
+        completed_s=trial_course.completed_s(record),
         crossings=crossings,
         verdicts=() if ours else tuple(record.verdicts),
         congestion=congestion,
@@ -88,7 +89,7 @@ def _crossing(
     log = next(log for log in record.verdicts if (log.link, log.direction) == (link, direction))
     counted = record.links[link]["directions"][direction]
     by_link = sum(counted.get(name, 0) for name in DROPS)
-    fates = course.fates(~np.isnan(arrived_at), log, by_link)
+    fates = trial_course.fates(~np.isnan(arrived_at), log, by_link)
     ours = np.array([packet.pair == 0 for packet in of_direction], dtype=np.bool_)
     return Crossing(
         link,
@@ -137,7 +138,7 @@ class _Way:
 def _series(folder: Path) -> Iterator[SeriesTable]:
     """The series of both ends of the measured pair, also of a trial that is not ok."""
     for role in ROLES:
-        for name in course.SERIES:
+        for name in trial_course.SERIES:
             file = folder / role / f"{name}.series.csv"
             if file.is_file():
                 content = read_left(file, f"a series {name}", LIMIT_BYTES)

@@ -12,7 +12,7 @@ from fecbench.designs.factor import Factor
 from fecbench.designs.methods import AnyPlanSettings
 from fecbench.designs.planner import make_plan
 from fecbench.designs.screening import Step, steps
-from fecbench.results.analysis.screening import elementary_effects, in_words
+from fecbench.results.analysis.elementary_effects import elementary_effects, in_words
 
 FACTORS = {name: {"min": 0, "max": 1} for name in "abcd"}
 ERROR = 0.05
