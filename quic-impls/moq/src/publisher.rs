@@ -69,7 +69,7 @@ impl Publisher {
 
     /// Whether all frames have been handed over.
     pub fn is_done(&self) -> bool {
-        self.tracks.iter().all(|of| of.has_ended)
+        self.tracks.iter().zip(&self.live.tracks).all(|(of, track)| of.next == track.frames.len())
     }
 
     /// Hands over what is due. An error is one line.
