@@ -2,6 +2,7 @@
 
 import csv
 import itertools
+import signal
 import statistics
 from pathlib import Path
 from typing import Any
@@ -163,7 +164,7 @@ def test_all_frames_arrive_where_nothing_is_lost(
 
 @pytest.mark.on_demand
 def test_the_same_task_has_the_same_tables_whatever_came_before(broadcasts: Broadcasts) -> None:
-    _assert_same(broadcasts, 3)
+    _assert_same(broadcasts, 10)
 
 
 @pytest.mark.slow
@@ -238,6 +239,47 @@ def test_a_frame_that_fits_into_no_datagram_is_refused_with_what_would(broadcast
         assert end["exit_code"] == 2
         assert 'track "audio": a frame of 1200 bytes' in end["stderr"]
         assert "at most 1" in end["stderr"]
+
+
+@pytest.mark.on_demand
+def test_a_client_of_another_protocol_is_refused_and_the_server_lives_on(
+    name: str, endpoints_of: Any, assignment: dict[str, Any]
+) -> None:
+    workload = live(track("video", "group", *[1000] * 6))
+    of_moq = {**assignment, "workload": workload}
+    moq, other = endpoints_of(name), endpoints_of("noq-fec")
+    with moq.serving(of_moq) as server:
+        refused = other.start("client", {**assignment, "options": {"scheme": "none"}}).failure()
+        assert "known protocol" in refused
+        moq.start("client", of_moq).metrics()
+        server.process.send_signal(signal.SIGTERM)
+        server.metrics()
+
+
+@pytest.mark.on_demand
+@pytest.mark.parametrize("direction", ["down", "up"])
+def test_a_broadcast_of_other_content_is_named_by_its_first_wrong_byte(
+    name: str, endpoints_of: Any, assignment: dict[str, Any], direction: str
+) -> None:
+    workload = live(track("video", "group", *[1000] * 6), direction=direction)
+    moq = endpoints_of(name)
+    right = {**assignment, "workload": workload}
+    with moq.serving({**right, "content_seed": 7}) as server:
+        client = moq.start("client", right)
+        receiver = client if direction == "down" else server
+        assert "frame 0 of track 0: byte 0 is not that of the content" in receiver.failure()
+
+
+@pytest.mark.on_demand
+def test_a_broadcast_that_lacks_a_track_is_no_success(
+    name: str, endpoints_of: Any, assignment: dict[str, Any]
+) -> None:
+    video = track("video", "group", *[1000] * 6)
+    moq = endpoints_of(name)
+    with moq.serving({**assignment, "workload": live(video)}):
+        wanted = live(video, track("audio", "group", 160))
+        failure = moq.start("client", {**assignment, "deadline_s": 3.0, "workload": wanted}).failure()
+    assert "live broadcast of 7 frames" in failure
 
 
 @pytest.mark.on_demand
