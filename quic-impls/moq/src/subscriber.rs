@@ -91,7 +91,7 @@ async fn subscribe(origin: &origin::Producer, state: &Rc<RefCell<State>>, tasks:
     let live = state.borrow().live.clone();
     for (number, of) in live.tracks.iter().enumerate() {
         let wanted = track::Subscription::default().with_priority(of.priority).with_max_age(live.max_age);
-        let track = broadcast.track(&*of.name)?.subscribe(wanted).await?;
+        let track = broadcast.track(&of.name)?.subscribe(wanted).await?;
         state.borrow_mut().readers += 1;
         let (state, own) = (state.clone(), tasks.clone());
         match of.delivery {
