@@ -39,7 +39,7 @@ SKELETON_PACKAGES := libngtcp2-dev libngtcp2-crypto-gnutls-dev libgnutls28-dev l
 # What building a kernel needs besides.
 KERNEL_PACKAGES := flex bison bc
 # What is tested and checked is ours; whatever else somebody puts into quic-impls/ is built, and no more.
-OWN := aioquic fec host host-go hq lane ngtcp2 noq-fec quic-go quiche quinn rquic tcp udp
+OWN := aioquic fec host host-go hq lane moq ngtcp2 noq-fec quic-go quiche quinn rquic tcp udp
 OTHERS := $(filter-out $(OWN:%=quic-impls/%/),$(wildcard quic-impls/*/))
 # Those that `make build` leaves out test and lint themselves: make -C quic-impls/NAME test lint.
 ON_DEMAND := $(patsubst %/impl.toml,%,$(shell grep -l '^on_demand = true' $(OWN:%=quic-impls/%/impl.toml) 2>/dev/null))
@@ -261,7 +261,7 @@ lint-others:
 
 # The stacks that are built only when a design uses them, and what takes too long for every change.
 lint-on-demand test-on-demand: build-all development
-	@for folder in $(filter %/quinn %/quiche,$(ON_DEMAND)); do \
+	@for folder in $(filter %/moq %/quinn %/quiche,$(ON_DEMAND)); do \
 	    $(MAKE) --no-print-directory -C $$folder $(@:-on-demand=); done
 	@[ $@ != test-on-demand ] || $(MAKE) --no-print-directory packages PACKAGES="$(SKELETON_PACKAGES) debootstrap"
 	@[ $@ != test-on-demand ] || $(RUN) pytest tests/docs/test_skeleton.py

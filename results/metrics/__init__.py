@@ -28,7 +28,7 @@ DEFAULT = DEFAULT_METRIC
 HANDSHAKE = "client.handshake_s"
 """Metric by which virtual time and emulation are compared in every workload, beside that of the workload."""
 
-SOURCES = (*ENDPOINTS, "competition", "messages", "video")
+SOURCES = (*ENDPOINTS, "competition", "messages", "live", "video")
 """Beginnings of the names of metrics, before the dot; links are not among them."""
 
 ALL = read_metrics()
@@ -55,7 +55,7 @@ _OF_A_LINK = re.compile(r"\w+\.(?:(?:up|down)\.)?|(?:up|down)\.")
 _OF_A_DIRECTION = re.compile(r"loss\.(?:up|down)\.")
 _SEED = re.compile(r"seed\.\w+\.(up|down)")
 _BY_NAME = {metric.name: metric for metric in ALL}
-_AT_PLAYOUT = re.compile(r"(messages\.on_time_ratio_)([0-9.e+]+)(ms)")
+_AT_PLAYOUT = re.compile(r"((?:messages\.|live\.(?:audio_)?)on_time_ratio_)([0-9.e+]+)(ms)")
 _A_PATH = re.compile(r"path[1-9]\d*")
 _OF_SIZE = re.compile(r"video\.share_(\d+x\d+)")
 
@@ -91,9 +91,9 @@ def column(name: str) -> Column | None:
 
 
 def playout(name: str) -> float | None:
-    """The playout delay in ms of a share of messages on time; None for any other metric."""
+    """Return the playout delay in ms of a share of messages on time; None for any other metric."""
     at = _AT_PLAYOUT.fullmatch(name)
-    return float(at[2]) if at else None
+    return float(at[2]) if at and at[1].startswith("messages") else None
 
 
 def _at_playout(entry: Metric, playout_ms: str) -> Metric:

@@ -18,7 +18,7 @@ from fecbench.errors import BadInput
 from fecbench.results.metrics.metric import Better, By, Metric
 
 FOLDER = Path(__file__).parent
-METRICS = ("endpoints", "messages", "video", "harness", "links")
+METRICS = ("endpoints", "messages", "live", "video", "harness", "links")
 """The tables of metrics, in the order in which the guide lists them."""
 
 

@@ -333,7 +333,7 @@ metrics = sa.Table(
         primary_key=True,
         doc=(
             "`client`, `server`, `background_client`, `background_server`, or the harness's own"
-            " `competition`, `messages` and `video`."
+            " `competition`, `messages`, `live` and `video`."
         ),
     ),
     sa.Column("name", sa.Text, primary_key=True, doc="Such as `dct_s`; its unit is the end of its name."),

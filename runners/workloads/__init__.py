@@ -9,13 +9,15 @@ from fecbench.runners.tasks.series import LIMIT_BYTES
 from fecbench.runners.tasks.task import EndpointTask
 from fecbench.runners.workloads.bulk import Download, Upload
 from fecbench.runners.workloads.competing import Competing
+from fecbench.runners.workloads.live.form import Live
 from fecbench.runners.workloads.messages.form import Messages
 from fecbench.runners.workloads.page.form import Page
 from fecbench.runners.workloads.video.form import Video
 from fecbench.runners.workloads.workload import Workload
 
 WORKLOADS: dict[str, Workload] = {
-    workload.name: workload for workload in (Download(), Upload(), Competing(), Page(), Messages(), Video())
+    workload.name: workload
+    for workload in (Download(), Upload(), Competing(), Page(), Messages(), Video(), Live())
 }
 TOLD: dict[str, Workload] = {
     workload.asked_for: workload for workload in WORKLOADS.values() if workload.sample

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::implementation::Implementation;
+use crate::live::{self, Live};
 use crate::messages::Messages;
 use crate::requests::{self, Said};
 
@@ -84,6 +85,7 @@ impl<O> Assignment<O> {
 pub enum Workload {
     Transfer(Transfer),
     Messages(Arc<Messages>),
+    Live(Arc<Live>),
     /// Downloads that the client is asked for in the course of the trial.
     Requests,
 }
@@ -93,7 +95,24 @@ impl Workload {
         match self {
             Self::Transfer(transfer) => transfer.direction,
             Self::Messages(messages) => messages.direction,
+            Self::Live(live) => live.direction,
             Self::Requests => Direction::Download,
+        }
+    }
+
+    /// Returns the messages, if it is of messages.
+    pub fn messages(&self) -> Option<&Messages> {
+        match self {
+            Self::Messages(messages) => Some(messages),
+            _ => None,
+        }
+    }
+
+    /// Returns the broadcast, if it is a live one.
+    pub fn live(&self) -> Option<&Arc<Live>> {
+        match self {
+            Self::Live(live) => Some(live),
+            _ => None,
         }
     }
 }
@@ -103,6 +122,7 @@ impl Display for Workload {
         match self {
             Self::Transfer(transfer) => transfer.fmt(f),
             Self::Messages(messages) => messages.fmt(f),
+            Self::Live(live) => live.fmt(f),
             Self::Requests => f.write_str(requests::NAME),
         }
     }
@@ -296,6 +316,7 @@ fn parse_workload<I: Implementation>(values: Map<String, Value>) -> Result<Workl
     let workload = match name.as_str() {
         requests::NAME => Workload::Requests,
         "messages" => Workload::Messages(Arc::new(Messages::parse(&mut values)?)),
+        live::NAME => Workload::Live(Arc::new(Live::parse(&mut values)?)),
         name => {
             let direction = if name == "upload" { Direction::Upload } else { Direction::Download };
             Workload::Transfer(Transfer { direction, size: values.integer("size_bytes", 0, LARGEST)? })
@@ -360,7 +381,7 @@ impl Values {
     }
 
     /// Refuses what was not taken out.
-    fn end(self) -> Result<()> {
+    pub(crate) fn end(self) -> Result<()> {
         match self.values.keys().next() {
             Some(name) => wrong(format!("{}.{name}: unknown", self.key)),
             None => Ok(()),

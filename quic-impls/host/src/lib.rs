@@ -8,7 +8,9 @@
 //! | [`content`] | the content of a transfer, its hash, and its check on arrival |
 //! | [`transfer`] | the bytes that a transfer sends, and the body of an upload |
 //! | [`answer`] | the answer to a client's request |
-//! | [`messages`] | the workload `messages`: timetable, arrivals, the series |
+//! | [`messages`] | the workload `messages`: timetable, and the parts that arrive |
+//! | [`live`] | the workload `live`: tracks of frames in groups, and the frames that arrive |
+//! | [`times`] | the times of what a timetable has, as a series |
 //! | [`requests`] | the workload `requests`: a client's input, requests and output |
 //! | [`coding`] | the options of erasure codes, and their controllers and decoders |
 //! | [`program`] | the command line |
@@ -28,6 +30,7 @@ pub mod content;
 pub mod contract;
 pub mod implementation;
 pub mod lane;
+pub mod live;
 pub mod messages;
 pub mod process;
 pub mod program;
@@ -36,6 +39,7 @@ pub mod requests;
 pub mod simulator;
 pub mod socket;
 pub mod surroundings;
+pub mod times;
 #[cfg(feature = "rustls")]
 pub mod tls;
 pub mod transfer;

@@ -2,17 +2,16 @@
 //! the parts that have arrived, and the series of their times. Each implementation decides how messages travel.
 
 use std::fmt::{self, Display};
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::content;
-use crate::contract::{Direction, Refused, Result, Role, Values, Workload, wrong};
+use crate::contract::{Direction, Refused, Result, Role, Values, wrong};
+use crate::times::{self, Timetable};
 
 /// The name of the workload, and of its series.
 pub const NAME: &str = "messages";
@@ -345,87 +344,38 @@ impl Receiver {
 }
 
 /// Times at which parts were sent or arrived on a connection.
-#[derive(Debug, Default)]
-pub struct Log {
-    rows: Vec<(Instant, Part)>,
-}
-
-impl Log {
-    pub fn add(&mut self, now: Instant, part: Part) {
-        self.rows.push((now, part));
-    }
-
-    /// Returns the number of parts.
-    pub fn parts(&self) -> u64 {
-        self.rows.len() as u64
-    }
-}
+pub type Log = times::Log<Part>;
 
 /// A connection's contribution to the series.
-#[derive(Debug)]
-pub struct Recorded<'a> {
-    pub connection: usize,
-    /// Time at which its timetable began; None for a receiver.
-    pub begun: Option<Instant>,
-    pub log: &'a Log,
-}
+pub type Recorded<'a> = times::Recorded<'a, Part>;
 
-/// Writes the series: a row for each part, in the order of time; none of a workload without messages. `start` is when the first connection began, and `clock` what
-/// both ends of a trial have. An error is one line.
-pub fn write_series(
-    path: &Path,
-    role: Role,
-    workload: &Workload,
-    start: Instant,
-    recorded: &[Recorded],
-    clock: impl Fn(Instant) -> Duration,
-) -> std::result::Result<(), String> {
-    let written = File::create(path)
-        .and_then(|file| write_rows(&mut BufWriter::new(file), role, workload, start, recorded, clock));
-    written.map_err(|error| format!("series {NAME}: {}: {error}", path.display()))
-}
+impl Timetable for Messages {
+    const NAME: &'static str = NAME;
+    const COLUMNS: &'static str = "message,part";
+    type Part = Part;
 
-fn write_rows(
-    out: &mut impl Write,
-    role: Role,
-    workload: &Workload,
-    start: Instant,
-    recorded: &[Recorded],
-    clock: impl Fn(Instant) -> Duration,
-) -> io::Result<()> {
-    let is_sender = role == workload.direction().sender();
-    let times = if is_sender { "due_s,sent_s" } else { "arrived_s" };
-    writeln!(out, "t_s,connection,message,part,{times},bytes")?;
-    let Workload::Messages(messages) = workload else {
-        return out.flush();
-    };
-    let rows = recorded.iter().flat_map(|of| of.log.rows.iter().map(move |(at, part)| (*at, *part, of)));
-    let mut rows: Vec<_> = rows.collect();
-    rows.sort_by_key(|(at, ..)| *at);
-    for (at, part, Recorded { connection, begun, .. }) in rows {
-        let t_s = at.saturating_duration_since(start).as_secs_f64();
-        let (Part { message, part: number }, range) = (part, messages.range(part).expect("a part that was noted"));
-        write!(out, "{t_s:.6},{connection},{message},{number},")?;
-        if let Some(begun) = begun.filter(|_| is_sender) {
-            write!(out, "{},", Seconds(clock(begun + messages.due(message))))?;
-        }
-        writeln!(out, "{},{}", Seconds(clock(at)), range.end - range.start)?;
+    fn sender(&self) -> Role {
+        self.sender()
     }
-    out.flush()
-}
 
-/// A time in seconds, to the nanosecond.
-struct Seconds(Duration);
+    fn due(&self, part: Part) -> Duration {
+        self.due(part.message)
+    }
 
-impl Display for Seconds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:09}", self.0.as_secs(), self.0.subsec_nanos())
+    fn bytes(&self, part: Part) -> u64 {
+        let range = self.range(part).expect("a part that was noted");
+        range.end - range.start
+    }
+
+    fn name(&self, part: Part, out: &mut impl Write) -> io::Result<()> {
+        write!(out, "{},{}", part.message, part.part)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::times::write_rows;
     use serde_json::json;
 
     fn parsed(workload: Value) -> std::result::Result<Messages, String> {
@@ -554,7 +504,7 @@ mod tests {
 
     #[test]
     fn the_series_has_a_row_for_each_part_in_the_order_of_time() {
-        let workload = Workload::Messages(messages(json!([[0, 1500], [20, 10]])));
+        let messages = messages(json!([[0, 1500], [20, 10]]));
         let start = Instant::now();
         let at = |us| start + Duration::from_micros(us);
         let (mut first, mut second) = (Log::default(), Log::default());
@@ -567,7 +517,7 @@ mod tests {
                 [Recorded { connection: 0, begun, log: &first }, Recorded { connection: 1, begun, log: &second }];
             let mut out = Vec::new();
             let clock = |time: Instant| Duration::from_secs(9) + (time - start);
-            write_rows(&mut out, role, &workload, start, &recorded, clock).unwrap();
+            write_rows(&mut out, role, Some(&*messages), start, &recorded, clock).unwrap();
             String::from_utf8(out).unwrap()
         };
         assert_eq!(

@@ -87,7 +87,7 @@ impl<S: Stack> Endpoint<S> {
                 task: match &assignment.workload {
                     Workload::Transfer(transfer) => ClientTask::Transfer(Box::new(Request::new(*transfer, seed))),
                     Workload::Requests => ClientTask::Requests(Box::new(Requests::new(seed))),
-                    Workload::Messages(_) => {
+                    Workload::Messages(_) | Workload::Live(_) => {
                         unreachable!("the contract refuses a workload that an implementation does not name")
                     }
                 },

@@ -4,20 +4,17 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::time::Instant;
 
-use host::contract::{Event, Metrics, Role, Workload};
+use host::contract::{Event, Metrics, Role};
 use host::implementation::{self, Host, Received, Turn};
-use host::messages::{self, Delivery, Recorded};
-use noq_proto::{ClientConfig, Connection, EcnCodepoint, EndpointConfig, ServerConfig, VarInt};
+use noq_proto::{ClientConfig, EcnCodepoint, EndpointConfig, ServerConfig, VarInt};
 
-use crate::hq_interop::{Answers, Request, Requests};
-use crate::messages::Exchange;
-use crate::options::Http;
 use crate::paths::PathCounters;
-use crate::sent::{self, ContentSeries, Progress};
+use crate::sent::{self, ContentSeries};
 use crate::series::{Congestion, Repair, Series, Values as _};
-use crate::stack::{Application, Stack};
+use crate::stack::Stack;
 use crate::surroundings::{Randomness, Surroundings};
-use crate::{Assignment, NoqFec, h3, paths, settings};
+use crate::work::Work;
+use crate::{Assignment, NoqFec, paths, settings};
 
 /// Datagrams that are received before others are sent.
 const BATCH: usize = 64;
@@ -48,16 +45,14 @@ impl Prepared {
     }
 
     /// Begins: a client dials, a server listens. An error is one line.
-    pub fn start(self, host: &mut impl Host) -> Result<Endpoint, String> {
+    pub fn start<W: Work>(self, host: &mut impl Host) -> Result<Endpoint<W>, String> {
         let Self { assignment, endpoint, end } = self;
         match end {
             End::Client(config) => {
-                let work = Work::of_client(&assignment);
-                let mut client = Client {
-                    side: Side::new(assignment, Stack::new(endpoint, None)),
-                    start: host.now(),
-                    is_interrupted: false,
-                };
+                let start = host.now();
+                let work = W::of_client(&assignment, start);
+                let side = Side::new(assignment, Stack::new(endpoint, None));
+                let mut client = Client { side, start, is_interrupted: false };
                 client.dial(config, work)?;
                 Ok(Endpoint::Client(client))
             }
@@ -74,12 +69,12 @@ impl Prepared {
 }
 
 /// An endpoint that is at work. Errors are one line, and its end.
-pub enum Endpoint {
-    Client(Client),
-    Server(Server),
+pub enum Endpoint<W> {
+    Client(Client<W>),
+    Server(Server<W>),
 }
 
-impl implementation::Endpoint for Endpoint {
+impl<W: Work> implementation::Endpoint for Endpoint<W> {
     fn turn(&mut self, host: &mut impl Host) -> Result<Turn, String> {
         match self {
             Self::Client(client) => client.turn(host),
@@ -95,151 +90,15 @@ impl implementation::Endpoint for Endpoint {
     }
 }
 
-/// The work of a connection.
-enum Work {
-    Request(Request),
-    Answers(Answers),
-    Http3Request(Box<h3::Request>),
-    Http3Answers(Box<h3::Answers>),
-    Requests(Requests),
-    Http3Requests(Box<h3::Requests>),
-    Exchange(Exchange),
-}
-
-impl Work {
-    fn of_client(assignment: &Assignment) -> Self {
-        let seed = assignment.content_seed;
-        match (&assignment.workload, assignment.options.http) {
-            (Workload::Transfer(transfer), Http::Hq) => Self::Request(Request::new(*transfer, seed)),
-            (Workload::Transfer(transfer), Http::H3) => {
-                Self::Http3Request(Box::new(h3::Request::new(*transfer, seed, &assignment.server_name)))
-            }
-            (Workload::Requests, Http::Hq) => Self::Requests(Requests(hq::requests::Requests::new(seed))),
-            (Workload::Requests, Http::H3) => {
-                Self::Http3Requests(Box::new(h3::Requests::new(seed, &assignment.server_name)))
-            }
-            (Workload::Messages(_), _) => Self::of_server(assignment),
-        }
-    }
-
-    fn of_server(assignment: &Assignment) -> Self {
-        let seed = assignment.content_seed;
-        match (&assignment.workload, assignment.options.http) {
-            (Workload::Transfer(_) | Workload::Requests, Http::Hq) => Self::Answers(Answers::new(seed)),
-            (Workload::Transfer(_) | Workload::Requests, Http::H3) => {
-                Self::Http3Answers(Box::new(h3::Answers::new(seed)))
-            }
-            (Workload::Messages(messages), _) => Self::Exchange(Exchange::new(assignment.role, messages.clone(), seed)),
-        }
-    }
-
-    fn application(&mut self) -> &mut dyn Application {
-        match self {
-            Self::Request(request) => request,
-            Self::Answers(answers) => answers,
-            Self::Http3Request(request) => request.as_mut(),
-            Self::Http3Answers(answers) => answers.as_mut(),
-            Self::Requests(requests) => requests,
-            Self::Http3Requests(requests) => requests.as_mut(),
-            Self::Exchange(exchange) => exchange,
-        }
-    }
-
-    fn connected(&self) -> Option<Instant> {
-        match self {
-            Self::Request(Request(request)) => request.connected,
-            Self::Http3Request(request) => request.connected,
-            Self::Requests(Requests(requests)) => requests.list.connected,
-            Self::Http3Requests(requests) => requests.list.connected,
-            Self::Answers(_) | Self::Http3Answers(_) => None,
-            Self::Exchange(exchange) => exchange.connected,
-        }
-    }
-
-    /// Takes the time of its end and its outcome, if it has ended.
-    fn take_outcome(&mut self) -> Option<(Instant, Result<(), String>)> {
-        match self {
-            Self::Request(Request(request)) => request.outcome.take(),
-            Self::Http3Request(request) => request.outcome.take(),
-            Self::Requests(Requests(requests)) => requests.list.outcome(),
-            Self::Http3Requests(requests) => requests.list.outcome(),
-            Self::Answers(_) | Self::Http3Answers(_) => None,
-            Self::Exchange(exchange) => exchange.outcome.take(),
-        }
-    }
-
-    /// Why requests were refused, a line each.
-    fn take_refusals(&mut self) -> Vec<String> {
-        match self {
-            Self::Answers(answers) => std::mem::take(&mut answers.refusals),
-            Self::Http3Answers(answers) => std::mem::take(&mut answers.refusals),
-            _ => Vec::new(),
-        }
-    }
-
-    /// Reads what it is asked for in the course of the trial.
-    fn read(&mut self, host: &mut impl Host) -> Result<(), String> {
-        match self {
-            Self::Requests(Requests(requests)) => requests.list.read(host),
-            Self::Http3Requests(requests) => requests.list.read(host),
-            _ => Ok(()),
-        }
-    }
-
-    /// Says what has become of that.
-    fn say(&mut self, host: &mut impl Host) -> Result<(), String> {
-        match self {
-            Self::Requests(Requests(requests)) => requests.list.say(host),
-            Self::Http3Requests(requests) => requests.list.say(host),
-            _ => Ok(()),
-        }
-    }
-
-    fn exchange(&self) -> Option<&Exchange> {
-        match self {
-            Self::Exchange(exchange) => Some(exchange),
-            _ => None,
-        }
-    }
-}
-
-impl Application for Work {
-    fn on_event(&mut self, now: Instant, connection: &mut Connection, event: noq_proto::Event) {
-        self.application().on_event(now, connection, event);
-    }
-
-    fn content(&self, connection: &mut Connection) -> Progress {
-        match self {
-            Self::Request(request) => request.content(connection),
-            Self::Answers(answers) => answers.content(connection),
-            Self::Http3Request(request) => request.content(connection),
-            Self::Http3Answers(answers) => answers.content(connection),
-            Self::Requests(_) | Self::Http3Requests(_) | Self::Exchange(_) => Progress::Nothing,
-        }
-    }
-
-    fn timeout(&self) -> Option<Instant> {
-        match self {
-            Self::Requests(requests) => requests.timeout(),
-            Self::Http3Requests(requests) => requests.timeout(),
-            _ => self.exchange().and_then(Exchange::timeout),
-        }
-    }
-
-    fn on_timeout(&mut self, now: Instant, connection: &mut Connection) {
-        self.application().on_timeout(now, connection);
-    }
-}
-
 /// Transfers, until that has ended or its deadline has come.
-pub struct Client {
-    side: Side,
+pub struct Client<W> {
+    side: Side<W>,
     start: Instant,
     is_interrupted: bool,
 }
 
-impl Client {
-    fn dial(&mut self, config: ClientConfig, work: Work) -> Result<(), String> {
+impl<W: Work> Client<W> {
+    fn dial(&mut self, config: ClientConfig, work: W) -> Result<(), String> {
         let assignment = &self.side.assignment;
         let Assignment { address, server_name, .. } = assignment;
         let addresses = assignment.path_addresses::<NoqFec>();
@@ -269,7 +128,7 @@ impl Client {
 
     /// Returns the end of the transfer, or why it failed, if it has ended.
     fn outcome(&mut self, now: Instant, deadline: Instant) -> Option<Result<Instant, String>> {
-        if let Some((end, outcome)) = self.side.stack.applications().find_map(Work::take_outcome) {
+        if let Some((end, outcome)) = self.side.stack.applications().find_map(W::take_outcome) {
             return Some(outcome.map(|()| end));
         }
         let Assignment { workload, deadline: limit, .. } = &self.side.assignment;
@@ -294,21 +153,22 @@ impl Client {
 }
 
 /// Answers, until it is interrupted.
-pub struct Server {
-    side: Side,
+pub struct Server<W> {
+    side: Side<W>,
     is_interrupted: bool,
 }
 
-impl Server {
+impl<W: Work> Server<W> {
     fn turn(&mut self, host: &mut impl Host) -> Result<Turn, String> {
         // Packets that arrived before the interruption count.
-        self.side.receive(host, Work::of_server)?;
+        let now = host.now();
+        self.side.receive(host, |assignment| W::of_server(assignment, now))?;
         for work in self.side.stack.applications() {
             for refusal in work.take_refusals() {
-                host.complain(&format!("noq-fec: {refusal}"));
+                host.complain(&format!("{}: {refusal}", W::NAME));
             }
         }
-        let outcome = self.side.stack.applications().find_map(Work::take_outcome);
+        let outcome = self.side.stack.applications().find_map(W::take_outcome);
         if let Some((_, Err(failure))) = outcome {
             self.side.stack.close(host.now(), FAILED, "server failed");
             self.side.transmit(host)?;
@@ -330,9 +190,9 @@ impl Server {
 }
 
 /// The common part of client and server.
-struct Side {
+struct Side<W> {
     assignment: Assignment,
-    stack: Stack<Work>,
+    stack: Stack<W>,
     /// All UDP payload that passed the host's network.
     bytes_sent: u64,
     bytes_received: u64,
@@ -342,8 +202,8 @@ struct Side {
     datagram: Vec<u8>,
 }
 
-impl Side {
-    fn new(assignment: Assignment, mut stack: Stack<Work>) -> Self {
+impl<W: Work> Side<W> {
+    fn new(assignment: Assignment, mut stack: Stack<W>) -> Self {
         if assignment.series(Congestion::NAME).is_some() {
             stack.record_congestion();
         }
@@ -365,7 +225,7 @@ impl Side {
     }
 
     /// Takes in what has arrived, and what time has brought.
-    fn receive(&mut self, host: &mut impl Host, accept: impl Fn(&Assignment) -> Work) -> Result<(), String> {
+    fn receive(&mut self, host: &mut impl Host, accept: impl Fn(&Assignment) -> W) -> Result<(), String> {
         for _ in 0..BATCH {
             let received = host.receive().map_err(|error| format!("cannot receive: {error}"))?;
             let Some(Received { at, from, to, ecn, datagram }) = received else {
@@ -380,7 +240,7 @@ impl Side {
         self.stack.on_timeout(host.now());
         if let Some(schemes) = &self.assignment.options.schemes {
             for complaint in schemes.complaints.take() {
-                host.complain(&format!("noq-fec: {complaint}"));
+                host.complain(&format!("{}: {complaint}", W::NAME));
             }
         }
         Ok(())
@@ -418,17 +278,7 @@ impl Side {
         self.leave(Congestion::NAME, self.stack.congestion(), Series::write)?;
         self.leave(Repair::NAME, self.stack.repair(), Series::write)?;
         self.leave(sent::NAME, self.stack.contents(), ContentSeries::write)?;
-        let Some(path) = self.assignment.series(messages::NAME) else {
-            return Ok(());
-        };
-        let recorded = self.stack.numbered().filter_map(|(connection, work)| {
-            let (log, begun) = work.exchange()?.log();
-            Some(Recorded { connection, begun, log })
-        });
-        let recorded: Vec<_> = recorded.collect();
-        let start = self.stack.start().unwrap_or_else(|| host.now());
-        let Assignment { role, workload, .. } = &self.assignment;
-        messages::write_series(&path, *role, workload, start, &recorded, |time| host.monotonic(time))
+        W::leave_series(&self.assignment, &self.stack, host)
     }
 
     /// Returns the contract's metrics that both roles have.
@@ -479,20 +329,7 @@ impl Side {
                 metrics.extend(metrics_of(names, path));
             }
         }
-        if let Workload::Messages(messages) = &self.assignment.workload {
-            let exchanges = || self.stack.numbered().filter_map(|(_, work)| work.exchange());
-            match messages.delivery {
-                Delivery::Deadline(_) => {
-                    let reset: u64 = exchanges().map(Exchange::messages_reset).sum();
-                    metrics.insert("messages_reset", reset as f64);
-                }
-                Delivery::Datagram if messages.sender() == self.assignment.role => {
-                    let handed_over: u64 = exchanges().map(|exchange| exchange.log().0.parts()).sum();
-                    metrics.insert("datagrams_unsent", handed_over as f64 - counters.datagrams_sent as f64);
-                }
-                _ => {}
-            }
-        }
+        W::add_metrics(&self.assignment, &self.stack, &counters, &mut metrics);
         metrics
     }
 }

@@ -17,7 +17,8 @@
 //! | [`olia`] | congestion control that paths have in common |
 //! | [`unlimited`] | no congestion control |
 //! | [`settings`] | the settings of QUIC and TLS |
-//! | [`endpoint`] | client and server: joins these |
+//! | [`work`] | the work of connections: its trait, and that of noq-fec's workloads |
+//! | [`endpoint`] | client and server, for any work: joins these |
 
 pub mod endpoint;
 pub mod ends;
@@ -35,6 +36,7 @@ pub mod settings;
 pub mod stack;
 pub mod surroundings;
 pub mod unlimited;
+pub mod work;
 
 use std::path::Path;
 
@@ -52,6 +54,7 @@ use options::{Http, Options};
 use scheduler::Scheduling;
 use series::{Congestion, Repair, Values as _};
 use surroundings::Surroundings;
+use work::AnyWork;
 
 /// The implementation, as impl.toml declares it.
 #[derive(Debug)]
@@ -68,7 +71,7 @@ impl Implementation for NoqFec {
     type Options = Options;
     type Surroundings = Surroundings;
     type Prepared = Prepared;
-    type Endpoint = Endpoint;
+    type Endpoint = Endpoint<AnyWork>;
 
     fn options(values: &mut Values) -> contract::Result<Options> {
         Options::parse(values)
@@ -130,7 +133,7 @@ impl Implementation for NoqFec {
         Prepared::new(assignment, surroundings)
     }
 
-    fn start(prepared: Prepared, host: &mut impl Host) -> Result<Endpoint, String> {
+    fn start(prepared: Prepared, host: &mut impl Host) -> Result<Self::Endpoint, String> {
         prepared.start(host)
     }
 }

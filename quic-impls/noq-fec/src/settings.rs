@@ -18,6 +18,9 @@ use crate::surroundings::{Days, Randomness, Surroundings};
 use crate::unlimited::Unlimited;
 use crate::{Assignment, h3, messages};
 
+/// draft-lcurley-moq-lite.
+pub const MOQ_LITE: &[u8] = b"moq-lite-06";
+
 pub fn endpoint(surroundings: &Surroundings) -> EndpointConfig {
     let mut config = EndpointConfig::default();
     config.max_udp_payload_size(LARGEST_PAYLOAD).expect("QUIC allows every limit from 1200 on");
@@ -46,6 +49,7 @@ fn alpn(assignment: &Assignment) -> &'static [u8] {
         (Workload::Transfer(_) | Workload::Requests, Http::Hq) => hq::ALPN,
         (Workload::Transfer(_) | Workload::Requests, Http::H3) => h3::ALPN,
         (Workload::Messages(_), _) => messages::ALPN,
+        (Workload::Live(_), _) => MOQ_LITE,
     }
 }
 
@@ -104,6 +108,10 @@ pub fn transport(assignment: &Assignment, surroundings: &Surroundings) -> Transp
         && let Delivery::Deadline(_) | Delivery::Stream = messages.delivery
     {
         config.max_concurrent_uni_streams(messages.count().into());
+    }
+    if let Some(live) = assignment.workload.live() {
+        // A stream at most for each frame, and some for announcements.
+        config.send_window(live.send_buffer).max_concurrent_uni_streams((live.frames() as u32 + 100).into());
     }
     if let Some(schemes) = &assignment.options.schemes {
         config.fec(Some(Arc::new(schemes.clone())));

@@ -7,6 +7,7 @@ use std::time::Instant;
 use host::contract::{Event, Metrics, Role};
 use host::implementation::{self, Host, Received, Turn};
 use host::messages::{self, Recorded};
+use host::times;
 
 use crate::Assignment;
 use crate::sending::Outlet;
@@ -129,7 +130,7 @@ impl Endpoint {
         });
         let recorded: Vec<_> = recorded.collect();
         let start = self.sessions.values().map(|session| session.start).min().unwrap_or(self.start);
-        messages::write_series(&path, *role, workload, start, &recorded, |time| host.monotonic(time))
+        times::write_series(&path, *role, workload.messages(), start, &recorded, |time| host.monotonic(time))
     }
 
     /// The counters of the contract that both roles have.

@@ -9,6 +9,7 @@ from fecbench.runners.refusal import Refusal
 from fecbench.runners.tasks.demand import Demand
 from fecbench.runners.tasks.outcome import Outcome
 from fecbench.runners.tasks.task import Task
+from fecbench.runners.workloads import timed
 from fecbench.runners.workloads.messages import noted, possible, traffic
 from fecbench.runners.workloads.messages.noted import SERIES, WHOLE
 from fecbench.runners.workloads.messages.traffic import Timetable
@@ -23,7 +24,6 @@ from fecbench.runners.workloads.workload import (
 
 USUAL_PLAYOUT_MS = 100.0
 """The on-time ratio at this playout delay is always computed."""
-MOST_PLAYOUTS = 50
 OF_RATE = ("rate_hz", "packets")
 """Parameters that a trace replaces."""
 
@@ -102,14 +102,7 @@ class Messages(Workload):
         traffic."""
         playouts = _playouts(choices)
         self.check_values({name: value for name, value in choices.items() if name != "playout_ms"}, where)
-        subject = f"{where}: workload {self.name}: playout_ms = {list(playouts)!r:.200}"
-        if not 1 <= len(playouts) <= MOST_PLAYOUTS:
-            raise Refusal(f"{subject}: must be 1 to {MOST_PLAYOUTS} numbers")
-        for playout_ms in playouts:
-            if problem := self.parameters["playout_ms"].problem_of(playout_ms):
-                raise Refusal(f"{subject}: each {problem}")
-        if len(set(playouts)) < len(playouts):
-            raise Refusal(f"{subject}: each must be another")
+        timed.check_playouts(playouts, self.parameters["playout_ms"], f"{where}: workload {self.name}")
         for parameter in OF_RATE if choices.get("trace") else ():
             if parameter in choices:
                 raise Refusal(
@@ -216,7 +209,7 @@ class Messages(Workload):
         for problem in possible.problems(task, outcome, messages):
             raise Impossible(problem)
         pair, sent_bytes = task.pairs[0], possible.sent_bytes(task, outcome)
-        _, receiver = noted.ends(pair)
+        _, receiver = timed.ends(pair)
         keeps_rows = SERIES in pair.end(receiver).series
         return Measured(
             metrics=noted.measure(messages, pair.playout_ms, sent_bytes),

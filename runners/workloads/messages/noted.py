@@ -16,18 +16,27 @@ streams it goes on when bytes of a later message arrive, and gets the bytes of t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fecbench.runners.tasks import series
 from fecbench.runners.tasks.outcome import Outcome
 from fecbench.runners.tasks.series import SeriesError
 from fecbench.runners.tasks.task import PairTask, Role, Task
+from fecbench.runners.workloads.timed import (
+    CLOCK_S,
+    Floats,
+    Integers,
+    ahead_s,
+    ends,
+    latencies,
+    table,
+    times,
+    whole,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,20 +47,12 @@ WHOLE = ("stream", "reliable")
 """Deliveries with which all bytes arrive, however late."""
 SENT_COLUMNS = ("t_s", "connection", "message", "part", "due_s", "sent_s", "bytes")
 ARRIVED_COLUMNS = ("t_s", "connection", "message", "part", "arrived_s", "bytes")
-CLOCK_S = 2e-6
-"""Timetables are in microseconds, and the times of endpoints have nine decimals."""
-LATEST_S = 1e9
-"""Latest time of a clock that begins when a machine starts."""
 BUFFER_MESSAGES, LOW_BUFFER_MESSAGES = 4, 2
 """The desynchronization buffer of §5.1.5, and that of §5.7."""
-PERCENTILES = (50, 95, 99)
 SENT_LATE_S = 0.005
 """A message whose last part is handed over later than this after its time was not sent in time."""
 FREEZE_FRAMES = 30
 """W3C, webrtc-stats: a frame's duration is held against the mean of the last 30."""
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -147,20 +148,15 @@ class Messages:
         return self.whole_s - self.timetable.due_s
 
 
-def ends(pair: PairTask) -> tuple[Role, Role]:
-    """Return the sender and the receiver of the messages of a pair."""
-    return ("server", "client") if pair.workload["direction"] == "down" else ("client", "server")
-
-
 def read(task: Task, outcome: Outcome) -> Messages:
     """Return the messages that both ends recorded. Raises SeriesError with the end and the first impossible
     row."""
     pair = task.pairs[0]
     sender, receiver = ends(pair)
     timetable = Timetable.of(pair)
-    table = _table(sender, outcome, timetable, SENT_COLUMNS)
-    due_s = _times(sender, table, "due_s") - _ahead_s(sender, outcome)
-    message, part, size = _rows(sender, table, timetable)
+    noted = table(SERIES, sender, outcome, int(timetable.first_part[-1]), SENT_COLUMNS)
+    due_s = times(SERIES, sender, noted, "due_s") - ahead_s(sender, outcome)
+    message, part, size = _rows(sender, noted, timetable)
     began_s = float(due_s[0] - timetable.due_s[message[0]]) if len(due_s) else 0.0
     if (wrong := np.flatnonzero(np.abs(due_s - began_s - timetable.due_s[message]) > CLOCK_S)).size:
         raise _problem(
@@ -169,58 +165,26 @@ def read(task: Task, outcome: Outcome) -> Messages:
             part[wrong[0]],
             f"due_s = {due_s[wrong[0]]:.9f}: is not by the timetable",
         )
-    sent = Parts(message, part, size, _times(sender, table, "sent_s") - _ahead_s(sender, outcome) - began_s)
-    table = _table(receiver, outcome, timetable, ARRIVED_COLUMNS)
-    message, part, size = _rows(receiver, table, timetable)
+    sent = Parts(
+        message, part, size, times(SERIES, sender, noted, "sent_s") - ahead_s(sender, outcome) - began_s
+    )
+    noted = table(SERIES, receiver, outcome, int(timetable.first_part[-1]), ARRIVED_COLUMNS)
+    message, part, size = _rows(receiver, noted, timetable)
     arrived = Parts(
-        message, part, size, _times(receiver, table, "arrived_s") - _ahead_s(receiver, outcome) - began_s
+        message,
+        part,
+        size,
+        times(SERIES, receiver, noted, "arrived_s") - ahead_s(receiver, outcome) - began_s,
     )
     return Messages(timetable, str(pair.workload["delivery"]), sent, arrived)
-
-
-def _ahead_s(end: Role, outcome: Outcome) -> float:
-    """Return how far the clock of an end is ahead of the client's: 0 where both ends have one clock."""
-    return outcome.path.server_ahead_s if outcome.path is not None and end == "server" else 0.0
-
-
-def _table(end: Role, outcome: Outcome, timetable: Timetable, columns: tuple[str, ...]) -> pa.Table:
-    content = outcome.endpoints[end].series.get(SERIES, b"")
-    most = int(timetable.first_part[-1])
-    # Before it is parsed: what is parsed takes more memory than the file does.
-    if content.count(b"\n") > most + 1:
-        raise SeriesError(f"{end}: series {SERIES}: has more than {most} rows, the parts of all messages")
-    try:
-        table = series.table(SERIES, content)
-    except SeriesError as error:
-        raise SeriesError(f"{end}: {error}") from None
-    if tuple(table.column_names) != columns:
-        raise SeriesError(
-            f"{end}: series {SERIES}: columns {', '.join(table.column_names)}: must be {', '.join(columns)}"
-        )
-    return table
-
-
-def _column(table: pa.Table, name: str) -> Floats:
-    column: Floats = table[name].to_numpy()
-    return column
-
-
-def _times(end: Role, table: pa.Table, name: str) -> Floats:
-    column = _column(table, name)
-    if (wrong := np.flatnonzero((column < 0) | (column > LATEST_S))).size:
-        raise SeriesError(
-            f"{end}: series {SERIES}: row {wrong[0] + 1}: {name} = {column[wrong[0]]:.12g}:"
-            f" must be from 0 to {LATEST_S:g}, seconds of the monotonic clock"
-        )
-    return column
 
 
 def _rows(end: Role, table: pa.Table, timetable: Timetable) -> tuple[Integers, Integers, Integers]:
     """Return the message, the part and the bytes of each row: each part is in the timetable, and occurs
     once."""
-    message = _whole(end, table, "message", timetable.messages - 1)
-    part = _whole(end, table, "part", int(timetable.parts.max()) - 1)
-    size = _whole(end, table, "bytes", timetable.part_bytes)
+    message = whole(SERIES, end, table, "message", timetable.messages - 1)
+    part = whole(SERIES, end, table, "part", int(timetable.parts.max()) - 1)
+    size = whole(SERIES, end, table, "bytes", timetable.part_bytes)
     if (wrong := np.flatnonzero(part >= timetable.parts[message])).size:
         row = wrong[0]
         most = timetable.parts[message[row]]
@@ -239,17 +203,6 @@ def _rows(end: Role, table: pa.Table, timetable: Timetable) -> tuple[Integers, I
     return message, part, size
 
 
-def _whole(end: Role, table: pa.Table, name: str, most: int) -> Integers:
-    values = _column(table, name)
-    if (wrong := np.flatnonzero((values != np.floor(values)) | (values < 0) | (values > most))).size:
-        value = values[wrong[0]]
-        raise SeriesError(
-            f"{end}: series {SERIES}: row {wrong[0] + 1}: {name} = {value:.12g}:"
-            f" must be a whole number from 0 to {most}"
-        )
-    return values.astype(np.int64)
-
-
 def _problem(end: Role, message: int, part: int, problem: str) -> SeriesError:
     return SeriesError(f"{end}: series {SERIES}: message {message}, part {part}: {problem}")
 
@@ -262,7 +215,7 @@ def measure(messages: Messages, playout_ms: Sequence[float], sent_bytes: int | N
     (results/analysis/outcomes.py).
     """
     timetable, latency_s = messages.timetable, messages.latency_s
-    metrics = dict(_latencies(latency_s))
+    metrics = dict(latencies(latency_s))
     for playout in playout_ms:
         metrics[f"on_time_ratio_{playout:g}ms"] = float(np.mean(latency_s <= playout / 1e3))
     for buffer, of_buffer in ((BUFFER_MESSAGES, ""), (LOW_BUFFER_MESSAGES, f"_{LOW_BUFFER_MESSAGES}")):
@@ -283,17 +236,6 @@ def measure(messages: Messages, playout_ms: Sequence[float], sent_bytes: int | N
     if sent_bytes is not None:
         metrics["overhead"] = sent_bytes / int(timetable.sizes.sum())
     return metrics
-
-
-def _latencies(latency_s: Floats) -> Iterator[tuple[str, float]]:
-    """The percentiles of all messages, by nearest rank, and the longest of those that were whole."""
-    in_order = np.sort(latency_s)
-    for percent in PERCENTILES:
-        value = in_order[math.ceil(percent / 100 * len(in_order)) - 1]
-        if math.isfinite(value):
-            yield f"latency_p{percent}_ms", 1e3 * float(value)
-    if len(whole := in_order[np.isfinite(in_order)]):
-        yield "latency_max_ms", 1e3 * float(whole[-1])
 
 
 def _read_s(messages: Messages, buffer: int) -> Floats:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from fecbench.runners.tasks.outcome import Outcome
 from fecbench.runners.tasks.packets import UDP_HEADER_BYTES, datagram_bytes, header_bytes
 from fecbench.runners.tasks.task import Task
-from fecbench.runners.workloads.messages.noted import WHOLE, Messages, Parts, ends
+from fecbench.runners.workloads.messages.noted import WHOLE, Messages, Parts
+from fecbench.runners.workloads.timed import ends
 from fecbench.topologies.link import Direction
 from fecbench.topologies.rate import together
 
@@ -108,6 +109,17 @@ def _too_early(task: Task, messages: Messages) -> Iterator[str]:
     if (never := np.flatnonzero(np.isnan(takes_s))).size:
         yield f"{_part(arrived, never[0])} arrived, but was not sent"
         return
+    if (early := too_early(task, takes_s, arrived.bytes)) is not None:
+        row, least_ms = early
+        yield (
+            f"{_part(arrived, row)} arrived {1e3 * takes_s[row]:.3f} ms after it was sent:"
+            f" the links carry it in {least_ms:.3f} ms at the soonest"
+        )
+
+
+def too_early(task: Task, takes_s: NDArray[np.float64], sizes: NDArray[np.int64]) -> tuple[int, float] | None:
+    """Return the first of these parts of the smallest size that took less time than the links need, with the
+    least time in ms; None: all took as long."""
     links = [link.settings for link in task.links.values()]
     directions = [link.up if direction_of(task) == "up" else link.down for link in links]
     owd_s = min(direction.least_owd_ms for direction in directions) / 1e3
@@ -120,16 +132,12 @@ def _too_early(task: Task, messages: Messages) -> Iterator[str]:
 
     # On links that change, the least time is long to find. Few arrived sooner than the largest part can.
     rows = np.arange(len(takes_s))
-    doubtful = rows[is_early(float(arrived.bytes.max(initial=0)), rows)]
-    for size in np.unique(arrived.bytes[doubtful]):
-        of_size = doubtful[arrived.bytes[doubtful] == size]
+    doubtful = rows[is_early(float(sizes.max(initial=0)), rows)]
+    for size in np.unique(sizes[doubtful]):
+        of_size = doubtful[sizes[doubtful] == size]
         if (early := of_size[is_early(float(size), of_size)]).size:
-            least_ms = 1e3 * (owd_s + rate.least_time_s(float(size)))
-            yield (
-                f"{_part(arrived, early[0])} arrived {1e3 * takes_s[early[0]]:.3f} ms after it was sent:"
-                f" the links carry it in {least_ms:.3f} ms at the soonest"
-            )
-            return
+            return int(early[0]), 1e3 * (owd_s + rate.least_time_s(float(size)))
+    return None
 
 
 def _not_all(messages: Messages) -> Iterator[str]:

@@ -1,0 +1,116 @@
+//! The sender of a broadcast: hands each frame to moq-net when it is due.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use host::live::{Delivery, Live, Log, Place};
+use moq_net::{Hop, Timescale, Timestamp, broadcast, group, origin, track};
+
+use crate::tasks::Tasks;
+
+/// The path of the broadcast.
+pub const PATH: &str = "live";
+
+/// moq-net's own time for which a publisher keeps groups, unless subscribers want them for longer.
+const KEPT: Duration = Duration::from_secs(5);
+
+pub struct Publisher {
+    live: Arc<Live>,
+    content_seed: u64,
+    pub origin: origin::Producer,
+    tracks: Vec<Producing>,
+    /// Start of the timetable: all tracks have been subscribed to.
+    pub begun: Option<Instant>,
+    pub log: Log,
+    /// It is announced as long as this is there.
+    _broadcast: broadcast::Producer,
+}
+
+struct Producing {
+    track: track::Producer,
+    next: usize,
+    /// The group that is being written to, and its number.
+    group: Option<(u64, group::Producer)>,
+    has_ended: bool,
+}
+
+impl Publisher {
+    /// An error is one line.
+    pub fn new(live: Arc<Live>, content_seed: u64, hop: Hop, tasks: &Tasks) -> Result<Self, String> {
+        let refused = |error: moq_net::Error| format!("broadcast: {error}");
+        let (origin, driver) = origin::Producer::new(origin::Config::new(hop));
+        tasks.drive(driver);
+        let broadcast = origin.create_broadcast(PATH).map_err(refused)?;
+        let create = |of: &host::live::Track| {
+            let info = track::Info::default().with_timescale(Timescale::MICRO).with_max_age(KEPT.max(live.max_age));
+            let track = broadcast.create_track(&*of.name, info.with_priority(of.priority)).map_err(refused)?;
+            Ok(Producing { track, next: 0, group: None, has_ended: false })
+        };
+        let tracks = live.tracks.iter().map(create).collect::<Result<_, String>>()?;
+        broadcast.announce(Default::default()).map_err(refused)?;
+        Ok(Self { live, content_seed, origin, tracks, begun: None, log: Log::default(), _broadcast: broadcast })
+    }
+
+    /// Begins once all tracks have been subscribed to.
+    pub fn begin(&mut self, now: Instant) {
+        if self.begun.is_none() && self.tracks.iter().all(|of| of.track.subscription().is_some()) {
+            self.begun = Some(now);
+        }
+    }
+
+    /// Returns when the next frame is due, or a track ends.
+    pub fn timeout(&self) -> Option<Instant> {
+        let begun = self.begun?;
+        let running = self.tracks.iter().zip(&self.live.tracks).filter(|(of, _)| !of.has_ended);
+        let next =
+            running.map(|(of, track)| track.frames.get(of.next).map_or_else(|| track.lasts(), |frame| frame.due));
+        next.map(|due| begun + due).min()
+    }
+
+    /// Whether all frames have been handed over.
+    pub fn is_done(&self) -> bool {
+        self.tracks.iter().zip(&self.live.tracks).all(|(of, track)| of.next == track.frames.len())
+    }
+
+    /// Hands over what is due. An error is one line.
+    pub fn publish(&mut self, now: Instant) -> Result<(), String> {
+        let Some(begun) = self.begun else {
+            return Ok(());
+        };
+        for (number, (of, track)) in self.tracks.iter_mut().zip(&self.live.tracks).enumerate() {
+            while let Some(frame) = track.frames.get(of.next).filter(|frame| begun + frame.due <= now) {
+                let place = Place { track: number, frame: of.next };
+                let payload = self.live.content(place, self.content_seed);
+                let at = Timestamp::from_scale(frame.due.as_micros() as u64, 1_000_000).expect("it is below a day");
+                let written = match track.delivery {
+                    Delivery::Datagram => of.track.append_datagram(at, payload).map(drop),
+                    Delivery::Group | Delivery::Frame => of.write(frame.sequence, at, payload),
+                };
+                written.map_err(|error| format!("{place}: {error}"))?;
+                self.log.add(now, place);
+                of.next += 1;
+            }
+            if of.next == track.frames.len() && begun + track.lasts() <= now && !of.has_ended {
+                of.has_ended = true;
+                let ended = of.end_group().and_then(|()| of.track.finish());
+                ended.map_err(|error| format!("track {}: {error}", track.name))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Producing {
+    fn write(&mut self, sequence: u64, at: Timestamp, payload: Vec<u8>) -> Result<(), moq_net::Error> {
+        if self.group.as_ref().is_none_or(|(current, _)| *current != sequence) {
+            self.end_group()?;
+            self.group = Some((sequence, self.track.append_group()?));
+        }
+        let (_, group) = self.group.as_mut().expect("just made");
+        group.write_frame(at, payload)
+    }
+
+    fn end_group(&mut self) -> Result<(), moq_net::Error> {
+        self.group.take().map_or(Ok(()), |(_, group)| group.finish())
+    }
+}

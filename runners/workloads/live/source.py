@@ -1,0 +1,57 @@
+"""The source of the workload `live`: a track of video, and one of audio.
+
+Frames are due at a constant rate. A group of video begins with a frame that needs no other (I); all others
+(P) need those before them. Sizes are drawn evenly from half to one and a half of their mean, from a seed
+of their own: all trials of a workload have the same sizes.
+"""
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+Frames = list[list[int]]
+"""Of each frame: µs since the sender began, bytes, and 1 where a group begins, else 0."""
+
+MOST_FRAMES = 200_000
+"""Most frames of both tracks: each is a row of the series that both ends record."""
+
+
+def count(rate_hz: float, duration_s: float) -> int:
+    """Return how many frames are due before `duration_s`, at least one."""
+    return max(1, round(rate_hz * duration_s))
+
+
+def tracks(values: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the tracks of an assignment, by the parameters of the workload."""
+    draw = random.Random(int(values["source_seed"]))
+    equal = values["priority"] == "equal"
+    video: Frames = []
+    group = max(1, round(values["fps"] * values["group_ms"] / 1e3))
+    for number in range(count(values["fps"], values["duration_s"])):
+        begins = number % group == 0
+        mean = values["i_bytes"] if begins else values["p_bytes"]
+        due_us = round(1e6 * number / values["fps"])
+        video.append([due_us, max(1, round(mean * (0.5 + draw.random()))), int(begins)])
+    made = [
+        {
+            "name": "video",
+            "priority": 1,
+            "delivery": values["video_delivery"],
+            "frames": video,
+        }
+    ]
+    if values["audio_hz"]:
+        group = max(1, round(values["audio_hz"] * values["group_ms"] / 1e3))
+        audio = [
+            [round(1e6 * number / values["audio_hz"]), values["audio_bytes"], int(number % group == 0)]
+            for number in range(count(values["audio_hz"], values["duration_s"]))
+        ]
+        made.append(
+            {
+                "name": "audio",
+                "priority": 1 if equal else 2,
+                "delivery": values["audio_delivery"],
+                "frames": audio,
+            }
+        )
+    return made

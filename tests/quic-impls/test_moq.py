@@ -1,0 +1,293 @@
+"""Live media in virtual time, by moq: what arrives, when, and the same each time."""
+
+import csv
+import itertools
+import signal
+import statistics
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fecbench.dropper.loss_model import LossModel
+from fecbench.dropper.model import GilbertElliott, Pattern, Uniform
+from fecbench.runners.conformance import contract
+from fecbench.runners.conformance import simulator as simulator_check
+from fecbench.runners.implementations.finding import ours
+from tests.support.simulations import NOTHING, Simulator, Tasks
+
+MBPS, OWD_MS = 20, 25
+LINK_BYTES = 42  # what Ethernet, IPv4 and UDP add to a datagram
+QUIC_BYTES = 50  # most that QUIC and MoQ add to the part of a frame in a packet
+PACKET_BYTES = 1252
+GROUP = 5
+IN_BURSTS = GilbertElliott(0.01, 0.25, 1, 0)
+NO_WINDOW = {"scheme": "none", "congestion_control": "none"}
+
+
+def track(name: str, delivery: str, *sizes: int, every_us: int = 33_333, priority: int = 1) -> dict[str, Any]:
+    """A track of frames of these sizes, in groups of five."""
+    frames = [[every_us * number, size, int(number % GROUP == 0)] for number, size in enumerate(sizes)]
+    return {"name": name, "priority": priority, "delivery": delivery, "frames": frames}
+
+
+def live(*tracks: dict[str, Any], **others: Any) -> dict[str, Any]:
+    return {
+        "name": "live",
+        "direction": "down",
+        "max_age_ms": 500,
+        "deadline_us": 150_000,
+        "send_buffer_bytes": 2**26,
+        "tracks": list(tracks),
+        **others,
+    }
+
+
+TWO_TRACKS = (
+    track("video", "group", *[20_000, *[4000] * (GROUP - 1)] * 6),
+    track("audio", "group", *[160] * 50, every_us=20_000, priority=2),
+)
+
+
+class Broadcasts:
+    """Carries out broadcasts in virtual time, with a folder for the tables of each."""
+
+    def __init__(self, folder: Path, identity: dict[str, str]) -> None:
+        self._folder, self._identity = folder, identity
+        self._numbers = itertools.count(1)
+
+    def task(
+        self,
+        workload: dict[str, Any],
+        model: LossModel = NOTHING,
+        mbps: float = MBPS,
+        queue_packets: int = 200,
+        **options: Any,
+    ) -> dict[str, Any]:
+        number = next(self._numbers)
+        folder = self._folder / str(number)
+        for role in ("client", "server"):
+            (folder / role).mkdir(parents=True)
+        return Tasks("moq", self._identity, folder, made=number - 1)(
+            workload,
+            mbps=mbps,
+            owd_ms=OWD_MS,
+            up=NOTHING,
+            down=model,
+            seeds={"up": 5, "down": 6},
+            queue={"queue_packets": queue_packets},
+            series=["live"],
+            **options,
+        )
+
+    def carry_out(self, *tasks: dict[str, Any]) -> list[dict[str, Any]]:
+        """The answers of one simulator to tasks whose endpoints have to succeed."""
+        with Simulator("moq") as simulator:
+            answers = [simulator.answer(task) for task in tasks]
+        for answer in answers:
+            assert "error" not in answer, answer
+            for end in answer["endpoints"].values():
+                assert (end["exit_code"], end["stderr"]) == (0, "")
+        return answers
+
+
+def rows(task: dict[str, Any], sends: bool) -> list[dict[str, float]]:
+    """The table of the sender or of the receiver."""
+    pair = task["pairs"][0]
+    of_sender = {"up": "client", "down": "server"}[pair["client"]["workload"]["direction"]]
+    role = of_sender if sends else {"client": "server", "server": "client"}[of_sender]
+    with (Path(pair[role]["log_folder"]) / "live.series.csv").open(newline="") as file:
+        return [
+            {name: float(value) for name, value in row.items()} for row in csv.DictReader(file, strict=True)
+        ]
+
+
+def places(table: list[dict[str, float]], number: int) -> list[int]:
+    """The frames of a track, in the order of the table."""
+    return [int(row["frame"]) for row in table if row["track"] == number]
+
+
+def latencies_ms(task: dict[str, Any]) -> dict[tuple[float, float], float]:
+    """From when each frame that arrived was due until it had arrived, by track and frame."""
+    due_s = {(row["track"], row["frame"]): row["due_s"] for row in rows(task, sends=True)}
+    return {
+        (row["track"], row["frame"]): 1e3 * (row["arrived_s"] - due_s[row["track"], row["frame"]])
+        for row in rows(task, sends=False)
+    }
+
+
+@pytest.fixture(params=["moq"])
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def broadcasts(name: str, identity: dict[str, str], tmp_path: Path) -> Broadcasts:
+    assert name == "moq"
+    return Broadcasts(tmp_path, identity)
+
+
+def test_it_has_all_options_of_noq_fec_and_no_other() -> None:
+    moq, noq_fec = (ours().find(name, "tests").declaration for name in ("moq", "noq-fec"))
+    assert moq.options == noq_fec.options
+    assert moq.fec == noq_fec.fec
+
+
+@pytest.mark.on_demand
+def test_a_frame_takes_the_delay_and_its_own_bytes_where_nothing_is_lost(broadcasts: Broadcasts) -> None:
+    sizes = (40_000, 1, 1000, 1200, 7000, 16_000, 300, 20_000, 90, 5000)
+    task = broadcasts.task(live(track("video", "group", *sizes, every_us=100_000)), **NO_WINDOW)
+    broadcasts.carry_out(task)
+    took_ms = latencies_ms(task)
+    assert sorted(took_ms) == [(0, number) for number in range(len(sizes))]
+    for number, size in enumerate(sizes):
+        packets = -(-size // (PACKET_BYTES - QUIC_BYTES))
+        most_bytes = size + packets * (LINK_BYTES + QUIC_BYTES)
+        least_bytes = size + (size // PACKET_BYTES) * LINK_BYTES
+        own_ms = took_ms[0, number] - OWD_MS
+        assert least_bytes * 8e-3 / MBPS <= own_ms <= most_bytes * 8e-3 / MBPS, (number, size)
+
+
+@pytest.mark.on_demand
+@pytest.mark.parametrize("direction", ["down", "up"])
+@pytest.mark.parametrize("delivery", ["group", "frame", "datagram"])
+def test_all_frames_arrive_where_nothing_is_lost(
+    broadcasts: Broadcasts, delivery: str, direction: str
+) -> None:
+    tracks = (track("video", delivery, *[1000] * 20), track("audio", "group", *[160] * 30, every_us=20_000))
+    task = broadcasts.task(live(*tracks, direction=direction))
+    broadcasts.carry_out(task)
+    for sends in (True, False):
+        table = rows(task, sends)
+        assert [places(table, number) for number in (0, 1)] == [list(range(20)), list(range(30))]
+
+
+@pytest.mark.on_demand
+def test_the_same_task_has_the_same_tables_whatever_came_before(broadcasts: Broadcasts) -> None:
+    _assert_same(broadcasts, 10)
+
+
+@pytest.mark.slow
+@pytest.mark.on_demand
+def test_a_hundred_times_the_same_task_has_the_same_tables(broadcasts: Broadcasts) -> None:
+    _assert_same(broadcasts, 100)
+
+
+def _assert_same(broadcasts: Broadcasts, times: int) -> None:
+    """Assert that a task has one outcome each time, with others in between, in one process."""
+    other = live(track("video", "frame", *[3000] * 7), direction="up")
+    tasks, order = [], []
+    for number in range(times):
+        tasks.append(broadcasts.task(live(*TWO_TRACKS), IN_BURSTS, congestion_control="bbr3"))
+        order.append(tasks[-1])
+        order += [broadcasts.task(other, Uniform(0.02)) for _ in range(number % 3)]
+    broadcasts.carry_out(*order)
+    tables = [(rows(task, sends=True), rows(task, sends=False)) for task in tasks]
+    assert all(table == tables[0] for table in tables)
+
+
+@pytest.mark.on_demand
+def test_a_late_group_is_cut_at_its_end_alone_and_later_ones_are_whole(broadcasts: Broadcasts) -> None:
+    # So many packets in a row are lost that nothing comes for longer than a group may be late.
+    sizes = [2000] * 300
+    blackout = Pattern(tuple(range(60, 80)), length=100_000, repeat=False)
+    workload = live(track("video", "group", *sizes), max_age_ms=100)
+    task = broadcasts.task(workload, blackout, scheme="none")
+    broadcasts.carry_out(task)
+    came = set(places(rows(task, sends=False), 0))
+    groups = [[frame in came for frame in range(first, first + GROUP)] for first in range(0, 300, GROUP)]
+    assert any(not all(group) for group in groups)
+    assert all(group == sorted(group, reverse=True) for group in groups)
+    assert groups[-1] == [True] * GROUP, groups
+
+
+@pytest.mark.on_demand
+def test_audio_goes_before_video_where_the_link_is_too_slow_for_both(broadcasts: Broadcasts) -> None:
+    tasks = [
+        broadcasts.task(
+            live(TWO_TRACKS[0], {**TWO_TRACKS[1], "priority": priority}, send_buffer_bytes=2**14),
+            mbps=0.8,
+            queue_packets=10,
+            scheme="none",
+        )
+        for priority in (2, 0)
+    ]
+    broadcasts.carry_out(*tasks)
+    medians_ms = []
+    for task in tasks:
+        took_ms = latencies_ms(task)
+        medians_ms.append(statistics.median(took_ms.get((1, frame), 1e9) for frame in range(50)))
+    assert medians_ms[0] < 0.7 * medians_ms[1], medians_ms
+
+
+@pytest.mark.on_demand
+def test_fec_recovers_lost_packets_of_a_broadcast(broadcasts: Broadcasts) -> None:
+    code = {"controller": "constant", "n": 6, "k": 5, "window": 20}
+    task = broadcasts.task(live(*TWO_TRACKS), IN_BURSTS, **code)
+    (answer,) = broadcasts.carry_out(task)
+    metrics = answer["endpoints"]["client"]["metrics"]
+    assert metrics["packets_recovered"] > 0
+    assert metrics["packets_recovered"] + metrics["repair_useless"] <= metrics["repair_received"]
+
+
+@pytest.mark.on_demand
+def test_a_frame_that_fits_into_no_datagram_is_refused_with_what_would(broadcasts: Broadcasts) -> None:
+    task = broadcasts.task(live(track("audio", "datagram", 160, 1200)))
+    with Simulator("moq") as simulator:
+        answer = simulator.answer(task)
+    for end in answer["endpoints"].values():
+        assert end["exit_code"] == 2
+        assert 'track "audio": a frame of 1200 bytes' in end["stderr"]
+        assert "at most 1" in end["stderr"]
+
+
+@pytest.mark.on_demand
+def test_a_client_of_another_protocol_is_refused_and_the_server_lives_on(
+    name: str, endpoints_of: Any, assignment: dict[str, Any]
+) -> None:
+    workload = live(track("video", "group", *[1000] * 6))
+    of_moq = {**assignment, "workload": workload}
+    moq, other = endpoints_of(name), endpoints_of("noq-fec")
+    with moq.serving(of_moq) as server:
+        refused = other.start("client", {**assignment, "options": {"scheme": "none"}}).failure()
+        assert "known protocol" in refused
+        moq.start("client", of_moq).metrics()
+        server.process.send_signal(signal.SIGTERM)
+        server.metrics()
+
+
+@pytest.mark.on_demand
+@pytest.mark.parametrize("direction", ["down", "up"])
+def test_a_broadcast_of_other_content_is_named_by_its_first_wrong_byte(
+    name: str, endpoints_of: Any, assignment: dict[str, Any], direction: str
+) -> None:
+    workload = live(track("video", "group", *[1000] * 6), direction=direction)
+    moq = endpoints_of(name)
+    right = {**assignment, "workload": workload}
+    with moq.serving({**right, "content_seed": 7}) as server:
+        client = moq.start("client", right)
+        receiver = client if direction == "down" else server
+        assert "frame 0 of track 0: byte 0 is not that of the content" in receiver.failure()
+
+
+@pytest.mark.on_demand
+def test_a_broadcast_that_lacks_a_track_is_no_success(
+    name: str, endpoints_of: Any, assignment: dict[str, Any]
+) -> None:
+    video = track("video", "group", *[1000] * 6)
+    moq = endpoints_of(name)
+    with moq.serving({**assignment, "workload": live(video)}):
+        wanted = live(video, track("audio", "group", 160))
+        failure = moq.start("client", {**assignment, "deadline_s": 3.0, "workload": wanted}).failure()
+    assert "live broadcast of 7 frames" in failure
+
+
+@pytest.mark.on_demand
+def test_it_meets_the_contract(name: str, tmp_path: Path) -> None:
+    parts = contract.check(ours().find(name, "tests"), tmp_path)
+    assert [part for part in parts if not part.good] == []
+
+
+@pytest.mark.on_demand
+def test_its_simulator_answers_the_same_each_time(name: str) -> None:
+    assert [part for part in simulator_check.check(ours().find(name, "tests")) if not part.good] == []
