@@ -108,7 +108,7 @@ def places(table: list[dict[str, float]], number: int) -> list[int]:
 
 
 def latencies_ms(task: dict[str, Any]) -> dict[tuple[float, float], float]:
-    """From when each frame that arrived was due until it had arrived, by track and frame."""
+    """Return the time from when each frame that arrived was due until it had arrived, by track and frame."""
     due_s = {(row["track"], row["frame"]): row["due_s"] for row in rows(task, sends=True)}
     return {
         (row["track"], row["frame"]): 1e3 * (row["arrived_s"] - due_s[row["track"], row["frame"]])
@@ -194,8 +194,8 @@ def test_a_late_group_is_cut_at_its_end_alone_and_later_ones_are_whole(broadcast
     workload = live(track("video", "group", *sizes), max_age_ms=100)
     task = broadcasts.task(workload, blackout, scheme="none")
     broadcasts.carry_out(task)
-    came = set(places(rows(task, sends=False), 0))
-    groups = [[frame in came for frame in range(first, first + GROUP)] for first in range(0, 300, GROUP)]
+    arrivals = set(places(rows(task, sends=False), 0))
+    groups = [[frame in arrivals for frame in range(first, first + GROUP)] for first in range(0, 300, GROUP)]
     assert any(not all(group) for group in groups)
     assert all(group == sorted(group, reverse=True) for group in groups)
     assert groups[-1] == [True] * GROUP, groups
@@ -249,8 +249,8 @@ def test_a_client_of_another_protocol_is_refused_and_the_server_lives_on(
     of_moq = {**assignment, "workload": workload}
     moq, other = endpoints_of(name), endpoints_of("noq-fec")
     with moq.serving(of_moq) as server:
-        refused = other.start("client", {**assignment, "options": {"scheme": "none"}}).failure()
-        assert "known protocol" in refused
+        failure = other.start("client", {**assignment, "options": {"scheme": "none"}}).failure()
+        assert "known protocol" in failure
         moq.start("client", of_moq).metrics()
         server.process.send_signal(signal.SIGTERM)
         server.metrics()
@@ -277,8 +277,8 @@ def test_a_broadcast_that_lacks_a_track_is_no_success(
     video = track("video", "group", *[1000] * 6)
     moq = endpoints_of(name)
     with moq.serving({**assignment, "workload": live(video)}):
-        wanted = live(video, track("audio", "group", 160))
-        failure = moq.start("client", {**assignment, "deadline_s": 3.0, "workload": wanted}).failure()
+        workload = live(video, track("audio", "group", 160))
+        failure = moq.start("client", {**assignment, "deadline_s": 3.0, "workload": workload}).failure()
     assert "live broadcast of 7 frames" in failure
 
 

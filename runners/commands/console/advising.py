@@ -77,7 +77,7 @@ def _by_run(answer: Answer, run: Run) -> Iterator[str]:
         f"Run: {one.pairs} pairs of each two variants in virtual time, in {one.networks} networks within the"
         f" intervals; without FEC, {answer.downloads} take {_ms(without)} on average."
     )
-    if run.ended == "by time":
+    if run.end == "by time":
         yield (
             f"  {PAIRS} pairs were planned: the time was over before. More time or a faster machine may say"
             " otherwise."

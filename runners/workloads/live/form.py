@@ -9,7 +9,7 @@ from fecbench.runners.tasks.demand import Demand
 from fecbench.runners.tasks.outcome import Outcome
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.workloads import timed
-from fecbench.runners.workloads.live import noted, possible, source
+from fecbench.runners.workloads.live import noted, plausible, source
 from fecbench.runners.workloads.live.noted import SERIES
 from fecbench.runners.workloads.messages.possible import sent_bytes
 from fecbench.runners.workloads.workload import (
@@ -140,7 +140,7 @@ class Live(Workload):
             )
 
     def reads(self, parameter: str, choices: Mapping[str, Any]) -> bool:
-        """Without audio, nothing of it is read."""
+        """Whether it reads a parameter: without audio, it reads none of audio."""
         has_audio = bool(self._with_defaults(choices)["audio_hz"])
         return has_audio or parameter not in ("audio_bytes", "audio_delivery", "priority")
 
@@ -185,7 +185,7 @@ class Live(Workload):
 
     def measure(self, task: Task, outcome: Outcome) -> Measured:
         broadcast = noted.read(task, outcome)
-        for problem in possible.problems(task, outcome, broadcast):
+        for problem in plausible.problems(task, outcome, broadcast):
             raise Impossible(problem)
         pair = task.pairs[0]
         _, receiver = timed.ends(pair)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 Frames = list[list[int]]
-"""Of each frame: µs since the sender began, bytes, and 1 where a group begins, else 0."""
+"""Rows of frames: µs since the sender began, bytes, and 1 where a group begins, else 0."""
 
 MOST_FRAMES = 200_000
 """Most frames of both tracks: each is a row of the series that both ends record."""
@@ -32,7 +32,7 @@ def tracks(values: Mapping[str, Any]) -> list[dict[str, Any]]:
         mean = values["i_bytes"] if begins else values["p_bytes"]
         due_us = round(1e6 * number / values["fps"])
         video.append([due_us, max(1, round(mean * (0.5 + draw.random()))), int(begins)])
-    made = [
+    of_source = [
         {
             "name": "video",
             "priority": 1,
@@ -46,7 +46,7 @@ def tracks(values: Mapping[str, Any]) -> list[dict[str, Any]]:
             [round(1e6 * number / values["audio_hz"]), values["audio_bytes"], int(number % group == 0)]
             for number in range(count(values["audio_hz"], values["duration_s"]))
         ]
-        made.append(
+        of_source.append(
             {
                 "name": "audio",
                 "priority": 1 if equal else 2,
@@ -54,4 +54,4 @@ def tracks(values: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "frames": audio,
             }
         )
-    return made
+    return of_source

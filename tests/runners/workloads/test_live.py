@@ -17,7 +17,7 @@ LIVE = workloads.find("live", "design")
 AROUND = Surroundings(variant="A", link=None, timeout_s=60)
 
 
-def _told(**choices: Any) -> dict[str, Any]:
+def _workload_of(**choices: Any) -> dict[str, Any]:
     """The `workload` of an assignment with these parameters."""
     LIVE.check(choices, ["A"], "design")
     return LIVE.transfers(choices, AROUND)[0].workload
@@ -33,7 +33,7 @@ def broadcast(frames: list[list[int]], arrived_ms: list[float | None], track: st
 
 
 def test_the_broadcast_of_the_defaults_has_a_group_a_second_and_its_first_frame_is_the_largest() -> None:
-    workload = _told(duration_s=3)
+    workload = _workload_of(duration_s=3)
     video, audio = workload["tracks"]
     assert (video["name"], audio["name"]) == ("video", "audio")
     assert [n for n, (_, _, begins) in enumerate(video["frames"]) if begins] == [0, 30, 60]
@@ -43,12 +43,12 @@ def test_the_broadcast_of_the_defaults_has_a_group_a_second_and_its_first_frame_
     assert [due for due, _, _ in audio["frames"][:3]] == [0, 20_000, 40_000]
     assert audio["priority"] > video["priority"]
     assert workload["deadline_us"] == 150_000
-    assert workload == _told(duration_s=3)
-    assert workload != _told(duration_s=3, source_seed=2)
+    assert workload == _workload_of(duration_s=3)
+    assert workload != _workload_of(duration_s=3, source_seed=2)
 
 
 def test_all_frames_are_between_half_and_one_and_a_half_of_their_mean() -> None:
-    sizes = [size for _, size, begins in _told(duration_s=50)["tracks"][0]["frames"] if not begins]
+    sizes = [size for _, size, begins in _workload_of(duration_s=50)["tracks"][0]["frames"] if not begins]
     assert 3500 <= min(sizes) <= max(sizes) <= 10_500
     assert abs(np.mean(sizes) - 7000) < 5 * 7000 / math.sqrt(12 * len(sizes))
 
@@ -66,14 +66,14 @@ def test_all_frames_are_between_half_and_one_and_a_half_of_their_mean() -> None:
     ],
 )
 def test_a_wrong_parameter_is_refused_by_its_name(choices: dict[str, Any], problem: str) -> None:
-    with pytest.raises(Refusal, match="workload live") as refused:
-        _told(**choices)
-    assert problem in str(refused.value)
+    with pytest.raises(Refusal, match="workload live") as refusal:
+        _workload_of(**choices)
+    assert problem in str(refusal.value)
 
 
 def test_the_last_frame_has_to_be_due_before_the_timeout() -> None:
     with pytest.raises(Refusal, match="duration_s = 60, and timeout_s = 60: it must be more"):
-        _told(duration_s=60)
+        _workload_of(duration_s=60)
 
 
 def test_the_compared_metric_is_of_the_first_playout_delay() -> None:
@@ -131,4 +131,4 @@ def test_shares_grow_with_the_playout_delay_and_with_what_arrives() -> None:
 
 def test_no_more_frames_are_made_than_due_before_the_end() -> None:
     assert source.count(30, 20) == 600
-    assert all(due < 20e6 for due, _, _ in _told()["tracks"][0]["frames"])
+    assert all(due < 20e6 for due, _, _ in _workload_of()["tracks"][0]["frames"])
