@@ -61,8 +61,9 @@ SLOW_PAGES = {
 SLOW_PAGES |= {f"docs/findings/{name}.md" for name in ("starlink2022", "thesis2018")}
 LIMIT_S = 500  # of a command
 
-# Status 1 says that bounds do not hold, that equal variants differ, or that a hunt found some network.
-MAY_END_WITH_1 = ("fecbench calibrate", "fecbench aa", "fecbench hunt")
+# Status 1 says that bounds do not hold, that equal variants differ, that a hunt found some network, or that
+# an emulated trial went otherwise when it was run again.
+MAY_END_WITH_1 = ("fecbench calibrate", "fecbench aa", "fecbench hunt", "fecbench diff")
 _FENCE = re.compile(r"^```(\w+)[ ]?(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _STATES = re.compile(r"^\d+ of \d+ trials: (.*)$", re.MULTILINE)
 _FOR_THE_SHELL = re.compile(r"[$|&;<>*?~`]")

@@ -11,7 +11,7 @@ from fecbench.dropper.parameters import MODELS, loss_model
 from fecbench.runners.workloads import WORKLOADS
 from fecbench.topologies.topology import TOPOLOGIES
 
-VALUES = {"p": 0.01, "r": 0.5, "rate": 0.05, "burst": 2.5, "k": 0.99, "h": 0.1}
+VALUES = {"p": 0.01, "r": 0.5, "rate": 0.05, "burst": 2.5, "k": 0.99, "h": 0.1, "burst_max": 3}
 VALUES |= {"drop": "3,7-9", "length": 20, "repeat": True}
 VALUES |= {"good_s": 1.0, "bad_s": 0.02, "slot_ms": 10.0}
 
