@@ -159,8 +159,8 @@ void direction_start(struct direction *direction, uint64_t now_ns);
 // the direction until it exits; otherwise it still belongs to the caller.
 enum fate direction_arrive(struct direction *direction, struct frame *frame, uint64_t now_ns);
 
-// When the next frame is due, or NEVER. With a managed queue where frames may overtake, or beside cross traffic,
-// it may be sooner, and nothing exits then.
+// When the next frame is due, or NEVER. With a managed queue where frames may overtake, or beside cross
+// traffic, it may be sooner, and nothing exits then.
 uint64_t direction_next_exit(const struct direction *direction);
 
 // The next frame that is due at now_ns, or NULL. It belongs to the caller until frame_pool_return().
