@@ -1,6 +1,7 @@
 """Campaigns over a path that the harness does not know: an emulated link between two namespaces."""
 
 import contextlib
+import json
 import math
 import os
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 from pathlib import Path
 
 import numpy as np
@@ -86,11 +88,16 @@ class Hidden:
         return process
 
     def command(
-        self, *more: str, papers: Path | None = None, port: int = PORT, db: str = "db.sqlite"
+        self,
+        *more: str,
+        papers: Path | None = None,
+        port: int = PORT,
+        db: str = "db.sqlite",
+        design: Path | None = None,
     ) -> list[str]:
         where = ["--server", f"{self.server.address}:{port}", "--path", "hidden"]
         rest = ["--certificates", str(papers or self.papers), "--db", str(self.folder / db)]
-        return [*FECBENCH, "run", str(self.design), "--engine", "field", *where, *rest, *more]
+        return [*FECBENCH, "run", str(design or self.design), "--engine", "field", *where, *rest, *more]
 
     def run(
         self, *more: str, papers: Path | None = None, port: int = PORT, db: str = "db.sqlite"
@@ -201,6 +208,73 @@ def test_a_cable_that_is_out_for_90_s_costs_its_block_alone(served: Hidden) -> N
     assert all(state == "invalid" for key, state in states.items() if key.repetition == 0) or (
         sum(state == "invalid" for key, state in states.items() if key.repetition == 0) == 1
     )
+
+
+@contextlib.contextmanager
+def another_address(host: Host) -> Iterator[str]:
+    """Give a host's interface the next address of its network in place of its own meanwhile."""
+    (interface,), own = host.interfaces, IPv4Address(host.address)
+
+    def give(address: IPv4Address, instead_of: IPv4Address) -> None:
+        gateway = ip_in(host, "-json", "route", "show", "default")
+        ip_in(host, "address", "add", f"{address}/24", "dev", interface)
+        ip_in(host, "address", "delete", f"{instead_of}/24", "dev", interface)
+        ip_in(host, "address", "replace", f"{address}/24", "dev", interface)  # gone with its elder
+        ip_in(host, "route", "replace", "default", "via", json.loads(gateway)[0]["gateway"])
+
+    give(own + 7, own)
+    try:
+        yield str(own + 7)
+    finally:
+        give(own, own + 7)
+
+
+def ip_in(host: Host, *words: str) -> str:
+    command = ["nsenter", f"--net=/proc/{host.pid}/ns/net", "ip", *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def wait_for_line(process: "subprocess.Popen[str]", begin: str) -> None:
+    """Read what a process says until a line begins so."""
+    assert process.stderr and any(line.startswith(begin) for line in process.stderr), begin
+
+
+def wait_for_bytes(host: Host, count: int) -> None:
+    """Wait until so many bytes more have come to a host."""
+    end = host.received_bytes() + count
+    while host.received_bytes() < end:
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["transfer", "probes"])
+def test_another_address_of_this_host_costs_its_block_alone(served: Hidden, place: str) -> None:
+    """The change is in the middle of the second transfer, or among the probes before the second block."""
+    design = served.folder / "long.toml"
+    design.write_text(DESIGN.replace("50_000", "3_000_000").replace("repetitions = 2", "repetitions = 3"))
+    db = f"moved-{place}.sqlite"
+    command = served.command("--campaign", "moved", db=db, design=design)
+    process = served.client.popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    wait_for_line(process, "[1/" if place == "transfer" else "[2/")
+    wait_for_bytes(served.client, 1_000_000 if place == "transfer" else 3000)
+    with another_address(served.client) as address:
+        _, text = process.communicate(timeout=200)
+    why = f"this host has no longer the address {served.client.address}"
+    lost_lines = [line for line in text.splitlines() if "trying to reach it again" in line]
+    assert lost_lines == [f"note: the server was lost: {why}; trying to reach it again"], text
+    assert "Traceback" not in text
+    with Database.open(str(served.folder / db)) as database:
+        (campaign,) = database.campaigns()
+        records = [stored.record for stored in database.trials(campaign.id)]
+    records.sort(key=lambda record: record.started_at)
+    (lost,) = [record for record in records if record.reason == f"the server was lost: {why}"]
+    block = records.index(lost) // 2
+    assert block == (0 if place == "transfer" else 1)
+    # A busy machine may make any of them invalid; it makes none of them anything else.
+    assert {record.state for record in records} <= {"ok", "invalid"}
+    after = records[2 * block + 2 :]
+    assert after and {record.checks["path"]["address"] for record in after} == {address}
+    assert not any(record.checks["path"].get("changes") for record in after)
 
 
 RUNS, BLOCKS_OF_RUN = int(os.environ.get("FECBENCH_EQUAL_ARMS_RUNS", "10")), dependent.FEWEST
