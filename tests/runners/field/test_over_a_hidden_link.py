@@ -19,7 +19,7 @@ from scipy import stats
 from fecbench.checkout import REPOSITORY
 from fecbench.dropper.command import Attachment, attach, detach
 from fecbench.dropper.model import GilbertElliott, Uniform, markov
-from fecbench.results.analysis import dependent, path_probes
+from fecbench.results.analysis import circle, dependent, path_probes
 from fecbench.results.store.database import Database
 from fecbench.runners import authority
 from fecbench.topologies.link import DIRECTIONS, LinkSettings
@@ -275,6 +275,80 @@ def test_another_address_of_this_host_costs_its_block_alone(served: Hidden, plac
     after = records[2 * block + 2 :]
     assert after and {record.checks["path"]["address"] for record in after} == {address}
     assert not any(record.checks["path"].get("changes") for record in after)
+
+
+HIDDEN_LOSS = {"p": 0.002, "r": 0.5}
+IN_THE_FIELD = """
+topology = "field"
+repetitions = 26
+"""
+IN_NAMESPACES = f"""
+topology = "single-path"
+repetitions = 50
+constants.bandwidth_mbps = 20
+constants.owd_ms = 10
+constants.loss.up.model = "none"
+constants.loss.down.model = "markov"
+constants.loss.down.p = {HIDDEN_LOSS["p"]}
+constants.loss.down.r = {HIDDEN_LOSS["r"]}
+"""
+VERDICTS = """
+name = "verdicts"
+title = "The same verdicts over the same link"
+seed = 5
+timeout_s = 20
+[[workloads]]
+name = "download"
+size_bytes = 1_000_000
+[[variants]]
+label = "off"
+implementation = "noq-fec"
+options = { scheme = "none" }
+baseline = true
+[[variants]]
+label = "tail"
+implementation = "noq-fec"
+options = { scheme = "rlc", controller = "tail" }
+[[variants]]
+label = "twice"
+implementation = "noq-fec"
+options = { scheme = "rlc", controller = "constant", n = 2, k = 1 }
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_verdicts_are_those_of_namespaces_over_the_same_hidden_link(served: Hidden) -> None:
+    """A code that sends everything twice harms a download that the rate limits."""
+    in_field, in_namespaces = served.folder / "verdicts.toml", served.folder / "namespaces.toml"
+    for design, network in ((in_field, IN_THE_FIELD), (in_namespaces, IN_NAMESPACES)):
+        design.write_text(network + VERDICTS)
+    end = served.topology.exits["internet", "down"]
+    where = Attachment(end.netns_path, end.interface, "ingress")
+    attach(where, markov(**HIDDEN_LOSS), 1)
+    try:
+        command = served.command("--campaign", "hidden", db="verdicts.sqlite", design=in_field)
+        process = served.client.popen(command, stderr=subprocess.STDOUT, stdout=subprocess.PIPE, text=True)
+        text, _ = process.communicate(timeout=800)
+    finally:
+        detach(where)
+    database = str(served.folder / "verdicts.sqlite")
+    command = [*FECBENCH, "run", str(in_namespaces), "--campaign", "namespaces", "--db", database]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=800)
+    assert {process.returncode, ran.returncode} <= {0, 1}, (text, ran.stderr)
+    with Database.open(database) as opened:
+        field, namespaces = opened.campaign("hidden"), opened.campaign("namespaces")
+        assert field and namespaces, (text, ran.stderr)
+        rows = {row.variant: row for row in circle.closed(opened, field, namespaces)}
+    print(*rows.values(), sep="\n")
+    assert rows.keys() == {"tail", "twice"}, (text, ran.stdout)
+    assert rows["twice"].field.low > 1 and rows["twice"].emulated.low > 1
+    for row in rows.values():
+        verdicts = {(ratio.low > 1) - (ratio.high < 1) for ratio in (row.field, row.emulated)}
+        assert verdicts != {1, -1}, row
+        width = math.log(row.quotient.high / row.quotient.low) / 2
+        # Twice the interval of 95 %: chance is beyond that in 1 of 10,000 campaigns.
+        assert abs(math.log(row.quotient.value)) < 2 * width, row
 
 
 RUNS, BLOCKS_OF_RUN = int(os.environ.get("FECBENCH_EQUAL_ARMS_RUNS", "10")), dependent.FEWEST
