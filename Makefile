@@ -13,7 +13,7 @@
 # make findings  the papers' claims, judged from notebooks/samples, into docs/findings
 # make changes  what has changed since the last release
 # make lint   the checks of form
-# make lint-on-demand, test-on-demand  those of the stacks that build-all builds, and docs/ci/ in a bare Debian 12
+# make lint-on-demand, test-on-demand  those of the stacks that build-all builds, and docs/ci/ and the field in a bare Debian 12
 
 # What is made here is for every user, whatever the umask: endpoints have users of their own.
 SHELL := /bin/bash
@@ -265,7 +265,7 @@ lint-on-demand test-on-demand: build-all development
 	    $(MAKE) --no-print-directory -C $$folder $(@:-on-demand=); done
 	@[ $@ != test-on-demand ] || $(MAKE) --no-print-directory packages PACKAGES="$(SKELETON_PACKAGES) debootstrap"
 	@[ $@ != test-on-demand ] || $(RUN) pytest tests/docs/test_skeleton.py
-	@[ $@ != test-on-demand ] || $(RUN) pytest -m slow tests/docs/test_gate_in_container.py
+	@[ $@ != test-on-demand ] || $(RUN) pytest -m slow tests/docs/test_gate_in_container.py tests/runners/field/test_between_bare_roots.py
 
 # The pinned requirements, with hashes, from what pyproject.toml asks for: what all need, and what developers need besides.
 LOCK = .build/lock/bin/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url \

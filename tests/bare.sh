@@ -31,7 +31,7 @@ run_inside() {
     while read -r variable; do kept+=("$variable"); done < <(env | grep -E '^(PIP_|GOPROXY=|GOFLAGS=|CARGO_|[a-z]+_proxy=)' || true)
     # Whoever ends this process ends all that runs there.
     exec unshare --mount --pid --fork --kill-child --propagation private bash -euc '
-        mount --bind "$1" "$1" && cd "$1"
+        mount --rbind "$1" "$1" && cd "$1"
         mount -t proc proc proc && mount --rbind /sys sys && mount --rbind /dev dev
         mkdir -p .old && pivot_root . .old && cd "$2" && umount -l /.old
         shift 2

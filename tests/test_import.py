@@ -27,6 +27,17 @@ def test_a_folder_named_as_a_part_of_ours_hides_nothing(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
 
 
+def test_commands_need_mininet_only_where_they_make_networks() -> None:
+    program = """
+import importlib, sys
+from fecbench.runners.commands.command_line import COMMANDS, MODULES
+sys.modules["mininet"] = None
+for name in COMMANDS:
+    importlib.import_module(f"fecbench.runners.commands.{MODULES.get(name, name)}")
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_fecbench_opens_a_database_and_tells_its_version(tmp_path: Path) -> None:
     file = tmp_path / "demo.sqlite"
     file.write_bytes(lzma.decompress((REPOSITORY / "notebooks/samples/demo.sqlite.xz").read_bytes()))

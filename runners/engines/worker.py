@@ -67,6 +67,7 @@ def main() -> None:
     isolation.die_with_parent(int(harness))
     # The harness ends a worker by a kill, and removes its cgroups then.
     cgroup.enter(f"{name}.{os.getpid()}")
+    trial.load_mininet()
     for line in sys.stdin:
         sys.stdout.buffer.write(answer(line))
         sys.stdout.buffer.flush()

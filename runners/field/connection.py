@@ -91,6 +91,7 @@ class Connection:
     def __init__(self, secured: ssl.SSLSocket, peer: str) -> None:
         """`peer` is the address of the other end."""
         self.secured, self.peer = secured, peer
+        self.own_address: str = secured.getsockname()[0]
 
     @classmethod
     def to(cls, place: Place, tls: ssl.SSLContext) -> Self:
@@ -117,12 +118,6 @@ class Connection:
             plain.close()
             why = _reason(error) if isinstance(error, ssl.SSLError) else str(error)
             raise ConnectionLost(f"{place}: is no server of fecbench field ({why})") from None
-
-    @property
-    def own_address(self) -> str:
-        """The address of this end."""
-        address: str = self.secured.getsockname()[0]
-        return address
 
     def fileno(self) -> int:
         return self.secured.fileno()

@@ -4,6 +4,7 @@ As root it has a user, a view of the file system and limits of its own; whoever 
 of its own then (`isolated`). Without root it is fenced in, where the kernel can do that.
 """
 
+import errno
 import fcntl
 import os
 import socket
@@ -161,6 +162,17 @@ def interface_of(address: str) -> str:
             if fields[0] == packed:
                 return fields[-1]
     return ""
+
+
+def is_gone(address: str) -> bool:
+    """Whether this host has an address no longer. "" is none."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as tried:
+        try:
+            tried.bind((address, 0))
+        except OSError as error:
+            return error.errno == errno.EADDRNOTAVAIL
+    return False
 
 
 class HostCounters:

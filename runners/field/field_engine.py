@@ -23,6 +23,7 @@ from fecbench.runners.engines.engine import EngineError, Finished
 from fecbench.runners.field import probes
 from fecbench.runners.field.client import ClientProcess, Order
 from fecbench.runners.field.connection import ConnectionLost, Place
+from fecbench.runners.field.ends import is_gone
 from fecbench.runners.field.session import OrderRefusal, Session, Train, require_programs
 from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.probe import sha256_of
@@ -145,12 +146,18 @@ class FieldEngine:
         except OrderRefusal as refusal:
             raise EngineError(f"{refusal}; what was finished is kept") from None
         except ConnectionLost as lost:
+            why = f"the server was lost: {self._reason(lost)}"
             self._hang_up()
             self._block = None
             self.broken.add(key.group)
-            outcome.failure = f"the server was lost: {lost}"
-            self._tell(f"the server was lost: {lost}; trying to reach it again")
+            outcome.failure = why
+            self._tell(f"{why}; trying to reach it again")
         return outcome
+
+    def _reason(self, lost: ConnectionLost) -> str:
+        """Return why the server was lost. A connection does not say that this host's address is gone."""
+        address = self._session.own_address if self._session is not None else ""
+        return f"this host has no longer the address {address}" if is_gone(address) else str(lost)
 
     def _in_block(self, key: TrialKey, task: Task) -> Block:
         """Return the block of a trial, begun if it is not that of the trial before."""

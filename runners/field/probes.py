@@ -163,7 +163,8 @@ def send(
         level, option = (
             (socket.IPPROTO_IP, _IP_MTU) if family == socket.AF_INET else (socket.IPPROTO_IPV6, _IPV6_MTU)
         )
-        sent.mtu = opened.getsockopt(level, option)
+        with contextlib.suppress(OSError):  # there is no way to the server any more
+            sent.mtu = opened.getsockopt(level, option)
     return sent
 
 

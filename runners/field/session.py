@@ -70,6 +70,11 @@ class Session:
         """The address at which the server was reached."""
         return self._connection.peer
 
+    @property
+    def own_address(self) -> str:
+        """This host's address towards the server."""
+        return self._connection.own_address
+
     def _ask(self, order: dict[str, Any], limit_s: float = ANSWER_S) -> dict[str, Any]:
         self._connection.send(order)
         return self._answer(limit_s)
@@ -97,7 +102,10 @@ class Session:
     def _probe(self, until: Callable[[probes.Sent, deque[float]], bool], limit_s: float) -> Train:
         token = probes.token()
         self._ask({"order": "probe", "token": token})
-        sent = probes.send(self.server_address, self.place.port, bytes.fromhex(token), until, limit_s)
+        try:
+            sent = probes.send(self.server_address, self.place.port, bytes.fromhex(token), until, limit_s)
+        except OSError as error:
+            raise self._unreachable(error) from None
         answer = self._ask({"order": "probed"})
         try:
             arrived = {int(number): float(at_s) for number, at_s in answer["arrived"]}
@@ -121,11 +129,17 @@ class Session:
             has_drained=probes.has_drained(last, self.least_rtt_ms),
         )
 
+    def _unreachable(self, error: OSError) -> ConnectionLost:
+        return ConnectionLost(f"{self.place}: nothing can be sent there: {error.strerror or error}")
+
     def volley(self) -> list[FullPacket]:
         """Send a volley, and have it sent back."""
         token = probes.token()
         self._ask({"order": "volley", "token": token})
-        volley = Volley(self.server_address, self.place.port, bytes.fromhex(token))
+        try:
+            volley = Volley(self.server_address, self.place.port, bytes.fromhex(token))
+        except OSError as error:
+            raise self._unreachable(error) from None
         try:
             volley.send()
             arrivals = _times(self._ask({"order": "sent"}), "arrived")

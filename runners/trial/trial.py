@@ -8,7 +8,6 @@ import resource
 import subprocess
 from contextlib import nullcontext
 
-import fecbench.topologies.network  # noqa: F401  Mininet: a process that runs many trials imports it once
 from fecbench.dropper import command as dropper_command
 from fecbench.dropper.command import Attachment, DropperError, Filter
 from fecbench.runners.sandbox import priority
@@ -22,6 +21,11 @@ from fecbench.runners.trial.transfer import pair_folder, run_endpoints
 from fecbench.topologies import topology as emulation
 from fecbench.topologies.link import Direction
 from fecbench.topologies.topology import Topology
+
+
+def load_mininet() -> None:
+    """Load Mininet, once in a process that runs many trials. Other engines need none."""
+    import fecbench.topologies.network  # noqa: F401
 
 
 def run(task: Task, site: Site, first_user: int, *, ahead: bool = False) -> Outcome:

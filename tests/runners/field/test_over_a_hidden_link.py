@@ -1,6 +1,7 @@
 """Campaigns over a path that the harness does not know: an emulated link between two namespaces."""
 
 import contextlib
+import json
 import math
 import os
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +19,7 @@ from scipy import stats
 from fecbench.checkout import REPOSITORY
 from fecbench.dropper.command import Attachment, attach, detach
 from fecbench.dropper.model import GilbertElliott, Uniform, markov
-from fecbench.results.analysis import dependent, path_probes
+from fecbench.results.analysis import circle, dependent, path_probes
 from fecbench.results.store.database import Database
 from fecbench.runners import authority
 from fecbench.topologies.link import DIRECTIONS, LinkSettings
@@ -86,11 +88,16 @@ class Hidden:
         return process
 
     def command(
-        self, *more: str, papers: Path | None = None, port: int = PORT, db: str = "db.sqlite"
+        self,
+        *more: str,
+        papers: Path | None = None,
+        port: int = PORT,
+        db: str = "db.sqlite",
+        design: Path | None = None,
     ) -> list[str]:
         where = ["--server", f"{self.server.address}:{port}", "--path", "hidden"]
         rest = ["--certificates", str(papers or self.papers), "--db", str(self.folder / db)]
-        return [*FECBENCH, "run", str(self.design), "--engine", "field", *where, *rest, *more]
+        return [*FECBENCH, "run", str(design or self.design), "--engine", "field", *where, *rest, *more]
 
     def run(
         self, *more: str, papers: Path | None = None, port: int = PORT, db: str = "db.sqlite"
@@ -201,6 +208,147 @@ def test_a_cable_that_is_out_for_90_s_costs_its_block_alone(served: Hidden) -> N
     assert all(state == "invalid" for key, state in states.items() if key.repetition == 0) or (
         sum(state == "invalid" for key, state in states.items() if key.repetition == 0) == 1
     )
+
+
+@contextlib.contextmanager
+def another_address(host: Host) -> Iterator[str]:
+    """Give a host's interface the next address of its network in place of its own meanwhile."""
+    (interface,), own = host.interfaces, IPv4Address(host.address)
+
+    def give(address: IPv4Address, instead_of: IPv4Address) -> None:
+        gateway = ip_in(host, "-json", "route", "show", "default")
+        ip_in(host, "address", "add", f"{address}/24", "dev", interface)
+        ip_in(host, "address", "delete", f"{instead_of}/24", "dev", interface)
+        ip_in(host, "address", "replace", f"{address}/24", "dev", interface)  # gone with its elder
+        ip_in(host, "route", "replace", "default", "via", json.loads(gateway)[0]["gateway"])
+
+    give(own + 7, own)
+    try:
+        yield str(own + 7)
+    finally:
+        give(own, own + 7)
+
+
+def ip_in(host: Host, *words: str) -> str:
+    command = ["nsenter", f"--net=/proc/{host.pid}/ns/net", "ip", *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def wait_for_line(process: "subprocess.Popen[str]", begin: str) -> None:
+    """Read what a process says until a line begins so."""
+    assert process.stderr and any(line.startswith(begin) for line in process.stderr), begin
+
+
+def wait_for_bytes(host: Host, count: int) -> None:
+    """Wait until so many bytes more have come to a host."""
+    end = host.received_bytes() + count
+    while host.received_bytes() < end:
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["transfer", "probes"])
+def test_another_address_of_this_host_costs_its_block_alone(served: Hidden, place: str) -> None:
+    """The change is in the middle of the second transfer, or among the probes before the second block."""
+    design = served.folder / "long.toml"
+    design.write_text(DESIGN.replace("50_000", "3_000_000").replace("repetitions = 2", "repetitions = 3"))
+    db = f"moved-{place}.sqlite"
+    command = served.command("--campaign", "moved", db=db, design=design)
+    process = served.client.popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    wait_for_line(process, "[1/" if place == "transfer" else "[2/")
+    wait_for_bytes(served.client, 1_000_000 if place == "transfer" else 3000)
+    with another_address(served.client) as address:
+        _, text = process.communicate(timeout=200)
+    why = f"this host has no longer the address {served.client.address}"
+    lost_lines = [line for line in text.splitlines() if "trying to reach it again" in line]
+    assert lost_lines == [f"note: the server was lost: {why}; trying to reach it again"], text
+    assert "Traceback" not in text
+    with Database.open(str(served.folder / db)) as database:
+        (campaign,) = database.campaigns()
+        records = [stored.record for stored in database.trials(campaign.id)]
+    records.sort(key=lambda record: record.started_at)
+    (lost,) = [record for record in records if record.reason == f"the server was lost: {why}"]
+    block = records.index(lost) // 2
+    assert block == (0 if place == "transfer" else 1)
+    # A busy machine may make any of them invalid; it makes none of them anything else.
+    assert {record.state for record in records} <= {"ok", "invalid"}
+    after = records[2 * block + 2 :]
+    assert after and {record.checks["path"]["address"] for record in after} == {address}
+    assert not any(record.checks["path"].get("changes") for record in after)
+
+
+HIDDEN_LOSS = {"p": 0.002, "r": 0.5}
+IN_THE_FIELD = """
+topology = "field"
+repetitions = 26
+"""
+IN_NAMESPACES = f"""
+topology = "single-path"
+repetitions = 50
+constants.bandwidth_mbps = 20
+constants.owd_ms = 10
+constants.loss.up.model = "none"
+constants.loss.down.model = "markov"
+constants.loss.down.p = {HIDDEN_LOSS["p"]}
+constants.loss.down.r = {HIDDEN_LOSS["r"]}
+"""
+VERDICTS = """
+name = "verdicts"
+title = "The same verdicts over the same link"
+seed = 5
+timeout_s = 20
+[[workloads]]
+name = "download"
+size_bytes = 1_000_000
+[[variants]]
+label = "off"
+implementation = "noq-fec"
+options = { scheme = "none" }
+baseline = true
+[[variants]]
+label = "tail"
+implementation = "noq-fec"
+options = { scheme = "rlc", controller = "tail" }
+[[variants]]
+label = "twice"
+implementation = "noq-fec"
+options = { scheme = "rlc", controller = "constant", n = 2, k = 1 }
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_verdicts_are_those_of_namespaces_over_the_same_hidden_link(served: Hidden) -> None:
+    """A code that sends everything twice harms a download that the rate limits."""
+    in_field, in_namespaces = served.folder / "verdicts.toml", served.folder / "namespaces.toml"
+    for design, network in ((in_field, IN_THE_FIELD), (in_namespaces, IN_NAMESPACES)):
+        design.write_text(network + VERDICTS)
+    end = served.topology.exits["internet", "down"]
+    where = Attachment(end.netns_path, end.interface, "ingress")
+    attach(where, markov(**HIDDEN_LOSS), 1)
+    try:
+        command = served.command("--campaign", "hidden", db="verdicts.sqlite", design=in_field)
+        process = served.client.popen(command, stderr=subprocess.STDOUT, stdout=subprocess.PIPE, text=True)
+        text, _ = process.communicate(timeout=800)
+    finally:
+        detach(where)
+    database = str(served.folder / "verdicts.sqlite")
+    command = [*FECBENCH, "run", str(in_namespaces), "--campaign", "namespaces", "--db", database]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=800)
+    assert {process.returncode, ran.returncode} <= {0, 1}, (text, ran.stderr)
+    with Database.open(database) as opened:
+        field, namespaces = opened.campaign("hidden"), opened.campaign("namespaces")
+        assert field and namespaces, (text, ran.stderr)
+        rows = {row.variant: row for row in circle.closed(opened, field, namespaces)}
+    print(*rows.values(), sep="\n")
+    assert rows.keys() == {"tail", "twice"}, (text, ran.stdout)
+    assert rows["twice"].field.low > 1 and rows["twice"].emulated.low > 1
+    for row in rows.values():
+        verdicts = {(ratio.low > 1) - (ratio.high < 1) for ratio in (row.field, row.emulated)}
+        assert verdicts != {1, -1}, row
+        width = math.log(row.quotient.high / row.quotient.low) / 2
+        # Twice the interval of 95 %: chance is beyond that in 1 of 10,000 campaigns.
+        assert abs(math.log(row.quotient.value)) < 2 * width, row
 
 
 RUNS, BLOCKS_OF_RUN = int(os.environ.get("FECBENCH_EQUAL_ARMS_RUNS", "10")), dependent.FEWEST
