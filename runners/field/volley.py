@@ -1,7 +1,7 @@
 """A volley: full packets, back to back, first up and then down. It shows the rates of a path, and its queues.
 
-The server keeps the packets that came. Those that did not come are sent again, slowly, since a volley down
-has to have as many. Then it sends them back as they are, at once: no more than it got, and only to where it
+The server keeps the packets that came. The client sends the others again, slowly, since a volley down has
+to have as many. Then it sends them back as they are, at once: no more than it got, and only to where it
 came from. Times of arrival are those of the kernel.
 """
 

@@ -1,6 +1,6 @@
 """A design that emulates the path of a campaign in the field: its variants and workloads, over what was seen.
 
-Each parameter stands in a line of its own, with what it rests on. What was not seen is said there, too: the
+Each parameter stands in a line of its own, with what it rests on. It also says what was not seen: the
 delay of one way is half of the round trip, and a queue that no volley filled has the length of a round trip
 at least.
 """

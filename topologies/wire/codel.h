@@ -31,8 +31,8 @@ struct codel_queue {
 
 void codel_put(struct codel_queue *queue, struct frame *frame);
 
-// The frame that is sent at now_ns, when the transmitter is free, or NULL. Those that are dropped before it
-// are appended to `dropped`. With `marks`, one that can be marked is marked and sent in the place of being
+// The frame that is sent at now_ns, when the transmitter is free, or NULL. Frames that are dropped before
+// it are appended to `dropped`. With `marks`, one that can be marked is marked and sent in the place of being
 // dropped.
 struct frame *codel_take(struct codel_queue *queue, uint64_t now_ns, uint32_t max_frame_size, bool marks,
                          struct frames *dropped);

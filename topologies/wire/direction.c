@@ -9,7 +9,7 @@
 
 enum { ETHERNET_HEADER = 14 };
 
-// What most links never do, out of the way of what each does for every frame.
+// Rare work of a link, out of the way of what each does for every frame.
 #define SELDOM __attribute__((noinline))
 
 static uint64_t policer_dropped(const struct direction *direction) {
@@ -209,7 +209,7 @@ SELDOM static void mark_late(const struct direction *direction, struct frame *fr
         frame_mark(frame);
 }
 
-// What draws of the frame's number decide, and when it leaves.
+// The frame has the effects that draws of its number decide, and gets the time when it leaves.
 SELDOM static void draw_effects(struct direction *direction, struct frame *frame, uint64_t delay_ns) {
     const struct direction_settings *settings = &direction->settings;
     if (happens(settings->corrupt_threshold, settings->corrupt_seed, frame->number))

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// What the link does to a frame besides carrying it.
+// The effects of the link on a frame, besides carrying it.
 enum {
     EFFECT_MARK = 1,         // CE, which its carrier writes
     EFFECT_COPY = 2,         // one leaves before it

@@ -140,7 +140,7 @@ fn end_track(number: usize, ended: Result<(), moq_net::Error>, state: &mut State
     state.leave(now);
 }
 
-/// Reads a group to its end. One that is cut off for its age has lost its other frames, which is no failure.
+/// Reads a group to its end. A group that is cut off for its age has lost its other frames, which is no failure.
 async fn read_group(mut group: group::Consumer, number: usize, state: Rc<RefCell<State>>, tasks: Tasks) {
     let mut index = 0;
     while let Ok(Some(frame)) = group.read_frame().await {

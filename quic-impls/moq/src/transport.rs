@@ -320,7 +320,7 @@ impl poll::RecvStream for RecvStream {
             let mut stream = connection.recv_stream(self.id);
             let Ok(mut chunks) = stream.read(true) else { return Ok(None) };
             let read = chunks.next(dst.len()).map(|chunk| chunk.map(|chunk| chunk.bytes));
-            // What it has to transmit is asked for after every turn.
+            // Its packets are asked for after every turn.
             let _ = chunks.finalize();
             read
         });
