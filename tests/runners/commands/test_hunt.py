@@ -128,13 +128,13 @@ def test_planted_harm_is_found_and_told_in_the_form_that_scripts_rely_on(
     hunt: Callable[..., Done], tmp_path: Path
 ) -> None:
     result = hunt(
-        "--arm", "new", "--json", "--output", tmp_path / "out", trials=2500
+        "--arm", "new", "--json", "--output", tmp_path / "out", trials=4000
     )  # with room to look around
     assert result.returncode == 1, result
     document = documents(result)
     assert document.keys() == {"looked", "share", "found"}
     assert document["share"].keys() == {"harmed", "interval", "margin"}
-    assert 0 < document["looked"] <= 2500
+    assert 0 < document["looked"] <= 4000
     low, high = document["share"]["interval"]
     assert low <= document["share"]["harmed"] <= high
     assert document["found"]
