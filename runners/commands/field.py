@@ -141,7 +141,7 @@ def compare(
     campaign: arguments.Campaign = "",
     as_json: arguments.Json = False,
 ) -> int:
-    """Say whether the emulated path gives the ratios of the real one: 1 where it does not.
+    """Say whether the emulated path gives the ratios of the real one: 0 it does, 1 it does not, 3 not sure.
 
     The emulation is the campaign of the design that fecbench field design wrote, in the same database.
     """
@@ -159,7 +159,8 @@ def compare(
                 f"{db}: no campaign emulates the path of {info.name!r}: fecbench field design --db {db}"
                 " --output FILE.toml writes a design, and fecbench run FILE.toml runs it"
             )
-        rows = [(other.name, row) for other in emulations for row in circle.closed(database, info, other)]
+        of_each = {other.name: circle.closed(database, info, other) for other in emulations}
+        rows = [(name, row) for name, closed in of_each.items() for row in closed]
         lines = list(circle.sentences(database, info))
     if as_json:
         print_document({"comparisons": [_document(name, row) for name, row in rows]})
@@ -173,7 +174,10 @@ def compare(
             print_table(table_of(heads, cells, right=heads[2:5]))
         for line in lines:
             say(line)
-    return 1 if any(row.verdict == "differs" for _, row in rows) else 0
+    verdicts = {row.verdict for _, row in rows}
+    if "differs" in verdicts:
+        return 1
+    return 3 if "not sure" in verdicts or not all(of_each.values()) else 0
 
 
 def _cell(ratio: Ratio) -> str:

@@ -52,6 +52,20 @@ def test_another_ratio_is_status_1(tmp_path: Path, fecbench: Fecbench) -> None:
     assert status == 1 and "not the same" in text
 
 
+@pytest.mark.parametrize(
+    ("spread", "repetitions", "sentence"),
+    [(0.5, BLOCKS, "would tell whether it is the same"), (0.01, 3, "too few pairs to compare")],
+)
+def test_what_is_not_sure_is_status_3(
+    tmp_path: Path, fecbench: Fecbench, spread: float, repetitions: int, sentence: str
+) -> None:
+    db, generator = tmp_path / "db.sqlite", np.random.default_rng(1)
+    plant(db, "home", generator.normal(0.1, spread, BLOCKS))
+    plant(db, "home-emulated", generator.normal(0.1, spread, repetitions), engine="virtual")
+    status, text, _ = run(fecbench, "field", "compare", "--db", db)
+    assert status == 3 and sentence in text
+
+
 def test_what_is_no_campaign_of_a_path_is_refused(home: Path, tmp_path: Path, fecbench: Fecbench) -> None:
     plant(tmp_path / "virtual.sqlite", "a", [0.0] * 3, engine="virtual")
     plant(tmp_path / "alone.sqlite", "home", [0.0] * 3)
