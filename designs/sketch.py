@@ -77,7 +77,7 @@ class Sketch:
         ]
         if varied:
             parts.append(
-                '\n[plan]\nmethod = "wsp"   # points that fill the space of the factors\n'
+                '\n[plan]\nmethod = "wsp"   # networks that fill the space of the factors\n'
                 f"points = {points}\n\n[factors]\n"
             )
             for name, (low, high) in varied.items():

@@ -147,7 +147,7 @@ def _open(measured: Measured, margins: Margins) -> Iterator[str]:
     if several := [
         f"{name} {shown(ratio)}" for name, ratio in ratios_by_name.items() if name != "all networks"
     ]:
-        yield f"open: {', '.join(several)}"
+        yield f"may be slower: {', '.join(several)}"
 
 
 def trials(count: int) -> str:
@@ -190,13 +190,13 @@ def failures(result: Answer) -> str:
 
 def failing(result: Answer, one: FailingPair) -> str:
     """Return which pair failed, for a person."""
-    where = f"{one.workload} at point {one.point} ({_factors(result.campaign.points[one.point])})"
+    where = f"{one.workload} in network {one.point} ({_factors(result.campaign.points[one.point])})"
     return f"fails in {_KINDS[one.kind]}: {where}, repetition {one.repetition}"
 
 
 def network(one: Worst) -> str:
     """Return a network with its workload, for a person."""
-    return f"{one.workload} at point {one.point} ({_factors(one.factors)})"
+    return f"{one.workload} in network {one.point} ({_factors(one.factors)})"
 
 
 def ratio_in(one: Worst) -> str:

@@ -4,7 +4,7 @@ docs/glossary.md."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from itertools import product
 from typing import Literal, get_args
@@ -14,15 +14,18 @@ from matplotlib.text import Text
 from rich.console import Console
 
 from fecbench.checkout import REPOSITORY
+from fecbench.designs.sketch import Arm, Sketch
 from fecbench.results.analysis import comparison, frames
 from fecbench.results.analysis.averages import ratio_over
+from fecbench.results.gate import answer, for_ci
+from fecbench.results.gate.overall import NEW, OLD
 from fecbench.results.gate.verdict import Verdict
 from fecbench.results.report.collecting import document_of
 from fecbench.results.report.drawings import named
 from fecbench.results.report.evidence import gather
 from fecbench.results.report.tables import rules
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import CampaignInfo, TrialKey
+from fecbench.results.store.records import CampaignInfo, TrialKey, Variant
 from fecbench.runners.commands.console.campaign_summary import table_of_answers
 from tests import help as helps
 from tests.results.pages import page_of, text_of
@@ -57,12 +60,18 @@ def planted(filled: Filled) -> tuple[Database, CampaignInfo]:
     return filled(outcomes, repetitions=6, points=POINTS)
 
 
-def synonyms_in(text: str) -> list[tuple[str, str]]:
-    """Return the words that say a thing by another word than its own, each with that word."""
+def of_build(label: str, baseline: bool = False) -> Variant:
+    """Return the variant of one of two builds."""
+    return Variant(label=label, implementation="rquic", options={}, baseline=baseline)
+
+
+def synonyms_in(text: str, but: Collection[str] = ()) -> list[tuple[str, str]]:
+    """Return the words, `but` some, that say a thing by another word than its own, each with that word."""
     return [
         (match.group(), word)
         for word, pattern in SYNONYMS.items()
         for match in re.finditer(rf"\b({pattern})\b", text, re.IGNORECASE)
+        if match.group() not in but
     ]
 
 
@@ -129,6 +138,57 @@ def test_the_table_of_answers_uses_the_words_of_the_glossary(
     console = Console(width=250, record=True, quiet=False)
     console.print(table_of_answers(table, campaign))
     assert synonyms_in(console.export_text()) == []
+
+
+@pytest.mark.parametrize(
+    ("factor", "verdict"),
+    [(1.2, "slower"), (0.8, "faster"), (1.0, "no difference that matters"), (None, "undecided"), (0, "fails")],
+)
+def test_the_gate_uses_the_words_of_the_glossary_beside_its_verdicts(
+    filled: Filled, factor: float | None, verdict: str
+) -> None:
+    """`factor`: None for now so, now so; 0 for a build that fails."""
+
+    def outcome(variant: str, n: int) -> tuple[str, float]:
+        times = (1.0 if variant == OLD else factor) if factor is not None else (0.5, 2.0)[n % 2]
+        return ("failed" if times == 0 else "ok", times)
+
+    labels = ("download-2000", "download-10000")
+    database, campaign = filled(
+        {
+            TrialKey(variant, workload, point, n): outcome(variant, n + point + (variant == OLD))
+            for variant, workload, point, n in product((OLD, NEW), labels, range(8), range(6))
+        },
+        repetitions=6,
+        points=POINTS[:8],
+        variants=[of_build(OLD, baseline=True), of_build(NEW)],
+        provenance={"engine": "virtual"},
+    )
+    result = answer.answer(database, campaign)
+    assert result.verdict == verdict
+    text = for_ci.markdown(result, lambda old, new: [f"fecbench replay {old} {new}"])
+    assert synonyms_in(text.replace(campaign.title, ""), but=("faster", "slower")) == []
+
+
+@pytest.mark.parametrize("burst", [(1.0, 1.0), (2.0, 4.0)])
+def test_a_design_of_ones_own_ranges_is_remarked_in_the_words_of_the_glossary(
+    burst: tuple[float, float],
+) -> None:
+    sketch = Sketch(
+        name="mine",
+        bandwidth_mbps=(5.0, 50.0),
+        rtt_ms=(20.0, 200.0),
+        loss=(0.005, 0.05),
+        burst=burst,
+        queue_bdp=(1.5, 1.5),
+        sizes_bytes=[50_000],
+        workload="download",
+        arms=[Arm("none", "noq-fec", {"scheme": "none"}), Arm("safe", "noq-fec", {}, baseline="none")],
+        trials=1000,
+    )
+    remarks = [line.partition("#")[2] for line in sketch.text().splitlines()]
+    assert any(remarks)
+    assert synonyms_in("\n".join((sketch.text().splitlines()[1], *remarks)), but=("shorten",)) == []
 
 
 def test_the_help_of_every_command_calls_a_variant_so() -> None:
