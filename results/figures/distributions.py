@@ -344,6 +344,7 @@ def pair_grid(campaign: CampaignInfo) -> sns.PairGrid:
     factors = pd.DataFrame(campaign.points)
     if not len(factors.columns):
         raise NothingToDraw("This design varies no factor, so there are no networks to draw.")
+    factors = factors[[factor for factor in factors if factor not in campaign.linked]]
     if len(factors.columns) == 1:
         factors.insert(0, "index of the point", factors.index)
     across, down = list(factors.columns[:-1]), list(factors.columns[1:])

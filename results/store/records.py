@@ -237,6 +237,13 @@ class CampaignInfo(NewCampaign):
         return dict(_scales(self._design.get("factors", {})))
 
     @property
+    def linked(self) -> set[str]:
+        """The factors that have no values of their own: those that names of a linked factor stand for."""
+        factors = self._design.get("factors", {}).values()
+        links = (factor.get("linked", {}) for factor in factors if isinstance(factor, Mapping))
+        return {name for link in links for of_name in link.values() for name, _ in _leaves(of_name)}
+
+    @property
     def constants(self) -> dict[str, Any]:
         """Return the constants of its design, by dotted names."""
         return dict(_leaves(self._design.get("constants", {})))

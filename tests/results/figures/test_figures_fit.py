@@ -18,7 +18,7 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from fecbench import designs
-from fecbench.results.figures import saving
+from fecbench.results.figures import distributions, saving
 from fecbench.results.report.report import report
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, Workload
@@ -111,6 +111,19 @@ def test_no_text_of_a_figure_is_cut_off_or_under_another(
 def test_a_metric_of_many_words_has_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     design = next(item for item in DESIGNS.values() if item.name.startswith("networking2019-uniform"))
     assert faults_of_report(design, tmp_path, monkeypatch, "server.spurious_losses") == []
+
+
+@pytest.mark.parametrize("name", ["hunt-fec", "hunt-fec-time"])
+def test_many_names_of_losses_have_room_and_their_numbers_no_panel(name: str, tmp_path: Path) -> None:
+    with Database.open(str(tmp_path / "trials.sqlite"), create=True) as database:
+        fill(database, next(item for item in DESIGNS.values() if item.name == name))
+        (campaign,) = database.campaigns()
+    assert {"losses", "loss.rate"} <= campaign.points[0].keys()
+    figure = distributions.points(campaign)
+    assert list(faults(figure)) == []
+    labels = {text.get_text() for axes in figure.axes for text in (axes.xaxis.label, axes.yaxis.label)}
+    assert "losses" in labels
+    assert not any(label.startswith("loss.") for label in labels)
 
 
 def faults_of_report(

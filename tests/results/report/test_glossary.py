@@ -142,7 +142,13 @@ def test_the_table_of_answers_uses_the_words_of_the_glossary(
 
 @pytest.mark.parametrize(
     ("factor", "verdict"),
-    [(1.2, "slower"), (0.8, "faster"), (1.0, "no difference that matters"), (None, "undecided"), (0, "fails")],
+    [
+        (1.2, "slower"),
+        (0.8, "faster"),
+        (1.0, "no difference that matters"),
+        (None, "undecided"),
+        (0, "fails"),
+    ],
 )
 def test_the_gate_uses_the_words_of_the_glossary_beside_its_verdicts(
     filled: Filled, factor: float | None, verdict: str
