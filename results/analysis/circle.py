@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -87,42 +88,54 @@ def emulations(database: Database, campaign: CampaignInfo) -> list[CampaignInfo]
     return [other for other in database.campaigns() if other.design_name == name]
 
 
-def closed(database: Database, campaign: CampaignInfo, emulation: CampaignInfo) -> list[Closed]:
-    """Return each comparison that both have enough pairs for."""
+@dataclass(frozen=True)
+class Missing:
+    """A comparison of the path that its emulation cannot be held against: too few pairs of either."""
+
+    variant: str
+    workload: str
+    field_pairs: int
+    emulated_pairs: int
+
+
+def closed(
+    database: Database, campaign: CampaignInfo, emulation: CampaignInfo
+) -> tuple[list[Closed], list[Missing]]:
+    """Return each comparison that both have enough pairs for, and the others of the path."""
     here, there = (
         comparisons(frames.trials(database, one, set(of_workloads(one).values())), one)
         for one in (campaign, emulation)
     )
-    margins, rows = margins_of(campaign), list[Closed]()
-    for variant, pairing in here.items():
-        if variant not in there:
+    margins, rows, others = margins_of(campaign), list[Closed](), list[Missing]()
+    for (variant, pairing), workload in product(here.items(), of_workloads(campaign)):
+        field_logs, field_out = _logs(pairing, workload)
+        logs, left_out = _logs(there.get(variant), workload)
+        if min(len(field_logs), len(logs)) < dependent.FEWEST:
+            others.append(Missing(variant, workload, len(field_logs), len(logs)))
             continue
-        for workload in of_workloads(campaign):
-            field_logs, field_out = _logs(pairing, workload)
-            logs, left_out = _logs(there[variant], workload)
-            if min(len(field_logs), len(logs)) < dependent.FEWEST:
-                continue
-            of_field, of_emulation = dependent.mean_of(field_logs), _independent(logs)
-            rows.append(
-                Closed(
-                    variant=variant,
-                    baseline=pairing.baseline_label,
-                    workload=workload,
-                    field=_ratio(of_field.mean, of_field.interval(LEVEL), len(field_logs), field_out),
-                    emulated=_ratio(of_emulation.mean, of_emulation.interval(LEVEL), len(logs), left_out),
-                    quotient=_ratio(
-                        of_emulation.mean - of_field.mean,
-                        quotient_interval(field_logs, logs),
-                        min(len(field_logs), len(logs)),
-                    ),
-                    margin=margins[workload],
-                )
+        of_field, of_emulation = dependent.mean_of(field_logs), _independent(logs)
+        rows.append(
+            Closed(
+                variant=variant,
+                baseline=pairing.baseline_label,
+                workload=workload,
+                field=_ratio(of_field.mean, of_field.interval(LEVEL), len(field_logs), field_out),
+                emulated=_ratio(of_emulation.mean, of_emulation.interval(LEVEL), len(logs), left_out),
+                quotient=_ratio(
+                    of_emulation.mean - of_field.mean,
+                    quotient_interval(field_logs, logs),
+                    min(len(field_logs), len(logs)),
+                ),
+                margin=margins[workload],
             )
-    return rows
+        )
+    return rows, others
 
 
-def _logs(pairing: Pairing, workload: str) -> tuple[Floats, int]:
+def _logs(pairing: Pairing | None, workload: str) -> tuple[Floats, int]:
     """Return the logs of the ratios of a workload, in the order of time, and how many pairs have none."""
+    if pairing is None:
+        return np.empty(0), 0
     matched = pairing.matched[pairing.matched["workload"] == workload].sort_values("repetition")
     ratios = matched["ratio"].to_numpy(np.float64)
     with np.errstate(invalid="ignore"):
@@ -158,14 +171,14 @@ def _ratio(mean: float, interval: tuple[float, float], pairs: int, left_out: int
 def sentences(database: Database, campaign: CampaignInfo) -> Iterator[str]:
     """Yield for each emulation of a path what it says of its ratios; nothing without one."""
     for emulation in emulations(database, campaign):
-        rows = closed(database, campaign, emulation)
-        if not rows:
+        rows, others = closed(database, campaign, emulation)
+        yield from (sentence(row, emulation.name) for row in rows)
+        for other in others:
+            pairs = f"{other.field_pairs} of the path and {other.emulated_pairs} emulated ({emulation.name})"
             yield (
-                f"{emulation.name} emulates this path: too few pairs to compare,"
+                f"{other.variant}, {other.workload}: too few pairs to compare, {pairs};"
                 f" {dependent.FEWEST} are needed of each."
             )
-        for row in rows:
-            yield sentence(row, emulation.name)
 
 
 def sentence(row: Closed, name: str) -> str:

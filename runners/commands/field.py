@@ -160,10 +160,16 @@ def compare(
                 " --output FILE.toml writes a design, and fecbench run FILE.toml runs it"
             )
         of_each = {other.name: circle.closed(database, info, other) for other in emulations}
-        rows = [(name, row) for name, closed in of_each.items() for row in closed]
+        rows = [(name, row) for name, (closed, _) in of_each.items() for row in closed]
+        missing = [(name, other) for name, (_, others) in of_each.items() for other in others]
         lines = list(circle.sentences(database, info))
     if as_json:
-        print_document({"comparisons": [_document(name, row) for name, row in rows]})
+        print_document(
+            {
+                "comparisons": [_document(name, row) for name, row in rows],
+                "too_few_pairs": [{"emulation": name, **asdict(other)} for name, other in missing],
+            }
+        )
     else:
         if rows:
             heads = ["variant", "workload", "field", "emulated", "emulated / field", "verdict"]
@@ -177,7 +183,7 @@ def compare(
     verdicts = {row.verdict for _, row in rows}
     if "differs" in verdicts:
         return 1
-    return 3 if "not sure" in verdicts or not all(of_each.values()) else 0
+    return 3 if missing or "not sure" in verdicts else 0
 
 
 def _cell(ratio: Ratio) -> str:

@@ -16,7 +16,7 @@ from fecbench.results.store.records import CampaignInfo, SeriesTable, TrialKey
 from tests.support.campaigns import new_campaign, trial, variants, workload
 
 Floats = NDArray[np.float64]
-LABEL = "download-1000"
+LABEL, UPLOAD = "download-1000", "upload-1000"
 DESIGN = """
 name = "{name}"
 title = "Over a path"
@@ -48,9 +48,10 @@ def plant(
     timed_out: Sequence[int] = (),
     queue_packets: int = 0,
     begins: str = "2026-01-02T03:00:00+00:00",
+    of_uploads: int = 0,
 ) -> CampaignInfo:
     """Store a campaign whose variant “rlc” has these ratios to “off”, a repetition and a
-    minute each. With queues, the path was observed."""
+    minute each. With queues, the path was observed. There are `of_uploads` pairs of uploads."""
     generator = np.random.default_rng(len(log_ratios))
     topology = "field" if engine == "field" else "single-path"
     text = DESIGN.format(name=name, topology=topology, repetitions=len(log_ratios))
@@ -62,7 +63,10 @@ def plant(
                 repetitions=len(log_ratios),
                 points=[{}],
                 variants=variants("off", "rlc"),
-                workloads=[workload(LABEL, size_bytes=1000)],
+                workloads=[
+                    workload(LABEL, size_bytes=1000),
+                    *[workload(UPLOAD, "upload", size_bytes=1000)] * bool(of_uploads),
+                ],
                 provenance={"engine": engine, "field": {"path": "home", "server": "h:1"}},
             )
         )
@@ -82,6 +86,9 @@ def plant(
                 )
                 at = datetime.fromisoformat(begins) + timedelta(minutes=repetition)
                 database.record(info.id, replace(record, started_at=at.isoformat()))
+                if repetition < of_uploads:
+                    key = replace(record.key, workload=UPLOAD)
+                    database.record(info.id, replace(record, key=key, started_at=at.isoformat()))
         return info
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from fecbench.results.analysis import circle
-from fecbench.results.analysis.circle import Closed
+from fecbench.results.analysis.circle import Closed, Missing
 from fecbench.results.store.database import Database
-from tests.support.field_campaigns import plant
+from tests.support.field_campaigns import LABEL, UPLOAD, plant
 
 MANY = 150
 
@@ -23,7 +23,9 @@ def both(path: Path, field: float, emulated: float, spread: float, **more: objec
         assert campaign is not None
         (emulation,) = circle.emulations(database, campaign)
         assert list(circle.sentences(database, campaign))
-        return circle.closed(database, campaign, emulation)
+        rows, missing = circle.closed(database, campaign, emulation)
+        assert missing == []
+        return rows
 
 
 @pytest.mark.parametrize(
@@ -59,6 +61,21 @@ def test_too_few_pairs_are_said_and_other_campaigns_are_no_emulation(tmp_path: P
     plant(path, "home-emulated", [0.0] * 5, engine="virtual")
     with Database.open(str(path)) as database:
         assert "too few pairs to compare" in " ".join(circle.sentences(database, home))
+
+
+def test_of_what_has_too_few_pairs_beside_what_has_enough_both_are_said(tmp_path: Path) -> None:
+    path, logs = tmp_path / "db.sqlite", np.random.default_rng(7).normal(0.1, 0.02, MANY)
+    plant(path, "home", logs, of_uploads=9)
+    plant(path, "home-emulated", logs, engine="virtual")
+    with Database.open(str(path)) as database:
+        home, emulated = database.campaign("home"), database.campaign("home-emulated")
+        assert home is not None and emulated is not None
+        (row,), (missing,) = circle.closed(database, home, emulated)
+        said = " ".join(circle.sentences(database, home))
+    assert (row.workload, row.verdict) == (LABEL, "same")
+    assert missing == Missing("rlc", UPLOAD, 9, 0)
+    assert "within the margin" in said
+    assert f"{UPLOAD}: too few pairs to compare, 9 of the path and 0 emulated" in said
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.5, 0.9])

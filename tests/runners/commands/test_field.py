@@ -66,6 +66,21 @@ def test_what_is_not_sure_is_status_3(
     assert status == 3 and sentence in text
 
 
+def test_a_workload_of_too_few_pairs_is_status_3_where_all_others_are_the_same(
+    tmp_path: Path, fecbench: Fecbench
+) -> None:
+    db, logs = tmp_path / "db.sqlite", np.random.default_rng(1).normal(0.1, 0.01, BLOCKS)
+    plant(db, "home", logs, of_uploads=5)
+    plant(db, "home-emulated", logs, engine="virtual", of_uploads=7)
+    status, text, _ = run(fecbench, "field", "compare", "--db", db)
+    assert status == 3 and "too few pairs to compare, 5 of the path and 7 emulated" in " ".join(text.split())
+    _, text, _ = run(fecbench, "field", "compare", "--db", db, "--json")
+    document = json.loads(text)
+    assert [row["verdict"] for row in document["comparisons"]] == ["same"]
+    (missing,) = document["too_few_pairs"]
+    assert (missing["field_pairs"], missing["emulated_pairs"]) == (5, 7)
+
+
 def test_what_is_no_campaign_of_a_path_is_refused(home: Path, tmp_path: Path, fecbench: Fecbench) -> None:
     plant(tmp_path / "virtual.sqlite", "a", [0.0] * 3, engine="virtual")
     plant(tmp_path / "alone.sqlite", "home", [0.0] * 3)
