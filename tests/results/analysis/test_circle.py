@@ -71,11 +71,11 @@ def test_of_what_has_too_few_pairs_beside_what_has_enough_both_are_said(tmp_path
         home, emulated = database.campaign("home"), database.campaign("home-emulated")
         assert home is not None and emulated is not None
         (row,), (missing,) = circle.closed(database, home, emulated)
-        said = " ".join(circle.sentences(database, home))
+        text = " ".join(circle.sentences(database, home))
     assert (row.workload, row.verdict) == (LABEL, "same")
     assert missing == Missing("rlc", UPLOAD, 9, 0)
-    assert "within the margin" in said
-    assert f"{UPLOAD}: too few pairs to compare, 9 of the path and 0 emulated" in said
+    assert "within the margin" in text
+    assert f"{UPLOAD}: too few pairs to compare, 9 of the path and 0 emulated" in text
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.5, 0.9])
