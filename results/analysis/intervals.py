@@ -214,9 +214,11 @@ def _p_values(ranks: NDArray[np.int64], sums: NDArray[np.int64]) -> Floats:
         deviations = (sums - ranks.sum() / 2) / math.sqrt((ranks.astype(np.float64) ** 2).sum() / 4)
         normal: Floats = 2 * normal_beyond(np.abs(deviations))
         return normal
-    ways = np.ones(1)  # in which the signs give each sum
-    for rank in ranks:
-        ways = np.pad(ways, (0, rank)) + np.pad(ways, (rank, 0))
+    ways = np.zeros(ranks.sum() + 1)  # in which the signs give each sum
+    ways[0], greatest = 1, 0
+    for rank in ranks.tolist():
+        ways[rank : greatest + rank + 1] += ways[: greatest + 1]
+        greatest += rank
     at_most = ways.cumsum() / 2.0 ** len(ranks)
     at_least = ways[::-1].cumsum()[::-1] / 2.0 ** len(ranks)
     exact: Floats = np.minimum(1, 2 * np.minimum(at_most, at_least)[sums])
