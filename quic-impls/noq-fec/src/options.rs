@@ -53,6 +53,8 @@ pub enum CongestionControl {
     /// Cubic that answers for two connections: a loss takes half as much of the window.
     CubicOfTwo,
     NewReno,
+    /// For L4S: it answers to the share of packets that queues mark.
+    Prague,
     Bbr3,
     /// Coupled: the paths of a connection have it in common.
     Olia,
@@ -121,6 +123,7 @@ impl Options {
                     ("cubic", CongestionControl::Cubic),
                     ("cubic2", CongestionControl::CubicOfTwo),
                     ("newreno", CongestionControl::NewReno),
+                    ("prague", CongestionControl::Prague),
                     ("bbr3", CongestionControl::Bbr3),
                     ("olia", CongestionControl::Olia),
                     ("none", CongestionControl::None),
@@ -138,6 +141,7 @@ impl Options {
             CongestionControl::Cubic
             | CongestionControl::CubicOfTwo
             | CongestionControl::NewReno
+            | CongestionControl::Prague
             | CongestionControl::Olia => None,
         };
         if let Some(why) = paces_itself
