@@ -47,7 +47,7 @@ class Table(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True)
 
     others: ClassVar[str] = ""
-    """Where keys belong that are none of these, unless one was mistyped."""
+    """A hint at the place of other keys, for one that was not mistyped."""
 
     @model_validator(mode="before")
     @classmethod

@@ -521,7 +521,7 @@ def test_a_lane_has_the_cross_traffic_of_its_text_and_the_next_trial_has_none(ne
 def test_only_longer_packets_are_judged_and_lost_and_the_others_take_no_number(
     new_lane: LaneMaker, model: LossModel
 ) -> None:
-    """500 bytes of payload are 528 of IP."""
+    """Packets with 500 bytes of payload have 528 of IP."""
     chance = random.Random(4)
     sent = [(MS, chance.choice([0, 499, 500, 501, 1472])) for _ in range(400)]
     with new_lane() as lane:

@@ -36,7 +36,7 @@ def datagrams(topology: Topology, kind: socket.AddressFamily) -> socket.socket:
 
 
 def ping(topology: Topology, ip_bytes: int, family: Family) -> str:
-    """Return what a single echo request of so many bytes of IP came to."""
+    """Return the words of ping about one echo request of so many bytes of IP."""
     payload = ip_bytes - IP_BYTES[family] - 8
     command = ["ping", "-n", "-M", "do", "-c", "1", "-W", "1", "-s", str(payload), topology.server.address]
     process = topology.client.popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -68,7 +68,7 @@ def test_without_mtu_icmp_nobody_is_told(family: Family) -> None:
 @pytest.mark.parametrize("family", ["ipv4", "ipv6"])
 @pytest.mark.parametrize("payload_bytes", [MTU, 1452])
 def test_a_socket_that_minds_the_mtu_is_refused_the_next_datagram(family: Family, payload_bytes: int) -> None:
-    """Of 1452 bytes, the answer does not quote all."""
+    """An answer does not quote all of 1452 bytes."""
     kind = socket.AF_INET if family == "ipv4" else socket.AF_INET6
     level, discover, mtu = OPTIONS[family]
     with network(family, icmp=True) as topology, datagrams(topology, kind) as sender:

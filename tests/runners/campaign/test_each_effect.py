@@ -26,7 +26,7 @@ implementation = "noq-fec"
 options = {{ controller = "safe" }}
 """
 NEEDS_OTHERS = {"reorder.by_packets", "policer_burst_bytes", "cross.on_s", "cross.off_s", "ecn_threshold_ms"}
-"""They say more of an effect."""
+"""Parameters that mean nothing without another one."""
 NO_EFFECT = {
     "bandwidth_mbps",
     "owd_ms",

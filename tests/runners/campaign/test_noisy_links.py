@@ -185,8 +185,8 @@ def test_netem_refuses_each_parameter_of_a_link_that_it_cannot_follow_whichever_
             link = one(**{f"{direction}.{key}": own for key, own in values.items()})
             check_backend("wire", "internet", link)
             refusal = refusal_of(check_backend, "netem", "internet", link, by=TopologyError)
-            refused = refusal.split(":")[0].split(" ")[0].removeprefix(f"internet.{direction}.")
-            assert refused in values and "netem" in refusal and "\n" not in refusal, refusal
+            parameter = refusal.split(":")[0].split(" ")[0].removeprefix(f"internet.{direction}.")
+            assert parameter in values and "netem" in refusal and "\n" not in refusal, refusal
 
 
 def test_the_least_delay_is_without_noise_and_the_greatest_with_the_most_of_it() -> None:
