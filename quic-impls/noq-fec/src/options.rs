@@ -137,11 +137,11 @@ impl Options {
         };
         let paces_itself = match options.congestion_control {
             CongestionControl::Bbr3 => Some("bbr3 has a pace of its own"),
+            CongestionControl::Prague => Some("prague has a pace of its own"),
             CongestionControl::None => Some("without congestion control there is no slow start"),
             CongestionControl::Cubic
             | CongestionControl::CubicOfTwo
             | CongestionControl::NewReno
-            | CongestionControl::Prague
             | CongestionControl::Olia => None,
         };
         if let Some(why) = paces_itself

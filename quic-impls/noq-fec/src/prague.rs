@@ -1,14 +1,14 @@
 //! A sender for L4S (RFC 9331): packets have ECT(1), and the window follows the share of packets that queues mark, as that of
 //! DCTCP (RFC 8257) and of Prague (draft-briscoe-iccrg-prague-congestion-control) does. Without marks it is Reno's.
 //!
-//! What RFC 9331, section 4.3, demands is here but for two things: it doesn't look for queues that mark all flows alike with
+//! It meets the demands of RFC 9331, section 4.3, but for two: it doesn't look for queues that mark all flows alike with
 //! ECT(1), as those of RFC 3168 do, and its window has two packets at least.
 
 use std::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use noq_proto::congestion::{Controller, ControllerFactory};
+use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use noq_proto::{EcnCodepoint, RttEstimator};
 
 /// Weight of the latest round trip in the share of marked packets (RFC 8257, section 3.3).
@@ -43,6 +43,7 @@ struct Prague {
     window: f64,
     threshold: f64,
     rtt: Duration,
+    has_rtt: bool,
     /// The share of packets that are marked, a moving average over round trips; 1 until the first mark.
     share: f64,
     has_met_marks: bool,
@@ -50,8 +51,10 @@ struct Prague {
     round_end: Option<Instant>,
     counted: u64,
     marked: u64,
-    /// Nothing that was sent before answers for congestion once more.
+    /// When the window was last reduced for marks, which happens once in a round trip of the reference or longer.
     reduced_at: Option<Instant>,
+    /// Nothing that was sent before the last loss answers for one more, or lets the window grow.
+    lost_at: Option<Instant>,
 }
 
 impl Prague {
@@ -62,12 +65,14 @@ impl Prague {
             window: initial_window as f64,
             threshold: f64::INFINITY,
             rtt: REFERENCE_RTT,
+            has_rtt: false,
             share: 1.0,
             has_met_marks: false,
             round_end: None,
             counted: 0,
             marked: 0,
             reduced_at: None,
+            lost_at: None,
         }
     }
 
@@ -77,7 +82,12 @@ impl Prague {
         self.reduced_at = Some(now);
     }
 
-    /// One packet for each window that is acknowledged, and less with a short round trip.
+    fn round(&self) -> Duration {
+        self.rtt.max(REFERENCE_RTT)
+    }
+
+    /// One packet for each window that is acknowledged, and less with a short round trip: then the window grows in a second as that
+    /// of a sender with the reference, at the same rate.
     fn growth(&self, bytes: f64) -> f64 {
         let slowness = (self.rtt.as_secs_f64() / REFERENCE_RTT.as_secs_f64()).min(1.0);
         self.mtu * bytes / self.window * slowness * slowness
@@ -86,8 +96,8 @@ impl Prague {
 
 impl Controller for Prague {
     fn on_ack(&mut self, _now: Instant, sent: Instant, bytes: u64, _pn: u64, app_limited: bool, rtt: &RttEstimator) {
-        self.rtt = rtt.get();
-        if app_limited || self.reduced_at.is_some_and(|reduced| sent <= reduced) {
+        (self.rtt, self.has_rtt) = (rtt.get(), true);
+        if app_limited || self.lost_at.is_some_and(|lost| sent <= lost) {
             return;
         }
         let is_slow_start = self.window < self.threshold;
@@ -105,7 +115,7 @@ impl Controller for Prague {
             self.share += GAIN * (self.marked as f64 / self.counted as f64 - self.share);
         }
         (self.counted, self.marked) = (0, 0);
-        self.round_end = Some(now + self.rtt.max(REFERENCE_RTT));
+        self.round_end = Some(now + self.round());
     }
 
     fn on_congestion_event(
@@ -117,10 +127,16 @@ impl Controller for Prague {
         _lost_bytes: u64,
         _largest_lost_pn: u64,
     ) {
-        if self.reduced_at.is_some_and(|reduced| sent <= reduced) {
+        if self.lost_at.is_some_and(|lost| sent <= lost) {
+            return;
+        }
+        if is_ecn && self.reduced_at.is_some_and(|reduced| now < reduced + self.round()) {
             return;
         }
         self.reduce(now, if is_ecn { 1.0 - self.share / 2.0 } else { LOSS_REDUCTION });
+        if !is_ecn {
+            self.lost_at = Some(now);
+        }
         if is_persistent_congestion {
             self.window = LEAST_WINDOW * self.mtu;
         }
@@ -137,6 +153,18 @@ impl Controller for Prague {
 
     fn window(&self) -> u64 {
         self.window as u64
+    }
+
+    /// Packets come at the window's own rate, since a burst would be marked: a queue for L4S has room for a millisecond.
+    fn metrics(&self) -> ControllerMetrics {
+        let windows = if self.window < self.threshold { 2.0 } else { 1.0 };
+        let rate = windows * self.window / self.rtt.as_secs_f64().max(1e-6);
+        let mut metrics = ControllerMetrics::default();
+        metrics.congestion_window = self.window();
+        metrics.ssthresh = self.threshold.is_finite().then_some(self.threshold as u64);
+        metrics.pacing_rate = self.has_rtt.then_some(rate as u64);
+        metrics.send_quantum = Some(2 * self.mtu as u64);
+        metrics
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {
@@ -193,9 +221,11 @@ mod tests {
     fn a_round_trip_has_one_reduction() {
         let mut prague = after(1, 10);
         let reduced = prague.reduced_at.expect("it was marked");
-        prague.on_congestion_event(reduced, reduced, false, true, 0, 0);
-        prague.on_congestion_event(reduced, reduced, false, false, 1000, 0);
+        prague.on_congestion_event(reduced + REFERENCE_RTT / 2, reduced, false, true, 0, 0);
         assert_eq!(prague.window(), 50 * u64::from(MTU));
+        prague.on_congestion_event(reduced, reduced, false, false, 1000, 0);
+        prague.on_congestion_event(reduced, reduced, false, false, 1000, 0);
+        assert_eq!(prague.window(), 25 * u64::from(MTU));
     }
 
     #[test]
