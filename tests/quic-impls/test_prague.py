@@ -39,7 +39,7 @@ def tasks(identity: dict[str, str], tmp_path: Path) -> Tasks:
     return Tasks("noq-fec", identity, tmp_path)
 
 
-def task(tasks: Tasks, size_bytes: int, control: str, **chosen: Any) -> Task:
+def task(tasks: Tasks, size_bytes: int, control: str, **options: Any) -> Task:
     return tasks(
         download(size_bytes),
         mbps=MBPS,
@@ -48,7 +48,7 @@ def task(tasks: Tasks, size_bytes: int, control: str, **chosen: Any) -> Task:
         scheme="none",
         ecn=True,
         congestion_control=control,
-        **chosen,
+        **options,
     )
 
 
