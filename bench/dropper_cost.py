@@ -35,6 +35,7 @@ CASES: dict[str, tuple[LossModel, Filter, int]] = {
     "no match (another port)": (Uniform(0.05), OTHER_PORT, SHORTEST_RECORD),
     "no loss": (Uniform(0.0), QUIC, SHORTEST_RECORD),
     "uniform, 5 %": (Uniform(0.05), QUIC, SHORTEST_RECORD),
+    "uniform, 5 %, of long packets": (Uniform(0.05, only_longer_than=10), QUIC, SHORTEST_RECORD),
     "ge, 2.4 %": (GE, QUIC, SHORTEST_RECORD),
     "ge, 2.4 %, with bitmap": (GE, QUIC, RECORD_OF_ALL),
 }

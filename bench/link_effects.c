@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "../topologies/wire/too_big.h"
 #include "../topologies/wire/written.h"
 
 enum { FRAME_BYTES = 1242, FLOWS = 8 };
@@ -19,6 +20,25 @@ static void take_out(struct direction *direction, struct frame_pool *pool, uint6
         frame_pool_return(pool, frame);
     for (struct frame *frame; (frame = direction_dropped(direction));)
         frame_pool_return(pool, frame);
+}
+
+// A frame of IPv4 and UDP that must not be fragmented.
+static void write_headers(struct frame *frame) {
+    memset(frame->bytes, 0, ETHERNET_BYTES + IPV4_BYTES + 8);
+    frame->bytes[12] = 8;
+    uint8_t *ip = frame->bytes + ETHERNET_BYTES;
+    ip[0] = 0x45;
+    ip[6] = 0x40;
+    ip[9] = PROTOCOL_UDP;
+}
+
+// What the wire does with it: all but the writing of the answer.
+static void answer(const struct direction *direction, struct frame_pool *pool, struct frame *frame) {
+    write_headers(frame);
+    struct frame *told = frame_pool_take(pool);
+    if (!told || !too_big(frame, (uint32_t)direction->settings.mtu_bytes, told, FRAME_BYTES))
+        exit(1);
+    frame_pool_return(pool, told);
 }
 
 int main(int argc, char **argv) {
@@ -48,7 +68,10 @@ int main(int argc, char **argv) {
         frame->length = FRAME_BYTES;
         frame->ecn = n % 2 ? ECN_ECT_0 : ECN_ECT_1;
         frame->flow = (uint32_t)(n % FLOWS);
-        if (direction_arrive(&direction, frame, time_ns) != FATE_ACCEPTED)
+        enum fate fate = direction_arrive(&direction, frame, time_ns);
+        if (fate == FATE_OVERSIZE && written.settings.mtu_icmp)
+            answer(&direction, &pool, frame);
+        if (fate != FATE_ACCEPTED)
             frame_pool_return(&pool, frame);
     }
     take_out(&direction, &pool, UINT64_MAX - 1);

@@ -33,6 +33,7 @@ def cases() -> dict[str, DirectionSettings]:
         "corrupt.p = 0.01": direction(corrupt_p=0.01),
         "reorder.p = 0.01": direction(reorder_p=0.01, reorder_by_packets=3),
         "mtu_bytes = 1300": direction(mtu_bytes=1300),
+        "mtu_bytes = 1200, mtu.icmp, all too long": direction(mtu_bytes=1200, mtu_icmp=True),
         "policer_mbps = 200": direction(policer_mbps=200),
         "shaper_burst_bytes = 20000": direction(shaper_burst_bytes=20_000),
         "ecn_threshold_ms = 1": direction(ecn=True, ecn_threshold_ms=1),

@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import tomli_w
 from pydantic import (
@@ -180,6 +180,8 @@ def _one_point() -> ListSettings:
 
 class Design(Table):
     """A design file, checked. See README.md of this folder for each key."""
+
+    others: ClassVar[str] = "a parameter of the network belongs in [constants] or [factors]"
 
     name: Name
     title: Text

@@ -7,7 +7,7 @@ wrong, with which value, and what would be right.
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, PlainValidator, model_validator
 from pydantic_core import PydanticCustomError
@@ -46,13 +46,18 @@ class Table(BaseModel):
 
     model_config = ConfigDict(frozen=True, strict=True)
 
+    others: ClassVar[str] = ""
+    """A hint at the place of other keys, for one that was not mistyped."""
+
     @model_validator(mode="before")
     @classmethod
     def _refuse_unknown_keys(cls, table: Any) -> Any:
         keys = [field.alias or name for name, field in cls.model_fields.items()]
         for key in table if isinstance(table, dict) else ():
             if key not in keys:
-                raise refused(f"unknown key; {nearest(key, keys)}", key)
+                hint = nearest(key, keys)
+                where = f"{cls.others}; " if cls.others and not hint.startswith("did you mean") else ""
+                raise refused(f"unknown key; {where}{hint}", key)
         return table
 
 

@@ -6,7 +6,7 @@ draw(0, 1), draw(1, 1), … make the times at which the state changes, or the nu
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import ClassVar
 
@@ -67,6 +67,7 @@ class TimedGilbertElliott(Timed):
     h: float = 0.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("good_s", "bad_s"):
             require_time(name, getattr(self, name), SHORTEST_STAY_S, LONGEST_STAY_S, "s")
         for name in ("k", "h"):
@@ -85,15 +86,20 @@ class TimedGilbertElliott(Timed):
                 )
             bad_share = (rate - (1 - k)) / (k - h)
             values["good_s"] = values["bad_s"] * (1 - bad_share) / bad_share
-        return TimedGilbertElliott(**values)
+        k, h = values.get("k", 1.0), values.get("h", 0.0)
+        return TimedGilbertElliott(values["good_s"], values["bad_s"], k, h)
 
     @property
-    def plain(self) -> dict[str, object]:
-        return {"model": self.name, **asdict(self)}
+    def own_plain(self) -> dict[str, object]:
+        return {"model": self.name, **self._values}
 
     @property
     def lines(self) -> dict[str, object]:
-        return {name: exactly(value) for name, value in asdict(self).items()}
+        return {name: exactly(value) for name, value in self._values.items()}
+
+    @property
+    def _values(self) -> dict[str, float]:
+        return {"good_s": self.good_s, "bad_s": self.bad_s, "k": self.k, "h": self.h}
 
     def at(self, seed: int, times_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
         draw = draws(seed, 0, times_ns.size, 0)
@@ -140,6 +146,7 @@ class Slots(Timed):
     repeat: bool = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require_time("slot_ms", self.slot_ms, SHORTEST_SLOT_MS, LONGEST_SLOT_MS, "ms")
         Pattern(self.dropped, self.length)
 
@@ -149,8 +156,8 @@ class Slots(Timed):
         return Slots(pattern.dropped, number(parameters, "slot_ms"), pattern.length, pattern.repeat)
 
     @property
-    def plain(self) -> dict[str, object]:
-        return {**self.pattern.plain, "model": self.name, "slot_ms": self.slot_ms}
+    def own_plain(self) -> dict[str, object]:
+        return {**self.pattern.own_plain, "model": self.name, "slot_ms": self.slot_ms}
 
     @property
     def lines(self) -> dict[str, object]:

@@ -54,7 +54,7 @@ class Filter:
 
 @dataclass(frozen=True)
 class Counters:
-    """Packets that crossed the hook: `seen` were judged, `other` were not."""
+    """Packets that crossed the hook: `seen` were judged, `shorter` and `other` were not."""
 
     seen: int
     dropped: int
@@ -65,6 +65,12 @@ class Counters:
     """Judged, or impossible to match, though shorter than their headers say."""
     fragments: int
     """IP fragments of the filter's family and protocol."""
+    shorter: int = 0
+    """Matched, but no longer than the model's `only_longer_than`: they passed, and have no number."""
+
+    @property
+    def crossed(self) -> int:
+        return self.seen + self.shorter + self.other
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ static uint64_t parse_integer(const char *option, const char *text, uint64_t min
 
 /* The option of each parameter: --good-s of good_s. */
 static void name_parameters(void) {
-    static char names[PARAMETERS][16];
+    static char names[PARAMETERS][20];
 
     for (int i = 0; i < PARAMETERS; i++) {
         snprintf(names[i], sizeof(names[i]), "%s", losses_names[i]);

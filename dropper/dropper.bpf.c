@@ -108,7 +108,8 @@ struct ports {
 
 struct packet {
     struct __sk_buff *skb;
-    __u32 offset;   /* of the next header */
+    __u32 offset; /* of the next header */
+    __u32 ip_bytes;
     __u8 protocol;  /* of the transport header */
     bool truncated; /* shorter than its headers say */
     bool fragment;
@@ -151,7 +152,8 @@ static __always_inline bool take_ipv4(struct packet *packet) {
         return false;
     packet->protocol = ip.protocol;
     packet->offset = start + ip.ihl * 4;
-    packet->truncated = start + bpf_ntohs(ip.tot_len) > packet->skb->len;
+    packet->ip_bytes = bpf_ntohs(ip.tot_len);
+    packet->truncated = start + packet->ip_bytes > packet->skb->len;
     packet->fragment = ip.frag_off & bpf_htons(IPV4_FRAGMENT_OFFSET | IPV4_MORE_FRAGMENTS);
     packet->later_fragment = ip.frag_off & bpf_htons(IPV4_FRAGMENT_OFFSET);
     return true;
@@ -193,6 +195,7 @@ static __always_inline bool take_ipv6(struct packet *packet) {
 
     if (!take(packet, &ip, sizeof(ip)) || ip.version != 6)
         return false;
+    packet->ip_bytes = sizeof(ip) + bpf_ntohs(ip.payload_len);
     packet->truncated = packet->offset + bpf_ntohs(ip.payload_len) > packet->skb->len;
     return take_extension_headers(packet, ip.nexthdr);
 }
@@ -414,6 +417,7 @@ int fecbench_drop(struct __sk_buff *skb) {
     dropper_state *advancing = bpf_map_lookup_elem(&state, &only);
     const struct plain_headers *headers = plain(skb);
     struct turn turn;
+    __u32 ip_bytes;
     bool matched;
 
     if (!counted || !advancing) /* never: for the verifier */
@@ -421,10 +425,12 @@ int fecbench_drop(struct __sk_buff *skb) {
 
     if (headers) {
         matched = matches_plain(headers, configured);
+        ip_bytes = bpf_ntohs(headers->ip.tot_len);
     } else {
         struct packet packet = {.skb = skb};
 
         matched = matches(&packet, configured);
+        ip_bytes = packet.ip_bytes;
         if (packet.truncated)
             count(&counted->truncated);
         if (packet.fragment)
@@ -436,6 +442,10 @@ int fecbench_drop(struct __sk_buff *skb) {
     }
     if (stands_for_several(skb))
         count(&counted->gso);
+    if (configured->losses.only_longer_than && !losses_counts(&configured->losses, ip_bytes)) {
+        count(&counted->shorter);
+        return TC_ACT_UNSPEC;
+    }
 
     turn = next_turn(advancing);
     if (!lost(turn, configured))

@@ -82,13 +82,14 @@ struct counter {
     uint64_t value;
 };
 
-#define COUNTERS 6
+#define COUNTERS 7
 
 static void read_all_counters(const struct attached *attached, struct counter counters[COUNTERS]) {
     struct dropper_counters read = read_counters(attached);
     const struct counter all[COUNTERS] = {
         {"seen", read_packets(attached)},
         {"dropped", read.dropped},
+        {"shorter", read.shorter},
         {"other", read.other},
         {"gso", read.gso},
         {"truncated", read.truncated},
@@ -143,6 +144,9 @@ static void print_model(const struct dropper_configuration *configuration) {
         printf(", p %.10g", loss_good);
     if (configuration->losses.burst_max)
         printf(", no more than %" PRIu64 " in a row", (uint64_t)configuration->losses.burst_max);
+    if (configuration->losses.only_longer_than)
+        printf(", of packets longer than %" PRIu64 " bytes",
+               (uint64_t)configuration->losses.only_longer_than);
     if (configuration->model == LOSSES_MODEL_BEGINNING)
         printf(" of %" PRIu64 " packets, p %.10g", (uint64_t)configuration->losses.length, loss_good);
     if (configuration->model == LOSSES_MODEL_GILBERT_ELLIOTT)

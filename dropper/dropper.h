@@ -66,7 +66,8 @@ typedef __u64 dropper_began;
 /* The one value of the map `counters`, in packets. */
 struct dropper_counters {
     __u64 dropped;
-    __u64 other;     /* not matched by the filter; state.packets + other is all that crossed the hook */
+    __u64 other; /* not matched by the filter; state.packets + shorter + other is all that crossed the hook */
+    __u64 shorter;   /* matched, but no longer than only_longer_than */
     __u64 gso;       /* judged, though they stand for several packets on the wire */
     __u64 truncated; /* judged, or impossible to match, though shorter than their headers say */
     __u64 fragments; /* IP fragments of the filter's family and protocol */

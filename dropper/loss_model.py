@@ -6,12 +6,12 @@ such as `fecbench losses`, is made of these classes.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
-from fecbench.dropper.draws import LossModelError
+from fecbench.dropper.draws import LossModelError, require_integer
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,10 @@ class Parameter:
     """float, int, bool, or str for a list of indices and ranges."""
 
 
+LONGEST_PACKET_BYTES = 65_535
+
+
+@dataclass(frozen=True)
 class LossModel(ABC):
     """Decides which packets are lost, by a seed."""
 
@@ -50,6 +54,13 @@ class LossModel(ABC):
     is_clocked: ClassVar[bool] = False
     """Whether losses follow from when a packet arrives, and not from its number."""
 
+    only_longer_than: int | None = field(default=None, kw_only=True)
+    """The bytes of the longest IP packet that always passes and has no number; None: all packets count."""
+
+    def __post_init__(self) -> None:
+        if self.only_longer_than is not None:
+            require_integer("only_longer_than", self.only_longer_than, 1, LONGEST_PACKET_BYTES)
+
     @classmethod
     @abstractmethod
     def of(cls, parameters: Mapping[str, object]) -> "LossModel":
@@ -57,8 +68,13 @@ class LossModel(ABC):
 
     @property
     @abstractmethod
+    def own_plain(self) -> dict[str, object]:
+        """The name and the parameters that not every model has, fit for JSON: `of` undoes it."""
+
+    @property
     def plain(self) -> dict[str, object]:
-        """The parameters, fit for JSON: `of` undoes it."""
+        """The parameters, fit for JSON: `loss_model` undoes it."""
+        return {**self.own_plain, **self._filter}
 
     @property
     @abstractmethod
@@ -77,8 +93,16 @@ class LossModel(ABC):
 
     def written(self, seed: int) -> str:
         """Return the text of the model with this seed: lines "name value"."""
-        lines = {"model": self.name, **self.lines, "seed": seed}
+        lines = {"model": self.name, **self.lines, **self._filter, "seed": seed}
         return "".join(f"{name} {value}\n" for name, value in lines.items())
+
+    @property
+    def _filter(self) -> dict[str, object]:
+        return {} if self.only_longer_than is None else {ONLY_LONGER_THAN: self.only_longer_than}
+
+
+ONLY_LONGER_THAN = "only_longer_than"
+"""A parameter of each model that may lose packets."""
 
 
 def number(parameters: Mapping[str, object], key: str) -> float:

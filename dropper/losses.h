@@ -20,6 +20,8 @@ typedef unsigned long long losses_u64; /* a BPF program has no <stdint.h> */
 #define LOSSES_PER_WORD 64
 /* The largest burst_max. */
 #define LOSSES_BURST_MAX 10000u
+/* The largest only_longer_than: nothing is longer. */
+#define LOSSES_LONGEST_PACKET 65535u
 
 enum losses_model {
     LOSSES_MODEL_INVALID = 0,
@@ -46,7 +48,14 @@ struct losses {
     losses_u64 bad_to_good;
     losses_u64 length;    /* of the beginning in which packets are lost; 0: all along */
     losses_u64 burst_max; /* the most packets that are lost in a row; 0: any number */
+    /* Only packets that are longer count; the others pass, and have no number. Bytes of IP; 0: all count. */
+    losses_u64 only_longer_than;
 };
+
+/* Whether a packet of so many bytes of IP has a number, and may be lost. */
+LOSSES_INLINE bool losses_counts(const struct losses *losses, losses_u64 ip_bytes) {
+    return ip_bytes > losses->only_longer_than;
+}
 
 /* Draw j, 0 or 1, of packet n: the upper half of SplitMix64's output function (Steele, Lea, Flood, OOPSLA
  * 2014) at a place of its sequence. */

@@ -10,7 +10,7 @@ import math
 from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
 from typing import ClassVar, cast
@@ -76,6 +76,7 @@ class Uniform(Counted):
     burst_max: int | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require_probability("p", self.p)
         _require_burst_max(self.burst_max)
 
@@ -84,7 +85,7 @@ class Uniform(Counted):
         return Uniform(number(parameters, "rate" if "rate" in parameters else "p"), _burst_max_of(parameters))
 
     @property
-    def plain(self) -> dict[str, object]:
+    def own_plain(self) -> dict[str, object]:
         return {"model": self.name, "p": self.p, **_burst_parameter(self.burst_max)}
 
     @property
@@ -137,6 +138,7 @@ class Beginning(Counted):
     length: int
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require_probability("p", self.p)
         require_integer("length", self.length, 1, LONGEST)
 
@@ -145,8 +147,8 @@ class Beginning(Counted):
         return Beginning(number(parameters, "p"), cast(int, parameters["length"]))
 
     @property
-    def plain(self) -> dict[str, object]:
-        return {"model": self.name, **asdict(self)}
+    def own_plain(self) -> dict[str, object]:
+        return {"model": self.name, "p": self.p, "length": self.length}
 
     @property
     def lines(self) -> dict[str, object]:
@@ -179,6 +181,7 @@ class GilbertElliott(Counted):
     burst_max: int | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name, value in self._probabilities.items():
             require_probability(name, value)
         _require_burst_max(self.burst_max)
@@ -193,12 +196,11 @@ class GilbertElliott(Counted):
         if "rate" in parameters:
             return gilbert_elliott_from(number(parameters, "rate"), number(parameters, "burst"), **delivery)
         burst_max = _burst_max_of(parameters)
-        return GilbertElliott(
-            number(parameters, "p"), number(parameters, "r"), **delivery, burst_max=burst_max
-        )
+        k, h = delivery.get("k", 1.0), delivery.get("h", 0.0)
+        return GilbertElliott(number(parameters, "p"), number(parameters, "r"), k, h, burst_max)
 
     @property
-    def plain(self) -> dict[str, object]:
+    def own_plain(self) -> dict[str, object]:
         return {"model": self.name, **self._probabilities, **_burst_parameter(self.burst_max)}
 
     @property
@@ -297,6 +299,7 @@ class Pattern(Counted):
     repeat: bool = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for index in self.dropped:
             require_integer("dropped", index, 0, LONGEST - 1)
         if self.length is not None:
@@ -315,7 +318,7 @@ class Pattern(Counted):
         return Pattern(dropped, cast(int | None, length), repeat)
 
     @property
-    def plain(self) -> dict[str, object]:
+    def own_plain(self) -> dict[str, object]:
         return {"model": self.name, "drop": list(self.dropped), "length": self.length, "repeat": self.repeat}
 
     @cached_property

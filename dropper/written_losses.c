@@ -34,7 +34,8 @@ const char losses_usage[] =
     "         --model pattern --drop LIST|--pattern-file FILE [--length N] [--repeat]    LIST: 3,7-9\n"
     "         --model beginning --p P --length N        uniform, of the first N packets\n"
     "         --model ge-time --good-s S --bad-s S [--k K] [--h H]    mean seconds in the good, bad state\n"
-    "         --model slots --slot-ms MS --drop LIST|--pattern-file FILE [--length N] [--repeat]\n";
+    "         --model slots --slot-ms MS --drop LIST|--pattern-file FILE [--length N] [--repeat]\n"
+    "         any but none: [--only-longer-than BYTES]  only longer IP packets count, and can be lost\n";
 
 enum { MODELS = sizeof(models) / sizeof(*models) };
 
@@ -52,6 +53,7 @@ const char *const losses_names[PARAMETERS] = {
     [PARAMETER_LENGTH] = "length",
     [PARAMETER_REPEAT] = "repeat",
     [PARAMETER_BURST_MAX] = "burst_max",
+    [PARAMETER_ONLY_LONGER_THAN] = "only_longer_than",
 };
 
 const char *losses_model_name(unsigned model) {
@@ -174,6 +176,8 @@ static bool read_value(struct written_losses *written, enum losses_parameter par
         return read_repeat(written, text);
     case PARAMETER_BURST_MAX:
         return read_integer(written, parameter, text, LOSSES_BURST_MAX);
+    case PARAMETER_ONLY_LONGER_THAN:
+        return read_integer(written, parameter, text, LOSSES_LONGEST_PACKET);
     default: /* p, r, k and h */
         return read_probability(written, parameter, text);
     }
@@ -226,6 +230,9 @@ static bool make_pattern(struct written_losses *written) {
 static bool is_whole(struct written_losses *written, const struct model *model) {
     uint32_t takes = model->needs | model->takes | BIT(MODEL) | BIT(SEED);
 
+    if (model->needs) /* any but none may lose packets by their size */
+        takes |= BIT(ONLY_LONGER_THAN);
+
     for (enum losses_parameter parameter = 0; parameter < PARAMETERS; parameter++)
         if (written->given & ~takes & 1u << parameter)
             return refuse_parameter(written, parameter, ": model %s does not take it", model->name);
@@ -269,6 +276,7 @@ bool written_losses_end(struct written_losses *written) {
     written->slot_ns = written->numbers[PARAMETER_SLOT_MS];
     make_thresholds(written);
     written->losses.burst_max = written->numbers[PARAMETER_BURST_MAX];
+    written->losses.only_longer_than = written->numbers[PARAMETER_ONLY_LONGER_THAN];
     if (written->given & BIT(BURST_MAX) && !written->losses.burst_max)
         return refuse_parameter(written, PARAMETER_BURST_MAX, " 0: must be at least 1");
     if (written->model == LOSSES_MODEL_BEGINNING &&

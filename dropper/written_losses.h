@@ -7,7 +7,7 @@
  *   seed N
  *   p, r, k, h PROBABILITY       good_s, bad_s SECONDS       slot_ms MILLISECONDS
  *   drop LIST                    length N                    repeat true|false
- *   burst_max N
+ *   burst_max N                  only_longer_than BYTES
  */
 #ifndef WRITTEN_LOSSES_H
 #define WRITTEN_LOSSES_H
@@ -32,6 +32,7 @@ enum losses_parameter {
     PARAMETER_LENGTH,
     PARAMETER_REPEAT,
     PARAMETER_BURST_MAX,
+    PARAMETER_ONLY_LONGER_THAN,
     PARAMETERS,
 };
 
@@ -54,7 +55,7 @@ struct written_losses {
     double probabilities[PARAMETERS];
     uint64_t numbers[PARAMETERS];
     /* Once something was refused: the name of what is at fault, and what goes on behind it. One line. */
-    char name[16], why[200];
+    char name[20], why[200];
 };
 
 enum losses_answer { LOSSES_UNKNOWN, LOSSES_TAKEN, LOSSES_REFUSED };

@@ -151,7 +151,9 @@ class DirectionSettings:
     """The most frames that it overtakes: those of them that are still on their way."""
     reorder_seed: Annotated[int | None, Field(exclude_if=lambda seed: seed is None)] = None
     mtu_bytes: Annotated[int, Field(exclude_if=lambda mtu: mtu == MTU)] = MTU
-    """The longest IP packet that passes; longer ones are dropped, and nobody is told."""
+    """The longest IP packet that passes; longer ones are dropped."""
+    mtu_icmp: Annotated[bool, Field(exclude_if=lambda icmp: not icmp)] = _dotted("mtu.icmp", False)
+    """Whether an ICMP tells the senders of longer ones; otherwise nobody does."""
     policer_mbps: Annotated[float | None, Field(exclude_if=lambda rate: rate is None)] = None
     """The rate beyond which frames are dropped before the queue."""
     policer_burst_bytes: Annotated[
@@ -416,7 +418,7 @@ class LinkSettings:
             _check_number(self._name(direction, probability), getattr(settings, probability), 0, 1)
         self._check_effects(direction, settings)
         self._check_cross(direction, settings)
-        for truth in ("reorder", "ecn"):
+        for truth in ("reorder", "ecn", "mtu_icmp"):
             value = getattr(settings, truth)
             if not isinstance(value, bool):
                 raise TopologyError(f"{self._name(direction, truth)} is {value!r}; it must be true or false")
@@ -450,6 +452,8 @@ class LinkSettings:
         ):
             if getattr(settings, name) != default and not getattr(settings, needed):
                 raise TopologyError(f"{self._name(direction, name)}: there is no {name_in_designs(needed)}")
+        if settings.mtu_icmp and settings.mtu_bytes == MTU:
+            raise TopologyError(f"{self._name(direction, 'mtu_icmp')}: there is no mtu_bytes below {MTU}")
         if settings.shaper_burst_bytes and settings.trace is not None:
             raise TopologyError(
                 f"{self._name(direction, 'shaper_burst_bytes')}: a link that changes has bursts of its trace"

@@ -16,6 +16,7 @@ EFFECTS = {
     "policer_dropped": "dropped by the policer",
     "corrupted": "corrupted",
     "marked": "marked",
+    "icmp_sent": "were told to their senders by an ICMP",
     "cross_frames": "of others came",
     "cross_bytes": "bytes of others came",
     "cross_dropped": "of others were dropped",
@@ -64,6 +65,8 @@ class DirectionReport(_Record):
     """Frames out with a bit that flipped, so that their receiver drops them."""
     marked: int = Field(default=0, exclude_if=lambda marked: not marked)
     """Frames out that the queue marked (ECN)."""
+    icmp_sent: int = Field(default=0, exclude_if=lambda sent: not sent)
+    """ICMPs to the senders of frames that were longer than the MTU. They come out where those came in."""
     cross_frames: int = Field(default=0, exclude_if=lambda frames: not frames)
     """Frames of cross traffic that came to the queue; no other counter but `max_queue_…` has them."""
     cross_bytes: int = Field(default=0, exclude_if=lambda frames: not frames)

@@ -28,6 +28,7 @@ def lines(link: LinkSettings, direction: Direction) -> dict[str, Value]:
         "outage_ns": settings.outage_ns,
         "reorder": settings.reorder or None,
         "mtu_bytes": settings.mtu_bytes if settings.mtu_bytes != MTU else None,
+        "mtu_icmp": settings.mtu_icmp or None,
         "shaper_burst_bytes": settings.shaper_burst_bytes or None,
     }
     if (trace := settings.trace) is not None:

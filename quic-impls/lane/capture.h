@@ -1,19 +1,23 @@
 // A capture of what one host of a simulator sends and receives, as a pcapng file: each datagram is an
-// Ethernet frame with IPv4 and UDP headers and a virtual time of its own, in nanoseconds.
+// Ethernet frame with headers of IP and UDP and a virtual time of its own, in nanoseconds.
 //
 // Packets of a host are written when it sends them, also when the link drops them; packets to it, when
-// they reach it. There is no fragmentation, and no ECN; a UDP checksum of 0 says that there is none.
+// they reach it. There is no fragmentation, and no ECN; over IPv4, a UDP checksum of 0 says that there is
+// none.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 // The longest payload of a datagram over IPv4.
 #define CAPTURE_PAYLOAD_MAX 65507
 
-// In the byte order of the machine: 10.0.1.2 is 0x0a000102.
+// In the byte order of the machine: 10.0.1.2 is 0x0a000102. An address of IPv6 has its bytes in their order.
 struct capture_address {
     uint32_t ipv4;
     uint16_t port;
+    bool is_ipv6;
+    uint8_t ipv6[16];
 };
 
 struct capture;

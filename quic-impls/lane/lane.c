@@ -10,7 +10,7 @@
 #include "../../topologies/wire/written.h"
 
 // The contents of a frame here: the tag, then the payload.
-enum { TAG_SIZE = sizeof(uint64_t), ETHERNET_MTU_FRAME = 1514 };
+enum { TAG_SIZE = sizeof(uint64_t), ETHERNET_HEADER = 14, ETHERNET_MTU_FRAME = 1514 };
 
 _Static_assert(LANE_PAYLOAD_MAX + LANE_OVERHEAD == ETHERNET_MTU_FRAME, "a full datagram is a full frame");
 
@@ -29,6 +29,7 @@ struct lane {
     struct frame_pool pool;
     struct schedule_step *steps; // of the direction
     struct written_losses losses;
+    uint32_t overhead; // of each datagram
     bool bad;
     losses_u64 burst; // packets lost in a row
     losses_u64 stays, drawn, stay_ends_us;
@@ -36,6 +37,7 @@ struct lane {
     uint64_t *arrivals; // NULL until the first trial whose losses are clocked by time
     struct filling filling;
     uint64_t judged, dropped;
+    uint64_t shorter;        // than what is judged
     uint64_t entries, exits; // hashes of their times and lengths
     uint8_t verdicts[LANE_RECORDED / 8];
     char refusal[600];
@@ -83,6 +85,7 @@ static void empty(struct lane *lane) {
 struct reading_text {
     struct written link;
     struct written_losses losses;
+    uint32_t overhead; // 0 until a family is given
 };
 
 static const char *refuse(struct lane *lane, const char *name, const char *why) {
@@ -91,12 +94,22 @@ static const char *refuse(struct lane *lane, const char *name, const char *why) 
 }
 
 static const char *refuse_name(struct lane *lane, struct reading_text *read, const char *name) {
-    char others[120] = "";
+    char others[160] = "";
     for (int i = 0; i < PARAMETERS; i++)
-        snprintf(others + strlen(others), sizeof others - strlen(others), "%s%s", i ? ", " : "",
-                 losses_names[i]);
+        snprintf(others + strlen(others), sizeof others - strlen(others), "%s, ", losses_names[i]);
+    snprintf(others + strlen(others), sizeof others - strlen(others), "family");
     written_refuse_name(&read->link, name, others);
     return refuse(lane, "", read->link.refusal);
+}
+
+static const char *read_family(struct lane *lane, const char *value, struct reading_text *read) {
+    if (read->overhead)
+        return refuse(lane, "family", " is given twice; each name has one line");
+    bool is_ipv6 = strcmp(value, "ipv6") == 0;
+    if (!is_ipv6 && strcmp(value, "ipv4") != 0)
+        return refuse(lane, "family", " must be ipv4 or ipv6");
+    read->overhead = is_ipv6 ? LANE_OVERHEAD_IPV6 : LANE_OVERHEAD;
+    return NULL;
 }
 
 // NULL, or why the text is refused. The text is changed.
@@ -108,6 +121,12 @@ static const char *read_text(struct lane *lane, char *text, struct reading_text 
             return refuse(lane, "", read->link.refusal);
         if (of_link == WRITTEN_TAKEN)
             continue;
+        if (strcmp(name, "family") == 0) {
+            const char *refusal = read_family(lane, value, read);
+            if (refusal)
+                return refusal;
+            continue;
+        }
         enum losses_answer of_losses = written_losses_take(&read->losses, name, value);
         if (of_losses == LOSSES_UNKNOWN)
             return refuse_name(lane, read, name);
@@ -131,6 +150,7 @@ static bool provide_arrivals(struct lane *lane, enum losses_model model) {
 const char *lane_begin(struct lane *lane, const char *text) {
     struct reading_text read;
     char *copy = strdup(text);
+    read.overhead = 0;
     written_begin(&read.link);
     written_losses_begin(&read.losses);
     const char *refusal =
@@ -148,6 +168,7 @@ const char *lane_begin(struct lane *lane, const char *text) {
     free(lane->losses.pattern.words);
     lane->steps = read.link.steps;
     lane->losses = read.losses;
+    lane->overhead = read.overhead ? read.overhead : LANE_OVERHEAD;
     read.link.settings.max_frame_size = ETHERNET_MTU_FRAME;
     direction_init(&lane->direction, &read.link.settings);
     direction_lend(&lane->direction, &lane->pool);
@@ -156,7 +177,7 @@ const char *lane_begin(struct lane *lane, const char *text) {
     lane->stays = lane->drawn = lane->stay_ends_us = 0;
     uint64_t recorded = lane->judged < LANE_RECORDED ? lane->judged : LANE_RECORDED;
     memset(lane->verdicts, 0, (recorded + 7) / 8);
-    lane->judged = lane->dropped = 0;
+    lane->judged = lane->dropped = lane->shorter = 0;
     lane->entries = lane->exits = 0;
     return NULL;
 }
@@ -206,7 +227,7 @@ bool lane_send(struct lane *lane, const uint8_t *payload, uint32_t length, uint6
     if (!frame)
         abort(); // a datagram that vanished uncounted would be a wrong number
     lane->entries = with(with(lane->entries, now_ns), length);
-    frame->length = length + LANE_OVERHEAD;
+    frame->length = length + lane->overhead;
     frame->ecn = ecn & 3;
     frame->flow = (uint32_t)tag;
     memcpy(frame->bytes, &tag, TAG_SIZE);
@@ -259,35 +280,41 @@ static bool lose(struct lane *lane, uint64_t n, uint64_t since_ns) {
     }
 }
 
+// Whether the packet that leaves now is lost. It takes the next number, and its verdict is recorded.
+static bool judge(struct lane *lane, uint64_t now_ns) {
+    uint64_t n = lane->judged++;
+    if (n == 0)
+        lane->first_at_ns = now_ns;
+    uint64_t since_ns = now_ns - lane->first_at_ns;
+    if (losses_is_clocked(lane->losses.model) && n < LANE_RECORDED)
+        lane->arrivals[n] = since_ns;
+    if (!lose(lane, n, since_ns))
+        return false;
+    lane->dropped++;
+    if (n < LANE_RECORDED)
+        lane->verdicts[n / 8] |= 1 << (n % 8);
+    return true;
+}
+
 bool lane_receive(struct lane *lane, uint64_t now_ns, uint8_t *payload, struct lane_exit *exit) {
     struct frame *frame = direction_exit(&lane->direction, now_ns);
     forget_dropped(lane);
     if (!frame)
         return false;
-    uint64_t n = lane->judged++;
-    if (n == 0)
-        lane->first_at_ns = frame->exit_ns;
-    uint64_t since_ns = frame->exit_ns - lane->first_at_ns;
-    if (losses_is_clocked(lane->losses.model) && n < LANE_RECORDED)
-        lane->arrivals[n] = since_ns;
+    bool counts = losses_counts(&lane->losses.losses, frame->length - ETHERNET_HEADER);
+    lane->shorter += !counts;
     *exit = (struct lane_exit){
         .at_ns = frame->exit_ns,
-        .length = frame->length - LANE_OVERHEAD,
-        .lost = lose(lane, n, since_ns),
+        .length = frame->length - lane->overhead,
+        .lost = counts && judge(lane, frame->exit_ns),
     };
     exit->ecn = frame->effects & EFFECT_MARK ? ECN_CE : (uint8_t)frame->ecn;
-    bool is_dropped_behind = exit->lost;
     // Its checksum is wrong, so that the receiver drops it.
     exit->lost |= frame_is_unreadable(frame);
     lane->exits = with(with(lane->exits, exit->at_ns), exit->length);
     memcpy(&exit->tag, frame->bytes, TAG_SIZE);
     memcpy(payload, frame->bytes + TAG_SIZE, exit->length);
     frame_pool_return(&lane->pool, frame);
-    if (is_dropped_behind) {
-        lane->dropped++;
-        if (n < LANE_RECORDED)
-            lane->verdicts[n / 8] |= 1 << (n % 8);
-    }
     return true;
 }
 
@@ -318,6 +345,9 @@ void lane_counted(const struct lane *lane, char text[LANE_COUNTED]) {
             length += (size_t)snprintf(text + length, LANE_COUNTED - length, "%s %" PRIu64 "\n",
                                        counter->name, count);
     }
+    if (lane->shorter)
+        length +=
+            (size_t)snprintf(text + length, LANE_COUNTED - length, "shorter %" PRIu64 "\n", lane->shorter);
     assert(length < LANE_COUNTED);
 }
 

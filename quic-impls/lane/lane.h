@@ -8,11 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Bytes of a UDP datagram over IPv4 on an Ethernet link, besides its payload: 20 + 8 + 14. Rate, queue
-// and limit count them.
+// Bytes of a UDP datagram over IPv4 on an Ethernet link, besides its payload: 20 + 8 + 14; over IPv6, 20
+// more. Rate, queue and limit count them.
 #define LANE_OVERHEAD 42
-// The largest payload of a datagram over a link with an MTU of 1500 bytes; a longer one is dropped and
-// counted.
+#define LANE_OVERHEAD_IPV6 62
+// The largest payload of a datagram over IPv4 and a link with an MTU of 1500 bytes, over IPv6 20 less; a
+// longer one is dropped and counted.
 #define LANE_PAYLOAD_MAX 1472
 // Verdicts that are recorded, as many as the dropper records.
 #define LANE_RECORDED (1u << 20)
@@ -25,7 +26,7 @@ struct lane_report {
     uint64_t queue_dropped, oversize_dropped, in_flight;
     uint64_t outage_dropped; // sent while it was out
     uint64_t max_queue_bytes, max_queue_packets;
-    uint64_t dropped; // lost behind the link; it has judged all of frames_out
+    uint64_t dropped; // lost behind the link; it has judged all of frames_out but the shorter ones
     bool conserved;
 };
 
@@ -45,8 +46,9 @@ struct lane *lane_new(void);
 void lane_free(struct lane *lane);
 
 // Begins a trial over the link that a text describes, with its losses: lines of topologies/wire/written.c and
-// of dropper/written_losses.c. All that was in the lane, counted or recorded is gone. NULL; or, and nothing
-// is changed, why the text is refused: one line, the lane's until the next call.
+// of dropper/written_losses.c, and `family ipv6` where datagrams have headers of IPv6. All that was in the
+// lane, counted or recorded is gone. NULL; or, and nothing is changed, why the text is refused: one line, the
+// lane's until the next call.
 const char *lane_begin(struct lane *lane, const char *text);
 
 // The client starts at now_ns, since when a schedule and an outage count.
@@ -68,7 +70,7 @@ bool lane_receive(struct lane *lane, uint64_t now_ns, uint8_t *payload, struct l
 struct lane_report lane_report(const struct lane *lane);
 
 // The counters of effects that most links lack, lines "name value", of those that are not 0: as
-// topologies/wire/direction.c names them.
+// topologies/wire/direction.c names them, and `shorter`, packets that passed as only longer ones are judged.
 void lane_counted(const struct lane *lane, char text[LANE_COUNTED]);
 
 // A hash of when each datagram was sent and when it left the link, in nanoseconds, and of its length: the

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any
 
 from fecbench.dropper.draws import LossModelError
-from fecbench.dropper.parameters import MODELS, loss_model
+from fecbench.dropper.parameters import MODELS, loss_model, parameters_of
 from fecbench.runners.tasks.task import LinkTask
 from fecbench.runners.tasks.validity import USUAL, Validity
 from fecbench.runners.workloads.json_file import find_document
@@ -51,7 +51,7 @@ SETTINGS = (
     *(*_OUTAGE_ENDS, _OFFSET, _REPEAT, _JITTER_MS, _LAW),
 )
 REQUIRED = ("bandwidth_mbps", _DELAY)
-LOSSES = tuple(sorted({"model"}.union(*(form.keys for model in MODELS.values() for form in model.forms))))
+LOSSES = tuple(sorted(set().union(*map(parameters_of, MODELS.values()))))
 _QUEUES = {name for name in SETTINGS if name.startswith("queue_")}
 _DELAYS = {_DELAY, _ROUND_TRIP}
 
@@ -257,7 +257,7 @@ def _check_read(values: Mapping[str, Any], link: str, direction: Direction) -> N
     model = _losses(values, link, direction)["model"]
     if model not in MODELS:
         return
-    model_parameters = {"model"}.union(*(form.keys for form in MODELS[model].forms))
+    model_parameters = parameters_of(MODELS[model])
     for name, full in _loss_names(values, link, direction).items():
         if name not in model_parameters:
             takes = " or ".join(map(str, MODELS[model].forms))

@@ -17,6 +17,8 @@ from fecbench.topologies.topology import TOPOLOGIES
 
 FAMILY = "family"
 """The family of addresses of all hosts."""
+MTU_ICMP = "mtu.icmp"
+"""Whether a link tells senders of packets that are too long."""
 OPTION, WORKLOAD = "option.", "workload."
 """Prefixes of the names of options and of parameters of workloads."""
 

@@ -15,7 +15,7 @@ from typing import get_args
 from fecbench.runners.campaign import links
 from fecbench.runners.campaign.arms import Arm
 from fecbench.runners.campaign.experiment import Experiment
-from fecbench.runners.campaign.names import FAMILY, OPTION, WORKLOAD, parameters, shown
+from fecbench.runners.campaign.names import FAMILY, MTU_ICMP, OPTION, WORKLOAD, parameters, shown
 from fecbench.runners.campaign.processors import NAMES as PROCESSORS
 from fecbench.runners.implementations.implementation import EngineName
 from fecbench.runners.refusal import Refusal
@@ -64,10 +64,10 @@ def check_engine(experiment: Experiment, engine: EngineName) -> None:
                 f"{experiment.design.path}: {shown(name, place)}: reaches nobody with --engine"
                 f" {engine}: emulated endpoints take what they take; use --engine virtual, or leave it out"
             )
-        if engine == "virtual" and name == FAMILY:
+        if engine == "virtual" and f".{name}".endswith(f".{MTU_ICMP}"):
             raise Refusal(
-                f"{experiment.design.path}: {shown(name, place)}: links in virtual time are of IPv4: use"
-                " --engine local, or leave it out"
+                f"{experiment.design.path}: {shown(name, place)}: reaches nobody with --engine"
+                f" {engine}: no kernel hears an ICMP there; use --engine local, or leave it out"
             )
 
 

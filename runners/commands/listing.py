@@ -6,7 +6,7 @@ from typing import Any
 import typer
 
 from fecbench import designs
-from fecbench.dropper.parameters import MODELS
+from fecbench.dropper.parameters import COMMON, MODELS, parameters_of
 from fecbench.results.metrics import ALL, Metric
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.document import print_document
@@ -82,7 +82,8 @@ def loss_documents() -> list[Document]:
         {
             "name": name,
             "meaning": model.meaning,
-            "parameters": {key: parameter.meaning for key, parameter in model.parameters.items()},
+            "parameters": {key: parameter.meaning for key, parameter in model.parameters.items()}
+            | {key: COMMON[key] for key in COMMON if key in parameters_of(model)},
             "forms": [{"needed": form.needed, "optional": form.optional} for form in model.forms],
         }
         for name, model in MODELS.items()

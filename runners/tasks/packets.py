@@ -5,13 +5,14 @@ from fecbench.topologies.link import MTU
 
 _IP_BYTES: dict[Family, int] = {"ipv4": 20, "ipv6": 40}
 UDP_HEADER_BYTES = 8
-FRAME_BYTES = 14 + MTU
+ETHERNET_HEADER_BYTES = 14
+FRAME_BYTES = ETHERNET_HEADER_BYTES + MTU
 """Length of the largest frame."""
 
 
 def header_bytes(family: Family) -> int:
     """Return the length of a frame's headers: Ethernet and IP."""
-    return 14 + _IP_BYTES[family]
+    return ETHERNET_HEADER_BYTES + _IP_BYTES[family]
 
 
 def datagram_bytes(family: Family) -> int:

@@ -112,10 +112,13 @@ def _doubts(task: Task, outcome: Outcome, checks: Checks) -> Iterator[str]:
         report, settings = outcome.links[link].directions[direction], task.settings_of(link)
         of_direction = [
             *verdicts.doubts(recorded, check),
-            *network.doubts_of_link(report, recorded, task.validity, duration_s),
+            *network.doubts_of_link(
+                report, recorded, task.validity, duration_s, network.icmp_back(outcome, link, direction)
+            ),
             *network.doubts_of_bytes(report, settings.of(direction), _elapsed_s(outcome, link), task.family),
             *network.doubts_of_queue(report, settings.queue_limit(direction)),
             *network.doubts_of_effects(report, settings.of(direction)),
+            *network.doubts_of_sizes(report, recorded, task.links[link].models[direction].only_longer_than),
             *network.doubts_of_configuration(outcome.links[link], settings, direction),
         ]
         yield from (f"{link}/{direction}: {doubt}" for doubt in of_direction)

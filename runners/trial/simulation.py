@@ -121,8 +121,10 @@ def _pair(task: Task, number: int, place: Place) -> dict[str, Any]:
 def _link(task: Task, link: str) -> dict[Direction, str]:
     """The text of each direction, which lanes read."""
     settings, models = task.settings_of(link), task.links[link].models
+    family = "" if task.family == "ipv4" else f"family {task.family}\n"
     return {
         direction: written_whole(settings, direction)
+        + family
         + _of_losses(models[direction], task.losses_seed(link, direction))
         for direction in DIRECTIONS
     }
@@ -163,8 +165,12 @@ class _Competition(_Part):
     background_mbps: FiniteFloat | None
 
 
+_SHORTER = "shorter"
+"""The lane's counter of packets that its losses do not count, since only longer ones do."""
+
+
 def _effect(name: str) -> str:
-    if name not in EFFECTS:
+    if name not in EFFECTS and name != _SHORTER:
         raise ValueError(f"{name} is no counter of a link")
     return name
 
@@ -319,7 +325,7 @@ def _link_report(directions: dict[Direction, _Report]) -> LinkReport:
 def _direction_report(report: _Report) -> DirectionReport:
     counted = DirectionReport(
         **report.model_dump(exclude={"dropped", "packets", "bitmap", "arrivals", "counted"}),
-        **dict[str, Any](report.counted),
+        **{name: count for name, count in dict[str, Any](report.counted).items() if name != _SHORTER},
         write_errors=0,
         kernel_dropped=0,
         lateness_us=None,
@@ -334,29 +340,32 @@ def _direction_report(report: _Report) -> DirectionReport:
 
 def _dropped(link: str, direction: Direction, directions: dict[Direction, _Report]) -> DropperOutcome:
     report = directions[direction]
+    shorter = report.counted.get(_SHORTER, 0)
+    judged = report.packets - shorter
+    if judged < 0:
+        raise AnswerError(f"{link}/{direction}: answered with {shorter} shorter packets of {report.packets}")
     try:
         bitmap = base64.b64decode(report.bitmap, validate=True)
     except ValueError:
         raise AnswerError(f"{link}/{direction}: answered with a bitmap that is no base64") from None
-    if len(bitmap) != (min(report.packets, RECORDED) + 7) // 8:
+    if len(bitmap) != (min(judged, RECORDED) + 7) // 8:
         raise AnswerError(
-            f"{link}/{direction}: answered with {len(bitmap)} bytes of verdicts for {report.packets} packets"
+            f"{link}/{direction}: answered with {len(bitmap)} bytes of verdicts for {judged} packets"
         )
-    counters = Counters(seen=report.packets, dropped=report.dropped, other=0, gso=0, truncated=0, fragments=0)
-    arrivals = _arrivals(link, direction, report)
-    return DropperOutcome(counters=counters, packets=report.packets, bitmap=bitmap, arrivals=arrivals)
+    counters = Counters(judged, report.dropped, other=0, gso=0, truncated=0, fragments=0, shorter=shorter)
+    arrivals = _arrivals(link, direction, report, judged)
+    return DropperOutcome(counters=counters, packets=judged, bitmap=bitmap, arrivals=arrivals)
 
 
-def _arrivals(link: str, direction: Direction, report: _Report) -> bytes | None:
+def _arrivals(link: str, direction: Direction, report: _Report, judged: int) -> bytes | None:
     if report.arrivals is None:
         return None
     try:
         arrivals = base64.b64decode(report.arrivals, validate=True)
     except ValueError:
         raise AnswerError(f"{link}/{direction}: answered with arrivals that are no base64") from None
-    if len(arrivals) != 8 * min(report.packets, RECORDED):
+    if len(arrivals) != 8 * min(judged, RECORDED):
         raise AnswerError(
-            f"{link}/{direction}: answered with {len(arrivals)} bytes of arrivals"
-            f" for {report.packets} packets"
+            f"{link}/{direction}: answered with {len(arrivals)} bytes of arrivals for {judged} packets"
         )
     return arrivals

@@ -96,7 +96,7 @@ class Watch:
     """
 
     def __init__(self, sessions: Collection[int]) -> None:
-        self._sessions = sessions
+        self._sessions = set(sessions)
         self._threads: dict[str, Thread] = {}
         self._newest = os.open("/proc/loadavg", os.O_RDONLY | os.O_CLOEXEC)
         self._newest_found = b""
@@ -114,6 +114,11 @@ class Watch:
         for thread in self._threads.values():
             thread.close()
         os.close(self._newest)
+
+    def add(self, session: int) -> None:
+        """Note the stalls of a session that began later, too."""
+        self._sessions.add(session)
+        self._newest_found = b""
 
     @property
     def is_due(self) -> bool:

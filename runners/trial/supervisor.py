@@ -56,6 +56,8 @@ class Supervisor:
 
         self._selector.register(end_descriptor, selectors.EVENT_READ, reap)
         self.endpoints.append(endpoint)
+        if self._watch is not None and starvation.is_known():
+            self._watch.add(process.pid)
         return endpoint
 
     def listen(self, descriptor: int, take: Callable[[], None]) -> None:

@@ -107,6 +107,12 @@ def test_two_lists_in_a_workload_make_every_combination(write) -> None:
 
 REFUSED = [
     ("seed = 42", "seed = 42\nrepetition = 2", "repetition: unknown key; did you mean 'repetitions'?"),
+    (
+        "seed = 42",
+        'seed = 42\nfamily = "ipv6"',
+        "family: unknown key; a parameter of the network belongs in [constants] or [factors]; known: ",
+    ),
+    ("seed = 42", "seed = 42\nloss.p = 0.1", "loss: unknown key; a parameter of the network belongs in"),
     ("points = 6", "point = 6", "plan.point: unknown key; did you mean 'points'?"),
     ("baseline = true", "base_line = true", "variants[0].base_line: unknown key; did you mean 'baseline'?"),
     ("min = 0.3", "mni = 0.3", "factors.bandwidth_mbps.mni: unknown key; did you mean 'min'?"),

@@ -4,18 +4,21 @@ import socket
 import struct
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fecbench.dropper.command import Counters, Filter, attach, show
-from fecbench.dropper.model import Uniform
+from fecbench.dropper.command import Counters, Filter, attach, log, show
+from fecbench.dropper.draws import unpack
+from fecbench.dropper.model import GilbertElliott, Uniform, verdicts
 
 IPV4, ARP, VLAN, SERVICE_VLAN, IPV6 = 0x0800, 0x0806, 0x8100, 0x88A8, 0x86DD
 HOP_BY_HOP, ROUTING, FRAGMENT, AUTHENTICATION, DESTINATION = 0, 43, 44, 51, 60
 MORE_FRAGMENTS = 0x2000
 TCP, UDP = socket.IPPROTO_TCP, socket.IPPROTO_UDP
 PAYLOAD = bytes(64)
+NO_LOSS = Uniform(0)
 
 TO_SERVER = struct.pack("!HHHH", 50000, 4433, 8 + len(PAYLOAD), 0) + PAYLOAD
 FROM_SERVER = struct.pack("!HHHH", 4433, 50000, 8 + len(PAYLOAD), 0) + PAYLOAD
@@ -127,8 +130,8 @@ class Judge:
             run_program,
         )
 
-    def attach(self, filter):
-        attach(self._attachment, Uniform(0), 0, filter)
+    def attach(self, filter, model=NO_LOSS):
+        attach(self._attachment, model, 0, filter)
 
     def __call__(self, frame, skb=None):
         before = show(self._attachment)
@@ -227,3 +230,44 @@ def test_whatever_a_frame_holds_it_is_either_judged_or_other(lone, run_program, 
     judge.attach(Filter("any", "udp", 4433))
     changes = judge(bytes(frame))
     assert changes.get("seen", 0) + changes.get("other", 0) == 1
+
+
+@pytest.mark.parametrize(
+    ("packet", "ethertype", "tags"),
+    [
+        (ipv4(TO_SERVER), IPV4, ()),
+        (ipv4(TO_SERVER, options=bytes(40)), IPV4, ()),
+        (ipv4(TO_SERVER), IPV4, (VLAN,)),
+        (ipv6(TO_SERVER), IPV6, ()),
+        (ipv6(TO_SERVER, extensions=ALL_KINDS), IPV6, ()),
+    ],
+    ids=["ipv4", "options", "tagged", "ipv6", "extensions"],
+)
+def test_only_packets_with_more_bytes_of_ip_are_judged_and_lost(judge, packet, ethertype, tags):
+    frame = ethernet(ethertype, packet, tags)
+    for bound, counts in (
+        (len(packet) - 1, {"seen": 1, "dropped": 1}),
+        (len(packet), {"shorter": 1}),
+        (65_535, {"shorter": 1}),
+    ):
+        judge.attach(Filter("any", "udp", 4433), Uniform(1, only_longer_than=bound))
+        assert judge(frame) == counts, bound
+        assert judge(frame + bytes(18)) == counts, "padding of Ethernet is no part of a packet"
+    assert judge(ethernet(IPV4, ipv4(ELSEWHERE))) == OTHER
+
+
+@pytest.mark.parametrize(
+    "model", [Uniform(0.5, only_longer_than=200), GilbertElliott(0.3, 0.3, only_longer_than=200)]
+)
+def test_shorter_packets_take_no_number_from_the_longer_ones(lone, run_program, model):
+    short, long = (
+        ethernet(IPV4, ipv4(TO_SERVER + bytes(more))) for more in (0, 200 - 20 - len(TO_SERVER) + 1)
+    )
+    attach(lone.attachment("ingress"), model, 8)
+    with run_program(lone) as program:
+        for run in range(1, 20):
+            program.run(long, repeat=run)
+            program.run(short, repeat=20 - run)
+    recorded = log(lone.attachment("ingress"))
+    assert (recorded.packets, recorded.counters.shorter) == (190, 190)
+    assert np.array_equal(unpack(recorded.bitmap, 190), verdicts(model, 8, 190))

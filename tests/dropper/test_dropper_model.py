@@ -1,6 +1,7 @@
 """The oracle follows its contract, and its closed forms describe it. Needs no root."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fecbench.dropper import parameters as names
+from fecbench.dropper.clocked import Slots
 from fecbench.dropper.draws import LONGEST, SEEDS, LossModelError, draws, pack, threshold, unpack
 from fecbench.dropper.model import (
     Beginning,
@@ -248,7 +250,23 @@ MODELS = [
     ({"model": "markov", "rate": 0.1, "burst": 2}, gilbert_elliott_from(0.1, 2.0)),
     ({"model": "pattern", "drop": "3,7-9"}, Pattern((3, 7, 8, 9))),
     ({"model": "pattern", "drop": [3], "length": 9, "repeat": True}, Pattern((3,), 9, True)),
+    ({"model": "uniform", "p": 0.1, "only_longer_than": 1200}, Uniform(0.1, only_longer_than=1200)),
+    (
+        {"model": "slots", "drop": "3", "slot_ms": 5, "only_longer_than": 9},
+        Slots((3,), 5, only_longer_than=9),
+    ),
+    (
+        {"model": "markov", "rate": 0.1, "burst": 2, "only_longer_than": 1},
+        replace(gilbert_elliott_from(0.1, 2), only_longer_than=1),
+    ),
 ]
+
+
+def test_plain_parameters_and_texts_have_what_a_model_has():
+    for _, model in MODELS:
+        assert loss_model(model.plain) == model
+        text = dict(line.split(" ", 1) for line in model.written(5).splitlines())
+        assert text.get("only_longer_than") == (model.only_longer_than and str(model.only_longer_than))
 
 
 def test_parameters_give_their_model():
@@ -269,6 +287,14 @@ WRONG = [
         "model ge takes p, r, [k], [h], [burst_max] or",
     ),
     ({"model": "beginning", "p": 0.1, "length": 3, "burst_max": 3}, "unknown key burst_max: model beginning"),
+    *(
+        (
+            {"model": "uniform", "p": 0.1, "only_longer_than": bound},
+            f"only_longer_than = {bound!r}: must be an integer from 1 to 65535",
+        )
+        for bound in (0, -1, 65_536, 1200.0, True, "1200")
+    ),
+    ({"model": "none", "only_longer_than": 9}, "unknown key only_longer_than: model none takes nothing"),
     ({"model": "uniform", "p": 1.5}, "p = 1.5: must be a probability, from 0 to 1"),
     ({"model": "uniform", "p": math.nan}, "p = nan: must be a probability"),
     ({"model": "uniform", "p": "0.1"}, "p = '0.1': must be a number"),

@@ -119,6 +119,13 @@ class Lane:
         report = self._core.lane_report(self._lane)
         return {name: getattr(report, name) for name, _ in Report._fields_}
 
+    def counted(self) -> dict[str, int]:
+        text = ctypes.create_string_buffer(512)
+        self._core.lane_counted(self._lane, text)
+        return {
+            name: int(count) for name, count in (line.split() for line in text.value.decode().splitlines())
+        }
+
     def times(self) -> int:
         return int(self._core.lane_times(self._lane))
 
@@ -499,6 +506,41 @@ def test_a_lane_has_the_cross_traffic_of_its_text_and_the_next_trial_has_none(ne
             assert (lane.report()["frames_in"], lane.report()["in_flight"]) == (1, 0)
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        Uniform(0.5, only_longer_than=528),
+        Uniform(0.9, burst_max=2, only_longer_than=528),
+        GilbertElliott(0.3, 0.3, only_longer_than=528),
+        Pattern((0, 2, 3), 5, True, only_longer_than=528),
+        Slots((0, 2), 5, repeat=True, only_longer_than=528),
+        TimedGilbertElliott(0.005, 0.005, only_longer_than=528),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_only_longer_packets_are_judged_and_lost_and_the_others_take_no_number(
+    new_lane: LaneMaker, model: LossModel
+) -> None:
+    """Packets with 500 bytes of payload have 528 of IP."""
+    chance = random.Random(4)
+    sent = [(MS, chance.choice([0, 499, 500, 501, 1472])) for _ in range(400)]
+    with new_lane() as lane:
+        lane.begin(text_of(WIDE, model, 9))
+        _, exits = simulate(lane, sent, 401 * MS)
+        longer = [exit for exit in exits if len(exit.payload) > 500]
+        due_ns = np.array([exit.at_ns for exit in longer])
+        lost = lost_of(model, 9, due_ns)
+        assert not any(exit.lost for exit in exits if len(exit.payload) <= 500)
+        assert [exit.lost for exit in longer] == lost.tolist() and 20 < lost.sum() < len(lost)
+        assert lane.verdicts() == (len(longer), pack(lost))
+        assert lane.counted() == {"shorter": len(exits) - len(longer)}
+        assert lane.report()["dropped"] == lost.sum()
+        if isinstance(model, Timed):
+            assert lane.arrivals_ns() == (due_ns - due_ns[0]).tolist()
+        lane.begin(text_of(WIDE))
+        assert lane.counted() == {}
+
+
 def test_stays_that_have_all_been_drawn_come_again_in_a_lane(new_lane: LaneMaker) -> None:
     model = TimedGilbertElliott(1e-5, 1e-5)
     due_ns = np.arange(150_000) * 10**4  # some 1.3 s are all stays
@@ -718,9 +760,10 @@ def test_a_text_is_refused_by_the_link_by_the_losses_or_by_its_names(new_lane: L
         refusal = lane.begin(link + "speed 1\n")
         assert refusal and refusal.startswith("speed is no name; it must be one of rate_bps, delay_ns, ")
         assert refusal.endswith(
-            ", duplicate, corrupt, overtake, mtu_bytes, policer, shaper_burst_bytes"
+            ", duplicate, corrupt, overtake, mtu_bytes, mtu_icmp, policer, shaper_burst_bytes"
             ", cross, ecn, ecn_threshold_ns, pie_seed"
             ", model, seed, p, r, k, h, good_s, bad_s, slot_ms, drop, length, repeat, burst_max"
+            ", only_longer_than, family"
         )
         assert lane.begin(link) is None
 

@@ -8,6 +8,7 @@ import struct
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,10 @@ SECTION, INTERFACE, PACKET = 0x0A0D0D0A, 1, 6
 
 
 class Address(ctypes.Structure):
-    _fields_ = (("ipv4", ctypes.c_uint32), ("port", ctypes.c_uint16))
+    _fields_ = (
+        *(("ipv4", ctypes.c_uint32), ("port", ctypes.c_uint16)),
+        *(("is_ipv6", ctypes.c_bool), ("ipv6", ctypes.c_uint8 * 16)),
+    )
 
 
 @dataclass(frozen=True)
@@ -36,8 +40,11 @@ class Packet:
 
 
 def address_of(host: tuple[str, int]) -> Address:
-    ipv4, port = host
-    return Address(int.from_bytes(socket.inet_aton(ipv4)), port)
+    name, port = host
+    address = ip_address(name)
+    if address.version == 4:
+        return Address(int(address), port)
+    return Address(0, port, True, (ctypes.c_uint8 * 16)(*address.packed))
 
 
 @pytest.fixture(scope="session")
@@ -81,7 +88,22 @@ def ones_complement_sum(header: bytes) -> int:
     return total
 
 
+def packet_of_ipv6(time_ns: int, frame: bytes) -> Packet:
+    ip, udp, payload = frame[14:54], frame[54:62], frame[62:]
+    assert ip[:4] == b"\x60\0\0\0" and ip[6] == socket.IPPROTO_UDP
+    assert int.from_bytes(ip[4:6]) == len(frame) - 54
+    source, destination, length, checksum = struct.unpack("!4H", udp)
+    assert length == 8 + len(payload) and checksum
+    pseudo = ip[8:40] + struct.pack("!II", length, socket.IPPROTO_UDP)
+    assert ones_complement_sum(pseudo + udp + payload + bytes(len(payload) % 2)) == 0xFFFF
+    hosts = str(IPv6Address(ip[8:24])), str(IPv6Address(ip[24:40]))
+    assert frame[:2] == frame[6:8] == b"\x02\x00"
+    return Packet(time_ns, (hosts[0], source), (hosts[1], destination), payload)
+
+
 def packet_of(time_ns: int, frame: bytes) -> Packet:
+    if frame[12:14] == b"\x86\xdd":
+        return packet_of_ipv6(time_ns, frame)
     assert frame[12:14] == b"\x08\x00"
     ip, udp, payload = frame[14:34], frame[34:42], frame[42:]
     assert ip[0] == 0x45
@@ -114,13 +136,21 @@ times = st.integers(0, 2**62)
 hosts = st.tuples(
     st.integers(0, 2**32 - 1).map(lambda n: socket.inet_ntoa(n.to_bytes(4))), st.integers(0, 65535)
 )
-captures = st.lists(st.builds(Packet, times, hosts, hosts, st.binary(max_size=64)))
+hosts_of_ipv6 = st.tuples(
+    st.integers(0, 2**128 - 1).map(lambda n: str(IPv6Address(n))), st.integers(0, 65535)
+)
+captures = st.lists(
+    st.builds(Packet, times, hosts, hosts, st.binary(max_size=64))
+    | st.builds(Packet, times, hosts_of_ipv6, hosts_of_ipv6, st.binary(max_size=64))
+)
 CLIENT, SERVER = ("10.0.1.2", 50_000), ("10.0.2.2", 4433)
+CLIENT6, SERVER6 = ("fd00:fec:a00:1::2", 50_000), ("fd00:fec:a00:2::2", 4433)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(captures, times)
 @example([Packet(0, CLIENT, SERVER, bytes(65507))], NEW_YEAR_2000_NS)
+@example([Packet(0, CLIENT6, SERVER6, b"\xff" * 65507)], NEW_YEAR_2000_NS)
 @example([Packet(0, ("255.255.255.255", 65535), ("255.255.255.255", 65535), b"")], 0)
 @example([Packet(0, ("255.255.255.255", 0), ("255.255.58.213", 0), b"")], 0)  # its checksum carries twice
 def test_what_is_captured_can_be_read_again(

@@ -5,6 +5,7 @@ import json
 import random
 import re
 from collections.abc import Callable, Iterator
+from ipaddress import ip_address
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from fecbench.checkout import REPOSITORY
+from fecbench.dropper import recordings
 from fecbench.dropper.draws import pack
 from fecbench.dropper.loss_model import LossModel
 from fecbench.dropper.model import GilbertElliott, Pattern, Uniform, verdicts
@@ -20,6 +22,7 @@ from fecbench.runners.implementations.finding import ours
 from fecbench.runners.trial import certificates
 from tests.support.simulations import (
     OVERHEAD_BYTES,
+    QUEUE,
     SEEDS,
     Simulator,
     Task,
@@ -29,6 +32,7 @@ from tests.support.simulations import (
     exits,
     metrics,
     upload,
+    with_changes,
 )
 
 PAGE = json.loads((REPOSITORY / "designs/catalog/pages/photo-site.json").read_text())["objects"]
@@ -144,6 +148,38 @@ def test_the_packets_that_the_oracle_names_are_lost_and_no_packet_disappears(
                 assert report["packets"] == report["frames_out"] > 20
                 overhead = OVERHEAD_BYTES * report["frames_in"]
                 assert metrics(answer, sender)["bytes_sent"] + overhead == report["bytes_in"]
+
+
+def test_over_ipv6_each_frame_is_20_bytes_longer_and_captures_say_so(
+    simulator: Simulator, tasks: Tasks, tmp_path: Path
+) -> None:
+    server, client = "fd00:fec:a00:2::2", "fd00:fec:a00:1::2"
+    six = with_changes(
+        tasks(download(300_000), down=Uniform(0.02), queue={**QUEUE, "family": "ipv6"}), address=server
+    )
+    captures = tmp_path / "captures"
+    captures.mkdir()
+    answer = simulator.answer({**with_changes(six, log_folder=str(captures)), "capture": str(captures)})
+    assert exits(answer) == {"client": 0, "server": 0}
+    check_conserved(answer)
+    own = list(recordings.packets(captures / "client.pcapng"))
+    for way, sender, source, destination in (
+        ("up", "client", client, server),
+        ("down", "server", server, client),
+    ):
+        report = answer["links"]["internet"][way]
+        assert metrics(answer, sender)["bytes_sent"] + 62 * report["frames_in"] == report["bytes_in"]
+        ends = [ip_address(address).packed.hex() for address in (source, destination)]
+        captured = [
+            packet
+            for packet in own
+            if [end.partition(":")[0] for end in (packet.source, packet.destination)] == ends
+        ]
+        assert len(captured) == (
+            report["frames_in"] if way == "up" else report["frames_out"] - report["dropped"]
+        )
+    four = simulator.answer(tasks(download(300_000), down=Uniform(0.02)))
+    assert metrics(answer)["dct_s"] > metrics(four)["dct_s"]
 
 
 def test_the_queue_holds_what_it_has_room_for_and_no_more(simulator: Simulator, tasks: Tasks) -> None:

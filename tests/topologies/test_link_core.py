@@ -51,6 +51,7 @@ class Settings(ctypes.Structure):
         *(("ecn", ctypes.c_bool), ("ecn_threshold_ns", ctypes.c_uint64), ("pie_seed", ctypes.c_uint64)),
         *((name, ctypes.c_uint64) for name in ("overtake_threshold", "overtake_seed", "overtake_by")),
         *((name, ctypes.c_uint64) for name in ("cross_bps", "cross_on_ns", "cross_off_ns", "cross_seed")),
+        ("mtu_icmp", ctypes.c_bool),
     )
 
 

@@ -93,6 +93,7 @@ effects = st.fixed_dictionaries(
         "overtaking": st.tuples(st.floats(0.001, 1), st.integers(1, 256)),
         "policer": st.tuples(st.integers(1, 1000), st.integers(1514, 10**9)),
         "shaper_burst_bytes": st.integers(1, 10**9),
+        "mtu_icmp": st.just(True),
         "ecn_threshold_ms": st.integers(1, 10**9).map(lambda us: us / 1000),
     },
 )
@@ -126,6 +127,7 @@ def test_c_reads_each_direction_as_python_has_it_in_any_order_of_lines(
         policer = (0, 0) if own.policer_bps is None else (own.policer_bps, own.policer_burst_bytes)
         assert (c.policer_bps, c.policer_burst_bytes) == policer
         assert c.shaper_burst_bytes == own.shaper_burst_bytes
+        assert c.mtu_icmp == own.mtu_icmp
         assert (c.queue, c.reorder) == (QUEUES.index(own.queue), own.reorder)
         assert c.pie_seed == (own.pie_seed if own.queue == "pie" else 0)
         assert (c.ecn, c.ecn_threshold_ns) == (own.ecn, own.ecn_threshold_ns or 0)
@@ -153,6 +155,8 @@ def affected(direction: DirectionSettings, values: dict[str, Any]) -> DirectionS
         direction = replace(direction, ecn=True, ecn_threshold_ms=threshold_ms)
     if values.get("dualpi2"):
         direction = replace(direction, ecn=True, queue="dualpi2")
+    icmp = values.get("mtu_icmp", False) and direction.mtu_bytes != 1500
+    direction = replace(direction, mtu_icmp=icmp)
     burst = 0 if direction.trace else values.get("shaper_burst_bytes", 0)
     return replace(direction, shaper_burst_bytes=burst)
 
@@ -191,6 +195,8 @@ REFUSED: list[tuple[dict[str, str | None], str]] = [
     ),
     ({"overtake": "5 5 0"}, "overtake is 5 5 0; it must be"),
     ({"overtake": "5 5 257"}, "overtake is 5 5 257; it must be"),
+    ({"mtu_icmp": "true"}, "mtu_icmp is true without mtu_bytes; it must have it, to tell of it"),
+    ({"mtu_bytes": "1300", "mtu_icmp": "1"}, "mtu_icmp is 1; it must be true or false"),
     ({"mtu_bytes": "67"}, "mtu_bytes is 67; it must be a whole number from 68 to 65521"),
     (
         {"policer": "999 5"},

@@ -24,6 +24,10 @@ static uint64_t marked(const struct direction *direction) {
     return direction->marked;
 }
 
+static uint64_t icmp_sent(const struct direction *direction) {
+    return direction->icmp_sent;
+}
+
 static uint64_t cross_frames(const struct direction *direction) {
     return direction->cross.frames_in;
 }
@@ -37,13 +41,10 @@ static uint64_t cross_dropped(const struct direction *direction) {
 }
 
 const struct direction_counter DIRECTION_COUNTERS[] = {
-    {"cross_frames", cross_frames},
-    {"cross_bytes", cross_bytes},
-    {"cross_dropped", cross_dropped},
-    {"policer_dropped", policer_dropped},
-    {"corrupted", corrupted},
-    {"marked", marked},
-    {NULL, NULL},
+    {"cross_frames", cross_frames},   {"cross_bytes", cross_bytes},
+    {"cross_dropped", cross_dropped}, {"policer_dropped", policer_dropped},
+    {"corrupted", corrupted},         {"marked", marked},
+    {"icmp_sent", icmp_sent},         {NULL, NULL},
 };
 
 // Whether the queue chooses the frame that is sent when the transmitter is free; else that is decided when it

@@ -83,6 +83,7 @@ struct direction_settings {
     uint64_t pie_seed;
     uint64_t overtake_threshold, overtake_seed, overtake_by;
     struct cross_settings cross;
+    bool mtu_icmp; // the carrier tells senders of what is longer than mtu_bytes, by an ICMP
 };
 
 #define LEAST_QUEUE_BYTES 15140 // ten full frames
@@ -123,6 +124,7 @@ struct direction {
     uint64_t policer_dropped;
     uint64_t corrupted; // of frames_out
     uint64_t marked;    // of frames_out, by this link
+    uint64_t icmp_sent; // by the carrier, about frames that were longer than the MTU
     uint64_t max_queue_bytes, max_queue_packets;
 
     // Large, and only touched where a link has it.

@@ -3,6 +3,7 @@
 #include "arrivals.h"
 #include "headers.h"
 #include "system.h"
+#include "too_big.h"
 
 enum { BATCH = 64 }; // frames written to one side before the other has its turn
 
@@ -17,6 +18,20 @@ void way_init(struct way *way, struct tap *entrance, struct tap *exit,
 static void forget_dropped(struct way *way, struct frame_pool *pool) {
     for (struct frame *frame; (frame = direction_dropped(&way->direction));)
         frame_pool_return(pool, frame);
+}
+
+// Tells the sender of a frame that is longer than the MTU, at the end at which it came.
+static void tell_sender(struct way *way, struct frame_pool *pool, const struct frame *frame) {
+    struct frame *answer = frame_pool_take(pool);
+    if (!answer)
+        die(EXIT_FAILED, "out of memory for an ICMP");
+    if (too_big(frame, (uint32_t)way->direction.settings.mtu_bytes, answer, pool->frame_capacity)) {
+        if (tap_write(way->entrance, answer))
+            way->direction.icmp_sent++;
+        else
+            way->write_errors++;
+    }
+    frame_pool_return(pool, answer);
 }
 
 void way_read(struct way *way, struct frame_pool *pool, struct origin *origin, bool is_up) {
@@ -40,7 +55,10 @@ void way_read(struct way *way, struct frame_pool *pool, struct origin *origin, b
         frame->ecn = way->direction.settings.ecn ? ecn_of(frame) : ECN_NOT_CAPABLE;
         if (way->direction.settings.queue == QUEUE_FQ_CODEL)
             frame->flow = flow_of(frame);
-        if (direction_arrive(&way->direction, frame, arrived_ns) != FATE_ACCEPTED)
+        enum fate fate = direction_arrive(&way->direction, frame, arrived_ns);
+        if (fate == FATE_OVERSIZE && way->direction.settings.mtu_icmp)
+            tell_sender(way, pool, frame);
+        if (fate != FATE_ACCEPTED)
             frame_pool_return(pool, frame);
         forget_dropped(way, pool);
     }

@@ -242,6 +242,7 @@ static const struct name NAMES[] = {
      {CHANCE(overtake), AT(overtake_by, 1, OVERTAKING_MOST)},
      .right = "a threshold from 0 to 4294967296, the seed of 64 bits, then how many frames, from 1 to 256"},
     {NUMBER(mtu_bytes, 68, 65521)},
+    TRUTH(mtu_icmp),
     {"policer",
      {AT(policer_bps, 1000, SCHEDULE_MOST_RATE_BPS), AT(policer_burst_bytes, 1, BUCKET_MOST_BYTES)},
      .right = "a rate from 1000 to 100000000000 bit/s, then a burst from 1 to 1000000000 bytes"},
@@ -341,6 +342,8 @@ bool written_end(struct written *written) {
         refuse(written, "queue_ns needs a schedule; without one, give queue_bytes or queue_packets");
     else if (read->queue == QUEUE_DUALPI2 && !read->ecn)
         refuse(written, "queue is dualpi2 without ecn true; it must have it, to mark");
+    else if (read->mtu_icmp && !read->mtu_bytes)
+        refuse(written, "mtu_icmp is true without mtu_bytes; it must have it, to tell of it");
     else if (has_steps && read->shaper_burst_bytes)
         refuse(written, "shaper_burst_bytes is given with a schedule, whose steps have bursts of their own");
     else if (has_steps && !schedule_is_right(&read->schedule))

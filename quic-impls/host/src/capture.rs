@@ -2,7 +2,7 @@
 
 use std::ffi::{CString, c_char, c_int};
 use std::io;
-use std::net::SocketAddrV4;
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
@@ -28,7 +28,7 @@ impl Capture {
     }
 
     /// A datagram that was sent or received. An error is told when the file is closed.
-    pub fn packet(&mut self, at_ns: u64, from: SocketAddrV4, to: SocketAddrV4, payload: &[u8]) {
+    pub fn packet(&mut self, at_ns: u64, from: SocketAddr, to: SocketAddr, payload: &[u8]) {
         let length = u32::try_from(payload.len()).expect("a datagram has at most 64 KiB");
         let raw = self.raw.expect("it is not closed");
         // SAFETY: the capture is ours, and the payload has that length.
@@ -71,11 +71,17 @@ struct RawCapture {
 struct RawAddress {
     ipv4: u32,
     port: u16,
+    is_ipv6: bool,
+    ipv6: [u8; 16],
 }
 
-impl From<SocketAddrV4> for RawAddress {
-    fn from(address: SocketAddrV4) -> Self {
-        Self { ipv4: address.ip().to_bits(), port: address.port() }
+impl From<SocketAddr> for RawAddress {
+    fn from(address: SocketAddr) -> Self {
+        let (ipv4, ipv6) = match address.ip() {
+            IpAddr::V4(ip) => (ip.to_bits(), [0; 16]),
+            IpAddr::V6(ip) => (0, ip.octets()),
+        };
+        Self { ipv4, port: address.port(), is_ipv6: address.is_ipv6(), ipv6 }
     }
 }
 

@@ -9,8 +9,8 @@ use std::slice;
 /// The largest payload of a datagram over a link with an MTU of 1500 bytes.
 const PAYLOAD_MAX: usize = 1472;
 
-/// Bytes that a datagram over IPv4 has on the link besides its payload.
-pub const OVERHEAD: u64 = 42;
+/// Bytes that a datagram has on the link besides its payload, over IPv4 and over IPv6.
+pub const OVERHEADS: [u64; 2] = [42, 62];
 
 /// The verdicts of so many packets are recorded.
 const RECORDED: u64 = 1 << 20;

@@ -15,6 +15,7 @@
 //! | [`sent`] | the datagrams that have content |
 //! | [`surroundings`] | the surroundings of an endpoint: randomness, date, records |
 //! | [`olia`] | congestion control that paths have in common |
+//! | [`prague`] | congestion control for L4S |
 //! | [`unlimited`] | no congestion control |
 //! | [`settings`] | the settings of QUIC and TLS |
 //! | [`work`] | the work of connections: its trait, and that of noq-fec's workloads |
@@ -28,6 +29,7 @@ pub mod messages;
 pub mod olia;
 pub mod options;
 pub mod paths;
+pub mod prague;
 pub mod scheduler;
 pub mod schemes;
 pub mod sent;

@@ -53,6 +53,8 @@ pub enum CongestionControl {
     /// Cubic that answers for two connections: a loss takes half as much of the window.
     CubicOfTwo,
     NewReno,
+    /// For L4S: it answers to the share of packets that queues mark.
+    Prague,
     Bbr3,
     /// Coupled: the paths of a connection have it in common.
     Olia,
@@ -121,6 +123,7 @@ impl Options {
                     ("cubic", CongestionControl::Cubic),
                     ("cubic2", CongestionControl::CubicOfTwo),
                     ("newreno", CongestionControl::NewReno),
+                    ("prague", CongestionControl::Prague),
                     ("bbr3", CongestionControl::Bbr3),
                     ("olia", CongestionControl::Olia),
                     ("none", CongestionControl::None),
@@ -134,6 +137,7 @@ impl Options {
         };
         let paces_itself = match options.congestion_control {
             CongestionControl::Bbr3 => Some("bbr3 has a pace of its own"),
+            CongestionControl::Prague => Some("prague has a pace of its own"),
             CongestionControl::None => Some("without congestion control there is no slow start"),
             CongestionControl::Cubic
             | CongestionControl::CubicOfTwo

@@ -12,6 +12,7 @@ use noq_proto::{ClientConfig, ConnectionId, EndpointConfig, IdleTimeout, ServerC
 
 use crate::olia::Olia;
 use crate::options::{CongestionControl, Http, Options};
+use crate::prague::PragueConfig;
 use crate::scheduler::Scheduling;
 use crate::schemes::LARGEST_PAYLOAD;
 use crate::surroundings::{Days, Randomness, Surroundings};
@@ -141,6 +142,7 @@ pub fn congestion_controller(options: &Options, randomness: Randomness) -> Arc<d
             config.initial_window(initial_window);
             Arc::new(config)
         }
+        CongestionControl::Prague => Arc::new(PragueConfig { initial_window }),
         CongestionControl::Bbr3 => {
             let mut config = Bbr3Config::default();
             config.initial_window(initial_window);

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fecbench.runners.tasks.outcome import Competition, DropperOutcome, Outcome
-from fecbench.runners.tasks.packets import FRAME_BYTES, header_bytes
+from fecbench.runners.tasks.packets import ETHERNET_HEADER_BYTES, FRAME_BYTES, header_bytes
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.tasks.validity import Validity
 from fecbench.topologies.counters import CHECKSUMS, RECEIVE_BUFFER
@@ -30,15 +30,19 @@ OF_BACKENDS = {"burst_bytes"}
 
 
 def doubts_of_link(
-    report: DirectionReport, recorded: DropperOutcome, validity: Validity, duration_s: float
+    report: DirectionReport,
+    recorded: DropperOutcome,
+    validity: Validity,
+    duration_s: float,
+    icmp_back: int = 0,
 ) -> Iterator[str]:
     """Yield why the harness cannot vouch for a direction of a link, in a trial whose result is
-    `duration_s`."""
+    `duration_s`. The other direction has sent so many ICMPs back, past the dropper of this one."""
     if not report.conserved:
         yield f"the link did not conserve its packets: {report.model_dump()}"
-    crossed = recorded.counters.seen + recorded.counters.other
-    if crossed != report.frames_out:
-        yield f"the link sent {report.frames_out} packets, the dropper met {crossed}"
+    crossed, sent = recorded.counters.crossed, report.frames_out + icmp_back
+    if crossed != sent:
+        yield f"the link sent {sent} packets, the dropper met {crossed}"
     if report.late and report.late > validity.late_frames_share * report.frames_out:
         yield f"{report.late} of {report.frames_out} packets left the emulator later than its bound"
     bound_s = max(validity.late_time_at_least_s, validity.late_time_share * duration_s)
@@ -97,12 +101,40 @@ def doubts_of_effects(report: DirectionReport, settings: DirectionSettings) -> I
         yield f"a policer dropped {report.policer_dropped} packets, and the link has none"
     if report.corrupted and not settings.corrupt_p:
         yield f"the link corrupted {report.corrupted} packets, and should corrupt none"
+    if report.icmp_sent and not settings.mtu_icmp:
+        yield f"the link sent {report.icmp_sent} ICMPs, and has no mtu.icmp"
+    if report.icmp_sent > report.oversize_dropped:
+        yield f"the link sent {report.icmp_sent} ICMPs, and {report.oversize_dropped} packets were too long"
     if report.cross_frames and settings.cross is None:
         yield f"{report.cross_frames} packets of others shared the link, and it has no cross traffic"
     if report.cross_dropped > report.cross_frames:
         yield f"the queue dropped {report.cross_dropped} packets of others, and {report.cross_frames} came"
     if report.marked and not settings.ecn:
         yield f"the queue marked {report.marked} packets, and has no ECN"
+
+
+def doubts_of_sizes(
+    report: DirectionReport, recorded: DropperOutcome, only_longer_than: int | None
+) -> Iterator[str]:
+    """Whether the packets that the loss model counts were longer than the others, as far as their bytes say
+    it."""
+    counters = recorded.counters
+    if only_longer_than is None:
+        if counters.shorter:
+            yield f"{counters.shorter} packets passed unjudged for their size, and the loss model counts all"
+        return
+    shortest = only_longer_than + 1 + ETHERNET_HEADER_BYTES
+    if report.bytes_out is not None and report.bytes_out < shortest * counters.seen:
+        yield (
+            f"{counters.seen} packets were judged as longer than {only_longer_than} bytes, and the link sent"
+            f" {report.bytes_out} bytes in all"
+        )
+    most = FRAME_BYTES * (counters.seen + counters.other) + (shortest - 1) * counters.shorter
+    if report.bytes_out is not None and report.bytes_out > most:
+        yield (
+            f"{counters.shorter} packets passed as no longer than {only_longer_than} bytes, and the link sent"
+            f" {report.bytes_out} bytes in all"
+        )
 
 
 def doubts_of_configuration(report: LinkReport, link: LinkSettings, direction: Direction) -> Iterator[str]:
@@ -174,16 +206,23 @@ def overflow(outcome: Outcome) -> str:
     )
 
 
+def icmp_back(outcome: Outcome, link: str, direction: Direction) -> int:
+    """Return how many ICMPs the other direction of a link has sent to the end at which this one comes out."""
+    others = (way for way in DIRECTIONS if way != direction)
+    return sum(outcome.links[link].directions[way].icmp_sent for way in others)
+
+
 def bypass(task: Task, outcome: Outcome) -> str:
     """Return in which direction more than a few packets passed the loss model unjudged; or nothing."""
     validity = task.validity
     for link, directions in outcome.droppers.items():
         for direction, recorded in directions.items():
             counters = recorded.counters
-            crossed = counters.seen + counters.other
-            if counters.other > max(validity.unjudged_at_least, validity.unjudged_share * crossed):
+            crossed = counters.crossed
+            unjudged = counters.other - icmp_back(outcome, link, direction)
+            if unjudged > max(validity.unjudged_at_least, validity.unjudged_share * crossed):
                 return (
-                    f"{link}/{direction}: {counters.other} of {crossed} packets went past the loss model,"
+                    f"{link}/{direction}: {unjudged} of {crossed} packets went past the loss model,"
                     f" which judges UDP and TCP at port {task.port} over {_WORDS[task.family]}"
                 )
     return ""

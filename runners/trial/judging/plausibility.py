@@ -208,7 +208,8 @@ def _not_carried(task: Task, outcome: Outcome, way: Way) -> Iterator[str]:
     headers, most = header_bytes(task.family), datagram_bytes(task.family)
     reports = [report.directions[way.direction] for report in outcome.links.values()]
     carried = sum(report.bytes_out - headers * report.frames_out for report in reports)
-    judged = sum(directions[way.direction].counters.seen for directions in outcome.droppers.values())
+    counters = [directions[way.direction].counters for directions in outcome.droppers.values()]
+    judged = sum(of_link.seen + of_link.shorter for of_link in counters)
     content, received = way.content_bytes, way.received.get("bytes_received")
     if content > carried:
         yield f"{content} bytes were transferred {way.direction}, but the links carried {carried}"

@@ -43,6 +43,7 @@ policer_mbps = 20
 shaper_burst_bytes = 20_000
 loss.model = "uniform"
 loss.p = 0.02
+loss.only_longer_than = 100
 [[workloads]]
 name = "download"
 size_bytes = 200_000
@@ -124,6 +125,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     ({"reorder.p": 0.5, "reorder.by_packets": 1.5}, "reorder.by_packets is 1.5; it must be a whole number"),
     ({"mtu_bytes": 575}, "mtu_bytes is 575; it must be a whole number from 576 to 1500"),
+    ({"mtu.icmp": True}, "mtu.icmp: there is no mtu_bytes below 1500"),
+    ({"mtu_bytes": 1300, "up.mtu.icmp": 1}, "up.mtu.icmp is 1; it must be true or false"),
     ({"down.mtu_bytes": 9000}, "down.mtu_bytes is 9000; it must be a whole number from 576 to 1500"),
     ({"policer_mbps": 0}, "policer_mbps is 0; it must be a number from 0.1 to 10000"),
     ({"policer_burst_bytes": 20_000}, "policer_burst_bytes: there is no policer_mbps"),
@@ -151,6 +154,39 @@ def test_only_wire_and_simulators_have_noise_and_let_frames_overtake() -> None:
             check_backend(backend, "internet", link)
         refusal = refusal_of(check_backend, "netem", "internet", link, by=TopologyError)
         assert refusal.startswith(f"internet.down.{name}: ")
+
+
+OF_ANY = {"bandwidth_mbps", "owd_ms", "queue_bdp", "queue_bytes", "queue_packets", "queue_ms"}
+ELSEWHERE = {"outage_from_s", "outage_to_s", "trace", "trace.offset_s", "trace.repeat", "jitter.law"}
+"""Names that mean nothing without another one, and those of files."""
+REQUIRED: dict[str, dict[str, Any]] = {
+    "reorder.by_packets": {"reorder.p": 0.5},
+    "policer_burst_bytes": {"policer_mbps": 5},
+    "mtu.icmp": {"mtu_bytes": 1300},
+    "ecn": {"ecn_threshold_ms": 5},
+    "ecn_threshold_ms": {"ecn": True},
+    "cross.on_s": {"cross.mbps": 2},
+    "cross.off_s": {"cross.mbps": 2},
+}
+VALUES: dict[str, Any] = {
+    **{"queue": "codel", "outage_s": [1, 2], "jitter_ms": 5, "reorder": True, "reorder.p": 0.1},
+    **{"reorder.by_packets": 3, "duplicate": 0.1, "corrupt.p": 0.1, "mtu_bytes": 1300, "mtu.icmp": True},
+    **{"policer_mbps": 5, "policer_burst_bytes": 20_000, "shaper_burst_bytes": 9000, "ecn": True},
+    **{"ecn_threshold_ms": 5, "cross.mbps": 2, "cross.on_s": 2, "cross.off_s": 2},
+}
+
+
+def test_netem_refuses_each_parameter_of_a_link_that_it_cannot_follow_whichever_there_are() -> None:
+    """A new parameter of a link has to be in one of these tables."""
+    assert set(links.SETTINGS) == OF_ANY | ELSEWHERE | set(VALUES)
+    for name, value in VALUES.items():
+        for direction in DIRECTIONS:
+            values = {**REQUIRED.get(name, {}), name: value}
+            link = one(**{f"{direction}.{key}": own for key, own in values.items()})
+            check_backend("wire", "internet", link)
+            refusal = refusal_of(check_backend, "netem", "internet", link, by=TopologyError)
+            parameter = refusal.split(":")[0].split(" ")[0].removeprefix(f"internet.{direction}.")
+            assert parameter in values and "netem" in refusal and "\n" not in refusal, refusal
 
 
 def test_the_least_delay_is_without_noise_and_the_greatest_with_the_most_of_it() -> None:

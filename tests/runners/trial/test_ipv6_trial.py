@@ -1,19 +1,20 @@
 """Trials over IPv6: each stack transfers, losses are the oracle's, and the judge counts longer headers."""
 
+import json
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fecbench import designs
 from fecbench.dropper import recordings
 from fecbench.results.store.records import TrialKey
-from fecbench.runners.campaign.checks import check
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.engines.engine import Finished
 from fecbench.runners.implementations.finding import ours
-from fecbench.runners.refusal import Refusal
 from fecbench.runners.tasks.task import ROLES, Task
+from fecbench.runners.trial import simulation
 from fecbench.topologies.link import DIRECTIONS
 from fecbench.topologies.topology import layout_of
 from tests.support import needs, tasks
@@ -103,7 +104,34 @@ class TestStack:
         assert ends == {ip_address(address).packed.hex() for address in addresses}
 
 
-def test_virtual_time_refuses_ipv6_in_one_line(tmp_path: Path) -> None:
-    resolved = experiment(tmp_path, "noq-fec", "single-path", DOWNLOAD, "")
-    with pytest.raises(Refusal, match=r"constants.family: links in virtual time are of IPv4"):
-        check(resolved, "virtual", "virtual")
+@pytest.mark.parametrize(
+    ("name", "topology", "workload", "options"),
+    [
+        ("noq-fec", "single-path", DOWNLOAD, ""),
+        ("noq-fec", "dumbbell", COMPETING, ""),
+        ("noq-fec", "multipath", DOWNLOAD, "paths = 2"),
+        ("rquic", "single-path", DOWNLOAD, ""),
+    ],
+)
+def test_trials_in_virtual_time_are_over_ipv6_too(
+    name: str, topology: str, workload: str, options: str, tmp_path: Path, fecbench_here: Any
+) -> None:
+    if ours().find(name, "tests").missing_programs():
+        pytest.skip(f"{name} is not built")
+    experiment(tmp_path, name, topology, workload, options)
+    database = tmp_path / "six.sqlite"
+    run = fecbench_here("run", tmp_path / "six.toml", "--engine", "virtual", "--db", database)
+    assert run.returncode == 0, run.stdout
+    replayed = fecbench_here("replay", 1, "--db", database, "--output", tmp_path / "replay")
+    assert replayed.returncode == 0, replayed.stdout
+
+
+def test_a_simulator_hears_of_ipv6_by_the_text_of_its_lanes_and_by_addresses(tmp_path: Path) -> None:
+    six = task_of(experiment(tmp_path, "noq-fec", "multipath", DOWNLOAD, "paths = 2"))
+    place = simulation.Place(certificates=tmp_path, logs=tmp_path)
+    document = json.loads(simulation.line_of(six, 1, place))
+    for link in document["links"].values():
+        assert all("\nfamily ipv6\n" in text for text in link.values())
+    assert document["pairs"][0]["client"]["local_addresses"] == ["fd00:fec:a00:1::2", "fd00:fec:a00:2::2"]
+    four = six.model_copy(update={"family": "ipv4"})
+    assert b"family" not in simulation.line_of(four, 1, place)

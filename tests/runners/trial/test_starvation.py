@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from fecbench.runners.trial import starvation
 from fecbench.runners.trial.starvation import INTERVAL_S, Stall, Watch
+from fecbench.runners.trial.supervisor import Supervisor
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: real-time priority")
@@ -225,3 +226,28 @@ def test_what_was_stolen_is_that_of_the_cpu_that_lost_the_most(
     with Watch([]) as watch:
         stat.write_text(STAT.format(39, 17, 22))
         assert watch.stolen_s() == pytest.approx(7 / os.sysconf("SC_CLK_TCK"))
+
+
+def test_a_program_that_is_followed_while_others_are_watched_is_watched_too() -> None:
+    """A neighbour that joins late."""
+    supervisor = Supervisor()
+    with supervisor.watching([]) as watch:
+        supervisor.wait(lambda: False, 5 * INTERVAL_S)
+        late = subprocess.Popen(
+            [sys.executable, "-c", "input()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        endpoint = supervisor.follow("background2_client", late)
+        os.kill(late.pid, signal.SIGSTOP)
+        begun_at = time.monotonic()
+        supervisor.wait(lambda: False, 0.3)
+        stalled_s = watch.within_s(begun_at, time.monotonic())
+        os.kill(late.pid, signal.SIGCONT)
+    supervisor.end(endpoint)
+    for stream in (late.stdin, late.stdout, late.stderr):
+        assert stream is not None
+        stream.close()
+    assert stalled_s > 0.15

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::{IpAddr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use super::Lanes;
@@ -46,13 +46,13 @@ pub struct Location {
     /// Tag of its datagrams, by which they find the other end of the pair.
     pub tag: u64,
     /// Addresses of the client, one for each link.
-    pub clients: Vec<SocketAddrV4>,
-    pub server: SocketAddrV4,
+    pub clients: Vec<SocketAddr>,
+    pub server: SocketAddr,
 }
 
 impl Location {
     /// The endpoint's own address and that of the other end, over a link.
-    fn ends(&self, link: usize) -> (SocketAddrV4, SocketAddrV4) {
+    fn ends(&self, link: usize) -> (SocketAddr, SocketAddr) {
         match self.role {
             Role::Client => (self.clients[link], self.server),
             Role::Server => (self.server, self.clients[link]),
@@ -65,7 +65,7 @@ impl Location {
             Role::Client => from,
             Role::Server => Some(to.ip()),
         };
-        self.clients.iter().position(|address| Some(IpAddr::from(*address.ip())) == client).unwrap_or_default()
+        self.clients.iter().position(|address| Some(address.ip()) == client).unwrap_or_default()
     }
 }
 
@@ -176,7 +176,7 @@ impl<I: Implementation> Guest<I> {
 
     /// A datagram arrives over a link.
     pub fn arrive(&mut self, way: Way, datagram: &[u8], now_ns: u64) {
-        self.room.frame_bytes += datagram.len() as u64 + lane::OVERHEAD;
+        self.room.frame_bytes += datagram.len() as u64 + lane::OVERHEADS[usize::from(self.room.location.server.is_ipv6())];
         let (address, peer) = self.room.location.ends(way.link);
         if let Some(capture) = &mut self.room.capture {
             capture.packet(now_ns, peer, address, datagram);
@@ -292,8 +292,8 @@ impl Host for Port<'_> {
         room.has_received = true;
         room.received = datagram;
         let (address, peer) = room.location.ends(way.link);
-        let to = room.has_paths.then(|| IpAddr::from(*address.ip()));
-        Ok(Some(Received { at: self.clock.now(), from: peer.into(), to, ecn: way.ecn, datagram: &room.received }))
+        let to = room.has_paths.then(|| address.ip());
+        Ok(Some(Received { at: self.clock.now(), from: peer, to, ecn: way.ecn, datagram: &room.received }))
     }
 
     fn read(&mut self) -> io::Result<Option<Input>> {

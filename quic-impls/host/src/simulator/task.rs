@@ -146,8 +146,9 @@ fn check_addresses<I: Implementation>(pairs: &[Pair<I>], links: usize) -> Result
         if links > 1 && !addresses.is_empty() && addresses.len() != links {
             return Err(format!("pairs: the client has {} local_addresses, of {links} links", addresses.len()));
         }
-        if let Some(address) = addresses.iter().find(|address| address.is_ipv6()) {
-            return Err(format!("pairs: local_addresses: {address}: links are ones for IPv4"));
+        if let Some(address) = addresses.iter().find(|address| address.is_ipv6() != client.address.is_ipv6()) {
+            let server = client.address;
+            return Err(format!("pairs: local_addresses: {address}: the server, {server}, is of another family"));
         }
     }
     Ok(())
@@ -170,9 +171,6 @@ impl PairDocument {
                     "pairs: the client connects to {}, its server listens at {}",
                     client.address, server.address
                 ));
-            }
-            if client.address.is_ipv6() {
-                return Err(format!("pairs: address {}: the link is one for IPv4", client.address));
             }
         }
         Ok(pair)

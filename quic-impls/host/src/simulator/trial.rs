@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -21,11 +21,9 @@ use crate::contract::{Assignment, Exit, Refused, Role};
 use crate::implementation::Implementation;
 use crate::requests::{Question, Reply};
 
-/// The names of the ends of each pair, the address of its client, and the folder of its captures.
-const PAIRS: [([&str; 2], Ipv4Addr, &str); 2] = [
-    (["client", "server"], Ipv4Addr::new(10, 0, 1, 2), "."),
-    (["background_client", "background_server"], Ipv4Addr::new(10, 0, 3, 2), "background"),
-];
+/// The names of the ends of each pair, the network of its client, and the folder of its captures.
+const PAIRS: [([&str; 2], u8, &str); 2] =
+    [(["client", "server"], 1, "."), (["background_client", "background_server"], 3, "background")];
 const CLIENT_PORT: u16 = 40_000;
 
 // Places of the guests.
@@ -86,12 +84,11 @@ impl<'a, I: Implementation> Trial<'a, I> {
         }
         let (mut guests, mut told) = (Vec::new(), Vec::new());
         for (number, pair) in task.pairs.into_iter().enumerate() {
-            let (names, client, folder) = PAIRS[number];
-            let clients = client_addresses(pair.client.as_ref().ok(), client, lanes.len());
-            let server = match &pair.server {
-                Ok(Assignment { address: SocketAddr::V4(address), .. }) => *address,
-                _ => clients[0], // never started, and so nor is its client
-            };
+            let (names, network, folder) = PAIRS[number];
+            let server = pair.server.as_ref().map(|assignment| assignment.address);
+            let own = client_address(network, server.is_ok_and(|address| address.is_ipv6()));
+            let clients = client_addresses(pair.client.as_ref().ok(), own, lanes.len());
+            let server = server.unwrap_or(clients[0]); // never started, and so nor is its client
             for (role, assignment) in [(Role::Client, pair.client), (Role::Server, pair.server)] {
                 let location = Location { role, tag: number as u64, clients: clients.clone(), server };
                 let recorded = task.capture.as_ref().zip(assignment.as_ref().ok());
@@ -321,17 +318,19 @@ impl<'a, I: Implementation> Trial<'a, I> {
 }
 
 /// Returns an address of the client for each link; a client with only one address is at the pair's own.
-fn client_addresses<O>(client: Option<&Assignment<O>>, own: Ipv4Addr, links: usize) -> Vec<SocketAddrV4> {
+fn client_addresses<O>(client: Option<&Assignment<O>>, own: IpAddr, links: usize) -> Vec<SocketAddr> {
     let given = client.map_or(&[][..], |client| &client.local_addresses);
-    let paths = given.iter().filter_map(|address| match address {
-        IpAddr::V4(address) if links > 1 => Some(*address),
-        _ => None,
-    });
-    let mut addresses: Vec<_> = paths.collect();
-    if addresses.is_empty() {
-        addresses.push(own);
+    let addresses = if links > 1 && !given.is_empty() { given } else { &[own] };
+    addresses.iter().map(|address| SocketAddr::new(*address, CLIENT_PORT)).collect()
+}
+
+/// Returns the address of a pair's client: 10.0.1.2, or its twin in IPv6, in network 1.
+fn client_address(network: u8, is_ipv6: bool) -> IpAddr {
+    if is_ipv6 {
+        Ipv6Addr::new(0xfd00, 0xfec, 0xa00, network.into(), 0, 0, 0, 2).into()
+    } else {
+        Ipv4Addr::new(10, 0, network, 2).into()
     }
-    addresses.into_iter().map(|address| SocketAddrV4::new(address, CLIENT_PORT)).collect()
 }
 
 fn open_capture(folder: &Path, role: Role) -> Result<Capture, String> {

@@ -47,5 +47,14 @@ func (c *Capture) Close() error {
 }
 
 func captured(address *net.UDPAddr) C.struct_capture_address {
-	return C.struct_capture_address{ipv4: C.uint32_t(binary.BigEndian.Uint32(address.IP.To4())), port: C.uint16_t(address.Port)}
+	c := C.struct_capture_address{port: C.uint16_t(address.Port)}
+	if ipv4 := address.IP.To4(); ipv4 != nil {
+		c.ipv4 = C.uint32_t(binary.BigEndian.Uint32(ipv4))
+		return c
+	}
+	c.is_ipv6 = true
+	for i, b := range address.IP.To16() {
+		c.ipv6[i] = C.uint8_t(b)
+	}
+	return c
 }

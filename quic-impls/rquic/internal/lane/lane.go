@@ -21,9 +21,11 @@ import (
 )
 
 const (
-	// Overhead is the number of bytes that a datagram has on the link besides its payload.
+	// Overhead is the number of bytes that a datagram over IPv4 has on the link besides its payload.
 	Overhead = C.LANE_OVERHEAD
-	// PayloadMax is the length of the longest datagram that the link doesn't drop.
+	// OverheadIPv6 is that of a datagram over IPv6.
+	OverheadIPv6 = C.LANE_OVERHEAD_IPV6
+	// PayloadMax is the length of the longest datagram over IPv4 that the link doesn't drop.
 	PayloadMax = C.LANE_PAYLOAD_MAX
 )
 

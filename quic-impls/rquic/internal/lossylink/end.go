@@ -159,11 +159,19 @@ func (e *End) finish() {
 	}
 }
 
+// overhead is what a datagram has on the link besides its payload.
+func (e *End) overhead() uint64 {
+	if e.peer.address.IP.To4() == nil {
+		return lane.OverheadIPv6
+	}
+	return lane.Overhead
+}
+
 // arrive takes a datagram that has crossed the link to the processor.
 func (e *End) arrive(now time.Duration, datagram []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.ReceivedBytes += uint64(len(datagram)) + lane.Overhead
+	e.ReceivedBytes += uint64(len(datagram)) + e.overhead()
 	e.arriving = append(e.arriving, packet{at: e.process(now), datagram: e.copyOf(datagram), from: e.peer.address})
 }
 

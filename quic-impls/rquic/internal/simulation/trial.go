@@ -131,8 +131,11 @@ func (x *trial) connect(s *Simulator) (err error) {
 	}
 	x.foreground.client.wake = x.link.Wake
 	for number, p := range x.pairs {
-		client := &net.UDPAddr{IP: net.IPv4(10, 0, 1, byte(2+number)).To4(), Port: 50000}
 		server := net.UDPAddrFromAddrPort(p.server.assignment.Address)
+		client := &net.UDPAddr{IP: net.IPv4(10, 0, 1, byte(2+number)).To4(), Port: 50000}
+		if p.server.assignment.Address.Addr().Is6() {
+			client.IP = net.ParseIP(fmt.Sprintf("fd00:fec:a00:1::%d", 2+number))
+		}
 		x.ends[p.client], x.ends[p.server] = x.link.Connect(client, server, time.Duration(x.task.Processor.DatagramNS))
 	}
 	return nil
