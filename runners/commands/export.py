@@ -30,7 +30,8 @@ def export(
         Table,
         typer.Option(
             help="A row a trial, a row a point, a row a ratio to the baseline at a point (with its interval"
-            " and verdict), a row a variant and workload (summary: helps, harms, ratio), a row a metric of a"
+            " and verdict), a row a variant and workload (summary: helps, harms, ratio), a row a latency"
+            " target of live video at a point (with the difference to the baseline), a row a metric of a"
             " trial, or a row of a series of a trial."
         ),
     ] = "trials",
