@@ -30,6 +30,7 @@ SHARES = (
     *("variant", "repetition", "share"),
 )
 _ROUND_TRIP = "rtt_ms"
+_SIGNS = {"gain": "+", "harm": "−"}
 
 
 def shares(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
@@ -124,3 +125,24 @@ def half_interval(deviation: float, count: int) -> float:
     if count < FEWEST:
         return math.nan
     return t_quantile(1 - LEVEL / 2, count - 1) * deviation / math.sqrt(count)
+
+
+def in_words(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of `verdicts` as a reader sees them: a row for each network and a column for each target.
+
+    A cell has the per cent of frames that are usable, of the baseline and then of each variant: with a +
+    where that surely helps, and a − where it surely harms."""
+    arms = list(dict.fromkeys(table["variant"]))
+    place = ["workload", "network", "rtt_ms"]
+    rows = []
+    for _, network in table.sort_values("point", kind="stable").groupby([*place, "point"], sort=False):
+        first = network.iloc[0]
+        several = [first["workload"]] if table["workload"].nunique() > 1 else []
+        row = {"network": ", ".join([first["network"], *several]), "RTT": f"{first['rtt_ms']:g} ms"}
+        for target_ms, cell in network.groupby("target_ms"):
+            shares_of = [f"{100 * cell['baseline_share'].iloc[0]:.0f}"]
+            for arm in cell.set_index("variant").reindex(arms).dropna(subset="share").itertuples():
+                shares_of.append(f"{100 * arm.share:.0f}{_SIGNS.get(str(arm.verdict), '')}")
+            row[f"{target_ms:g} ms"] = " / ".join(shares_of)
+        rows.append(row)
+    return pd.DataFrame(rows)

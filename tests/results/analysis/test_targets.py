@@ -116,6 +116,18 @@ def test_a_trial_that_timed_out_has_no_usable_frame_and_an_invalid_one_is_left_o
         assert table["share"].tolist() == pytest.approx([mean] * len(table)), state
 
 
+def test_in_words_a_cell_has_the_baseline_then_each_variant_with_what_is_sure(campaign: CampaignInfo) -> None:
+    def share(is_baseline: bool, target: int, _: int) -> float:
+        return 0.5 if is_baseline else 0.9 if target == 100 else 0.1
+
+    words = targets.in_words(verdicts(campaign, broadcasts(campaign, share)))
+    assert words["network"].tolist() == ["few", "many"] * 2
+    assert words["RTT"].tolist() == ["50 ms"] * 2 + ["100 ms"] * 2
+    arms = len(targets.baselines_of(campaign))
+    assert set(words["100 ms"]) == {" / ".join(["50", *["90+"] * arms])}
+    assert set(words["200 ms"]) == {" / ".join(["50", *["10−"] * arms])}
+
+
 def test_the_figure_has_a_panel_for_each_kind_of_network(campaign: CampaignInfo) -> None:
     frame = broadcasts(campaign, lambda is_baseline, target, _: (0.2 if is_baseline else 0.4) + target / 1e3)
     figure = figures.usable_over_targets(frame, campaign)
