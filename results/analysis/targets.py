@@ -128,7 +128,7 @@ def half_interval(deviation: float, count: int) -> float:
 
 
 def in_words(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of `verdicts` as a reader sees them: a row for each network and a column for each target.
+    """Return the rows of `verdicts` as a reader sees them: a row a network, a column a target.
 
     A cell has the per cent of frames that are usable, of the baseline and then of each variant: with a +
     where that surely helps, and a − where it surely harms."""
