@@ -140,9 +140,10 @@ def in_words(table: pd.DataFrame) -> pd.DataFrame:
         several = [first["workload"]] if table["workload"].nunique() > 1 else []
         row = {"network": ", ".join([first["network"], *several]), "RTT": f"{first['rtt_ms']:g} ms"}
         for target_ms, cell in network.groupby("target_ms"):
-            shares_of = [f"{100 * cell['baseline_share'].iloc[0]:.0f}"]
-            for arm in cell.set_index("variant").reindex(arms).dropna(subset="share").itertuples():
-                shares_of.append(f"{100 * arm.share:.0f}{_SIGNS.get(str(arm.verdict), '')}")
-            row[f"{target_ms:g} ms"] = " / ".join(shares_of)
+            in_order = cell.set_index("variant").loc[[arm for arm in arms if arm in set(cell["variant"])]]
+            percent = [f"{100 * share:.0f}" for share in in_order["share"]]
+            signs = [_SIGNS.get(verdict, "") for verdict in in_order["verdict"].astype(str)]
+            baseline = f"{100 * in_order['baseline_share'].iloc[0]:.0f}"
+            row[f"{target_ms:g} ms"] = " / ".join([baseline, *map("".join, zip(percent, signs, strict=True))])
         rows.append(row)
     return pd.DataFrame(rows)

@@ -11,6 +11,7 @@ import pytest
 
 from fecbench.results import figures
 from fecbench.results.analysis import targets
+from fecbench.results.analysis.pairing import baselines_of
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, Workload
@@ -106,7 +107,7 @@ def test_a_trial_that_timed_out_has_no_usable_frame_and_an_invalid_one_is_left_o
     campaign: CampaignInfo,
 ) -> None:
     frame = broadcasts(campaign, lambda *_: 1.0)
-    is_compared = frame["variant"] != targets.baselines_of(campaign)[frame["variant"].iloc[-1]]
+    is_compared = frame["variant"] != baselines_of(campaign)[frame["variant"].iloc[-1]]
     ratios = [f"live.on_time_ratio_{target}ms" for target in TARGETS]
     for state, mean in (("timeout", 1 - 1 / REPETITIONS), ("invalid", 1.0)):
         one = is_compared & (frame["repetition"] == 0)
@@ -123,7 +124,7 @@ def test_in_words_a_cell_has_the_baseline_then_each_variant_with_what_is_sure(ca
     words = targets.in_words(verdicts(campaign, broadcasts(campaign, share)))
     assert words["network"].tolist() == ["few", "many"] * 2
     assert words["RTT"].tolist() == ["50 ms"] * 2 + ["100 ms"] * 2
-    arms = len(targets.baselines_of(campaign))
+    arms = len(baselines_of(campaign))
     assert set(words["100 ms"]) == {" / ".join(["50", *["90+"] * arms])}
     assert set(words["200 ms"]) == {" / ".join(["50", *["10−"] * arms])}
 
