@@ -52,16 +52,16 @@ def usable_over_targets(frame: pd.DataFrame, campaign: CampaignInfo, *, ax: Give
     with sheet(len(panels), size, ax, columns=columns, sharex=True, what="choose fewer variants") as page:
         for axes, (workload, network, arms) in zip(page.panels, panels, strict=True):
             rows = values[(values["workload"] == workload) & (values["network"] == network)]
-            drawn = [arm for arm in arms if (rows["variant"] == arm).any()]
+            present = [arm for arm in arms if (rows["variant"] == arm).any()]
             sns.pointplot(
                 rows.assign(variant=rows["variant"].astype(str)),
                 x="class",
                 y="share",
                 order=_NAMES,
                 hue="variant",
-                hue_order=drawn,
-                palette=[looks(campaign)[arm].color for arm in drawn],
-                markers=[looks(campaign)[arm].marker for arm in drawn],
+                hue_order=present,
+                palette=[looks(campaign)[arm].color for arm in present],
+                markers=[looks(campaign)[arm].marker for arm in present],
                 dodge=0.4,
                 errorbar=_interval,
                 linewidth=line(0.6),

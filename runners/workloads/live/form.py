@@ -204,13 +204,13 @@ class Live(Workload):
         frames: source.Frames = around.documents[values["trace"]]["frames"]
         if "duration_s" not in choices:
             return frames
-        wanted = recorded.until(frames, choices["duration_s"])
-        if not wanted:
+        cut = recorded.until(frames, choices["duration_s"])
+        if not cut:
             raise Refusal(
                 f"workload {self.name}: trace = {values['trace']!r}: no frame is due before duration_s ="
                 f" {choices['duration_s']:g}"
             )
-        return wanted
+        return cut
 
     def document(self, choices: Mapping[str, Any], folders: Sequence[Path]) -> tuple[str, Path] | None:
         name = str(choices.get("trace", ""))

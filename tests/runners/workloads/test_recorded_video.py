@@ -83,13 +83,13 @@ def test_a_missing_file_and_a_missing_ffprobe_are_named(
         recorded.from_video(tmp_path / "video.mp4", "a test")
 
 
-def _kept(folder: Path, document: object) -> dict[str, Any]:
+def _stored(folder: Path, document: object) -> dict[str, Any]:
     """The trace as a campaign keeps it, from its file."""
     path = folder / "traces" / "own.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(document))
-    named = LIVE.document({"trace": "own"}, [folder])
-    assert named == ("own", path)
+    reference = LIVE.document({"trace": "own"}, [folder])
+    assert reference == ("own", path)
     return dict(LIVE.read_document(path))
 
 
@@ -98,7 +98,7 @@ def _video(folder: Path, **choices: Any) -> list[list[int]]:
     choices = {"trace": "own", **choices}
     LIVE.check(choices, ["A"], "design")
     around = Surroundings(
-        variant="A", link=None, timeout_s=60, documents={"own": _kept(folder, a_trace(*FRAMES))}
+        variant="A", link=None, timeout_s=60, documents={"own": _stored(folder, a_trace(*FRAMES))}
     )
     video, audio = LIVE.transfers(choices, around)[0].workload["tracks"]
     assert audio["frames"][-1][0] <= max(due_us for due_us, *_ in video["frames"]) + 20_000
@@ -114,7 +114,7 @@ def test_a_trace_replaces_the_video_and_a_duration_cuts_it(tmp_path: Path) -> No
 
 def test_a_trace_is_read_again_as_it_was_written(tmp_path: Path) -> None:
     recording = recorded.Recording(**a_trace(*FRAMES))
-    assert _kept(tmp_path, json.loads(recording.text()))["frames"] == FRAMES
+    assert _stored(tmp_path, json.loads(recording.text()))["frames"] == FRAMES
 
 
 @pytest.mark.parametrize(
@@ -133,6 +133,6 @@ def test_a_trace_is_read_again_as_it_was_written(tmp_path: Path) -> None:
 )
 def test_a_bad_trace_is_refused_in_one_short_line(tmp_path: Path, document: object, problem: str) -> None:
     with pytest.raises(Refusal, match=r"own\.json") as refusal:
-        _kept(tmp_path, document)
+        _stored(tmp_path, document)
     assert problem in str(refusal.value)
     assert len(str(refusal.value)) < 400
