@@ -127,6 +127,11 @@ class Plots:
         trials, info = chosen(self._trials(), self._info, arms, workloads)
         return _result(figures.on_time(trials, info, ax=ax), ax)
 
+    def targets(self, *, arms: Sequence[str] = (), workloads: Sequence[str] = (), ax: Given = None) -> Drawn:
+        """The share of live video that is usable, over the latency target in round trips."""
+        trials, info = chosen(self._trials(), self._info, arms, workloads)
+        return _result(figures.usable_over_targets(trials, info, ax=ax), ax)
+
     def points(self) -> Figure:
         """The points of the design in each pair of its factors."""
         return figures.points(self._info)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Literal, Self
 import pandas as pd
 
 from fecbench.hints import nearest
-from fecbench.results.analysis import attempts, cards, frames, intervals, paper_table, tidy
+from fecbench.results.analysis import attempts, cards, frames, intervals, paper_table, targets, tidy
 from fecbench.results.analysis.pairing import Pairing, comparisons, paired
 from fecbench.results.metrics import RATIOS, choose, of_workloads
 from fecbench.results.store.database import Database, DatabaseError
@@ -33,9 +33,10 @@ from fecbench.results.store.records import CampaignInfo
 if TYPE_CHECKING:
     from fecbench.results.plotting import Plots
 
-Table = Literal["trials", "points", "ratios", "summary", "metrics", "series"]
+Table = Literal["trials", "points", "ratios", "summary", "targets", "metrics", "series"]
 """A row a trial, a row a point, a row a ratio of a variant to its baseline at a point, a row a (variant,
-workload) with what its ratios come to, a row a metric of a trial, or a row of a series of a trial."""
+workload) with what its ratios come to, a row a latency target of live video at a point, a row a
+metric of a trial, or a row of a series of a trial."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -142,6 +143,7 @@ class Campaign:
             "points": self.points,
             "ratios": self.ratios,
             "summary": self.summary,
+            "targets": self.targets,
             "metrics": self.metrics,
         }
         return tables[kind]()
@@ -169,6 +171,11 @@ class Campaign:
         factors = [name for name in points if name != "point"]
         in_order = whole[[*key, *factors, *columns[len(key) :]]]
         return tidy.finished(tidy.with_sizes(in_order, self.info), plain=plain)
+
+    def targets(self) -> pd.DataFrame:
+        """One row a (network, latency target, variant with a baseline) of live broadcasts: the share of video
+        frames usable with both, the difference, its interval and verdict (`analysis.targets.verdicts`)."""
+        return targets.verdicts(targets.shares(self.trials(), self.info), self.info)
 
     def summary(self, metric: str = "") -> pd.DataFrame:
         """Return a row for each variant with a baseline and workload.

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from fecbench.results.figures.saving import Folder as Folder
     from fecbench.results.figures.saving import save as save
     from fecbench.results.figures.two_courses import both_over_time as both_over_time
+    from fecbench.results.figures.usable import usable_over_targets as usable_over_targets
     from fecbench.results.figures.video import pictures as pictures
     from fecbench.results.figures.video import scores as scores
     from fecbench.results.figures.video import session_over_time as session_over_time

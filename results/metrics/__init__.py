@@ -96,6 +96,12 @@ def playout(name: str) -> float | None:
     return float(at[2]) if at and at[1].startswith("messages") else None
 
 
+def target(name: str) -> float | None:
+    """Return the latency target in ms of a share of usable live video; None for any other metric."""
+    at = _AT_PLAYOUT.fullmatch(name)
+    return float(at[2]) if at and at[1] == "live.on_time_ratio_" else None
+
+
 def _at_playout(entry: Metric, playout_ms: str) -> Metric:
     """The metric at this playout delay."""
     words, asked = (text.replace(_PLAYOUT, playout_ms) for text in (entry.words, entry.asked))

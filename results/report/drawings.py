@@ -89,6 +89,7 @@ def draw(folder: Drawer, evidence: Evidence, pairs: Sequence[RerunPair] = ()) ->
         findings=[
             *(drawing for part in parts for drawing in _of_all_workloads(folder, frame, part)),
             *_of_messages(folder, frame, campaign, _messages(evidence.database, campaign)),
+            *_of_live(folder, frame, campaign),
             *_of_video(folder, frame, campaign, partial(p1203.scores, evidence.database, campaign)),
         ],
         by_workload=[drawing for part in parts for drawing in _by_workload(folder, part)],
@@ -194,6 +195,18 @@ def _of_messages(
                 " packets lost there and its delay. A trial that failed or timed out has none in time.",
                 partial(figures.kept_map, frame, campaign, label),
             )
+
+
+def _of_live(folder: Drawer, frame: pd.DataFrame, campaign: CampaignInfo) -> Iterator[Drawing]:
+    """Yield how much live video is usable at each target, of a campaign that broadcast some."""
+    if any(workload["name"] == "live" for workload in campaign.workloads):
+        yield folder.draw(
+            "targets",
+            "Share of video frames that had arrived within the latency target with all before them in their"
+            " group, over the target in round-trip times of the link without a queue. All targets are read"
+            " from the same trials; of one that failed or timed out, no frame is usable.",
+            lambda: figures.usable_over_targets(frame, campaign),
+        )
 
 
 def _of_video(

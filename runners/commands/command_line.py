@@ -56,7 +56,7 @@ GROUPS = {
         "losses": "Predict which packets a loss model and a seed drop.",
         "link": "Make or import the trace of a link that changes.",
         "page": "Make a web page's graph for the workload page.",
-        "trace": "Make a trace for the workload messages.",
+        "trace": "Make a trace for the workloads messages and live.",
         "video": "Make a ladder for the workload video.",
     },
     "Look after the machine": {

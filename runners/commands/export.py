@@ -1,11 +1,13 @@
 """`fecbench export`: the tables of a campaign as CSV or Parquet, and its sessions of video for P.1203."""
 
+from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fecbench.results.analysis import paper_table
+from fecbench.results.analysis import paper_table, targets
 from fecbench.results.reading import Campaign, Table
 from fecbench.results.store.export import SUFFIXES, write
 from fecbench.runners.commands.console import arguments, completion
@@ -16,7 +18,9 @@ from fecbench.runners.refusal import Refusal
 from fecbench.whole_files import write_text
 
 _WRITERS = {".tex": paper_table.as_latex, ".md": paper_table.as_markdown}
-"""Writers of the endings that only the summary may have."""
+"""Writers of the endings that only tables in words may have."""
+_WORDED: dict[str, Collection[str]] = {"summary": _WRITERS, "targets": [".md"]}
+"""Endings of the tables that can be written in words."""
 
 
 def export(
@@ -30,7 +34,8 @@ def export(
         Table,
         typer.Option(
             help="A row a trial, a row a point, a row a ratio to the baseline at a point (with its interval"
-            " and verdict), a row a variant and workload (summary: helps, harms, ratio), a row a metric of a"
+            " and verdict), a row a variant and workload (summary: helps, harms, ratio), a row a latency"
+            " target of live video at a point (with the difference to the baseline), a row a metric of a"
             " trial, or a row of a series of a trial."
         ),
     ] = "trials",
@@ -58,14 +63,14 @@ def export(
     ] = None,
 ) -> None:
     """Write a table of a campaign to a file: CSV or Parquet, as its name ends; the summary as LaTeX
-    (booktabs) or Markdown, too."""
+    (booktabs) or Markdown, too, and targets as Markdown."""
     if (output is None) == (p1203 is None):
         raise Refusal("export: give --output FILE for a table, or --p1203 DIR for sessions of video")
     if p1203 is not None:
         _write_sessions(db, campaign, p1203)
         return
     assert output is not None
-    suffixes = [*SUFFIXES, *_WRITERS] if table == "summary" else SUFFIXES
+    suffixes = [*SUFFIXES, *_WORDED.get(table, ())]
     check_file("--output", output, suffixes)  # before minutes of reading
     if bool(series) != (table == "series"):
         raise Refusal(f"--series {series}: --table series and --series NAME need each other")
@@ -87,7 +92,12 @@ def export(
             case _:
                 frame = exported.table(table, series)
         if output.suffix.lower() in _WRITERS:
-            words = paper_table.in_words(frame, exported.info)
+            in_words = (
+                targets.in_words
+                if table == "targets"
+                else partial(paper_table.in_words, campaign=exported.info)
+            )
+            words = in_words(frame)
             with writing("--output", output):
                 write_text(output, _WRITERS[output.suffix.lower()](words))
         else:

@@ -1,4 +1,4 @@
-"""`fecbench trace`: makes the traces that the workload `messages` sends. Needs no root."""
+"""`fecbench trace`: makes the traces that the workloads `messages` and `live` send. Needs no root."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,6 +8,7 @@ import typer
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.destination import check_file, writing
 from fecbench.runners.commands.console.terminal import say
+from fecbench.runners.workloads.live import recorded
 from fecbench.runners.workloads.messages import real_time
 from fecbench.runners.workloads.messages.traffic import Trace
 from fecbench.whole_files import write_text
@@ -15,7 +16,7 @@ from fecbench.whole_files import write_text
 trace = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="Make a trace for the workload messages: traces/NAME.json beside the designs that send it.",
+    help="Make a trace for the workload messages or live: traces/NAME.json beside the designs that send it.",
 )
 
 Seed = Annotated[int, typer.Option(min=0, max=2**64 - 1)]
@@ -74,6 +75,28 @@ def from_list(
     """Make a trace of a list of frames, such as those of cisco/syncodecs."""
     name = "".join(letter for letter in listed.name if letter.isprintable())[:60] or "-"
     _write(real_time.from_list(listed, rate_hz, f"fecbench trace from-list {name}", time_column), output)
+
+
+@trace.command("from-video")
+def from_video(
+    video: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A media file that ffprobe reads, such as a fragmented MP4."),
+    ],
+    output: arguments.OutputFile,
+) -> None:
+    """Make a trace for the workload live of a media file: its frames of video, by ffprobe of FFmpeg."""
+    check_file("--output", output, [".json"])
+    name = "".join(letter for letter in video.name if letter.isprintable())[:60] or "-"
+    recording = recorded.from_video(video, f"fecbench trace from-video {name}")
+    with writing("--output", output):
+        write_text(output, recording.text())
+    frames = recording.frames
+    say(
+        f"{output}: {len(frames)} frames of {sum(size for _, size, _ in frames)} bytes in"
+        f" {frames[-1][0] / 1e6:g} s, {sum(begins for *_, begins in frames)} groups, the largest frame of"
+        f" {max(size for _, size, _ in frames)}"
+    )
 
 
 def _write(trace: Trace, output: Path) -> None:

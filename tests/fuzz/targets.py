@@ -23,6 +23,7 @@ from fecbench.runners.tasks import series
 from fecbench.runners.tasks.series import SeriesError
 from fecbench.runners.trial import own_report
 from fecbench.runners.trial.endpoint import Endpoint
+from fecbench.runners.workloads.live import recorded
 from fecbench.runners.workloads.messages import real_time, traffic
 from fecbench.runners.workloads.page import graph, har
 from fecbench.runners.workloads.page.graph import Page
@@ -256,6 +257,7 @@ _PAGE = {
         {"name": "d", "origin": "c", "size_bytes": 9, "parents": ["a"], "processing_ms": 0},
     ],
 }
+_RECORDING = {"title": "two frames", "made_by": "hand", "frames": [[0, 400, 1], [33_333, 70, 0]]}
 _LADDER = {
     "title": "a",
     "made_by": "b",
@@ -330,6 +332,7 @@ TARGETS = {
     "har": Target(
         _of_file("page.har", _har), _texts(*(json.dumps({"log": {"entries": [entry]}}) for entry in _ENTRIES))
     ),
+    "recording": Target(_of_file("frames.json", recorded.stored), _texts(json.dumps(_RECORDING))),
     "ladder": Target(_of_file("video.json", ladder.stored), _texts(json.dumps(_LADDER))),
     "mpd": Target(_of_file("video.mpd", _mpd), _texts(_MPD, _TIMELINE)),
     "lines": Target(

@@ -291,3 +291,15 @@ def test_it_meets_the_contract(name: str, tmp_path: Path) -> None:
 @pytest.mark.on_demand
 def test_its_simulator_answers_the_same_each_time(name: str) -> None:
     assert [part for part in simulator_check.check(ours().find(name, "tests")) if not part.good] == []
+
+
+@pytest.mark.on_demand
+def test_repair_follows_each_frame_of_a_stream_that_always_has_more_to_send(broadcasts: Broadcasts) -> None:
+    frames = 60
+    workload = live(track("video", "group", *[6000] * frames, every_us=10_000), max_age_ms=60_000)
+    sent = {}
+    for flush in ("message", "never"):
+        code = {"scheme": "rlc", "controller": "constant", "n": 51, "k": 50, "window": 50, "flush": flush}
+        (answer,) = broadcasts.carry_out(broadcasts.task(workload, mbps=2, **code))
+        sent[flush] = answer["endpoints"]["server"]["metrics"]["repair_sent"]
+    assert sent["message"] > 0.8 * frames > 3 * sent["never"]

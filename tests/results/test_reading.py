@@ -280,6 +280,7 @@ def test_every_table_can_be_written_and_holds_what_the_notebook_reads(
         "points": with_series.points(),
         "ratios": with_series.ratios(),
         "summary": with_series.summary(),
+        "targets": with_series.targets(),
         "metrics": with_series.metrics(),
         "series": with_series.series("cwnd"),
     }

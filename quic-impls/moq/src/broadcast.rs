@@ -14,6 +14,7 @@ use host::live::{self, Delivery, Live, Log, Recorded};
 use host::times;
 use moq_net::{Client, Hop, Server};
 use noq_fec::Assignment;
+use noq_fec::ends::{MessageEnds, NotedEnds};
 use noq_fec::settings::MOQ_LITE;
 use noq_fec::stack::{Application, Counters, Stack};
 use noq_fec::work::Work;
@@ -42,6 +43,8 @@ pub struct Broadcast {
     kept: Rc<RefCell<Option<moq_net::Session>>>,
     /// Reason for which moq-net has no session, in one line.
     refused: Rc<RefCell<Option<String>>>,
+    /// Ends of frames, for FEC.
+    ends: Option<NotedEnds>,
     /// Time since which tasks may be awake.
     woken: Option<Instant>,
     connected: Option<Instant>,
@@ -79,6 +82,7 @@ impl Broadcast {
             end,
             kept: Rc::default(),
             refused: Rc::default(),
+            ends: None,
             woken: None,
             connected: None,
             outcome,
@@ -146,6 +150,12 @@ impl Broadcast {
             }
             Ok(())
         });
+        let ends = self.session.take_ends();
+        if let Some(noted) = &self.ends {
+            for (stream, end) in ends {
+                noted.add(VarInt::from(stream).into_inner(), end);
+            }
+        }
         let refused = self.refused.take().or_else(|| self.failure());
         if let Err(what) = done.and(refused.map_or(Ok(()), Err)) {
             self.end(now, Err(what));
@@ -257,7 +267,11 @@ impl Work for Broadcast {
 
     fn of_client(assignment: &Assignment, start: Instant) -> Self {
         let live = assignment.workload.live().expect("the contract refuses all other workloads");
-        Self::new(assignment.role, live.clone(), assignment.content_seed, start)
+        let ends = match assignment.options.schemes.as_ref().map(|schemes| &schemes.ends) {
+            Some(MessageEnds::Noted(noted)) => Some(noted.clone()),
+            _ => None,
+        };
+        Self { ends, ..Self::new(assignment.role, live.clone(), assignment.content_seed, start) }
     }
 
     fn of_server(assignment: &Assignment, start: Instant) -> Self {

@@ -22,6 +22,7 @@ use host::contract::{self, Refused, Values, wrong};
 use host::implementation::{Host, Implementation};
 use host::live::Delivery;
 use noq_fec::endpoint::{Endpoint, Prepared};
+use noq_fec::ends::{MessageEnds, NotedEnds};
 use noq_fec::options::{Http, Options};
 use noq_fec::scheduler::Scheduling;
 use noq_fec::surroundings::Surroundings;
@@ -89,10 +90,11 @@ impl Implementation for Moq {
                 ));
             }
         }
-        if let Some(schemes) = &mut assignment.options.schemes
-            && let Redundancy::Deadline(within) = &mut schemes.coding.redundancy
-        {
-            *within = live.deadline;
+        if let Some(schemes) = &mut assignment.options.schemes {
+            schemes.ends = MessageEnds::Noted(NotedEnds::default());
+            if let Redundancy::Deadline(within) = &mut schemes.coding.redundancy {
+                *within = live.deadline;
+            }
         }
         Ok(())
     }

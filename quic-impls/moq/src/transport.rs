@@ -3,8 +3,9 @@
 //! The connection belongs to noq-fec's stack, which lends it to the application for the time of a call; handles reach the one that
 //! is lent. Nothing here spawns a task or reads a clock.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
@@ -76,6 +77,10 @@ struct Shared {
     ended: BTreeMap<StreamId, Option<u64>>,
     lost: Option<String>,
     closing: Option<(u32, String)>,
+    /// Bytes that were written to each stream.
+    written: BTreeMap<StreamId, u64>,
+    /// Streams that were written to since the places were taken.
+    touched: BTreeSet<StreamId>,
 }
 
 /// A handle on the connection; its clones are the same.
@@ -98,6 +103,15 @@ impl Session {
     /// Takes the code and the reason with which the session was closed here.
     pub fn take_closing(&self) -> Option<(u32, String)> {
         self.shared().closing.take()
+    }
+
+    /// Takes the places up to which streams were written since the last call, of those with room for more. Where a turn of the
+    /// tasks is over, frames of media end there.
+    pub fn take_ends(&self) -> Vec<(StreamId, u64)> {
+        let mut shared = self.shared();
+        let touched = mem::take(&mut shared.touched);
+        let whole = touched.into_iter().filter(|id| !shared.waiting.contains_key(&Wait::Write(*id)));
+        whole.filter_map(|id| Some((id, *shared.written.get(&id)?))).collect()
     }
 
     /// Wakes the tasks that wait for an event.
@@ -249,7 +263,12 @@ impl poll::SendStream for SendStream {
 
     fn poll_write(&mut self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<Result<usize, Failed>> {
         match Session::with(|connection| connection.send_stream(self.id).write(buf)) {
-            Some(Ok(written)) => Poll::Ready(Ok(written)),
+            Some(Ok(written)) => {
+                let mut shared = self.session.shared();
+                *shared.written.entry(self.id).or_default() += written as u64;
+                shared.touched.insert(self.id);
+                Poll::Ready(Ok(written))
+            }
             None | Some(Err(WriteError::Blocked)) => self.session.wait(Wait::Write(self.id), cx),
             Some(Err(WriteError::Stopped(code))) => Poll::Ready(Err(Failed::Stream(code.into_inner()))),
             Some(Err(WriteError::ClosedStream)) => Poll::Ready(Err(Failed::Closed)),
@@ -288,6 +307,7 @@ impl poll::SendStream for SendStream {
 
 impl Drop for SendStream {
     fn drop(&mut self) {
+        self.session.shared().written.remove(&self.id);
         if !self.is_over {
             poll::SendStream::reset(self, 0);
         }

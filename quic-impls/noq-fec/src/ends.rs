@@ -1,13 +1,45 @@
 //! The ends of messages among the frames of source symbols, so that repair symbols can follow each of them.
 
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
 
 use host::messages::{Delivery, Messages, Part};
 
-/// The ends of messages: the ends of streams, and in the workload `messages` the last part of a message in a datagram,
-/// or its last byte in the stream of all.
+/// Number of the newest streams whose noted ends are kept.
+const STREAMS: usize = 256;
+
+/// The ends of messages: the ends of streams, and what the workload knows besides.
 #[derive(Debug, Clone, Default)]
-pub struct MessageEnds(pub Option<Arc<Messages>>);
+pub enum MessageEnds {
+    #[default]
+    Streams,
+    /// The last part of a message in a datagram, or its last byte in the stream of all.
+    Messages(Arc<Messages>),
+    /// Places in streams that the sender notes. A datagram is a message.
+    Noted(NotedEnds),
+}
+
+/// Places in streams at which frames of media end. Clones have them in common.
+#[derive(Debug, Clone, Default)]
+pub struct NotedEnds(Arc<Mutex<BTreeMap<u64, BTreeSet<u64>>>>);
+
+impl NotedEnds {
+    /// Notes that a message ends before this place of a stream.
+    pub fn add(&self, stream: u64, end: u64) {
+        let mut streams = self.0.lock().expect("nobody panics with it");
+        streams.entry(stream).or_default().insert(end);
+        if streams.len() > STREAMS {
+            streams.pop_first();
+        }
+    }
+
+    /// Whether a message ends with one of these bytes of a stream.
+    fn is_in(&self, stream: u64, from: u64, length: u64) -> bool {
+        let streams = self.0.lock().expect("nobody panics with it");
+        let ends = streams.get(&stream);
+        ends.is_some_and(|ends| length > 0 && ends.range(from + 1..=from + length).next().is_some())
+    }
+}
 
 impl MessageEnds {
     /// Whether a symbol, which is frames, has the end of a message.
@@ -16,15 +48,17 @@ impl MessageEnds {
     }
 
     fn is_end(&self, frame: &Frame) -> bool {
-        match (frame, &self.0) {
+        match (frame, self) {
             (Frame::Stream { is_end: true, .. }, _) => true,
-            (Frame::Stream { id, offset, length, .. }, Some(messages)) => {
+            (Frame::Stream { id, offset, length, .. }, Self::Messages(messages)) => {
                 let is_of_all = messages.delivery == Delivery::Reliable && id & UNIDIRECTIONAL != 0;
                 is_of_all && messages.has_end_in(*offset..offset + length)
             }
-            (Frame::Datagram(datagram), Some(messages)) => {
+            (Frame::Datagram(datagram), Self::Messages(messages)) => {
                 Part::unpacked(datagram).is_some_and(|(part, _)| messages.is_last(part))
             }
+            (Frame::Stream { id, offset, length, .. }, Self::Noted(noted)) => noted.is_in(*id, *offset, *length),
+            (Frame::Datagram(_), Self::Noted(_)) => true,
             _ => false,
         }
     }
@@ -108,5 +142,28 @@ mod tests {
         let ends = MessageEnds::default();
         assert!(ends.is_in(&[0x0b, 4, 1, 7]));
         assert!(!ends.is_in(&[0x0a, 4, 1, 7]));
+    }
+
+    #[test]
+    fn a_noted_end_is_in_the_packet_that_has_the_last_byte_before_it() {
+        let noted = NotedEnds::default();
+        let ends = MessageEnds::Noted(noted.clone());
+        noted.add(2, 8);
+        let stream = |id: u8, offset: u8| [0x0e, id, offset, 3, 1, 2, 3];
+        let is_in = [4, 5, 7, 8].map(|offset| ends.is_in(&stream(2, offset)));
+        assert_eq!(is_in, [false, true, true, false], "bytes from 4, 5, 7 and 8 on");
+        assert!(!ends.is_in(&stream(6, 5)), "another stream");
+        assert!(ends.is_in(&[0x30, 7]), "a datagram");
+        assert!(!ends.is_in(&[0x0e, 2, 8, 0]), "no byte at all");
+    }
+
+    #[test]
+    fn the_oldest_streams_are_forgotten() {
+        let noted = NotedEnds::default();
+        for stream in 0..=STREAMS as u64 {
+            noted.add(stream, 1);
+        }
+        assert!(!noted.is_in(0, 0, 1));
+        assert!(noted.is_in(1, 0, 1) && noted.is_in(STREAMS as u64, 0, 1));
     }
 }

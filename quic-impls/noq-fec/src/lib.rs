@@ -108,7 +108,7 @@ impl Implementation for NoqFec {
             }
         }
         if let Some(schemes) = &mut assignment.options.schemes {
-            schemes.ends = MessageEnds(Some(messages.clone()));
+            schemes.ends = MessageEnds::Messages(messages.clone());
             if let (Redundancy::Deadline(within), Delivery::Deadline(deadline)) =
                 (&mut schemes.coding.redundancy, messages.delivery)
             {

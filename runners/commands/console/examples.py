@@ -25,6 +25,7 @@ EXAMPLES = {
     "trace voice": "fecbench trace voice --output voice.json",
     "trace game": "fecbench trace game --output game.json",
     "trace from-list": "fecbench trace from-list frames.txt --output trace.json",
+    "trace from-video": "fecbench trace from-video broadcast.mp4 --output trace.json",
     "video make": "fecbench video make --output ladder.json",
     "video from-mpd": "fecbench video from-mpd manifest.mpd --output ladder.json",
     "video show": "fecbench video show ladder.json",

@@ -1,6 +1,7 @@
 """The workload `live`: a live broadcast of tracks, whose frames become due at given times."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 from fecbench.runners.options import Option, Value
@@ -9,7 +10,7 @@ from fecbench.runners.tasks.demand import Demand
 from fecbench.runners.tasks.outcome import Outcome
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.workloads import timed
-from fecbench.runners.workloads.live import noted, plausible, source
+from fecbench.runners.workloads.live import noted, plausible, recorded, source
 from fecbench.runners.workloads.live.noted import SERIES
 from fecbench.runners.workloads.messages.possible import sent_bytes
 from fecbench.runners.workloads.workload import (
@@ -22,6 +23,8 @@ from fecbench.runners.workloads.workload import (
 )
 
 USUAL_PLAYOUT_MS = (150.0, 100.0, 200.0, 300.0, 500.0)
+OF_SOURCE = ("fps", "i_bytes", "p_bytes", "source_seed")
+"""Parameters that a trace replaces."""
 DELIVERIES: list[Value] = ["group", "frame", "datagram"]
 
 
@@ -30,7 +33,17 @@ class Live(Workload):
     summary = "A live broadcast: video in groups of frames, and audio, in one direction."
     parameters: ClassVar = {
         "duration_s": Option(
-            type="number", minimum=0.1, maximum=3600, default=20, help="Frames become due for so long."
+            type="number",
+            minimum=0.1,
+            maximum=3600,
+            default=20,
+            help="Frames become due for so long; without it, all of a trace.",
+        ),
+        "trace": Option(
+            type="string",
+            default="",
+            help="traces/NAME.json beside the design: video of an encoder, in the place of fps, i_bytes and"
+            " p_bytes.",
         ),
         "fps": Option(type="number", minimum=1, maximum=240, default=30, help="Frames of video a second."),
         "group_ms": Option(
@@ -106,6 +119,7 @@ class Live(Workload):
             help="A list: on_time_ratio_…ms is the share of frames usable by then, the first compared.",
         ),
     }
+    documents = "traces"
     series: ClassVar = {SERIES: 64 << 20}
     sample: ClassVar = {
         "name": name,
@@ -130,6 +144,12 @@ class Live(Workload):
             _playouts(choices), self.parameters["playout_ms"], f"{where}: workload {self.name}"
         )
         self.check_values({name: value for name, value in choices.items() if name != "playout_ms"}, where)
+        for parameter in OF_SOURCE if choices.get("trace") else ():
+            if parameter in choices:
+                raise Refusal(
+                    f"{where}: workload {self.name}: trace = {choices['trace']!r} says sizes and times of"
+                    f" video itself: leave out {parameter}"
+                )
         values = self._with_defaults(choices)
         frames = sum(source.count(values[rate], values["duration_s"]) for rate in ("fps", "audio_hz"))
         if frames > source.MOST_FRAMES:
@@ -140,7 +160,10 @@ class Live(Workload):
             )
 
     def reads(self, parameter: str, choices: Mapping[str, Any]) -> bool:
-        """Whether it reads a parameter: without audio, it reads none of audio."""
+        """Whether it reads a parameter: without audio, it reads none of audio, and with a trace, none of
+        synthetic video."""
+        if choices.get("trace") and parameter in OF_SOURCE:
+            return False
         has_audio = bool(self._with_defaults(choices)["audio_hz"])
         return has_audio or parameter not in ("audio_bytes", "audio_delivery", "priority")
 
@@ -153,6 +176,9 @@ class Live(Workload):
 
     def transfers(self, choices: Mapping[str, Any], around: Surroundings) -> list[Transfer]:
         values = self._with_defaults(choices)
+        video = self._recorded(choices, values, around)
+        if video and "duration_s" not in choices:
+            values["duration_s"] = video[-1][0] / 1e6
         if values["duration_s"] >= around.timeout_s:
             raise Refusal(
                 f"workload {self.name}: duration_s = {values['duration_s']:g},"
@@ -165,9 +191,33 @@ class Live(Workload):
             "max_age_ms": values["max_age_ms"],
             "deadline_us": round(1e3 * playouts[0]),
             "send_buffer_bytes": values["send_buffer_bytes"],
-            "tracks": source.tracks(values),
+            "tracks": source.tracks(values, video),
         }
         return [Transfer(around.variant, workload, self.demand_of(workload), tuple(map(float, playouts)))]
+
+    def _recorded(
+        self, choices: Mapping[str, Any], values: Mapping[str, Any], around: Surroundings
+    ) -> source.Frames | None:
+        """Return the video of a trace, as long as it is wanted; None for that of the source."""
+        if not values["trace"]:
+            return None
+        frames: source.Frames = around.documents[values["trace"]]["frames"]
+        if "duration_s" not in choices:
+            return frames
+        cut = recorded.until(frames, choices["duration_s"])
+        if not cut:
+            raise Refusal(
+                f"workload {self.name}: trace = {values['trace']!r}: no frame is due before duration_s ="
+                f" {choices['duration_s']:g}"
+            )
+        return cut
+
+    def document(self, choices: Mapping[str, Any], folders: Sequence[Path]) -> tuple[str, Path] | None:
+        name = str(choices.get("trace", ""))
+        return (name, recorded.path_of(name, folders)) if name else None
+
+    def read_document(self, path: Path) -> dict[str, Any]:
+        return recorded.stored(path)
 
     def demand_of(self, workload: Mapping[str, Any]) -> Demand:
         """Return the demand: the last frame is due at its time, and frames that are too late need not

@@ -2,7 +2,8 @@
 
 Frames are due at a constant rate. A group of video begins with a frame that needs no other (I); all others
 (P) need those before them. Sizes are drawn evenly from half to one and a half of their mean, from a seed
-of their own: all trials of a workload have the same sizes.
+of their own: all trials of a workload have the same sizes. A trace has the sizes of a real encoder
+(`recorded`).
 """
 
 import random
@@ -21,23 +22,16 @@ def count(rate_hz: float, duration_s: float) -> int:
     return max(1, round(rate_hz * duration_s))
 
 
-def tracks(values: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the tracks of an assignment, by the parameters of the workload."""
-    draw = random.Random(int(values["source_seed"]))
+def tracks(values: Mapping[str, Any], recorded: Frames | None = None) -> list[dict[str, Any]]:
+    """Return the tracks of an assignment, by the parameters of the workload; `recorded` is video that an
+    encoder made, in the place of that of the seed."""
     equal = values["priority"] == "equal"
-    video: Frames = []
-    group = max(1, round(values["fps"] * values["group_ms"] / 1e3))
-    for number in range(count(values["fps"], values["duration_s"])):
-        begins = number % group == 0
-        mean = values["i_bytes"] if begins else values["p_bytes"]
-        due_us = round(1e6 * number / values["fps"])
-        video.append([due_us, max(1, round(mean * (0.5 + draw.random()))), int(begins)])
     of_source = [
         {
             "name": "video",
             "priority": 1,
             "delivery": values["video_delivery"],
-            "frames": video,
+            "frames": recorded or _video(values),
         }
     ]
     if values["audio_hz"]:
@@ -55,3 +49,15 @@ def tracks(values: Mapping[str, Any]) -> list[dict[str, Any]]:
             }
         )
     return of_source
+
+
+def _video(values: Mapping[str, Any]) -> Frames:
+    draw = random.Random(int(values["source_seed"]))
+    video: Frames = []
+    group = max(1, round(values["fps"] * values["group_ms"] / 1e3))
+    for number in range(count(values["fps"], values["duration_s"])):
+        begins = number % group == 0
+        mean = values["i_bytes"] if begins else values["p_bytes"]
+        due_us = round(1e6 * number / values["fps"])
+        video.append([due_us, max(1, round(mean * (0.5 + draw.random()))), int(begins)])
+    return video

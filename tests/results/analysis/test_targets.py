@@ -1,0 +1,146 @@
+"""Live video at latency targets: shares, differences to the baseline, and the figure that has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+
+from fecbench.results import figures
+from fecbench.results.analysis import targets
+from fecbench.results.analysis.pairing import baselines_of
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, Workload
+
+TARGETS = (100, 200)
+NETWORKS = [
+    {"owd_ms": owd_ms, "losses": losses, "loss.p": p}
+    for owd_ms in (25, 50)
+    for losses, p in (("few", 0.01), ("many", 0.05))
+]
+REPETITIONS = 8
+Filled = Callable[..., tuple[Database, CampaignInfo]]
+
+
+@pytest.fixture
+def campaign(filled: Filled) -> CampaignInfo:
+    workload = Workload(label="live", name="live", parameters={}, metric="live.on_time_ratio_100ms")
+    return filled({}, workloads=[workload], points=NETWORKS, repetitions=REPETITIONS)[1]
+
+
+def broadcasts(campaign: CampaignInfo, share: Callable[[bool, int, int], float]) -> pd.DataFrame:
+    """The trials of all variants; `share` of whether it is the baseline, the target in ms, the repetition."""
+    return pd.DataFrame(
+        {
+            "variant": variant["label"],
+            "workload": "live",
+            "point": point,
+            "repetition": repetition,
+            "state": "ok",
+            **{
+                f"live.on_time_ratio_{target}ms": share(variant["baseline"], target, repetition)
+                for target in TARGETS
+            },
+            "live.audio_on_time_ratio_100ms": 0.5,
+        }
+        for variant in campaign.variants
+        for point in range(len(campaign.points))
+        for repetition in range(REPETITIONS)
+    )
+
+
+def verdicts(campaign: CampaignInfo, frame: pd.DataFrame) -> pd.DataFrame:
+    return targets.verdicts(targets.shares(frame, campaign), campaign)
+
+
+def test_a_target_counts_in_round_trips_of_the_network(campaign: CampaignInfo) -> None:
+    table = verdicts(campaign, broadcasts(campaign, lambda *_: 1.0))
+    in_round_trips = table.groupby(["rtt_ms", "target_ms"])["round_trips"].first().to_dict()
+    assert in_round_trips == {(50, 100): 2, (50, 200): 4, (100, 100): 1, (100, 200): 2}
+
+
+def test_a_factor_that_names_all_others_names_the_network() -> None:
+    points = pd.DataFrame(NETWORKS)
+    assert targets.networks(points).tolist() == ["few", "many"] * 2
+    both = targets.networks(points.assign(rate=[1, 1, 2, 2]))
+    assert both.nunique() == len(NETWORKS)
+    assert set(targets.networks(points[["owd_ms"]])) == {"all networks"}
+
+
+@pytest.mark.parametrize(
+    ("gains", "verdict"),
+    [
+        ([0.1, 0.12] * 4, "gain"),
+        ([-0.1, -0.12] * 4, "harm"),
+        ([0.001, -0.001] * 4, "equivalent"),
+        ([0.3, -0.3] * 4, "undecided"),
+    ],
+)
+def test_a_difference_is_named_where_its_interval_is_beyond_the_margin(
+    campaign: CampaignInfo, gains: Sequence[float], verdict: str
+) -> None:
+    frame = broadcasts(campaign, lambda is_baseline, _, turn: 0.5 + (0 if is_baseline else gains[turn]))
+    table = verdicts(campaign, frame)
+    assert set(table["verdict"]) == {verdict}
+    assert table["difference"].tolist() == pytest.approx([np.mean(gains)] * len(table))
+    assert table["low"].lt(table["difference"]).all()
+
+
+def test_where_a_baseline_has_no_usable_frame_the_gain_is_told(campaign: CampaignInfo) -> None:
+    table = verdicts(campaign, broadcasts(campaign, lambda is_baseline, *_: 0.0 if is_baseline else 1.0))
+    assert table["difference"].tolist() == [1.0] * len(table)
+    assert set(table["verdict"]) == {"gain"}
+
+
+def test_few_repetitions_have_no_interval_and_decide_nothing(campaign: CampaignInfo) -> None:
+    frame = broadcasts(campaign, lambda is_baseline, *_: 0.0 if is_baseline else 1.0)
+    table = verdicts(campaign, frame[frame["repetition"] < 5])
+    assert table["low"].isna().all()
+    assert set(table["verdict"]) == {"undecided"}
+
+
+def test_a_trial_that_timed_out_has_no_usable_frame_and_an_invalid_one_is_left_out(
+    campaign: CampaignInfo,
+) -> None:
+    frame = broadcasts(campaign, lambda *_: 1.0)
+    is_compared = frame["variant"] != baselines_of(campaign)[frame["variant"].iloc[-1]]
+    ratios = [f"live.on_time_ratio_{target}ms" for target in TARGETS]
+    for state, mean in (("timeout", 1 - 1 / REPETITIONS), ("invalid", 1.0)):
+        one = is_compared & (frame["repetition"] == 0)
+        changed = frame.assign(state=frame["state"].mask(one, state))
+        changed.loc[one, ratios] = np.nan
+        table = verdicts(campaign, changed)
+        assert table["share"].tolist() == pytest.approx([mean] * len(table)), state
+
+
+def test_in_words_a_cell_has_the_baseline_then_each_variant_with_what_is_sure(campaign: CampaignInfo) -> None:
+    def share(is_baseline: bool, target: int, _: int) -> float:
+        return 0.5 if is_baseline else 0.9 if target == 100 else 0.1
+
+    words = targets.in_words(verdicts(campaign, broadcasts(campaign, share)))
+    assert words["network"].tolist() == ["few", "many"] * 2
+    assert words["RTT"].tolist() == ["50 ms"] * 2 + ["100 ms"] * 2
+    arms = len(baselines_of(campaign))
+    assert set(words["100 ms"]) == {" / ".join(["50", *["90+"] * arms])}
+    assert set(words["200 ms"]) == {" / ".join(["50", *["10−"] * arms])}
+
+
+def test_the_figure_has_a_panel_for_each_kind_of_network(campaign: CampaignInfo) -> None:
+    frame = broadcasts(campaign, lambda is_baseline, target, _: (0.2 if is_baseline else 0.4) + target / 1e3)
+    figure = figures.usable_over_targets(frame, campaign)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["few", "many"]
+    for axes in figure.axes:
+        lines = [line.get_ydata() for line in axes.lines if len(line.get_ydata()) == 3]
+        # 1 to 2 round trips: 100 ms at 100 ms; 2 to 3: 100 at 50, 200 at 100; 3 to 5: 200 at 50
+        assert [0.3, 0.35, 0.4] in [pytest.approx(np.asarray(line, float)) for line in lines]
+    mpl.pyplot.close("all")
+
+
+def test_without_live_video_there_is_nothing_to_draw(campaign: CampaignInfo) -> None:
+    frame = broadcasts(campaign, lambda *_: 1.0)
+    with pytest.raises(NothingToDraw, match="no target"):
+        figures.usable_over_targets(frame.drop(columns=list(frame.filter(like="on_time"))), campaign)
