@@ -6,6 +6,7 @@ machine that says nothing about the law; pytest's timeout catches what hangs.
 """
 
 import ctypes
+import gc
 import os
 import re
 import subprocess
@@ -28,6 +29,17 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("fecbench")
+
+# Collection loads what all tests use. It is no garbage, and to look through it again and again costs a
+# twelfth of the time of tests that make many tables.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
+
 
 LITTLE_DESIGN = """
 name = "little"

@@ -7,7 +7,7 @@ bytes. The rate of the link, limits in bytes and multiples of the BDP all mean t
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field
@@ -95,6 +95,7 @@ def _dotted(name: str, default: float | None) -> Any:
     return field(default=default, metadata={_NAME: name})
 
 
+@cache
 def name_in_designs(field_name: str) -> str:
     """Return what designs call a field of DirectionSettings."""
     (own,) = (own for own in fields(DirectionSettings) if own.name == field_name)

@@ -21,12 +21,22 @@ from fecbench.runners.commands.command_line import COMMANDS, MODULES, main
 
 Ended = subprocess.CompletedProcess[str]
 
+LOADED_WHEN_NEEDED = (
+    "fecbench.designs.criteria",  # which loads scipy.stats: plans and campaigns need it
+    *(f"fecbench.results.figures.{name}" for name in ("box_plots", "explanation", "ratios", "segments")),
+    "matplotlib.backends.backend_agg",
+    "sklearn.ensemble",
+    "pyarrow.parquet",
+)
+"""Modules that take long to load, so that commands load them only where they need them."""
+
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(
     [
         *(f"fecbench.runners.commands.{MODULES.get(name, name)}" for name in COMMANDS),
         "fecbench.results.report.report",
         "fecbench.runners.commands.console.clustered",
+        *LOADED_WHEN_NEEDED,
         __name__,
     ]
 )
