@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from fecbench.results.store.database import Database
-from tests.support import patience
+from tests.support import patience, undrawn
 
 NEW_EXAMPLES = os.environ.get("FECBENCH_EXAMPLES") == "new"
 settings.register_profile(
@@ -114,12 +114,8 @@ def patiently() -> Callable[..., Any]:
 
 @pytest.fixture
 def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures of a report are made, and their files are there, but not drawn: that takes most of its time."""
-
-    def leave(_: object, path: Path) -> None:
-        path.write_bytes(b"not drawn")
-
-    monkeypatch.setattr("fecbench.results.figures.saving.save", leave)
+    """Figures of a report are not drawn."""
+    monkeypatch.setattr("fecbench.results.figures.saving.save", undrawn.leave)
 
 
 @pytest.fixture(scope="session")
