@@ -92,7 +92,7 @@ class Endpoint:
         )
 
     def outcome_with_series(self, log_folder: Path, limits: Mapping[str, int]) -> EndpointOutcome:
-        """Return how it ended. One that was ended, or has failed, need not leave series."""
+        """Return how it ended. An endpoint that was ended, or has failed, need not leave series."""
         outcome = self.outcome()
         if self.metrics is not None and not self.complaint:
             try:
