@@ -6,6 +6,7 @@ machine that says nothing about the law; pytest's timeout catches what hangs.
 """
 
 import ctypes
+import gc
 import os
 import re
 import subprocess
@@ -17,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from fecbench.results.store.database import Database
-from tests.support import patience
+from tests.support import patience, undrawn
 
 NEW_EXAMPLES = os.environ.get("FECBENCH_EXAMPLES") == "new"
 settings.register_profile(
@@ -28,6 +29,17 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("fecbench")
+
+# Collection loads what all tests use. It is no garbage, and to look through it again and again costs a
+# twelfth of the time of tests that make many tables.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
+
 
 LITTLE_DESIGN = """
 name = "little"
@@ -102,12 +114,8 @@ def patiently() -> Callable[..., Any]:
 
 @pytest.fixture
 def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures of a report are made, and their files are there, but not drawn: that takes most of its time."""
-
-    def leave(_: object, path: Path) -> None:
-        path.write_bytes(b"not drawn")
-
-    monkeypatch.setattr("fecbench.results.figures.saving.save", leave)
+    """Figures of a report are not drawn."""
+    monkeypatch.setattr("fecbench.results.figures.saving.save", undrawn.leave)
 
 
 @pytest.fixture(scope="session")

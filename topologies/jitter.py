@@ -6,7 +6,7 @@ The link knows the law (`wire/jitter.h`); here is what others have to know of it
 from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field
+from fecbench.topologies.left_out import left_out
 
 Law = Literal["uniform", "normal", "pareto"]
 LAWS: tuple[Law, ...] = get_args(Law)
@@ -23,7 +23,7 @@ class Jitter:
 
     mean_ms: float
     law: Law = "uniform"
-    seed: Annotated[int | None, Field(exclude_if=lambda seed: seed is None)] = None
+    seed: Annotated[int | None, left_out()] = None
     """64 bits that decide the noise of each frame by its number; None: each repetition has its own."""
 
     @property

@@ -7,13 +7,12 @@ bytes. The rate of the link, limits in bytes and multiples of the BDP all mean t
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Annotated, Any, Literal, Self, get_args
-
-from pydantic import Field
 
 from fecbench.errors import BadInput, Failed
 from fecbench.topologies.jitter import LARGEST_MEAN_MS, LAWS, Jitter
+from fecbench.topologies.left_out import left_out
 from fecbench.topologies.rate import ConstantRate, Rate, ShapedRate
 from fecbench.topologies.trace import Trace, TraceRate
 
@@ -95,6 +94,7 @@ def _dotted(name: str, default: float | None) -> Any:
     return field(default=default, metadata={_NAME: name})
 
 
+@cache
 def name_in_designs(field_name: str) -> str:
     """Return what designs call a field of DirectionSettings."""
     (own,) = (own for own in fields(DirectionSettings) if own.name == field_name)
@@ -126,56 +126,50 @@ class DirectionSettings:
     outage_s: tuple[float, float] | None = None
     """The begin and end of the outage, counted from the client's first frame after Topology.start(). The
     link drops all frames that arrive meanwhile; those inside still leave."""
-    queue_ms: Annotated[float | None, Field(exclude_if=lambda queue_ms: queue_ms is None)] = None
+    queue_ms: Annotated[float | None, left_out()] = None
     """The limit as a time: its bytes are those that the rate (the present one of a trace) sends in it."""
-    trace: Annotated[Trace | None, Field(exclude_if=lambda trace: trace is None)] = None
+    trace: Annotated[Trace | None, left_out()] = None
     """The changes from the client's first frame on. bandwidth_mbps and owd_ms are then the values before
     it, and those that the trace lacks. For values that the trace has, they are the mean rate and the
     least delay."""
-    jitter: Annotated[Jitter | None, Field(exclude_if=lambda jitter: jitter is None)] = None
+    jitter: Annotated[Jitter | None, left_out()] = None
     """The additional delay of each frame."""
-    reorder: Annotated[bool, Field(exclude_if=lambda reorder: not reorder)] = False
+    reorder: Annotated[bool, left_out(False)] = False
     """Whether a frame that is delayed by less overtakes those before it; otherwise order is kept."""
-    duplicate: Annotated[float, Field(exclude_if=lambda duplicate: not duplicate)] = 0.0
+    duplicate: Annotated[float, left_out(0)] = 0.0
     """The probability that a frame leaves twice."""
-    duplicate_seed: Annotated[int | None, Field(exclude_if=lambda seed: seed is None)] = None
+    duplicate_seed: Annotated[int | None, left_out()] = None
     """64 bits that decide which frames do; None: each repetition has its own."""
-    corrupt_p: Annotated[float, Field(exclude_if=lambda corrupt: not corrupt)] = _dotted("corrupt.p", 0.0)
+    corrupt_p: Annotated[float, left_out(0)] = _dotted("corrupt.p", 0.0)
     """The probability that a bit of a frame flips, so that its receiver drops it."""
-    corrupt_seed: Annotated[int | None, Field(exclude_if=lambda seed: seed is None)] = None
-    reorder_p: Annotated[float, Field(exclude_if=lambda reorder: not reorder)] = _dotted("reorder.p", 0.0)
+    corrupt_seed: Annotated[int | None, left_out()] = None
+    reorder_p: Annotated[float, left_out(0)] = _dotted("reorder.p", 0.0)
     """The probability that a frame overtakes those before it."""
-    reorder_by_packets: Annotated[int, Field(exclude_if=lambda by: by == 1)] = _dotted(
-        "reorder.by_packets", 1
-    )
+    reorder_by_packets: Annotated[int, left_out(1)] = _dotted("reorder.by_packets", 1)
     """The most frames that it overtakes: those of them that are still on their way."""
-    reorder_seed: Annotated[int | None, Field(exclude_if=lambda seed: seed is None)] = None
-    mtu_bytes: Annotated[int, Field(exclude_if=lambda mtu: mtu == MTU)] = MTU
+    reorder_seed: Annotated[int | None, left_out()] = None
+    mtu_bytes: Annotated[int, left_out(MTU)] = MTU
     """The longest IP packet that passes; longer ones are dropped."""
-    mtu_icmp: Annotated[bool, Field(exclude_if=lambda icmp: not icmp)] = _dotted("mtu.icmp", False)
+    mtu_icmp: Annotated[bool, left_out(False)] = _dotted("mtu.icmp", False)
     """Whether an ICMP tells the senders of longer ones; otherwise nobody does."""
-    policer_mbps: Annotated[float | None, Field(exclude_if=lambda rate: rate is None)] = None
+    policer_mbps: Annotated[float | None, left_out()] = None
     """The rate beyond which frames are dropped before the queue."""
-    policer_burst_bytes: Annotated[
-        int, Field(exclude_if=lambda burst: burst == DEFAULT_POLICER_BURST_BYTES)
-    ] = DEFAULT_POLICER_BURST_BYTES
+    policer_burst_bytes: Annotated[int, left_out(DEFAULT_POLICER_BURST_BYTES)] = DEFAULT_POLICER_BURST_BYTES
     """The bytes that pass the policer at once after a pause."""
-    ecn: Annotated[bool, Field(exclude_if=lambda ecn: not ecn)] = False
+    ecn: Annotated[bool, left_out(False)] = False
     """Whether the queue marks frames that can be marked, in the place of dropping them before it is full."""
-    ecn_threshold_ms: Annotated[float | None, Field(exclude_if=lambda threshold: threshold is None)] = None
+    ecn_threshold_ms: Annotated[float | None, left_out()] = None
     """The wait from which on the queue marks all that can be marked."""
-    pie_seed: Annotated[int | None, Field(exclude_if=lambda seed: seed is None)] = None
+    pie_seed: Annotated[int | None, left_out()] = None
     """64 bits that decide which frames PIE drops."""
-    shaper_burst_bytes: Annotated[int, Field(exclude_if=lambda burst: not burst)] = 0
+    shaper_burst_bytes: Annotated[int, left_out(0)] = 0
     """The bytes that the link sends at once after a pause, faster than its rate."""
-    cross_mbps: Annotated[float | None, Field(exclude_if=lambda rate: rate is None)] = _dotted(
-        "cross.mbps", None
-    )
+    cross_mbps: Annotated[float | None, left_out()] = _dotted("cross.mbps", None)
     """The rate at which full frames of others come to the queue, from the client's first frame on."""
-    cross_on_s: Annotated[float, Field(exclude_if=lambda on: on == 1)] = _dotted("cross.on_s", 1.0)
+    cross_on_s: Annotated[float, left_out(1)] = _dotted("cross.on_s", 1.0)
     """The mean time for which they come, then the mean time for which none comes."""
-    cross_off_s: Annotated[float, Field(exclude_if=lambda off: not off)] = _dotted("cross.off_s", 0.0)
-    cross_seed: Annotated[int | None, Field(exclude_if=lambda seed: seed is None)] = None
+    cross_off_s: Annotated[float, left_out(0)] = _dotted("cross.off_s", 0.0)
+    cross_seed: Annotated[int | None, left_out()] = None
     """64 bits that decide how long each of these times is."""
 
     @property

@@ -1,10 +1,11 @@
 """The report of a link that has been stopped: what happened to every frame, and how late it was."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 from fecbench.topologies.jitter import Law
+from fecbench.topologies.left_out import left_out
 from fecbench.topologies.link import Direction, Queue
 from fecbench.topologies.trace import Repeat
 
@@ -59,18 +60,18 @@ class DirectionReport(_Record):
     """Dropped since longer than the MTU allows."""
     outage_dropped: int = 0
     """Dropped since the link was out when they came."""
-    policer_dropped: int = Field(default=0, exclude_if=lambda dropped: not dropped)
+    policer_dropped: Annotated[int, left_out(0)] = 0
     """Dropped since beyond the rate and the burst of the policer."""
-    corrupted: int = Field(default=0, exclude_if=lambda corrupted: not corrupted)
+    corrupted: Annotated[int, left_out(0)] = 0
     """Frames out with a bit that flipped, so that their receiver drops them."""
-    marked: int = Field(default=0, exclude_if=lambda marked: not marked)
+    marked: Annotated[int, left_out(0)] = 0
     """Frames out that the queue marked (ECN)."""
-    icmp_sent: int = Field(default=0, exclude_if=lambda sent: not sent)
+    icmp_sent: Annotated[int, left_out(0)] = 0
     """ICMPs to the senders of frames that were longer than the MTU. They come out where those came in."""
-    cross_frames: int = Field(default=0, exclude_if=lambda frames: not frames)
+    cross_frames: Annotated[int, left_out(0)] = 0
     """Frames of cross traffic that came to the queue; no other counter but `max_queue_…` has them."""
-    cross_bytes: int = Field(default=0, exclude_if=lambda frames: not frames)
-    cross_dropped: int = Field(default=0, exclude_if=lambda frames: not frames)
+    cross_bytes: Annotated[int, left_out(0)] = 0
+    cross_dropped: Annotated[int, left_out(0)] = 0
     """Frames of cross traffic that the queue dropped."""
     frames_out: int
     bytes_out: int
@@ -89,14 +90,14 @@ class DirectionReport(_Record):
     """The lag of each frame in: the time for which the kernel held it until the emulator read it. The
     emulator reads a frame in time for its departure, no sooner; the lag makes a frame late only when it
     is longer than the OWD."""
-    schedule_late_ns: ScheduleLateness | None = Field(default=None, exclude_if=lambda late: late is None)
+    schedule_late_ns: Annotated[ScheduleLateness | None, left_out()] = None
     """The lateness of frames that follow a trace; None: there is no trace, or the time is virtual."""
     late: int | None
     """Frames out whose lateness exceeds the report's late_bound_us."""
     late_sum_us: float | None = None
     """The total time in which one of these frames was overdue: from its intended departure to its write.
     Where several overlap, the time counts once."""
-    times: str | None = Field(default=None, exclude_if=lambda times: times is None)
+    times: Annotated[str | None, left_out()] = None
     """A hash of when each frame came and left, in hexadecimal. In virtual time only: emulated, no two trials
     have the same times."""
     conserved: bool
@@ -155,7 +156,7 @@ class DirectionConfiguration(BaseModel):
     outage_ns: tuple[int, int] | None = None
     """The begin and end of the outage, counted from the client's start."""
     schedule: ScheduleConfiguration | None = None
-    jitter: JitterConfiguration | None = Field(default=None, exclude_if=lambda jitter: jitter is None)
+    jitter: Annotated[JitterConfiguration | None, left_out()] = None
     burst_bytes: int | None = None
     """The burst that the shaper of netem's queue sends at once; wire has none."""
 
@@ -192,7 +193,7 @@ class LinkReport(_Record):
     scheduling: Scheduling | None
     cpu_s: float | None
     """The CPU time of the emulator's process, since the link was up."""
-    spun_s: float | None = Field(default=None, exclude_if=lambda spun: spun is None)
+    spun_s: Annotated[float | None, left_out()] = None
     """The part of `cpu_s` in which it spun until frames were due."""
     elapsed_s: float | None
     """The time since the link was up."""

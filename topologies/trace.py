@@ -15,9 +15,10 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, PlainSerializer, PlainValidator
+from pydantic import PlainSerializer, PlainValidator
 
 from fecbench.errors import BadInput
+from fecbench.topologies.left_out import left_out
 
 Repeat = Literal["loop", "hold", "end"]
 """The continuation after the last step: all of them again, the last one for good, or the constants."""
@@ -63,7 +64,7 @@ def _column(values: Any) -> Column:
 
 
 _RequiredColumn = Annotated[Column, PlainValidator(_column), PlainSerializer(lambda column: column.tolist())]
-_Column = Annotated[_RequiredColumn | None, Field(exclude_if=lambda column: column is None)]
+_Column = Annotated[_RequiredColumn | None, left_out()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +77,7 @@ class Trace:
     burst_bytes: _Column = None
     """Bytes that leave at the end of the step at once, if they wait then."""
     repeat: Repeat = "loop"
-    offset_ns: Annotated[int | None, Field(exclude_if=lambda offset_ns: offset_ns is None)] = None
+    offset_ns: Annotated[int | None, left_out()] = None
     """The time in the trace at which the link begins; None: each repetition draws its own."""
     _hash: ClassVar[list[bytes]]
 

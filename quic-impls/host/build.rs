@@ -1,25 +1,23 @@
 //! Compiles the lane, the link and its losses in virtual time, which all simulators share.
 
-const WIRE: &str = "../../topologies/wire";
-const LANE: &str = "../lane";
-const DROPPER: &str = "../../dropper";
-const OF_LANE: [&str; 2] = ["lane", "capture"];
-const OF_LINK: [&str; 7] = ["direction", "written", "delay_line", "schedule", "jitter", "codel", "frame_pool"];
-const OF_LOSSES: [&str; 2] = ["written_losses", "drop_list"];
+use std::fs;
+
+/// Links to the lane's sources and to all their headers, which Go has to have in its package.
+const LANE: &str = "../rquic/internal/lane";
 
 fn main() {
-    cc::Build::new()
-        .std("c11")
-        .define("_GNU_SOURCE", None)
-        .warnings(true)
-        .files(OF_LANE.map(|name| format!("{LANE}/{name}.c")))
-        .files(OF_LINK.map(|name| format!("{WIRE}/{name}.c")))
-        .files(OF_LOSSES.map(|name| format!("{DROPPER}/{name}.c")))
-        .compile("fecbench_lane");
-    for used in [WIRE, LANE] {
-        println!("cargo::rerun-if-changed={used}");
+    let mut sources = Vec::new();
+    for entry in fs::read_dir(LANE).expect("the lane's sources are beside this crate") {
+        // Not the links: a source finds its headers beside itself.
+        let path = fs::canonicalize(entry.expect("a folder that can be read").path()).expect("a link to a file");
+        if path.extension().is_some_and(|suffix| suffix == "c" || suffix == "h") {
+            println!("cargo::rerun-if-changed={}", path.display());
+        }
+        if path.extension().is_some_and(|suffix| suffix == "c") {
+            sources.push(path);
+        }
     }
-    for used in ["losses.h", "written_losses.h", "written_losses.c", "drop_list.h", "drop_list.c"] {
-        println!("cargo::rerun-if-changed={DROPPER}/{used}");
-    }
+    sources.sort();
+    println!("cargo::rerun-if-changed={LANE}");
+    cc::Build::new().std("c11").define("_GNU_SOURCE", None).warnings(true).files(sources).compile("fecbench_lane");
 }

@@ -198,11 +198,9 @@ def check_paths(experiment: Experiment) -> None:
     """Raises Refusal for more paths than an implementation can use, or than a client has addresses."""
     client, _ = experiment.topology.pairs[0]
     addresses = len(experiment.topology.addresses(client)) or 1  # in the field, the one that it has
-    for arm, point in product(experiment.arms.values(), range(len(experiment.points))):
-        declaration, paths = (
-            arm.implementation.declaration,
-            arm.options(experiment.values(point)).get(PATHS, 1),
-        )
+    arms = [arm for arm in experiment.arms.values() if arm.has(PATHS)]
+    for arm, point in product(arms, range(len(experiment.points))):
+        declaration, paths = arm.implementation.declaration, arm.options(experiment.values(point))[PATHS]
         if paths > 1 and not declaration.multipath:
             raise Refusal(f"{arm.where}: paths = {paths}: {declaration.name} has no multipath; it must be 1")
         if paths > addresses:

@@ -18,9 +18,7 @@ from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.sandbox import handed_over, isolation, rights
 from fecbench.runners.sandbox.environment import environment
 from fecbench.runners.sandbox.isolation import die_with_parent
-from fecbench.runners.tasks import series
 from fecbench.runners.tasks.outcome import EndpointOutcome, HostOutcome
-from fecbench.runners.tasks.series import SeriesError
 from fecbench.runners.tasks.task import PairTask, Role, Task
 from fecbench.runners.trial import logs
 from fecbench.runners.trial.assignment import assignment, command, papers
@@ -120,22 +118,8 @@ class End:
     def outcome(self) -> EndpointOutcome:
         """End it, and return how it ended, with its series."""
         self._supervisor.end(self.endpoint)
-        endpoint = self.endpoint
-        outcome = EndpointOutcome(
-            ready=endpoint.ready,
-            metrics=endpoint.metrics,
-            complaint=endpoint.complaint,
-            exit_code=endpoint.exit_code,
-            was_slow=endpoint.was_slow,
-            was_forced=endpoint.was_forced,
-            stderr=endpoint.stderr,
-        )
-        if endpoint.metrics is not None and not endpoint.complaint:
-            limits = asked_series(self._pair.end(self.role), self._pair.workload)
-            try:
-                outcome.series = series.collect(self._log_folder, limits)
-            except SeriesError as error:
-                outcome.complaint = str(error)
+        limits = asked_series(self._pair.end(self.role), self._pair.workload)
+        outcome = self.endpoint.outcome_with_series(self._log_folder, limits)
         if self._user is not None:
             logs.keep(self._log_folder)
         return outcome

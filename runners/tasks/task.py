@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from fecbench.dropper.loss_model import LossModel
 from fecbench.dropper.parameters import loss_model
@@ -13,6 +13,7 @@ from fecbench.runners.tasks.demand import Demand
 from fecbench.runners.tasks.validity import Validity
 from fecbench.topologies.backend import Backend
 from fecbench.topologies.family import Family
+from fecbench.topologies.left_out import left_out
 from fecbench.topologies.link import DIRECTIONS, Direction, LinkSettings
 
 Carrier = Backend | Literal["virtual", "field"]
@@ -49,19 +50,17 @@ class EndpointTask(_Part):
     """Series over time that the design asks of it."""
     local_addresses: bool = False
     """Whether it gets all addresses of its host."""
-    transport: Literal["udp", "tcp"] = Field(default="udp", exclude_if=lambda transport: transport == "udp")
-    """Documents leave udp out, as those of older tasks do."""
+    transport: Annotated[Literal["udp", "tcp"], left_out("udp")] = "udp"
     content_seed_hex: bool = False
     """Whether it gets the content's seed as hexadecimal text instead of a number."""
     fec: bool | None = None
     """Whether its options turn FEC on; None: its implementation does not say what turns it off."""
     owes_repair: bool = True
     """Whether each transfer with FEC on has a repair symbol with these options."""
-    owes_source: bool = Field(default=True, exclude_if=lambda owes: owes)
-    """Whether it has a source symbol. Documents leave it out if so, as those of older tasks do."""
-    certificates: Certificates = Field(default="ed25519", exclude_if=lambda kind: kind == "ed25519")
-    """The keys of the certificates that it takes, where it is emulated. Documents leave Ed25519's out, which
-    all older tasks had."""
+    owes_source: Annotated[bool, left_out(True)] = True
+    """Whether it has a source symbol."""
+    certificates: Annotated[Certificates, left_out("ed25519")] = "ed25519"
+    """The keys of the certificates that it takes, where it is emulated."""
     interop: InteropTask | None = None
     """The task by the interop runner's contract; None: the endpoint meets the contract of
     quic-impls/README.md."""
@@ -77,12 +76,12 @@ class PairTask(_Part):
     """The least that the transfer needs."""
     playout_ms: list[float] = []
     """The playout delays at which its messages are asked for; of other workloads none."""
-    session: dict[str, Any] | None = Field(default=None, exclude_if=lambda session: session is None)
-    """The session by which the harness sends requests to the client during the trial. None: no requests;
-    documents omit it then, as those of older tasks do."""
-    begins_s: float | None = Field(default=None, exclude_if=lambda begins: begins is None)
+    session: Annotated[dict[str, Any] | None, left_out()] = None
+    """The session by which the harness sends requests to the client during the trial. None: no
+    requests."""
+    begins_s: Annotated[float | None, left_out()] = None
     """The time at which a pair besides the measured one begins, after that one. None: before it."""
-    lasts_s: float | None = Field(default=None, exclude_if=lambda lasts: lasts is None)
+    lasts_s: Annotated[float | None, left_out()] = None
     """The time for which such a pair goes on when both have begun. None: until the measured one has ended."""
 
     @property
@@ -133,8 +132,7 @@ class Task(_Part):
     """The task of one trial, complete: its engine looks nothing else up."""
 
     topology: str
-    family: Family = Field(default="ipv4", exclude_if=lambda family: family == "ipv4")
-    """Documents leave IPv4 out, which all older tasks had."""
+    family: Annotated[Family, left_out("ipv4")] = "ipv4"
     backend: Carrier
     links: dict[str, LinkTask]
     seeds: dict[str, int]

@@ -7,13 +7,17 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, FiniteFloat, StringConstraints, ValidationError, model_validator
 
 from fecbench.complaint import complaint
+from fecbench.runners.tasks import series
+from fecbench.runners.tasks.outcome import EndpointOutcome
 from fecbench.runners.tasks.requests import SAID, Object, Progress
+from fecbench.runners.tasks.series import SeriesError
 from fecbench.runners.trial.plain_text import plain
 
 MESSAGE_LIMIT_BYTES = 1 << 16
@@ -74,6 +78,28 @@ class Endpoint:
     def rest(self) -> bytes:
         """Return the bytes on standard output after the last whole line."""
         return self._line
+
+    def outcome(self) -> EndpointOutcome:
+        """Return how it ended, without its series."""
+        return EndpointOutcome(
+            ready=self.ready,
+            metrics=self.metrics,
+            complaint=self.complaint,
+            exit_code=self.exit_code,
+            was_slow=self.was_slow,
+            was_forced=self.was_forced,
+            stderr=self.stderr,
+        )
+
+    def outcome_with_series(self, log_folder: Path, limits: Mapping[str, int]) -> EndpointOutcome:
+        """Return how it ended. An endpoint that was ended, or has failed, need not leave series."""
+        outcome = self.outcome()
+        if self.metrics is not None and not self.complaint:
+            try:
+                outcome.series = series.collect(log_folder, limits)
+            except SeriesError as error:
+                outcome.complaint = str(error)
+        return outcome
 
     def look(self) -> None:
         """Check whether an endpoint is ready that does not report it."""

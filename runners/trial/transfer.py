@@ -6,7 +6,6 @@ from pathlib import Path
 
 from fecbench.runners import workloads
 from fecbench.runners.implementations.declaration import CONGESTION_CONTROL, ECN, PATHS
-from fecbench.runners.tasks import series
 from fecbench.runners.tasks.outcome import Competition, EndpointOutcome, Outcome
 from fecbench.runners.tasks.requests import Dialogue, Object, Progress
 from fecbench.runners.tasks.series import SeriesError
@@ -184,32 +183,17 @@ class _Run:
         return self._dialogue.said if self._dialogue is not None else []
 
     def outcome(self, role: Role, endpoint: Endpoint) -> EndpointOutcome:
-        outcome = EndpointOutcome(
-            ready=endpoint.ready,
-            metrics=endpoint.metrics,
-            complaint=endpoint.complaint,
-            exit_code=endpoint.exit_code,
-            was_slow=endpoint.was_slow,
-            was_forced=endpoint.was_forced,
-            stderr=endpoint.stderr,
-        )
-        if isinstance(endpoint, InteropEndpoint):
-            endpoint.end_group()
-            outcome.served_to_the_end = role == "server" and endpoint.was_asked_to_end
-            if endpoint.exit_code == 0 and not endpoint.was_asked_to_end:
-                end_problem = "ended, and a server serves until it is asked to end"
-                outcome.complaint = self._stage.problem() if role == "client" else end_problem
-            if outcome.served_to_the_end or (endpoint.exit_code == 0 and not outcome.complaint):
-                self._take_own_report(role, outcome)
-            return outcome
-        # An endpoint that was ended, or has failed, need not leave series.
-        if endpoint.metrics is not None and not endpoint.complaint:
-            try:
-                outcome.series = series.collect(
-                    self._log_folder(role), asked_series(self.pair.end(role), self.pair.workload)
-                )
-            except SeriesError as error:
-                outcome.complaint = str(error)
+        if not isinstance(endpoint, InteropEndpoint):
+            limits = asked_series(self.pair.end(role), self.pair.workload)
+            return endpoint.outcome_with_series(self._log_folder(role), limits)
+        outcome = endpoint.outcome()
+        endpoint.end_group()
+        outcome.served_to_the_end = role == "server" and endpoint.was_asked_to_end
+        if endpoint.exit_code == 0 and not endpoint.was_asked_to_end:
+            end_problem = "ended, and a server serves until it is asked to end"
+            outcome.complaint = self._stage.problem() if role == "client" else end_problem
+        if outcome.served_to_the_end or (endpoint.exit_code == 0 and not outcome.complaint):
+            self._take_own_report(role, outcome)
         return outcome
 
     def _take_own_report(self, role: Role, outcome: EndpointOutcome) -> None:

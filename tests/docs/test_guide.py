@@ -99,6 +99,7 @@ class Reader:
     ) -> None:
         self.checkout = checkout
         self.scripts = ""  # of this page
+        self.draws = True  # figures of reports
         self.environment: dict[str, str] = {}  # what was exported
         self.printed = ""
         self.trial = ""  # the number of one of those that `show --trials` listed last
@@ -206,7 +207,7 @@ class Reader:
         """Run a command without a shell if it needs none."""
         name, *words = shlex.split(command, comments=True)
         if name == "fecbench" and not any(map(_FOR_THE_SHELL.search, words)):
-            return preloaded.fecbench(words, self.checkout, self._environment(), LIMIT_S)
+            return preloaded.fecbench(words, self.checkout, self._environment(), LIMIT_S, draws=self.draws)
         return subprocess.run(
             ["bash", "-c", command],
             cwd=self.checkout,
@@ -258,6 +259,7 @@ def test_a_page_does_what_it_says(page: str, reader: Reader) -> None:
         if not program.exists():
             pytest.skip(f"needs {program}: make build")
     blocks = blocks_of((REPOSITORY / page).read_text())
+    reader.draws = page in SLOW_PAGES
     reader.scripts = "".join(block.text for block in blocks if block.language == "python")
     for block in blocks:
         reader.follow(block)

@@ -82,15 +82,15 @@ def fits(source: Source, packets: int, recordings: int) -> list[Fit]:
 
 @pytest.mark.parametrize("name", [name for name, source in SOURCES.items() if source.found_from is None])
 def test_losses_that_a_model_made_are_not_refused(name: str) -> None:
-    results = fits(SOURCES[name], 20_000, 3)
-    assert [fitted.usable for fitted in results] == [True] * 3, [fitted.why for fitted in results]
+    results = fits(SOURCES[name], 20_000, 2)
+    assert [fitted.usable for fitted in results] == [True] * 2, [fitted.why for fitted in results]
 
 
 @pytest.mark.parametrize("name", [name for name, source in SOURCES.items() if source.found_from])
 def test_losses_that_no_model_makes_are_refused(name: str) -> None:
     source = SOURCES[name]
-    results = fits(source, source.found_from or 0, 4)
-    assert [fitted.usable for fitted in results] == [False] * 4, [fitted.why for fitted in results]
+    results = fits(source, source.found_from or 0, 2)
+    assert [fitted.usable for fitted in results] == [False] * 2, [fitted.why for fitted in results]
 
 
 def test_a_right_model_is_refused_in_one_of_a_hundred() -> None:

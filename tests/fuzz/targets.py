@@ -31,13 +31,7 @@ from fecbench.runners.workloads.video import ladder, mpd
 from fecbench.topologies import link_traces
 from fecbench.topologies.trace import Trace
 from tests.support import captures, qlogs
-
-_LINK = ("direction", "written", "delay_line", "schedule", "jitter", "codel", "frame_pool")
-LANE_SOURCES = [
-    REPOSITORY / "quic-impls" / "lane" / "lane.c",
-    *(REPOSITORY / "topologies" / "wire" / f"{name}.c" for name in _LINK),
-    *(REPOSITORY / "dropper" / f"{name}.c" for name in ("written_losses", "drop_list")),
-]
+from tests.support.lane_sources import LANE_SOURCES
 
 REFUSALS = (BadInput, Failed, SeriesError)
 """Errors that refuse bytes."""

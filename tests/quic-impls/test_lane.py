@@ -22,7 +22,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fecbench.checkout import REPOSITORY
 from fecbench.dropper.clocked import Slots, Timed, TimedGilbertElliott, verdicts_at
 from fecbench.dropper.draws import SEEDS, pack
 from fecbench.dropper.loss_model import LossModel
@@ -31,18 +30,13 @@ from fecbench.runners.trial import competition
 from fecbench.topologies.link import DirectionSettings, LinkSettings
 from fecbench.topologies.trace import Trace
 from fecbench.topologies.written import written_whole
+from tests.support.lane_sources import LANE_SOURCES
 from tests.topologies.law_of_jitter import UNIFORM, drawn, noise_ns
 from tests.topologies.test_dualpi2 import expected as law_of_dualpi2
 from tests.topologies.test_fq_codel import expected as law_of_fq_codel
 from tests.topologies.test_link_core import Lane as LinkCore
 from tests.topologies.test_marking import RATE_BPS
 
-LANE = REPOSITORY / "quic-impls" / "lane" / "lane.c"
-WIRE = REPOSITORY / "topologies" / "wire"
-DROPPER = REPOSITORY / "dropper"
-OF_LINK = ("direction", "written", "delay_line", "schedule", "jitter", "codel", "frame_pool")
-OF_LOSSES = ("written_losses", "drop_list")
-SOURCES = (LANE, *(WIRE / f"{name}.c" for name in OF_LINK), *(DROPPER / f"{name}.c" for name in OF_LOSSES))
 NEVER = 2**64 - 1
 RECORDED = 2**20
 MS = 10**6
@@ -152,7 +146,7 @@ LaneMaker = Callable[[], Any]
 @pytest.fixture(scope="session")
 def new_lane(shared_library: Callable[..., ctypes.CDLL]) -> LaneMaker:
     """A context manager that makes a lane."""
-    core = shared_library(*SOURCES)
+    core = shared_library(*LANE_SOURCES)
     core.lane_new.restype = ctypes.c_void_p
     core.lane_begin.restype = ctypes.c_char_p
     core.lane_send.restype = core.lane_receive.restype = core.lane_is_full.restype = ctypes.c_bool

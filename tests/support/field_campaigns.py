@@ -14,28 +14,10 @@ from fecbench.results.store import stored_series
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, SeriesTable, TrialKey
 from tests.support.campaigns import new_campaign, trial, variants, workload
+from tests.support.designs import over_a_path
 
 Floats = NDArray[np.float64]
 LABEL, UPLOAD = "download-1000", "upload-1000"
-DESIGN = """
-name = "{name}"
-title = "Over a path"
-seed = 3
-topology = "{topology}"
-repetitions = {repetitions}
-[[workloads]]
-name = "download"
-size_bytes = 1000
-[[variants]]
-label = "off"
-implementation = "noq-fec"
-options = {{ scheme = "none" }}
-baseline = true
-[[variants]]
-label = "rlc"
-implementation = "noq-fec"
-options = {{ scheme = "rlc" }}
-"""
 RTT_MS, RATE_MBPS, FRAME_BYTES = 50.0, 20.0, 1242
 
 
@@ -54,7 +36,7 @@ def plant(
     minute each. With queues, the path was observed. There are `of_uploads` pairs of uploads."""
     generator = np.random.default_rng(len(log_ratios))
     topology = "field" if engine == "field" else "single-path"
-    text = DESIGN.format(name=name, topology=topology, repetitions=len(log_ratios))
+    text = over_a_path(name, len(log_ratios), 1000, topology)
     with Database.open(str(path), create=True) as database:
         info = database.create_campaign(
             new_campaign(

@@ -16,10 +16,21 @@ from collections.abc import Callable, Mapping, Sequence
 from multiprocessing import forkserver
 from pathlib import Path
 
+from fecbench.results.figures import saving
 from fecbench.runners.campaign import provenance
 from fecbench.runners.commands.command_line import COMMANDS, MODULES, main
+from tests.support import undrawn
 
 Ended = subprocess.CompletedProcess[str]
+
+LOADED_WHEN_NEEDED = (
+    "fecbench.designs.criteria",  # which loads scipy.stats: plans and campaigns need it
+    *(f"fecbench.results.figures.{name}" for name in ("box_plots", "explanation", "ratios", "segments")),
+    "matplotlib.backends.backend_agg",
+    "sklearn.ensemble",
+    "pyarrow.parquet",
+)
+"""Modules that take long to load, so that commands load them only where they need them."""
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(
@@ -27,6 +38,7 @@ _FORKS.set_forkserver_preload(
         *(f"fecbench.runners.commands.{MODULES.get(name, name)}" for name in COMMANDS),
         "fecbench.results.report.report",
         "fecbench.runners.commands.console.clustered",
+        *LOADED_WHEN_NEEDED,
         __name__,
     ]
 )
@@ -38,14 +50,27 @@ def begin() -> None:
     forkserver.ensure_running()
 
 
-def fecbench(arguments: Sequence[str], folder: Path, environment: Mapping[str, str], limit_s: float) -> Ended:
-    """Run `fecbench` with these arguments in a folder. Raises TimeoutExpired when it was killed."""
-    return _run(main, ["fecbench", *arguments], folder, environment, limit_s)
+def fecbench(
+    arguments: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str],
+    limit_s: float,
+    *,
+    draws: bool = True,
+) -> Ended:
+    """Run `fecbench` with these arguments in a folder; without `draws`, files of figures are not drawn.
+    Raises TimeoutExpired when it was killed."""
+    return _run(main if draws else _main_undrawn, ["fecbench", *arguments], folder, environment, limit_s)
 
 
 def script(text: str, folder: Path, environment: Mapping[str, str], limit_s: float) -> Ended:
     """Run a script in Python in a folder. Raises TimeoutExpired when it was killed."""
     return _run(_execute, ["-", text], folder, environment, limit_s)
+
+
+def _main_undrawn() -> None:
+    saving.save = undrawn.leave
+    main()
 
 
 def _execute() -> None:

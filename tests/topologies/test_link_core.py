@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.lane_sources import LINK_SOURCES
 from tests.topologies.law_of_jitter import Jitter
 
 HERE = Path(__file__).parent
@@ -95,9 +96,7 @@ class Run:
 
 @pytest.fixture(scope="session")
 def core(shared_library: Callable[..., ctypes.CDLL]) -> ctypes.CDLL:
-    names = ("direction", "delay_line", "schedule", "jitter", "codel", "frame_pool", "lateness")
-    wire = (WIRE / f"{name}.c" for name in names)
-    loaded = shared_library(HERE / "link_core.c", *wire)
+    loaded = shared_library(HERE / "link_core.c", WIRE / "lateness.c", *LINK_SOURCES)
     loaded.pool_growth.restype = loaded.quantile_of.restype = loaded.overdue_of.restype = ctypes.c_uint64
     return loaded
 

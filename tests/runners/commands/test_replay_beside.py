@@ -9,41 +9,27 @@ import pytest
 from fecbench.runners.implementations.finding import ours
 from tests.runners.conftest import Done
 from tests.support import needs
+from tests.support.designs import arm, downloads
 
 pytestmark = needs.built(ours().find("noq-fec", "tests"))
 Run = Callable[..., Done]
-DESIGN = """
-name = "one"
-title = "One network"
-seed = 3
-topology = "single-path"
-repetitions = 1
-[constants]
-bandwidth_mbps = 10
-owd_ms = 30
-loss.model = "pattern"
-loss.down.model = "pattern"
-loss.down.drop = "6"
-loss.up.model = "none"
-[[workloads]]
-name = "download"
-size_bytes = 20_000
-[[variants]]
-label = "no FEC"
-implementation = "noq-fec"
-options = { scheme = "none" }
-baseline = true
-[[variants]]
-label = "RLC"
-implementation = "noq-fec"
-options = { scheme = "rlc", controller = "constant" }
-"""
+LOSES_ONE = {"loss": {"up": {"model": "none"}, "down": {"model": "pattern", "drop": "6"}}}
+DESIGN = downloads(
+    "one",
+    20_000,
+    arm("no FEC", "none", baseline=True),
+    arm("RLC", "rlc", controller="constant"),
+    seed=3,
+    topology="single-path",
+    repetitions=1,
+    constants={"bandwidth_mbps": 10, "owd_ms": 30, **LOSES_ONE},
+)
 
 
 @pytest.fixture
 def db(fecbench_here: Run, tmp_path: Path) -> Path:
     design, db = tmp_path / "one.toml", tmp_path / "one.sqlite"
-    design.write_text(DESIGN.replace('loss.model = "pattern"\n', "", 1))
+    design.write_text(DESIGN)
     ran = fecbench_here("run", design, "--engine", "virtual", "--db", db, "--no-calibrate")
     assert ran.returncode == 0, ran
     return db

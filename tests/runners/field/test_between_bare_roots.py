@@ -23,6 +23,7 @@ from fecbench.runners.implementations.finding import ours
 from fecbench.topologies.link import LinkSettings
 from fecbench.topologies.topology import Host, build
 from tests.support import needs
+from tests.support.designs import over_a_path
 from tests.waiting import wait_until
 
 NOQ = ours().find("noq-fec", "")
@@ -32,26 +33,6 @@ BARE = str(REPOSITORY / "tests" / "bare.sh")
 USER = "ordinary"
 PORT = 4477
 PACKAGES = "python3"
-DESIGN = """
-name = "bare"
-title = "Between two bare machines"
-seed = 3
-topology = "field"
-repetitions = 3
-timeout_s = 20
-[[workloads]]
-name = "download"
-size_bytes = 50_000
-[[variants]]
-label = "off"
-implementation = "noq-fec"
-options = { scheme = "none" }
-baseline = true
-[[variants]]
-label = "rlc"
-implementation = "noq-fec"
-options = { scheme = "rlc" }
-"""
 # The mount is of this command's namespace alone, and goes with it.
 WITH_CHECKOUT = """
 mount --bind "$2" "$1$2" && mount -o remount,bind,ro "$1$2"
@@ -154,7 +135,7 @@ def test_a_campaign_between_bare_machines_leaves_nothing_behind(
     server = far.fecbench(USER, "field", "serve", "--listen", place, "--certificates", "field")
     assert server.stderr and "listens at" in (line := server.stderr.readline()), line + server.stderr.read()
     serving = far.processes()
-    (near.home(user) / "bare.toml").write_text(DESIGN)
+    (near.home(user) / "bare.toml").write_text(over_a_path("bare", 3, 50_000))
     where = ["--server", place, "--path", "hidden", "--certificates", "field", "--db", "bare.sqlite"]
     status, text = near.run(user, "run", "bare.toml", "--engine", "field", *where)
     wait_until(lambda: far.processes() == serving, "the far host has ended what served the session")

@@ -25,6 +25,7 @@ from fecbench.runners.tasks.task import EndpointTask, PairTask, Task
 from fecbench.runners.trial.judge import judge
 from tests.runners.field.nat import HOME, Nat
 from tests.support import needs
+from tests.support.designs import over_a_path
 from tests.support.tasks import ANY_MACHINE
 
 NOQ = ours().find("noq-fec", "")
@@ -32,24 +33,6 @@ pytestmark = [*needs.TRIALS, needs.built(NOQ)]
 
 FECBENCH = str(Path(sys.executable).with_name("fecbench"))
 GROUP = [TrialKey(variant, "download", 0, 0) for variant in ("off", "rlc", "xor")]
-DESIGN = """
-name = "over"
-title = "Over a path"
-seed = 3
-topology = "field"
-repetitions = 6
-timeout_s = 20
-workloads = [{ name = "download", size_bytes = 5000 }]
-[[variants]]
-label = "off"
-implementation = "noq-fec"
-options = { scheme = "none" }
-baseline = true
-[[variants]]
-label = "rlc"
-implementation = "noq-fec"
-options = { scheme = "rlc" }
-"""
 
 
 @dataclass(frozen=True)
@@ -181,7 +164,7 @@ def test_a_full_disk_ends_a_campaign_in_one_line_and_the_same_command_goes_on(
     far: Far, tmp_path: Path
 ) -> None:
     (tmp_path / "disk").mkdir()
-    (tmp_path / "over.toml").write_text(DESIGN)
+    (tmp_path / "over.toml").write_text(over_a_path("over", 6, 5000))
     run = [FECBENCH, "run", "over.toml", "--engine", "field", "--server", str(far.place), "--path", "home"]
     run += ["--certificates", str(far.papers), "--db", "disk/over.sqlite"]
     command = ["unshare", "--mount", "sh", "-c", ON_A_SMALL_DISK, "sh", "disk", "200k", *run]

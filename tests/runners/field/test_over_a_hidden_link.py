@@ -25,29 +25,10 @@ from fecbench.runners import authority
 from fecbench.topologies.link import DIRECTIONS, LinkSettings
 from fecbench.topologies.topology import Host, Topology, build
 from tests.support import needs
+from tests.support.designs import OFF, arm, downloads, over_a_path
 
 pytestmark = needs.TRIALS
 
-DESIGN = """
-name = "over"
-title = "Over a hidden path"
-seed = 3
-topology = "field"
-repetitions = 2
-timeout_s = 20
-[[workloads]]
-name = "download"
-size_bytes = 50_000
-[[variants]]
-label = "off"
-implementation = "noq-fec"
-options = { scheme = "none" }
-baseline = true
-[[variants]]
-label = "rlc"
-implementation = "noq-fec"
-options = { scheme = "rlc" }
-"""
 PORT = 4477
 FECBENCH = (str(Path(sys.executable).with_name("fecbench")),)
 
@@ -114,7 +95,7 @@ def hidden(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hidden]:
     folder = tmp_path_factory.mktemp("hidden")
     authority.write(folder / "papers")
     design = folder / "over.toml"
-    design.write_text(DESIGN)
+    design.write_text(over_a_path("over", 2, 50_000))
     with build("single-path", {"internet": LinkSettings.symmetric(20, 10)}) as topology:
         topology.start()
         yield Hidden(topology, topology.client, topology.server, folder, design)
@@ -251,7 +232,7 @@ def wait_for_bytes(host: Host, count: int) -> None:
 def test_another_address_of_this_host_costs_its_block_alone(served: Hidden, place: str) -> None:
     """The change is in the middle of the second transfer, or among the probes before the second block."""
     design = served.folder / "long.toml"
-    design.write_text(DESIGN.replace("50_000", "3_000_000").replace("repetitions = 2", "repetitions = 3"))
+    design.write_text(over_a_path("over", 3, 3_000_000))
     db = f"moved-{place}.sqlite"
     command = served.command("--campaign", "moved", db=db, design=design)
     process = served.client.popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -292,28 +273,15 @@ constants.loss.down.model = "markov"
 constants.loss.down.p = {HIDDEN_LOSS["p"]}
 constants.loss.down.r = {HIDDEN_LOSS["r"]}
 """
-VERDICTS = """
-name = "verdicts"
-title = "The same verdicts over the same link"
-seed = 5
-timeout_s = 20
-[[workloads]]
-name = "download"
-size_bytes = 1_000_000
-[[variants]]
-label = "off"
-implementation = "noq-fec"
-options = { scheme = "none" }
-baseline = true
-[[variants]]
-label = "tail"
-implementation = "noq-fec"
-options = { scheme = "rlc", controller = "tail" }
-[[variants]]
-label = "twice"
-implementation = "noq-fec"
-options = { scheme = "rlc", controller = "constant", n = 2, k = 1 }
-"""
+VERDICTS = downloads(
+    "verdicts",
+    1_000_000,
+    OFF,
+    arm("tail", "rlc", controller="tail"),
+    arm("twice", "rlc", controller="constant", n=2, k=1),
+    seed=5,
+    timeout_s=20,
+)
 
 
 @pytest.mark.slow
