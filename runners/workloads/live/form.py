@@ -106,6 +106,7 @@ class Live(Workload):
             help="A list: on_time_ratio_…ms is the share of frames usable by then, the first compared.",
         ),
     }
+    relayed = True
     series: ClassVar = {SERIES: 64 << 20}
     sample: ClassVar = {
         "name": name,
