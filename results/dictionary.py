@@ -68,7 +68,8 @@ _METRICS = """## Metrics
 
 What an endpoint reports is a column with the endpoint before it: `client.dct_s`, `server.packets_sent`; of
 two transfers that compete, also `background_client` and `background_server`; of more, `background2_client`
-and so on. PATH is one of several paths, by the name of its link: `client.path1.packets_sent`. An
+and so on. PATH is one of several paths, or a relay's hop, by the name of its link:
+`client.path1.packets_sent`, `relay.access.packets_sent`. An
 implementation may report more than these: such a metric has the unit that its name ends with."""
 
 _SERIES = """## Series

@@ -52,6 +52,9 @@ class Layout:
     rules: Mapping[str, Mapping[str, tuple[Route, ...]]] = field(default_factory=dict)
     """The routes, by node and by one of its addresses, that packets from that address try before `routes`.
     A host with several addresses needs them, or all its packets leave by one port."""
+    relay: str | None = None
+    """The host between the client and the server of the first pair, each behind a link of its own: the links
+    are those of the hops, that of the client first. None: all links lead from clients to servers."""
 
     @property
     def is_ipv6(self) -> bool:

@@ -86,6 +86,28 @@ class _Together:
         return sum(rate.most_bytes(from_s, to_s) for rate in self.rates)
 
 
+@dataclass(frozen=True)
+class _InSeries:
+    """Several rates one behind the other, the slowest of which decides."""
+
+    rates: tuple[Rate, ...]
+
+    @property
+    def largest_bps(self) -> float:
+        return min(rate.largest_bps for rate in self.rates)
+
+    def least_time_s(self, size_bytes: float) -> float:
+        return max(rate.least_time_s(size_bytes) for rate in self.rates)
+
+    def most_bytes(self, from_s: float, to_s: float) -> float:
+        return min(rate.most_bytes(from_s, to_s) for rate in self.rates)
+
+
+def in_series(rates: Iterable[Rate]) -> Rate:
+    """Return a rate that links one behind the other cannot exceed."""
+    return _InSeries(tuple(rates))
+
+
 def together(rates: Iterable[Rate]) -> Rate:
     """The rate of several links that carry at once."""
     several = tuple(rates)

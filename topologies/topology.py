@@ -29,6 +29,7 @@ from fecbench.topologies.link_report import LinkReport
 from fecbench.topologies.multipath import multipath
 from fecbench.topologies.netem_link import NetemLink, netem_is_available
 from fecbench.topologies.origin import Origin
+from fecbench.topologies.relay import RELAY
 from fecbench.topologies.single_path import SINGLE_PATH
 from fecbench.topologies.sysctls import has_ipv6, write_sysctls
 from fecbench.topologies.wire_link import WireLink, wire_is_available
@@ -39,6 +40,7 @@ TOPOLOGIES: dict[str, Layout] = {
     "dumbbell-5": dumbbell(5),
     "multipath": multipath(2),
     "multipath-3": multipath(3),
+    "relay": RELAY,
 }
 """The topologies by name; `.links` of each lists the links that need settings."""
 
@@ -47,6 +49,11 @@ TOPOLOGIES: dict[str, Layout] = {
 def layout_of(topology: str, family: Family = "ipv4") -> Layout:
     """Return the layout of a topology of TOPOLOGIES, with addresses of a family."""
     return in_family(TOPOLOGIES[topology], family)
+
+
+def has_relay(topology: str) -> bool:
+    """Whether a topology of TOPOLOGIES has a relay between client and server; one in the field has none."""
+    return topology in TOPOLOGIES and TOPOLOGIES[topology].relay is not None
 
 
 DEFAULT_LATE_BOUND_US = 1000
@@ -153,6 +160,7 @@ class Topology:
             self.close()
             raise
         self.pairs = [Pair(self._host(client), self._host(server)) for client, server in layout.pairs]
+        self.relay = None if layout.relay is None else self._host(layout.relay)
 
     @property
     def client(self) -> Host:

@@ -56,7 +56,7 @@ _OF_A_DIRECTION = re.compile(r"loss\.(?:up|down)\.")
 _SEED = re.compile(r"seed\.\w+\.(up|down)")
 _BY_NAME = {metric.name: metric for metric in ALL}
 _AT_PLAYOUT = re.compile(r"((?:messages\.|live\.(?:audio_)?)on_time_ratio_)([0-9.e+]+)(ms)")
-_A_PATH = re.compile(r"path[1-9]\d*")
+_A_PATH = re.compile(r"path[1-9]\d*|access|backbone")
 _OF_SIZE = re.compile(r"video\.share_(\d+x\d+)")
 
 
@@ -109,7 +109,8 @@ def _at_playout(entry: Metric, playout_ms: str) -> Metric:
 
 
 def _without_number(name: str) -> str:
-    """The name in the registry of a metric of an endpoint: of `path2.bytes_sent`, that of any path."""
+    """The name in the registry of a metric of an endpoint: of `path2.bytes_sent`, that of any path or
+    hop."""
     first, dot, rest = name.partition(".")
     return f"{_PATH}.{rest}" if dot and _A_PATH.fullmatch(first) else name
 

@@ -13,7 +13,7 @@ By = Literal["client", "server", "client and server", "harness", "link"]
 
 MOST_NEIGHBOURS = 4
 ENDPOINTS = (
-    *("client", "server", "background_client", "background_server"),
+    *("client", "server", "background_client", "background_server", "relay"),
     *(f"background{n}_{role}" for n in range(2, MOST_NEIGHBOURS + 1) for role in ("client", "server")),
 )
 """The background is a transfer that competes with the measured one; there may be several."""

@@ -332,7 +332,7 @@ metrics = sa.Table(
         sa.Text,
         primary_key=True,
         doc=(
-            "`client`, `server`, `background_client`, `background_server`, or the harness's own"
+            "`client`, `server`, `relay`, `background_client`, `background_server`, or the harness's own"
             " `competition`, `messages`, `live` and `video`."
         ),
     ),

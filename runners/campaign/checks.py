@@ -92,7 +92,7 @@ def check_simulated_links(experiment: Experiment) -> None:
         for name, implementation in experiment.implementations.items()
         if not implementation.declaration.multipath
     ]
-    if lacking and len(experiment.links) > 1:
+    if lacking and len(experiment.links) > 1 and experiment.topology.relay is None:
         design = experiment.design
         raise Refusal(
             f"{design.path}: topology = {design.topology!r}: {lacking[0]} has no multipath, so"

@@ -71,7 +71,9 @@ class Experiment:
         self.links = [link.name for link in self.topology.links]
         """Names of the links."""
         names.check_names(design, self.links, self.implementations.values())
-        names.check_pairs(design, [activity.workload for activity in self.activities.values()])
+        asked_for = [activity.workload for activity in self.activities.values()]
+        names.check_pairs(design, asked_for)
+        names.check_relay(design, asked_for, self.implementations.values())
         self._traces = self._read_traces() if documents is None else documents.get(links.KIND, {})
         self.link_tasks = [self._links_at(index) for index in range(len(points))]
         self._processors = [self._processor_at(index) for index in range(len(points))]

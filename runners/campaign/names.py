@@ -13,7 +13,7 @@ from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.workloads.workload import Workload
 from fecbench.topologies.field import NAME as FIELD
-from fecbench.topologies.topology import TOPOLOGIES
+from fecbench.topologies.topology import TOPOLOGIES, has_relay
 
 FAMILY = "family"
 """The family of addresses of all hosts."""
@@ -72,6 +72,24 @@ def check_pairs(design: Design, asked_for: Collection[Workload]) -> None:
                 f"{where}: has {pairs} client-server pair,"
                 f" and workload {workload.name} needs {workload.pairs}; it must be {' or '.join(fitting)}"
             )
+
+
+def check_relay(design: Design, asked_for: Collection[Workload], used: Collection[Implementation]) -> None:
+    """Raises Refusal for a topology with a relay where a workload crosses none, or an implementation has
+    none."""
+    if not has_relay(design.topology):
+        return
+    where = f"{design.path}: topology = {design.topology!r}: "
+    for workload in asked_for:
+        if not workload.relayed:
+            fitting = " or ".join(name for name, other in workloads.WORKLOADS.items() if other.relayed)
+            raise Refusal(f"{where}workload {workload.name} crosses no relay; it must be {fitting}")
+    names = sorted(implementation.declaration.name for implementation in used)
+    for implementation in used:
+        if not implementation.declaration.relay:
+            raise Refusal(f"{where}{implementation.declaration.name} has no relay (relay in its impl.toml)")
+    if len(names) > 1:
+        raise Refusal(f"{where}a relay has one implementation, and variants have {', '.join(names)}")
 
 
 def _names_of_options(used: Collection[Implementation]) -> set[str]:

@@ -112,6 +112,7 @@ def document_of(available: Implementations, name: str) -> dict[str, Any]:
         "local_addresses": declared.local_addresses,
         "content_seed_hex": declared.content_seed_hex,
         "multipath": declared.multipath,
+        "relay": declared.relay,
         "fec_off": declared.fec.off if declared.fec else None,
         "problem": None,
     }

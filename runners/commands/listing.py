@@ -29,6 +29,7 @@ def topology_documents() -> list[Document]:
             "links": [link.name for link in layout.links],
             "hosts": list(layout.hosts),
             "pairs": [{"client": client, "server": server} for client, server in layout.pairs],
+            "relay": layout.relay,
         }
         for name, layout in TOPOLOGIES.items()
     ]

@@ -30,6 +30,7 @@ from fecbench.runners.trial.endpoint import UNSUPPORTED, Endpoint
 from fecbench.runners.trial.judging.plausibility import (
     COUNTERS,
     Way,
+    hop_of,
     problems_of_counters,
     problems_of_fec,
     problems_of_peers,
@@ -169,7 +170,7 @@ def _fec_finding(
     ends = transfer(loopback, loopback, workload, TRANSFER_LIMIT_S, server=choices, client=choices)
     end, demand = loopback.end_of(choices), TOLD[sample["name"]].demand_of(workload)
     pair = PairTask(client=end, server=end, workload=workload, demand=demand)
-    problems = list(problems_of_fec(pair, 0, ends.metrics, USUAL.short_packets))
+    problems = list(problems_of_fec(pair.demand, hop_of(pair, 0, ends.metrics), USUAL.short_packets))
     repair = sum(metrics.get("repair_sent", 0) for metrics in ends.metrics.values())
     counted.append(repair)
     is_owed = demand.up_bytes or demand.down_bytes or turned == "off"

@@ -189,7 +189,7 @@ class VirtualEngine:
         folders = [
             folder
             for pair in range(len(task.pairs))
-            for folder in (place.of_pair(pair), *(place.log_folder(pair, role) for role in ROLES))
+            for folder in (place.of_pair(pair), *(place.log_folder(pair, role) for role in task.places))
         ]
         for folder in folders:
             handed_over.make_own_folder(folder)

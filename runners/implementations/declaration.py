@@ -78,7 +78,7 @@ class FecSwitch(BaseModel):
 
 _NOT_OF_INTEROP = (
     *("server", "client", "check", "simulator", "sources"),
-    *("local_addresses", "multipath"),
+    *("local_addresses", "multipath", "relay"),
 )
 """Keys that an implementation of the interop contract cannot declare."""
 
@@ -141,6 +141,8 @@ class Declaration(BaseModel):
     """Whether an endpoint is told the content's seed as hexadecimal text, in the place of a number."""
     multipath: bool = False
     """Whether its option `paths`, how many paths a connection uses, may be above 1."""
+    relay: bool = False
+    """Whether its server can be a relay, between a client and another server."""
     options: dict[str, Option] = {}
     fec: FecSwitch | None = None
     plain: Options | None = None

@@ -15,6 +15,7 @@ from fecbench.topologies.backend import Backend
 from fecbench.topologies.family import Family
 from fecbench.topologies.left_out import left_out
 from fecbench.topologies.link import DIRECTIONS, Direction, LinkSettings
+from fecbench.topologies.topology import has_relay
 
 Carrier = Backend | Literal["virtual", "field"]
 """The carrier of packets: a backend of the emulated link, a simulator's link in virtual time, or a path that
@@ -25,6 +26,9 @@ FIELD: Final = "field"
 Certificates = Literal["p256", "ed25519"]
 Role = Literal["client", "server"]
 ROLES: tuple[Role, Role] = ("client", "server")
+RELAY: Final = "relay"
+Place = Role | Literal["relay"]
+"""The place of an endpoint in a trial: one of both ends of a pair, or between those of the measured one."""
 
 
 class _Part(BaseModel):
@@ -154,6 +158,17 @@ class Task(_Part):
         return any(end.interop for pair in self.pairs for end in (pair.client, pair.server))
 
     @property
+    def has_relay(self) -> bool:
+        """Whether a relay stands between both ends. It is of their implementation: towards the client, it has
+        the client's options, and towards the server, the server's."""
+        return has_relay(self.topology)
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """The places of a pair's endpoints, from the client to the server."""
+        return ("client", RELAY, "server") if self.has_relay else ROLES
+
+    @property
     def timed_by_harness(self) -> bool:
         """Whether the harness measures the completion time, since the client does not tell it."""
         return self.pairs[0].client.interop is not None
@@ -211,7 +226,7 @@ def pair_name(pair: int) -> str:
     return "" if pair == 0 else "background" if pair == 1 else f"background{pair}"
 
 
-def endpoint_name(pair: int, role: Role) -> str:
+def endpoint_name(pair: int, role: Place) -> str:
     """The name of an endpoint of a pair of a task, in outcomes and results: `client`, `background_client`,
     `background2_client`, …"""
     return f"{pair_name(pair)}_{role}" if pair else role

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fecbench.runners.tasks import ports
-from fecbench.runners.tasks.task import EndpointTask, Role
+from fecbench.runners.tasks.task import EndpointTask, PairTask, Place
 from fecbench.runners.workloads import asked_series
 from fecbench.whole_files import write_text
 
@@ -15,8 +15,13 @@ PORT = ports.OURS
 SERVER_NAME = "server.fecbench"
 
 
+def upstream(pair: PairTask, server_address: str, port: int = PORT) -> dict[str, Any]:
+    """Return the server of a relay, and the options of the relay's connection to it: the server's."""
+    return {"address": server_address, "port": port, "options": pair.server.options}
+
+
 def assignment(
-    role: Role,
+    role: Place,
     end: EndpointTask,
     *,
     workload: dict[str, Any],
@@ -27,8 +32,13 @@ def assignment(
     log_folder: Path,
     deadline_s: float,
     port: int = PORT,
+    upstream: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The document for one end of a pair. `certificates` is the folder that `certificates.write` filled."""
+    """The document for one end of a pair, or for the relay between both, whose server is `upstream`.
+
+    A relay's `end` is that of its client, which connects to it: `server_address` is where the endpoint
+    connects or listens. `certificates` is the folder that `certificates.write` filled.
+    """
     document: dict[str, Any] = {
         "version": 1,
         "role": role,
@@ -42,11 +52,13 @@ def assignment(
         "log_folder": str(log_folder),
         "deadline_s": deadline_s,
     }
-    if series := list(asked_series(end, workload)):
+    if upstream is not None:
+        document["upstream"] = upstream
+    elif series := list(asked_series(end, workload)):
         document["series"] = series
     if end.local_addresses:
         document["local_addresses"] = list(local_addresses)
-    if role == "server":
+    if role != "client":
         document["certificate"] = str(certificates / "server.pem")
         document["private_key"] = str(certificates / "server.key")
     return document

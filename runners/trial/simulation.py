@@ -26,9 +26,9 @@ from fecbench.dropper.command import Counters
 from fecbench.dropper.loss_model import LossModel
 from fecbench.runners.tasks.outcome import Competition, DropperOutcome, EndpointOutcome, Outcome
 from fecbench.runners.tasks.requests import Dialogue, Instant, Said
-from fecbench.runners.tasks.task import ROLES, VIRTUAL, Task, endpoint_name
+from fecbench.runners.tasks.task import RELAY, ROLES, VIRTUAL, Task, endpoint_name
 from fecbench.runners.trial import competition
-from fecbench.runners.trial.assignment import assignment
+from fecbench.runners.trial.assignment import assignment, upstream
 from fecbench.runners.trial.endpoint import STDERR_TAIL_BYTES, MetricName
 from fecbench.runners.trial.plain_text import one_line, plain
 from fecbench.runners.workloads import asked_series
@@ -42,7 +42,7 @@ VERSION = 2
 RECORDED = 1 << 20
 """Verdicts that a simulator records, as many as the dropper does."""
 
-EndpointName = Literal["client", "server", "background_client", "background_server"]
+EndpointName = Literal["client", "relay", "server", "background_client", "background_server"]
 
 
 class AnswerError(ValueError):
@@ -101,20 +101,24 @@ def seed_of_endpoints(task: Task) -> int:
 
 def _pair(task: Task, number: int, place: Place) -> dict[str, Any]:
     pair, layout = task.pairs[number], layout_of(task.topology, task.family)
-    hosts = dict(zip(ROLES, layout.pairs[number], strict=True))
+    hosts: dict[str, str] = dict(zip(ROLES, layout.pairs[number], strict=True))
+    if layout.relay is not None:
+        hosts[RELAY] = layout.relay
+    addresses = {role: layout.addresses(host)[0] for role, host in hosts.items()}
     return {
         role: assignment(
             role,
-            pair.end(role),
+            pair.client if role == RELAY else pair.end(role),
             workload=pair.workload,
             content_seed=task.content_seed,
-            server_address=layout.addresses(hosts["server"])[0],
+            server_address=addresses[RELAY if task.has_relay and role != "server" else "server"],
+            upstream=upstream(pair, addresses["server"]) if role == RELAY else None,
             local_addresses=layout.addresses(hosts[role]),
             certificates=place.certificates,
             log_folder=place.log_folder(number, role),
             deadline_s=task.timeout_s,
         )
-        for role in ROLES
+        for role in task.places
     }
 
 
@@ -265,7 +269,7 @@ def outcome_of(line: bytes, task: Task, number: int) -> Outcome:
         raise AnswerError(
             f"answered with a client of {answer.client_s:g} s in a trial of {answer.virtual_s:g} s"
         )
-    expected = {endpoint_name(pair, role) for pair in range(len(task.pairs)) for role in ROLES}
+    expected = {endpoint_name(pair, role) for pair in range(len(task.pairs)) for role in task.places}
     if not {"server"} <= answer.endpoints.keys() <= expected:
         answered_names, expected_names = ", ".join(answer.endpoints) or "none", ", ".join(sorted(expected))
         raise AnswerError(f"answered with the endpoints {answered_names}, of {expected_names}")

@@ -9,10 +9,19 @@ from fecbench.runners.implementations.declaration import CONGESTION_CONTROL, ECN
 from fecbench.runners.tasks.outcome import Competition, EndpointOutcome, Outcome
 from fecbench.runners.tasks.requests import Dialogue, Object, Progress
 from fecbench.runners.tasks.series import SeriesError
-from fecbench.runners.tasks.task import ROLES, EndpointTask, Role, Task, endpoint_name, pair_name
+from fecbench.runners.tasks.task import (
+    RELAY,
+    ROLES,
+    EndpointTask,
+    Place,
+    Role,
+    Task,
+    endpoint_name,
+    pair_name,
+)
 from fecbench.runners.trial import certificates, competition, logs, own_report, starvation
 from fecbench.runners.trial.asking import Asker
-from fecbench.runners.trial.assignment import assignment, command, papers
+from fecbench.runners.trial.assignment import assignment, command, papers, upstream
 from fecbench.runners.trial.confinement import CANNOT_START, Cell, StartError
 from fecbench.runners.trial.endpoint import Endpoint
 from fecbench.runners.trial.interop_endpoints import InteropEndpoint, Stage, Timing, open_port
@@ -22,7 +31,7 @@ from fecbench.runners.trial.starvation import Watch
 from fecbench.runners.trial.supervisor import Supervisor
 from fecbench.runners.workloads import asked_series
 from fecbench.topologies import counters
-from fecbench.topologies.topology import Topology
+from fecbench.topologies.topology import Host, Topology
 
 READY_LIMIT_S = 10.0
 
@@ -69,6 +78,8 @@ def _serve_and_transfer(
     """Raises StartError."""
     with phases("server_start"):
         servers = [run.start("server", task.timeout_s) for run in runs]
+        if task.has_relay:
+            servers.append(runs[0].start(RELAY, task.timeout_s))
         with supervisor.watching(servers) as watch:
             supervisor.wait(lambda: all(map(_is_up_or_gone, servers)), READY_LIMIT_S)
             outcome.hindered_s["server_start"] = watch.hindered_s()
@@ -101,7 +112,7 @@ class _Run:
         self.pair = task.pairs[number]
         self._topology = topology
         self.hosts = topology.pairs[number]
-        self._started: dict[Role, Endpoint] = {}
+        self._started: dict[Place, Endpoint] = {}
         self._log_folders: list[Path] = []
         self._stage = Stage(task, site, number, self.hosts, pair_folder(site, number))
         self._dialogue: Dialogue | None = None
@@ -110,13 +121,13 @@ class _Run:
         """Times of a client of the interop contract."""
 
     @property
-    def endpoints(self) -> dict[Role, Endpoint]:
-        """The endpoints that were started."""
-        return {role: self._started[role] for role in ROLES if role in self._started}
+    def endpoints(self) -> dict[Place, Endpoint]:
+        """The endpoints that were started, from the client to the server."""
+        return {role: self._started[role] for role in self._task.places if role in self._started}
 
-    def start(self, role: Role, deadline_s: float) -> Endpoint:
-        task, end, folder = self._task, self.pair.end(role), pair_folder(self._site, self._number)
-        host = self.hosts.server if role == "server" else self.hosts.client
+    def start(self, role: Place, deadline_s: float) -> Endpoint:
+        task, folder = self._task, pair_folder(self._site, self._number)
+        end, host = self.pair.client if role == RELAY else self.pair.end(role), self._host(role)
         if end.transport == "tcp":
             self._topology.set_tcp(
                 host,
@@ -125,10 +136,11 @@ class _Run:
                 ecn=end.options.get(ECN, False),
             )
         log_folder = self._log_folder(role)
-        cell = Cell(endpoint_name(self._number, role), self._first_user + ROLES.index(role), log_folder)
+        user = self._first_user + (ROLES.index(role) if role != RELAY else len(ROLES))
+        cell = Cell(endpoint_name(self._number, role), user, log_folder)
         cell.make_log_folder()
         self._log_folders.append(log_folder)
-        if end.interop is not None:
+        if end.interop is not None and role != RELAY:
             self._started[role] = self._start_interop(role, end, cell)
             return self._started[role]
         document = assignment(
@@ -136,14 +148,16 @@ class _Run:
             end,
             workload=self.pair.workload,
             content_seed=task.content_seed,
-            server_address=self.hosts.server.address,
+            server_address=self._host(RELAY if task.has_relay and role != "server" else "server").address,
+            upstream=upstream(self.pair, self.hosts.server.address, task.port) if role == RELAY else None,
             local_addresses=host.addresses,
             certificates=certificates.of_kind(self._site.certificates, self.pair.certificates),
             log_folder=log_folder,
             deadline_s=deadline_s,
             port=task.port,
         )
-        started = command(self._site.commands[end.implementation][role], document, folder)
+        program = self._site.commands[end.implementation]["client" if role == "client" else "server"]
+        started = command(program, document, folder)
         process = cell.start(
             host.popen_prepared,
             started,
@@ -182,10 +196,16 @@ class _Run:
         """Messages of the client about objects."""
         return self._dialogue.said if self._dialogue is not None else []
 
-    def outcome(self, role: Role, endpoint: Endpoint) -> EndpointOutcome:
-        if not isinstance(endpoint, InteropEndpoint):
-            limits = asked_series(self.pair.end(role), self.pair.workload)
-            return endpoint.outcome_with_series(self._log_folder(role), limits)
+    def outcome(self, role: Place, endpoint: Endpoint) -> EndpointOutcome:
+        if isinstance(endpoint, InteropEndpoint):
+            assert role != RELAY
+            return self._outcome_of_interop(role, endpoint)
+        if role == RELAY:  # it leaves no series
+            return endpoint.outcome()
+        limits = asked_series(self.pair.end(role), self.pair.workload)
+        return endpoint.outcome_with_series(self._log_folder(role), limits)
+
+    def _outcome_of_interop(self, role: Role, endpoint: InteropEndpoint) -> EndpointOutcome:
         outcome = endpoint.outcome()
         endpoint.end_group()
         outcome.served_to_the_end = role == "server" and endpoint.was_asked_to_end
@@ -214,7 +234,13 @@ class _Run:
             logs.keep(folder)
         self._stage.close()
 
-    def _log_folder(self, role: Role) -> Path:
+    def _host(self, place: Place) -> Host:
+        if place == RELAY:
+            assert self._topology.relay is not None
+            return self._topology.relay
+        return self.hosts.client if place == "client" else self.hosts.server
+
+    def _log_folder(self, role: Place) -> Path:
         return pair_folder(self._site, self._number) / role
 
 

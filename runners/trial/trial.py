@@ -104,4 +104,6 @@ def _start_captures(task: Task, site: Site, topology: Topology) -> list[subproce
         folder = pair_folder(site, number)
         folder.mkdir(exist_ok=True)
         files += [(hosts.client, folder / "client.pcap"), (hosts.server, folder / "server.pcap")]
+    if topology.relay is not None:
+        files.append((topology.relay, pair_folder(site, 0) / "relay.pcap"))
     return capture.start(files, task.port)

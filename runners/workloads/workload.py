@@ -91,6 +91,8 @@ class Workload:
     """The end that receives the content, and so can tell whether it is right."""
     pairs: ClassVar[int] = 1
     """Number of client-server pairs that take part."""
+    relayed: ClassVar[bool] = False
+    """Whether it may cross a relay, which knows its protocol."""
     completion: ClassVar[str] = COMPLETION
     """The client's metric, in s, whose report ends the trial; the client owes one above 0."""
     compared: ClassVar[str] = f"client.{COMPLETION}"

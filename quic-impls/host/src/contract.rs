@@ -47,7 +47,12 @@ pub struct Assignment<O> {
     /// their order.
     pub local_addresses: Vec<IpAddr>,
     pub deadline: Duration,
+    /// The task of a relay towards its server: that of a client. A relay is a server that has one.
+    pub upstream: Option<Box<Assignment<O>>>,
 }
+
+/// The role of an endpoint between a client and a server.
+pub const RELAY: &str = "relay";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -65,6 +70,15 @@ impl Display for Role {
 }
 
 impl<O> Assignment<O> {
+    /// Returns the name of its place in a trial.
+    pub fn place(&self) -> &'static str {
+        match (self.role, &self.upstream) {
+            (Role::Client, _) => "client",
+            (Role::Server, None) => "server",
+            (Role::Server, Some(_)) => RELAY,
+        }
+    }
+
     /// Returns the addresses at which the paths of a client begin, if it uses several.
     pub fn path_addresses<I: Implementation<Options = O>>(&self) -> &[IpAddr] {
         match (self.role, I::paths(&self.options)) {
@@ -211,6 +225,16 @@ struct Document {
     #[serde(default)]
     local_addresses: Vec<IpAddr>,
     deadline_s: f64,
+    upstream: Option<Upstream>,
+}
+
+/// The server of a relay, and the options of the connection to it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Upstream {
+    address: String,
+    port: u16,
+    options: Map<String, Value>,
 }
 
 /// Reads an assignment. A refusal names the file, the key and what would be right.
@@ -225,7 +249,7 @@ pub fn read<I: Implementation>(path: &Path) -> Result<Assignment<I::Options>> {
 /// Refuses a JSON object that an assignment could not have as its options.
 pub fn check_options<I: Implementation>(text: &[u8]) -> Result<()> {
     let values = serde_json::from_slice(text).or_else(|error| wrong(format!("options: no JSON object: {error}")))?;
-    parse_options::<I>(values).map(drop)
+    parse_options::<I>("options", values).map(drop)
 }
 
 /// Reads an assignment from the text of its file.
@@ -242,6 +266,9 @@ fn accept<I: Implementation>(document: serde_json::Result<Document>) -> Result<A
     let document = document.or_else(|error| wrong(format!("not an assignment: {error}")))?;
     let mut assignment = document.assignment::<I>()?;
     I::settle(&mut assignment)?;
+    if let Some(upstream) = &mut assignment.upstream {
+        I::settle(upstream)?;
+    }
     Ok(assignment)
 }
 
@@ -250,31 +277,33 @@ impl Document {
         if self.version != 1 {
             return wrong(format!("version: {}; this program knows version 1", self.version));
         }
-        let role = match self.role.as_str() {
-            "client" => Role::Client,
-            "server" => Role::Server,
-            other => return wrong(format!("role: {other:?} is not one of client, server")),
+        let role = match (self.role.as_str(), &self.upstream) {
+            ("client", None) => Role::Client,
+            ("server", None) => Role::Server,
+            (RELAY, _) if !I::RELAYS => return Err(Refused::Unsupported(format!("role: {RELAY:?}"))),
+            (RELAY, Some(_)) => Role::Server,
+            (RELAY, None) => return wrong("upstream: missing; a relay needs it"),
+            (role @ ("client" | "server"), Some(_)) => return wrong(format!("upstream: a {role} has none")),
+            (other, _) => return wrong(format!("role: {other:?} is not one of client, server, {RELAY}")),
         };
-        let Ok(address) = self.address.parse::<IpAddr>() else {
-            return wrong(format!("address: {:?} is not an IP address", self.address));
-        };
-        if self.port == 0 {
-            return wrong("port: 0 is not in 1 to 65535");
-        }
         if !(self.deadline_s > 0.0 && self.deadline_s <= 1e6) {
             return wrong(format!("deadline_s: {} is not above 0 and up to 1000000", self.deadline_s));
         }
         if I::HAS_CERTIFICATES {
             self.require_for(role)?;
+            if self.upstream.is_some() {
+                self.require_for(Role::Client)?;
+            }
         }
-        let options = parse_options::<I>(self.options)?;
+        let address = parse_address("", &self.address, self.port)?;
+        let options = parse_options::<I>("options", self.options)?;
         let (paths, addresses) = (I::paths(&options), self.local_addresses.len());
         if role == Role::Client && paths > addresses.max(1) {
             return Err(Refused::Unsupported(format!("options.paths: {paths} paths from {addresses} local_addresses")));
         }
-        Ok(Assignment {
+        let mut assignment = Assignment {
             role,
-            address: SocketAddr::new(address, self.port),
+            address,
             server_name: self.server_name,
             workload: parse_workload::<I>(self.workload)?,
             content_seed: self.content_seed,
@@ -286,7 +315,12 @@ impl Document {
             private_key: self.private_key,
             authority: self.authority,
             deadline: Duration::from_secs_f64(self.deadline_s),
-        })
+            upstream: None,
+        };
+        if let Some(upstream) = self.upstream {
+            assignment.upstream = Some(Box::new(upstream.assignment::<I>(&assignment)?));
+        }
+        Ok(assignment)
     }
 
     fn require_for(&self, role: Role) -> Result<()> {
@@ -304,6 +338,43 @@ impl Document {
             None => Ok(()),
         }
     }
+}
+
+impl Upstream {
+    /// The task of the relay with this assignment as a client. One path leads to the server.
+    fn assignment<I: Implementation>(self, relay: &Assignment<I::Options>) -> Result<Assignment<I::Options>> {
+        let options = parse_options::<I>("upstream.options", self.options)?;
+        if let paths @ 2.. = I::paths(&options) {
+            return Err(Refused::Unsupported(format!("upstream.options.paths: {paths} paths of a {RELAY}")));
+        }
+        Ok(Assignment {
+            role: Role::Client,
+            address: parse_address("upstream.", &self.address, self.port)?,
+            server_name: relay.server_name.clone(),
+            workload: relay.workload.clone(),
+            content_seed: relay.content_seed,
+            options,
+            series: Vec::new(),
+            local_addresses: Vec::new(),
+            log_folder: relay.log_folder.clone(),
+            certificate: PathBuf::new(),
+            private_key: PathBuf::new(),
+            authority: relay.authority.clone(),
+            deadline: relay.deadline,
+            upstream: None,
+        })
+    }
+}
+
+/// Reads an address and its port; the name of the object that has them stands before both keys.
+fn parse_address(of: &str, address: &str, port: u16) -> Result<SocketAddr> {
+    let Ok(ip) = address.parse::<IpAddr>() else {
+        return wrong(format!("{of}address: {address:?} is not an IP address"));
+    };
+    if port == 0 {
+        return wrong(format!("{of}port: 0 is not in 1 to 65535"));
+    }
+    Ok(SocketAddr::new(ip, port))
 }
 
 fn parse_workload<I: Implementation>(values: Map<String, Value>) -> Result<Workload> {
@@ -333,8 +404,8 @@ fn parse_series<I: Implementation>(names: Vec<String>) -> Result<Vec<String>> {
     }
 }
 
-fn parse_options<I: Implementation>(values: Map<String, Value>) -> Result<I::Options> {
-    let mut values = Values::new("options", values);
+fn parse_options<I: Implementation>(key: &'static str, values: Map<String, Value>) -> Result<I::Options> {
+    let mut values = Values::new(key, values);
     let options = I::options(&mut values)?;
     values.end()?;
     Ok(options)
@@ -425,11 +496,12 @@ pub struct Exit {
 }
 
 impl Exit {
-    /// Returns the exit of an endpoint that has accepted its assignment; an error is one line.
-    pub fn of<I: Implementation>(role: Role, ended: std::result::Result<(), String>) -> Self {
+    /// Returns the exit of an endpoint that has accepted its assignment; an error is one line. `place` is that of the
+    /// assignment.
+    pub fn of<I: Implementation>(place: &str, ended: std::result::Result<(), String>) -> Self {
         match ended {
             Ok(()) => Self { code: 0, line: None },
-            Err(error) => Self { code: EXIT_FAILURE, line: Some(format!("{}: {role}: {error}", I::NAME)) },
+            Err(error) => Self { code: EXIT_FAILURE, line: Some(format!("{}: {place}: {error}", I::NAME)) },
         }
     }
 

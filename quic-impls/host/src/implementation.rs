@@ -16,6 +16,8 @@ pub trait Implementation: Sized + 'static {
     const NAME: &'static str;
     const WORKLOADS: &'static [&'static str];
     const SERIES: &'static [&'static str];
+    /// Whether an endpoint can stand between a client and a server.
+    const RELAYS: bool = false;
     /// Whether endpoints have TLS, and so certificates, and work to do in a handshake.
     const HAS_CERTIFICATES: bool;
 

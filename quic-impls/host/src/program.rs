@@ -32,8 +32,8 @@ pub fn run<I: Implementation>() -> ExitCode {
 fn carry_out<I: Implementation>(path: &OsString) -> Exit {
     match contract::read::<I>(path.as_ref()) {
         Ok(assignment) => {
-            let role = assignment.role;
-            Exit::of::<I>(role, process::run::<I>(assignment))
+            let place = assignment.place();
+            Exit::of::<I>(place, process::run::<I>(assignment))
         }
         Err(refused) => Exit::refusing::<I>(refused),
     }

@@ -12,7 +12,7 @@ use host::contract::{Metrics, Role};
 use host::implementation::Host;
 use host::live::{self, Delivery, Live, Log, Recorded};
 use host::times;
-use moq_net::{Client, Hop, Server};
+use moq_net::{Client, Hop, Server, origin};
 use noq_fec::Assignment;
 use noq_fec::ends::{MessageEnds, NotedEnds};
 use noq_fec::settings::MOQ_LITE;
@@ -28,9 +28,13 @@ use crate::transport::Session;
 /// The code of a connection that has served its purpose.
 const RECEIVED: VarInt = VarInt::from_u32(0);
 
-/// moq-net's names of the two ends; it draws them otherwise.
+/// The code of a connection whose client has broken the protocol.
+const REFUSED: VarInt = VarInt::from_u32(1);
+
+/// moq-net's names of the two ends, and of a relay between them; it draws them otherwise.
 const CLIENT: u64 = 1;
 const SERVER: u64 = 2;
+pub const RELAY: u64 = 3;
 
 /// One end of a broadcast.
 pub struct Broadcast {
@@ -49,6 +53,8 @@ pub struct Broadcast {
     woken: Option<Instant>,
     connected: Option<Instant>,
     outcome: Option<(Instant, Result<(), String>)>,
+    /// Reason for which a server has no session with this client, in one line.
+    refusal: Option<String>,
     /// Whether nothing is left to do.
     is_over: bool,
 }
@@ -56,6 +62,8 @@ pub struct Broadcast {
 enum End {
     Sending(Publisher),
     Receiving(Subscriber),
+    /// An end of a relay: others read and write what is in its origin.
+    Relaying(origin::Producer),
     /// There is no broadcast, for a reason that has been noted.
     Nothing,
 }
@@ -86,6 +94,25 @@ impl Broadcast {
             woken: None,
             connected: None,
             outcome,
+            refusal: None,
+            is_over: false,
+        }
+    }
+
+    /// One of a relay's connections, whose broadcasts are those of the origin.
+    pub fn relaying(role: Role, live: Arc<Live>, origin: origin::Producer, now: Instant) -> Self {
+        Self {
+            role,
+            live,
+            session: Session::new(str::from_utf8(MOQ_LITE).expect("it is ASCII")),
+            tasks: Tasks::new(now),
+            end: End::Relaying(origin),
+            kept: Rc::default(),
+            refused: Rc::default(),
+            woken: None,
+            connected: None,
+            outcome: None,
+            refusal: None,
             is_over: false,
         }
     }
@@ -100,6 +127,8 @@ impl Broadcast {
                 subscriber.begin(&self.tasks);
                 (None, Some(subscriber.origin.clone()))
             }
+            End::Relaying(origin) if self.live.sender() == role => (Some(origin.clone()), None),
+            End::Relaying(origin) => (None, Some(origin.clone())),
             End::Nothing => return,
         };
         self.tasks.spawn(async move {
@@ -156,13 +185,15 @@ impl Broadcast {
                 noted.add(VarInt::from(stream).into_inner(), end);
             }
         }
-        let refused = self.refused.take().or_else(|| self.failure());
-        if let Err(what) = done.and(refused.map_or(Ok(()), Err)) {
+        if let Err(what) = done.and(self.failure().map_or(Ok(()), Err)) {
             self.end(now, Err(what));
+        }
+        if let Some(what) = self.refused.take() {
+            self.refuse(now, connection, what);
         }
         if let Some((code, reason)) = self.session.take_closing() {
             connection.close(now, VarInt::from_u32(code), reason.clone().into());
-            self.end(now, Err(format!("MoQ session closed with code {code}: {reason}")));
+            self.refuse(now, connection, format!("MoQ session closed with code {code}: {reason}"));
         }
         if self.done_at().is_some_and(|at| at <= now) {
             match self.role {
@@ -178,7 +209,7 @@ impl Broadcast {
     fn failure(&self) -> Option<String> {
         match &self.end {
             End::Receiving(subscriber) => subscriber.state().borrow_mut().failure.take(),
-            End::Sending(_) | End::Nothing => None,
+            End::Sending(_) | End::Relaying(_) | End::Nothing => None,
         }
     }
 
@@ -188,6 +219,26 @@ impl Broadcast {
             End::Receiving(subscriber) if !self.is_over => subscriber.state().borrow().receiver.done_at(),
             _ => None,
         }
+    }
+
+    /// Ends where the peer has broken the protocol: a server goes on with other clients.
+    fn refuse(&mut self, now: Instant, connection: &mut Connection, what: String) {
+        match self.role {
+            Role::Client => self.end(now, Err(what)),
+            Role::Server if self.is_over => {}
+            Role::Server => {
+                connection.close(now, REFUSED, "refused".into());
+                self.refusal = Some(what);
+                self.leave();
+            }
+        }
+    }
+
+    /// Ends without an outcome: nobody reads or writes here any more.
+    fn leave(&mut self) {
+        self.is_over = true;
+        self.kept.take();
+        self.tasks.clear();
     }
 
     fn end(&mut self, now: Instant, outcome: Result<(), String>) {
@@ -202,9 +253,10 @@ impl Broadcast {
         let outcome = match (self.role, &self.end) {
             // A client closes when it is done, or has told why it is not.
             (Role::Server, _) => {
-                self.is_over = true;
+                self.leave();
                 return;
             }
+            (Role::Client, End::Relaying(_)) if is_received => Ok(()),
             (Role::Client, End::Sending(publisher)) if is_received && publisher.is_done() => Ok(()),
             (Role::Client, _) if self.connected.is_none() => Err(format!("handshake: {reason}")),
             (Role::Client, _) => Err(format!("connection lost: {reason}")),
@@ -217,7 +269,7 @@ impl Broadcast {
         match &self.end {
             End::Sending(publisher) => Some(take(&publisher.log, publisher.begun)),
             End::Receiving(subscriber) => Some(take(&subscriber.state().borrow().receiver.log, None)),
-            End::Nothing => None,
+            End::Relaying(_) | End::Nothing => None,
         }
     }
 
@@ -252,7 +304,7 @@ impl Application for Broadcast {
         }
         let due = match &self.end {
             End::Sending(publisher) => publisher.timeout(),
-            End::Receiving(_) | End::Nothing => None,
+            End::Receiving(_) | End::Relaying(_) | End::Nothing => None,
         };
         [due, self.tasks.timeout(), self.woken, self.done_at()].into_iter().flatten().min()
     }
@@ -284,6 +336,10 @@ impl Work for Broadcast {
 
     fn take_outcome(&mut self) -> Option<(Instant, Result<(), String>)> {
         self.outcome.take()
+    }
+
+    fn take_refusals(&mut self) -> Vec<String> {
+        self.refusal.take().into_iter().collect()
     }
 
     fn leave_series(assignment: &Assignment, stack: &Stack<Self>, host: &impl Host) -> Result<(), String> {

@@ -8,9 +8,11 @@
 //! | [`publisher`] | the sender of a broadcast |
 //! | [`subscriber`] | the receiver of a broadcast |
 //! | [`broadcast`] | the workload `live` on one connection: joins these |
+//! | [`relay`] | a relay between two of them |
 
 pub mod broadcast;
 pub mod publisher;
+pub mod relay;
 pub mod subscriber;
 pub mod tasks;
 pub mod transport;
@@ -21,14 +23,11 @@ use host::coding::Redundancy;
 use host::contract::{self, Refused, Values, wrong};
 use host::implementation::{Host, Implementation};
 use host::live::Delivery;
-use noq_fec::endpoint::{Endpoint, Prepared};
 use noq_fec::ends::{MessageEnds, NotedEnds};
 use noq_fec::options::{Http, Options};
 use noq_fec::scheduler::Scheduling;
 use noq_fec::surroundings::Surroundings;
 use noq_fec::{Assignment, NoqFec, messages, sent, series};
-
-use broadcast::Broadcast;
 
 /// The name of the folder is that of the library; this is the program's.
 pub const NAME: &str = "moq";
@@ -49,12 +48,13 @@ impl Implementation for Moq {
         sent::NAME,
         host::live::NAME,
     ];
+    const RELAYS: bool = true;
     const HAS_CERTIFICATES: bool = true;
 
     type Options = Options;
     type Surroundings = Surroundings;
-    type Prepared = Prepared;
-    type Endpoint = Endpoint<Broadcast>;
+    type Prepared = relay::Prepared;
+    type Endpoint = relay::Endpoint;
 
     fn options(values: &mut Values) -> contract::Result<Options> {
         Options::parse(values)
@@ -111,11 +111,11 @@ impl Implementation for Moq {
         NoqFec::check_repeatable(server)
     }
 
-    fn prepare(assignment: Assignment, surroundings: &Surroundings) -> Result<Prepared, String> {
-        Prepared::new(assignment, surroundings)
+    fn prepare(assignment: Assignment, surroundings: &Surroundings) -> Result<Self::Prepared, String> {
+        relay::Prepared::new(assignment, surroundings)
     }
 
-    fn start(prepared: Prepared, host: &mut impl Host) -> Result<Self::Endpoint, String> {
+    fn start(prepared: Self::Prepared, host: &mut impl Host) -> Result<Self::Endpoint, String> {
         prepared.start(host)
     }
 }

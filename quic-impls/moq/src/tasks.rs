@@ -24,6 +24,10 @@ impl Flag {
         (flag.clone(), flag.into())
     }
 
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
     fn take(&self) -> bool {
         self.0.swap(false, Ordering::Relaxed)
     }
@@ -72,9 +76,20 @@ impl Tasks {
         self.drivers.borrow_mut().push(Driven { flag, waiter, at: None, driver: Box::new(driver) });
     }
 
-    /// Returns the time at which a driver has something to do though nothing happens.
+    /// Returns the time at which a driver has something to do though nothing happens, or the last turn's if something is awake:
+    /// others than this connection may have woken it.
     pub fn timeout(&self) -> Option<Instant> {
-        self.drivers.borrow().iter().filter_map(|driven| driven.at).min()
+        let drivers = self.drivers.borrow();
+        let is_awake = drivers.iter().any(|driven| driven.flag.is_set())
+            || self.tasks.borrow().iter().any(|task| task.flag.is_set());
+        let due = drivers.iter().filter_map(|driven| driven.at).min();
+        if is_awake { Some(self.now()) } else { due }
+    }
+
+    /// Drops all of them.
+    pub fn clear(&self) {
+        let all = (self.tasks.take(), self.drivers.take());
+        drop(all);
     }
 
     /// Has all that is awake, or due, do what it can.

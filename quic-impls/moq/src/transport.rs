@@ -73,14 +73,23 @@ enum Wait {
 #[derive(Default)]
 struct Shared {
     waiting: BTreeMap<Wait, Vec<Waker>>,
-    /// The ends of streams that are written to: acknowledged, or stopped with a code.
-    ended: BTreeMap<StreamId, Option<u64>>,
+    /// The streams that are written to, and how those have ended that have: acknowledged, or stopped with a code.
+    sending: BTreeMap<StreamId, Option<Option<u64>>>,
     lost: Option<String>,
     closing: Option<(u32, String)>,
     /// Bytes that were written to each stream.
     written: BTreeMap<StreamId, u64>,
     /// Streams that were written to since the places were taken.
     touched: BTreeSet<StreamId>,
+}
+
+impl Shared {
+    /// Notes the end of a stream, as long as somebody writes to it.
+    fn end(&mut self, id: StreamId, how: Option<u64>) {
+        if let Some(ended) = self.sending.get_mut(&id) {
+            *ended = Some(how);
+        }
+    }
 }
 
 /// A handle on the connection; its clones are the same.
@@ -123,11 +132,11 @@ impl Session {
             Event::Stream(StreamEvent::Readable { id }) => vec![Wait::Read(*id)],
             Event::Stream(StreamEvent::Writable { id }) => vec![Wait::Write(*id)],
             Event::Stream(StreamEvent::Finished { id }) => {
-                shared.ended.insert(*id, None);
+                shared.end(*id, None);
                 vec![Wait::Write(*id), Wait::End(*id)]
             }
             Event::Stream(StreamEvent::Stopped { id, error_code }) => {
-                shared.ended.insert(*id, Some(error_code.into_inner()));
+                shared.end(*id, Some(error_code.into_inner()));
                 vec![Wait::Write(*id), Wait::End(*id)]
             }
             Event::DatagramReceived => vec![Wait::Datagram],
@@ -181,6 +190,7 @@ impl Session {
     }
 
     fn sender(&self, id: StreamId) -> SendStream {
+        self.shared().sending.insert(id, None);
         SendStream { session: self.clone(), id, is_over: false }
     }
 
@@ -296,7 +306,7 @@ impl poll::SendStream for SendStream {
     }
 
     fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failed>> {
-        let ended = self.session.shared().ended.get(&self.id).copied();
+        let ended = self.session.shared().sending.get(&self.id).copied().flatten();
         match ended {
             Some(None) => Poll::Ready(Ok(())),
             Some(Some(code)) => Poll::Ready(Err(Failed::Stream(code))),
@@ -311,6 +321,10 @@ impl Drop for SendStream {
         if !self.is_over {
             poll::SendStream::reset(self, 0);
         }
+        let mut shared = self.session.shared();
+        shared.sending.remove(&self.id);
+        shared.waiting.remove(&Wait::Write(self.id));
+        shared.waiting.remove(&Wait::End(self.id));
     }
 }
 
@@ -378,5 +392,6 @@ impl poll::RecvStream for RecvStream {
 impl Drop for RecvStream {
     fn drop(&mut self) {
         poll::RecvStream::stop(self, 0);
+        self.session.shared().waiting.remove(&Wait::Read(self.id));
     }
 }

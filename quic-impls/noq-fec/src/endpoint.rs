@@ -17,7 +17,7 @@ use crate::work::Work;
 use crate::{Assignment, NoqFec, paths, settings};
 
 /// Datagrams that are received before others are sent.
-const BATCH: usize = 64;
+pub const BATCH: usize = 64;
 
 /// The error code of a connection whose server has given up.
 const FAILED: VarInt = VarInt::from_u32(1);
@@ -46,11 +46,24 @@ impl Prepared {
 
     /// Begins: a client dials, a server listens. An error is one line.
     pub fn start<W: Work>(self, host: &mut impl Host) -> Result<Endpoint<W>, String> {
+        let make = match &self.end {
+            End::Client(_) => W::of_client,
+            End::Server(..) => W::of_server,
+        };
+        self.start_with(host, make)
+    }
+
+    /// The same with a function that makes the work of each connection, from when it began.
+    pub fn start_with<W: Work>(
+        self,
+        host: &mut impl Host,
+        make: impl Fn(&Assignment, Instant) -> W + 'static,
+    ) -> Result<Endpoint<W>, String> {
         let Self { assignment, endpoint, end } = self;
         match end {
             End::Client(config) => {
                 let start = host.now();
-                let work = W::of_client(&assignment, start);
+                let work = make(&assignment, start);
                 let side = Side::new(assignment, Stack::new(endpoint, None));
                 let mut client = Client { side, start, is_interrupted: false };
                 client.dial(config, work)?;
@@ -60,7 +73,7 @@ impl Prepared {
                 let (first, options) = (config.clone(), assignment.options.clone());
                 let mut stack = Stack::new(endpoint, Some(config));
                 stack.configure_each(move || settings::of_connection(&first, &options, randomness));
-                let server = Server { side: Side::new(assignment, stack), is_interrupted: false };
+                let server = Server { side: Side::new(assignment, stack), make: Box::new(make), is_interrupted: false };
                 say(host, Event::Ready)?;
                 Ok(Endpoint::Server(server))
             }
@@ -86,6 +99,33 @@ impl<W: Work> implementation::Endpoint for Endpoint<W> {
         match self {
             Self::Client(client) => client.is_interrupted = true,
             Self::Server(server) => server.is_interrupted = true,
+        }
+    }
+}
+
+impl<W: Work> Endpoint<W> {
+    pub fn stack(&mut self) -> &mut Stack<W> {
+        match self {
+            Self::Client(client) => &mut client.side.stack,
+            Self::Server(server) => &mut server.side.stack,
+        }
+    }
+
+    /// Returns the time of its next turn, if nothing arrives before.
+    pub fn timeout(&self) -> Option<Instant> {
+        match self {
+            Self::Client(Client { side, .. }) | Self::Server(Server { side, .. }) => side.stack.timeout(),
+        }
+    }
+
+    /// Ends what has not ended by itself, and reports.
+    pub fn leave(&mut self, host: &mut impl Host) -> Result<(), String> {
+        match self {
+            Self::Client(client) => client.side.end(host),
+            Self::Server(server) => {
+                server.is_interrupted = true;
+                server.turn(host).map(drop)
+            }
         }
     }
 }
@@ -155,6 +195,8 @@ impl<W: Work> Client<W> {
 /// Answers, until it is interrupted.
 pub struct Server<W> {
     side: Side<W>,
+    /// Makes the work of a connection that begins.
+    make: Box<dyn Fn(&Assignment, Instant) -> W>,
     is_interrupted: bool,
 }
 
@@ -162,7 +204,8 @@ impl<W: Work> Server<W> {
     fn turn(&mut self, host: &mut impl Host) -> Result<Turn, String> {
         // Packets that arrived before the interruption count.
         let now = host.now();
-        self.side.receive(host, |assignment| W::of_server(assignment, now))?;
+        let make = &self.make;
+        self.side.receive(host, |assignment| make(assignment, now))?;
         for work in self.side.stack.applications() {
             for refusal in work.take_refusals() {
                 host.complain(&format!("{}: {refusal}", W::NAME));
@@ -244,6 +287,13 @@ impl<W: Work> Side<W> {
             }
         }
         Ok(())
+    }
+
+    /// Closes all connections, and reports.
+    fn end(&mut self, host: &mut impl Host) -> Result<(), String> {
+        self.stack.close(host.now(), settings::no_error(&self.assignment), "");
+        self.transmit(host)?;
+        say(host, Event::Done(self.metrics()))
     }
 
     fn transmit(&mut self, host: &mut impl Host) -> Result<(), String> {

@@ -16,7 +16,7 @@ use crate::stack::{Application, Counters, Stack};
 use crate::{Assignment, h3};
 
 /// The application of a connection, as an endpoint uses it. Errors are one line.
-pub trait Work: Application + Sized {
+pub trait Work: Application + Sized + 'static {
     /// The name of the implementation.
     const NAME: &'static str;
 

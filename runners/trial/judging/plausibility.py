@@ -17,17 +17,18 @@ Each law here holds of any implementation, whether it speaks QUIC or not:
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from fecbench.runners.tasks.outcome import Outcome
+from fecbench.runners.tasks.demand import Demand
+from fecbench.runners.tasks.outcome import DropperOutcome, Outcome
 from fecbench.runners.tasks.packets import DATAGRAM_BYTES, datagram_bytes, header_bytes
-from fecbench.runners.tasks.task import ROLES, PairTask, Role, Task, endpoint_name
+from fecbench.runners.tasks.task import RELAY, ROLES, EndpointTask, PairTask, Role, Task, endpoint_name
 from fecbench.runners.tasks.validity import Validity
 from fecbench.runners.trial.judging import segments
 from fecbench.topologies.link import DIRECTIONS, Direction
 from fecbench.topologies.link_report import DirectionReport
-from fecbench.topologies.rate import together
+from fecbench.topologies.rate import in_series, together
 
 HANDSHAKE = "handshake_s"
 Metrics = Mapping[str, float]
@@ -81,8 +82,62 @@ SUMS = (
 
 
 @dataclass(frozen=True)
+class Hop:
+    """Two endpoints that talk to each other in a pair, and the links between them."""
+
+    client: str
+    """The name of the endpoint that dials."""
+    server: str
+    of_client: Metrics
+    of_server: Metrics
+    ends: Mapping[Role, EndpointTask]
+    links: tuple[str, ...]
+
+
+def hops(task: Task, number: int, metrics: Mapping[str, Metrics]) -> tuple[Hop, ...]:
+    """Return the hops of a pair: one, or those on both sides of a relay, whose metrics begin with the names
+    of the links."""
+    pair = task.pairs[number]
+    whole = hop_of(pair, number, metrics, tuple(task.links))
+    if not task.has_relay:
+        return (whole,)
+    access, backbone = task.links
+    near, far = (
+        {
+            name.removeprefix(f"{link}."): value
+            for name, value in metrics.get(RELAY, {}).items()
+            if name.startswith(f"{link}.")
+        }
+        for link in (access, backbone)
+    )
+    return (
+        replace(
+            whole,
+            server=RELAY,
+            of_server=near,
+            ends={"client": pair.client, "server": pair.client},
+            links=(access,),
+        ),
+        replace(
+            whole,
+            client=RELAY,
+            of_client=far,
+            ends={"client": pair.server, "server": pair.server},
+            links=(backbone,),
+        ),
+    )
+
+
+def hop_of(pair: PairTask, number: int, metrics: Mapping[str, Metrics], links: tuple[str, ...] = ()) -> Hop:
+    """Return a pair whose ends talk to each other."""
+    client, server = (endpoint_name(number, role) for role in ROLES)
+    ends: dict[Role, EndpointTask] = {"client": pair.client, "server": pair.server}
+    return Hop(client, server, metrics.get(client, {}), metrics.get(server, {}), ends, links)
+
+
+@dataclass(frozen=True)
 class Way:
-    """A direction of the measured transfer: its sender, its receiver, and its links."""
+    """A direction of a hop of the measured transfer: its sender, its receiver, and its links."""
 
     direction: Direction
     sender: str
@@ -91,6 +146,14 @@ class Way:
     sent: Metrics
     received: Metrics
     content_bytes: int
+    links: tuple[str, ...] = ()
+
+    def reports(self, outcome: Outcome) -> list[DirectionReport]:
+        """Return what its links count."""
+        return [outcome.links[link].directions[self.direction] for link in self.links]
+
+    def droppers(self, outcome: Outcome) -> list[DropperOutcome]:
+        return [outcome.droppers[link][self.direction] for link in self.links]
 
 
 def problems(task: Task, outcome: Outcome) -> Iterator[str]:
@@ -113,21 +176,25 @@ def problems_between_ends(task: Task, outcome: Outcome) -> Iterator[str]:
     """Yield contradictions among the counters of both ends, and FEC that they should have sent but did
     not."""
     metrics = {name: endpoint.metrics or {} for name, endpoint in outcome.endpoints.items()}
-    for name, counted in metrics.items():
-        yield from problems_of_counters(name, counted)
+    all_hops = {number: hops(task, number, metrics) for number in range(len(task.pairs))}
+    for hop in (hop for of_pair in all_hops.values() for hop in of_pair):
+        yield from problems_of_counters(hop.client, hop.of_client)
+        yield from problems_of_counters(hop.server, hop.of_server)
     copied = any(link.settings.has_duplicates for link in task.links.values())
     for way in _ways(task, metrics) if not copied else ():  # a copy was not sent
         yield from problems_of_peers(task.validity.closing_packets, way)
     for number, pair in enumerate(task.pairs):
-        yield from problems_of_fec(pair, number, metrics, task.validity.short_packets)
+        for hop in all_hops[number]:
+            yield from problems_of_fec(pair.demand, hop, task.validity.short_packets)
 
 
-def _ways(task: Task, metrics: Mapping[str, Metrics]) -> tuple[Way, Way]:
-    client, server, demand = metrics["client"], metrics["server"], task.pairs[0].demand
-    return (
-        Way("up", "client", "server", client, server, demand.arriving_bytes("up")),
-        Way("down", "server", "client", server, client, demand.arriving_bytes("down")),
-    )
+def _ways(task: Task, metrics: Mapping[str, Metrics]) -> Iterator[Way]:
+    demand = task.pairs[0].demand
+    up_bytes, down_bytes = demand.arriving_bytes("up"), demand.arriving_bytes("down")
+    for hop in hops(task, 0, metrics):
+        client, server = hop.of_client, hop.of_server
+        yield Way("up", hop.client, hop.server, client, server, up_bytes, hop.links)
+        yield Way("down", hop.server, hop.client, server, client, down_bytes, hop.links)
 
 
 def doubts_of_clock(task: Task, outcome: Outcome) -> Iterator[str]:
@@ -160,11 +227,13 @@ def problems_of_times(metrics: Metrics, completion: str, lasted_s: float) -> Ite
 
 def least_s(task: Task) -> float:
     """The least time that the measured transfer can take: by the fastest of all implementations, over all
-    links at once."""
+    links at once, or one after the other where a relay is between them."""
     demand, links = task.pairs[0].demand, [link.settings for link in task.links.values()]
-    round_trip_s = min(link.rtt_ms for link in links) / 1e3
+    round_trips_ms = [link.rtt_ms for link in links]
+    round_trip_s = (sum(round_trips_ms) if task.has_relay else min(round_trips_ms)) / 1e3
+    joined = in_series if task.has_relay else together
     up_s, down_s = (
-        together(link.of(direction).rate for link in links).least_time_s(demand.arriving_bytes(direction))
+        joined(link.of(direction).rate for link in links).least_time_s(demand.arriving_bytes(direction))
         for direction in DIRECTIONS
     )
     waiting_s = demand.round_trips * round_trip_s + demand.pauses_s
@@ -206,9 +275,9 @@ def problems_of_counters(name: str, counted: Metrics) -> Iterator[str]:
 def _not_carried(task: Task, outcome: Outcome, way: Way) -> Iterator[str]:
     """Yield bytes that were transferred, sent or received, but that the links did not carry."""
     headers, most = header_bytes(task.family), datagram_bytes(task.family)
-    reports = [report.directions[way.direction] for report in outcome.links.values()]
+    reports = way.reports(outcome)
     carried = sum(report.bytes_out - headers * report.frames_out for report in reports)
-    counters = [directions[way.direction].counters for directions in outcome.droppers.values()]
+    counters = [recorded.counters for recorded in way.droppers(outcome)]
     judged = sum(of_link.seen + of_link.shorter for of_link in counters)
     content, received = way.content_bytes, way.received.get("bytes_received")
     if content > carried:
@@ -226,9 +295,9 @@ def _not_carried(task: Task, outcome: Outcome, way: Way) -> Iterator[str]:
     entered, sent = _entered(reports, headers), way.sent.get("bytes_sent")
     if sent is not None and entered is not None and sent > entered:
         yield f"{way.sender}: bytes_sent = {sent:g}: but {entered} bytes came to the links {way.direction}"
-    for link, of_link in outcome.links.items():
+    for link, report in zip(way.links, reports, strict=True):
         name, place = f"{link}.bytes_sent", f"{link}/{way.direction}"
-        entered = _entered([of_link.directions[way.direction]], headers)
+        entered = _entered([report], headers)
         sent = way.sent.get(name)
         if sent is not None and entered is not None and sent > entered:
             yield f"{way.sender}: {name} = {sent:g}: but {entered} bytes came to {place}"
@@ -258,7 +327,7 @@ def problems_of_peers(closing: int, way: Way) -> Iterator[str]:
 
 def _not_framed(validity: Validity, outcome: Outcome, way: Way) -> Iterator[str]:
     """Packets that were sent, or came, in no frame. Several of a handshake may share one."""
-    reports = [report.directions[way.direction] for report in outcome.links.values()]
+    reports = way.reports(outcome)
     frames_in, frames_out = (
         sum(report.frames_in for report in reports),
         sum(report.frames_out for report in reports),
@@ -276,7 +345,7 @@ def _not_framed(validity: Validity, outcome: Outcome, way: Way) -> Iterator[str]
             f" but {frames_out} frames left the links {way.direction}"
         )
     lost = sum(report.frames_in - report.frames_out for report in reports)
-    lost += sum(directions[way.direction].counters.dropped for directions in outcome.droppers.values())
+    lost += sum(recorded.counters.dropped for recorded in way.droppers(outcome))
     protected = way.sent.get("source_sent", 0)
     if way.received.get("source_received") == 0 and protected > lost + validity.closing_packets:
         yield (
@@ -328,11 +397,10 @@ def _not_lost(task: Task, outcome: Outcome, way: Way) -> Iterator[str]:
     packet may still be on its way.
     """
     recovered = way.received.get("packets_recovered", 0)
-    if len(outcome.links) != 1 or task.settings_of(*outcome.links).of(way.direction).overtakes:
+    if len(way.links) != 1 or task.settings_of(*way.links).of(way.direction).overtakes:
         return
-    (link, report), (directions,) = *outcome.links.items(), outcome.droppers.values()
-    of_link, dropped = report.directions[way.direction], directions[way.direction].counters.dropped
-    lost = dropped + of_link.lost
+    (link,), (report,), (recorded,) = way.links, way.reports(outcome), way.droppers(outcome)
+    lost = recorded.counters.dropped + report.lost
     if recovered > lost:
         yield (
             f"{way.receiver}: packets_recovered = {recovered:g}:"
@@ -349,34 +417,32 @@ def _not_marked(task: Task, outcome: Outcome, way: Way) -> Iterator[str]:
     received = way.received.get("ecn_marks_received")
     if received is None or len(task.pairs) > 1:
         return
-    reports = [link.directions[way.direction] for link in outcome.links.values()]
+    reports = way.reports(outcome)
     marked = sum(report.marked for report in reports)
-    dropped = sum(directions[way.direction].counters.dropped for directions in outcome.droppers.values())
+    dropped = sum(recorded.counters.dropped for recorded in way.droppers(outcome))
     unseen = dropped + sum(report.unreadable for report in reports) + task.validity.closing_packets
     if not marked - unseen <= received <= marked:
         yield f"{way.receiver}: ecn_marks_received = {received:g}: but queues marked {marked} {way.direction}"
 
 
-def problems_of_fec(
-    pair: PairTask, number: int, metrics: Mapping[str, Metrics], short_packets: int
-) -> Iterator[str]:
-    """Yield counters of FEC that contradict the options of both ends."""
-    for role in ROLES:
-        name = endpoint_name(number, role)
-        repair = metrics.get(name, {}).get("repair_sent", 0)
-        if pair.end(role).fec is False and repair > 0:
+def problems_of_fec(demand: Demand, hop: Hop, short_packets: int) -> Iterator[str]:
+    """Yield counters of FEC that contradict the options of both ends of a hop."""
+    names: dict[Role, str] = {"client": hop.client, "server": hop.server}
+    counted = {hop.client: hop.of_client, hop.server: hop.of_server}
+    for role, name in names.items():
+        repair = counted[name].get("repair_sent", 0)
+        if hop.ends[role].fec is False and repair > 0:
             yield f"{name}: FEC is off, but repair_sent = {repair:g}"
-    demand = pair.demand
     content_bytes = max(demand.up_bytes, demand.down_bytes)
-    if not (pair.client.fec and pair.server.fec and content_bytes):
+    if not (all(end.fec for end in hop.ends.values()) and content_bytes):
         return
     sender: Role = "client" if demand.up_bytes > demand.down_bytes else "server"
-    name, end = endpoint_name(number, sender), pair.end(sender)
+    name, end = names[sender], hop.ends[sender]
     # The peer may have all of a short content before there was room for a repair symbol of it, or from loss
     # probes alone, which are no source symbols: then the request was one.
     is_short = content_bytes <= short_packets * DATAGRAM_BYTES
-    names = [endpoint_name(number, role) for role in ROLES] if is_short else [name]
-    if end.owes_source and not sum(metrics.get(other, {}).get("source_sent", 0) for other in names) > 0:
-        yield f"{' and '.join(names)}: FEC is on, but no source symbol was sent (source_sent)"
-    if end.owes_repair and not sum(metrics.get(other, {}).get("repair_sent", 0) for other in names) > 0:
-        yield f"{' and '.join(names)}: FEC is on, but no repair symbol was sent (repair_sent)"
+    senders = list(names.values()) if is_short else [name]
+    if end.owes_source and not sum(counted[other].get("source_sent", 0) for other in senders) > 0:
+        yield f"{' and '.join(senders)}: FEC is on, but no source symbol was sent (source_sent)"
+    if end.owes_repair and not sum(counted[other].get("repair_sent", 0) for other in senders) > 0:
+        yield f"{' and '.join(senders)}: FEC is on, but no repair symbol was sent (repair_sent)"

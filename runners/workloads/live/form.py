@@ -120,6 +120,7 @@ class Live(Workload):
         ),
     }
     documents = "traces"
+    relayed = True
     series: ClassVar = {SERIES: 64 << 20}
     sample: ClassVar = {
         "name": name,

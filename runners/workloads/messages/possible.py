@@ -19,7 +19,7 @@ from fecbench.runners.tasks.task import Task
 from fecbench.runners.workloads.messages.noted import WHOLE, Messages, Parts
 from fecbench.runners.workloads.timed import ends
 from fecbench.topologies.link import Direction
-from fecbench.topologies.rate import together
+from fecbench.topologies.rate import in_series, together
 
 HEADER_OF_PART_BYTES = 6
 """Bytes before a part's content in a DATAGRAM frame: the numbers of message and part."""
@@ -122,8 +122,10 @@ def too_early(task: Task, takes_s: NDArray[np.float64], sizes: NDArray[np.int64]
     least time in ms; None: all took as long."""
     links = [link.settings for link in task.links.values()]
     directions = [link.up if direction_of(task) == "up" else link.down for link in links]
-    owd_s = min(direction.least_owd_ms for direction in directions) / 1e3
-    rate = together(direction.rate for direction in directions)
+    hops, rates = [direction.least_owd_ms for direction in directions], [way.rate for way in directions]
+    # A relay's links are one behind the other, those of paths side by side.
+    owd_s = (sum(hops) if task.has_relay else min(hops)) / 1e3
+    rate = in_series(rates) if task.has_relay else together(rates)
 
     def is_early(size_bytes: float, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Return which of these rows arrived sooner than so many bytes can."""

@@ -52,6 +52,7 @@ def test_topologies_have_their_links_and_the_hosts_of_their_pairs(listed: Any) -
     assert topologies["single-path"]["links"] == ["internet"]
     for topology in topologies.values():
         hosts = [host for pair in topology["pairs"] for host in (pair["client"], pair["server"])]
+        hosts += [topology["relay"]] if topology["relay"] else []
         assert sorted(hosts) == sorted(topology["hosts"])
 
 

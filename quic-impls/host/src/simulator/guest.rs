@@ -42,30 +42,35 @@ pub struct Guest<I: Implementation> {
 /// The location of an endpoint.
 #[derive(Debug, Clone)]
 pub struct Location {
+    /// Its name in a line about its end.
+    pub place: &'static str,
     pub role: Role,
     /// Tag of its datagrams, by which they find the other end of the pair.
     pub tag: u64,
-    /// Addresses of the client, one for each link.
-    pub clients: Vec<SocketAddr>,
-    pub server: SocketAddr,
+    /// The links that it is at, the first one for what names none.
+    pub ends: Vec<End>,
+}
+
+/// The end of a link at which an endpoint is.
+#[derive(Debug, Clone, Copy)]
+pub struct End {
+    pub link: usize,
+    /// The end of the link; a relay is at the server's of one and at the client's of another.
+    pub role: Role,
+    pub own: SocketAddr,
+    pub peer: SocketAddr,
 }
 
 impl Location {
-    /// The endpoint's own address and that of the other end, over a link.
-    fn ends(&self, link: usize) -> (SocketAddr, SocketAddr) {
-        match self.role {
-            Role::Client => (self.clients[link], self.server),
-            Role::Server => (self.server, self.clients[link]),
-        }
+    /// Returns its end of a link.
+    fn end(&self, link: usize) -> &End {
+        self.ends.iter().find(|end| end.link == link).expect("nothing comes from elsewhere")
     }
 
-    /// Over which link a datagram goes.
+    /// Returns the link over which a datagram goes.
     fn link(&self, from: Option<IpAddr>, to: SocketAddr) -> usize {
-        let client = match self.role {
-            Role::Client => from,
-            Role::Server => Some(to.ip()),
-        };
-        self.clients.iter().position(|address| Some(address.ip()) == client).unwrap_or_default()
+        let leads = |end: &&End| to == end.peer && from.is_none_or(|from| from == end.own.ip());
+        self.ends.iter().find(leads).unwrap_or(&self.ends[0]).link
     }
 }
 
@@ -136,7 +141,7 @@ impl<I: Implementation> Guest<I> {
                 self.endpoint = Some(endpoint);
                 self.next_turn_ns = Some(clock.now_ns);
             }
-            Err(error) => self.end(Exit::of::<I>(self.room.location.role, Err(error))),
+            Err(error) => self.end(Exit::of::<I>(self.room.location.place, Err(error))),
         }
     }
 
@@ -176,10 +181,10 @@ impl<I: Implementation> Guest<I> {
 
     /// A datagram arrives over a link.
     pub fn arrive(&mut self, way: Way, datagram: &[u8], now_ns: u64) {
-        self.room.frame_bytes += datagram.len() as u64 + lane::OVERHEADS[usize::from(self.room.location.server.is_ipv6())];
-        let (address, peer) = self.room.location.ends(way.link);
+        let End { own, peer, .. } = *self.room.location.end(way.link);
+        self.room.frame_bytes += datagram.len() as u64 + lane::OVERHEADS[usize::from(own.is_ipv6())];
         if let Some(capture) = &mut self.room.capture {
-            capture.packet(now_ns, peer, address, datagram);
+            capture.packet(now_ns, peer, own, datagram);
         }
         if self.endpoint.is_some() {
             self.room.arrived.push_back((way, datagram.to_vec()));
@@ -222,8 +227,8 @@ impl<I: Implementation> Guest<I> {
         let mut port = Port { clock, links, room: &mut self.room };
         match endpoint.turn(&mut port) {
             Ok(Turn::Until(time)) => self.next_turn_ns = time.map(|time| clock.ns(time)),
-            Ok(Turn::Ended) => self.end(Exit::of::<I>(self.room.location.role, Ok(()))),
-            Err(error) => self.end(Exit::of::<I>(self.room.location.role, Err(error))),
+            Ok(Turn::Ended) => self.end(Exit::of::<I>(self.room.location.place, Ok(()))),
+            Err(error) => self.end(Exit::of::<I>(self.room.location.place, Err(error))),
         }
     }
 
@@ -246,11 +251,11 @@ impl<I: Implementation> Guest<I> {
 
 impl Room {
     fn send(&mut self, datagram: &[u8], way: Way, now_ns: u64, links: &mut [Lanes]) {
-        let (address, peer) = self.location.ends(way.link);
+        let End { role, own, peer, .. } = *self.location.end(way.link);
         if let Some(capture) = &mut self.capture {
-            capture.packet(now_ns, address, peer, datagram);
+            capture.packet(now_ns, own, peer, datagram);
         }
-        links[way.link].of_sender(self.location.role).send(datagram, self.location.tag, way.ecn, now_ns);
+        links[way.link].of_sender(role).send(datagram, self.location.tag, way.ecn, now_ns);
     }
 }
 
@@ -291,8 +296,8 @@ impl Host for Port<'_> {
         };
         room.has_received = true;
         room.received = datagram;
-        let (address, peer) = room.location.ends(way.link);
-        let to = room.has_paths.then(|| address.ip());
+        let End { own, peer, .. } = *room.location.end(way.link);
+        let to = room.has_paths.then(|| own.ip());
         Ok(Some(Received { at: self.clock.now(), from: peer, to, ecn: way.ecn, datagram: &room.received }))
     }
 

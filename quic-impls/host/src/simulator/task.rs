@@ -9,11 +9,14 @@ use serde_json::Value;
 
 use super::filling::Filling;
 use super::processor::Costs;
-use crate::contract::{self, Assignment, Refused, Role};
+use crate::contract::{self, Assignment, Refused};
 use crate::implementation::Implementation;
 
 /// Their names are in order as long as they have one digit.
 const MOST_LINKS: usize = 9;
+
+/// The links beside a relay: from the client to it, and from it to the server.
+const HOPS: [&str; 2] = ["access", "backbone"];
 
 /// Version of the contract with simulators.
 const VERSION: u64 = 2;
@@ -23,7 +26,8 @@ pub struct Task<I: Implementation> {
     pub number: u64,
     /// The first is measured; a second one fills the link before.
     pub pairs: Vec<Pair<I>>,
-    /// The links in the order of their names: one link, or those of paths 1, 2 and so on.
+    /// The links in the order of their names: one link, those of paths 1, 2 and so on, or the two hops beside a relay, that of
+    /// the client first.
     pub links: Vec<Link>,
     pub timeout: Duration,
     pub seed: u64,
@@ -50,6 +54,8 @@ pub struct Directions {
 /// Assignments of the ends of a pair; an end that refuses its own ends with that.
 pub struct Pair<I: Implementation> {
     pub client: Result<Assignment<I::Options>, Refused>,
+    /// The relay between both, if there is one.
+    pub relay: Option<Result<Assignment<I::Options>, Refused>>,
     pub server: Result<Assignment<I::Options>, Refused>,
 }
 
@@ -76,6 +82,7 @@ struct Document {
 #[serde(deny_unknown_fields)]
 struct PairDocument {
     client: Value,
+    relay: Option<Value>,
     server: Value,
 }
 
@@ -92,9 +99,13 @@ impl<I: Implementation> Task<I> {
             (2, Some(filling)) => filling.check()?,
             _ => return Err(format!("pairs: {count}; there is one without filling, or two with")),
         }
-        check_links(&document.links, count)?;
+        let is_relayed = document.pairs.iter().any(|pair| pair.relay.is_some());
+        if is_relayed && count > 1 {
+            return Err("pairs: there is a relay in one of two pairs; it needs one alone".into());
+        }
+        check_links(&document.links, count, is_relayed)?;
         let pairs: Vec<Pair<I>> = document.pairs.into_iter().map(PairDocument::pair).collect::<Result<_, _>>()?;
-        check_addresses(&pairs, document.links.len())?;
+        check_addresses(&pairs, if is_relayed { 1 } else { document.links.len() })?;
         Ok(Self {
             number: document.number,
             pairs,
@@ -123,8 +134,12 @@ fn check_version(line: &[u8]) -> Result<(), String> {
 }
 
 /// Refuses names and numbers of links that no topology has.
-fn check_links(links: &BTreeMap<String, Directions>, pairs: usize) -> Result<(), String> {
+fn check_links(links: &BTreeMap<String, Directions>, pairs: usize, is_relayed: bool) -> Result<(), String> {
     let names: Vec<_> = links.keys().map(String::as_str).collect();
+    if is_relayed {
+        let are_hops = names == HOPS;
+        return are_hops.then_some(()).ok_or_else(|| format!("links: {names:?}; beside a relay they are {HOPS:?}"));
+    }
     let are_paths = !names.is_empty()
         && names.len() <= MOST_LINKS
         && names.iter().zip(1..).all(|(name, n)| *name == format!("path{n}"));
@@ -156,21 +171,35 @@ fn check_addresses<I: Implementation>(pairs: &[Pair<I>], links: usize) -> Result
 
 impl PairDocument {
     fn pair<I: Implementation>(self) -> Result<Pair<I>, String> {
-        let pair =
-            Pair { client: contract::parse_value::<I>(self.client), server: contract::parse_value::<I>(self.server) };
-        for (role, assignment) in [(Role::Client, &pair.client), (Role::Server, &pair.server)] {
-            if let Ok(assignment) = assignment
-                && assignment.role != role
+        let pair = Pair::<I> {
+            client: contract::parse_value::<I>(self.client),
+            relay: self.relay.map(contract::parse_value::<I>),
+            server: contract::parse_value::<I>(self.server),
+        };
+        let (client, relay) = (pair.client.as_ref().ok(), pair.relay.as_ref().and_then(|relay| relay.as_ref().ok()));
+        let server = pair.server.as_ref().ok();
+        for (place, assignment) in [("client", client), (contract::RELAY, relay), ("server", server)] {
+            if let Some(assignment) = assignment
+                && assignment.place() != place
             {
-                return Err(format!("pairs: the {role} is told that it is a {}", assignment.role));
+                return Err(format!("pairs: the {place} is told that it is a {}", assignment.place()));
             }
         }
-        if let (Ok(client), Ok(server)) = (&pair.client, &pair.server) {
-            if client.address != server.address {
-                return Err(format!(
-                    "pairs: the client connects to {}, its server listens at {}",
-                    client.address, server.address
-                ));
+        let hops = match &pair.relay {
+            None => vec![("client", client, "server", server)],
+            Some(_) => {
+                let upstream = relay.and_then(|relay| relay.upstream.as_deref());
+                vec![("client", client, "relay", relay), ("relay", upstream, "server", server)]
+            }
+        };
+        for (from, dialling, to, listening) in hops {
+            if let (Some(dialling), Some(listening)) = (dialling, listening) {
+                if dialling.address != listening.address {
+                    return Err(format!(
+                        "pairs: the {from} connects to {}, its {to} listens at {}",
+                        dialling.address, listening.address
+                    ));
+                }
             }
         }
         Ok(pair)

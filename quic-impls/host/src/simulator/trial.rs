@@ -12,19 +12,23 @@ use std::time::{Duration, Instant};
 
 use super::answer::{Answer, Competition, DirectionReport, LinkReport};
 use super::filling::Filling;
-use super::guest::{Clock, Guest, Location};
+use super::guest::{Clock, End, Guest, Location};
 use super::processor::Way;
-use super::task::{Link, Task};
+use super::task::{Link, Pair, Task};
 use super::{Lanes, VIRTUAL_TIME_BEGINS};
 use crate::capture::Capture;
-use crate::contract::{Assignment, Exit, Refused, Role};
+use crate::contract::{self, Assignment, Exit, Refused, Role};
 use crate::implementation::Implementation;
 use crate::requests::{Question, Reply};
 
-/// The names of the ends of each pair, the network of its client, and the folder of its captures.
+/// The names of the ends of each pair, the network of its client, and the folder of its captures. A relay is between the ends
+/// of the first.
 const PAIRS: [([&str; 2], u8, &str); 2] =
     [(["client", "server"], 1, "."), (["background_client", "background_server"], 3, "background")];
 const CLIENT_PORT: u16 = 40_000;
+
+/// The names beside a relay, in the order of the hops.
+const CHAIN: [&str; 3] = ["client", contract::RELAY, "server"];
 
 // Places of the guests.
 const CLIENT: usize = 0;
@@ -38,8 +42,9 @@ pub struct Trial<'a, I: Implementation> {
     clock: Clock,
     timeout: Duration,
     filling: Option<Filling>,
-    /// Client and server of each pair.
+    /// Client and server of each pair, or client, relay and server.
     guests: Vec<Guest<I>>,
+    is_relayed: bool,
     /// The assignment of each guest, until it is started.
     told: Vec<Option<Told<I>>>,
     harness: &'a mut dyn Harness,
@@ -82,19 +87,20 @@ impl<'a, I: Implementation> Trial<'a, I> {
             lanes.up.begin(&directions.up).map_err(|why| format!("links.{name}.up: {why}"))?;
             lanes.down.begin(&directions.down).map_err(|why| format!("links.{name}.down: {why}"))?;
         }
+        let is_relayed = task.pairs.iter().any(|pair| pair.relay.is_some());
         let (mut guests, mut told) = (Vec::new(), Vec::new());
         for (number, pair) in task.pairs.into_iter().enumerate() {
-            let (names, network, folder) = PAIRS[number];
-            let server = pair.server.as_ref().map(|assignment| assignment.address);
-            let own = client_address(network, server.is_ok_and(|address| address.is_ipv6()));
-            let clients = client_addresses(pair.client.as_ref().ok(), own, lanes.len());
-            let server = server.unwrap_or(clients[0]); // never started, and so nor is its client
-            for (role, assignment) in [(Role::Client, pair.client), (Role::Server, pair.server)] {
-                let location = Location { role, tag: number as u64, clients: clients.clone(), server };
+            let (_, network, folder) = PAIRS[number];
+            for (ends, assignment) in located(pair, network, lanes.len()) {
+                let place = guests.len();
+                let role = role(place, is_relayed);
+                let name = name(place, is_relayed);
+                let title = if number > 0 { ["client", "server"][role as usize] } else { name };
+                let location = Location { place: title, role, tag: number as u64, ends };
                 let recorded = task.capture.as_ref().zip(assignment.as_ref().ok());
                 let logs = recorded.map(|(_, assignment)| assignment.log_folder.as_path());
-                let surroundings = I::virtual_surroundings(task.seed, names[role as usize], logs)?;
-                let capture = recorded.map(|(captures, _)| open_capture(&captures.join(folder), role));
+                let surroundings = I::virtual_surroundings(task.seed, name, logs)?;
+                let capture = recorded.map(|(captures, _)| open_capture(&captures.join(folder), title));
                 let capture = capture.transpose()?;
                 guests.push(Guest::new(location, task.costs, capture));
                 told.push(Some(Told { assignment, surroundings }));
@@ -108,6 +114,7 @@ impl<'a, I: Implementation> Trial<'a, I> {
             clock: Clock { zero, now_ns: 0 },
             timeout: task.timeout,
             guests,
+            is_relayed,
             told,
             harness,
             unanswered: None,
@@ -116,7 +123,8 @@ impl<'a, I: Implementation> Trial<'a, I> {
 
     /// An error is a capture that is not whole, in one line.
     pub fn run(mut self) -> Result<Answer, String> {
-        let servers: Vec<_> = (0..self.guests.len()).filter(|place| role(*place) == Role::Server).collect();
+        let servers: Vec<_> =
+            (0..self.guests.len()).filter(|place| role(*place, self.is_relayed) == Role::Server).collect();
         for place in &servers {
             self.start(*place);
         }
@@ -129,7 +137,7 @@ impl<'a, I: Implementation> Trial<'a, I> {
             return Err(problem);
         }
         let ended = self.guests.into_iter().enumerate().filter(|(_, guest)| guest.has_ended());
-        let endpoints = ended.map(|(place, guest)| Ok((name(place), guest.into_report()?)));
+        let endpoints = ended.map(|(place, guest)| Ok((name(place, self.is_relayed), guest.into_report()?)));
         let links = self.links.into_iter().zip(self.lanes).map(|(link, lanes)| {
             (link.name, LinkReport { up: DirectionReport::of(&lanes.up), down: DirectionReport::of(&lanes.down) })
         });
@@ -223,7 +231,7 @@ impl<'a, I: Implementation> Trial<'a, I> {
         match assignment {
             Err(refused) => guest.end(Exit::refusing::<I>(refused)),
             Ok(mut assignment) => {
-                if role(place) == Role::Client {
+                if role(place, self.is_relayed) == Role::Client {
                     assignment.deadline = assignment.deadline.min(left);
                 }
                 guest.start(assignment, &surroundings, self.clock, self.lanes);
@@ -264,11 +272,8 @@ impl<'a, I: Implementation> Trial<'a, I> {
             for (lane, role) in [(&mut lanes.up, Role::Server), (&mut lanes.down, Role::Client)] {
                 while let Some(exit) = lane.receive(now_ns) {
                     if !exit.lost {
-                        self.guests[2 * exit.tag as usize + role as usize].arrive(
-                            Way { link, ecn: exit.ecn },
-                            exit.payload,
-                            now_ns,
-                        );
+                        let first = if self.is_relayed { link } else { 2 * exit.tag as usize };
+                        self.guests[first + role as usize].arrive(Way { link, ecn: exit.ecn }, exit.payload, now_ns);
                     }
                 }
             }
@@ -333,17 +338,48 @@ fn client_address(network: u8, is_ipv6: bool) -> IpAddr {
     }
 }
 
-fn open_capture(folder: &Path, role: Role) -> Result<Capture, String> {
+/// Returns the location of each endpoint of a pair, in the order of the answer, and its assignment.
+fn located<I: Implementation>(
+    pair: Pair<I>,
+    network: u8,
+    links: usize,
+) -> Vec<(Vec<End>, Result<Assignment<I::Options>, Refused>)> {
+    let Pair { client, relay, server } = pair;
+    let hops = if relay.is_some() { 1 } else { links };
+    let is_ipv6 = server.as_ref().is_ok_and(|assignment| assignment.address.is_ipv6());
+    let clients = client_addresses(client.as_ref().ok(), client_address(network, is_ipv6), hops);
+    // One whose assignment is refused is never started, and so nor is the client.
+    let listening = |assignment: &Result<Assignment<I::Options>, Refused>| {
+        assignment.as_ref().map_or(clients[0], |assignment| assignment.address)
+    };
+    let end = |link, role, own, peer| End { link, role, own, peer };
+    let server_address = listening(&server);
+    let Some(relay) = relay else {
+        let numbered = || clients.iter().enumerate();
+        let of_client = numbered().map(|(link, own)| end(link, Role::Client, *own, server_address));
+        let of_server = numbered().map(|(link, peer)| end(link, Role::Server, server_address, *peer));
+        return vec![(of_client.collect(), client), (of_server.collect(), server)];
+    };
+    let address = listening(&relay);
+    vec![
+        (vec![end(0, Role::Client, clients[0], address)], client),
+        (vec![end(0, Role::Server, address, clients[0]), end(1, Role::Client, address, server_address)], relay),
+        (vec![end(1, Role::Server, server_address, address)], server),
+    ]
+}
+
+fn open_capture(folder: &Path, place: &str) -> Result<Capture, String> {
     fs::create_dir_all(folder).map_err(|error| format!("capture: {}: {error}", folder.display()))?;
-    Capture::open(folder.join(format!("{role}.pcapng")), VIRTUAL_TIME_BEGINS)
+    Capture::open(folder.join(format!("{place}.pcapng")), VIRTUAL_TIME_BEGINS)
 }
 
-fn role(place: usize) -> Role {
-    if place.is_multiple_of(2) { Role::Client } else { Role::Server }
+fn role(place: usize, is_relayed: bool) -> Role {
+    let is_client = if is_relayed { place == CLIENT } else { place.is_multiple_of(2) };
+    if is_client { Role::Client } else { Role::Server }
 }
 
-fn name(place: usize) -> &'static str {
-    PAIRS[place / 2].0[place % 2]
+fn name(place: usize, is_relayed: bool) -> &'static str {
+    if is_relayed { CHAIN[place] } else { PAIRS[place / 2].0[place % 2] }
 }
 
 fn seconds(ns: u64) -> f64 {

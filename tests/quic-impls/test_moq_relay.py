@@ -1,0 +1,194 @@
+"""Live media through a relay of moq, in virtual time: two hops, with losses and FEC of their own."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fecbench.dropper.loss_model import LossModel
+from fecbench.dropper.model import GilbertElliott, Uniform
+from tests.support.live import (
+    LINK_BYTES,
+    NO_WINDOW,
+    PACKET_BYTES,
+    QUIC_BYTES,
+    Broadcasts,
+    latencies_ms,
+    live,
+    places,
+    rows,
+    track,
+)
+from tests.support.simulations import NOTHING, Simulator, check_conserved, way
+
+RELAY = "10.0.3.2"
+HOPS = {"access": (20.0, 5.0), "backbone": (8.0, 40.0)}
+"""Rate in Mbit/s and OWD in ms of each link."""
+IN_BURSTS = GilbertElliott(0.02, 0.25, 1, 0)
+RLC = {"scheme": "rlc", "controller": "constant", "n": 6, "k": 5, "window": 20}
+OFF = {"scheme": "none"}
+
+pytestmark = pytest.mark.on_demand
+
+
+@pytest.fixture(params=["moq"])
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def broadcasts(name: str, identity: dict[str, str], tmp_path: Path) -> Broadcasts:
+    assert name == "moq"
+    return Broadcasts(tmp_path, identity)
+
+
+def relayed(
+    broadcasts: Broadcasts,
+    workload: dict[str, Any],
+    lossy: str = "",
+    model: LossModel = NOTHING,
+    access: dict[str, Any] = OFF,
+    backbone: dict[str, Any] = OFF,
+) -> dict[str, Any]:
+    """The task of a broadcast over both hops, with the options of each; one of them loses packets."""
+    task = broadcasts.task(workload, **access)
+    (pair,) = task["pairs"]
+    server = {**pair["server"], "options": {**pair["server"]["options"], **backbone}}
+    folder = Path(server["log_folder"]).parent / "relay"
+    folder.mkdir()
+    of_relay = {
+        **pair["server"],
+        "role": "relay",
+        "address": RELAY,
+        "log_folder": str(folder),
+        "series": [],
+        "upstream": {name: server[name] for name in ("address", "port", "options")},
+    }
+    links = {
+        link: {
+            direction: way(mbps, owd_ms, model if link == lossy else NOTHING, seed, queue_packets=500)
+            for direction, seed in (("up", 5), ("down", 6))
+        }
+        for link, (mbps, owd_ms) in HOPS.items()
+    }
+    pair = {"client": {**pair["client"], "address": RELAY}, "relay": of_relay, "server": server}
+    return {**task, "pairs": [pair], "links": links}
+
+
+@pytest.mark.parametrize("direction", ["down", "up"])
+def test_a_frame_takes_both_delays_and_its_bytes_where_nothing_is_lost(
+    broadcasts: Broadcasts, direction: str
+) -> None:
+    sizes = (40_000, 1, 1000, 1100, 7000, 16_000, 300, 20_000, 90, 5000)
+    workload = live(track("video", "group", *sizes, every_us=100_000), direction=direction)
+    task = relayed(broadcasts, workload, access=NO_WINDOW, backbone=NO_WINDOW)
+    broadcasts.carry_out(task)
+    took_ms = latencies_ms(task)
+    assert sorted(took_ms) == [(0, number) for number in range(len(sizes))]
+    rates = [mbps for mbps, _ in HOPS.values()]
+    one_packet_ms = sum((PACKET_BYTES + LINK_BYTES) * 8e-3 / mbps for mbps in rates)
+    for number, size in enumerate(sizes):
+        packets = -(-size // (PACKET_BYTES - QUIC_BYTES))
+        least_bytes = size + (size // PACKET_BYTES) * LINK_BYTES
+        most_bytes = size + packets * (LINK_BYTES + QUIC_BYTES)
+        own_ms = took_ms[0, number] - sum(owd_ms for _, owd_ms in HOPS.values())
+        if packets == 1:
+            least_ms, most_ms = (
+                sum(count * 8e-3 / mbps for mbps in rates) for count in (least_bytes, most_bytes)
+            )
+        else:  # the slower link takes its time, and the relay passes each packet on as it comes
+            least_ms, most_ms = (count * 8e-3 / min(rates) for count in (least_bytes, most_bytes))
+            most_ms += one_packet_ms
+        assert least_ms <= own_ms <= most_ms, (number, size)
+
+
+@pytest.mark.parametrize("direction", ["down", "up"])
+@pytest.mark.parametrize("delivery", ["group", "frame", "datagram"])
+def test_all_frames_arrive_where_nothing_is_lost(
+    broadcasts: Broadcasts, delivery: str, direction: str
+) -> None:
+    tracks = (track("video", delivery, *[1000] * 20), track("audio", "group", *[160] * 30, every_us=20_000))
+    task = relayed(broadcasts, live(*tracks, direction=direction))
+    (answer,) = broadcasts.carry_out(task)
+    check_conserved(answer)
+    assert list(answer["endpoints"]) == ["client", "relay", "server"]
+    for sends in (True, False):
+        table = rows(task, sends)
+        assert [sorted(places(table, number)) for number in (0, 1)] == [list(range(20)), list(range(30))]
+
+
+@pytest.mark.parametrize("lossy", list(HOPS))
+@pytest.mark.parametrize("coded", ["access", "backbone", "both", "none"])
+def test_repair_crosses_the_hops_that_have_fec_and_rebuilds_what_was_lost_there(
+    broadcasts: Broadcasts, coded: str, lossy: str
+) -> None:
+    options = {link: RLC if coded in (link, "both") else OFF for link in HOPS}
+    video = track("video", "group", *[20_000, *[4000] * 4] * 6)
+    (answer,) = broadcasts.carry_out(relayed(broadcasts, live(video), lossy, IN_BURSTS, **options))
+    reports = {name: endpoint["metrics"] for name, endpoint in answer["endpoints"].items()}
+    repair = {
+        "access": reports["relay"]["access.repair_sent"],
+        "backbone": reports["server"]["repair_sent"],
+    }
+    rebuilt = {
+        "access": reports["client"]["packets_recovered"],
+        "backbone": reports["relay"]["backbone.packets_recovered"],
+    }
+    for link, own in options.items():
+        assert (repair[link] > 0) == (own is RLC), link
+        assert (rebuilt[link] > 0) == (own is RLC and link == lossy), link
+        assert rebuilt[link] <= answer["links"][link]["down"]["dropped"], link
+
+
+def test_the_same_task_has_the_same_answer_whatever_came_before(broadcasts: Broadcasts) -> None:
+    _assert_same(broadcasts, 10)
+
+
+@pytest.mark.slow
+def test_a_hundred_times_the_same_task_has_the_same_answer(broadcasts: Broadcasts) -> None:
+    _assert_same(broadcasts, 100)
+
+
+def _assert_same(broadcasts: Broadcasts, times: int) -> None:
+    """Assert that a relayed task has one outcome each time, with others in between, in one process."""
+    tracks = (
+        track("video", "group", *[20_000, *[4000] * 4] * 6),
+        track("audio", "group", *[160] * 50, every_us=20_000, priority=2),
+    )
+    other = live(track("video", "frame", *[3000] * 7), direction="up")
+    tasks, order = [], []
+    for number in range(times):
+        bbr = {"congestion_control": "bbr3"}
+        tasks.append(relayed(broadcasts, live(*tracks), "access", IN_BURSTS, access=bbr, backbone=bbr))
+        order.append(tasks[-1])
+        order += [
+            relayed(broadcasts, other, "backbone", Uniform(0.02)),
+            broadcasts.task(other, Uniform(0.02)),
+        ][: number % 3]
+    answers = dict(zip([task["number"] for task in order], broadcasts.carry_out(*order), strict=True))
+    tables = [(rows(task, sends=True), rows(task, sends=False)) for task in tasks]
+    assert all(table == tables[0] for table in tables)
+    outcomes = [{**answers[task["number"]], "number": 0} for task in tasks]
+    assert all(outcome == outcomes[0] for outcome in outcomes)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"links": {"internet": {}}}, "beside a relay they are"),
+        ({"upstream": None}, "upstream: missing; a relay needs it"),
+        ({"address": "10.0.9.9"}, "the client connects to"),
+    ],
+)
+def test_a_relay_that_does_not_fit_its_task_is_refused(
+    broadcasts: Broadcasts, change: dict[str, Any], why: str
+) -> None:
+    task = relayed(broadcasts, live(track("video", "group", 1000)))
+    if "links" in change:
+        task["links"] = {"internet": task["links"]["access"]}
+    else:
+        of_relay = {**task["pairs"][0]["relay"], **change}
+        task["pairs"][0]["relay"] = {name: value for name, value in of_relay.items() if value is not None}
+    with Simulator("moq") as simulator:
+        simulator_line = simulator.line(task).decode()
+    assert why in simulator_line
