@@ -263,7 +263,8 @@ fn meet(victim: &str, at: &str, peers: &mut [Peer], lasting: Duration, start: In
         }
         next = on_way.front().map_or(next, |(time, ..)| next.min(*time)).max(now);
         wire.now = next;
-        while let Some((_, from, to, datagram)) = on_way.pop_front_if(|(time, ..)| *time <= next) {
+        while on_way.front().is_some_and(|(time, ..)| *time <= next) {
+            let (_, from, to, datagram) = on_way.pop_front().expect("there is one");
             if to == at {
                 wire.inbox.push_back((from, datagram));
             } else if let Some(peer) = peers.iter_mut().find(|peer| peer.own == to) {
