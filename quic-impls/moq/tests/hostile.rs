@@ -54,7 +54,7 @@ unsafe impl GlobalAlloc for Counted {
 #[global_allocator]
 static ALLOCATOR: Counted = Counted;
 
-/// What a peer does with its connection, the more the higher the number of the time; false: it has done all.
+/// A deed of a peer with its connection, by how often it has been done before; false: it is done for the last time.
 type Deed = fn(&mut Connection, u64) -> bool;
 
 /// A peer that does what it should not, besides an honest broadcast or without one.
@@ -139,7 +139,7 @@ impl Host for Wire {
     }
 }
 
-/// What became of the victim.
+/// The fate of the victim.
 #[derive(Debug)]
 struct Fate {
     /// The line with which it ended, if it has.
