@@ -54,7 +54,7 @@ unsafe impl GlobalAlloc for Counted {
 #[global_allocator]
 static ALLOCATOR: Counted = Counted;
 
-/// What a peer does with its connection, the more the higher the number of the time; false: it has done all.
+/// A deed of a peer with its connection, by how often it has been done before; false: it is done for the last time.
 type Deed = fn(&mut Connection, u64) -> bool;
 
 /// A peer that does what it should not, besides an honest broadcast or without one.
@@ -139,7 +139,7 @@ impl Host for Wire {
     }
 }
 
-/// What became of the victim.
+/// The fate of the victim.
 #[derive(Debug)]
 struct Fate {
     /// The line with which it ended, if it has.
@@ -263,7 +263,8 @@ fn meet(victim: &str, at: &str, peers: &mut [Peer], lasting: Duration, start: In
         }
         next = on_way.front().map_or(next, |(time, ..)| next.min(*time)).max(now);
         wire.now = next;
-        while let Some((_, from, to, datagram)) = on_way.pop_front_if(|(time, ..)| *time <= next) {
+        while on_way.front().is_some_and(|(time, ..)| *time <= next) {
+            let (_, from, to, datagram) = on_way.pop_front().expect("there is one");
             if to == at {
                 wire.inbox.push_back((from, datagram));
             } else if let Some(peer) = peers.iter_mut().find(|peer| peer.own == to) {

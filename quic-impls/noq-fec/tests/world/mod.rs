@@ -299,6 +299,7 @@ impl Setting {
             series: Vec::new(),
             local_addresses: CLIENTS[..self.paths].iter().map(|client| address(client).ip()).collect(),
             deadline: Duration::from_secs(600),
+            upstream: None,
         }
     }
 
