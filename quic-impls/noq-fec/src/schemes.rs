@@ -68,8 +68,8 @@ impl Schemes {
 pub enum SourceSymbols {
     /// Packets say that they are, as in draft-michel-quic-fec-01.
     Explicit,
-    /// The same in types of one byte, if the peer takes these. What a policy repairs only where nothing waits says so only where that
-    /// takes no packet more.
+    /// The same in types of one byte, if the peer takes these. Where repair waits for data, a packet says so only where that takes no
+    /// packet more.
     Short,
     /// Repair symbols name packets, if the peer keeps some.
     Implicit,

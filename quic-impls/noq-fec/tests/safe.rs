@@ -11,11 +11,12 @@ use host::contract::{Direction, Role, Values, Workload};
 use host::messages::Messages;
 use noq_fec::messages::Exchange;
 use noq_fec::options::CongestionControl;
+use noq_fec::scheduler::Scheduling;
 use noq_fec::schemes::{Schemes, SourceSymbols};
 use noq_fec::{Assignment, settings};
 use serde_json::{Value, json};
 use world::decrypted::{self, PACKET_REPAIR};
-use world::{Loss, Setting, World, coded, safe};
+use world::{Link, Loss, Setting, World, coded, safe};
 
 const DIRECTIONS: [Direction; 2] = [Direction::Download, Direction::Upload];
 const CONTROLS: [CongestionControl; 2] = [CongestionControl::Cubic, CongestionControl::Bbr3];
@@ -164,6 +165,26 @@ fn no_repair_symbol_makes_codel_drop_data() {
         let setting = case(direction, mbps, owd_ms, queue_bdp, size);
         let ratio = ratio(&Setting { codel: true, initial_window, ..setting });
         assert!(ratio < 1.01, "{direction:?} of {size} bytes, {mbps} Mbit/s: {ratio}");
+    }
+}
+
+/// Repair symbols of what the first path carried went to a second, slow one, and data waited there behind them: 1.74.
+#[test]
+fn no_repair_symbol_takes_a_further_path_of_which_nothing_is_known() {
+    let links = [Link::new(1.481, 10), Link::new(0.3, 5)];
+    for scheduler in [Scheduling::LowestId, Scheduling::LowestRtt, Scheduling::RoundRobin, Scheduling::Ecf] {
+        for size in (20_000..28_000).step_by(997) {
+            let congestion_control = CongestionControl::Cubic;
+            let setting = Setting {
+                direction: Direction::Upload,
+                initial_window: 32,
+                scheduler,
+                congestion_control,
+                ..Setting::over(&links, size, None)
+            };
+            let ratio = ratio(&setting);
+            assert!(ratio < 1.1, "{scheduler:?}, {size} bytes: {ratio}");
+        }
     }
 }
 
