@@ -32,5 +32,5 @@ pub use policy::{
     Deadline, Flec, FlecLimited, MakePolicy, Null, POLICIES, Policy, Probe, ProtectOnly, Quirl, QuirlBursts, Safe,
     Share,
 };
-pub use repair::{MAX_HEADER, MAX_SPAN, Malformed, Protected, SID_LIMIT, Sid};
+pub use repair::{MAX_HEADER, MAX_SPAN, Malformed, Protected, SID_LIMIT, Sid, longest_header};
 pub use window::{Flight, SlidingWindow};

@@ -13,7 +13,12 @@ pub const SID_LIMIT: Sid = 1 << 62;
 pub const MAX_SPAN: usize = 255;
 
 /// The longest header of a repair payload, in bytes.
-pub const MAX_HEADER: usize = 8 + 5;
+pub const MAX_HEADER: usize = longest_header(SID_LIMIT - 1);
+
+/// Returns the longest header of a repair payload, in bytes, if no protected symbol has a larger SID.
+pub const fn longest_header(largest: Sid) -> usize {
+    length_of_varint(largest) + 5
+}
 
 /// The source symbols that a repair symbol protects: `first`, `first + stride`, …, `count` of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,14 +110,18 @@ impl Header {
 /// RFC 9000 §16: the two highest bits of the first byte say whether 1, 2, 4 or 8 bytes hold the value.
 fn write_varint(value: u64, out: &mut Vec<u8>) {
     debug_assert!(value < 1 << 62);
-    let (length, tag) = match value {
-        0..0x40 => (1, 0),
-        0x40..0x4000 => (2, 1),
-        0x4000..0x4000_0000 => (4, 2),
-        _ => (8, 3u64),
-    };
-    let tagged = value | tag << (length * 8 - 2);
+    let length = length_of_varint(value);
+    let tagged = value | u64::from(length.ilog2()) << (length * 8 - 2);
     out.extend(&tagged.to_be_bytes()[8 - length..]);
+}
+
+const fn length_of_varint(value: u64) -> usize {
+    match value {
+        0..0x40 => 1,
+        0x40..0x4000 => 2,
+        0x4000..0x4000_0000 => 4,
+        _ => 8,
+    }
 }
 
 fn parse_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
@@ -165,7 +174,7 @@ mod tests {
             let header = Header { protected, key: 0xabcd, density: 15 };
             let mut payload = Vec::new();
             header.write(&mut payload);
-            assert!(payload.len() <= MAX_HEADER);
+            assert!(payload.len() <= longest_header(protected.first()) && payload.len() <= MAX_HEADER);
             payload.extend(b"symbol");
             assert_eq!(Header::parse(&payload), Ok((header, &b"symbol"[..])));
             for cut in 0..payload.len() - b"symbol".len() + 1 {

@@ -35,6 +35,12 @@ impl Flight {
         self.settled.iter().skip(place).filter(|is_settled| !**is_settled).count()
     }
 
+    /// Whether a symbol may be missing before one that is settled, in a window that is trimmed.
+    #[must_use]
+    pub fn has_gaps(&self) -> bool {
+        self.missing_from(self.first()) < self.span()
+    }
+
     /// The first symbol.
     #[must_use]
     pub fn first(&self) -> Sid {

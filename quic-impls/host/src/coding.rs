@@ -40,6 +40,11 @@ pub enum Redundancy {
 impl Redundancy {
     pub const SAFE: Self = Self::Policy("safe");
 
+    /// Whether it is our own, which takes nothing from data where repair symbols name packets.
+    pub fn is_ours(self) -> bool {
+        matches!(self, Self::SAFE | Self::Deadline(_))
+    }
+
     /// Returns the values of the option `controller`.
     pub fn choices() -> Vec<(&'static str, Self)> {
         let mut choices =

@@ -9,6 +9,7 @@ use host::implementation::{self, Host, Received, Turn};
 use noq_proto::{ClientConfig, EcnCodepoint, EndpointConfig, ServerConfig, VarInt};
 
 use crate::paths::PathCounters;
+use crate::schemes::Schemes;
 use crate::sent::{self, ContentSeries};
 use crate::series::{Congestion, Repair, Series, Values as _};
 use crate::stack::Stack;
@@ -362,7 +363,7 @@ impl<W: Work> Side<W> {
             metrics.insert("recovered_late", counters.recovered_late as f64);
             metrics.insert("recovered_in_time", (counters.recovered - counters.recovered_late) as f64);
         }
-        if self.assignment.options.schemes.as_ref().is_some_and(|schemes| schemes.names_packets) {
+        if self.assignment.options.schemes.as_ref().is_some_and(Schemes::names_packets) {
             metrics.insert("sent_beyond_window", counters.sent_beyond_window as f64);
             // A receiver knows only of source symbols that repair symbols name, and none may have come.
             if counters.source_received == 0 {

@@ -9,7 +9,7 @@ use noq_proto::fec::RepairPath;
 use crate::ends::MessageEnds;
 use crate::paths;
 use crate::scheduler::Scheduling;
-use crate::schemes::{Complaints, Schemes};
+use crate::schemes::{Complaints, Schemes, SourceSymbols};
 
 /// In quarters of a congestion window per round-trip time: RFC 9002, section 7.7.
 const DEFAULT_PACING: u32 = 5;
@@ -86,6 +86,15 @@ impl Options {
         let (masks_losses, tells_losses_at_once, repeats_until_acknowledged) =
             values.choice("recovered", &recovered)?;
         let paths = values.integer("paths", 1, paths::MOST as u64)? as usize;
+        let source_symbols = values.choice(
+            "source_symbols",
+            &[
+                ("auto", None),
+                ("implicit", Some(SourceSymbols::Implicit)),
+                ("explicit", Some(SourceSymbols::Explicit)),
+                ("short", Some(SourceSymbols::Short)),
+            ],
+        )?;
         let repair_path = values.choice("repair_path", &[("any", RepairPath::Any), ("other", RepairPath::Other)])?;
         let look_back = look_back(values, paths, coding.span().max(coding.window))?;
         let packet_size = values.integer("packet_size", 1200, 1452)? as u16;
@@ -113,7 +122,10 @@ impl Options {
                 tells_losses_at_once,
                 repeats_until_acknowledged,
                 repair_path,
-                names_packets: redundancy == Redundancy::SAFE,
+                source_symbols: source_symbols.unwrap_or(match redundancy.is_ours() {
+                    true => SourceSymbols::Implicit,
+                    false => SourceSymbols::Explicit,
+                }),
                 look_back,
                 complaints: Complaints::default(),
             }),

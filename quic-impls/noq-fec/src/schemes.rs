@@ -28,8 +28,8 @@ pub struct Schemes {
     pub repeats_until_acknowledged: bool,
     /// Path on which repair symbols are sent, of several.
     pub repair_path: RepairPath,
-    /// Whether repair symbols name packets, and packets don't name source symbols, if the peer's do, too.
-    pub names_packets: bool,
+    /// How packets are known to be source symbols.
+    pub source_symbols: SourceSymbols,
     /// Number of source symbols over which the decoder looks back, if not twice the window; later symbols are
     /// complained of.
     pub look_back: Option<usize>,
@@ -56,11 +56,23 @@ impl Schemes {
             tells_losses_at_once: false,
             repeats_until_acknowledged: false,
             repair_path: RepairPath::Any,
-            names_packets: false,
+            source_symbols: SourceSymbols::Explicit,
             look_back: None,
             complaints: Complaints::default(),
         }
     }
+}
+
+/// How packets are known to be source symbols.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SourceSymbols {
+    /// Packets say that they are, as in draft-michel-quic-fec-01.
+    Explicit,
+    /// The same in types of one byte, if the peer takes these. Where repair waits for data, a packet says so only where that takes no
+    /// packet more.
+    Short,
+    /// Repair symbols name packets, if the peer keeps some.
+    Implicit,
 }
 
 /// Complaints, a line each. Clones have their lines in common, so the holder of one hears what noq-proto met with
@@ -91,6 +103,11 @@ pub const LARGEST_PAYLOAD: u16 = 1500 - 28;
 const KEPT_PACKETS: u32 = 256;
 
 impl Schemes {
+    /// Whether repair symbols name packets, if the peer keeps some.
+    pub fn names_packets(&self) -> bool {
+        self.source_symbols == SourceSymbols::Implicit
+    }
+
     /// Returns the encoding for a peer; none if its code is unknown.
     ///
     /// # Errors
@@ -119,7 +136,8 @@ impl Factory for Schemes {
         Some(Announcement {
             scheme: VarInt::from_u32(*number),
             window: VarInt::from_u32(self.coding.span() as u32),
-            kept_packets: VarInt::from_u32(if self.names_packets { KEPT_PACKETS } else { 0 }),
+            kept_packets: VarInt::from_u32(if self.names_packets() { KEPT_PACKETS } else { 0 }),
+            short_symbols: self.source_symbols == SourceSymbols::Short,
         })
     }
 
@@ -152,7 +170,11 @@ impl Factory for Schemes {
     }
 
     fn names_packets(&self) -> bool {
-        self.names_packets
+        self.names_packets()
+    }
+
+    fn is_frugal(&self) -> bool {
+        self.source_symbols != SourceSymbols::Explicit
     }
 
     fn repair_path(&self) -> RepairPath {
@@ -230,8 +252,8 @@ impl Encoder for Encoding {
         self.has_ended = self.flush == Flush::Message && (self.has_ended && is_owed || self.ends.is_in(symbol));
     }
 
-    fn overhead(&self) -> usize {
-        fec::MAX_HEADER
+    fn overhead(&self, largest_sid: u64) -> usize {
+        fec::longest_header(largest_sid)
     }
 
     fn frames(&self, opportunity: &Opportunity) -> bool {
@@ -367,6 +389,7 @@ mod tests {
             scheme: VarInt::from_u32(scheme),
             window: VarInt::from_u32(40),
             kept_packets: VarInt::from_u32(0),
+            short_symbols: false,
         }
     }
 

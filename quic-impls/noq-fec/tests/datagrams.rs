@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use fec::Code;
 use host::content;
-use noq_fec::schemes::Schemes;
+use noq_fec::schemes::{Schemes, SourceSymbols};
 use noq_fec::stack::Application;
 use noq_proto::{Connection, Event};
 use world::{Loss, Setting, World, schemes};
@@ -56,7 +56,7 @@ fn a_datagram_is_received_once_whether_it_arrives_or_is_recovered_or_both() {
     let mut with = 0;
     for seed in 0..100 {
         let named = schemes(Code::RLC, 3, 2);
-        let unnamed = Schemes { names_packets: true, ..named.clone() };
+        let unnamed = Schemes { source_symbols: SourceSymbols::Implicit, ..named.clone() };
         let protection = if seed % 2 == 0 { named } else { unnamed };
         for schemes in [None, Some(protection)] {
             let is_protected = schemes.is_some();

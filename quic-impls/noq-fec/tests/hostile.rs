@@ -10,7 +10,7 @@ use fec::Code;
 use host::content;
 use host::contract::{Direction, Role};
 use noq_fec::options::CongestionControl;
-use noq_fec::schemes::Schemes;
+use noq_fec::schemes::{Schemes, SourceSymbols};
 use world::budget::within_budget;
 use world::decrypted::{self, PACKET_REPAIR, REPAIR, SOURCE_SYMBOL};
 use world::{DEEP_QUEUE, Link, Outcome, Setting, schemes};
@@ -42,6 +42,9 @@ fn receiving_besides(frames: &[u8], victim: Role, setting: &Setting) -> Result<(
 
 const SYMBOL_ACK: [u8; 8] = [0xc0, 0, 0, 0x32, 0xa8, 0x0f, 0xec, 0xac];
 const FEC_WINDOW: [u8; 8] = [0xc0, 0, 0, 0x32, 0xa8, 0x0f, 0xec, 0xc0];
+const SHORT_REPAIR: [u8; 1] = [0x2e];
+const SHORT_SOURCE_SYMBOL: [u8; 1] = [0x2f];
+const FORMS: [SourceSymbols; 3] = [SourceSymbols::Explicit, SourceSymbols::Implicit, SourceSymbols::Short];
 const LARGE: [u8; 8] = [0xff; 8];
 const PING: [u8; 1] = [1];
 
@@ -57,7 +60,9 @@ fn setting() -> Setting {
 
 #[test]
 fn frames_that_break_a_rule_end_the_connection_with_the_error_that_names_it() {
-    let cases: [(&str, Vec<u8>, &str); 6] = [
+    let cases: [(&str, Vec<u8>, &str); 8] = [
+        ("a short type that was not announced", [&SHORT_SOURCE_SYMBOL[..], &[60], &PING[..]].concat(), "one byte"),
+        ("the same of a repair symbol", [&SHORT_REPAIR[..], &[0; 9]].concat(), "one byte"),
         ("a repair symbol without a header", [&REPAIR[..], &PING[..]].concat(), "repair payload"),
         ("a symbol acknowledged that was never sent", [&SYMBOL_ACK[..], &LARGE[..], &[0, 0]].concat(), "unsent symbol"),
         ("an acknowledgement below 0", [&SYMBOL_ACK[..], &[1, 0, 5]].concat(), "malformed"),
@@ -83,7 +88,7 @@ fn frames_that_break_a_rule_end_the_connection_with_the_error_that_names_it() {
 
 /// The same with repair symbols that name packets.
 fn naming() -> Setting {
-    Setting::download(60_000, Some(Schemes { names_packets: true, ..schemes(Code::RLC, 3, 2) }))
+    Setting::download(60_000, Some(Schemes { source_symbols: SourceSymbols::Implicit, ..schemes(Code::RLC, 3, 2) }))
 }
 
 #[test]
@@ -205,7 +210,9 @@ fn any_frames(seed: u64, payload: &mut BytesMut) {
         *byte &= 0x3f;
     }
     let rest = payload.split();
-    match draw(0, 11) {
+    match draw(0, 13) {
+        11 => payload.extend_from_slice(&[&SHORT_REPAIR[..], &bytes].concat()),
+        12 => payload.extend_from_slice(&[&SHORT_SOURCE_SYMBOL[..], &[draw(5, 60) as u8], &bytes].concat()),
         9 => payload.extend_from_slice(&packet_repair(draw(2, 3), &bytes)),
         10 => payload
             .extend_from_slice(&packet_repair(draw(2, 3), &[&names(draw(3, 60), draw(4, 60)), &bytes[..]].concat())),
@@ -319,8 +326,8 @@ fn whatever_a_peer_sends_over_two_paths_the_connection_ends_or_goes_on() {
     let mut ended = 0;
     for seed in 0..cases {
         let links = [Link::new(10.0, 25), Link::new(10.0, 10)];
-        let names_packets = seed % 3 == 1;
-        let schemes = (seed % 3 != 0).then(|| Schemes { names_packets, ..schemes(Code::RLC, 3, 2) });
+        let source_symbols = FORMS[seed as usize % FORMS.len()];
+        let schemes = (seed % 4 != 0).then(|| Schemes { source_symbols, ..schemes(Code::RLC, 3, 2) });
         let direction = if seed % 4 < 2 { Direction::Download } else { Direction::Upload };
         let setting = Setting { seed, direction, ..Setting::over(&links, 60_000, schemes) };
         let change = move |n, payload: &mut BytesMut| match content::word(seed, 100 + n) % 16 {
@@ -343,7 +350,7 @@ fn whatever_a_peer_sends_the_connection_ends_or_goes_on() {
     for seed in 0..cases {
         let codes = [Code::Xor, Code::ReedSolomon, Code::RLC, Code::Vandermonde];
         let code = codes[seed as usize % codes.len()];
-        let schemes = Schemes { names_packets: seed % 3 == 1, ..schemes(code, 3, 2) };
+        let schemes = Schemes { source_symbols: FORMS[seed as usize % FORMS.len()], ..schemes(code, 3, 2) };
         let setting = Setting { seed, ..Setting::download(20_000, Some(schemes)) };
         let change = move |n, payload: &mut BytesMut| {
             if content::word(seed, 100 + n).is_multiple_of(4) {

@@ -11,7 +11,7 @@ use host::content;
 use host::contract::{Direction, Role, Transfer};
 use noq_fec::hq_interop::{Answers, Request};
 use noq_fec::options::CongestionControl;
-use noq_fec::schemes::Schemes;
+use noq_fec::schemes::{Schemes, SourceSymbols};
 use noq_fec::stack::Application;
 use noq_proto::{Connection, Dir, Event, StreamEvent, VarInt};
 use world::{Loss, Outcome, Setting, World, all_schemes, coded, schemes};
@@ -116,8 +116,13 @@ fn content_is_right_whatever_is_lost_with_repair_at_the_tail() {
 }
 
 #[test]
+fn content_is_right_whatever_is_lost_where_types_have_one_byte() {
+    content_is_right_whatever_is_lost(Schemes { source_symbols: SourceSymbols::Short, ..schemes(Code::RLC, 3, 2) });
+}
+
+#[test]
 fn content_is_right_whatever_is_lost_where_repair_names_packets() {
-    content_is_right_whatever_is_lost(Schemes { names_packets: true, ..schemes(Code::RLC, 3, 2) });
+    content_is_right_whatever_is_lost(Schemes { source_symbols: SourceSymbols::Implicit, ..schemes(Code::RLC, 3, 2) });
 }
 
 #[test]
@@ -139,7 +144,7 @@ fn each_single_lost_packet_is_recovered_by_every_scheme() {
                 // It may be one of the handshake, without which nothing is received, or a repair symbol.
                 // A receiver knows of a symbol that nothing in its packet names only by a repair symbol, which may be the lost packet.
                 let missing = sender.source_sent - receiver.source_received;
-                let is_told = !parameters.names_packets;
+                let is_told = !parameters.names_packets();
                 assert!(missing > 1 || !is_told || receiver.recovered == missing, "{n} of {setting:?}: {outcome:?}");
                 recovered += receiver.recovered;
             }

@@ -11,11 +11,12 @@ use host::contract::{Direction, Role, Values, Workload};
 use host::messages::Messages;
 use noq_fec::messages::Exchange;
 use noq_fec::options::CongestionControl;
-use noq_fec::schemes::Schemes;
+use noq_fec::scheduler::Scheduling;
+use noq_fec::schemes::{Schemes, SourceSymbols};
 use noq_fec::{Assignment, settings};
 use serde_json::{Value, json};
 use world::decrypted::{self, PACKET_REPAIR};
-use world::{Loss, Setting, World, coded, safe};
+use world::{Link, Loss, Setting, World, coded, safe};
 
 const DIRECTIONS: [Direction; 2] = [Direction::Download, Direction::Upload];
 const CONTROLS: [CongestionControl; 2] = [CongestionControl::Cubic, CongestionControl::Bbr3];
@@ -125,6 +126,32 @@ fn no_repair_symbol_follows_a_wide_first_flight() {
     }
 }
 
+/// The first part of a repair symbol took the place of data in a queue of ten packets, and the ACK of the second one made a sample of
+/// the round-trip time that put off the loss: 1.07.
+#[test]
+fn no_repair_symbol_fills_a_queue_of_ten_packets() {
+    for seed in 0..8 {
+        for size in (13_000..15_500).step_by(349) {
+            let (congestion_control, initial_window) = (CongestionControl::Bbr3, 32);
+            let setting = case(Direction::Upload, 0.6572, 23.28, 1.973, size);
+            let ratio = ratio(&Setting { congestion_control, initial_window, seed, ..setting });
+            assert!(ratio < 1.02, "{size} bytes, seed {seed}: {ratio}");
+        }
+    }
+}
+
+/// Repair symbols went ahead of retransmissions of what a queue had just dropped, and these waited behind them: 1.06.
+#[test]
+fn no_repair_symbol_goes_ahead_of_retransmissions() {
+    for seed in 0..8 {
+        for size in (50_000..56_000).step_by(614) {
+            let setting = case(Direction::Download, 0.38, 131.0, 0.33, size);
+            let ratio = ratio(&Setting { congestion_control: CongestionControl::Bbr3, seed, ..setting });
+            assert!(ratio < 1.02, "{size} bytes, seed {seed}: {ratio}");
+        }
+    }
+}
+
 /// Repair symbols made CoDel drop data, from queues that took 100 ms to leave: 1.13 to 1.20.
 #[test]
 fn no_repair_symbol_makes_codel_drop_data() {
@@ -138,6 +165,26 @@ fn no_repair_symbol_makes_codel_drop_data() {
         let setting = case(direction, mbps, owd_ms, queue_bdp, size);
         let ratio = ratio(&Setting { codel: true, initial_window, ..setting });
         assert!(ratio < 1.01, "{direction:?} of {size} bytes, {mbps} Mbit/s: {ratio}");
+    }
+}
+
+/// Repair symbols of what the first path carried went to a second, slow one, and data waited there behind them: 1.74.
+#[test]
+fn no_repair_symbol_takes_a_further_path_of_which_nothing_is_known() {
+    let links = [Link::new(1.481, 10), Link::new(0.3, 5)];
+    for scheduler in [Scheduling::LowestId, Scheduling::LowestRtt, Scheduling::RoundRobin, Scheduling::Ecf] {
+        for size in (20_000..28_000).step_by(997) {
+            let congestion_control = CongestionControl::Cubic;
+            let setting = Setting {
+                direction: Direction::Upload,
+                initial_window: 32,
+                scheduler,
+                congestion_control,
+                ..Setting::over(&links, size, None)
+            };
+            let ratio = ratio(&setting);
+            assert!(ratio < 1.1, "{scheduler:?}, {size} bytes: {ratio}");
+        }
     }
 }
 
@@ -171,10 +218,61 @@ fn data_does_not_wait_for_repair_in_flight() {
     assert!(beyond > 0);
 }
 
+fn with_forms(client: SourceSymbols, server: SourceSymbols, setting: &Setting) -> Setting {
+    let [client, server] = [client, server].map(|source_symbols| Some(Schemes { source_symbols, ..safe() }));
+    Setting { client, server, ..setting.clone() }
+}
+
+/// Source symbols that say so need no packet more, in types of one byte or, where the peer knows only the draft's, of eight. The
+/// draft's form itself does at some sizes.
+#[test]
+fn source_symbols_that_say_so_need_no_packet_more() {
+    let of_peers = [
+        (SourceSymbols::Short, SourceSymbols::Short),
+        (SourceSymbols::Explicit, SourceSymbols::Implicit),
+        (SourceSymbols::Implicit, SourceSymbols::Short),
+    ];
+    let mut worst_of_draft: f64 = 0.0;
+    for congestion_control in CONTROLS {
+        let mut protected = [0; 3];
+        for size in (10_600..10_900).step_by(10).chain((33_300..33_500).step_by(10)) {
+            let setting = Setting { congestion_control, ..case(Direction::Download, 10.0, 50.0, 1.0, size) };
+            let plain = setting.run().dct.unwrap().as_secs_f64();
+            for ((client, server), protected) in of_peers.into_iter().zip(&mut protected) {
+                let outcome = with_forms(client, server, &setting).run();
+                let ratio = outcome.dct.unwrap().as_secs_f64() / plain;
+                assert!(ratio < 1.002, "{size} bytes, {congestion_control:?}, {client:?} and {server:?}: {ratio}");
+                *protected += outcome.server.source_sent;
+            }
+            let draft = with_forms(SourceSymbols::Explicit, SourceSymbols::Explicit, &setting).run();
+            worst_of_draft = worst_of_draft.max(draft.dct.unwrap().as_secs_f64() / plain);
+        }
+        assert!(protected.iter().all(|count| *count > 100), "{congestion_control:?}: {protected:?}");
+    }
+    assert!(worst_of_draft > 1.1, "{worst_of_draft}");
+}
+
+/// Windows count bytes, so full packets that are source symbols have as many as others.
+#[test]
+fn full_packets_that_say_that_they_are_source_symbols_are_as_long_as_others() {
+    let setting = case(Direction::Download, 10.0, 50.0, 1.0, 33_000);
+    let [plain, short] = [
+        Setting { client: Some(unused()), server: Some(unused()), ..setting.clone() },
+        with_forms(SourceSymbols::Short, SourceSymbols::Short, &setting),
+    ]
+    .map(|setting| packets(&setting));
+    let is_symbol = |frames: &&Vec<u8>| frames.starts_with(&[0x2f]);
+    assert!(short.iter().filter(is_symbol).count() > 10);
+    let longest = plain.iter().map(Vec::len).max().unwrap();
+    let (last, full) =
+        short.iter().filter(is_symbol).collect::<Vec<_>>().split_last().map(|(l, f)| (*l, f.to_vec())).unwrap();
+    assert!(full.iter().all(|frames| frames.len() == longest) && last.len() < longest);
+}
+
 /// An end that keeps no packets gets source symbols that say so, and both transfer what they should.
 #[test]
 fn a_peer_that_keeps_no_packets_gets_named_source_symbols() {
-    let draft = Schemes { names_packets: false, ..safe() };
+    let draft = Schemes { source_symbols: SourceSymbols::Explicit, ..safe() };
     for (client, server) in [(safe(), draft.clone()), (draft, safe())] {
         let loss = Loss::Uniform { rate: 0.05, seed: 7 };
         let setting =

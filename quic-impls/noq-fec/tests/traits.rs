@@ -124,8 +124,8 @@ impl Encoder for TellingEncoder {
         self.inner.protect(symbol);
     }
 
-    fn overhead(&self) -> usize {
-        self.inner.overhead()
+    fn overhead(&self, largest_sid: u64) -> usize {
+        self.inner.overhead(largest_sid)
     }
 
     fn wants_repair(&self, opportunity: &Opportunity) -> bool {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use fec::{Code, Context, Decoder, Encoder, SlidingWindow};
 use host::contract::Role;
-use noq_fec::schemes::Schemes;
+use noq_fec::schemes::{Schemes, SourceSymbols};
 use world::decrypted::{self, PACKET_REPAIR, Sent};
 use world::{Setting, schemes};
 
@@ -123,7 +123,10 @@ fn parts(mut frames: &[u8]) -> Vec<(u64, u64, u64, Vec<u8>)> {
 /// An end that was built from README.md alone reads the packets of a transfer.
 #[test]
 fn what_a_transfer_sends_is_what_the_readme_describes() {
-    let setting = Setting::download(60_000, Some(Schemes { names_packets: true, ..schemes(Code::RLC, 6, 5) }));
+    let setting = Setting::download(
+        60_000,
+        Some(Schemes { source_symbols: SourceSymbols::Implicit, ..schemes(Code::RLC, 6, 5) }),
+    );
     let sent = Arc::new(Mutex::new(BTreeMap::new()));
     let seen = sent.clone();
     let watch = move |Sent { number, frames, .. }: Sent| drop(seen.lock().unwrap().insert(number, frames.to_vec()));

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::context::{Context, Slot};
 use crate::policy::Policy;
 use crate::policy::aim::{Aim, is_queue_short};
+use crate::policy::safe::finds_no_queue;
 use crate::repair::Sid;
 use crate::window::Flight;
 
@@ -13,7 +14,8 @@ use crate::window::Flight;
 ///
 /// - The more rounds of retransmissions are in time, the fewer repair symbols are sent. Data that is sent again has a
 ///   round less.
-/// - There are none where a queue as long as the path has grown.
+/// - There are none where a queue as long as the path has grown. Where data does not wait for repair, nothing but this keeps repair from
+///   filling the queue: there are none where one has begun to grow.
 /// - Messages take little of a link, so repair need not wait for a first loss.
 #[derive(Debug)]
 pub struct Deadline {
@@ -49,6 +51,14 @@ impl Deadline {
         (left / (ROUND * rtt).max(1e-6)) as i32
     }
 
+    /// Whether a repair symbol finds a queue that is short enough.
+    fn finds_short_queue(context: &Context, flight: &Flight) -> bool {
+        match context.is_free {
+            true => finds_no_queue(context, flight.has_gaps()),
+            false => is_queue_short(context, QUEUEING),
+        }
+    }
+
     /// Returns the goal of repair: data that is not repaired at once is late only if it is lost in each round, too.
     fn aim(context: &Context, rounds: i32) -> Aim {
         let (share, _) = context.losses.estimated();
@@ -62,7 +72,7 @@ impl Policy for Deadline {
     }
 
     fn due(&self, context: &Context, flight: &Flight) -> usize {
-        if context.slot != Slot::Idle || context.has_acks || !is_queue_short(context, QUEUEING) {
+        if context.slot != Slot::Idle || context.has_acks || !Deadline::finds_short_queue(context, flight) {
             return 0;
         }
         let is_repeated = self.repeated.is_some_and(|sid| sid >= flight.first());

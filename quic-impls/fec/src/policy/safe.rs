@@ -21,12 +21,13 @@ const AIM: Aim = Aim { failures: 0.02, per: 2, clean: 100 };
 const QUEUEING: f64 = 1.15;
 /// It may be one that start-up has made, which at most doubles the round-trip time, and that is gone since, where congestion control
 /// measures what the path delivers: no more is in flight than it delivers in the least round-trip time. Where 1.5 times as much is,
-/// short queues overflow.
+/// short queues overflow. Nor where packets have come that others, sent before, have not: a queue overflows, and retransmissions are to
+/// find it short.
 const OWN_QUEUEING: f64 = 2.0;
 /// Nothing is known of a path until the fates of so many packets are.
 const TELLING: u64 = 3;
-/// Then repair symbols follow no more packets than this.
-const MOST_BLIND: u64 = 12;
+/// Then repair symbols follow no more packets than this: the shortest queue of a bandwidth-delay product has room for so many.
+const MOST_BLIND: u64 = 10;
 /// CoDel drops from a queue that has taken so long to leave, but no packet with no more than another behind it (RFC 8289, section
 /// 5.2). A second repair symbol makes one of data another one.
 const LONG_QUEUE: f64 = 0.1;
@@ -42,12 +43,12 @@ const MOST_TIME: f64 = 0.5;
 /// Number of bytes at the end of data that are protected.
 pub(super) const END_BYTES: u64 = 70_000;
 
-/// Whether a repair symbol finds no queue.
-fn finds_no_queue(context: &Context) -> bool {
+/// Whether a repair symbol finds no queue. A flight `has_gaps` where a packet is missing before one that came.
+pub(super) fn finds_no_queue(context: &Context, has_gaps: bool) -> bool {
     let (recent, least) = (context.recent_rtt.as_secs_f64(), context.min_rtt.as_secs_f64());
     let with_it = context.in_flight + context.packet_size;
     let is_gone = |delivers| with_it as f64 <= delivers as f64 * least;
-    recent <= QUEUEING * least || recent <= OWN_QUEUEING * least && context.delivers.is_some_and(is_gone)
+    recent <= QUEUEING * least || !has_gaps && recent <= OWN_QUEUEING * least && context.delivers.is_some_and(is_gone)
 }
 
 /// Whether more packets are on their way than a queue is sure to take, and nothing is known of any.
@@ -85,7 +86,7 @@ impl Policy for Safe {
     fn protects(&self, context: &Context) -> bool {
         let most = (END_BYTES / context.packet_size.max(1)) as usize;
         context.unsent <= END_BYTES
-            && (context.is_free || finds_no_queue(context))
+            && (context.is_free || finds_no_queue(context, false))
             && AIM.needed(most, &context.losses) > 0
     }
 
@@ -98,7 +99,11 @@ impl Policy for Safe {
     }
 
     fn due(&self, context: &Context, flight: &Flight) -> usize {
-        if context.slot != Slot::Idle || context.has_acks || !finds_no_queue(context) || is_blind(context) {
+        if context.slot != Slot::Idle
+            || context.has_acks
+            || !finds_no_queue(context, flight.has_gaps())
+            || is_blind(context)
+        {
             return 0;
         }
         let affordable = affordable(context).saturating_sub(flight.repairs().len());

@@ -86,12 +86,12 @@ fn safe_sends_no_repair_that_would_delay_anything() {
         ("it is there still", Context { recent_rtt: QUEUE, in_flight: 123_751, delivers: OWN, ..IDLE }, false),
         (
             "nothing is known of much",
-            Context { in_flight: 15_001, losses: Losses { arrived: 2, ..Losses::default() }, ..IDLE },
+            Context { in_flight: 12_501, losses: Losses { arrived: 2, ..Losses::default() }, ..IDLE },
             false,
         ),
         (
             "nothing is known of little",
-            Context { in_flight: 15_000, losses: Losses { arrived: 2, ..Losses::default() }, ..IDLE },
+            Context { in_flight: 12_500, losses: Losses { arrived: 2, ..Losses::default() }, ..IDLE },
             true,
         ),
         ("the link is slow", Context { rate: 10_000, ..IDLE }, false),
@@ -99,6 +99,16 @@ fn safe_sends_no_repair_that_would_delay_anything() {
     ];
     for (when, context, is_sent) in contexts {
         assert_eq!(sent(&mut window(Safe, 20), &context) > 0, is_sent, "{when}");
+    }
+}
+
+#[test]
+fn safe_sends_nothing_ahead_of_retransmissions_of_what_a_queue_dropped() {
+    let own_queue = Context { recent_rtt: QUEUE, delivers: OWN, ..IDLE };
+    for (acked, context, is_sent) in [(0, own_queue, true), (5, own_queue, false), (5, IDLE, true)] {
+        let mut window = window(Safe, 20);
+        window.on_acked(acked);
+        assert_eq!(sent(&mut window, &context) > 0, is_sent, "{acked} came, {context:?}");
     }
 }
 
@@ -166,6 +176,12 @@ fn deadline_repairs_the_less_the_more_retransmissions_are_in_time() {
     assert!(sent(&mut window(Deadline::new(Duration::ZERO), 20), &clean) > 0, "a first loss would be too late");
     let queue = Context { smoothed_rtt: Duration::from_millis(201), ..IDLE };
     assert_eq!(sent(&mut window(Deadline::new(Duration::ZERO), 20), &queue), 0, "a queue grows");
+    let sent_into_queue = |is_free| {
+        let context = Context { is_free, recent_rtt: QUEUE, smoothed_rtt: QUEUE, ..IDLE };
+        sent(&mut window(Deadline::new(Duration::ZERO), 20), &context)
+    };
+    assert!(sent_into_queue(false) > 0, "data waits for repair, so that they fill the queue no more than data does");
+    assert_eq!(sent_into_queue(true), 0, "nothing else holds repair back");
 }
 
 #[test]

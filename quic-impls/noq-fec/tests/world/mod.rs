@@ -25,7 +25,7 @@ use host::surroundings::Seed;
 use noq_fec::hq_interop::{Answers, Request};
 use noq_fec::options::{CongestionControl, Http, Options};
 use noq_fec::scheduler::Scheduling;
-use noq_fec::schemes::Schemes;
+use noq_fec::schemes::{Schemes, SourceSymbols};
 use noq_fec::settings;
 use noq_fec::stack::{Application, Counters, Stack};
 use noq_fec::surroundings::Surroundings;
@@ -353,7 +353,7 @@ pub fn schemes(code: Code, n: usize, k: usize) -> Schemes {
 /// The schemes of `safe`: its repair symbols name packets.
 pub fn safe() -> Schemes {
     let schemes = coded(schemes(Code::RLC, 3, 2), |coding| coding.redundancy = Redundancy::SAFE);
-    Schemes { names_packets: true, ..schemes }
+    Schemes { source_symbols: SourceSymbols::Implicit, ..schemes }
 }
 
 /// The same with other parameters of its code.
@@ -375,8 +375,11 @@ pub fn all_schemes() -> Vec<Schemes> {
         Schemes { tells_losses_at_once: true, ..schemes(Code::RLC, 3, 2) },
         Schemes { tells_losses_at_once: true, repeats_until_acknowledged: true, ..schemes(Code::RLC, 3, 2) },
         coded(schemes(Code::RLC, 3, 2), |coding| coding.window_trim = false),
-        Schemes { names_packets: true, ..schemes(Code::RLC, 3, 2) },
-        Schemes { names_packets: true, ..coded(schemes(Code::Xor, 3, 2), |coding| coding.interleave = 2) },
+        Schemes { source_symbols: SourceSymbols::Implicit, ..schemes(Code::RLC, 3, 2) },
+        Schemes {
+            source_symbols: SourceSymbols::Implicit,
+            ..coded(schemes(Code::Xor, 3, 2), |coding| coding.interleave = 2)
+        },
     ]
 }
 
