@@ -100,15 +100,17 @@ impl Broadcast {
     }
 
     /// One of a relay's connections, whose broadcasts are those of the origin.
-    pub fn relaying(role: Role, live: Arc<Live>, origin: origin::Producer, now: Instant) -> Self {
+    pub fn relaying(role: Role, assignment: &Assignment, origin: origin::Producer, now: Instant) -> Self {
+        let live = assignment.workload.live().expect("the contract refuses all other workloads");
         Self {
             role,
-            live,
+            live: live.clone(),
             session: Session::new(str::from_utf8(MOQ_LITE).expect("it is ASCII")),
             tasks: Tasks::new(now),
             end: End::Relaying(origin),
             kept: Rc::default(),
             refused: Rc::default(),
+            ends: noted(assignment),
             woken: None,
             connected: None,
             outcome: None,
@@ -314,16 +316,20 @@ impl Application for Broadcast {
     }
 }
 
+/// Returns where to note the ends of frames, if a scheme of FEC asks for them.
+fn noted(assignment: &Assignment) -> Option<NotedEnds> {
+    match assignment.options.schemes.as_ref().map(|schemes| &schemes.ends) {
+        Some(MessageEnds::Noted(noted)) => Some(noted.clone()),
+        _ => None,
+    }
+}
+
 impl Work for Broadcast {
     const NAME: &'static str = crate::NAME;
 
     fn of_client(assignment: &Assignment, start: Instant) -> Self {
         let live = assignment.workload.live().expect("the contract refuses all other workloads");
-        let ends = match assignment.options.schemes.as_ref().map(|schemes| &schemes.ends) {
-            Some(MessageEnds::Noted(noted)) => Some(noted.clone()),
-            _ => None,
-        };
-        Self { ends, ..Self::new(assignment.role, live.clone(), assignment.content_seed, start) }
+        Self { ends: noted(assignment), ..Self::new(assignment.role, live.clone(), assignment.content_seed, start) }
     }
 
     fn of_server(assignment: &Assignment, start: Instant) -> Self {

@@ -187,10 +187,7 @@ impl Relay {
 
 /// Returns what makes the work of a relay's connections.
 fn relaying(role: Role, origin: origin::Producer) -> impl Fn(&Assignment, Instant) -> Broadcast {
-    move |assignment, now| {
-        let live = assignment.workload.live().expect("the contract refuses all other workloads");
-        Broadcast::relaying(role, live.clone(), origin.clone(), now)
-    }
+    move |assignment, now| Broadcast::relaying(role, assignment, origin.clone(), now)
 }
 
 impl Half {
