@@ -32,7 +32,7 @@ static void write_headers(struct frame *frame) {
     ip[9] = PROTOCOL_UDP;
 }
 
-// What the wire does with it: all but the writing of the answer.
+// Does what the wire does with such a frame, except for the writing of the answer.
 static void answer(const struct direction *direction, struct frame_pool *pool, struct frame *frame) {
     write_headers(frame);
     struct frame *told = frame_pool_take(pool);
