@@ -31,6 +31,8 @@ SHARES = (
 )
 _ROUND_TRIP = "rtt_ms"
 _SIGNS = {"gain": "+", "harm": "−"}
+_BANDS = {"below 2 RTT": (0.5, 2.0), "2 to 3 RTT": (2.0, 3.0), "3 RTT and more": (3.0, math.inf)}
+"""Targets in round trips, the first bound included. Below half of one nothing arrives."""
 
 
 def shares(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
@@ -145,5 +147,20 @@ def in_words(table: pd.DataFrame) -> pd.DataFrame:
             signs = [_SIGNS.get(verdict, "") for verdict in in_order["verdict"].astype(str)]
             baseline = f"{100 * in_order['baseline_share'].iloc[0]:.0f}"
             row[f"{target_ms:g} ms"] = " / ".join([baseline, *map("".join, zip(percent, signs, strict=True))])
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def signs(table: pd.DataFrame) -> pd.DataFrame:
+    """Return how many cells of `in_words` have a + and a −: a row a variant, a column for targets below two
+    round trips, below three, and longer ones. One at the delay of one way or below does not count."""
+    rows = []
+    for variant, cells in table.groupby("variant", sort=False):
+        row = {"variant": str(variant)}
+        for name, (low, high) in _BANDS.items():
+            trips = cells["round_trips"]
+            band = cells[(trips >= low) & (trips < high) & (trips > _BANDS["below 2 RTT"][0])]
+            gains, harms = ((band["verdict"] == verdict).sum() for verdict in _SIGNS)
+            row[f"{name}: + and −, of {len(band)}"] = f"{gains}, {harms}"
         rows.append(row)
     return pd.DataFrame(rows)

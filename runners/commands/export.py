@@ -1,7 +1,6 @@
 """`fecbench export`: the tables of a campaign as CSV or Parquet, and its sessions of video for P.1203."""
 
 from collections.abc import Collection
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -92,14 +91,13 @@ def export(
             case _:
                 frame = exported.table(table, series)
         if output.suffix.lower() in _WRITERS:
-            in_words = (
-                targets.in_words
+            words = (
+                [targets.in_words(frame), targets.signs(frame)]
                 if table == "targets"
-                else partial(paper_table.in_words, campaign=exported.info)
+                else [paper_table.in_words(frame, exported.info)]
             )
-            words = in_words(frame)
             with writing("--output", output):
-                write_text(output, _WRITERS[output.suffix.lower()](words))
+                write_text(output, "\n".join(map(_WRITERS[output.suffix.lower()], words)))
         else:
             write(frame, output)
     say(f"{table} {output}: {len(frame)} rows, {len(frame.columns)} columns")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 
 import matplotlib as mpl
 import numpy as np
@@ -127,6 +128,26 @@ def test_in_words_a_cell_has_the_baseline_then_each_variant_with_what_is_sure(ca
     arms = len(baselines_of(campaign))
     assert set(words["100 ms"]) == {" / ".join(["50", *["90+"] * arms])}
     assert set(words["200 ms"]) == {" / ".join(["50", *["10−"] * arms])}
+
+
+def test_signs_are_counted_by_the_target_in_round_trips(campaign: CampaignInfo) -> None:
+    def share(is_baseline: bool, target: int, _: int) -> float:
+        return 0.5 if is_baseline else 0.9 if target == 100 else 0.1
+
+    table = verdicts(campaign, broadcasts(campaign, share))
+    counts = targets.signs(table)
+    arms = baselines_of(campaign)
+    assert counts["variant"].tolist() == list(arms)
+    # Two networks each at 50 and 100 ms; targets of 100 ms help and others harm.
+    bands = [(0.5, 2), (2, 3), (3, np.inf)]
+    for (name, cells), (low, high) in zip(counts.drop(columns="variant").items(), bands, strict=True):
+        expected = {"+": 0, "−": 0, "all": 0}
+        for rtt, target in product((50, 50, 100, 100), sorted(set(table["target_ms"]))):
+            if low <= target / rtt < high and target / rtt > 0.5:
+                expected["all"] += 1
+                expected["+" if target == 100 else "−"] += 1
+        assert str(name).endswith(f"of {expected['all']}")
+        assert set(cells) == {f"{expected['+']}, {expected['−']}"}
 
 
 def test_the_figure_has_a_panel_for_each_kind_of_network(campaign: CampaignInfo) -> None:
