@@ -23,7 +23,7 @@ from fecbench.runners.tasks.task import VIRTUAL
 
 DESIGNS = Path(designs.__file__).parent
 DIGESTS: dict[str, str] = json.loads(Path(__file__).with_name("catalogue.json").read_text())
-YOUNGER = [("ecn", False)]
+YOUNGER = [("ecn", False), ("source_symbols", "auto")]
 TASKS = 60
 """Number of tasks of each design, evenly spread over its order, with their seeds."""
 
