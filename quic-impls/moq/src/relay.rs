@@ -48,7 +48,7 @@ impl Prepared {
     /// Begins. An error is one line.
     pub fn start(self, host: &mut impl Host) -> Result<Endpoint, String> {
         match self.upstream {
-            None => self.end.start(host).map(Endpoint::End),
+            None => self.end.start(host).map(|end| Endpoint::End(Box::new(end))),
             Some(upstream) => Relay::start(self.end, upstream, host).map(|relay| Endpoint::Relay(Box::new(relay))),
         }
     }
@@ -56,7 +56,7 @@ impl Prepared {
 
 /// An endpoint that is at work.
 pub enum Endpoint {
-    End(endpoint::Endpoint<Broadcast>),
+    End(Box<endpoint::Endpoint<Broadcast>>),
     Relay(Box<Relay>),
 }
 

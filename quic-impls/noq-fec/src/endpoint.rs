@@ -193,11 +193,13 @@ impl<W: Work> Client<W> {
     }
 }
 
+/// Makes the work of a connection that begins.
+type Make<W> = Box<dyn Fn(&Assignment, Instant) -> W>;
+
 /// Answers, until it is interrupted.
 pub struct Server<W> {
     side: Side<W>,
-    /// Makes the work of a connection that begins.
-    make: Box<dyn Fn(&Assignment, Instant) -> W>,
+    make: Make<W>,
     is_interrupted: bool,
 }
 

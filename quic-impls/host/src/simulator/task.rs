@@ -193,13 +193,13 @@ impl PairDocument {
             }
         };
         for (from, dialling, to, listening) in hops {
-            if let (Some(dialling), Some(listening)) = (dialling, listening) {
-                if dialling.address != listening.address {
-                    return Err(format!(
-                        "pairs: the {from} connects to {}, its {to} listens at {}",
-                        dialling.address, listening.address
-                    ));
-                }
+            if let (Some(dialling), Some(listening)) = (dialling, listening)
+                && dialling.address != listening.address
+            {
+                return Err(format!(
+                    "pairs: the {from} connects to {}, its {to} listens at {}",
+                    dialling.address, listening.address
+                ));
             }
         }
         Ok(pair)

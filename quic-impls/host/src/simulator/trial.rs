@@ -338,12 +338,11 @@ fn client_address(network: u8, is_ipv6: bool) -> IpAddr {
     }
 }
 
+/// The ends of links at which an endpoint is, and its assignment.
+type Located<I> = (Vec<End>, Result<Assignment<<I as Implementation>::Options>, Refused>);
+
 /// Returns the location of each endpoint of a pair, in the order of the answer, and its assignment.
-fn located<I: Implementation>(
-    pair: Pair<I>,
-    network: u8,
-    links: usize,
-) -> Vec<(Vec<End>, Result<Assignment<I::Options>, Refused>)> {
+fn located<I: Implementation>(pair: Pair<I>, network: u8, links: usize) -> Vec<Located<I>> {
     let Pair { client, relay, server } = pair;
     let hops = if relay.is_some() { 1 } else { links };
     let is_ipv6 = server.as_ref().is_ok_and(|assignment| assignment.address.is_ipv6());
