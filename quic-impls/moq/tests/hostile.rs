@@ -339,7 +339,7 @@ fn groups_of_nonsense(connection: &mut Connection, time: u64) -> bool {
         for frames in [vec![0xff; 16], vec![0x44, 0], vec![0; 30], noise(time, 200), Vec::new()] {
             let head = [0, 3, subscription, 30 + time as u8 % 8, 0];
             if let Some(id) = open(connection, Dir::Uni, &[&head[..], &frames].concat()) {
-                let _ = if time % 2 == 0 {
+                let _ = if time.is_multiple_of(2) {
                     connection.send_stream(id).finish().is_ok()
                 } else {
                     connection.send_stream(id).reset(1_u32.into()).is_ok()
@@ -365,7 +365,7 @@ fn thousands_of_streams(connection: &mut Connection, time: u64) -> bool {
                 // It keeps nothing of them itself.
                 let _ = connection.recv_stream(id).stop(0_u32.into());
             }
-            if time % 2 == 0 {
+            if time.is_multiple_of(2) {
                 let _ = connection.send_stream(id).reset(0_u32.into());
             } else {
                 let _ = connection.send_stream(id).finish();
