@@ -26,6 +26,7 @@ from fecbench.runners.trial.judge import judge
 from tests.runners.field.nat import HOME, Nat
 from tests.support import needs
 from tests.support.designs import over_a_path
+from tests.support.patience import patiently
 from tests.support.tasks import ANY_MACHINE
 
 NOQ = ours().find("noq-fec", "")
@@ -89,11 +90,16 @@ def downloaded(outcome: Outcome) -> bool:
 
 
 def test_a_nat_that_rebinds_in_the_middle_of_a_transfer_costs_nothing(far: Far) -> None:
-    with Nat(far.place, rebinds_after=15) as nat, far.engine(nat.place) as engine:
-        (finished,) = engine.run([(GROUP[0], task(size_bytes=300_000))])
+    def attempt(_: int) -> tuple[Nat, Outcome]:
+        with Nat(far.place, rebinds_after=15) as nat, far.engine(nat.place) as engine:
+            (finished,) = engine.run([(GROUP[0], task(size_bytes=300_000))])
+        return nat, finished.outcome
+
+    # On a busy machine the next port comes before the last one is validated, and the server goes back to it.
+    nat, outcome = patiently(attempt, lambda result: not downloaded(result[1]))
     assert len(nat.ports) > 10
-    assert downloaded(finished.outcome), finished.outcome
-    assert finished.outcome.path is not None and finished.outcome.path.changes == []
+    assert downloaded(outcome), outcome
+    assert outcome.path is not None and outcome.path.changes == []
 
 
 def test_another_address_or_route_within_a_block_is_noticed_and_the_transfers_go_on(far: Far) -> None:
