@@ -265,7 +265,8 @@ lint-on-demand test-on-demand: build-all development
 	    $(MAKE) --no-print-directory -C $$folder $(@:-on-demand=); done
 	@[ $@ != test-on-demand ] || $(MAKE) --no-print-directory packages PACKAGES="$(SKELETON_PACKAGES) debootstrap"
 	@[ $@ != test-on-demand ] || $(RUN) pytest tests/docs/test_skeleton.py
-	@[ $@ != test-on-demand ] || $(RUN) pytest -m slow tests/docs/test_gate_in_container.py tests/runners/field/test_between_bare_roots.py
+	@[ $@ != test-on-demand ] || $(RUN) pytest -m slow tests/docs/test_gate_in_container.py tests/runners/field/test_between_bare_roots.py \
+	    tests/quic-impls/test_moq_foreign.py
 
 # The pinned requirements, with hashes, from what pyproject.toml asks for: what all need, and what developers need besides.
 LOCK = .build/lock/bin/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url \
