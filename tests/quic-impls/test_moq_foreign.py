@@ -34,7 +34,6 @@ def test_a_foreign_viewer_gets_the_bytes_of_each_track(
     endpoints: Any,
     assignment: dict[str, Any],
     tmp_path: Path,
-    name: str,
     scheme: str,
 ) -> None:
     sizes = {"video": (40_000, 7000, 6000, 8000, 1, 30_000, 9000), "audio": (160,) * 12}
