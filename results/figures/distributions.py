@@ -54,6 +54,7 @@ from fecbench.results.store.records import CampaignInfo
 
 _LINES: tuple[Literal["-", "--", "-.", ":"], ...] = ("-", "--", "-.", ":")
 _CURVE = 2.4  # inches, the least width of a panel of a curve
+_FACTORS = 8  # the most that have room across and up
 
 
 def boxes(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "", *, ax: Given = None) -> Figure:
@@ -334,7 +335,8 @@ def points(campaign: CampaignInfo) -> Figure:
         grid.map(sns.scatterplot, s=mark(0.75), color="0.25", linewidth=0, rasterized=as_pixels(marks))
         label_pairs(grid, campaign)
         figure: Figure = grid.figure
-        heading(figure, "Which networks were tried?", f"{campaign.heading} · {len(campaign.points)} networks")
+        detail = f"{campaign.heading} · {len(campaign.points)} networks{of_factors(grid, campaign)}"
+        heading(figure, "Which networks were tried?", detail)
     return figure
 
 
@@ -345,6 +347,8 @@ def pair_grid(campaign: CampaignInfo) -> sns.PairGrid:
     if not len(factors.columns):
         raise NothingToDraw("This design varies no factor, so there are no networks to draw.")
     factors = factors[[factor for factor in factors if factor not in campaign.linked]]
+    most = set(factors.nunique().nlargest(_FACTORS, keep="first").index)
+    factors = factors[[factor for factor in factors if factor in most]]
     if len(factors.columns) == 1:
         factors.insert(0, "index of the point", factors.index)
     across, down = list(factors.columns[:-1]), list(factors.columns[1:])
@@ -355,6 +359,12 @@ def pair_grid(campaign: CampaignInfo) -> sns.PairGrid:
     grid.figure.set_layout_engine("constrained")
     grid.figure.set_size_inches(em() * wide(), em() * (1.5 + _high(grid) * len(down)))
     return grid
+
+
+def of_factors(grid: sns.PairGrid, campaign: CampaignInfo) -> str:
+    """Return how many factors are not drawn, for a heading; "" where all are."""
+    left_out = len(campaign.points[0].keys() - campaign.linked) - len({*grid.x_vars, *grid.y_vars})
+    return f" · without the {left_out} factors of fewest values" if left_out > 0 else ""
 
 
 def _high(grid: sns.PairGrid) -> float:

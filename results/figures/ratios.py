@@ -33,6 +33,7 @@ from fecbench.results.figures.distributions import (
     divisor,
     label_pairs,
     names_of_ratios,
+    of_factors,
     only_metric,
     pair_grid,
     panels_of,
@@ -316,7 +317,8 @@ def heat_map(
             for row, column, text in unknown.itertuples(index=False, name=None):
                 axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize="small")
             axes.invert_yaxis()
-            axes.set_xticks(columns.ticks, columns.labels, rotation=0)
+            has_room = cell * (len(columns) + 1) <= wide() - 2
+            axes.set_xticks(columns.ticks, columns.labels, rotation=0 if has_room else 90)
             axes.set_yticks(rows.ticks, rows.labels, rotation=0)
             axes.set(xlabel=axis_label(horizontal), ylabel="")
             axes.set_title(wrapped(name, cell * len(columns)))
@@ -386,7 +388,8 @@ def pairs(ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Figure:
         heading(
             grid.figure,
             f"In which networks does “{variant}” help?",
-            f"{campaign.heading} · {len(of_point)} networks of {len(campaign.points)}",
+            f"{campaign.heading} · {len(of_point)} networks of {len(campaign.points)}"
+            f"{of_factors(grid, campaign)}",
         )
         figure: Figure = grid.figure
     return figure

@@ -126,6 +126,18 @@ def test_many_names_of_losses_have_room_and_their_numbers_no_panel(name: str, tm
     assert not any(label.startswith("loss.") for label in labels)
 
 
+def test_of_many_factors_those_with_most_values_are_drawn_and_the_heading_says_so(tmp_path: Path) -> None:
+    with Database.open(str(tmp_path / "trials.sqlite"), create=True) as database:
+        fill(database, next(item for item in DESIGNS.values() if item.name == "hunt-links"))
+        (campaign,) = database.campaigns()
+    figure = distributions.points(campaign)
+    assert list(faults(figure)) == []
+    words = " ".join(text.get_text() for text in figure.findobj(Text))
+    assert "factors of fewest values" in " ".join(words.split())
+    labels = {text.get_text() for axes in figure.axes for text in (axes.xaxis.label, axes.yaxis.label)}
+    assert not any("duplicate" in label or "corrupt" in label for label in labels)  # two values each
+
+
 def faults_of_report(
     design: designs.Design, folder: Path, monkeypatch: pytest.MonkeyPatch, metric: str = ""
 ) -> list[str]:
