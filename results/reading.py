@@ -173,7 +173,7 @@ class Campaign:
         return tidy.finished(tidy.with_sizes(in_order, self.info), plain=plain)
 
     def targets(self) -> pd.DataFrame:
-        """One row a (network, latency target, variant with a baseline) of live broadcasts: the share of video
+        """Return one row a (network, target, variant with a baseline) of live broadcasts: the share of video
         frames usable with both, the difference, its interval and verdict (`analysis.targets.verdicts`)."""
         return targets.verdicts(targets.shares(self.trials(), self.info), self.info)
 

@@ -31,8 +31,10 @@ SHARES = (
 )
 _ROUND_TRIP = "rtt_ms"
 _SIGNS = {"gain": "+", "harm": "−"}
-_BANDS = {"below 2 RTT": (0.5, 2.0), "2 to 3 RTT": (2.0, 3.0), "3 RTT and more": (3.0, math.inf)}
-"""Targets in round trips, the first bound included. Below half of one nothing arrives."""
+_BANDS = {"below 2 RTT": (0.0, 2.0), "2 to 3 RTT": (2.0, 3.0), "3 RTT and more": (3.0, math.inf)}
+"""Targets in round trips, the first bound included."""
+_ONE_WAY = 0.5
+"""The delay of one way, in round trips: by then nothing arrives."""
 
 
 def shares(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
@@ -159,7 +161,7 @@ def signs(table: pd.DataFrame) -> pd.DataFrame:
         row = {"variant": str(variant)}
         for name, (low, high) in _BANDS.items():
             trips = cells["round_trips"]
-            band = cells[(trips >= low) & (trips < high) & (trips > _BANDS["below 2 RTT"][0])]
+            band = cells[(trips >= low) & (trips < high) & (trips > _ONE_WAY)]
             gains, harms = ((band["verdict"] == verdict).sum() for verdict in _SIGNS)
             row[f"{name}: + and −, of {len(band)}"] = f"{gains}, {harms}"
         rows.append(row)

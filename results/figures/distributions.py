@@ -364,7 +364,7 @@ def pair_grid(campaign: CampaignInfo) -> sns.PairGrid:
 def of_factors(grid: sns.PairGrid, campaign: CampaignInfo) -> str:
     """Return how many factors are not drawn, for a heading; "" where all are."""
     left_out = len(campaign.points[0].keys() - campaign.linked) - len({*grid.x_vars, *grid.y_vars})
-    return f" · without the {left_out} factors of fewest values" if left_out > 0 else ""
+    return f" · factors of fewest values left out: {left_out}" if left_out > 0 else ""
 
 
 def _high(grid: sns.PairGrid) -> float:

@@ -90,6 +90,11 @@ def export(
                 frame = exported.summary(*(metrics or []))
             case _:
                 frame = exported.table(table, series)
+        if table == "targets" and frame.empty:
+            name = exported.info.name
+            raise Refusal(
+                f"--table targets: no trial of {name!r} broadcast live video over a link of known delay"
+            )
         if output.suffix.lower() in _WRITERS:
             words = (
                 [targets.in_words(frame), targets.signs(frame)]

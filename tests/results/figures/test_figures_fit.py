@@ -133,7 +133,7 @@ def test_of_many_factors_those_with_most_values_are_drawn_and_the_heading_says_s
     figure = distributions.points(campaign)
     assert list(faults(figure)) == []
     words = " ".join(text.get_text() for text in figure.findobj(Text))
-    assert "factors of fewest values" in " ".join(words.split())
+    assert "factors of fewest values left out: " in " ".join(words.split())
     labels = {text.get_text() for axes in figure.axes for text in (axes.xaxis.label, axes.yaxis.label)}
     assert not any("duplicate" in label or "corrupt" in label for label in labels)  # two values each
 

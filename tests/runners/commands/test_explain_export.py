@@ -179,6 +179,7 @@ REFUSED: list[tuple[list[str], str]] = [
     (["--output", "x.csv", "--series", "cwnd"], "--table series and --series NAME need each other"),
     (["--output", "x.csv", "--table", "series", "--series", "cwn"], "did you mean 'cwnd'?"),
     (["--output", "x.csv", "--table", "points", "--metric", "client.dct_s"], "has no metrics: leave it out"),
+    (["--output", "x.csv", "--table", "targets"], "broadcast live video over a link of known delay"),
     (
         ["--output", "x.csv", "--table", "ratios", "--metric", "client.dct_s", "--metric", "x"],
         "--metric x: ratios: of one metric at a time",
