@@ -1,7 +1,6 @@
 """Bad files, as they come: mutated designs, impl.toml files and endpoint messages give one line, never a
 traceback. What a design's keys and values may be is tested in tests/designs."""
 
-import os
 import subprocess
 import tempfile
 from pathlib import Path
@@ -52,7 +51,7 @@ def mutated(draw: st.DrawFn, text: str) -> str:
 
 
 many = settings(
-    max_examples=int(os.environ.get("FECBENCH_EXAMPLES", "150")),
+    max_examples=3 * settings().max_examples,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 
