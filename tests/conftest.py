@@ -20,6 +20,8 @@ from hypothesis import HealthCheck, settings
 from fecbench.results.store.database import Database
 from tests.support import patience, undrawn
 
+pytest_plugins = ["tests.support.cost"]
+
 NEW_EXAMPLES = os.environ.get("FECBENCH_EXAMPLES") == "new"
 settings.register_profile(
     "fecbench",
