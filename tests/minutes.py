@@ -10,6 +10,7 @@ what it waited by the clock beyond that: for trials in real time, or for a proce
 
 import sys
 from collections import Counter
+from pathlib import Path
 from xml.etree import ElementTree
 
 from tests.support.cost import PROPERTY
@@ -22,6 +23,8 @@ def read(path: str) -> tuple[Costs, Costs]:
     """Return the seconds of CPU and by the clock of each test of a report."""
     cpu, clock = Costs(), Costs()
     for case in ElementTree.parse(path).iter("testcase"):
+        if "classname" not in case.attrib:
+            continue  # it was interrupted
         name = f"{case.attrib['classname'].replace('.', '/')}.py::{case.attrib['name']}"
         properties = {entry.attrib["name"]: entry.attrib["value"] for entry in case.iter("property")}
         cpu[name] += float(properties.get(PROPERTY, 0))
@@ -46,6 +49,9 @@ def write_table(title: str, cpu: Costs, clock: Costs) -> None:
 
 def main() -> None:
     cpu, clock = Costs(), Costs()
+    missing = [path for path in sys.argv[1:] if not Path(path).is_file()]
+    if missing or not sys.argv[1:]:
+        sys.exit(f"{', '.join(missing) or 'no report'}: must be reports of pytest, such as out/tests.xml")
     for path in sys.argv[1:]:
         for costs, more in zip((cpu, clock), read(path), strict=True):
             costs.update(more)
