@@ -87,7 +87,7 @@ test: build development
 	@mkdir -p $(OUT)
 	@nice -n 19 $(MAKE) --no-print-directory -C $(CODES) test >$(OUT)/codes.txt 2>&1 & codes=$$!; \
 	    trap "kill $$codes 2>/dev/null || true" EXIT; \
-	    $(RUN) pytest --numprocesses $(PROCESSES) --dist worksteal; \
+	    $(RUN) pytest --numprocesses $(PROCESSES) --dist worksteal --junitxml=$(OUT)/tests.xml; \
 	    echo "cargo test $(CODES)"; status=0; wait $$codes || status=$$?; cat $(OUT)/codes.txt; exit $$status
 	@for folder in $(GO_FOLDERS); do echo "go test $$folder"; (cd $$folder && go test ./...); done
 	@for folder in $(filter-out $(CODES),$(RUST_FOLDERS)); do \

@@ -18,7 +18,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from fecbench.results.store.database import Database
-from tests.support import patience, undrawn
+from tests.support import disk, patience, undrawn
+
+pytest_plugins = ["tests.support.cost"]
 
 NEW_EXAMPLES = os.environ.get("FECBENCH_EXAMPLES") == "new"
 settings.register_profile(
@@ -29,6 +31,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("fecbench")
+
+disk.wait_for_none()
 
 # Collection loads what all tests use. It is no garbage, and to look through it again and again costs a
 # twelfth of the time of tests that make many tables.

@@ -40,16 +40,18 @@ def main() -> None:
     listed = ["git", "ls-files", "--", *SUFFIXES]
     files = subprocess.run(listed, cwd=REPOSITORY, check=True, capture_output=True, text=True).stdout
     code, tests = Counter[str](), Counter[str]()
+    of_python = 0
     for path in map(Path, files.splitlines()):
         if not (REPOSITORY / path).is_symlink():
             of_code, of_tests = counted(path)
             code[room_of(path)] += of_code
             tests[room_of(path)] += of_tests
+            of_python += of_tests if path.suffix == ".py" else 0
     for room in sorted(code | tests, key=lambda room: -tests[room]):
         ratio = f"{tests[room] / code[room]:5.2f}" if code[room] else "    –"
         print(f"{room:28} {code[room]:6} lines of code {tests[room]:6} of tests {ratio}")
     print(f"{'in all':28} {code.total():6} lines of code {tests.total():6} of tests", end="")
-    print(f" {tests.total() / code.total():5.2f}")
+    print(f" {tests.total() / code.total():5.2f}, {of_python} of them Python")
 
 
 if __name__ == "__main__":

@@ -311,12 +311,14 @@ class Implementation:
     def _lack_of_sources(self, argument: str) -> Lack | None:
         """Whether its programs tell, and differ in, what they were built from."""
         commands = [self.command("client"), self.command("server"), self.simulator_command()]
-        sources_by_command = {
-            shlex.join(command): self._sources_of([*command, argument]) for command in commands
-        }
-        if None in sources_by_command.values():
-            silent = next(command for command, sources in sources_by_command.items() if sources is None)
-            return Lack(f"{silent} does not tell with {argument} what it was built from", self.build_with)
+        questions = [([*command, argument], self.declaration.name) for command in commands]
+        sources_by_command = {}
+        for command, answer in zip(map(shlex.join, commands), self._answers(questions), strict=False):
+            words = answer.output.split()
+            if answer.status != 0 or len(words) != 1:
+                problem = f"{command} does not tell with {argument} what it was built from"
+                return Lack(problem, self.build_with)
+            sources_by_command[command] = words[0]
         if len(set(sources_by_command.values())) > 1:
             listing = ", ".join(
                 f"{command} from {sources}" for command, sources in sources_by_command.items()
@@ -325,11 +327,6 @@ class Implementation:
                 f"endpoint and simulator were built from different sources, {listing}", self.build_with
             )
         return None
-
-    def _sources_of(self, command: list[str]) -> str | None:
-        (answer,) = self._answers([(command, self.declaration.name)])
-        words = answer.output.split()
-        return words[0] if answer.status == 0 and len(words) == 1 else None
 
 
 def is_file(path: Path) -> bool:

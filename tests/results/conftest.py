@@ -6,7 +6,6 @@ import os
 import pwd
 import secrets
 import shutil
-import sqlite3
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, NewCampaign, TrialKey, TrialRecord, Variant, Workload
@@ -95,19 +93,6 @@ def new_postgresql(folder: Path) -> str:
 def postgresql(postgresql_folder: Path) -> str:
     """The URL of a new, empty PostgreSQL database."""
     return new_postgresql(postgresql_folder)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def unsynchronized() -> Iterator[None]:
-    """SQLite waits for the disk as little as our server does: no test ends the machine."""
-
-    def hurry(connection: object, *_: object) -> None:
-        if isinstance(connection, sqlite3.Connection):
-            connection.execute("PRAGMA synchronous = OFF")
-
-    sa.event.listen(sa.Pool, "checkout", hurry)
-    yield
-    sa.event.remove(sa.Pool, "checkout", hurry)
 
 
 @pytest.fixture

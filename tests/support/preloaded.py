@@ -19,7 +19,7 @@ from pathlib import Path
 from fecbench.results.figures import saving
 from fecbench.runners.campaign import provenance
 from fecbench.runners.commands.command_line import COMMANDS, MODULES, main
-from tests.support import undrawn
+from tests.support import disk, undrawn
 
 Ended = subprocess.CompletedProcess[str]
 
@@ -42,6 +42,7 @@ _FORKS.set_forkserver_preload(
         __name__,
     ]
 )
+disk.wait_for_none()
 provenance.libraries()  # which each campaign records, and reading them takes as long as some trials
 
 

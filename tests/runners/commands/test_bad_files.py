@@ -1,18 +1,22 @@
 """Bad files, as they come: mutated designs, impl.toml files and endpoint messages give one line, never a
-traceback. What a design's keys and values may be is tested in tests/designs."""
+traceback. Keys and values of a design are tested in tests/designs."""
 
-import os
+import json
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from fecbench.checkout import REPOSITORY
+from fecbench.runners.implementations import implementation
 from fecbench.runners.implementations.implementation import load
 from fecbench.runners.refusal import Refusal
+from fecbench.runners.sandbox import question
 from fecbench.runners.trial.endpoint import Endpoint
 
 ENDED = subprocess.Popen(["true"], start_new_session=True)
@@ -21,7 +25,7 @@ DESIGN = (REPOSITORY / "designs" / "catalog" / "smoke.toml").read_text()
 DECLARATION = (REPOSITORY / "quic-impls" / "rquic" / "impl.toml").read_text()
 MESSAGES = b'{"event": "ready"}\n{"event": "done", "metrics": {"dct_s": 1.5, "packets_sent": 40}}\n'
 
-# What a person may type, and what a broken disk may hold, in the place of something right.
+# Scraps that a person may type, or a broken disk may hold, in the place of something right.
 SCRAPS = (
     st.sampled_from(
         ["", " ", '"', "'''", "\n", "[", "]", "[[", "{", "}", "=", ",", ".", "#", "\\", "\0", "\x1b", "é"]
@@ -52,9 +56,23 @@ def mutated(draw: st.DrawFn, text: str) -> str:
 
 
 many = settings(
-    max_examples=int(os.environ.get("FECBENCH_EXAMPLES", "150")),
+    max_examples=3 * settings().max_examples,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
+
+
+@pytest.fixture
+def asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question to a program is put to it once: each takes processes, and few mutations ask another."""
+    answers: dict[str, Any] = {}
+
+    def ask(commands: Sequence[Sequence[str]], folder: Path, *more: Any) -> Any:
+        words = json.dumps([*commands, str(folder)])
+        if words not in answers:
+            answers[words] = question.ask(commands, folder, *more)
+        return answers[words]
+
+    monkeypatch.setattr(implementation, "ask", ask)
 
 
 def assert_planned_or_refused(fecbench: Any, path: Path, content: bytes) -> None:
@@ -65,6 +83,7 @@ def assert_planned_or_refused(fecbench: Any, path: Path, content: bytes) -> None
         assert len(result.refusal()) > len("fecbench: \n")
 
 
+@pytest.mark.usefixtures("asked_once")
 @many
 @given(mutated(DESIGN))
 @example("seed = " + "9" * 5000)
@@ -94,8 +113,7 @@ def test_a_mutated_impl_toml_is_read_or_refused_by_name(text: str) -> None:
         folder.mkdir()
         (folder / "impl.toml").write_bytes(text.encode(errors="surrogatepass"))
         try:
-            implementation = load(folder)
-            implementation.options({}, "here")
+            load(folder).options({}, "here")
         except Refusal as error:
             assert str(error).startswith(f"{folder}/impl.toml: ")
 

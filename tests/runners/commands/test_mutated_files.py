@@ -3,7 +3,6 @@
 Atheris does the same by what the bytes reach (tests/fuzz); these examples are drawn anew in each run.
 """
 
-import os
 from collections.abc import Callable
 
 import pytest
@@ -57,7 +56,7 @@ SEEDS = {name: list(TARGETS[name].seeds()) for name in READERS}
 
 
 @pytest.mark.parametrize("name", READERS)
-@settings(max_examples=int(os.environ.get("FECBENCH_EXAMPLES", "100")), deadline=None)
+@settings(max_examples=2 * settings().max_examples)
 @given(number=st.integers(0, 1000), mutation=mutations())
 def test_a_mutated_file_is_read_or_refused_in_one_line(
     name: str, number: int, mutation: Callable[[bytes], bytes]
