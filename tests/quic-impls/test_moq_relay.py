@@ -12,7 +12,9 @@ from tests.support.live import (
     NO_WINDOW,
     PACKET_BYTES,
     QUIC_BYTES,
+    TWO_TRACKS,
     Broadcasts,
+    assert_same,
     latencies_ms,
     live,
     places,
@@ -34,12 +36,6 @@ pytestmark = pytest.mark.on_demand
 @pytest.fixture(params=["moq"])
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-@pytest.fixture
-def broadcasts(name: str, identity: dict[str, str], tmp_path: Path) -> Broadcasts:
-    assert name == "moq"
-    return Broadcasts(tmp_path, identity)
 
 
 def relayed(
@@ -150,26 +146,15 @@ def test_a_hundred_times_the_same_task_has_the_same_answer(broadcasts: Broadcast
 
 
 def _assert_same(broadcasts: Broadcasts, times: int) -> None:
-    """Assert that a relayed task has one outcome each time, with others in between, in one process."""
-    tracks = (
-        track("video", "group", *[20_000, *[4000] * 4] * 6),
-        track("audio", "group", *[160] * 50, every_us=20_000, priority=2),
-    )
+    bbr = {"congestion_control": "bbr3"}
     other = live(track("video", "frame", *[3000] * 7), direction="up")
-    tasks, order = [], []
-    for number in range(times):
-        bbr = {"congestion_control": "bbr3"}
-        tasks.append(relayed(broadcasts, live(*tracks), "access", IN_BURSTS, access=bbr, backbone=bbr))
-        order.append(tasks[-1])
-        order += [
-            relayed(broadcasts, other, "backbone", Uniform(0.02)),
-            broadcasts.task(other, Uniform(0.02)),
-        ][: number % 3]
-    answers = dict(zip([task["number"] for task in order], broadcasts.carry_out(*order), strict=True))
-    tables = [(rows(task, sends=True), rows(task, sends=False)) for task in tasks]
-    assert all(table == tables[0] for table in tables)
-    outcomes = [{**answers[task["number"]], "number": 0} for task in tasks]
-    assert all(outcome == outcomes[0] for outcome in outcomes)
+    assert_same(
+        broadcasts,
+        times,
+        lambda: relayed(broadcasts, live(*TWO_TRACKS), "access", IN_BURSTS, access=bbr, backbone=bbr),
+        lambda: relayed(broadcasts, other, "backbone", Uniform(0.02)),
+        lambda: broadcasts.task(other, Uniform(0.02)),
+    )
 
 
 @pytest.mark.parametrize(
