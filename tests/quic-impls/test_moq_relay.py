@@ -1,5 +1,7 @@
 """Live media through a relay of moq, in virtual time: two hops, with losses and FEC of their own."""
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,7 @@ def relayed(
     model: LossModel = NOTHING,
     access: dict[str, Any] = OFF,
     backbone: dict[str, Any] = OFF,
+    hops: dict[str, tuple[float, float]] = HOPS,
 ) -> dict[str, Any]:
     """The task of a broadcast over both hops, with the options of each; one of them loses packets."""
     task = broadcasts.task(workload, **access)
@@ -65,7 +68,7 @@ def relayed(
             direction: way(mbps, owd_ms, model if link == lossy else NOTHING, seed, queue_packets=500)
             for direction, seed in (("up", 5), ("down", 6))
         }
-        for link, (mbps, owd_ms) in HOPS.items()
+        for link, (mbps, owd_ms) in hops.items()
     }
     pair = {"client": {**pair["client"], "address": RELAY}, "relay": of_relay, "server": server}
     return {**task, "pairs": [pair], "links": links}
@@ -177,3 +180,37 @@ def test_a_relay_that_does_not_fit_its_task_is_refused(
     with Simulator("moq") as simulator:
         simulator_line = simulator.line(task).decode()
     assert why in simulator_line
+
+
+def test_each_frame_on_a_hop_is_20_bytes_longer_over_ipv6(broadcasts: Broadcasts) -> None:
+    four = relayed(broadcasts, live(*TWO_TRACKS), "access", IN_BURSTS, access=RLC)
+    text = re.sub(r"10\.0\.(\d)\.(\d)", r"fd00:fec:a00:\1::\2", json.dumps(four))
+    six = json.loads(text)
+    for ways in six["links"].values():
+        for direction, link in ways.items():
+            ways[direction] = link.replace("\n", "\nfamily ipv6\n", 1)
+    (answer,) = broadcasts.carry_out(six)
+    check_conserved(answer)
+    reports = {name: endpoint["metrics"] for name, endpoint in answer["endpoints"].items()}
+    assert reports["client"]["packets_recovered"] > 0
+    for link, direction, place, name in (
+        ("access", "up", "client", "bytes_sent"),
+        ("access", "down", "relay", "access.bytes_sent"),
+        ("backbone", "up", "relay", "backbone.bytes_sent"),
+        ("backbone", "down", "server", "bytes_sent"),
+    ):
+        counted = answer["links"][link][direction]
+        assert counted["bytes_in"] == reports[place][name] + (LINK_BYTES + 20) * counted["frames_in"], link
+
+
+def test_a_relay_that_always_has_more_to_send_repairs_each_frame(broadcasts: Broadcasts) -> None:
+    frames = 40
+    workload = live(track("video", "group", *[6000] * frames, every_us=10_000), max_age_ms=60_000)
+    slow_access = {"access": (2.0, 5.0), "backbone": (20.0, 40.0)}
+    sent = {}
+    for flush in ("message", "never"):
+        code = {"scheme": "rlc", "controller": "constant", "n": 51, "k": 50, "window": 50, "flush": flush}
+        (answer,) = broadcasts.carry_out(relayed(broadcasts, workload, access=code, hops=slow_access))
+        sent[flush] = answer["endpoints"]["relay"]["metrics"]["access.repair_sent"]
+        assert answer["endpoints"]["relay"]["metrics"]["backbone.repair_received"] == 0
+    assert sent["message"] > 0.8 * frames > 3 * sent["never"], sent
