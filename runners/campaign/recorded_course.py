@@ -50,7 +50,8 @@ def course_of(again: Replay, folder: Path) -> Course:
     packets = sorted(_packets(again.task, folder), key=lambda packet: packet.at_s)
     ours = [packet for packet in packets if packet.pair == 0]
     begun_at = min((packet.at_s for packet in ours), default=0.0)
-    reached = [packet.arrived_s for packet in ours if packet.direction == "up"]
+    of_server = list(again.task.links)[-1:] if again.task.has_relay else again.task.links
+    reached = [packet.arrived_s for packet in ours if packet.direction == "up" and packet.link in of_server]
     begun_s = {"server": float(np.nanmin([*reached, np.inf])) - begun_at} if ours else {}
     crossings, notes = [], [] if record.state == "ok" else [f"this run is {record.state}: {record.reason}"]
     for link in again.task.links:
@@ -102,9 +103,9 @@ def _crossing(
 
 
 def _packets(task: Task, folder: Path) -> Iterator[_Sent]:
-    """The packets of all pairs whose captures are there; none of a trial with a relay, whose two hops no port
-    tells apart."""
+    """The packets of all pairs whose captures are there."""
     if task.has_relay:
+        yield from _relayed(task, folder)
         return
     layout = layout_of(task.topology, task.family)
     for pair, (client, _) in enumerate(layout.pairs):
@@ -118,6 +119,41 @@ def _packets(task: Task, folder: Path) -> Iterator[_Sent]:
                 way = _Way(link, direction, paths, f":{task.port}")
                 sent, arrived = (of_client, of_server) if direction == "up" else (of_server, of_client)
                 yield from _matched(pair, way, filter(way.has, sent), filter(way.has, arrived))
+
+
+def _relayed(task: Task, folder: Path) -> Iterator[_Sent]:
+    """The packets of both hops, told apart by the address at either end."""
+    layout = layout_of(task.topology, task.family)
+    ((client, server), *_), relay = layout.pairs, layout.relay
+    assert relay is not None
+    files = [_capture(folder / pair_name(0), place) for place in task.places]
+    captures = [list(recordings.packets(file)) for file in files if file is not None]
+    if len(captures) < len(files):
+        return
+    hosts = [ip_address(layout.addresses(host)[0]).packed.hex() for host in (client, relay, server)]
+    for number, link in enumerate(task.links):
+        near, far = number, number + 1
+        for direction in DIRECTIONS:
+            sender, receiver = (near, far) if direction == "up" else (far, near)
+            hop = _Hop(link, direction, hosts[sender], hosts[receiver])
+            yield from _matched(
+                0, hop, filter(hop.has, captures[sender]), filter(hop.has, captures[receiver])
+            )
+
+
+@dataclass(frozen=True)
+class _Hop:
+    """A direction of a link beside a relay, with the addresses of both hosts."""
+
+    link: str
+    direction: Direction
+    source: str
+    destination: str
+
+    def has(self, packet: recordings.Packet) -> bool:
+        """Whether a packet takes it."""
+        ends = (packet.source.partition(":")[0], packet.destination.partition(":")[0])
+        return ends == (self.source, self.destination)
 
 
 @dataclass(frozen=True)
@@ -163,7 +199,7 @@ def _capture(folder: Path, role: str) -> Path | None:
 
 
 def _matched(
-    pair: int, way: _Way, sent: Iterable[recordings.Packet], arrived: Iterable[recordings.Packet]
+    pair: int, way: _Way | _Hop, sent: Iterable[recordings.Packet], arrived: Iterable[recordings.Packet]
 ) -> Iterator[_Sent]:
     """Yield each sent packet with its arrival time at the other side.
 

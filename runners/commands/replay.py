@@ -81,7 +81,7 @@ def replay(
     congestion window, the RTT.
 
     The folder of --output holds packet captures, qlog, TLS secrets, every series that the implementations
-    leave, replay.json with both runs, and by-hand/, from which both programs can be started over loopback.
+    leave, replay.json with both runs, and by-hand/, from which the programs can be started over loopback.
     The database is not changed.
     """
     if comparison_file is not None:
@@ -191,7 +191,7 @@ def _keep(
     if task is not None:
         by_hand.leave(task, available, trial_folder / BY_HAND, by_hand_folder)
     fill_own_folder(output, trial_folder, REPORT, document)
-    return None if task is None else by_hand.start_with(by_hand_folder)
+    return None if task is None else by_hand.start_with(task, by_hand_folder)
 
 
 def _draw(result: Replay, trial_folder: Path, plot: Path) -> None:

@@ -1,4 +1,5 @@
-"""Rows of the series in which both ends note the parts of a timetable: when each was due, sent and there.
+"""Rows of the series in which both ends note the parts of a timetable: when each was due, sent and there; and
+what links carry of them at the soonest.
 
 An endpoint may have written anything: each row that is impossible is refused.
 """
@@ -6,18 +7,19 @@ An endpoint may have written anything: each row that is impossible is refused.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fecbench.runners.options import Option
-from fecbench.runners.refusal import Refusal
 from fecbench.runners.tasks import series
 from fecbench.runners.tasks.outcome import Outcome
+from fecbench.runners.tasks.packets import UDP_HEADER_BYTES, header_bytes
 from fecbench.runners.tasks.series import SeriesError
-from fecbench.runners.tasks.task import PairTask, Role
+from fecbench.runners.tasks.task import PairTask, Role, Task
+from fecbench.topologies.link import Direction
+from fecbench.topologies.rate import in_series, together
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +29,6 @@ CLOCK_S = 2e-6
 LATEST_S = 1e9
 """Latest time of a clock that begins when a machine starts."""
 PERCENTILES = (50, 95, 99)
-MOST_PLAYOUTS = 50
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -103,16 +104,49 @@ def latencies(latency_s: Floats) -> Iterator[tuple[str, float]]:
         yield "latency_max_ms", 1e3 * float(whole[-1])
 
 
-def check_playouts(playouts: Sequence[Any], option: Option, where: str) -> None:
-    """Refuse playout delays of a workload: too many, equal ones, or one that the option does not allow.
+def direction_of(task: Task) -> Direction:
+    """Return the direction of the messages."""
+    direction: Direction = task.pairs[0].workload["direction"]
+    return direction
 
-    `where` names the workload. Raises Refusal.
+
+def sent_bytes(task: Task, outcome: Outcome) -> int | None:
+    """Return the UDP payload that came to the links in the direction of the messages: everything that the
+    sender sent.
+
+    None if a backend does not know, and where no link is ours.
     """
-    subject = f"{where}: playout_ms = {list(playouts)!r:.200}"
-    if not 1 <= len(playouts) <= MOST_PLAYOUTS:
-        raise Refusal(f"{subject}: must be 1 to {MOST_PLAYOUTS} numbers")
-    for playout_ms in playouts:
-        if problem := option.problem_of(playout_ms):
-            raise Refusal(f"{subject}: each {problem}")
-    if len(set(playouts)) < len(playouts):
-        raise Refusal(f"{subject}: each must be another")
+    if not outcome.links:
+        return None
+    sent = 0
+    for link in outcome.links.values():
+        report = link.directions[direction_of(task)]
+        if report.bytes_in is None:
+            return None
+        sent += report.bytes_in - (header_bytes(task.family) + UDP_HEADER_BYTES) * report.frames_in
+    return sent
+
+
+def too_early(task: Task, takes_s: Floats, sizes: Integers) -> tuple[int, float] | None:
+    """Return the first of these parts of the smallest size that took less time than the links need, with the
+    least time in ms; None: all took as long."""
+    links = [link.settings for link in task.links.values()]
+    directions = [link.up if direction_of(task) == "up" else link.down for link in links]
+    hops, rates = [direction.least_owd_ms for direction in directions], [way.rate for way in directions]
+    # A relay's links are one behind the other, those of paths side by side.
+    owd_s = (sum(hops) if task.has_relay else min(hops)) / 1e3
+    rate = in_series(rates) if task.has_relay else together(rates)
+
+    def is_early(size_bytes: float, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Return which of these rows arrived sooner than so many bytes can."""
+        least_s = owd_s + rate.least_time_s(size_bytes)
+        return takes_s[rows] < task.validity.least_share * least_s - 1e-6
+
+    # On links that change, the least time is long to find. Few arrived sooner than the largest part can.
+    rows = np.arange(len(takes_s))
+    doubtful = rows[is_early(float(sizes.max(initial=0)), rows)]
+    for size in np.unique(sizes[doubtful]):
+        of_size = doubtful[sizes[doubtful] == size]
+        if (early := of_size[is_early(float(size), of_size)]).size:
+            return int(early[0]), 1e3 * (owd_s + rate.least_time_s(float(size)))
+    return None

@@ -130,6 +130,10 @@ class Workload:
             if problem := self.parameters[name].problem_of(value):
                 raise Refusal(f"{where}: workload {self.name}: {name} = {value!r} {problem}")
 
+    def with_defaults(self, choices: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of all parameters."""
+        return {name: option.default for name, option in self.parameters.items()} | dict(choices)
+
     def transfers(self, choices: Mapping[str, Any], around: Surroundings) -> list[Transfer]:
         """Return the task of each pair, the measured one first."""
         return [Transfer(around.variant, {"name": self.asked_for, **choices}, self.demand(choices))]

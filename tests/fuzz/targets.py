@@ -23,8 +23,9 @@ from fecbench.runners.tasks import series
 from fecbench.runners.tasks.series import SeriesError
 from fecbench.runners.trial import own_report
 from fecbench.runners.trial.endpoint import Endpoint
-from fecbench.runners.workloads.live import recorded
-from fecbench.runners.workloads.messages import real_time, traffic
+from fecbench.runners.workloads.live.recorded import Recording
+from fecbench.runners.workloads.messages import real_time
+from fecbench.runners.workloads.messages.traffic import Trace as Messages
 from fecbench.runners.workloads.page import graph, har
 from fecbench.runners.workloads.page.graph import Page
 from fecbench.runners.workloads.video import ladder, mpd
@@ -137,7 +138,7 @@ def _both_sides(path: Path) -> None:
 def _list(path: Path) -> None:
     trace = real_time.from_list(path, 30.0, "fuzz")
     path.write_text(trace.text())
-    assert traffic.load(path) == trace
+    assert Messages.load(path) == trace
 
 
 @cache
@@ -326,7 +327,7 @@ TARGETS = {
     "har": Target(
         _of_file("page.har", _har), _texts(*(json.dumps({"log": {"entries": [entry]}}) for entry in _ENTRIES))
     ),
-    "recording": Target(_of_file("frames.json", recorded.stored), _texts(json.dumps(_RECORDING))),
+    "recording": Target(_of_file("frames.json", Recording.load), _texts(json.dumps(_RECORDING))),
     "ladder": Target(_of_file("video.json", ladder.stored), _texts(json.dumps(_LADDER))),
     "mpd": Target(_of_file("video.mpd", _mpd), _texts(_MPD, _TIMELINE)),
     "lines": Target(

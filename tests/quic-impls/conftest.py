@@ -24,6 +24,7 @@ from fecbench.runners.implementations.finding import ours
 from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.implementations.toolchains import TOOLCHAINS
 from fecbench.runners.trial import certificates
+from tests.support.live import Broadcasts
 from tests.support.simulations import NOTHING, OF_SERVERS, Simulator, Tasks
 
 LIMIT_S = 90
@@ -238,6 +239,12 @@ def exchanges(
 ) -> Exchanges:
     endpoints_of(name)  # it is built
     return Exchanges(name, tmp_path, identity)
+
+
+@pytest.fixture
+def broadcasts(name: str, identity: dict[str, str], tmp_path: Path) -> Broadcasts:
+    assert name == "moq"
+    return Broadcasts(tmp_path, identity)
 
 
 @pytest.fixture(scope="session")

@@ -7,19 +7,22 @@ from typing import Any
 
 import pytest
 
-from fecbench.dropper.model import GilbertElliott, Pattern, Uniform
+from fecbench.dropper.model import Pattern, Uniform
 from fecbench.runners.conformance import contract
 from fecbench.runners.conformance import simulator as simulator_check
 from fecbench.runners.implementations.finding import ours
 from tests.support.live import (
     GROUP,
+    IN_BURSTS,
     LINK_BYTES,
     MBPS,
     NO_WINDOW,
     OWD_MS,
     PACKET_BYTES,
     QUIC_BYTES,
+    TWO_TRACKS,
     Broadcasts,
+    assert_same,
     latencies_ms,
     live,
     places,
@@ -28,23 +31,10 @@ from tests.support.live import (
 )
 from tests.support.simulations import Simulator
 
-IN_BURSTS = GilbertElliott(0.01, 0.25, 1, 0)
-
-TWO_TRACKS = (
-    track("video", "group", *[20_000, *[4000] * (GROUP - 1)] * 6),
-    track("audio", "group", *[160] * 50, every_us=20_000, priority=2),
-)
-
 
 @pytest.fixture(params=["moq"])
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-@pytest.fixture
-def broadcasts(name: str, identity: dict[str, str], tmp_path: Path) -> Broadcasts:
-    assert name == "moq"
-    return Broadcasts(tmp_path, identity)
 
 
 def test_it_has_all_options_of_noq_fec_and_no_other() -> None:
@@ -94,16 +84,13 @@ def test_a_hundred_times_the_same_task_has_the_same_tables(broadcasts: Broadcast
 
 
 def _assert_same(broadcasts: Broadcasts, times: int) -> None:
-    """Assert that a task has one outcome each time, with others in between, in one process."""
-    other = live(track("video", "frame", *[3000] * 7), direction="up")
-    tasks, order = [], []
-    for number in range(times):
-        tasks.append(broadcasts.task(live(*TWO_TRACKS), IN_BURSTS, congestion_control="bbr3"))
-        order.append(tasks[-1])
-        order += [broadcasts.task(other, Uniform(0.02)) for _ in range(number % 3)]
-    broadcasts.carry_out(*order)
-    tables = [(rows(task, sends=True), rows(task, sends=False)) for task in tasks]
-    assert all(table == tables[0] for table in tables)
+    def other() -> dict[str, Any]:
+        return broadcasts.task(live(track("video", "frame", *[3000] * 7), direction="up"), Uniform(0.02))
+
+    def task() -> dict[str, Any]:
+        return broadcasts.task(live(*TWO_TRACKS), IN_BURSTS, congestion_control="bbr3")
+
+    assert_same(broadcasts, times, task, other, other)
 
 
 @pytest.mark.on_demand

@@ -1,5 +1,7 @@
 """Live media through a relay of moq, in virtual time: two hops, with losses and FEC of their own."""
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,9 @@ from tests.support.live import (
     NO_WINDOW,
     PACKET_BYTES,
     QUIC_BYTES,
+    TWO_TRACKS,
     Broadcasts,
+    assert_same,
     latencies_ms,
     live,
     places,
@@ -36,12 +40,6 @@ def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture
-def broadcasts(name: str, identity: dict[str, str], tmp_path: Path) -> Broadcasts:
-    assert name == "moq"
-    return Broadcasts(tmp_path, identity)
-
-
 def relayed(
     broadcasts: Broadcasts,
     workload: dict[str, Any],
@@ -49,6 +47,7 @@ def relayed(
     model: LossModel = NOTHING,
     access: dict[str, Any] = OFF,
     backbone: dict[str, Any] = OFF,
+    hops: dict[str, tuple[float, float]] = HOPS,
 ) -> dict[str, Any]:
     """The task of a broadcast over both hops, with the options of each; one of them loses packets."""
     task = broadcasts.task(workload, **access)
@@ -69,7 +68,7 @@ def relayed(
             direction: way(mbps, owd_ms, model if link == lossy else NOTHING, seed, queue_packets=500)
             for direction, seed in (("up", 5), ("down", 6))
         }
-        for link, (mbps, owd_ms) in HOPS.items()
+        for link, (mbps, owd_ms) in hops.items()
     }
     pair = {"client": {**pair["client"], "address": RELAY}, "relay": of_relay, "server": server}
     return {**task, "pairs": [pair], "links": links}
@@ -150,26 +149,15 @@ def test_a_hundred_times_the_same_task_has_the_same_answer(broadcasts: Broadcast
 
 
 def _assert_same(broadcasts: Broadcasts, times: int) -> None:
-    """Assert that a relayed task has one outcome each time, with others in between, in one process."""
-    tracks = (
-        track("video", "group", *[20_000, *[4000] * 4] * 6),
-        track("audio", "group", *[160] * 50, every_us=20_000, priority=2),
-    )
+    bbr = {"congestion_control": "bbr3"}
     other = live(track("video", "frame", *[3000] * 7), direction="up")
-    tasks, order = [], []
-    for number in range(times):
-        bbr = {"congestion_control": "bbr3"}
-        tasks.append(relayed(broadcasts, live(*tracks), "access", IN_BURSTS, access=bbr, backbone=bbr))
-        order.append(tasks[-1])
-        order += [
-            relayed(broadcasts, other, "backbone", Uniform(0.02)),
-            broadcasts.task(other, Uniform(0.02)),
-        ][: number % 3]
-    answers = dict(zip([task["number"] for task in order], broadcasts.carry_out(*order), strict=True))
-    tables = [(rows(task, sends=True), rows(task, sends=False)) for task in tasks]
-    assert all(table == tables[0] for table in tables)
-    outcomes = [{**answers[task["number"]], "number": 0} for task in tasks]
-    assert all(outcome == outcomes[0] for outcome in outcomes)
+    assert_same(
+        broadcasts,
+        times,
+        lambda: relayed(broadcasts, live(*TWO_TRACKS), "access", IN_BURSTS, access=bbr, backbone=bbr),
+        lambda: relayed(broadcasts, other, "backbone", Uniform(0.02)),
+        lambda: broadcasts.task(other, Uniform(0.02)),
+    )
 
 
 @pytest.mark.parametrize(
@@ -192,3 +180,37 @@ def test_a_relay_that_does_not_fit_its_task_is_refused(
     with Simulator("moq") as simulator:
         simulator_line = simulator.line(task).decode()
     assert why in simulator_line
+
+
+def test_each_frame_on_a_hop_is_20_bytes_longer_over_ipv6(broadcasts: Broadcasts) -> None:
+    four = relayed(broadcasts, live(*TWO_TRACKS), "access", IN_BURSTS, access=RLC)
+    text = re.sub(r"10\.0\.(\d)\.(\d)", r"fd00:fec:a00:\1::\2", json.dumps(four))
+    six = json.loads(text)
+    for ways in six["links"].values():
+        for direction, link in ways.items():
+            ways[direction] = link.replace("\n", "\nfamily ipv6\n", 1)
+    (answer,) = broadcasts.carry_out(six)
+    check_conserved(answer)
+    reports = {name: endpoint["metrics"] for name, endpoint in answer["endpoints"].items()}
+    assert reports["client"]["packets_recovered"] > 0
+    for link, direction, place, name in (
+        ("access", "up", "client", "bytes_sent"),
+        ("access", "down", "relay", "access.bytes_sent"),
+        ("backbone", "up", "relay", "backbone.bytes_sent"),
+        ("backbone", "down", "server", "bytes_sent"),
+    ):
+        counted = answer["links"][link][direction]
+        assert counted["bytes_in"] == reports[place][name] + (LINK_BYTES + 20) * counted["frames_in"], link
+
+
+def test_a_relay_that_always_has_more_to_send_repairs_each_frame(broadcasts: Broadcasts) -> None:
+    frames = 40
+    workload = live(track("video", "group", *[6000] * frames, every_us=10_000), max_age_ms=60_000)
+    slow_access = {"access": (2.0, 5.0), "backbone": (20.0, 40.0)}
+    sent = {}
+    for flush in ("message", "never"):
+        code = {"scheme": "rlc", "controller": "constant", "n": 51, "k": 50, "window": 50, "flush": flush}
+        (answer,) = broadcasts.carry_out(relayed(broadcasts, workload, access=code, hops=slow_access))
+        sent[flush] = answer["endpoints"]["relay"]["metrics"]["access.repair_sent"]
+        assert answer["endpoints"]["relay"]["metrics"]["backbone.repair_received"] == 0
+    assert sent["message"] > 0.8 * frames > 3 * sent["never"], sent

@@ -2,10 +2,12 @@
 
 import csv
 import itertools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from fecbench.dropper.loss_model import LossModel
+from fecbench.dropper.model import GilbertElliott
 from tests.support.simulations import NOTHING, Simulator, Tasks
 
 MBPS, OWD_MS = 20, 25
@@ -13,6 +15,7 @@ LINK_BYTES = 42  # what Ethernet, IPv4 and UDP add to a datagram
 QUIC_BYTES = 50  # most that QUIC and MoQ add to the part of a frame in a packet
 PACKET_BYTES = 1252
 GROUP = 5
+IN_BURSTS = GilbertElliott(0.01, 0.25, 1, 0)
 NO_WINDOW = {"scheme": "none", "congestion_control": "none"}
 
 
@@ -20,6 +23,12 @@ def track(name: str, delivery: str, *sizes: int, every_us: int = 33_333, priorit
     """A track of frames of these sizes, in groups of five."""
     frames = [[every_us * number, size, int(number % GROUP == 0)] for number, size in enumerate(sizes)]
     return {"name": name, "priority": priority, "delivery": delivery, "frames": frames}
+
+
+TWO_TRACKS = (
+    track("video", "group", *[20_000, *[4000] * (GROUP - 1)] * 6),
+    track("audio", "group", *[160] * 50, every_us=20_000, priority=2),
+)
 
 
 def live(*tracks: dict[str, Any], **others: Any) -> dict[str, Any]:
@@ -85,6 +94,24 @@ def rows(task: dict[str, Any], sends: bool) -> list[dict[str, float]]:
         return [
             {name: float(value) for name, value in row.items()} for row in csv.DictReader(file, strict=True)
         ]
+
+
+def assert_same(
+    broadcasts: Broadcasts,
+    times: int,
+    make: Callable[[], dict[str, Any]],
+    *others: Callable[[], dict[str, Any]],
+) -> None:
+    """Assert that a task has one outcome each time, with some of the others in between, in one process."""
+    tasks, order = [], []
+    for number in range(times):
+        tasks.append(make())
+        order += [tasks[-1], *(other() for other in others[: number % (len(others) + 1)])]
+    answers = dict(zip([task["number"] for task in order], broadcasts.carry_out(*order), strict=True))
+    tables = [(rows(task, sends=True), rows(task, sends=False)) for task in tasks]
+    assert all(table == tables[0] for table in tables)
+    outcomes = [{**answers[task["number"]], "number": 0} for task in tasks]
+    assert all(outcome == outcomes[0] for outcome in outcomes)
 
 
 def places(table: list[dict[str, float]], number: int) -> list[int]:

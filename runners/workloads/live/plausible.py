@@ -14,8 +14,7 @@ from fecbench.runners.tasks.outcome import Outcome
 from fecbench.runners.tasks.packets import DATAGRAM_BYTES
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.workloads.live.noted import Broadcast, Noted
-from fecbench.runners.workloads.messages.possible import direction_of, too_early
-from fecbench.runners.workloads.timed import Integers, ends
+from fecbench.runners.workloads.timed import Integers, direction_of, ends, too_early
 
 
 def problems(task: Task, outcome: Outcome, broadcast: Broadcast) -> Iterator[str]:

@@ -11,15 +11,12 @@
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fecbench.runners.tasks.outcome import Outcome
-from fecbench.runners.tasks.packets import UDP_HEADER_BYTES, datagram_bytes, header_bytes
+from fecbench.runners.tasks.packets import datagram_bytes
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.workloads.messages.noted import WHOLE, Messages, Parts
-from fecbench.runners.workloads.timed import ends
-from fecbench.topologies.link import Direction
-from fecbench.topologies.rate import in_series, together
+from fecbench.runners.workloads.timed import direction_of, ends, too_early
 
 HEADER_OF_PART_BYTES = 6
 """Bytes before a part's content in a DATAGRAM frame: the numbers of message and part."""
@@ -39,29 +36,6 @@ def problems(task: Task, outcome: Outcome, messages: Messages) -> Iterator[str]:
         *(_lost_without_loss(task, outcome, messages) if task.links else ()),
     ):
         yield f"{receiver}: {problem}"
-
-
-def direction_of(task: Task) -> Direction:
-    """Return the direction of the messages."""
-    direction: Direction = task.pairs[0].workload["direction"]
-    return direction
-
-
-def sent_bytes(task: Task, outcome: Outcome) -> int | None:
-    """Return the UDP payload that came to the links in the direction of the messages: everything that the
-    sender sent.
-
-    None if a backend does not know, and where no link is ours.
-    """
-    if not outcome.links:
-        return None
-    sent = 0
-    for link in outcome.links.values():
-        report = link.directions[direction_of(task)]
-        if report.bytes_in is None:
-            return None
-        sent += report.bytes_in - (header_bytes(task.family) + UDP_HEADER_BYTES) * report.frames_in
-    return sent
 
 
 def _numbers(messages: Messages, parts: Parts) -> "np.typing.NDArray[np.int64]":
@@ -115,31 +89,6 @@ def _too_early(task: Task, messages: Messages) -> Iterator[str]:
             f"{_part(arrived, row)} arrived {1e3 * takes_s[row]:.3f} ms after it was sent:"
             f" the links carry it in {least_ms:.3f} ms at the soonest"
         )
-
-
-def too_early(task: Task, takes_s: NDArray[np.float64], sizes: NDArray[np.int64]) -> tuple[int, float] | None:
-    """Return the first of these parts of the smallest size that took less time than the links need, with the
-    least time in ms; None: all took as long."""
-    links = [link.settings for link in task.links.values()]
-    directions = [link.up if direction_of(task) == "up" else link.down for link in links]
-    hops, rates = [direction.least_owd_ms for direction in directions], [way.rate for way in directions]
-    # A relay's links are one behind the other, those of paths side by side.
-    owd_s = (sum(hops) if task.has_relay else min(hops)) / 1e3
-    rate = in_series(rates) if task.has_relay else together(rates)
-
-    def is_early(size_bytes: float, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Return which of these rows arrived sooner than so many bytes can."""
-        least_s = owd_s + rate.least_time_s(size_bytes)
-        return takes_s[rows] < task.validity.least_share * least_s - 1e-6
-
-    # On links that change, the least time is long to find. Few arrived sooner than the largest part can.
-    rows = np.arange(len(takes_s))
-    doubtful = rows[is_early(float(sizes.max(initial=0)), rows)]
-    for size in np.unique(sizes[doubtful]):
-        of_size = doubtful[sizes[doubtful] == size]
-        if (early := of_size[is_early(float(size), of_size)]).size:
-            return int(early[0]), 1e3 * (owd_s + rate.least_time_s(float(size)))
-    return None
 
 
 def _not_all(messages: Messages) -> Iterator[str]:

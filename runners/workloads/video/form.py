@@ -82,7 +82,7 @@ class Video(Workload):
     def check(self, choices: Mapping[str, Any], labels: Collection[str], where: str) -> None:  # noqa: ARG002
         """Refuse parameters that do not fit. Absent ones have their defaults."""
         self.check_values(choices, where)
-        values = self._with_defaults(choices)
+        values = self.with_defaults(choices)
         if 0 < values["live_latency_s"] < 2 * CHUNK_S:
             raise Refusal(
                 f"{where}: workload {self.name}: live_latency_s = {values['live_latency_s']:g}: must be 0 or"
@@ -92,7 +92,7 @@ class Video(Workload):
             raise Refusal(f"{where}: workload {self.name}: abandon = true: is for video that is not live")
 
     def reads(self, parameter: str, choices: Mapping[str, Any]) -> bool:
-        values = self._with_defaults(choices)
+        values = self.with_defaults(choices)
         match parameter:
             case "level":
                 return bool(values["abr"] == "fixed")
@@ -103,10 +103,10 @@ class Video(Workload):
 
     def compared_with(self, choices: Mapping[str, Any]) -> str:
         """Return the metric to compare: the latency, for live video."""
-        return "video.latency_p95_s" if self._with_defaults(choices)["live_latency_s"] else self.compared
+        return "video.latency_p95_s" if self.with_defaults(choices)["live_latency_s"] else self.compared
 
     def transfers(self, choices: Mapping[str, Any], around: Surroundings) -> list[Transfer]:
-        values = self._with_defaults(choices)
+        values = self.with_defaults(choices)
         ladder = Ladder.model_validate(around.documents[values["ladder"]]["ladder"])
         where = f"workload {self.name}: ladder = {values['ladder']!r}"
         segments = math.ceil(round(values["duration_s"] / ladder.segment_s, 9))
@@ -138,15 +138,12 @@ class Video(Workload):
         workload = {"name": self.asked_for}
         return [Transfer(around.variant, workload, self.demand_of(workload), session=session)]
 
-    def _with_defaults(self, choices: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: option.default for name, option in self.parameters.items()} | dict(choices)
-
     def demand_of(self, workload: Mapping[str, Any]) -> Demand:  # noqa: ARG002
         """Return a demand of one round trip: nobody can know which levels a player will choose."""
         return Demand(round_trips=1)
 
     def document(self, choices: Mapping[str, Any], folders: Sequence[Path]) -> tuple[str, Path] | None:
-        name = str(self._with_defaults(choices)["ladder"])
+        name = str(self.with_defaults(choices)["ladder"])
         return name, ladders.path_of(name, folders)
 
     def read_document(self, path: Path) -> dict[str, Any]:

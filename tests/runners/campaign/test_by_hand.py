@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from fecbench import designs
 from fecbench.results.store.database import Database
+from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign import by_hand
+from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.request import Request
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.tasks.task import Task
@@ -31,13 +34,35 @@ def test_the_command_that_it_says_repeats_the_transfer_over_loopback(task: Task,
     by_hand.leave(task, ours(), source, at)
     at.parent.mkdir()
     source.rename(at)
-    started = ["sh", "-c", f"({by_hand.start_with(at)}; wait)"]
+    started = ["sh", "-c", f"({by_hand.start_with(task, at)}; wait)"]
     result = subprocess.run(started, capture_output=True, text=True, timeout=500, cwd="/")
     assert result.stderr == ""
     events = [json.loads(line) for line in result.stdout.splitlines()]
     assert [event["event"] for event in events] == ["ready", "done", "done"]
     assert "dct_s" in events[1]["metrics"]
     assert (at / "client" / "keys.log").is_file()
+
+
+@pytest.mark.skipif(bool(ours().find("moq", "tests").missing_programs()), reason="make build-all")
+def test_a_relay_stands_between_both_ends_by_hand_too(tmp_path: Path) -> None:
+    path = tmp_path / "design.toml"
+    text = designs.catalogue()["live-relay"].read_text()
+    path.write_text(text.replace("duration_s = 20", "duration_s = 0.5"))
+    design = designs.load(path)
+    resolved = Experiment(design, design.plan().points, ours())
+    (workload,) = resolved.activities
+    relayed = resolved.task(TrialKey("safe on the backbone", workload, 2, 0), "wire")
+    at = tmp_path / "by-hand"
+    by_hand.leave(relayed, ours(), at, at)
+    started = ["sh", "-c", f"({by_hand.start_with(relayed, at)}; wait)"]
+    result = subprocess.run(started, capture_output=True, text=True, timeout=500, cwd="/")
+    assert result.stderr == ""
+    events = [json.loads(line) for line in result.stdout.splitlines()]
+    assert sorted(event["event"] for event in events) == [*["done"] * 3, *["ready"] * 2]
+    (relay,) = (event["metrics"] for event in events if "backbone.source_sent" in event.get("metrics", {}))
+    # The options of each hop: FEC on the backbone alone.
+    assert relay["backbone.source_received"] + relay["backbone.repair_received"] > 0
+    assert relay["access.source_sent"] == relay["access.repair_sent"] == 0
 
 
 def test_each_end_has_what_the_trial_told_it(task: Task, tmp_path: Path) -> None:

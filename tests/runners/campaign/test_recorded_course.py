@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fecbench import designs
 from fecbench.results.analysis.trial_course import ARRIVED, DROPPED, LOST, Course, Numbers
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import TrialRecord
@@ -71,6 +72,28 @@ def test_a_trial_in_virtual_time_takes_the_course_that_its_record_counts(
     assert trial_course.sender == ("client" if workload == "upload" else "server")
     _check_packets(trial_course, trial.record)
     _check_repair(trial_course, trial.record)
+    _check_times(trial_course, trial.record)
+
+
+@pytest.mark.skipif(bool(ours().find("moq", "tests").missing_programs()), reason="make build-all")
+def test_both_hops_of_a_relay_take_the_course_that_the_record_counts(
+    fecbench_here: Callable[..., Any], tmp_path: Path
+) -> None:
+    design, path = tmp_path / "relay.toml", tmp_path / "x.sqlite"
+    text = designs.catalogue()["live-relay"].read_text()
+    design.write_text(text.replace("duration_s = 20", "duration_s = 2"))
+    variant = ("--filter", "variant=safe on both", "--filter", "point=2", "--filter", "repetition=0")
+    ran = fecbench_here("run", design, "--engine", "virtual", "--db", path, *variant)
+    assert ran.returncode == 0, ran.stderr
+    with Database.open(str(path)) as database:
+        (campaign,) = database.campaigns()
+        (trial,) = database.trials(campaign.id)
+        again = replay(campaign, trial, ours(), tmp_path / "files")
+    assert again.same
+    trial_course = course_of(again, tmp_path / "files")
+    assert trial_course.notes == []
+    assert len(trial_course.crossings) == 4
+    _check_packets(trial_course, trial.record)
     _check_times(trial_course, trial.record)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fecbench.runners.workloads.messages import traffic
+from fecbench.runners.workloads.messages.traffic import Trace
 from fecbench.runners.workloads.video import ladder
 from fecbench.topologies import link_traces
 from tests.support import captures, qlogs
@@ -176,7 +176,7 @@ def test_lines_of_percent_are_comments_of_frame_lists(tmp_path: Path, fecbench_h
     )
     output = tmp_path / "made.json"
     assert fecbench_here("trace", "from-list", tmp_path / "frames.txt", "--output", output).returncode == 0
-    assert traffic.load(output).messages == [[0, 1000], [33_000, 1200], [66_000, 800]]
+    assert Trace.load(output).messages == [[0, 1000], [33_000, 1200], [66_000, 800]]
 
 
 SIZES = (1000, 1200, 800, 900, 500)

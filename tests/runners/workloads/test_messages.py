@@ -198,7 +198,7 @@ def test_a_bad_trace_is_refused_in_one_short_line(tmp_path: Path) -> None:
     path = tmp_path / "bad.json"
     for document, message in BAD_TRACES:
         path.write_text(document if isinstance(document, str) else json.dumps(document))
-        line = refusal_of(traffic.load, path)
+        line = refusal_of(Trace.load, path)
         assert str(path) in line and message in line and len(line) < 600
 
 
@@ -238,7 +238,7 @@ def test_a_trace_that_a_command_made_is_made_again_by_what_stands_in_it(
     for kind in ("chat", "voice", "game"):
         result = fecbench_here("trace", kind, "--output", first, "--seed", 5, "--duration-s", 2)
         assert result.returncode == 0, result.stderr
-        program, *arguments = traffic.load(first).made_by.split()
+        program, *arguments = Trace.load(first).made_by.split()
         assert program == "fecbench"
         fecbench_here(*arguments, "--output", again)
         assert first.read_text() == again.read_text(), kind
@@ -249,10 +249,10 @@ def test_a_list_of_sizes_and_one_of_syncodecs_become_traces(fecbench_here: Any, 
     listed.write_text("# a comment\n8000\n\n 41000 \n")
     result = fecbench_here("trace", "from-list", listed, "--output", trace, "--rate-hz", 25)
     assert result.returncode == 0, result.stderr
-    assert traffic.load(trace).messages == [[0, 8000], [40_000, 41000]]
+    assert Trace.load(trace).messages == [[0, 8000], [40_000, 41000]]
     listed.write_text("1 U 0. 1.500000 8000\n2 U 0. 1.533333 7000\n")
     fecbench_here("trace", "from-list", listed, "--output", trace)
-    assert traffic.load(trace).messages == [[0, 8000], [33_333, 7000]]
+    assert Trace.load(trace).messages == [[0, 8000], [33_333, 7000]]
 
 
 LISTS = {
@@ -278,7 +278,7 @@ def test_lists_of_frames_are_read_by_the_names_of_their_columns(
     listed.write_bytes(gzip.compress(content) if form == "packed" else content)
     result = fecbench_here("trace", "from-list", listed, "--output", trace, "--rate-hz", 25)
     assert result.returncode == 0, result.stderr
-    assert traffic.load(trace).messages == [[0, 8000], [40_000, 7000]]
+    assert Trace.load(trace).messages == [[0, 8000], [40_000, 7000]]
 
 
 def test_an_option_says_which_column_has_times(fecbench_here: Any, tmp_path: Path) -> None:
@@ -287,7 +287,7 @@ def test_an_option_says_which_column_has_times(fecbench_here: Any, tmp_path: Pat
     for column, due_us in ((1, 500_000), (2, 200_000), (0, 100_000)):
         words = ("trace", "from-list", listed, "--output", trace, "--rate-hz", 10, "--time-column", column)
         assert fecbench_here(*words).returncode == 0
-        assert traffic.load(trace).messages == [[0, 8000], [due_us, 7000]]
+        assert Trace.load(trace).messages == [[0, 8000], [due_us, 7000]]
 
 
 BAD_LISTS = {

@@ -11,7 +11,7 @@ import pytest
 
 from fecbench.runners.tasks import series
 from fecbench.runners.trial.judge import Judgement, judge
-from fecbench.runners.workloads.messages import possible
+from fecbench.runners.workloads import timed
 from tests.runners.workloads.radio import (
     ARRIVED_HEADER,
     BEGAN_S,
@@ -54,7 +54,7 @@ def test_what_was_sent_is_the_udp_payload_of_all_links() -> None:
     outcome = radio.outcome()
     links = dict.fromkeys(("path1", "path2"), outcome.links["internet"])
     payload = sum(HEADER_BYTES + row.bytes for row in radio.rows)
-    sent = possible.sent_bytes(radio.task(), outcome.model_copy(update={"links": links}))
+    sent = timed.sent_bytes(radio.task(), outcome.model_copy(update={"links": links}))
     assert sent == 2 * payload
 
 
