@@ -53,7 +53,7 @@ impl Part {
         packed
     }
 
-    /// Returns the part and its content. One that was recovered may be longer: it is padded with zeros.
+    /// Returns the part and its content. A recovered part may be longer: it is padded with zeros.
     fn parse(packed: &Bytes) -> Option<(Self, Bytes)> {
         let (head, content) = packed.split_at_checked(HEADER)?;
         let long = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);

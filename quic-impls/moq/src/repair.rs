@@ -71,7 +71,7 @@ impl Recovering {
         self.count(recovered.unwrap_or_default())
     }
 
-    /// Takes in a repair symbol, and returns the parts that are recovered by it. What is none is ignored.
+    /// Takes in a repair symbol, and returns the parts that are recovered by it. Nonsense is ignored.
     pub fn repair(&mut self, payload: &[u8]) -> Vec<Bytes> {
         self.received += 1;
         if first(payload).is_none_or(|first| first > self.next + FURTHEST_AHEAD) {

@@ -69,8 +69,8 @@ impl State {
         self.take_frames(now, track, None, recovered);
     }
 
-    /// Takes in a frame, if one is complete, and those that recovered parts complete. What is recovered of nonsense is nonsense: it
-    /// is ignored.
+    /// Takes in a frame, if one is complete, and those that recovered parts complete. Nonsense that repair symbols of nonsense
+    /// recover is ignored.
     fn take_frames(&mut self, now: Instant, track: usize, frame: Option<(u32, Vec<u8>)>, recovered: Vec<Bytes>) {
         let parted = self.parted[track].as_mut().expect("it has parts");
         let by_recovery = recovered.iter().filter_map(|part| parted.assembly.take(part).ok().flatten());
