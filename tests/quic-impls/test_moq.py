@@ -1,5 +1,6 @@
 """Live media in virtual time, by moq: what arrives, when, and the same each time."""
 
+import math
 import signal
 import statistics
 from pathlib import Path
@@ -19,12 +20,15 @@ from tests.support.live import (
     NO_WINDOW,
     OWD_MS,
     PACKET_BYTES,
+    PART_BYTES,
+    PART_HEADER_BYTES,
     QUIC_BYTES,
     TWO_TRACKS,
     Broadcasts,
     assert_same,
     latencies_ms,
     live,
+    parted,
     places,
     rows,
     track,
@@ -43,24 +47,99 @@ def test_it_has_all_options_of_noq_fec_and_no_other() -> None:
     assert moq.fec == noq_fec.fec
 
 
+SYMBOL_MS = (PACKET_BYTES + LINK_BYTES) * 8e-3 / MBPS
+VARINTS_MS = 0.02  # numbers that grow take a byte more in each of some packets
+SIZES = (40_000, 1, 1000, 1200, 7000, 16_000, 300, 20_000, 90, 5000)
+
+
+def own_ms(
+    size: int, part_bytes: int = PACKET_BYTES - QUIC_BYTES, header_bytes: int = QUIC_BYTES
+) -> tuple[float, float]:
+    """The least and the most time that the bytes of a frame take on the link."""
+    most_bytes = size + math.ceil(size / part_bytes) * (LINK_BYTES + header_bytes)
+    least_bytes = size + (size // PACKET_BYTES) * LINK_BYTES
+    return least_bytes * 8e-3 / MBPS, most_bytes * 8e-3 / MBPS
+
+
 @pytest.mark.on_demand
 def test_a_frame_takes_the_delay_and_its_own_bytes_where_nothing_is_lost(broadcasts: Broadcasts) -> None:
-    sizes = (40_000, 1, 1000, 1200, 7000, 16_000, 300, 20_000, 90, 5000)
-    task = broadcasts.task(live(track("video", "group", *sizes, every_us=100_000)), **NO_WINDOW)
+    task = broadcasts.task(live(track("video", "group", *SIZES, every_us=100_000)), **NO_WINDOW)
     broadcasts.carry_out(task)
     took_ms = latencies_ms(task)
-    assert sorted(took_ms) == [(0, number) for number in range(len(sizes))]
-    for number, size in enumerate(sizes):
-        packets = -(-size // (PACKET_BYTES - QUIC_BYTES))
-        most_bytes = size + packets * (LINK_BYTES + QUIC_BYTES)
-        least_bytes = size + (size // PACKET_BYTES) * LINK_BYTES
-        own_ms = took_ms[0, number] - OWD_MS
-        assert least_bytes * 8e-3 / MBPS <= own_ms <= most_bytes * 8e-3 / MBPS, (number, size)
+    assert sorted(took_ms) == [(0, number) for number in range(len(SIZES))]
+    for number, size in enumerate(SIZES):
+        least_ms, most_ms = own_ms(size)
+        assert least_ms <= took_ms[0, number] - OWD_MS <= most_ms, (number, size)
+
+
+@pytest.mark.on_demand
+@pytest.mark.parametrize("rate", [None, [21, 20]])
+def test_a_frame_in_parts_takes_the_delay_and_its_own_bytes_and_waits_for_no_repair(
+    broadcasts: Broadcasts, rate: list[int] | None
+) -> None:
+    task = broadcasts.task(live(parted(*SIZES, rate=rate, every_us=100_000)), **NO_WINDOW)
+    (answer,) = broadcasts.carry_out(task)
+    took_ms = latencies_ms(task)
+    assert sorted(took_ms) == [(0, number) for number in range(len(SIZES))]
+    for number, size in enumerate(SIZES):
+        least_ms, most_ms = own_ms(size, PART_BYTES, QUIC_BYTES + PART_HEADER_BYTES)
+        # A repair symbol in the middle of a frame goes before the rest of it, and a short part may share its
+        # packet with one.
+        symbols = size // (20 * PART_BYTES) + (size < 100) if rate else 0
+        most_ms += symbols * SYMBOL_MS
+        assert least_ms <= took_ms[0, number] - OWD_MS <= most_ms, (number, size)
+    sent = answer["endpoints"]["server"]["metrics"]
+    assert sent["datagrams_unsent"] == 0
+    assert sent.get("repair_track_sent") == (None if rate is None else expected_repairs(SIZES))
+    received = answer["endpoints"]["client"]["metrics"]
+    assert received.get("parts_recovered") == (None if rate is None else 0)
+
+
+def expected_repairs(sizes: tuple[int, ...]) -> int:
+    """A repair symbol after each 20 parts, and at the end of a frame for those since then."""
+    return sum(math.ceil(math.ceil(size / PART_BYTES) / 20) for size in sizes)
+
+
+@pytest.mark.on_demand
+def test_a_frame_that_lacks_a_part_comes_with_its_repair_symbol_or_never(broadcasts: Broadcasts) -> None:
+    # Frames of six parts, and one packet after the other that is lost alone.
+    frames, size = 40, 6 * PART_BYTES - 100
+    losses = Pattern(tuple(range(30, 200, 13)), length=100_000, repeat=False)
+    tasks = [
+        broadcasts.task(live(parted(*[size] * frames, rate=rate, every_us=50_000)), losses, **NO_WINDOW)
+        for rate in ([21, 20], None)
+    ]
+    repaired, bare = broadcasts.carry_out(*tasks)
+    took_ms, took_bare_ms = map(latencies_ms, tasks)
+    recovered = repaired["endpoints"]["client"]["metrics"]["parts_recovered"]
+    assert 0 < len(took_bare_ms) < frames
+    assert len(took_ms) == frames
+    assert recovered > 5
+    usual_ms = min(took_ms.values())
+    late = [ms for ms in took_ms.values() if ms > usual_ms + VARINTS_MS]
+    assert len(late) == recovered
+    assert all(0.9 * SYMBOL_MS < ms - usual_ms <= SYMBOL_MS for ms in late), (usual_ms, late)
+    assert max(took_bare_ms.values()) <= usual_ms + VARINTS_MS
+    assert "parts_recovered" not in bare["endpoints"]["client"]["metrics"]
+
+
+@pytest.mark.on_demand
+def test_a_broadcast_with_a_repair_track_is_the_same_each_time(broadcasts: Broadcasts) -> None:
+    workload = live(
+        parted(*[20_000, *[4000] * (GROUP - 1)] * 6, rate=[21, 20]),
+        track("audio", "group", *[160] * 50, every_us=20_000),
+    )
+    other = live(track("video", "frame", *[3000] * 7), direction="up")
+    tasks = [broadcasts.task(workload, IN_BURSTS, congestion_control="bbr3") for _ in range(4)]
+    answers = broadcasts.carry_out(tasks[0], tasks[1], broadcasts.task(other), tasks[2], tasks[3])
+    tables = [(rows(task, sends=True), rows(task, sends=False)) for task in tasks]
+    assert all(table == tables[0] for table in tables)
+    assert answers[0]["endpoints"]["client"]["metrics"]["parts_recovered"] > 0
 
 
 @pytest.mark.on_demand
 @pytest.mark.parametrize("direction", ["down", "up"])
-@pytest.mark.parametrize("delivery", ["group", "frame", "datagram"])
+@pytest.mark.parametrize("delivery", ["group", "frame", "datagram", "parts"])
 def test_all_frames_arrive_where_nothing_is_lost(
     broadcasts: Broadcasts, delivery: str, direction: str
 ) -> None:

@@ -102,7 +102,7 @@ def test_a_frame_takes_both_delays_and_its_bytes_where_nothing_is_lost(
 
 
 @pytest.mark.parametrize("direction", ["down", "up"])
-@pytest.mark.parametrize("delivery", ["group", "frame", "datagram"])
+@pytest.mark.parametrize("delivery", ["group", "frame", "datagram", "parts"])
 def test_all_frames_arrive_where_nothing_is_lost(
     broadcasts: Broadcasts, delivery: str, direction: str
 ) -> None:

@@ -14,6 +14,8 @@ MBPS, OWD_MS = 20, 25
 LINK_BYTES = 42  # what Ethernet, IPv4 and UDP add to a datagram
 QUIC_BYTES = 50  # most that QUIC and MoQ add to the part of a frame in a packet
 PACKET_BYTES = 1252
+PART_HEADER_BYTES = 12
+PART_BYTES = PACKET_BYTES - 93  # most of a frame in a datagram with FEC off
 GROUP = 5
 IN_BURSTS = GilbertElliott(0.01, 0.25, 1, 0)
 NO_WINDOW = {"scheme": "none", "congestion_control": "none"}
@@ -29,6 +31,11 @@ TWO_TRACKS = (
     track("video", "group", *[20_000, *[4000] * (GROUP - 1)] * 6),
     track("audio", "group", *[160] * 50, every_us=20_000, priority=2),
 )
+
+
+def parted(*sizes: int, rate: list[int] | None = None, every_us: int = 33_333) -> dict[str, Any]:
+    """A track of video in parts, and the rate of its repair track; None: it has none."""
+    return track("video", "parts", *sizes, every_us=every_us) | ({"repair": rate} if rate else {})
 
 
 def live(*tracks: dict[str, Any], **others: Any) -> dict[str, Any]:

@@ -20,6 +20,8 @@ pub const NAME: &str = "live";
 const MOST_TRACKS: usize = 16;
 const MOST_FRAMES: usize = 500_000;
 const LARGEST_FRAME: u64 = 16 << 20;
+/// Largest n of a rate of repair.
+const MOST_OF_REPAIR: u64 = 255;
 /// A day.
 const LATEST_US: u64 = 86_400_000_000;
 
@@ -45,7 +47,16 @@ pub struct Track {
     /// The highest is sent first.
     pub priority: u8,
     pub delivery: Delivery,
+    /// The rate of a track of repair symbols beside it, if there is one.
+    pub repair: Option<Rate>,
     pub frames: Vec<Frame>,
+}
+
+/// After each k parts there are n - k repair symbols.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    pub n: usize,
+    pub k: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +67,15 @@ pub enum Delivery {
     Frame,
     /// A datagram for each frame.
     Datagram,
+    /// A datagram for each part of a frame.
+    Parts,
+}
+
+impl Delivery {
+    /// Whether what is lost stays lost.
+    pub fn is_by_datagrams(self) -> bool {
+        matches!(self, Self::Datagram | Self::Parts)
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -127,7 +147,7 @@ impl Track {
     /// Returns when it ends, since the sender began.
     pub fn lasts(&self) -> Duration {
         let last = self.frames.last().expect("a track has frames").due;
-        last + if self.delivery == Delivery::Datagram { DRAIN } else { Duration::ZERO }
+        last + if self.delivery.is_by_datagrams() { DRAIN } else { Duration::ZERO }
     }
 
     /// Returns the number of a frame, by what it travels in.
@@ -196,10 +216,32 @@ fn track(values: &mut Values, begin: &mut u64) -> Result<Track> {
         other => return wrong(format!("name: {other} is not a text of 1 to 64 bytes")),
     };
     let priority = values.integer("priority", 0, 255)? as u8;
-    let deliveries = [("group", Delivery::Group), ("frame", Delivery::Frame), ("datagram", Delivery::Datagram)];
+    let deliveries = [
+        ("group", Delivery::Group),
+        ("frame", Delivery::Frame),
+        ("datagram", Delivery::Datagram),
+        ("parts", Delivery::Parts),
+    ];
     let delivery = values.choice("delivery", &deliveries)?;
+    let repair = repair(&values.take("repair"), delivery)?;
     let frames = frames(&values.take("frames"), delivery, begin)?;
-    Ok(Track { name, priority, delivery, frames })
+    Ok(Track { name, priority, delivery, repair, frames })
+}
+
+/// Reads the rate of a track's repair symbols, if it has one.
+fn repair(value: &Value, delivery: Delivery) -> Result<Option<Rate>> {
+    if value.is_null() {
+        return Ok(None);
+    }
+    let pair = value.as_array().filter(|pair| pair.len() == 2);
+    let pair = pair.and_then(|of| Some((of[0].as_u64()?, of[1].as_u64()?)));
+    match pair {
+        Some((n, k)) if k > 0 && k < n && n <= MOST_OF_REPAIR => match delivery {
+            Delivery::Parts => Ok(Some(Rate { n: n as usize, k: k as usize })),
+            _ => wrong("repair: is for parts in datagrams: delivery must be \"parts\""),
+        },
+        _ => wrong(format!("repair: {value:.40} is not [n, k] with 0 < k < n <= {MOST_OF_REPAIR}")),
+    }
 }
 
 /// Reads rows of microseconds, bytes, and 1 where a group begins, otherwise 0.
@@ -320,6 +362,19 @@ mod tests {
                "tracks": [{"name": "video", "priority": 1, "delivery": delivery, "frames": frames}]})
     }
 
+    fn repaired(delivery: &str, rate: Value) -> Value {
+        let mut workload = workload(delivery, json!([[0, 1, 1]]));
+        workload["tracks"][0]["repair"] = rate;
+        workload
+    }
+
+    #[test]
+    fn a_track_of_parts_has_the_rate_of_its_repair_or_none() {
+        let rate = |workload| parsed(workload).unwrap().tracks[0].repair;
+        assert_eq!(rate(repaired("parts", json!([21, 20]))), Some(Rate { n: 21, k: 20 }));
+        assert_eq!(rate(workload("parts", json!([[0, 1, 1]]))), None);
+    }
+
     #[test]
     fn frames_of_a_group_travel_together_and_others_alone() {
         let rows = json!([[0, 10, 1], [5, 10, 0], [9, 10, 1], [9, 10, 0]]);
@@ -330,6 +385,7 @@ mod tests {
         assert_eq!(travel("group"), [(0, 0), (0, 1), (1, 0), (1, 1)]);
         assert_eq!(travel("frame"), [(0, 0), (1, 0), (2, 0), (3, 0)]);
         assert_eq!(travel("datagram"), travel("frame"));
+        assert_eq!(travel("parts"), travel("frame"));
     }
 
     #[test]
@@ -347,6 +403,11 @@ mod tests {
             (workload("group", json!([[5, 1, 1], [4, 1, 0]])), "frame 1: 4 us is not in 5 to"),
             (workload("group", json!([[0, 0, 1]])), "frame 0: 0 bytes"),
             (workload("file", json!([[0, 1, 1]])), "tracks.delivery: \"file\" is not one of group"),
+            (repaired("group", json!([21, 20])), "repair: is for parts in datagrams: delivery must be"),
+            (repaired("parts", json!([20, 20])), "repair: [20,20] is not [n, k] with 0 < k < n <= 255"),
+            (repaired("parts", json!([256, 20])), "repair: [256,20] is not"),
+            (repaired("parts", json!([1, 0])), "repair: [1,0] is not"),
+            (repaired("parts", json!("21:20")), "repair: \"21:20\" is not"),
             (twins, "track 1: there are two of the name \"a\""),
             (late, "deadline_us: 0 is not an integer in 1 to"),
         ] {
@@ -380,5 +441,6 @@ mod tests {
     fn a_track_of_datagrams_ends_a_second_after_its_last_frame() {
         let lasts = |delivery| parsed(workload(delivery, json!([[0, 10, 1], [5, 7, 0]]))).unwrap().tracks[0].lasts();
         assert_eq!((lasts("group"), lasts("datagram")), (Duration::from_micros(5), Duration::from_micros(1_000_005)));
+        assert_eq!(lasts("parts"), lasts("datagram"));
     }
 }

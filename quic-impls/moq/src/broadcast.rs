@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use host::contract::{Metrics, Role};
 use host::implementation::Host;
-use host::live::{self, Delivery, Live, Log, Recorded};
+use host::live::{self, Live, Log, Recorded};
 use host::times;
 use moq_net::{Client, Hop, Server, origin};
 use noq_fec::Assignment;
@@ -20,6 +20,7 @@ use noq_fec::stack::{Application, Counters, Stack};
 use noq_fec::work::Work;
 use noq_proto::{Connection, ConnectionError, Event, VarInt};
 
+use crate::parts;
 use crate::publisher::Publisher;
 use crate::subscriber::Subscriber;
 use crate::tasks::Tasks;
@@ -30,6 +31,9 @@ const RECEIVED: VarInt = VarInt::from_u32(0);
 
 /// The code of a connection whose client has broken the protocol.
 const REFUSED: VarInt = VarInt::from_u32(1);
+
+/// The metric of datagrams that were handed over and not sent.
+const UNSENT: &str = "datagrams_unsent";
 
 /// moq-net's names of the two ends, and of a relay between them; it draws them otherwise.
 const CLIENT: u64 = 1;
@@ -73,14 +77,19 @@ fn hop(of: Role) -> Hop {
 }
 
 impl Broadcast {
-    pub fn new(role: Role, live: Arc<Live>, content_seed: u64, now: Instant) -> Self {
+    pub fn new(assignment: &Assignment, now: Instant) -> Self {
+        let live = assignment.workload.live().expect("the contract refuses all other workloads").clone();
+        let (role, content_seed) = (assignment.role, assignment.content_seed);
         let tasks = Tasks::new(now);
         let (end, outcome) = match live.sender() == role {
             false => (End::Receiving(Subscriber::new(live.clone(), content_seed, hop(role), &tasks)), None),
-            true => match Publisher::new(live.clone(), content_seed, hop(role), &tasks) {
-                Ok(publisher) => (End::Sending(publisher), None),
-                Err(why) => (End::Nothing, Some((now, Err(why)))),
-            },
+            true => {
+                let longest = parts::longest(&assignment.options);
+                match Publisher::new(live.clone(), content_seed, longest, hop(role), &tasks) {
+                    Ok(publisher) => (End::Sending(publisher), None),
+                    Err(why) => (End::Nothing, Some((now, Err(why)))),
+                }
+            }
         };
         Self {
             role,
@@ -90,7 +99,7 @@ impl Broadcast {
             end,
             kept: Rc::default(),
             refused: Rc::default(),
-            ends: None,
+            ends: noted(assignment),
             woken: None,
             connected: None,
             outcome,
@@ -176,7 +185,7 @@ impl Broadcast {
             self.tasks.turn(now);
             if let End::Sending(publisher) = &mut self.end {
                 publisher.begin(now);
-                publisher.publish(now)?;
+                publisher.publish(now, &self.tasks)?;
                 self.tasks.turn(now);
             }
             Ok(())
@@ -275,11 +284,26 @@ impl Broadcast {
         }
     }
 
-    /// Datagrams that were handed over.
-    fn datagrams(&self) -> u64 {
-        let End::Sending(publisher) = &self.end else { return 0 };
-        let is_datagram = |track: &usize| self.live.tracks[*track].delivery == Delivery::Datagram;
-        publisher.log.places().filter(|place| is_datagram(&place.track)).count() as u64
+    /// Adds what it counts of a broadcast that has tracks of datagrams.
+    fn count_datagrams(&self, metrics: &mut Metrics) {
+        let mut count = |name, number: u64| *metrics.entry(name).or_default() += number as f64;
+        let has_repair = self.live.tracks.iter().any(|track| track.repair.is_some());
+        match &self.end {
+            End::Sending(publisher) => {
+                count(UNSENT, publisher.datagrams);
+                if has_repair {
+                    count("repair_track_sent", publisher.repair_sent);
+                    count("repair_track_bytes", publisher.repair_bytes);
+                }
+            }
+            End::Receiving(subscriber) => {
+                for of in subscriber.state().borrow().recovering() {
+                    count("repair_track_received", of.received);
+                    count("parts_recovered", of.recovered);
+                }
+            }
+            End::Relaying(_) | End::Nothing => {}
+        }
     }
 }
 
@@ -328,8 +352,7 @@ impl Work for Broadcast {
     const NAME: &'static str = crate::NAME;
 
     fn of_client(assignment: &Assignment, start: Instant) -> Self {
-        let live = assignment.workload.live().expect("the contract refuses all other workloads");
-        Self { ends: noted(assignment), ..Self::new(assignment.role, live.clone(), assignment.content_seed, start) }
+        Self::new(assignment, start)
     }
 
     fn of_server(assignment: &Assignment, start: Instant) -> Self {
@@ -368,9 +391,9 @@ impl Work for Broadcast {
         let Some(live) = assignment.workload.live() else {
             return;
         };
-        if live.sender() == assignment.role && live.tracks.iter().any(|track| track.delivery == Delivery::Datagram) {
-            let handed_over: u64 = stack.numbered().map(|(_, work)| work.datagrams()).sum();
-            metrics.insert("datagrams_unsent", handed_over as f64 - counters.datagrams_sent as f64);
+        if live.tracks.iter().any(|track| track.delivery.is_by_datagrams()) {
+            stack.numbered().for_each(|(_, work)| work.count_datagrams(metrics));
+            metrics.entry(UNSENT).and_modify(|handed_over| *handed_over -= counters.datagrams_sent as f64);
         }
     }
 }

@@ -8,11 +8,15 @@
 //! | [`publisher`] | the sender of a broadcast |
 //! | [`subscriber`] | the receiver of a broadcast |
 //! | [`broadcast`] | the workload `live` on one connection: joins these |
+//! | [`parts`] | frames that are cut into parts, a datagram each |
+//! | [`repair`] | repair symbols over these parts, on a track of their own |
 //! | [`relay`] | a relay between two of them |
 
 pub mod broadcast;
+pub mod parts;
 pub mod publisher;
 pub mod relay;
+pub mod repair;
 pub mod subscriber;
 pub mod tasks;
 pub mod transport;
@@ -71,14 +75,16 @@ impl Implementation for Moq {
         if assignment.options.http == Http::H3 {
             return Err(Refused::Unsupported("workload.name: \"live\" with http = \"h3\"".into()));
         }
-        let datagrams = live.tracks.iter().filter(|track| track.delivery == Delivery::Datagram);
-        for track in datagrams {
+        for track in live.tracks.iter().filter(|track| track.delivery.is_by_datagrams()) {
             if assignment.options.scheduler == Scheduling::Redundant {
                 return wrong(format!(
                     "options.scheduler: \"redundant\" repeats what streams carry, and track {:?} travels in datagrams: another \
                      scheduler, or delivery = \"group\" or \"frame\"",
                     track.name
                 ));
+            }
+            if track.delivery == Delivery::Parts {
+                continue;
             }
             let most = messages::longest_part(&assignment.options) - DATAGRAM_HEADER;
             let longest = track.frames.iter().map(|frame| frame.bytes).max().unwrap_or_default();

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use host::live::{Delivery, Live, Log, Place};
 use moq_net::{Hop, Timescale, Timestamp, broadcast, group, origin, track};
 
+use crate::parts;
+use crate::repair::{self, Repairing};
 use crate::tasks::Tasks;
 
 /// The path of the broadcast.
@@ -22,6 +24,12 @@ pub struct Publisher {
     /// Start of the timetable: all tracks have been subscribed to.
     pub begun: Option<Instant>,
     pub log: Log,
+    /// Most bytes of a part with its header.
+    longest: usize,
+    /// Datagrams handed over; and of these repair symbols, and their bytes.
+    pub datagrams: u64,
+    pub repair_sent: u64,
+    pub repair_bytes: u64,
     /// It is announced as long as this is there.
     _broadcast: broadcast::Producer,
 }
@@ -29,6 +37,8 @@ pub struct Publisher {
 struct Producing {
     track: track::Producer,
     next: usize,
+    /// The track of its repair symbols, if it has one.
+    repair: Option<(track::Producer, Repairing)>,
     /// The group that is being written to, and its number.
     group: Option<(u64, group::Producer)>,
     has_ended: bool,
@@ -36,24 +46,41 @@ struct Producing {
 
 impl Publisher {
     /// An error is one line.
-    pub fn new(live: Arc<Live>, content_seed: u64, hop: Hop, tasks: &Tasks) -> Result<Self, String> {
+    pub fn new(live: Arc<Live>, content_seed: u64, longest: usize, hop: Hop, tasks: &Tasks) -> Result<Self, String> {
         let refused = |error: moq_net::Error| format!("broadcast: {error}");
         let (origin, driver) = origin::Producer::new(origin::Config::new(hop));
         tasks.drive(driver);
         let broadcast = origin.create_broadcast(PATH).map_err(refused)?;
         let create = |of: &host::live::Track| {
             let info = track::Info::default().with_timescale(Timescale::MICRO).with_max_age(KEPT.max(live.max_age));
-            let track = broadcast.create_track(&*of.name, info.with_priority(of.priority)).map_err(refused)?;
-            Ok(Producing { track, next: 0, group: None, has_ended: false })
+            let create =
+                |name: &str| broadcast.create_track(name, info.clone().with_priority(of.priority)).map_err(refused);
+            let repair = match of.repair {
+                Some(rate) => Some((create(&repair::name(&of.name))?, Repairing::new(rate))),
+                None => None,
+            };
+            Ok(Producing { track: create(&of.name)?, next: 0, repair, group: None, has_ended: false })
         };
         let tracks = live.tracks.iter().map(create).collect::<Result<_, String>>()?;
         broadcast.announce(Default::default()).map_err(refused)?;
-        Ok(Self { live, content_seed, origin, tracks, begun: None, log: Log::default(), _broadcast: broadcast })
+        Ok(Self {
+            live,
+            content_seed,
+            origin,
+            tracks,
+            begun: None,
+            log: Log::default(),
+            longest,
+            datagrams: 0,
+            repair_sent: 0,
+            repair_bytes: 0,
+            _broadcast: broadcast,
+        })
     }
 
     /// Begins once all tracks have been subscribed to.
     pub fn begin(&mut self, now: Instant) {
-        if self.begun.is_none() && self.tracks.iter().all(|of| of.track.subscription().is_some()) {
+        if self.begun.is_none() && self.tracks.iter().all(Producing::has_subscriptions) {
             self.begun = Some(now);
         }
     }
@@ -73,7 +100,7 @@ impl Publisher {
     }
 
     /// Hands over what is due. An error is one line.
-    pub fn publish(&mut self, now: Instant) -> Result<(), String> {
+    pub fn publish(&mut self, now: Instant, tasks: &Tasks) -> Result<(), String> {
         let Some(begun) = self.begun else {
             return Ok(());
         };
@@ -83,7 +110,18 @@ impl Publisher {
                 let payload = self.live.content(place, self.content_seed);
                 let at = Timestamp::from_scale(frame.due.as_micros() as u64, 1_000_000).expect("it is below a day");
                 let written = match track.delivery {
-                    Delivery::Datagram => of.track.append_datagram(at, payload).map(drop),
+                    Delivery::Datagram => {
+                        self.datagrams += 1;
+                        of.track.append_datagram(at, payload).map(drop)
+                    }
+                    Delivery::Parts => {
+                        let repairs = of.append_parts(at, parts::cut(of.next, &payload, self.longest), tasks);
+                        repairs.map(|sent| {
+                            self.datagrams += sent.datagrams;
+                            self.repair_sent += sent.repairs;
+                            self.repair_bytes += sent.repair_bytes;
+                        })
+                    }
                     Delivery::Group | Delivery::Frame => of.write(frame.sequence, at, payload),
                 };
                 written.map_err(|error| format!("{place}: {error}"))?;
@@ -92,7 +130,7 @@ impl Publisher {
             }
             if of.next == track.frames.len() && begun + track.lasts() <= now && !of.has_ended {
                 of.has_ended = true;
-                let ended = of.end_group().and_then(|()| of.track.finish());
+                let ended = of.end_group().and_then(|()| of.finish());
                 ended.map_err(|error| format!("track {}: {error}", track.name))?;
             }
         }
@@ -100,7 +138,56 @@ impl Publisher {
     }
 }
 
+/// Datagrams of a frame.
+#[derive(Default)]
+struct Sent {
+    datagrams: u64,
+    repairs: u64,
+    repair_bytes: u64,
+}
+
 impl Producing {
+    fn has_subscriptions(&self) -> bool {
+        let repair = self.repair.as_ref().map(|(track, _)| track);
+        [Some(&self.track), repair].into_iter().flatten().all(|track| track.subscription().is_some())
+    }
+
+    /// Hands over the parts of a frame and their repair symbols. Each leaves before the next: moq-net keeps the last 64 of a track,
+    /// and has no order between tracks.
+    fn append_parts(
+        &mut self,
+        at: Timestamp,
+        parts: impl Iterator<Item = Vec<u8>>,
+        tasks: &Tasks,
+    ) -> Result<Sent, moq_net::Error> {
+        let mut sent = Sent::default();
+        let mut parts = parts.peekable();
+        while let Some(part) = parts.next() {
+            let repairs = match &mut self.repair {
+                Some((_, repairing)) => repairing.protect(&part, parts.peek().is_none()),
+                None => Vec::new(),
+            };
+            self.track.append_datagram(at, part)?;
+            tasks.turn(tasks.now());
+            sent.datagrams += 1 + repairs.len() as u64;
+            for symbol in repairs {
+                sent.repairs += 1;
+                sent.repair_bytes += symbol.len() as u64;
+                let (track, _) = self.repair.as_mut().expect("it made the symbol");
+                track.append_datagram(at, symbol)?;
+                tasks.turn(tasks.now());
+            }
+        }
+        Ok(sent)
+    }
+
+    fn finish(&mut self) -> Result<(), moq_net::Error> {
+        if let Some((track, _)) = &mut self.repair {
+            track.finish()?;
+        }
+        self.track.finish()
+    }
+
     fn write(&mut self, sequence: u64, at: Timestamp, payload: Vec<u8>) -> Result<(), moq_net::Error> {
         if self.group.as_ref().is_none_or(|(current, _)| *current != sequence) {
             self.end_group()?;

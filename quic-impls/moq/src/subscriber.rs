@@ -8,9 +8,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
+use bytes::Bytes;
 use host::live::{Delivery, Live, Receiver};
-use moq_net::{Hop, group, origin, track};
+use moq_net::{Hop, broadcast, group, origin, track};
 
+use crate::parts::Assembly;
+use crate::repair::{self, Recovering};
 use crate::tasks::Tasks;
 
 pub struct Subscriber {
@@ -22,6 +25,8 @@ pub struct Subscriber {
 pub struct State {
     live: Arc<Live>,
     pub receiver: Receiver,
+    /// The parts of each track that is cut into parts.
+    parted: Vec<Option<Parted>>,
     /// Tasks that read a track or a group.
     readers: usize,
     /// Whether all tracks have been subscribed to.
@@ -30,7 +35,51 @@ pub struct State {
     pub failure: Option<String>,
 }
 
+/// The parts of a track that have come, and those that repair symbols have recovered.
+struct Parted {
+    assembly: Assembly,
+    recovering: Option<Recovering>,
+}
+
 impl State {
+    /// Returns what was recovered of repair symbols, of each track that has them.
+    pub fn recovering(&self) -> impl Iterator<Item = &Recovering> {
+        self.parted.iter().flatten().filter_map(|parted| parted.recovering.as_ref())
+    }
+
+    /// Takes in a datagram of a track.
+    fn take_datagram(&mut self, now: Instant, track: usize, sequence: u64, payload: &Bytes) {
+        let Some(parted) = &mut self.parted[track] else {
+            self.take(now, track, sequence, 0, payload);
+            return;
+        };
+        match parted.assembly.take(payload) {
+            Ok(frame) => {
+                let recovered = parted.recovering.as_mut().map(|of| of.source(sequence, payload));
+                self.take_frames(now, track, frame, recovered.unwrap_or_default());
+            }
+            Err(what) => self.fail(what),
+        }
+    }
+
+    /// Takes in a repair symbol of a track.
+    fn take_repair(&mut self, now: Instant, track: usize, payload: &[u8]) {
+        let recovering = self.parted[track].as_mut().and_then(|parted| parted.recovering.as_mut());
+        let recovered = recovering.map(|of| of.repair(payload)).unwrap_or_default();
+        self.take_frames(now, track, None, recovered);
+    }
+
+    /// Takes in a frame, if one is complete, and those that recovered parts complete. Nonsense that repair symbols of nonsense
+    /// recover is ignored.
+    fn take_frames(&mut self, now: Instant, track: usize, frame: Option<(u32, Vec<u8>)>, recovered: Vec<Bytes>) {
+        let parted = self.parted[track].as_mut().expect("it has parts");
+        let by_recovery = recovered.iter().filter_map(|part| parted.assembly.take(part).ok().flatten());
+        let frames: Vec<_> = frame.into_iter().chain(by_recovery).collect();
+        for (number, bytes) in frames {
+            self.take(now, track, number.into(), 0, &bytes);
+        }
+    }
+
     fn fail(&mut self, what: String) {
         self.failure.get_or_insert(what);
     }
@@ -59,7 +108,12 @@ impl Subscriber {
         let (origin, driver) = origin::Producer::new(origin::Config::new(hop));
         tasks.drive(driver);
         let receiver = Receiver::new(live.clone(), content_seed);
-        let state = State { live, receiver, readers: 0, has_all: false, failure: None };
+        let parted = live.tracks.iter().enumerate().map(|(number, of)| {
+            let assembly = Assembly::new(live.clone(), number);
+            (of.delivery == Delivery::Parts).then(|| Parted { assembly, recovering: of.repair.map(Recovering::new) })
+        });
+        let parted = parted.collect();
+        let state = State { live, receiver, parted, readers: 0, has_all: false, failure: None };
         Self { origin, state: Rc::new(RefCell::new(state)) }
     }
 
@@ -91,12 +145,17 @@ async fn subscribe(origin: &origin::Producer, state: &Rc<RefCell<State>>, tasks:
     let live = state.borrow().live.clone();
     for (number, of) in live.tracks.iter().enumerate() {
         let wanted = track::Subscription::default().with_priority(of.priority).with_max_age(live.max_age);
-        let track = broadcast.track(&of.name)?.subscribe(wanted).await?;
-        state.borrow_mut().readers += 1;
-        let (state, own) = (state.clone(), tasks.clone());
+        let track = subscribed(&broadcast, &of.name, &wanted, state).await?;
         match of.delivery {
-            Delivery::Datagram => tasks.spawn(read_datagrams(track, number, state, own)),
-            Delivery::Group | Delivery::Frame => tasks.spawn(read_groups(track, number, state, own)),
+            Delivery::Datagram | Delivery::Parts => {
+                tasks.spawn(read_datagrams(track, number, State::take_datagram, state.clone(), tasks.clone()));
+            }
+            Delivery::Group | Delivery::Frame => tasks.spawn(read_groups(track, number, state.clone(), tasks.clone())),
+        }
+        if of.repair.is_some() {
+            let track = subscribed(&broadcast, &repair::name(&of.name), &wanted, state).await?;
+            let take = |state: &mut State, now, number, _, payload: &Bytes| state.take_repair(now, number, payload);
+            tasks.spawn(read_datagrams(track, number, take, state.clone(), tasks.clone()));
         }
     }
     let mut state = state.borrow_mut();
@@ -105,11 +164,30 @@ async fn subscribe(origin: &origin::Producer, state: &Rc<RefCell<State>>, tasks:
     Ok(())
 }
 
-async fn read_datagrams(mut track: track::Subscriber, number: usize, state: Rc<RefCell<State>>, tasks: Tasks) {
+/// Subscribes to a track, which somebody is going to read.
+async fn subscribed(
+    broadcast: &broadcast::Consumer,
+    name: &str,
+    wanted: &track::Subscription,
+    state: &RefCell<State>,
+) -> Result<track::Subscriber, moq_net::Error> {
+    let track = broadcast.track(name)?.subscribe(wanted.clone()).await?;
+    state.borrow_mut().readers += 1;
+    Ok(track)
+}
+
+/// Hands the datagrams of a track to a function of its number, the datagram's, and what is in it.
+async fn read_datagrams(
+    mut track: track::Subscriber,
+    number: usize,
+    take: impl Fn(&mut State, Instant, usize, u64, &Bytes),
+    state: Rc<RefCell<State>>,
+    tasks: Tasks,
+) {
     let ended = loop {
         match track.recv_datagram().await {
             Ok(Some(datagram)) => {
-                state.borrow_mut().take(tasks.now(), number, datagram.sequence, 0, &datagram.payload);
+                take(&mut state.borrow_mut(), tasks.now(), number, datagram.sequence, &datagram.payload);
             }
             Ok(None) => break Ok(()),
             Err(error) => break Err(error),

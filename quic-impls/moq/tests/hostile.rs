@@ -181,6 +181,14 @@ fn workload(tracks: &[&str], frames: usize) -> Value {
            "tracks": tracks})
 }
 
+/// A track in parts, with a repair track beside it.
+fn parted(frames: usize) -> Value {
+    let mut workload = workload(&["video"], frames);
+    workload["tracks"][0]["delivery"] = "parts".into();
+    workload["tracks"][0]["repair"] = json!([21, 20]);
+    workload
+}
+
 fn assignment(role: &str, address: &str, workload: &Value) -> Assignment {
     let file = certificate::certificate(SERVER_NAME);
     let address: SocketAddr = address.parse().unwrap();
@@ -234,10 +242,14 @@ impl Peer {
 
 /// Lets a victim and its peers talk to each other for so long.
 fn meet(victim: &str, at: &str, peers: &mut [Peer], lasting: Duration, start: Instant) -> Fate {
+    meet_over(&workload(&["video"], 100), victim, at, peers, lasting, start)
+}
+
+fn meet_over(workload: &Value, victim: &str, at: &str, peers: &mut [Peer], lasting: Duration, start: Instant) -> Fate {
     let before = HELD.get();
     let surroundings = Moq::virtual_surroundings(1, victim, None).unwrap();
     let address = if victim == "client" { SERVER } else { at };
-    let task = assignment(victim, address, &workload(&["video"], 100));
+    let task = assignment(victim, address, workload);
     let mut wire =
         Wire { now: start, inbox: VecDeque::new(), outbox: Vec::new(), current: Vec::new(), complaints: Vec::new() };
     let at: SocketAddr = at.parse().unwrap();
@@ -357,6 +369,38 @@ fn datagrams_of_nonsense(connection: &mut Connection, time: u64) -> bool {
     time < 20
 }
 
+/// A datagram of a subscription: its number, that of the datagram, and the time.
+fn datagram(subscription: u8, number: &[u8], payload: &[u8]) -> bytes::Bytes {
+    [&[subscription], number, &[0], payload].concat().into()
+}
+
+/// The subscription to the only track, and that to its repair track.
+const VIDEO: u8 = 0;
+const REPAIR: u8 = 1;
+
+/// Repair symbols that name far symbols, too many, none, and of random bytes; datagrams with numbers as far as they go.
+fn repairs_of_nonsense(connection: &mut Connection, time: u64) -> bool {
+    let far = [0xff; 8];
+    let cut = [0, 20, 1, 0, 0, 15];
+    let wide = [&[0, 255, 1, 0, 0, 15][..], &noise(time, 900)].concat();
+    let near = [&[0x40 | (time >> 8) as u8, time as u8, 20, 1, 0, 0, 0][..], &noise(time, 1000)].concat();
+    let ahead = [&[0x80, 0, 1, 0, 20, 1, 0, 0, 15][..], &noise(time, 900)].concat();
+    for symbol in [&far[..], &cut, &wide, &near, &ahead, &[], &noise(time, 1000)] {
+        for number in [&far[..], &[7]] {
+            let _ = connection.datagrams().send(datagram(REPAIR, number, symbol), true);
+        }
+    }
+    time < 300
+}
+
+/// Parts of frames that nobody sends.
+fn parts_of_nonsense(connection: &mut Connection, time: u64) -> bool {
+    for bytes in [0, 11, 12, 900] {
+        let _ = connection.datagrams().send(datagram(VIDEO, &[9], &noise(time, bytes)), true);
+    }
+    time < 20
+}
+
 /// As many streams as there may be at a time, again and again.
 fn thousands_of_streams(connection: &mut Connection, time: u64) -> bool {
     for dir in [Dir::Bi, Dir::Uni] {
@@ -437,6 +481,29 @@ fn a_relay_goes_on_or_ends_with_a_line_between_a_hostile_client_and_a_hostile_se
             assert!(fate.held < MOST_HELD, "{case}: {fate:?}");
         }
     }
+}
+
+/// The fate of a client of a broadcast in parts whose server does this besides.
+fn fate_beside(deed: Deed) -> Fate {
+    let (broadcast, start) = (parted(100), Instant::now());
+    let mut peers = [Peer::new(Role::Server, SERVER, CLIENT, Some(&broadcast), deed, start)];
+    meet_over(&broadcast, "client", CLIENT, &mut peers, Duration::from_secs(4), start)
+}
+
+#[test]
+fn repair_symbols_of_nonsense_cost_a_client_neither_a_frame_nor_memory() {
+    let fate = fate_beside(repairs_of_nonsense);
+    fate.check("repair symbols of nonsense");
+    assert_eq!(fate.line.as_deref(), Some("success"), "{fate:?}");
+    assert!(fate.held < MOST_HELD, "{fate:?}");
+}
+
+#[test]
+fn a_datagram_that_is_no_part_of_a_frame_ends_a_client_with_its_track() {
+    let fate = fate_beside(parts_of_nonsense);
+    let line = fate.line.as_deref().unwrap_or_default();
+    assert!(line.ends_with("track video: a datagram is no part of its frames"), "{fate:?}");
+    assert!(fate.held < MOST_HELD, "{fate:?}");
 }
 
 #[test]

@@ -50,6 +50,7 @@ OF_PEER = (
     ("source_received", "source_sent"),
     ("repair_received", "repair_sent"),
     ("packets_recovered", "source_sent"),
+    ("repair_track_received", "repair_track_sent"),
 )
 # Parts of what the same end has counted.
 OF_ITSELF = (
@@ -69,6 +70,8 @@ OF_ITSELF = (
     ("repair_sent", "repair_symbols_sent"),
     ("repair_received", "repair_symbols_received"),
     ("packets_recovered", "repair_symbols_received"),
+    # Repair above QUIC: a symbol recovers one part at most.
+    ("parts_recovered", "repair_track_received"),
 )
 OF_WHOLE_SYMBOLS = ("repair_received", "packets_recovered")
 """Two counters that cannot be compared where symbols are smaller than packets: one repair packet may then

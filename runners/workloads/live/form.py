@@ -17,7 +17,7 @@ from fecbench.runners.workloads.workload import (
 )
 
 USUAL_PLAYOUT_MS = (150.0, 100.0, 200.0, 300.0, 500.0)
-DELIVERIES: list[Value] = ["group", "frame", "datagram"]
+DELIVERIES: list[Value] = ["group", "frame", "datagram", "parts"]
 
 
 class Live(Timetabled):
@@ -78,7 +78,14 @@ class Live(Timetabled):
             type="string",
             choices=DELIVERIES,
             default="group",
-            help="Video travels in a stream a group, a stream a frame, or a datagram a frame.",
+            help="Video travels in a stream a group, a stream a frame, a datagram a frame, or a datagram for"
+            " each part of a frame.",
+        ),
+        "repair_track": Option(
+            type="string",
+            default="",
+            help="N:K: a track of repair symbols above QUIC, N - K for each K parts of video and at the end"
+            " of each frame; with video_delivery = parts alone.",
         ),
         "audio_delivery": Option(
             type="string", choices=DELIVERIES, default="group", help="The same for audio."
@@ -140,6 +147,10 @@ class Live(Timetabled):
         """Refuse parameters that do not fit. Absent ones have their defaults."""
         super().check(choices, labels, where)
         values = self.with_defaults(choices)
+        if problem := source.problem_of_repair(values):
+            raise Refusal(
+                f"{where}: workload {self.name}: repair_track = {values['repair_track']!r}: {problem}"
+            )
         frames = sum(source.count(values[rate], values["duration_s"]) for rate in ("fps", "audio_hz"))
         if frames > source.MOST_FRAMES:
             raise Refusal(

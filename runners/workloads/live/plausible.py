@@ -16,6 +16,10 @@ from fecbench.runners.tasks.task import Task
 from fecbench.runners.workloads.live.noted import Broadcast, Noted
 from fecbench.runners.workloads.timed import Integers, direction_of, ends, too_early
 
+LEAST_PART_BYTES = 500
+"""Parts of a frame are as few as can be, and as long as each other: of several, each fills most of half a
+packet, and packets have 1200 bytes or more."""
+
 
 def problems(task: Task, outcome: Outcome, broadcast: Broadcast) -> Iterator[str]:
     """Yield what is impossible in this broadcast, a sentence each."""
@@ -90,14 +94,17 @@ def _too_early(task: Task, broadcast: Broadcast) -> Iterator[str]:
 
 
 def _lost_without_loss(task: Task, outcome: Outcome, broadcast: Broadcast) -> Iterator[str]:
-    """Yield datagrams that never came although neither a link nor an endpoint says that it lost them."""
+    """Yield frames in datagrams that never came although neither a link nor an endpoint says that it lost
+    them."""
     timetable, direction = broadcast.timetable, direction_of(task)
-    tracks = [track for track, of in enumerate(timetable.deliveries) if of == "datagram"]
+    tracks = [track for track, of in enumerate(timetable.deliveries) if of in ("datagram", "parts")]
     if not tracks:
         return
     places = [timetable.of_track(track) for track in tracks]
     lost = sum(int(np.count_nonzero(~np.isfinite(broadcast.arrived_s[place]))) for place in places)
     smallest = min(int(timetable.sizes[place].min()) for place in places)
+    if "parts" in timetable.deliveries:
+        smallest = min(smallest, LEAST_PART_BYTES)
     reports = [link.directions[direction] for link in outcome.links.values()]
     packets = sum(directions[direction].counters.dropped for directions in outcome.droppers.values())
     packets += sum(report.lost + report.in_flight for report in reports)
@@ -105,6 +112,6 @@ def _lost_without_loss(task: Task, outcome: Outcome, broadcast: Broadcast) -> It
     unsent = (outcome.endpoints[sender].metrics or {}).get("datagrams_unsent", 0)
     if lost > max(1, DATAGRAM_BYTES // smallest) * packets + max(0, unsent):
         yield (
-            f"{lost} datagrams never came, but {packets} packets were lost on their way, and {unsent:g}"
-            " datagrams were not sent"
+            f"{lost} frames in datagrams never came, but {packets} packets were lost on their way, and"
+            f" {unsent:g} datagrams were not sent"
         )

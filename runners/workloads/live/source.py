@@ -7,6 +7,7 @@ of their own: all trials of a workload have the same sizes. A trace has the size
 """
 
 import random
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,10 +23,27 @@ def count(rate_hz: float, duration_s: float) -> int:
     return max(1, round(rate_hz * duration_s))
 
 
+MOST_OF_REPAIR = 255
+"""Largest N of the rate N:K of a repair track."""
+
+
+def problem_of_repair(values: Mapping[str, Any]) -> str:
+    """Return why there is no such repair track, or "" if there is one or none is asked for."""
+    if not values["repair_track"]:
+        return ""
+    rate = re.fullmatch(r"([0-9]{1,3}):([0-9]{1,3})", values["repair_track"])
+    if not rate or not 0 < int(rate[2]) < int(rate[1]) <= MOST_OF_REPAIR:
+        return f"must be N:K with 0 < K < N <= {MOST_OF_REPAIR}, such as 21:20"
+    if values["video_delivery"] != "parts":
+        return f"needs video_delivery = 'parts', and that is {values['video_delivery']!r}"
+    return ""
+
+
 def tracks(values: Mapping[str, Any], recorded: Frames | None = None) -> list[dict[str, Any]]:
     """Return the tracks of an assignment, by the parameters of the workload; `recorded` is video that an
     encoder made, in the place of that of the seed."""
     equal = values["priority"] == "equal"
+    rate = values["repair_track"]
     of_source = [
         {
             "name": "video",
@@ -33,6 +51,7 @@ def tracks(values: Mapping[str, Any], recorded: Frames | None = None) -> list[di
             "delivery": values["video_delivery"],
             "frames": recorded or _video(values),
         }
+        | ({"repair": [int(number) for number in rate.split(":")]} if rate else {})
     ]
     if values["audio_hz"]:
         group = max(1, round(values["audio_hz"] * values["group_ms"] / 1e3))

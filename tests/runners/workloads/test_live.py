@@ -63,12 +63,27 @@ def test_all_frames_are_between_half_and_one_and_a_half_of_their_mean() -> None:
         ({"playout_ms": [0]}, "playout_ms = [0]: each"),
         ({"duration_s": 3600, "fps": 240}, "frames; 200000 are the most"),
         ({"gop": 1}, "no parameter 'gop'"),
+        (
+            {"repair_track": "21:20"},
+            "repair_track = '21:20': needs video_delivery = 'parts', and that is 'group'",
+        ),
+        ({"repair_track": "20:21", "video_delivery": "parts"}, "must be N:K with 0 < K < N <= 255"),
+        ({"repair_track": "21", "video_delivery": "parts"}, "repair_track = '21': must be N:K"),
+        ({"repair_track": "256:20", "video_delivery": "parts"}, "must be N:K with 0 < K < N <= 255"),
+        ({"repair_track": "1:0", "video_delivery": "parts"}, "must be N:K with 0 < K < N <= 255"),
     ],
 )
 def test_a_wrong_parameter_is_refused_by_its_name(choices: dict[str, Any], problem: str) -> None:
     with pytest.raises(Refusal, match="workload live") as refusal:
         _workload_of(**choices)
     assert problem in str(refusal.value)
+
+
+def test_video_in_parts_may_have_a_repair_track_and_audio_has_none() -> None:
+    video, audio = _workload_of(video_delivery="parts", repair_track="21:20")["tracks"]
+    assert (video["delivery"], video["repair"]) == ("parts", [21, 20])
+    assert "repair" not in audio
+    assert "repair" not in _workload_of(video_delivery="parts")["tracks"][0]
 
 
 def test_the_last_frame_has_to_be_due_before_the_timeout() -> None:

@@ -77,6 +77,7 @@ def test_what_is_possible_is_ok() -> None:
     assert reason(sent(), arrived()) == ""
     assert reason(sent(), arrived(), "frame") == ""
     assert reason(sent(), arrived(), "datagram") == ""
+    assert reason(sent(), arrived(), "parts") == ""
 
 
 def test_a_group_that_is_cut_at_its_end_is_ok() -> None:
@@ -132,10 +133,12 @@ def test_what_cannot_be_is_named(kind: str) -> None:
     assert reason(*make()).startswith(right)
 
 
-def test_a_datagram_that_nobody_lost_is_named() -> None:
+@pytest.mark.parametrize("delivery", ["datagram", "parts"])
+def test_a_datagram_that_nobody_lost_is_named(delivery: str) -> None:
     lost = [arrived()[0], *arrived()[2:]]
     right = (
-        "client: 1 datagrams never came, but 0 packets were lost on their way, and 0 datagrams were not sent"
+        "client: 1 frames in datagrams never came, but 0 packets were lost on their way, and 0 datagrams"
+        " were not sent"
     )
-    assert reason(sent(), lost, "datagram") == right
+    assert reason(sent(), lost, delivery) == right
     assert reason(sent(), lost, "frame") == ""
