@@ -47,12 +47,6 @@ def broadcasts(name: str, identity: dict[str, str], tmp_path: Path) -> Broadcast
     return Broadcasts(tmp_path, identity)
 
 
-def test_it_has_all_options_of_noq_fec_and_no_other() -> None:
-    moq, noq_fec = (ours().find(name, "tests").declaration for name in ("moq", "noq-fec"))
-    assert moq.options == noq_fec.options
-    assert moq.fec == noq_fec.fec
-
-
 @pytest.mark.on_demand
 def test_a_frame_takes_the_delay_and_its_own_bytes_where_nothing_is_lost(broadcasts: Broadcasts) -> None:
     sizes = (40_000, 1, 1000, 1200, 7000, 16_000, 300, 20_000, 90, 5000)

@@ -158,9 +158,9 @@ impl Fate {
     }
 }
 
-/// The options of impl.toml with their defaults, and without FEC. Its values are JSON, too.
+/// The options of noq-fec's impl.toml with their defaults, and without FEC. Its values are JSON, too.
 fn options() -> Map<String, Value> {
-    let declared = include_str!("../impl.toml");
+    let declared = include_str!("../../noq-fec/impl.toml");
     let (mut options, mut name) = (Map::new(), "");
     for line in declared.lines() {
         if let Some(of) = line.strip_prefix("[options.") {
