@@ -1,4 +1,4 @@
-"""From ranges of parameters to a design: its factors, its constants, and how its file writes both.
+"""Factors and constants of a design, made from ranges of parameters, and the lines that write both.
 
 A range whose ends are equal is a constant. A factor varies by orders of magnitude, unless it begins at 0.
 """
