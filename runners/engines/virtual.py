@@ -261,9 +261,11 @@ class VirtualEngine:
         """Fail the first job of a seat, which has no answer, perhaps `by_harness`; assign the others
         again."""
         implementation = seat.implementation
-        said = f"the simulator of {implementation} {why}"
+        reason = f"the simulator of {implementation} {why}"
         outcome = (
-            Outcome(backend=VIRTUAL, failure=said) if by_harness else Outcome(backend=VIRTUAL, no_answer=said)
+            Outcome(backend=VIRTUAL, failure=reason)
+            if by_harness
+            else Outcome(backend=VIRTUAL, no_answer=reason)
         )
         finished = self._finished(seat, outcome, at_once)
         for job in reversed(seat.jobs):

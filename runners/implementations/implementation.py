@@ -363,10 +363,10 @@ def read(folder: Path) -> Implementation:
     text = _text(path)
     written = _parsed(path, text)
     if OPTIONS_OF in written:
-        taken = _of_other(path, written)
-        written |= taken
+        shared = _of_other(path, written)
+        written |= shared
         # A campaign's provenance says what was declared, wherever it stands.
-        text = f"{text}\n# {OPTIONS_OF}\n{tomli_w.dumps(taken)}"
+        text = f"{text}\n# {OPTIONS_OF}\n{tomli_w.dumps(shared)}"
     try:
         declaration = Declaration.model_validate(written)
     except ValidationError as error:
