@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import tomli_w
-
 from fecbench.designs.error import DesignError
+from fecbench.designs.ranges import Range, divided, entry, factor, written
 
-Range = tuple[float, float]
 FEWEST_POINTS, MOST_POINTS = 4, 16
 FEWEST_REPETITIONS, MOST_REPETITIONS = 10, 10_000
 """Repetitions of each arm at each point: fewer decide nothing, and a design takes no more."""
@@ -80,11 +78,12 @@ class Sketch:
                 '\n[plan]\nmethod = "wsp"   # networks that fill the space of the factors\n'
                 f"points = {points}\n\n[factors]\n"
             )
-            for name, (low, high) in varied.items():
-                ends = f"min = {_written(low)}, max = {_written(high)}"
-                parts.append(f'{name} = {{ {ends}, scale = "log" }}{_remark(name)}\n')
+            for name, ends in varied.items():
+                low, high, scale = factor(ends).values()
+                table = f'{{ min = {written(low)}, max = {written(high)}, scale = "{scale}" }}'
+                parts.append(f"{name} = {table}{_remark(name)}\n")
         parts.append("\n[constants]\n")
-        parts += [f"{_toml(name, value)}{_remark(name)}\n" for name, value in fixed.items()]
+        parts += [f"{entry(name, value)}{_remark(name)}\n" for name, value in fixed.items()]
         sizes = self.sizes_bytes[0] if len(self.sizes_bytes) == 1 else list(self.sizes_bytes)
         parts.append(f"\n[[workloads]]\n{_lines(name=self.workload, size_bytes=sizes)}")
         parts += [f"\n[[variants]]\n{self._variant(arm)}" for arm in self.arms]
@@ -100,14 +99,14 @@ class Sketch:
             fixed["loss.model"] = "markov" if self.has_bursts else "uniform"
             ranges["loss.rate"] = self.loss
             ranges |= {"loss.burst": self.burst} if self.has_bursts else {}
-        varied = {name: ends for name, ends in ranges.items() if _written(ends[0]) != _written(ends[1])}
-        return varied, {name: low for name, (low, _) in ranges.items() if name not in varied} | fixed
+        varied, single = divided(ranges)
+        return varied, single | fixed
 
     def _variant(self, arm: Arm) -> str:
         whose = {"baseline": arm.baseline} if arm.baseline else {}
         is_first = arm is self.arms[0]
         text = _lines(label=arm.label, implementation=arm.implementation)
-        options = ", ".join(_toml(name, value) for name, value in arm.options.items())
+        options = ", ".join(entry(name, value) for name, value in arm.options.items())
         text += f"options = {{ {options} }}\n" if options else ""
         return text + (_lines(baseline=True) if is_first else _lines(**whose))
 
@@ -136,19 +135,9 @@ _REMARKS = {
 }
 
 
-def _written(end: float) -> str:
-    """Return the end of a range as the file has it. Ends that differ by less make a constant."""
-    return f"{end:.12g}"
-
-
 def _remark(name: str) -> str:
     return f"   # {_REMARKS[name]}" if name in _REMARKS else ""
 
 
-def _toml(name: str, value: Any) -> str:
-    """Return one line "name = value"; a dotted name stays one."""
-    return f"{name} = {tomli_w.dumps({'x': value}).removeprefix('x = ').strip()}"
-
-
 def _lines(**values: Any) -> str:
-    return "".join(f"{_toml(name, value)}\n" for name, value in values.items())
+    return "".join(f"{entry(name, value)}\n" for name, value in values.items())

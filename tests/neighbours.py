@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fecbench.checkout import REPOSITORY
 
 SOURCES = ("*.py", "*.[ch]", "*.rs", "*.go", "*.toml")
-APART = (":!tests/", ":!bench/", ":!quic-impls/*/tests/", ":!*_test.go", ":!designs/catalog/")
+APART = (":!tests/", ":!bench/", ":!quic-impls/*/tests/*", ":!*_test.go", ":!designs/catalog/")
 PAGE = REPOSITORY / "docs" / "how-it-is-built.md"
 
 
@@ -49,6 +49,10 @@ NEIGHBOURS = (
     # Papers have their own words for what they compare.
     Neighbour("a workload", "competing", r"\b[cC]ompeting\b", ("runners", "results/metrics", "quic-impls")),
     Neighbour("a policy of repair", "flec-limited", r"FlecLimited|flec-limited"),
+    Neighbour("an option of noq-fec", "initial_window_bytes", r"\binitial_window_bytes"),
+    Neighbour("an option of noq-fec", "ack_path", r"\back_path"),
+    Neighbour("a congestion controller of noq-fec", "prague", r"\bprague\b|Prague"),
+    Neighbour("a congestion controller of noq-fec", "olia", r"\bolia\b|Olia"),
     Neighbour("a metric or a series", "messages.freezes", r"\bfreezes\b|\bfreeze_s", ("runners", "results")),
     Neighbour("a topology", "dumbbell", r"\bdumbbell|DUMBBELL"),
     Neighbour("another way to carry out trials", "virtual", r"VirtualEngine"),

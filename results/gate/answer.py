@@ -61,10 +61,9 @@ class Answer:
 
 
 def answer(database: Database, campaign: CampaignInfo, share: float | None = None) -> Answer:
-    """Return the answer of a campaign of two builds, of the trials that there are.
+    """Return the answer of a campaign of two builds by its trials so far.
 
-    This look at its results may err in `share` of all that its looks may err in; None: in as much as each
-    look that was planned.
+    This look at its results may err in this share of LEVEL; None: the share of a planned look.
     """
     looks = len(looks_of_builds(campaign.repetitions))
     frame = read(database, campaign)
@@ -95,8 +94,8 @@ def answer(database: Database, campaign: CampaignInfo, share: float | None = Non
 def _where(
     pairing: Pairing, campaign: CampaignInfo, margin: float, margins: Sequence[float]
 ) -> tuple[str, ...]:
-    """Return the rules. The margins of single networks decide what a difference in them is; that is said
-    where these are wider than the margin over all networks."""
+    """Return the rules. They mention the margins of single networks where these are wider than the margin
+    over all networks."""
     if pairing.ratios["metric"].nunique() > 1:
         return ("No rule: its workloads are compared by different metrics.",)
     try:
@@ -113,7 +112,7 @@ def _where(
 
 
 def headline(result: Answer) -> str:
-    """Return the answer in a sentence: the verdict, what it rests on, and the ratio over all networks."""
+    """Return the answer in a sentence: the verdict, its reasons, and the ratio over all networks."""
     margin = percent(result.margins.overall)
     overall = f"new / old = {shown(result.measured.overall)} over all networks, with a margin of {margin}"
     because = "; ".join(_because(result))

@@ -1,10 +1,10 @@
 """The pairs of which a trial failed or timed out: in both builds, in the old one alone, in the new one
 alone.
 
-They are in no ratio. A pair that fails in both is exactly 1 by any count, so it would make two builds the
-more equal the more often they fail. A pair that fails in the new build alone is a finding: in virtual time it
-has a seed and fails again each time, so that one is enough. Emulated, a machine may have disturbed it, so the
-number of such pairs is judged.
+They are in no ratio. A pair that fails in both builds would have the ratio 1, and two builds would look more
+equal the more often they fail. A pair that fails in the new build alone is a finding. In virtual time one is
+enough: it fails again with its seed. An emulated one may have been disturbed by the machine, so their number
+is judged.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class Failed:
     old_alone: int = 0
     new_alone: int = 0
     run: int = 0
-    """Pairs of which the harness vouches for both trials, whatever they came to."""
+    """Pairs of two trials that the harness vouches for, whether they failed or not."""
     places: int = 0
-    """Networks, each with each workload, that have such a pair."""
+    """Number of networks, each with each workload, that have such a pair."""
     pairs: tuple[FailingPair, ...] = ()
     """Some of them: of the new build alone first."""
 

@@ -18,13 +18,13 @@ from fecbench.results.store.records import CampaignInfo
 
 
 def measured(frame: pd.DataFrame, campaign: CampaignInfo, share: float, unlike: str = "") -> Measured:
-    """Return what the trials of a campaign come to; `frame` is `overall.read` it, and `unlike` what
-    `disturbed_unlike` says of it.
+    """Return the measurements of a campaign: `frame` comes from `overall.read`, and `unlike` from
+    `disturbed_unlike`.
 
-    The results are looked at several times, and this look may err in `share` of LEVEL. Where all shares come
-    to 1, all intervals of all looks together miss what is true in no more than LEVEL of cases: those over all
-    networks in a half of these, and those of workloads in the other. The mean times, the slow ends and the
-    single networks can only make a build slower. Each may err as often, and nearly never does: a harm begins
+    The results are looked at several times, and this look may err in `share` of LEVEL. If the shares sum to
+    1, the intervals of all looks together miss the truth in at most LEVEL of cases. Intervals over all
+    networks take half of that, and those of workloads the other half. Mean times, slow ends and single
+    networks can only make a build slower. Each of them may err as often, but hardly ever does: a harm begins
     beyond a margin.
     """
     pairs, failed = pairs_of(frame, campaign), failed_of(frame)
@@ -58,8 +58,8 @@ def disturbed_unlike(table: pd.DataFrame, campaign: CampaignInfo, share: float) 
     """Return whether one arm was disturbed more often than the other (`attempts.by_variant`), in a clause; ""
     where it was not. This look may err in `share` of LEVEL.
 
-    An arm that is slow where it disturbs the machine loses its slow trials, and looks quicker than it is. In
-    virtual time nothing disturbs.
+    An arm that disturbs the machine in its slow trials loses them, and looks faster than it is. In virtual
+    time nothing disturbs.
     """
     rows = {str(row["variant"]): row for row in table.to_dict("records")}
     if is_deterministic(campaign) or not rows[NEW]["p_value"] < LEVEL * share:

@@ -1,9 +1,9 @@
 """The networks in which a new build is surely slower, whatever it is elsewhere.
 
-Each network is asked by all its workloads together, and each of its workloads by itself: is the geometric
-mean of the ratios above the margin of single networks? (Student's test, one-sided; all workloads of a
-repetition are one sample.) Of all these questions, no more than the share LEVEL of the answers "yes" is
-expected to be wrong (`false_discoveries`).
+One question is asked of each network with all its workloads, and of each workload in it: is the geometric
+mean of the ratios above the margin of single networks? Student's one-sided test answers, with all workloads
+of a repetition as one sample. At most the share LEVEL of all answers "yes" is expected to be wrong
+(`false_discoveries`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from fecbench.results.analysis.margins import margins_of
 from fecbench.results.store.records import CampaignInfo
 
 SUSPECTED = 0.5
-"""A place is looked at once more whose p-value is below this, divided by the number of questions: of equal
-builds, in no more than that share of looks."""
+"""P-value, divided by the number of questions, below which a place is looked at once more. Equal builds have
+such a place in no more than that share of looks."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ NOWHERE = Slower((), False)
 
 
 def slower_networks(pairs: pd.DataFrame, campaign: CampaignInfo, share: float) -> Slower:
-    """Return those of `overall.pairs_of`; this look may err in `share` of LEVEL."""
+    """Return the slower networks among `overall.pairs_of`; this look may err in `share` of LEVEL."""
     if pairs.empty:
         return NOWHERE
     margins = {label: math.log1p(margin) for label, margin in margins_of(campaign).items()}

@@ -7,11 +7,11 @@ long stall, so the ratio of the mean times stands beside it, with the same weigh
 
 A pair is in a ratio when both of its trials are ok. Failed pairs are judged by themselves (`failing`).
 
-The networks are those of the design, so what is by chance is the repetitions within each network (stratified
-sampling: Cochran, "Sampling Techniques", 1977, §5.3 and, for the degrees of freedom, §5.4). The workloads of
-a repetition meet the same losses, those of the handshake for one, so they are no independent samples: the
-repetition is the unit, with all its workloads (a cluster: ibid., §9A). Where a network has a single pair,
-its spread is unknown; then the unit is the network, which makes the interval wider.
+The networks are those of the design; only the repetitions within each network are random. This is stratified
+sampling (Cochran, "Sampling Techniques", 1977, §5.3, and §5.4 for the degrees of freedom). The workloads of a
+repetition meet the same losses, such as those of the handshake, so they are not independent. The unit is a
+repetition with all its workloads (a cluster: ibid., §9A). The spread of a network with a single pair is
+unknown. Then the unit is the network, which makes the interval wider.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class Ratio:
     value: float
     low: float
     high: float
-    """The ends of an interval of which no other misses what is true either, of all that are named."""
+    """Ends of an interval that holds jointly with all others of the answer."""
     at_least: float = math.nan
     at_most: float = math.nan
-    """The ends of what this ratio alone surely is. Of several that all have to be within a margin, each may
-    be asked as if it were alone: the answer "all are" errs only where one of them is not (the
-    intersection-union test: Berger, Technometrics 24, 1982). By default the ends of the interval."""
+    """Ends of the interval of this ratio alone; by default the ends above. Where several ratios must
+    all be within a margin, each may be tested alone: "all are" is wrong only if one of them is not (the
+    intersection-union test: Berger, Technometrics 24, 1982)."""
 
     def __post_init__(self) -> None:
         for name, end in (("at_least", self.low), ("at_most", self.high)):
@@ -119,9 +119,9 @@ class _Places:
     of_pairs: Whole
     """The place of each pair."""
     sizes: Floats
-    """The number of pairs of each."""
+    """Number of pairs at each place."""
     points: Whole
-    """The point of each."""
+    """Point of each place."""
 
     def mean(self, values: Floats) -> Floats:
         """Return the mean over the pairs of each place."""
@@ -147,8 +147,8 @@ def numbered(one: Whole, other: Whole) -> tuple[Whole, Whole]:
 def _ratio(
     logs: Floats, moves: Floats, pairs: pd.DataFrame, places: _Places, levels: tuple[float, float | None]
 ) -> Ratio:
-    """Return the ratio whose logarithm is the mean of those of the places, of which each pair moves its own
-    by `moves` over the number of its pairs."""
+    """Return the ratio whose logarithm is the mean over the places. A pair moves the logarithm of its place
+    by `moves`, divided by the number of pairs there."""
     mean = float(logs.mean())
     if (places.sizes > 1).all():
         share = moves / places.sizes[places.of_pairs] / len(logs)
@@ -178,7 +178,7 @@ def of_repetitions(moves: Floats, pairs: pd.DataFrame) -> tuple[Floats, Floats]:
 
 
 def half_width(parts: Floats, freedoms: Floats, level: float) -> float:
-    """Return that of the interval of a sum of independent means, of which `parts` are the variances."""
+    """Return the half width of the interval of a sum of independent means with the variances `parts`."""
     variance = float(parts.sum())
     if not variance:
         return 0.0

@@ -1,10 +1,12 @@
 """The ratio of the times of the slowest downloads of a new build: that of the 95th percentiles.
 
-In each place it is the 95th percentile over the repetitions (of fewer than 20, the longest) of new divided by
-that of old; all places have the same weight. How sure it is comes from exchanges: where new takes just that
-much longer than old, a repetition of a network may have its two arms exchanged, with all its workloads, and
-nothing would tell (a permutation test, turned into an interval: Good, "Permutation Tests", 2000, §3.2). That
-holds for a longest value, too, of which the bootstrap says too little. The same pairs give the same interval.
+At each place it is the 95th percentile of new over the repetitions, divided by that of old. Of fewer than 20
+repetitions it is the longest one. All places have the same weight.
+
+The interval is a permutation test turned round (Good, "Permutation Tests", 2000, §3.2). If new takes just
+that much longer than old, the two arms of a repetition can be exchanged, with all its workloads, and nothing
+changes. This works for a longest value, too, where the bootstrap is too narrow. The same pairs make the same
+interval.
 """
 
 from __future__ import annotations
@@ -62,6 +64,6 @@ def _p95(values: Floats) -> Floats:
 
 
 def _groups(numbers: Whole) -> list[Whole]:
-    """Return where each of the different numbers is, in their order."""
+    """Return the places of each distinct number, in the order of the numbers."""
     order = np.argsort(numbers, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)

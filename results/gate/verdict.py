@@ -36,7 +36,7 @@ class Measured:
     overall: Ratio
     """The geometric mean over all networks and workloads."""
     workloads: dict[str, Ratio]
-    """The same of each, by label; one that is alone is the overall one."""
+    """Geometric mean of each workload, by label; that of a single workload is the overall one."""
     pairs: int
     """The number of pairs in these ratios."""
     mean: Ratio = UNKNOWN
@@ -70,12 +70,12 @@ def margins_for(campaign: CampaignInfo) -> Margins:
 
 
 def verdict_of(measured: Measured, margins: Margins) -> Verdict:
-    """Return what was measured, in a word.
+    """Return the verdict, in a word.
 
-    A failure comes first, then what keeps everything else from being said. A harm comes before a gain: a
-    build is slower that is slower in one workload, in its slowest downloads or in one network, whatever it
-    gains elsewhere. Nothing is faster, or without a difference, while any ratio may be above the margin, or a
-    network has not been looked at.
+    A failure comes first, then whatever makes times incomparable. A harm comes before a gain: a build that is
+    slower in one workload, in its slowest downloads or in one network is slower, whatever it gains elsewhere.
+    No build is faster, or without a difference, while a ratio may be above the margin, or a network has not
+    been examined.
     """
     if measured.fails:
         return "fails"
@@ -93,7 +93,7 @@ def verdict_of(measured: Measured, margins: Margins) -> Verdict:
 
 
 def hindrances(measured: Measured) -> Iterator[str]:
-    """Yield why nothing can be said of times, each in a clause."""
+    """Yield the reasons why times cannot be compared, each in a clause."""
     failed = measured.failed
     if not measured.pairs and failed.any:
         yield f"no pair is left to compare: of {failed.run}, {failed.both} failed in both builds"
@@ -104,7 +104,7 @@ def hindrances(measured: Measured) -> Iterator[str]:
 
 
 def harms(measured: Measured, margins: Margins) -> Iterator[str]:
-    """Yield in what the new build is surely slower, each in a clause."""
+    """Yield the respects in which the new build is surely slower, each in a clause."""
     for name, ratio in measured.ratios.items():
         if ratio.low > 1 + margins.overall:
             yield f"{name} {shown(ratio)}"
@@ -130,9 +130,10 @@ def open_ratios(measured: Measured, margins: Margins) -> dict[str, Ratio]:
 def is_settled(measured: Measured, margins: Margins, deterministic: bool) -> bool:
     """Return whether a campaign need not go on.
 
-    It stops for a failure, for a harm, and for a gain or none as soon as no workload is open and no network
-    is suspected. It goes on while both builds fail or the harness does not vouch for both alike, unless no
-    pair at all can be compared and each trial would end in the same way again.
+    It stops at a failure and at a harm. It stops at a gain, or at no difference, once no workload is open and
+    no network is suspected. It goes on while both builds fail, or while the harness vouches for one arm more
+    than for the other. Then it stops only if no pair can be compared and every trial would end in the same
+    way.
     """
     verdict = verdict_of(measured, margins)
     if verdict == "undecided":
@@ -141,7 +142,7 @@ def is_settled(measured: Measured, margins: Margins, deterministic: bool) -> boo
 
 
 def at_most(ratio: Ratio) -> str:
-    """Return what a ratio surely is at most, for a person."""
+    """Return the upper end of a ratio, for a person."""
     return "unknown" if math.isnan(ratio.at_most) else f"{ratio.at_most:.3f}"
 
 

@@ -1,14 +1,14 @@
 """The commits at which a stack got slower or faster, by comparisons of any two commits.
 
-A comparison measures by how much the level of one commit, the logarithm of its times, differs from that of
-another, with an error that its interval tells. If the level changes at one commit alone, every comparison of
-a commit before it with one from it on shows the same difference, and no other comparison shows any. So each
-commit has one estimate of the change there, by weighted least squares, and its number of standard errors. The
-commit with the most of them is a change if so many are rare without any change. Further changes are looked
-for beside those that are known, each of which is then looked for anew, and all are fitted together.
+The level of a commit is the logarithm of its times. A comparison measures the difference between the levels
+of two commits; its interval has the error. If the level changes at one commit alone, all comparisons across
+that commit show the same difference, and all others show none. So weighted least squares estimates, for each
+commit, the change there and its number of standard errors. The commit with the most standard errors is a
+change if that number is rare without any change. The search then goes on beside the changes so far. Each of
+these is searched anew, and all are fitted together.
 
-How many are rare is simulated with the errors of these very comparisons, whichever commits they compare, so
-that the false alarms of all commits and workloads together are no more than LEVEL.
+A simulation with the errors of these comparisons determines how many standard errors are rare. So the
+probability of a false alarm at any commit and workload is at most LEVEL.
 """
 
 from __future__ import annotations
@@ -128,8 +128,8 @@ def _of_workload(of: History, workload: str, level: float, margin: float) -> lis
 
 
 def _settled(crosses: Floats, values: Floats, picks: list[int], level: float) -> list[int]:
-    """Return the picks, each looked for anew beside the others until none moves: the first of several changes
-    may have been taken between them. A pick that chance explains is left out."""
+    """Return the picks, each searched anew beside the others until none moves: the first pick may lie between
+    several changes. A pick that chance explains is dropped."""
     for _ in range(MOST):
         before = sorted(picks)
         for pick in before:
@@ -154,7 +154,7 @@ def _measured(of: History, workload: str) -> tuple[list[tuple[int, int]], Floats
 
 
 def _crossings(places: Sequence[tuple[int, int]], count: int) -> Floats:
-    """Return for each comparison and commit by how much a change of 1 at the commit moves it: 1, 0 or -1."""
+    """Return the effect of a change of 1 at each commit on each comparison: 1, 0 or -1."""
     commits = np.arange(count)
     rows = [
         ((old < commits) & (commits <= new)) * 1.0 - ((new < commits) & (commits <= old))
@@ -164,8 +164,8 @@ def _crossings(places: Sequence[tuple[int, int]], count: int) -> Floats:
 
 
 def _next(crosses: Floats, values: Floats, picks: Sequence[int], level: float) -> tuple[int, float, float]:
-    """Return the commit with the most standard errors beside those of `picks`, how many these are, and
-    how many there are in no more than `level` of histories without a further change."""
+    """Return the commit with the most standard errors beside `picks`, their number, and the number that is
+    exceeded in at most `level` of histories without a further change."""
     rest = _without(crosses[:, picks])
     columns = rest @ crosses
     widths = np.sqrt((columns**2).sum(axis=0))

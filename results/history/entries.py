@@ -1,7 +1,7 @@
 """A file of verdicts: a line of JSON for each comparison, appended when it ends.
 
-A line is written at once, so that comparisons side by side may share a file. A line that a killed one left
-half is refused by its number.
+A line is written at once, so that concurrent comparisons may share a file. A line that a killed comparison
+wrote in part is refused by its number.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Ratio = Annotated[float, Field(gt=0)]
 
 
 class Version(BaseModel):
-    """A build, as a comparison knew it."""
+    """A build at the time of a comparison."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -30,9 +30,9 @@ class Version(BaseModel):
     commit: str | None
     """The commit that it is of, or was changed from; None: it is in no git repository."""
     committed_at: str
-    """The commit's date, ISO 8601; "" where it is not kinds_in_words."""
+    """The commit's date, ISO 8601; "" if unknown."""
     changed: int
-    """Files that are not as the commit has them."""
+    """Files that differ from those of the commit."""
 
     @property
     def name(self) -> str:
@@ -61,7 +61,7 @@ class Entry(BaseModel):
 
 
 def entry_of(answer: Mapping[str, Any], versions: Mapping[str, Version], at: str, design: str) -> Entry:
-    """Return what is kept of an answer (`for_ci.document`) of these two builds."""
+    """Return the entry of an answer (`for_ci.document`) of these two builds."""
     of_all = {"all networks": {"ratio": answer["ratio"], "interval": answer["interval"]}}
     ratios = {
         name: (one["ratio"], *one["interval"])

@@ -1,9 +1,9 @@
 """Decides when another trial may begin beside those that run: `--jobs N`, or `--jobs auto`.
 
-Trials wait on the network, not on the CPU, so many fit on few cores. Another trial moves their results when
-it takes the CPU just when they want it. `Auto` therefore keeps much of the machine idle, lets trials begin
-one after another, and gives way when a trial could not be vouched for. It knows no clock and no machine
-but those it is given.
+Trials wait for the network, not for the CPU, so many fit on few cores. A trial that occupies the CPU when
+another one needs it changes the other's results. `Auto` therefore keeps much of the machine idle, starts
+trials one after another, and admits fewer after a trial that the harness cannot vouch for. Its clock and its
+machine are arguments.
 """
 
 import math
@@ -50,7 +50,7 @@ class Ended:
     cpu_s: float
     """Time of a processor of all its processes."""
     disturbed: bool
-    """The harness cannot vouch for it."""
+    """Whether the harness cannot vouch for it."""
 
 
 class Admission(Protocol):

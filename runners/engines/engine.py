@@ -28,7 +28,7 @@ class Finished:
     duration_s: float
     """Time from the order to the answer."""
     trials_at_once: int
-    """The most that ran during this one, itself included."""
+    """Greatest number of trials that ran at a time during this one, itself included."""
     folder: Path | None
     """Folder of its files on this machine, until `judged` is called; None: they are not here."""
 
@@ -39,7 +39,7 @@ class Finished:
 
 
 class EngineError(Failed):
-    """Says in one line why an engine cannot go on."""
+    """The reason, in one line, why an engine cannot go on."""
 
 
 class Engine(Protocol):
@@ -47,8 +47,8 @@ class Engine(Protocol):
 
     @property
     def deterministic(self) -> bool:
-        """Whether a task ends in the same way each time. Then nothing is run a second time, and what is lost
-        before it is stored costs only time."""
+        """Whether a task ends in the same way each time. If so, no task is run again, and an outcome that is
+        lost before it is stored costs only time."""
 
     def __enter__(self) -> Self: ...
 
@@ -60,7 +60,7 @@ class Engine(Protocol):
         """Carry out all tasks, each taken when it may begin, and those of `again`; yield each as it ends."""
 
     def again(self, key: TrialKey, task: Task) -> None:
-        """Carry this task out after a few others: what disturbed it may have passed by then."""
+        """Carry this task out again after a few others, when a disturbance may be over."""
 
     def judged(self, finished: Finished, *, valid: bool) -> None:
         """Release the trial's folder. How many trials run at a time may depend on `valid`."""

@@ -1,7 +1,7 @@
-"""Gives rights up and becomes a simulator: python -m fecbench.runners.engines.launcher ORDER
+"""Drops its rights and becomes a simulator: python -m fecbench.runners.engines.launcher ORDER
 
-It is a process of its own, so that a harness with threads does not fork. Why it could not become one stands
-in a pipe that the program does not get: nobody takes the harness's fault for the program's.
+It is a process of its own, so that a harness with threads does not fork. If it fails, it writes the reason
+into a pipe that the program does not inherit, so that a fault of the harness is not blamed on the program.
 
 It loads the standard library alone: a campaign starts it for each simulator.
 """
@@ -32,15 +32,15 @@ class Order:
     implementation: Path
     """Folder of the implementation, which it can read wherever it lies."""
     folder: Path
-    """The only one that it can write to, and where it begins."""
+    """The only folder that it can write to, and its working directory."""
     cgroup: str
     """Prefix of the name of its cgroup."""
     harness: int
-    """The process with which it ends."""
+    """The process whose end also ends it."""
     papers: list[Path] = field(default_factory=list)
-    """The files that it is given to read."""
+    """Files that it may read."""
     complaint: int | None = None
-    """The pipe in which it says why the harness could not start it; None: nobody asks."""
+    """Pipe for the reason why the harness could not start it; None: not needed."""
 
     def written(self) -> str:
         """Return the order as a line of JSON."""
@@ -48,7 +48,7 @@ class Order:
 
     @classmethod
     def read(cls, line: str) -> Self:
-        """Return the order that was written so."""
+        """Return the order of such a line."""
         order = json.loads(line)
         papers = [Path(paper) for paper in order["papers"]]
         paths = {name: Path(order[name]) for name in ("implementation", "folder")}

@@ -1,6 +1,6 @@
 """The engine of this machine: workers, each of which runs a trial at a time in namespaces of its own.
 
-It hands out tasks and yields outcomes as they come, in one thread.
+One thread assigns tasks and yields outcomes as they arrive.
 """
 
 import contextlib
@@ -63,7 +63,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Return:
-    """An job that has ended."""
+    """A job that has ended."""
 
     job: Job
     outcome: Outcome
@@ -73,7 +73,7 @@ class Return:
 
 
 class Worker:
-    """One worker process, and what it is at."""
+    """A worker process and its current job."""
 
     def __init__(self, harness: str) -> None:
         """`harness` is the name of its folder; the worker names what it makes after it."""
@@ -113,7 +113,7 @@ class Worker:
             self.process.stdin.flush()
 
     def read(self) -> Return | None:
-        """Return its result once the answer is complete; of a worker that has ended, a failure."""
+        """Return its result once the answer is complete, or a failure if the worker has ended."""
         data = os.read(self.stdout, READ_BYTES)
         if not data:
             return self.lost(f"the worker ended with {self.process.wait()} before it answered")
@@ -126,7 +126,7 @@ class Worker:
             return self.lost(f"the worker's answer cannot be read: {error.errors()[0]['msg']}")
 
     def lost(self, why: str) -> Return:
-        """Give its trial up, and kill it."""
+        """Abandon its trial, and kill it."""
         self.stop()
         return self._return(Outcome(failure=why))
 
@@ -217,8 +217,8 @@ class NamespaceEngine:
         )
 
     def _hand_out(self, waiting: Iterator[tuple[TrialKey, Task]]) -> float:
-        """Hand tasks out while another trial may begin; the seconds until the next one perhaps may, and
-        infinity when one of those that run must end first, or nothing is left."""
+        """Assign tasks while another trial may begin. Return the seconds until the next one may; infinity if
+        a running trial must end first, or no task remains."""
         while upcoming := self._upcoming(waiting):
             key, task = upcoming
             wait_s = self._admission.wait_s(task, [worker.job.task for worker in self.busy])
@@ -234,7 +234,7 @@ class NamespaceEngine:
         return math.inf
 
     def _upcoming(self, waiting: Iterator[tuple[TrialKey, Task]]) -> tuple[TrialKey, Task] | None:
-        """The task to begin next, if there is one: one that is run again goes first when it is due."""
+        """Return the next task, if there is one; a repeated task goes first when it is due."""
         if self._next is not None:
             upcoming, self._next = self._next, None
             return upcoming

@@ -1,4 +1,4 @@
-"""A simulator that runs: lines go to it and come from it, and the harness never waits for it."""
+"""A running simulator: lines are sent to it and received from it, and the harness never waits for it."""
 
 import contextlib
 import os
@@ -19,12 +19,12 @@ READ_BYTES = 1 << 20
 END_LIMIT_S = 1.0
 """Longest time from the end of its output to its own end."""
 LINE_BYTES = 64 << 20
-"""The longest line that is taken as an answer. Those of endpoints that keep to the contract have less than a
-half: four messages of 64 KiB and their standard errors, two records of 2²⁰ verdicts and times of arrival."""
+"""Greatest length of an answer. Endpoints that obey the contract need less than half of it: four messages of
+64 KiB and their standard errors, two records of 2²⁰ verdicts and times of arrival."""
 
 
 class SimulatorEnded(Exception):
-    """Says in one line how it ended."""
+    """The end of a simulator, in one line."""
 
 
 class NotStarted(SimulatorEnded):
@@ -84,7 +84,7 @@ class Simulator:
         self._said = b""
 
     def send(self, line: bytes) -> None:
-        """Have it read a line as soon as it likes to."""
+        """Queue a line for it to read."""
         if not self._unsent:
             self._selector.register(self._input, selectors.EVENT_WRITE, self)
         self._unsent += line
@@ -144,7 +144,7 @@ class Simulator:
             self._selector.unregister(self._input)
 
     def _listen(self) -> None:
-        """Hear what is there of its standard error, all that a pipe holds."""
+        """Read its standard error as far as it is there: all that a pipe holds."""
         with contextlib.suppress(BlockingIOError):
             data = os.read(self._errors, READ_BYTES)
             self._said = (self._said + data)[-STDERR_TAIL_BYTES:]

@@ -2,9 +2,9 @@
 
 It needs no rights, and no machine that can keep time.
 
-A simulator that dies, hangs or answers nonsense costs the trial that it was at; a new one goes on with the
-others. An implementation of which that happens again and again without an answer is given up: its other tasks
-are left undone, those of other implementations are carried out, and then the engine ends with what was said.
+A simulator that dies, hangs or answers nonsense costs its current trial; a new simulator runs the others.
+After several such failures without an answer between, the engine abandons the implementation and skips its
+other tasks. It still carries out those of other implementations, and then fails with the last reason.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ LIMIT_S = 120.0
 AHEAD = 8
 """Number of tasks that a simulator has at a time, so that it never waits for the harness."""
 MOST_FAILURES = 10
-"""Most failures of an implementation's simulators, one after another without an answer between."""
+"""Greatest number of consecutive failures of an implementation's simulators without an answer."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,11 @@ class Seat:
 
     @property
     def simulator(self) -> Simulator:
-        """The one at work."""
+        """The simulator at work."""
         return self.simulators[self.implementation]
 
     def takes(self, implementation: str) -> bool:
-        """Whether it takes a task of this implementation now."""
+        """Whether it can take a task of this implementation now."""
         return not self.jobs or (self.implementation == implementation and len(self.jobs) < AHEAD)
 
 
@@ -95,7 +95,7 @@ class VirtualEngine:
         self._failures: dict[str, int] = {}
         """Failures of each implementation's simulators, since the last answer."""
         self._given_up: dict[str, str] = {}
-        """The implementations of which nothing goes on any more, and why."""
+        """The abandoned implementations, and the reason for each."""
         self._resources = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
@@ -132,7 +132,7 @@ class VirtualEngine:
             seat.simulators.clear()
 
     def _hand_out(self, waiting: Iterator[tuple[TrialKey, Task]]) -> bool:
-        """Give tasks to all seats that take one; whether any seat has one."""
+        """Assign tasks to all seats that can take one. Return whether any seat has one."""
         while upcoming := self._upcoming(waiting):
             key, task = upcoming
             implementation = task.pairs[0].client.implementation
@@ -146,7 +146,7 @@ class VirtualEngine:
         return any(seat.jobs for seat in self._seats)
 
     def _upcoming(self, waiting: Iterator[tuple[TrialKey, Task]]) -> tuple[TrialKey, Task] | None:
-        """The task to be handed out next; None for none, and where each implementation is given up."""
+        """Return the next task; None if no task remains, or if each implementation is abandoned."""
         if self._given_up.keys() >= self._commands.keys():
             return None
         return self._next.popleft() if self._next else next(waiting, None)
@@ -236,7 +236,7 @@ class VirtualEngine:
                 self._drop(seat, implementation, str(problem))
 
     def _finished(self, seat: Seat, outcome: Outcome, at_once: int) -> Finished:
-        """The first job of a seat has ended so."""
+        """Finish the first job of a seat with this outcome."""
         job, now = seat.jobs.popleft(), time.monotonic()
         duration_s, seat.begun = now - seat.begun, now
         if job.dialogue is not None:
@@ -258,11 +258,14 @@ class VirtualEngine:
         )
 
     def _failed(self, seat: Seat, why: str, at_once: int, *, by_harness: bool = False) -> Finished:
-        """The first job of a seat has no answer, perhaps `by_harness`; the others are handed out again."""
+        """Fail the first job of a seat, which has no answer, perhaps `by_harness`; assign the others
+        again."""
         implementation = seat.implementation
-        said = f"the simulator of {implementation} {why}"
+        reason = f"the simulator of {implementation} {why}"
         outcome = (
-            Outcome(backend=VIRTUAL, failure=said) if by_harness else Outcome(backend=VIRTUAL, no_answer=said)
+            Outcome(backend=VIRTUAL, failure=reason)
+            if by_harness
+            else Outcome(backend=VIRTUAL, no_answer=reason)
         )
         finished = self._finished(seat, outcome, at_once)
         for job in reversed(seat.jobs):
@@ -272,7 +275,7 @@ class VirtualEngine:
         return finished
 
     def _drop(self, seat: Seat, implementation: str, why: str) -> None:
-        """Have no such simulator any more; give the implementation up when that has happened too often."""
+        """Drop this simulator; abandon the implementation if that has happened too often."""
         simulator = seat.simulators.pop(implementation)
         simulator.close()
         shutil.rmtree(simulator.folder, ignore_errors=True)

@@ -143,6 +143,8 @@ class Declaration(BaseModel):
     """Whether its option `paths`, how many paths a connection uses, may be above 1."""
     relay: bool = False
     """Whether its server can be a relay, between a client and another server."""
+    options_of: str | None = None
+    """The implementation beside it whose options and `fec` are its own, too."""
     options: dict[str, Option] = {}
     fec: FecSwitch | None = None
     plain: Options | None = None

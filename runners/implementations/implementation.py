@@ -7,6 +7,7 @@ is started in another folder.
 
 import json
 import os
+import re
 import shlex
 import shutil
 import stat
@@ -14,8 +15,9 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+import tomli_w
 from pydantic import ValidationError
 
 from fecbench.checkout import DECLARATIONS
@@ -34,6 +36,11 @@ IMPLEMENTATIONS = DECLARATIONS
 DECLARATION = "impl.toml"
 CHECK_LIMIT_S = 30.0
 NO_BUILD = ["true"]
+OPTIONS_OF = "options_of"
+COMMON = ("options", "fec")
+"""Tables of the implementation that `options_of` names, which are its own, too."""
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+"""The name of a folder, and so of an implementation."""
 
 EngineName = Literal["local", "virtual", "field"]
 """Engine that runs trials: namespaces of this machine, or simulators in virtual time."""
@@ -350,15 +357,50 @@ def load(folder: Path) -> Implementation:
 def read(folder: Path) -> Implementation:
     """Return the implementation in `folder`, which may have any name. Raises Refusal as `load` does."""
     path = folder / DECLARATION
-    try:
-        text = path.read_text(encoding="utf-8")
-        written = tomllib.loads(text)
-    except (OSError, ValueError) as error:  # no UTF-8, no TOML, and integers too long to be converted
-        raise Refusal(f"{path}: {error}") from error
-    except RecursionError:
-        raise Refusal(f"{path}: its arrays or tables are nested too deeply") from None
+    text = _text(path)
+    written = _parsed(path, text)
+    if OPTIONS_OF in written:
+        shared = _of_other(path, written)
+        written |= shared
+        # A campaign's provenance says what was declared, wherever it stands.
+        text = f"{text}\n# {OPTIONS_OF}\n{tomli_w.dumps(shared)}"
     try:
         declaration = Declaration.model_validate(written)
     except ValidationError as error:
         raise Refusal(f"{path}: {complaint(error)}") from error
     return Implementation(folder, declaration, text)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:  # no UTF-8
+        raise Refusal(f"{path}: {error}") from error
+
+
+def _parsed(path: Path, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except ValueError as error:  # no TOML, and integers too long to be converted
+        raise Refusal(f"{path}: {error}") from error
+    except RecursionError:
+        raise Refusal(f"{path}: its arrays or tables are nested too deeply") from None
+
+
+def _of_other(path: Path, written: Mapping[str, object]) -> dict[str, Any]:
+    """Return the tables that the implementation beside it, which it names, declares for both."""
+    name = written[OPTIONS_OF]
+    where = f"{path}: {OPTIONS_OF} = {name!r}"
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise Refusal(f"{where}: must be the name of a folder beside it")
+    for table in COMMON:
+        if table in written:
+            raise Refusal(f"{where}: [{table}] is that of {name}; leave one of the two out")
+    other = path.parent.parent / name / DECLARATION
+    try:
+        declared = _parsed(other, _text(other))
+    except Refusal as refusal:
+        raise Refusal(f"{where}: {refusal}") from None
+    if OPTIONS_OF in declared:
+        raise Refusal(f"{where}: {name} has no options of its own; name {declared[OPTIONS_OF]!r}")
+    return {table: declared[table] for table in COMMON if table in declared}

@@ -10,13 +10,15 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import tomli_w
 
 from fecbench.designs import Design
 from fecbench.designs.design import parse
+from fecbench.designs.ranges import entry
+from fecbench.designs.table import dotted
 from fecbench.errors import BadInput
 from fecbench.results.analysis import path_probes
 from fecbench.results.analysis.circle import emulated_name
@@ -91,25 +93,13 @@ def emulation(campaign: CampaignInfo, path: ObservedPath, repetitions: int | Non
     tables |= {"name": emulated_name(campaign), "topology": _TOPOLOGY}
     tables |= {} if repetitions is None else {"repetitions": repetitions}
     lines += [tomli_w.dumps(tables), "[constants]", *_constants(path)]
-    lines += [f"{name} = {_value(value)}" for name, value in _flat(kept_constants)]
+    lines += [entry(name, value) for name, value in dotted(kept_constants).items()]
     return "\n".join([*lines, ""])
 
 
 def design_of_path(campaign: CampaignInfo, path: ObservedPath, repetitions: int | None = None) -> Design:
     """Return that design. Raises BadInput for what no design can have."""
     return parse(emulation(campaign, path, repetitions), f"{emulated_name(campaign)}.toml")
-
-
-def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in table.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
-
-
-def _value(value: Any) -> str:
-    return tomli_w.dumps({"x": value}).removeprefix("x = ").rstrip()
 
 
 def _constants(path: ObservedPath) -> Iterator[str]:

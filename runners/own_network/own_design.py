@@ -9,6 +9,7 @@ from typing import Any
 
 from fecbench import designs
 from fecbench.designs import Design
+from fecbench.designs.ranges import divided, factor, nested
 from fecbench.results.advice import CongestionControl
 from fecbench.runners.paths import Estimate, Path
 
@@ -41,14 +42,9 @@ def design_of(path: Path, size_bytes: int) -> Design:
 
     Raises DesignError for what no design can have.
     """
-    varied, fixed = dict[str, Any](), dict[str, Any]()
-    for name, estimate in _estimates(path).items():
-        if estimate.is_exact:
-            fixed[name] = estimate.value
-        else:
-            scale = "log" if estimate.low > 0 else "linear"
-            varied[name] = {"min": estimate.low, "max": estimate.high, "scale": scale}
-    identity = [f"{name} {estimate}" for name, estimate in sorted(_estimates(path).items())]
+    estimates = _estimates(path)
+    varied, fixed = divided({name: (estimate.low, estimate.high) for name, estimate in estimates.items()})
+    identity = [f"{name} {estimate}" for name, estimate in sorted(estimates.items())]
     tables: dict[str, Any] = {
         "base": None,
         "without": None,
@@ -59,23 +55,12 @@ def design_of(path: Path, size_bytes: int) -> Design:
         "repetitions": REPETITIONS if varied else PAIRS,
         "timeout_s": TIMEOUT_S,
         "plan": {"method": "sobol", "points": POINTS} if varied else None,
-        "factors": _nested(varied) if varied else None,
-        "constants": _nested({**fixed, "loss.model": model_of(path), "option.controller": "constant"}),
+        "factors": nested({name: factor(ends) for name, ends in varied.items()}) if varied else None,
+        "constants": nested({**fixed, "loss.model": model_of(path), "option.controller": "constant"}),
         "workloads": [{"name": "download", "size_bytes": size_bytes}],
         "variants": list(_variants()),
     }
     return designs.rewritten(designs.load(designs.catalogue()["never-harms"]), **tables)
-
-
-def _nested(flat: dict[str, Any]) -> dict[str, Any]:
-    nested = dict[str, Any]()
-    for name, value in flat.items():
-        group, dot, key = name.partition(".")
-        if dot:
-            nested.setdefault(group, {})[key] = value
-        else:
-            nested[name] = value
-    return nested
 
 
 def _estimates(path: Path) -> dict[str, Estimate]:

@@ -267,6 +267,18 @@ def endpoints(name: str, endpoints_of: Callable[[str], Endpoints]) -> Endpoints:
     return endpoints_of(name)
 
 
+@pytest.fixture
+def simulator(name: str, endpoints_of: Callable[[str], Endpoints]) -> Iterator[Simulator]:
+    endpoints_of(name)  # it is built
+    with Simulator(name) as simulator:
+        yield simulator
+
+
+@pytest.fixture
+def tasks(name: str, identity: dict[str, str], tmp_path: Path) -> Tasks:
+    return Tasks(name, identity, tmp_path)
+
+
 @pytest.fixture(scope="session")
 def identity(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """A server's name and certificate, as in an assignment."""

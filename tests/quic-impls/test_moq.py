@@ -41,12 +41,6 @@ def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def test_it_has_all_options_of_noq_fec_and_no_other() -> None:
-    moq, noq_fec = (ours().find(name, "tests").declaration for name in ("moq", "noq-fec"))
-    assert moq.options == noq_fec.options
-    assert moq.fec == noq_fec.fec
-
-
 SYMBOL_MS = (PACKET_BYTES + LINK_BYTES) * 8e-3 / MBPS
 VARINTS_MS = 0.02  # numbers that grow take a byte more in each of some packets
 SIZES = (40_000, 1, 1000, 1200, 7000, 16_000, 300, 20_000, 90, 5000)

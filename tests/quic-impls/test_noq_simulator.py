@@ -29,8 +29,9 @@ from fecbench.dropper.model import GilbertElliott, Uniform
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.trial import certificates
 from fecbench.runners.trial.certificates import NOT_AFTER, NOT_BEFORE
-from fecbench.runners.trial.competition import FULL_SHARE, INTERVAL_S
+from fecbench.runners.trial.competition import INTERVAL_S
 from tests.support.simulations import (
+    FILLING,
     NOTHING,
     OVERHEAD_BYTES,
     SEEDS,
@@ -49,19 +50,11 @@ from tests.support.simulations import (
 
 SCHEMES = list(map(str, ours().find("noq-fec", "tests").declaration.options["scheme"].choices or []))
 QEMU = shutil.which("qemu-x86_64") or shutil.which("qemu-x86_64-static")
-FILLING = {"full_share": FULL_SHARE, "window_s": 1.0, "interval_s": INTERVAL_S}
 
 
 @pytest.fixture
-def simulator(endpoints_of: Callable[[str], Any]) -> Iterator[Simulator]:
-    endpoints_of("noq-fec")
-    with Simulator("noq-fec") as simulator:
-        yield simulator
-
-
-@pytest.fixture
-def tasks(identity: dict[str, str], tmp_path: Path) -> Tasks:
-    return Tasks("noq-fec", identity, tmp_path)
+def name() -> str:
+    return "noq-fec"
 
 
 def competing(tasks: Tasks, size_bytes: int, background_bytes: int = 10**9, **chosen: Any) -> Task:
@@ -470,23 +463,23 @@ def checked(answer: Answer) -> Answer:
     return answer
 
 
-@pytest.mark.parametrize("name", ["download", "upload"])
+@pytest.mark.parametrize("workload", ["download", "upload"])
 def test_the_packets_that_the_oracle_names_are_lost_on_each_link(
-    simulator: Simulator, tasks: Tasks, name: str
+    simulator: Simulator, tasks: Tasks, workload: str
 ) -> None:
     models: list[dict[str, LossModel]] = [
         {"up": Uniform(0.02), "down": GilbertElliott(0.02, 0.5)},
         {"up": GilbertElliott(0.02, 0.5), "down": Uniform(0.03)},
     ]
     links = [link(10, 20, number, **one) for number, one in enumerate(models)]
-    answer = checked(simulator.answer(over(tasks, links, {"name": name, "size_bytes": 600_000})))
+    answer = checked(simulator.answer(over(tasks, links, {"name": workload, "size_bytes": 600_000})))
     for number, of_link in enumerate(models):
         for direction, model in of_link.items():
             report = answer["links"][f"path{number + 1}"][direction]
             verdicts = dropper_model.verdicts(model, seed_of(number, direction), report["packets"])
             assert base64.b64decode(report["bitmap"]) == pack(verdicts)
             assert report["dropped"] == int(np.sum(verdicts))
-        assert answer["links"][f"path{number + 1}"]["down" if name == "download" else "up"]["dropped"] > 0
+        assert answer["links"][f"path{number + 1}"]["down" if workload == "download" else "up"]["dropped"] > 0
 
 
 def test_what_an_end_has_sent_over_a_path_came_to_its_link(simulator: Simulator, tasks: Tasks) -> None:

@@ -1,15 +1,14 @@
 """noq-fec's sender for L4S behind DualPI2: a short queue, no losses, and a share beside Cubic."""
 
 import csv
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fecbench.runners.tasks.task import ROLES
-from fecbench.runners.trial.competition import FULL_SHARE, INTERVAL_S
 from tests.support.simulations import (
+    FILLING,
     Answer,
     Simulator,
     Task,
@@ -22,21 +21,18 @@ from tests.support.simulations import (
 
 QUEUE = {"queue_packets": 10_000, "queue": "dualpi2", "ecn": "true"}
 MBPS, RTT_MS = 100, 10
-FILLING = {"full_share": FULL_SHARE, "window_s": 1.0, "interval_s": INTERVAL_S}
 
 
 @pytest.fixture
-def simulator(endpoints_of: Callable[[str], Any]) -> Iterator[Simulator]:
-    endpoints_of("noq-fec")
-    with Simulator("noq-fec") as simulator:
-        yield simulator
+def name() -> str:
+    return "noq-fec"
 
 
 @pytest.fixture
-def tasks(identity: dict[str, str], tmp_path: Path) -> Tasks:
+def tasks(tasks: Tasks, tmp_path: Path) -> Tasks:
     for role in ROLES:
         (tmp_path / role).mkdir()
-    return Tasks("noq-fec", identity, tmp_path)
+    return tasks
 
 
 def task(tasks: Tasks, size_bytes: int, control: str, **options: Any) -> Task:

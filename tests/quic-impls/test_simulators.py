@@ -4,7 +4,6 @@ import base64
 import json
 import random
 import re
-from collections.abc import Callable, Iterator
 from ipaddress import ip_address
 from itertools import product
 from pathlib import Path
@@ -42,18 +41,6 @@ CONTROLS = ours().find("noq-fec", "tests").declaration.options["congestion_contr
 @pytest.fixture(params=["noq-fec", "rquic"])
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-@pytest.fixture
-def simulator(name: str, endpoints_of: Callable[[str], object]) -> Iterator[Simulator]:
-    endpoints_of(name)  # it is built
-    with Simulator(name) as simulator:
-        yield simulator
-
-
-@pytest.fixture
-def tasks(name: str, identity: dict[str, str], tmp_path: Path) -> Tasks:
-    return Tasks(name, identity, tmp_path)
 
 
 # ---- The same line, the same answer ----

@@ -15,8 +15,11 @@ from fecbench.dropper.loss_model import LossModel
 from fecbench.dropper.model import Uniform
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.implementations.implementation import Implementation
+from fecbench.runners.trial.competition import FULL_SHARE, INTERVAL_S
 
 NOTHING = Uniform(0.0)
+FILLING = {"full_share": FULL_SHARE, "window_s": 1.0, "interval_s": INTERVAL_S}
+"""Waiting of a transfer until those that compete have filled the link."""
 OVERHEAD_BYTES = 42
 """Bytes that Ethernet, IPv4 and UDP add to a datagram."""
 SEEDS = {"up": 2**64 - 1, "down": 4}

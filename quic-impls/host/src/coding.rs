@@ -95,11 +95,11 @@ impl Coding {
     pub fn parse(values: &mut Values, code: Code) -> Result<Self> {
         Ok(Self {
             code,
-            n: values.integer("n", 2, 255)? as usize,
-            k: values.integer("k", 1, 254)? as usize,
-            window: values.integer("window", 1, 255)? as usize,
+            n: values.option("n")? as usize,
+            k: values.option("k")? as usize,
+            window: values.option("window")? as usize,
             window_trim: false,
-            interleave: values.integer("interleave", 1, 255)? as usize,
+            interleave: values.option("interleave")? as usize,
             redundancy: Redundancy::Constant,
             flush: values.choice("flush", &FLUSHES)?,
         })

@@ -405,7 +405,7 @@ fn parse_series<I: Implementation>(names: Vec<String>) -> Result<Vec<String>> {
 }
 
 fn parse_options<I: Implementation>(key: &'static str, values: Map<String, Value>) -> Result<I::Options> {
-    let mut values = Values::new(key, values);
+    let mut values = Values { key, values, declared: I::DECLARED };
     let options = I::options(&mut values)?;
     values.end()?;
     Ok(options)
@@ -416,11 +416,13 @@ fn parse_options<I: Implementation>(key: &'static str, values: Map<String, Value
 pub struct Values {
     key: &'static str,
     values: Map<String, Value>,
+    /// The impl.toml that has the bounds of options.
+    declared: &'static str,
 }
 
 impl Values {
     pub fn new(key: &'static str, values: Map<String, Value>) -> Self {
-        Self { key, values }
+        Self { key, values, declared: "" }
     }
 
     pub fn take(&mut self, name: &str) -> Value {
@@ -446,6 +448,16 @@ impl Values {
         }
     }
 
+    /// Takes an integer option, whose bounds are those of impl.toml.
+    ///
+    /// # Panics
+    ///
+    /// If impl.toml has no such option, or an option without bounds.
+    pub fn option(&mut self, name: &str) -> Result<u64> {
+        let (minimum, maximum) = bounds(self.declared, name).expect("an option of impl.toml with bounds");
+        self.integer(name, minimum, maximum)
+    }
+
     pub fn boolean(&mut self, name: &str) -> Result<bool> {
         let value = self.take(name);
         value.as_bool().map_or_else(|| wrong(format!("{}.{name}: {value} is not true or false", self.key)), Ok)
@@ -458,6 +470,14 @@ impl Values {
             None => Ok(()),
         }
     }
+}
+
+/// Returns the minimum and the maximum of an option in the text of an impl.toml.
+fn bounds(declared: &str, name: &str) -> Option<(u64, u64)> {
+    let header = format!("options.{name}]");
+    let table = declared.split("\n[").find_map(|table| table.strip_prefix(&header))?;
+    let value = |key| table.lines().find_map(|line| line.strip_prefix(key)?.trim().parse().ok());
+    Some((value("minimum =")?, value("maximum =")?))
 }
 
 /// Measurements of an endpoint, by the contract's names.
@@ -512,5 +532,24 @@ impl Exit {
             Refused::Unsupported(_) => EXIT_UNSUPPORTED,
         };
         Self { code, line: Some(format!("{}: {refused}", I::NAME)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DECLARED: &str = "[options.code]\ntype = \"string\"\n\n[options.k]\ntype = \"integer\"\nminimum = 1\nmaximum = 254\n\
+                            [options.kk]\nminimum = 7\nmaximum = 9\n";
+
+    #[test]
+    fn an_integer_option_has_the_bounds_of_impl_toml() {
+        for (value, is_right) in [(0, false), (1, true), (254, true), (255, false)] {
+            let values = Map::from_iter([("k".to_string(), value.into())]);
+            let taken = Values { key: "options", values, declared: DECLARED }.option("k");
+            let refusal = format!("options.k: {value} is not an integer in 1 to 254");
+            assert_eq!(taken, if is_right { Ok(value) } else { wrong(refusal) });
+        }
+        assert_eq!(["kk", "code", "none"].map(|name| bounds(DECLARED, name)), [Some((7, 9)), None, None]);
     }
 }

@@ -14,6 +14,8 @@ use crate::requests::Input;
 pub trait Implementation: Sized + 'static {
     /// The name of its folder.
     const NAME: &'static str;
+    /// The text of the impl.toml that declares its options.
+    const DECLARED: &'static str;
     const WORKLOADS: &'static [&'static str];
     const SERIES: &'static [&'static str];
     /// Whether an endpoint can stand between a client and a server.

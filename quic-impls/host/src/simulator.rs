@@ -210,6 +210,7 @@ mod tests {
 
     impl Implementation for Idle {
         const NAME: &'static str = "idle";
+        const DECLARED: &'static str = "";
         const WORKLOADS: &'static [&'static str] = &[];
         const SERIES: &'static [&'static str] = &[];
         const HAS_CERTIFICATES: bool = false;

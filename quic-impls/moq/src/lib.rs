@@ -45,6 +45,7 @@ pub struct Moq;
 
 impl Implementation for Moq {
     const NAME: &'static str = NAME;
+    const DECLARED: &'static str = NoqFec::DECLARED;
     const WORKLOADS: &'static [&'static str] = &[host::live::NAME];
     const SERIES: &'static [&'static str] = &[
         <series::Congestion as series::Values>::NAME,

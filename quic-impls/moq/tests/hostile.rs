@@ -158,11 +158,10 @@ impl Fate {
     }
 }
 
-/// The options of impl.toml with their defaults, and without FEC. Its values are JSON, too.
+/// The options of noq-fec's impl.toml with their defaults, and without FEC. Its values are JSON, too.
 fn options() -> Map<String, Value> {
-    let declared = include_str!("../impl.toml");
     let (mut options, mut name) = (Map::new(), "");
-    for line in declared.lines() {
+    for line in Moq::DECLARED.lines() {
         if let Some(of) = line.strip_prefix("[options.") {
             name = of.trim_end_matches(']');
         } else if let Some(value) = line.strip_prefix("default = ") {

@@ -66,6 +66,7 @@ pub type Assignment = contract::Assignment<Options>;
 
 impl Implementation for NoqFec {
     const NAME: &'static str = "noq-fec";
+    const DECLARED: &'static str = include_str!("../impl.toml");
     const WORKLOADS: &'static [&'static str] = &["download", "upload", "messages", host::requests::NAME];
     const SERIES: &'static [&'static str] = &[Congestion::NAME, Repair::NAME, sent::NAME, host::messages::NAME];
     const HAS_CERTIFICATES: bool = true;

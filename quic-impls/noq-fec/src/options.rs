@@ -97,7 +97,7 @@ impl Options {
         )?;
         let repair_path = values.choice("repair_path", &[("any", RepairPath::Any), ("other", RepairPath::Other)])?;
         let look_back = look_back(values, paths, coding.span().max(coding.window))?;
-        let packet_size = values.integer("packet_size", 1200, 1452)? as u16;
+        let packet_size = values.option("packet_size")? as u16;
         let options = Self {
             paths,
             scheduler: values.choice(
@@ -190,8 +190,8 @@ fn look_back(values: &mut Values, paths: usize, window: usize) -> Result<Option<
 
 /// In bytes, whichever of its two options says it.
 fn initial_window(values: &mut Values, packet_size: u16) -> Result<u64> {
-    let packets = values.integer("initial_window", 2, 64)?;
-    let bytes = values.integer("initial_window_bytes", 0, 100_000)?;
+    let packets = values.option("initial_window")?;
+    let bytes = values.option("initial_window_bytes")?;
     let packet_size = u64::from(packet_size);
     match bytes {
         0 => Ok(packets * packet_size),

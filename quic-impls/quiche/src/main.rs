@@ -25,6 +25,7 @@ type Assignment = contract::Assignment<Options>;
 
 impl Implementation for Quiche {
     const NAME: &'static str = "quiche";
+    const DECLARED: &'static str = include_str!("../impl.toml");
     const WORKLOADS: &'static [&'static str] = hq::WORKLOADS;
     const SERIES: &'static [&'static str] = &[];
     const HAS_CERTIFICATES: bool = true;

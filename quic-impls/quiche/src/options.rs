@@ -21,8 +21,8 @@ impl Options {
         ];
         Ok(Self {
             congestion_control: values.choice("congestion_control", &controllers)?,
-            initial_window: values.integer("initial_window", 2, 64)? as usize,
-            packet_size: values.integer("packet_size", 1200, 1452)? as usize,
+            initial_window: values.option("initial_window")? as usize,
+            packet_size: values.option("packet_size")? as usize,
         })
     }
 }

@@ -30,6 +30,7 @@ type Assignment = contract::Assignment<Options>;
 
 impl Implementation for Quinn {
     const NAME: &'static str = "quinn";
+    const DECLARED: &'static str = include_str!("../impl.toml");
     const WORKLOADS: &'static [&'static str] = hq::WORKLOADS;
     const SERIES: &'static [&'static str] = &[];
     const HAS_CERTIFICATES: bool = true;

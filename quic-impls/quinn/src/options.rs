@@ -29,8 +29,8 @@ impl Options {
         ];
         Ok(Self {
             congestion_control: values.choice("congestion_control", &controllers)?,
-            initial_window: values.integer("initial_window", 2, 64)?,
-            packet_size: values.integer("packet_size", 1200, 1452)? as u16,
+            initial_window: values.option("initial_window")?,
+            packet_size: values.option("packet_size")? as u16,
             ecn: values.boolean("ecn")?,
         })
     }

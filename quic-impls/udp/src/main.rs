@@ -31,6 +31,7 @@ type Assignment = contract::Assignment<Options>;
 
 impl Implementation for Udp {
     const NAME: &'static str = "udp";
+    const DECLARED: &'static str = include_str!("../impl.toml");
     const WORKLOADS: &'static [&'static str] = &[host::messages::NAME];
     const SERIES: &'static [&'static str] = &[host::messages::NAME];
     const HAS_CERTIFICATES: bool = false;

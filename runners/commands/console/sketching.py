@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from fecbench.designs.sketch import Arm, Range, Sketch
+from fecbench.designs.ranges import Range
+from fecbench.designs.sketch import Arm, Sketch
 from fecbench.errors import BadInput
 from fecbench.hints import nearest
 from fecbench.quantities import quantity

@@ -1,5 +1,6 @@
 """impl.toml files: what is wrong is named, with the file and the key."""
 
+import tomllib
 from pathlib import Path
 
 from fecbench.runners.implementations.implementation import load
@@ -89,3 +90,41 @@ def test_what_need_not_be_protected_owes_neither_symbol(folder: Path) -> None:
     for pacing in (True, False):
         options = {"scheme": "xor", "window": 5, "pacing": pacing}
         assert (switch.owes_source(options), switch.owes_repair(options)) == (pacing, pacing)
+
+
+def beside(folder: Path, text: str) -> Path:
+    """Return the folder `second` beside this one, which shares its options and has this text, too."""
+    second = folder.parent / "second"
+    second.mkdir(exist_ok=True)
+    sound = (folder / "impl.toml").read_text()
+    rest = sound.partition("[options.scheme]")[0].replace('"example"', '"second"')
+    (second / "impl.toml").write_text(f"{rest}{text}")
+    return second
+
+
+def test_options_of_another_implementation_are_its_own_and_in_its_text(folder: Path) -> None:
+    first, second = load(folder), load(beside(folder, 'options_of = "example"\n'))
+    assert second.declaration.options == first.declaration.options != {}
+    assert second.declaration.fec == first.declaration.fec is not None
+    written, text = tomllib.loads(first.text), tomllib.loads(second.text)
+    assert {name: text[name] for name in ("options", "fec")} == {
+        name: written[name] for name in ("options", "fec")
+    }
+
+
+WRONG_OPTIONS_OF = {
+    'options_of = "exampel"': "options_of = 'exampel': {parent}/exampel/impl.toml: ",
+    'options_of = "../example"': "options_of = '../example': must be the name of a folder beside it",
+    'options_of = ""': "options_of = '': must be the name of a folder beside it",
+    "options_of = 3": "options_of = 3: must be the name of a folder beside it",
+    'options_of = "second"': "options_of = 'second': second has no options of its own; name 'second'",
+    'options_of = "example"\n[fec]\noff = {}': "[fec] is that of example; leave one of the two out",
+}
+
+
+def test_options_of_nothing_of_two_or_of_a_circle_are_refused(folder: Path) -> None:
+    for text, message in WRONG_OPTIONS_OF.items():
+        second = beside(folder, text)
+        line = refusal_of(load, second)
+        assert line.startswith(f"{second}/impl.toml: "), line
+        assert message.format(parent=folder.parent) in line
