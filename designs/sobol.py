@@ -22,7 +22,9 @@ _TABLE = Path(scipy.__file__).parent / "stats" / "_sobol_direction_numbers.npz"
 
 def sobol(exponent: int, dimensions: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """Return the first 2 to the power of `exponent` points, shape (points, dimensions)."""
-    shift = rng.integers(2, size=(dimensions, BITS), dtype=np.uint32) @ (1 << np.arange(BITS, dtype=np.uint32))
+    shift = rng.integers(2, size=(dimensions, BITS), dtype=np.uint32) @ (
+        1 << np.arange(BITS, dtype=np.uint32)
+    )
     matrices = np.tril(rng.integers(2, size=(dimensions, BITS, BITS), dtype=np.uint32))
     matrices[:, range(BITS), range(BITS)] = 1
     places = np.arange(BITS - 1, -1, -1, dtype=np.uint32)  # of bits, the highest first

@@ -59,7 +59,9 @@ def test_show_loads_no_library_that_takes_longer_than_show_itself(planted: Path)
 def test_plan_loads_numpy_and_nothing_larger() -> None:
     loaded = loaded_by("plan", "smoke", "--no-measure")
     assert "numpy" in loaded
-    assert not {"scipy.stats", "scipy.spatial", "scipy.special", "pandas", "sqlalchemy", "matplotlib"} & loaded
+    assert (
+        not {"scipy.stats", "scipy.spatial", "scipy.special", "pandas", "sqlalchemy", "matplotlib"} & loaded
+    )
 
 
 def test_advise_without_a_run_loads_what_reads_its_record_and_no_database() -> None:
