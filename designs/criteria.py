@@ -71,8 +71,8 @@ def _discrepancies(points: NDArray[np.float64]) -> dict[str, float]:
 
 
 def _minimum_spanning_tree(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the lengths of its n - 1 edges, and of each point's shortest edge, which leads to the nearest other
-    point. By Prim's algorithm: O(n²) time, O(n) memory."""
+    """Return the lengths of its n - 1 edges, and of each point's shortest edge, which leads to the nearest
+    other point. By Prim's algorithm: O(n²) time, O(n) memory."""
     outside = np.arange(1, len(points))
     reach = np.linalg.norm(points[outside] - points[0], axis=1)
     inside_end = np.zeros(len(outside), np.intp)

@@ -4,8 +4,9 @@
 
 - I. Sobol', "On the distribution of points in a cube and the approximate evaluation of integrals" (1967);
 - P. Bratley and B. Fox, "Algorithm 659", ACM Trans. Math. Softw. 14 (1988): the recurrence of directions;
-- S. Joe and F. Kuo, "Constructing Sobol' sequences with better two-dimensional projections" (2008): the table;
-- J. Matoušek, "On the L2-discrepancy for anchored boxes", J. Complexity 14 (1998): linear scrambling and shift.
+- S. Joe and F. Kuo, "Constructing Sobol' sequences with better two-dimensional projections" (2008): the
+  table;
+- J. Matoušek, "On the L2-discrepancy for anchored boxes", J. Complexity 14 (1998): the scrambling.
 """
 
 from pathlib import Path

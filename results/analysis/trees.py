@@ -170,8 +170,8 @@ def _counterparts(leaves: NDArray[np.int64], others: NDArray[np.int64]) -> dict[
 
 
 class Forest(RandomForestRegressor):  # type: ignore[misc]  # the library has no types
-    """The library's, to the bit. It copies the parameters of each tree by inspection, and asks for a thread for
-    each prediction, which take longer than small trees do."""
+    """The library's, to the bit. It copies the parameters of each tree by inspection, and asks for a thread
+    for each prediction, which take longer than small trees do."""
 
     def _make_estimator(
         self, append: bool = True, random_state: np.random.RandomState | None = None
