@@ -48,7 +48,7 @@ def _discrepancies(points: NDArray[np.float64]) -> dict[str, float]:
     off_centre = np.abs(columns - 0.5)
     one_centred = (1 + 0.5 * off_centre - 0.5 * off_centre**2).prod(axis=0)
     one_star = (1 - columns**2).prod(axis=0)
-    # Of the sums over pairs of points, which are symmetric, each pair once, and then each point with itself.
+    # Sums over pairs of points are symmetric: here is each point with itself, and below each pair once.
     centred = (1 + off_centre).prod(axis=0).sum()
     wraparound = count * 1.5**dimensions
     star = (1 - columns).prod(axis=0).sum()
