@@ -8,11 +8,14 @@ a ratio would be of two hosts as much as of two variants. In virtual time a tria
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
+
+if TYPE_CHECKING:
+    from fecbench.results.store.database import Database
 
 COLUMNS = ("host", "engine")
 """The columns of a frame that say where its trials ran, and whether that matters."""

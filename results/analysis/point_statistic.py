@@ -26,7 +26,9 @@ def by_group(
         return values
     ordered = table.sort_values(column, ascending=not more_is_better, kind="stable")
     in_order = ordered.groupby(by, observed=True)[column]
-    at_p95 = ordered[in_order.cumcount() == in_order.transform("count").map(place_of_p95)]
+    counts = in_order.transform("count")
+    places = counts.map({count: place_of_p95(count) for count in counts.unique()})
+    at_p95 = ordered[in_order.cumcount() == places]
     at_the_end = at_p95.set_index(by)[column]
     return at_the_end.reindex(groups.count().index).where(groups.count() >= FEWEST_OF_P95)
 

@@ -170,8 +170,16 @@ def _counterparts(leaves: NDArray[np.int64], others: NDArray[np.int64]) -> dict[
 
 
 class Forest(RandomForestRegressor):  # type: ignore[misc]  # the library has no types
-    """The library's, to the bit. Its own `predict` asks for a thread for each tree, which takes longer than
-    the tree does."""
+    """The library's, to the bit. It copies the parameters of each tree by inspection, and asks for a thread
+    for each prediction, which take longer than small trees do."""
+
+    def _make_estimator(
+        self, append: bool = True, random_state: np.random.RandomState | None = None
+    ) -> DecisionTreeRegressor:
+        assert random_state is not None and not append  # as `fit` calls it
+        parameters = {name: getattr(self, name) for name in self.estimator_params}
+        seed = random_state.randint(np.iinfo(np.int32).max)
+        return DecisionTreeRegressor(**parameters | {"random_state": seed})
 
     def predict(self, X: NDArray[Any]) -> Floats:
         points = np.asarray(X, dtype=np.float32)

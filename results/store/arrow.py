@@ -127,19 +127,13 @@ def metrics(
     in_range = columns.trial_id.between(first_id, last_id)
     if names is None:
         return _read(database, sa.select(schema.metrics).where(in_range))
-    # By the key of each trial: a range of trials has dozens of others for each of these metrics.
+    if not names:
+        return _read(database, sa.select(schema.metrics).where(sa.false()))
+    # By the key of each trial, which are near each other in the file: a trial has dozens of other metrics.
     trials = schema.trials.c
     runs = sa.select(trials.id).where(trials.id.between(first_id, last_id))
-    ends = [name.partition(".")[::2] for name in names]
-    of_names = [
-        sa.select(schema.metrics).where(
-            columns.trial_id.in_(runs), columns.endpoint == endpoint, columns.name == name
-        )
-        for endpoint, name in ends
-    ]
-    return _read(
-        database, sa.union_all(*of_names) if of_names else sa.select(schema.metrics).where(sa.false())
-    )
+    named = sa.tuple_(columns.endpoint, columns.name).in_([name.partition(".")[::2] for name in names])
+    return _read(database, sa.select(schema.metrics).where(columns.trial_id.in_(runs), named))
 
 
 def _in_range(campaign_id: int, first_id: int, last_id: int) -> list[sa.ColumnElement[bool]]:
@@ -153,7 +147,7 @@ def _in_range(campaign_id: int, first_id: int, last_id: int) -> list[sa.ColumnEl
     ]
 
 
-def _read(database: Database, query: sa.Select[Any] | sa.CompoundSelect[Any]) -> pa.Table:
+def _read(database: Database, query: sa.Select[Any]) -> pa.Table:
     wanted = pa.schema([(column.name, _TYPES[type(column.type)]) for column in query.selected_columns])
     try:
         with database.alone():
@@ -165,14 +159,14 @@ def _read(database: Database, query: sa.Select[Any] | sa.CompoundSelect[Any]) ->
         raise DatabaseError(f"{database.address}: {_explain(str(error))}") from error
 
 
-def _from_sqlite(uri: str, query: sa.Select[Any] | sa.CompoundSelect[Any]) -> pa.Table:
+def _from_sqlite(uri: str, query: sa.Select[Any]) -> pa.Table:
     with adbc_driver_sqlite.dbapi.connect(uri) as connection, connection.cursor() as cursor:
         cursor.execute(f"PRAGMA busy_timeout = {connector.LOCK_WAIT_S * 1000:.0f}")
         cursor.execute(_sql(query, sqlite.dialect()))
         return cursor.fetch_arrow_table()
 
 
-def _from_postgresql(uri: str, query: sa.Select[Any] | sa.CompoundSelect[Any]) -> pa.Table:
+def _from_postgresql(uri: str, query: sa.Select[Any]) -> pa.Table:
     # Loaded for a database of PostgreSQL alone.
     import adbc_driver_postgresql.dbapi
     from sqlalchemy.dialects import postgresql
@@ -183,7 +177,7 @@ def _from_postgresql(uri: str, query: sa.Select[Any] | sa.CompoundSelect[Any]) -
         return cursor.fetch_arrow_table()
 
 
-def _sql(query: sa.Select[Any] | sa.CompoundSelect[Any], dialect: sa.Dialect) -> str:
+def _sql(query: sa.Select[Any], dialect: sa.Dialect) -> str:
     return str(query.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))
 
 

@@ -53,10 +53,16 @@ class Arm:
         that it reads."""
         of_point = {name: value for name, value in _below(values, OPTION) if self.takes(name)}
         choices = {**of_point, **self.chosen}
+        if not of_point:
+            return choices
+        declared, options = (
+            self.implementation.declaration.options,
+            self.implementation.with_defaults(choices),
+        )
         return {
             name: value
             for name, value in choices.items()
-            if name not in of_point or self.implementation.reads(name, choices)
+            if name not in of_point or not declared[name].unread_because(options)
         }
 
     def gets(self, option: str, values: Values) -> bool:

@@ -31,7 +31,7 @@ from fecbench.runners.commands.console.choice import (
     open_database,
 )
 from fecbench.runners.commands.console.destination import checked_plot, writing
-from fecbench.runners.commands.console.document import database_document, print_document, whole_trial_document
+from fecbench.runners.commands.console.document import print_database, print_document, whole_trial_document
 from fecbench.runners.commands.console.tables import print_table, table_of
 from fecbench.runners.commands.console.terminal import note, say, say_next
 from fecbench.runners.refusal import Refusal
@@ -115,7 +115,7 @@ def show(
             campaigns = campaigns_of(database, campaign)
             comparisons = [comparing(database, info, metric, margin, statistic) for info in campaigns]
             if as_json:
-                print_document(database_document(database, campaigns, comparisons))
+                print_database(database, campaigns, comparisons)
             elif form in paper_table.FORMS:
                 print(_table(database, comparisons, cast(paper_table.Form, form), first_attempts), end="")
             else:

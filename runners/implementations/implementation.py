@@ -229,10 +229,6 @@ class Implementation:
         declared = self.declaration.options
         return {name: choices.get(name, option.default) for name, option in declared.items()}  # type: ignore[misc]
 
-    def reads(self, name: str, choices: Mapping[str, object]) -> bool:
-        """Whether an endpoint with these options reads this one of them."""
-        return not self.declaration.options[name].unread_because(self.with_defaults(choices))
-
     def check_together(self, choices: Mapping[str, object], where: str) -> None:
         """Ask the implementation itself whether options that are allowed one by one fit together.
 

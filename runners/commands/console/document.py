@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,39 +27,49 @@ def print_document(document: object, indent: int | None = 1) -> None:
     print(json.dumps(document, indent=indent))
 
 
-def database_document(
+def print_database(
     database: Database, campaigns: Sequence[CampaignInfo], compared: Sequence[CampaignInfo]
-) -> Document:
-    """Campaigns, with every trial and every start of them; `compared` says of each how it is compared.
+) -> None:
+    """Print campaigns, with every trial and every start of them; `compared` says of each how it is compared.
 
-    A task is there once, though many trials have it: `task_index` of a trial is its place in `tasks`.
+    A task is there once, though many trials have it: `task_index` of a trial is its place in `tasks`. Trials
+    come after tasks, and wait for the last one in a file: of a million, they are larger than most memories.
     """
     document: Document = {"campaigns": [], "starts": [], "tasks": [], "trials": []}
     indices: dict[str, int] = {}
-    for campaign, comparing in zip(campaigns, compared, strict=True):
-        ran = starts_of(database, campaign)
-        document["campaigns"].append(
-            {
-                **campaign_document(campaign),
-                "comparisons": comparisons_document(database, comparing),
-                "attempts": attempts_document(database, campaign),
-                "start_differences": [asdict(difference) for difference in ran.differences],
-            }
-        )
-        document["starts"] += [start_document(start) for start in database.starts(campaign.id)]
-        for stored in database.trials(campaign.id):
-            index = indices.setdefault(json.dumps(stored.record.task, sort_keys=True), len(indices))
-            if index == len(document["tasks"]):
-                document["tasks"].append(stored.record.task)
-            attempts = [stored] if stored.attempt == 1 else attempts_of(database, stored)
-            document["trials"].append(
+    separator = first = "\n  "
+    with TemporaryFile("w+") as trials:
+        for campaign, comparing in zip(campaigns, compared, strict=True):
+            ran = starts_of(database, campaign)
+            document["campaigns"].append(
                 {
+                    **campaign_document(campaign),
+                    "comparisons": comparisons_document(database, comparing),
+                    "attempts": attempts_document(database, campaign),
+                    "start_differences": [asdict(difference) for difference in ran.differences],
+                }
+            )
+            document["starts"] += [start_document(start) for start in database.starts(campaign.id)]
+            for stored in database.trials(campaign.id):
+                index = indices.setdefault(json.dumps(stored.record.task, sort_keys=True), len(indices))
+                if index == len(document["tasks"]):
+                    document["tasks"].append(stored.record.task)
+                attempts = [stored] if stored.attempt == 1 else attempts_of(database, stored)
+                trial = {
                     **trial_document(campaign, stored),
                     "attempts": [attempt_document(attempt) for attempt in attempts],
                     "task_index": index,
                 }
-            )
-    return document
+                trials.write(separator + json.dumps(trial, indent=1).replace("\n", "\n  "))
+                separator = ",\n  "
+        before, after = json.dumps(document, indent=1).rsplit("[]", 1)
+        if separator == first:
+            print(f"{before}[]{after}")
+            return
+        trials.seek(0)
+        print(f"{before}[", end="")
+        shutil.copyfileobj(trials, sys.stdout)
+        print(f"\n ]{after}")
 
 
 def whole_trial_document(database: Database, campaign: CampaignInfo, stored: StoredTrial) -> Document:

@@ -56,6 +56,22 @@ def test_show_loads_no_library_that_takes_longer_than_show_itself(planted: Path)
     assert not {"scipy.stats", "scipy.optimize", "matplotlib", "sklearn"} & loaded
 
 
+def test_plan_loads_numpy_and_nothing_larger() -> None:
+    loaded = loaded_by("plan", "smoke", "--no-measure")
+    assert "numpy" in loaded
+    assert (
+        not {"scipy.stats", "scipy.spatial", "scipy.special", "pandas", "sqlalchemy", "matplotlib"} & loaded
+    )
+
+
+def test_advise_without_a_run_loads_what_reads_its_record_and_no_database() -> None:
+    loaded = loaded_by(
+        *("advise", "--rtt", "60ms", "--bandwidth", "20Mbit/s", "--loss", "3%", "--size", "50kB", "--no-run")
+    )
+    assert "pandas" in loaded
+    assert not {"sqlalchemy", "scipy.stats", "scipy.optimize", "matplotlib", "sklearn"} & loaded
+
+
 def test_the_report_of_a_few_points_loads_nothing_that_only_rules_need(
     plant: Callable[..., Path], tmp_path: Path
 ) -> None:
