@@ -188,6 +188,21 @@ fn no_repair_symbol_takes_a_further_path_of_which_nothing_is_known() {
     }
 }
 
+/// While a repair symbol waited for the pacer, the client asked for connection IDs of the second path without end, in packets of their
+/// own, which filled CoDel's queue: 1.85.
+#[test]
+fn no_packet_follows_a_repair_symbol_that_waits_for_the_pacer() {
+    let links = [(0.3313, 20), (50.0, 200)].map(|(mbps, owd_ms)| Link { codel: true, ..Link::new(mbps, owd_ms) });
+    for scheduler in [Scheduling::LowestId, Scheduling::LowestRtt, Scheduling::RoundRobin, Scheduling::Ecf] {
+        for size in (2000..9000).step_by(997) {
+            let (direction, congestion_control) = (Direction::Upload, CongestionControl::Cubic);
+            let ratio =
+                ratio(&Setting { direction, scheduler, congestion_control, ..Setting::over(&links, size, None) });
+            assert!(ratio < 1.02, "{scheduler:?}, {size} bytes: {ratio}");
+        }
+    }
+}
+
 /// The gain: losses of the last packets cost no time-out.
 #[test]
 fn losses_at_the_end_are_repaired_without_a_retransmission() {
