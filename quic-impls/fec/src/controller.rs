@@ -29,6 +29,10 @@ pub trait Controller: fmt::Debug + Send + Sync {
     fn yields(&self) -> bool {
         false
     }
+    /// Whether repair symbols that wait fill the congestion window, so that it grows as it does where data waits.
+    fn fills_window(&self) -> bool {
+        false
+    }
     /// A source symbol was sent. SIDs come in order, without a gap.
     fn on_sent(&mut self, sid: Sid);
     /// The receiver has the symbol, from its own packet.

@@ -155,6 +155,12 @@ impl Encoder {
         self.controller.yields()
     }
 
+    /// Whether repair symbols that wait fill the congestion window, so that it grows as it does where data waits.
+    #[must_use]
+    pub fn fills_window(&self) -> bool {
+        self.controller.fills_window()
+    }
+
     /// The fate of a repair symbol is known, which are numbered from 0 as they are sent: it arrived, or was lost.
     pub fn repair_settled(&mut self, number: u64) {
         self.controller.on_repair_settled(number);

@@ -46,6 +46,10 @@ pub trait Policy: fmt::Debug + Send + Sync {
     fn yields(&self) -> bool {
         true
     }
+    /// Whether repair symbols that wait fill the congestion window, so that it grows as it does where data waits.
+    fn fills_window(&self) -> bool {
+        false
+    }
     /// Whether repair symbols leave only when there is no data to send.
     fn waits_for_idleness(&self) -> bool {
         true

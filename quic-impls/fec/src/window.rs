@@ -173,6 +173,10 @@ impl Controller for SlidingWindow {
         self.policy.yields()
     }
 
+    fn fills_window(&self) -> bool {
+        self.policy.fills_window()
+    }
+
     fn on_sent(&mut self, sid: Sid) {
         debug_assert_eq!(sid, self.flight.next);
         self.flight.next += 1;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
-use noq_proto::{Connection, Event, FourTuple, PathError, PathEvent, PathId, PathStats, PathStatus};
+use noq_proto::{Connection, Event, FourTuple, PathEvent, PathId, PathStats, PathStatus};
 
 /// The most that a connection has.
 pub const MOST: usize = 3;
@@ -69,8 +69,9 @@ pub struct Paths {
     clients: [Option<SocketAddr>; MOST],
     /// Counters of paths that are no more.
     closed: [PathCounters; MOST],
-    /// If the peer allows no further path, how often it had told how many it allows. It is asked again once it has told that
-    /// again, or a path is no more: of the two, either may come first.
+    /// If a further path cannot be opened yet, how often the peer had told what that takes: how many paths it allows, and connection
+    /// IDs for them. It is tried again once the peer has told more, or a path is no more: of the two, either may come first. Each trial
+    /// puts a frame into a packet, and a packet of that frame alone is reason for the next trial.
     refused_at: Option<u64>,
 }
 
@@ -99,7 +100,7 @@ impl Paths {
         if !connection.is_multipath_negotiated() || connection.is_closed() {
             return;
         }
-        if self.refused_at.is_some_and(|told| told == limits_told(connection)) {
+        if self.refused_at.is_some_and(|told| told == told_of_paths(connection)) {
             return;
         }
         for (number, address) in self.addresses.iter().enumerate() {
@@ -108,9 +109,8 @@ impl Paths {
             }
             match connection.open_path(FourTuple::new(server, Some(*address)), PathStatus::Available, now) {
                 Ok(id) => drop(self.numbers.insert(id, number)),
-                Err(error) => {
-                    let is_refused = error == PathError::MaxPathIdReached;
-                    self.refused_at = is_refused.then(|| limits_told(connection));
+                Err(_) => {
+                    self.refused_at = Some(told_of_paths(connection));
                     return;
                 }
             }
@@ -170,7 +170,8 @@ impl Paths {
     }
 }
 
-/// Returns how often the peer has told how many paths it allows, beyond those of the handshake.
-fn limits_told(connection: &mut Connection) -> u64 {
-    connection.stats().frame_rx.max_path_id
+/// Returns how often the peer has told how many paths it allows, beyond those of the handshake, and connection IDs for them.
+fn told_of_paths(connection: &mut Connection) -> u64 {
+    let frames = connection.stats().frame_rx;
+    frames.max_path_id + frames.path_new_connection_id
 }

@@ -276,6 +276,10 @@ impl Encoder for Encoding {
         self.encoder.yields()
     }
 
+    fn fills_window(&self) -> bool {
+        self.encoder.fills_window()
+    }
+
     fn on_repair_settled(&mut self, number: u64) {
         self.encoder.repair_settled(number);
     }

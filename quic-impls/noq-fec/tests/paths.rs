@@ -14,9 +14,12 @@ use noq_fec::paths::PathCounters;
 use noq_fec::scheduler::Scheduling;
 use noq_proto::PathId;
 use world::decrypted::{self, Sent};
-use world::{DEEP_QUEUE, Link, Loss, Setting, World, all_schemes, schemes};
+use world::{DEEP_QUEUE, Link, Loss, Setting, World, all_schemes, safe, schemes};
 
 const INITIAL_WINDOW: u64 = 12_520;
+
+/// The frame that asks for the first connection ID of the second path.
+const PATH_CIDS_BLOCKED: [u8; 4] = [0x7e, 0x7c, 1, 0];
 
 fn pair() -> [Link; 2] {
     [Link::new(10.0, 25), Link::new(10.0, 25)]
@@ -106,6 +109,25 @@ fn a_path_that_cannot_be_opened_at_first_is_opened_when_its_link_is_there() {
         let outcome = Setting::over(&links, 10_000_000, None).run();
         assert!(outcome.dct.is_ok(), "{up} {down}: {outcome:?}");
         assert!(outcome.server.paths[1].packets_sent > 500, "{up} {down}: {:?}", outcome.server.paths);
+    }
+}
+
+/// Each try puts PATH_CIDS_BLOCKED into a packet. When the pacer's timer was reason enough to try again, packets of that frame alone took
+/// all tokens, so that the timer was set anew: 160 of them in 30 ms.
+#[test]
+fn a_client_asks_once_for_connection_ids_of_a_further_path() {
+    for parameters in [None, Some(safe())] {
+        let asking = Arc::new(Mutex::new(0));
+        let count = asking.clone();
+        let watch = move |sent: Sent| {
+            let asks = sent.frames.windows(PATH_CIDS_BLOCKED.len()).any(|window| window == PATH_CIDS_BLOCKED);
+            *count.lock().unwrap() += u64::from(asks);
+        };
+        let links = [Link { codel: true, ..Link::new(0.3313, 20) }, Link { codel: true, ..Link::new(50.0, 200) }];
+        let (direction, congestion_control) = (Direction::Upload, CongestionControl::Cubic);
+        let setting = Setting { direction, congestion_control, ..Setting::over(&links, 5870, parameters) };
+        decrypted::watched(&setting, Role::Client, Arc::new(Mutex::new(watch))).dct.unwrap();
+        assert_eq!(*asking.lock().unwrap(), 1, "packets that ask: {setting:?}");
     }
 }
 

@@ -13,6 +13,7 @@ use noq_fec::messages::Exchange;
 use noq_fec::options::CongestionControl;
 use noq_fec::scheduler::Scheduling;
 use noq_fec::schemes::{Schemes, SourceSymbols};
+use noq_fec::stack::Counters;
 use noq_fec::{Assignment, settings};
 use serde_json::{Value, json};
 use world::decrypted::{self, PACKET_REPAIR};
@@ -188,6 +189,21 @@ fn no_repair_symbol_takes_a_further_path_of_which_nothing_is_known() {
     }
 }
 
+/// While a repair symbol waited for the pacer, the client asked for connection IDs of the second path without end, in packets of their
+/// own, which filled CoDel's queue: 1.85.
+#[test]
+fn no_packet_follows_a_repair_symbol_that_waits_for_the_pacer() {
+    let links = [(0.3313, 20), (50.0, 200)].map(|(mbps, owd_ms)| Link { codel: true, ..Link::new(mbps, owd_ms) });
+    for scheduler in [Scheduling::LowestId, Scheduling::LowestRtt, Scheduling::RoundRobin, Scheduling::Ecf] {
+        for size in (2000..9000).step_by(997) {
+            let (direction, congestion_control) = (Direction::Upload, CongestionControl::Cubic);
+            let ratio =
+                ratio(&Setting { direction, scheduler, congestion_control, ..Setting::over(&links, size, None) });
+            assert!(ratio < 1.02, "{scheduler:?}, {size} bytes: {ratio}");
+        }
+    }
+}
+
 /// The gain: losses of the last packets cost no time-out.
 #[test]
 fn losses_at_the_end_are_repaired_without_a_retransmission() {
@@ -282,12 +298,11 @@ fn a_peer_that_keeps_no_packets_gets_named_source_symbols() {
     }
 }
 
-/// Returns the time of the end of two messages, of one packet and 10 ms later of five, and how many packets of the server had repair
-/// symbols.
-fn two_messages(schemes: Schemes) -> (Duration, u64) {
+/// Returns the time of the end of messages of so many bytes, due at these times in µs, and the server's counters. The round-trip time is
+/// 100 ms.
+fn messages(timetable: &[(u64, u64)], schemes: Schemes) -> (Duration, Counters) {
     let workload = json!({
-        "direction": "down", "delivery": "stream", "deadline_ms": 1000.0, "part_bytes": 1200,
-        "timetable": [[0, 1100], [10_000, 5600]],
+        "direction": "down", "delivery": "stream", "deadline_ms": 1000.0, "part_bytes": 1200, "timetable": timetable,
     });
     let Value::Object(values) = workload else { unreachable!() };
     let messages = Arc::new(Messages::parse(&mut Values::new("workload", values)).unwrap());
@@ -304,7 +319,7 @@ fn two_messages(schemes: Schemes) -> (Duration, u64) {
     loop {
         if let Some((end, outcome)) = world.client.applications().find_map(|exchange| exchange.outcome.take()) {
             assert_eq!(outcome, Ok(()));
-            return (end - world.start, world.server.counters().repair_sent);
+            return (end - world.start, world.server.counters());
         }
         assert!(world.step(Duration::from_secs(5)), "the messages ended within seconds");
     }
@@ -313,8 +328,18 @@ fn two_messages(schemes: Schemes) -> (Duration, u64) {
 /// The pacer lets data go as if no repair symbol had been sent before: five packets came 5.6 ms later, once one was charged.
 #[test]
 fn data_does_not_wait_for_the_pace_of_repair() {
-    let (plain, none) = two_messages(unused());
-    let (with_repair, repair) = two_messages(safe());
-    assert!(none == 0 && repair > 0, "{repair} packets with repair symbols");
+    let [(plain, none), (with_repair, some)] =
+        [unused(), safe()].map(|schemes| messages(&[(0, 1100), (10_000, 5600)], schemes));
+    assert!(none.repair_sent == 0 && some.repair_sent > 0, "{some:?}");
     assert!(with_repair <= plain + Duration::from_millis(1), "{with_repair:?} and {plain:?} without repair");
+}
+
+/// A window that messages do not fill hardly grows. Where repair by deadline waits for it, it does: what is lost makes it smaller, repair
+/// included.
+#[test]
+fn repair_by_deadline_that_waits_fills_the_window() {
+    let timetable: Vec<_> = (0..50).map(|n| (n * 40_000, 3300)).collect();
+    let by_deadline = coded(safe(), |coding| coding.redundancy = Redundancy::Deadline(Duration::ZERO));
+    let [plain, filled] = [unused(), by_deadline].map(|schemes| messages(&timetable, schemes).1.congestion_window);
+    assert!(2 * filled > 3 * plain, "{filled} and {plain} bytes");
 }

@@ -67,6 +67,11 @@ impl Deadline {
 }
 
 impl Policy for Deadline {
+    /// Messages take little of the window, which would not grow for them, and shrinks for repair that is lost.
+    fn fills_window(&self) -> bool {
+        true
+    }
+
     fn protects(&self, context: &Context) -> bool {
         Deadline::aim(context, self.rounds(context)).needed(FLIGHT, &context.losses) > 0
     }

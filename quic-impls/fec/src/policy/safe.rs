@@ -8,7 +8,7 @@ use crate::window::Flight;
 /// Repair symbols over what is in flight when no data waits: so many that, with those on their way, all but 2 % of the
 /// flights can be repaired, if losses come as they came so far.
 ///
-/// - There are none where a queue has begun to grow, behind a wide first flight, or where nothing was lost for long.
+/// - There are none where a queue has begun to grow, behind a wide first flight, where nothing was lost for long, or where a third was.
 /// - There is one at most behind a first flight that may be a slow path's queue, and none while its first fates come.
 /// - They take no more than half a round-trip time.
 /// - Only the end of data is protected. Elsewhere a retransmission is in time.
@@ -42,6 +42,11 @@ const TELLING_OF_QUEUE: u64 = 5;
 const MOST_TIME: f64 = 0.5;
 /// Number of bytes at the end of data that are protected.
 pub(super) const END_BYTES: u64 = 70_000;
+/// Where more than this share of many packets were lost, something drops what exceeds a rate, without a queue that could tell of it, and
+/// repair takes from the rate what data needs.
+const POLICED: f64 = 1.0 / 3.0;
+/// So many lost packets are many.
+const MANY_LOST: u64 = 20;
 
 /// Whether a repair symbol finds no queue. A flight `has_gaps` where a packet is missing before one that came.
 pub(super) fn finds_no_queue(context: &Context, has_gaps: bool) -> bool {
@@ -55,6 +60,11 @@ pub(super) fn finds_no_queue(context: &Context, has_gaps: bool) -> bool {
 fn is_blind(context: &Context) -> bool {
     let told = context.losses.arrived + context.losses.lost;
     told < TELLING && context.in_flight > MOST_BLIND * context.packet_size
+}
+
+/// Whether so many packets were lost that repair is likely to be dropped in the place of data.
+fn is_policed(losses: &Losses) -> bool {
+    losses.lost >= MANY_LOST && losses.lost as f64 > POLICED * (losses.arrived + losses.lost) as f64
 }
 
 /// Whether what is in flight may be a long queue, for all that is known.
@@ -103,6 +113,7 @@ impl Policy for Safe {
             || context.has_acks
             || !finds_no_queue(context, flight.has_gaps())
             || is_blind(context)
+            || is_policed(&context.losses)
         {
             return 0;
         }
@@ -116,6 +127,32 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::code::Code;
+    use crate::controller::Controller;
+    use crate::window::SlidingWindow;
+
+    /// Whether a window of ten symbols gets a repair symbol, after so many fates.
+    fn repairs_after(arrived: u64, lost: u64) -> bool {
+        let mut window = SlidingWindow::new(Code::RLC, 128, Box::new(Safe)).unwrap();
+        window.on_window(128);
+        (0..10).for_each(|sid| window.on_sent(sid));
+        let [recent_rtt, min_rtt, smoothed_rtt] = [Duration::from_millis(100); 3];
+        window.wants_repair(&Context {
+            rate: 1_000_000,
+            packet_size: 1000,
+            recent_rtt,
+            min_rtt,
+            smoothed_rtt,
+            losses: Losses { arrived, lost, runs: lost.min(1) },
+            ..Context::END_OF_DATA
+        })
+    }
+
+    #[test]
+    fn there_is_no_repair_where_more_than_a_third_of_many_packets_was_lost() {
+        assert_eq!([(39, 20), (5, 20), (199, 100)].map(|(arrived, lost)| repairs_after(arrived, lost)), [false; 3]);
+        assert_eq!([(40, 20), (5, 19), (200, 100)].map(|(arrived, lost)| repairs_after(arrived, lost)), [true; 3]);
+    }
 
     #[test]
     fn repair_takes_half_a_round_trip_time() {
