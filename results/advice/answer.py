@@ -13,7 +13,7 @@ from fecbench.results.advice.likeness import Floats, nearest, places
 from fecbench.results.advice.network import Network
 from fecbench.results.advice.prediction import Interval
 from fecbench.results.advice.ranges import Range, standing, within
-from fecbench.results.advice.record import CONTROLLERS, OLDER, RECORD, by_kind, margin_of
+from fecbench.results.advice.record import CONTROLLERS, RECORD, by_kind, margin_of
 from fecbench.results.analysis.distributions import t_quantile
 
 Effect = Literal["shortens", "no gain", "open"]
@@ -82,8 +82,7 @@ class Advice:
 
     def document(self) -> dict[str, Any]:
         named = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "nearest"}
-        older = [candidate.controller for candidate in self.candidates if candidate.controller in OLDER]
-        return named | {"candidates": list(map(asdict, self.candidates)), "older": older}
+        return named | {"candidates": list(map(asdict, self.candidates))}
 
 
 def advise(network: Network, record: pd.DataFrame | None = None) -> Advice:

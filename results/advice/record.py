@@ -19,9 +19,6 @@ RECORD = Path(__file__).parent.with_name("advice.parquet")
 CONTROLLERS = {"safe": "safe", "RLC (3, 2, 20), tail": "tail"}
 """The arms that are advised, as the designs label them, and what noq-fec calls their controllers. The first
 one harms least where the network changes."""
-OLDER = ("safe",)
-"""Controllers that decide otherwise today than when they were recorded: whoever records them anew takes them
-from here."""
 CONGESTION_CONTROLS = {"Cubic": "cubic", "BBRv3": "bbr3"}
 NETWORK = ["bandwidth_mbps", "rtt_ms", "loss", "burst"]
 """The columns that tell one recorded network from another."""

@@ -8,7 +8,6 @@ from pathlib import Path as File
 from fecbench.results.advice import Advice, Candidate, CongestionControl, Network
 from fecbench.results.advice.prediction import HELD
 from fecbench.results.advice.ranges import FAR
-from fecbench.results.advice.record import OLDER
 from fecbench.results.analysis.margins import percent
 from fecbench.results.metrics.units import size as size_of
 from fecbench.runners.own_network import Decision, Effect, Run
@@ -173,13 +172,11 @@ def _record_beside(answer: Answer) -> str:
             f"Record: in {where}, {advice.use['controller']} takes {_ends(*advice.prediction)} of the time"
             f" ({SUCH})"
         )
-    older = [name for name in OLDER if (advice.use or {}).get("controller") == name]
-    before = f", as {older[0]} was before" if older else ""
     if decision.agrees is None:
-        return f"{says}{before}."
+        return f"{says}."
     if decision.agrees:
-        return f"{says}{before}. The run says the same."
-    return f"{says}{before}. The run says otherwise, and counts: it is of your network."
+        return f"{says}. The run says the same."
+    return f"{says}. The run says otherwise, and counts: it is of your network."
 
 
 # What was measured
@@ -297,11 +294,6 @@ def _prospects(candidate: Candidate, networks: int) -> Iterator[str]:
         f" {candidate.harmed} of {candidate.decided} that are decided, {candidate.undecided} undecided;"
         f" helps in {candidate.helped}."
     )
-    if candidate.controller in OLDER:
-        yield (
-            f"    These are numbers of {candidate.controller} as it was before its repair symbols named"
-            " packets: docs/which-fec.md, “Since these numbers”."
-        )
 
 
 def _ends(low: float, high: float) -> str:

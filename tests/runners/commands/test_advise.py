@@ -133,12 +133,6 @@ def test_a_burst_without_losses_is_refused(advised: Any) -> None:
         advised(loss="0", burst="8")
 
 
-def test_it_says_which_controllers_were_recorded_in_another_form(advised: Any) -> None:
-    assert "numbers of safe as it was" in advised()[1]
-    assert "numbers of tail as it was" not in advised()[1]
-    assert json.loads(advised("--json")[1])["older"] == ["safe"]
-
-
 def test_quantities_have_units_and_bare_numbers_those_of_before(advised: Any) -> None:
     words = ["--rtt", "0.08s", "--bandwidth", "20000kbit/s", "--loss", "2%", "--size", "50kB", "--json"]
     status = app(["advise", "--no-run", *words], standalone_mode=False)
