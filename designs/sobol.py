@@ -42,9 +42,9 @@ def _directions(dimensions: int) -> NDArray[np.uint32]:
     with np.load(_TABLE) as table:
         polynomials, first = table["poly"][:dimensions], table["vinit"][:dimensions].astype(np.uint32)
     numbers = np.ones((dimensions, BITS), np.uint32)
-    for number, polynomial, known in zip(numbers[1:], map(int, polynomials[1:]), first[1:], strict=True):
+    for number, polynomial, initial in zip(numbers[1:], map(int, polynomials[1:]), first[1:], strict=True):
         degree = polynomial.bit_length() - 1
-        number[:degree] = known[:degree]
+        number[:degree] = initial[:degree]
         for place in range(degree, BITS):
             number[place] = number[place - degree]
             for back in range(1, degree + 1):

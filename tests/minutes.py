@@ -1,4 +1,4 @@
-"""Where the time of the tests goes, by file and by test:
+"""Time of the tests, by file and by test:
 
     python -m tests.minutes out/tests.xml
 

@@ -132,8 +132,8 @@ def metrics(
     # By the key of each trial, which are near each other in the file: a trial has dozens of other metrics.
     trials = schema.trials.c
     runs = sa.select(trials.id).where(trials.id.between(first_id, last_id))
-    named = sa.tuple_(columns.endpoint, columns.name).in_([name.partition(".")[::2] for name in names])
-    return _read(database, sa.select(schema.metrics).where(columns.trial_id.in_(runs), named))
+    pairs = sa.tuple_(columns.endpoint, columns.name).in_([name.partition(".")[::2] for name in names])
+    return _read(database, sa.select(schema.metrics).where(columns.trial_id.in_(runs), pairs))
 
 
 def _in_range(campaign_id: int, first_id: int, last_id: int) -> list[sa.ColumnElement[bool]]:

@@ -10,7 +10,7 @@ import pytest
 
 PROPERTY = "cpu_s"
 _TICKS = os.sysconf("SC_CLK_TCK")
-_begun = pytest.StashKey[float]()
+_START = pytest.StashKey[float]()
 
 
 def cpu_s() -> float:
@@ -19,7 +19,7 @@ def cpu_s() -> float:
 
 
 def _seconds_of_server() -> float:
-    server = forkserver._forkserver._forkserver_pid
+    server = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
     if server is None:
         return 0.0
     try:
@@ -31,7 +31,7 @@ def _seconds_of_server() -> float:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item):
-    item.stash[_begun] = cpu_s()
+    item.stash[_START] = cpu_s()
     return (yield)
 
 
@@ -40,4 +40,4 @@ def pytest_runtest_teardown(item: pytest.Item):
     try:
         return (yield)
     finally:
-        item.user_properties.append((PROPERTY, round(cpu_s() - item.stash[_begun], 2)))
+        item.user_properties.append((PROPERTY, round(cpu_s() - item.stash[_START], 2)))

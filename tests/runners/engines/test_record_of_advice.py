@@ -1,5 +1,5 @@
-"""The record that advice is given from is of the `safe` of today: some of its networks, run again, come out the
-same. Who changes what `safe` does there records it anew (`python -m fecbench.results.advice`)."""
+"""The record that advice is given from is of the `safe` of today: some of its networks, run again, come out
+the same. Who changes what `safe` does there records it anew (`python -m fecbench.results.advice`)."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -28,8 +28,8 @@ def test_networks_of_the_record_come_out_as_they_were_recorded(
     for size in SIZES:
         pairs = rows.loc[rows["size_bytes"] == size, "pairs"].unique()
         assert len(pairs) == 1
-        chosen = [f"workload=download-{size}", *(f"repetition={number}" for number in range(pairs[0]))]
-        filters = [word for choice in [*options, *chosen] for word in ("--filter", choice)]
+        of_size = [f"workload=download-{size}", *(f"repetition={number}" for number in range(pairs[0]))]
+        filters = [word for choice in [*options, *of_size] for word in ("--filter", choice)]
         words = ("run", design, "--engine", "virtual", "--jobs", 2, "--db", database, *filters)
         assert fecbench_here(*words).returncode == 0
     campaign = results.open(database)[design]
