@@ -45,8 +45,8 @@ pub(super) const END_BYTES: u64 = 70_000;
 /// Where more than this share of many packets were lost, something drops what exceeds a rate, without a queue that could tell of it, and
 /// repair takes from the rate what data needs.
 const POLICED: f64 = 1.0 / 3.0;
-/// So many lost packets are many.
-const MANY_LOST: u64 = 20;
+/// So many lost packets are many. With 20, a wide first flight into a short queue would get no repair behind its retransmissions.
+const MANY_LOST: u64 = 40;
 
 /// Whether a repair symbol finds no queue. A flight `has_gaps` where a packet is missing before one that came.
 pub(super) fn finds_no_queue(context: &Context, has_gaps: bool) -> bool {
@@ -150,8 +150,8 @@ mod tests {
 
     #[test]
     fn there_is_no_repair_where_more_than_a_third_of_many_packets_was_lost() {
-        assert_eq!([(39, 20), (5, 20), (199, 100)].map(|(arrived, lost)| repairs_after(arrived, lost)), [false; 3]);
-        assert_eq!([(40, 20), (5, 19), (200, 100)].map(|(arrived, lost)| repairs_after(arrived, lost)), [true; 3]);
+        assert_eq!([(79, 40), (5, 40), (199, 100)].map(|(arrived, lost)| repairs_after(arrived, lost)), [false; 3]);
+        assert_eq!([(80, 40), (5, 39), (200, 100)].map(|(arrived, lost)| repairs_after(arrived, lost)), [true; 3]);
     }
 
     #[test]
