@@ -38,7 +38,7 @@ def print_database(
     document: Document = {"campaigns": [], "starts": [], "tasks": [], "trials": []}
     indices: dict[str, int] = {}
     separator = first = "\n  "
-    with TemporaryFile("w+") as trials:
+    with TemporaryFile("w+", encoding="utf-8") as trials:
         for campaign, comparing in zip(campaigns, compared, strict=True):
             ran = starts_of(database, campaign)
             document["campaigns"].append(
