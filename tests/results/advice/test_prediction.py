@@ -104,7 +104,7 @@ def test_what_was_measured_between_the_sizes_of_the_design_is_predicted_without_
             ends = intervals(of_size.places, coarse, sizes_around([*coarse], size), of_size.networks)
             assert held(of_size, ends) >= FEWEST, (arm, size)
             count_held += 1
-    assert count_held >= 2 * 5
+    assert count_held >= 2 * 6
 
 
 def test_the_interval_of_the_mean_is_none_of_a_network(shipped: pd.DataFrame) -> None:
