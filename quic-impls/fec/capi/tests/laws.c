@@ -251,7 +251,7 @@ static void contexts_of_any_numbers_are_answered(void) {
     fec_encoder *encoder;
     CHECK(fec_encoder_new_safe(&encoder, FEC_CODE_RLC, SIZE, 255) == FEC_STATUS_OK);
     CHECK(fec_encoder_set_window(encoder, SIZE_MAX) == FEC_STATUS_OK);
-    for (int round = 0; round < 4000; round++) {
+    for (int round = 0; round < 40000; round++) {
         fec_context context;
         fec_status status;
         uint64_t sid;
