@@ -144,14 +144,14 @@ func TestTheCongestionWindowHasARowForEachChangeOfWhatItsColumnsAre(t *testing.T
 
 func TestFlushWaitsForTheFiles(t *testing.T) {
 	t.Setenv("QLOGDIR", t.TempDir())
-	o := &Observer{}
+	o := &Observer{Qlog: qlog.DefaultConnectionTracer}
 	recorder := o.Trace(t.Context(), false, quic.ConnectionID{}).AddProducer()
 	flushed := make(chan error, 1)
 	go func() { flushed <- o.Flush() }()
 	select {
 	case <-flushed:
-		t.Error("flushed while the connection is open")
-	default:
+		t.Fatal("flushed while the connection is open")
+	case <-time.After(50 * time.Millisecond):
 	}
 	if err := recorder.Close(); err != nil {
 		t.Error(err)
