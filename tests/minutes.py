@@ -53,7 +53,11 @@ def main() -> None:
     if missing or not sys.argv[1:]:
         sys.exit(f"{', '.join(missing) or 'no report'}: must be reports of pytest, such as out/tests.xml")
     for path in sys.argv[1:]:
-        for costs, more in zip((cpu, clock), read(path), strict=True):
+        try:
+            of_report = read(path)
+        except ElementTree.ParseError as error:
+            sys.exit(f"{path}: must be a report of pytest, such as out/tests.xml: {error}")
+        for costs, more in zip((cpu, clock), of_report, strict=True):
             costs.update(more)
     write_table("by file", by_file(cpu), by_file(clock))
     write_table("by test", cpu, clock)
