@@ -26,7 +26,7 @@ def generated(generator: Generator, count: int, dimensions: int, seed: int) -> N
         places: NDArray[np.float64] = qmc.Halton(dimensions, rng=rng).random(count)
         return places
     # Drawn as a power of two, over which Sobol' sequences are balanced, and cut.
-    return sobol((count - 1).bit_length(), dimensions, rng.spawn(1)[0])[:count]
+    return sobol((count - 1).bit_length(), dimensions, rng)[:count]
 
 
 def _latin_hypercube(count: int, dimensions: int, rng: np.random.Generator) -> NDArray[np.float64]:

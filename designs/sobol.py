@@ -22,7 +22,16 @@ _TABLE = Path(scipy.__file__).parent / "stats" / "_sobol_direction_numbers.npz"
 
 
 def sobol(exponent: int, dimensions: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Return the first 2 to the power of `exponent` points, shape (points, dimensions)."""
+    """Return the first 2 to the power of `exponent` points, shape (points, dimensions).
+
+    A SciPy that keeps its table elsewhere computes them itself.
+    """
+    if not _TABLE.exists():
+        from scipy.stats.qmc import Sobol
+
+        scipys: NDArray[np.float64] = Sobol(dimensions, rng=rng).random_base2(exponent)
+        return scipys
+    rng = rng.spawn(1)[0]  # as SciPy does
     shift = rng.integers(2, size=(dimensions, BITS), dtype=np.uint32) @ (
         1 << np.arange(BITS, dtype=np.uint32)
     )
