@@ -5,6 +5,7 @@ Names are those of the folders; as imports they stand within the package `fecben
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -109,7 +110,7 @@ INSIDE_RESULTS = {
     "results.figures": {
         *("results.store", "results.metrics", "results.analysis", "results.lazy", "results.history"),
     },
-    "results.papers.findings": {"results.papers", "results.reading"},
+    "results.papers.finding_pages": {"results.papers", "results.reading"},
     "results.papers.notebook": {"results.figures", "results.papers", "results.reading"},
     "results.papers": {"results.store", "results.metrics", "results.analysis", "results.figures"},
     "results.report": {
@@ -277,3 +278,34 @@ def homonyms(module: str) -> set[str]:
 
 def test_no_module_meets_two_of_one_name() -> None:
     assert {module: names for module in MODULES if (names := homonyms(module))} == {}
+
+
+ROOMS_ALIKE = ("results.papers.", "runners.workloads.")
+"""Each paper and each workload has a room, and all of these have files of the same names."""
+
+IN_SEVERAL_FOLDERS = {
+    *("arguments", "arms", "base", "campaign", "claims", "course", "crosscheck", "differences", "error"),
+    *("estimates", "judging", "links", "loopback", "multipath", "names", "network", "programs", "ranges"),
+    *("rates", "reading", "record", "segments", "table", "trust"),
+}
+"""Names that files of several folders have, none of which a reader meets beside another. May only shrink."""
+
+
+def folders_by_file_name() -> dict[str, list[str]]:
+    """Return, by the name of a file, the folders at the top in which it is, once for each such file.
+
+    A command carries out what has its name. Rooms alike count as one.
+    """
+    files: dict[str, set[str]] = defaultdict(set)
+    for module, path in MODULES.items():
+        is_command = path.parent.name == "commands" and module.startswith("runners.")
+        if not path.stem.startswith("__") and not is_command:
+            alike = next((rooms for rooms in ROOMS_ALIKE if module.startswith(rooms)), "")
+            files[path.stem].add(f"{alike}{path.stem}" if alike else module)
+    return {name: sorted(file.partition(".")[0] for file in places) for name, places in files.items()}
+
+
+def test_a_file_name_is_in_a_folder_once_and_in_several_only_where_it_is_listed() -> None:
+    folders = folders_by_file_name()
+    assert {name for name, places in folders.items() if len(places) > len(set(places))} == set()
+    assert {name for name, places in folders.items() if len(places) > 1} == IN_SEVERAL_FOLDERS
