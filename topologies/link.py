@@ -215,10 +215,18 @@ class DirectionSettings:
         """Whether frames may leave in another order than they came."""
         return self.reorder or self.reorder_p > 0
 
-    def chance(self, probability: str) -> tuple[int, int]:
-        """Return the threshold below which a draw of 32 bits lets one of CHANCES happen, and the seed."""
-        seed: int | None = getattr(self, f"{CHANCES[probability]}_seed")
-        return round(getattr(self, probability) * 2**32), seed or 0
+    @property
+    def chances(self) -> dict[str, tuple[int, ...]]:
+        """Return the values of CHANCES above 0, by the names of their lines: the threshold below which a draw
+        of 32 bits lets it happen, the seed, and the most frames that one overtakes."""
+        lines: dict[str, tuple[int, ...]] = {
+            name: (round(getattr(self, probability) * 2**32), getattr(self, f"{name}_seed") or 0)
+            for probability, name in CHANCES.items()
+            if getattr(self, probability)
+        }
+        if self.reorder_p:
+            lines["overtake"] = (*lines.pop("reorder"), self.reorder_by_packets)
+        return lines
 
     @property
     def policer_bps(self) -> int | None:
