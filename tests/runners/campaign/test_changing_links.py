@@ -94,7 +94,7 @@ REFUSED = [
     ("owd_ms = 10\n", "", "owd_ms is missing"),
     ('"pause"', '"none"', "trace = 'none': there is no link 'none'"),
     ("offset_s = 0", "offset_s = -1", "trace.offset_s = -1: must be"),
-    ("offset_s = 0", 'repeat = "again"', "it must be loop, hold, end"),
+    ("offset_s = 0", 'repeat = "again"', "must be one of loop, hold, end"),
     ('internet.trace = "pause"\n', "bandwidth_mbps = 1\n", "trace.offset_s: there is no trace"),
 ]
 
