@@ -47,8 +47,8 @@ def box_at(x: float, y: float) -> str:
     """Return the box at whose edge a point is."""
     (box,) = (
         modules
-        for modules, (left, top, right, bottom) in boxes().items()
-        if left - NEAR <= x <= right + NEAR and top - NEAR <= y <= bottom + NEAR
+        for modules, (x_min, y_min, x_max, y_max) in boxes().items()
+        if x_min - NEAR <= x <= x_max + NEAR and y_min - NEAR <= y <= y_max + NEAR
     )
     return box
 
@@ -108,17 +108,17 @@ def test_each_room_of_the_picture_is_one_that_imports_show() -> None:
 
 
 def test_each_box_stands_for_modules_that_there_are() -> None:
-    named = [name for box in boxes() if not box.startswith("program") for name in box.split()]
-    assert set(named) <= {name for module in MODULES for name in (module, module.rpartition(".")[0])}
+    names = [name for box in boxes() if not box.startswith("program") for name in box.split()]
+    assert set(names) <= {name for module in MODULES for name in (module, module.rpartition(".")[0])}
     assert len(boxes()) - len({box for box in boxes() if not box.startswith("program")}) == PROGRAMS
 
 
 def test_arrows_and_what_is_not_drawn_are_all_imports_between_boxes() -> None:
-    drawn = {
+    pairs_of_arrows = {
         pair(one, other)
         for one, other, kind in arrows()
         if kind != "packets" and not one.startswith("program") and not other.startswith("program")
     }
-    assert drawn - imported_pairs() == set()
-    beside = {joined for joined in imported_pairs() - drawn if not IN_A_TRIAL & set(joined.split())}
+    assert pairs_of_arrows - imported_pairs() == set()
+    beside = {joined for joined in imported_pairs() - pairs_of_arrows if not IN_A_TRIAL & set(joined.split())}
     assert beside == LEAPS

@@ -290,9 +290,9 @@ WRONG = [
     *(
         (
             {"model": "uniform", "p": 0.1, "only_longer_than": bound},
-            f"only_longer_than = {shown}: must be an integer from 1 to 65535",
+            f"only_longer_than = {text}: must be an integer from 1 to 65535",
         )
-        for bound, shown in (
+        for bound, text in (
             (0, 0),
             (-1, -1),
             (65_536, 65_536),
