@@ -4,17 +4,17 @@ is refused, and that virtual time carries it out."""
 from pathlib import Path
 from typing import Any
 
-from fecbench import designs, results
+from fecbench import results
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign import links
-from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.tasks.task import VIRTUAL, LinkTask, Task
 from fecbench.topologies.jitter import Jitter
 from fecbench.topologies.link import DIRECTIONS, TopologyError
 from fecbench.topologies.topology import check_backend
 from tests.support import needs
+from tests.support.experiments import experiment_of
 from tests.support.refusals import refusal_of
 
 FOUND = ours().find("noq-fec", "tests")
@@ -65,9 +65,7 @@ def written(tmp_path: Path) -> Path:
 
 
 def task_of(path: Path, variant: str, point: int, repetition: int) -> Task:
-    design = designs.load(path)
-    resolved = Experiment(design, design.plan().points, ours())
-    return resolved.task(TrialKey(variant, "download-200000", point, repetition), VIRTUAL)
+    return experiment_of(path).task(TrialKey(variant, "download-200000", point, repetition), VIRTUAL)
 
 
 def one(**values: Any) -> Any:
