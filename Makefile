@@ -174,7 +174,7 @@ changes: development
 	@$(VENV)/bin/towncrier build --draft --version next 2>/dev/null
 
 findings: environment
-	@$(RUN) fecbench.results.papers.findings
+	@$(RUN) fecbench.results.papers.finding_pages
 
 # cgo refuses a path with most of these characters, but after minutes; the others mean something to a shell or in a PATH.
 path:

@@ -106,7 +106,7 @@ def watch(harness: subprocess.Popen[bytes], sampled: Callable[[], Sample]) -> li
 def emulated(harness: int, database: Path, temporary: Path) -> Sample:
     """Raises ValueError where there is no worker."""
     children = children_of(harness)
-    workers = [child for child in children if b"fecbench.runners.engines.worker" in cmdline(child)]
+    workers = [child for child in children if b"fecbench.runners.engines.trial_worker" in cmdline(child)]
     of_workers = [children_of(worker) for worker in workers]
     busy = sum(1 for trials in of_workers if trials)
     return Sample(

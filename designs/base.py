@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from fecbench.complaint import short_text
+from fecbench.complaint import wrong_value
 from fecbench.designs.catalogue import catalogue
 from fecbench.designs.error import DesignError
 from fecbench.designs.factor import is_factor
@@ -48,7 +48,9 @@ def _file(reference: Any, path: Path) -> Path:
         return path.parent / reference
     designs = catalogue()
     if not isinstance(reference, str):
-        raise DesignError(f"{path}: base = {reference!r}: must be the name of a design or of a .toml file")
+        raise DesignError(
+            f"{path}: {wrong_value('base', reference, 'the name of a design or of a .toml file')}"
+        )
     if reference not in designs:
         raise DesignError(
             f"{path}: base = {reference!r}: is no design of the catalogue; {nearest(reference, designs)}"
@@ -58,7 +60,7 @@ def _file(reference: Any, path: Path) -> Path:
 
 def _keys(without: Any, path: Path) -> list[str]:
     if not isinstance(without, list) or not all(isinstance(key, str) for key in without):
-        raise DesignError(f"{path}: without = {short_text(without)}: must be a list of keys of the base")
+        raise DesignError(f"{path}: {wrong_value('without', without, 'a list of keys of the base')}")
     return without
 
 

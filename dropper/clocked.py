@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fecbench.complaint import wrong_value
 from fecbench.dropper.draws import (
     SEEDS,
     LossModelError,
@@ -82,7 +83,7 @@ class TimedGilbertElliott(Timed):
                 require_probability(name, value)
             if not 1 - k < rate < 1 - h:
                 raise LossModelError(
-                    f"rate = {rate!r}: must be above 1 - k = {1 - k:.10g} and below 1 - h = {1 - h:.10g}"
+                    wrong_value("rate", rate, f"above 1 - k = {1 - k:.10g} and below 1 - h = {1 - h:.10g}")
                 )
             bad_share = (rate - (1 - k)) / (k - h)
             values["good_s"] = values["bad_s"] * (1 - bad_share) / bad_share

@@ -12,6 +12,7 @@ from numbers import Real
 import numpy as np
 from numpy.typing import NDArray
 
+from fecbench.complaint import wrong_value
 from fecbench.errors import BadInput
 
 GOLDEN_GAMMA = 0x9E3779B97F4A7C15
@@ -26,17 +27,17 @@ class LossModelError(BadInput):
 
 def require_probability(name: str, value: float) -> None:
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value <= 1:
-        raise LossModelError(f"{name} = {value!r}: must be a probability, from 0 to 1")
+        raise LossModelError(wrong_value(name, value, "a probability, from 0 to 1"))
 
 
 def require_integer(name: str, value: object, least: int, most: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
-        raise LossModelError(f"{name} = {value!r}: must be an integer from {least} to {most}")
+        raise LossModelError(wrong_value(name, value, f"an integer from {least} to {most}"))
 
 
 def require_time(name: str, value: float, least: float, most: float, unit: str) -> None:
     if isinstance(value, bool) or not isinstance(value, Real) or not least <= value <= most:
-        raise LossModelError(f"{name} = {value!r}: must be a time from {least:g} to {most:g} {unit}")
+        raise LossModelError(wrong_value(name, value, f"a time from {least:g} to {most:g} {unit}"))
 
 
 def threshold(probability: float) -> int:

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from fecbench.complaint import wrong_value
 from fecbench.dropper.draws import LossModelError, require_integer
 
 
@@ -109,7 +110,7 @@ def number(parameters: Mapping[str, object], key: str) -> float:
     """Return a parameter that is a number. Raises LossModelError for any other value."""
     value = parameters[key]
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise LossModelError(f"{key} = {value!r}: must be a number")
+        raise LossModelError(wrong_value(key, value, "a number"))
     return float(value)
 
 

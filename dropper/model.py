@@ -18,6 +18,7 @@ from typing import ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from fecbench.complaint import wrong_value
 from fecbench.dropper.draws import (
     LONGEST,
     SEEDS,
@@ -309,9 +310,9 @@ class Pattern(Counted):
     def of(cls, parameters: Mapping[str, object]) -> "Pattern":
         drop, length, repeat = parameters["drop"], parameters.get("length"), parameters.get("repeat", False)
         if not isinstance(drop, str | list | tuple):
-            raise LossModelError(f'drop = {drop!r}: must be packet indices, as in "3,7-9" or [3, 7, 8, 9]')
+            raise LossModelError(wrong_value("drop", drop, 'packet indices, as in "3,7-9" or [3, 7, 8, 9]'))
         if not isinstance(repeat, bool):
-            raise LossModelError(f"repeat = {repeat!r}: must be true or false")
+            raise LossModelError(wrong_value("repeat", repeat, "true or false"))
         if length is not None:
             require_integer("length", length, 0, LONGEST)
         dropped = parse_drop_list(drop) if isinstance(drop, str) else tuple(drop)
@@ -484,12 +485,14 @@ def gilbert_elliott_from(
     for name, value in (("rate", loss_rate), ("k", k), ("h", h)):
         require_probability(name, value)
     if k <= h:
-        raise LossModelError(f"h = {h!r}: must be less than k = {k!r} for a mean loss rate and burst length")
+        raise LossModelError(
+            wrong_value("h", h, f"less than k = {k!r} for a mean loss rate and burst length")
+        )
     if loss_rate == 0 and k == 1:
         return GilbertElliott(0.0, 1.0, k, h)
     if not 1 - k < loss_rate < 1 - h:
         raise LossModelError(
-            f"rate = {loss_rate!r}: must be above 1 - k = {1 - k:.10g} and below 1 - h = {1 - h:.10g}"
+            wrong_value("rate", loss_rate, f"above 1 - k = {1 - k:.10g} and below 1 - h = {1 - h:.10g}")
         )
     bad = (loss_rate - (1 - k)) / (k - h)
     within_states = (1 - bad) * k * (1 - k) + bad * h * (1 - h)
@@ -501,8 +504,12 @@ def gilbert_elliott_from(
     )
     if not reachable:
         raise LossModelError(
-            f"burst = {mean_burst_length!r}: must be from {shortest:.10g} to below {longest:.10g} packets"
-            f" for rate = {loss_rate!r}, k = {k!r}, h = {h!r}"
+            wrong_value(
+                "burst",
+                mean_burst_length,
+                f"from {shortest:.10g} to below {longest:.10g} packets"
+                f" for rate = {loss_rate!r}, k = {k!r}, h = {h!r}",
+            )
         )
     changes = (loss_rate / mean_burst_length - within_states) / (k - h) ** 2
     return GilbertElliott(min(changes / (1 - bad), 1.0), min(changes / bad, 1.0), k, h)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import cast
 
+from fecbench.complaint import wrong_value
 from fecbench.dropper.clocked import Slots, TimedGilbertElliott
 from fecbench.dropper.draws import LossModelError
 from fecbench.dropper.loss_model import ONLY_LONGER_THAN, LossModel
@@ -38,7 +39,7 @@ def loss_model(parameters: Mapping[str, object]) -> LossModel:
     """
     name = parameters.get("model")
     if not isinstance(name, str) or name not in MODELS:
-        raise LossModelError(f"model = {name!r}: must be one of {', '.join(MODELS)}")
+        raise LossModelError(wrong_value("model", name, f"one of {', '.join(MODELS)}"))
     common = set(parameters) & parameters_of_any(MODELS[name])
     values = {key: value for key, value in parameters.items() if key not in common}
     _require_form(MODELS[name], set(values))

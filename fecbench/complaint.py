@@ -1,4 +1,7 @@
-"""The first problem that pydantic finds in a document, as one line: `key = value: what would be right`."""
+"""Refusals of values, each in one line: `key = value: must be what would be right`.
+
+One is the first problem that pydantic finds in a document.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,20 @@ def complaint(error: ValidationError) -> str:
         return f"{key}: is no key here"
     if _has_own_key(first):
         value = first["ctx"]["value"]
-    message = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    message = in_our_words(first["msg"])
     if value is None or (isinstance(value, dict | list) and value != []):
         return f"{key}: {message}" if key else message
     return f"{key} = {short_text(value)}: {message}" if key else f"{short_text(value)}: {message}"
+
+
+def in_our_words(message: str) -> str:
+    """Return a message of pydantic's without its own words."""
+    return message.replace("Value error, ", "").replace("Input should be", "must be")
+
+
+def wrong_value(name: str, value: object, right: str) -> str:
+    """Return the refusal of a value: `owd_ms = -1: must be a number from 0 to 10000`."""
+    return f"{name} = {short_text(value)}: must be {right}"
 
 
 def short_text(value: object) -> str:

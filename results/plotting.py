@@ -20,9 +20,9 @@ from matplotlib.figure import Figure
 from fecbench.errors import BadInput
 from fecbench.hints import nearest
 from fecbench.results import figures
-from fecbench.results.analysis.arms import chosen
 from fecbench.results.analysis.pairing import baselines_of, comparisons
 from fecbench.results.analysis.rules import Explanation, NothingToExplain, explain
+from fecbench.results.analysis.selection import chosen
 from fecbench.results.figures import NothingToDraw
 from fecbench.results.figures.sheet import Given
 from fecbench.results.metrics import choose, of_workloads

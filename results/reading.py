@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 import pandas as pd
 
+from fecbench.complaint import wrong_value
 from fecbench.hints import nearest
 from fecbench.results.analysis import attempts, cards, frames, intervals, paper_table, targets, tidy
 from fecbench.results.analysis.pairing import Pairing, comparisons, paired
@@ -93,7 +94,7 @@ class Campaign:
         Raises DatabaseError for a metric that no trial of the campaign measured, if any measured one.
         """
         if isinstance(metrics, str):
-            raise TypeError(f"metrics = {metrics!r}: must be a list of names: [{metrics!r}]")
+            raise TypeError(wrong_value("metrics", metrics, f"a list of names: [{metrics!r}]"))
         frame = frames.trials(self.database, self.info, metrics, harness)
         absent = [name for name in metrics or () if name not in frame]
         # If all trials failed, the compared metric is still a right name. If nothing was measured, no name is
@@ -125,7 +126,7 @@ class Campaign:
         Raises DatabaseError for a series that no trial of the campaign left, and for a column that it lacks.
         """
         if isinstance(columns, str):
-            raise TypeError(f"columns = {columns!r}: must be a list of names: [{columns!r}]")
+            raise TypeError(wrong_value("columns", columns, f"a list of names: [{columns!r}]"))
         columns_of_series = self.database.series_columns(self.info.id)
         _require_known(name, list(columns_of_series), f"campaign {self.info.name!r}: series")
         for column in columns or ():

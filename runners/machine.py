@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 
 from fecbench.dropper.command import COMMAND
-from fecbench.runners.conformance import simulator as simulator_check
+from fecbench.runners.conformance import simulator_trials
 from fecbench.runners.implementations.finding import OWN, Implementations
 from fecbench.runners.implementations.implementation import IMPLEMENTATIONS, Implementation, Lack
 from fecbench.runners.implementations.toolchains import TOOLCHAINS
@@ -164,7 +164,7 @@ def _simulator_lacks(implementation: Implementation) -> Lack | None:
     if lack := implementation.lack("virtual"):
         return lack
     sample = next((name for name in TOLD if name in supported), None)
-    problem = simulator_check.problem_of(implementation, sample) if sample else ""
+    problem = simulator_trials.problem_of(implementation, sample) if sample else ""
     return Lack(problem, f"see fecbench implementations --check {name}") if problem else None
 
 

@@ -30,8 +30,10 @@ def test_every_row_has_a_neighbour_and_every_path_of_it_is_there() -> None:
             assert (REPOSITORY / path).exists(), path
 
 
-@pytest.mark.parametrize("row", ["a factor of links", "a loss model"])
-def test_what_a_link_has_is_named_in_no_stack(row: str) -> None:
+@pytest.mark.parametrize(("row", "most"), [("a factor of links", 9), ("a loss model", 6)])
+def test_what_a_link_has_is_named_in_few_files_and_in_no_stack(row: str, most: int) -> None:
     for neighbour in NEIGHBOURS:
         if neighbour.row == row:
-            assert not [path for path in naming(neighbour) if path.endswith((".rs", ".go"))]
+            files = naming(neighbour)
+            assert len(files) <= most, neighbour.name
+            assert not [path for path in files if path.endswith((".rs", ".go"))]

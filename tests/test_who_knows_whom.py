@@ -3,14 +3,13 @@
 Names are those of the folders; as imports they stand within the package `fecbench`.
 """
 
-import ast
-import re
-from collections.abc import Iterator
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
 from fecbench.checkout import REPOSITORY
+from tests.support.modules import MODULES, OURS, imports, is_within
 
 EVERYWHERE = {
     "fecbench.checkout",
@@ -109,7 +108,7 @@ INSIDE_RESULTS = {
     "results.figures": {
         *("results.store", "results.metrics", "results.analysis", "results.lazy", "results.history"),
     },
-    "results.papers.findings": {"results.papers", "results.reading"},
+    "results.papers.finding_pages": {"results.papers", "results.reading"},
     "results.papers.notebook": {"results.figures", "results.papers", "results.reading"},
     "results.papers": {"results.store", "results.metrics", "results.analysis", "results.figures"},
     "results.report": {
@@ -124,38 +123,8 @@ INSIDE_RESULTS = {
         *("results.store", "results.metrics", "results.analysis", "results.figures"),
     },
 }
-OURS = {room.partition(".")[0] for room in ROOMS}
 ONLY_COMMANDS = {"typer", "rich", "click"}
 DRAWING = {"jinja2", "matplotlib", "results.figures"}
-
-
-def modules() -> Iterator[tuple[str, Path]]:
-    """Yield every module of ours, by its name."""
-    for package in sorted(OURS):
-        for path in sorted((REPOSITORY / package).rglob("*.py")):
-            parts = path.relative_to(REPOSITORY).with_suffix("").parts
-            yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
-
-
-def imports(path: Path) -> set[str]:
-    """The modules that a file imports anywhere; of `from a import b` both `a` and `a.b`."""
-    imported = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            imported |= {name.name for name in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            imported |= {node.module} | {f"{node.module}.{name.name}" for name in node.names}
-    return {_in_its_folder(name) for name in imported}
-
-
-def _in_its_folder(module: str) -> str:
-    """The name by the folder: that of `fecbench.results.metrics` is `results.metrics`."""
-    inner = module.removeprefix("fecbench.")
-    return inner if inner.partition(".")[0] in OURS else module
-
-
-def is_within(module: str, room: str) -> bool:
-    return module == room or module.startswith(f"{room}.")
 
 
 def room_of(module: str, rooms: dict[str, set[str]]) -> str | None:
@@ -174,9 +143,6 @@ def strangers(module: str, path: Path, rooms: dict[str, set[str]], allowed_names
         for name in ours
         if not any(is_within(name, prefix) or is_within(prefix, name) for prefix in allowed)
     }
-
-
-MODULES = dict(modules())
 
 
 @pytest.mark.parametrize(
@@ -200,14 +166,6 @@ def test_no_room_may_know_itself_through_others(rooms: dict[str, set[str]]) -> N
     for _ in rooms:
         knows = {room: direct.union(*(knows[other] for other in direct)) for room, direct in knows.items()}
     assert [room for room, reachable in knows.items() if room in reachable] == []
-
-
-def test_each_room_of_the_picture_is_one_that_imports_show() -> None:
-    picture = (REPOSITORY / "docs" / "how-it-is-built.svg").read_text()
-    labels = set(re.findall(r"[>\s]([a-z]+)/", re.sub(r'"[^"]*"', '""', picture)))
-    rooms = {part for module in MODULES for part in module.split(".")[:-1]}
-    assert {"designs", "campaign", "trial", "analysis", "dropper"} <= labels
-    assert labels - rooms == set()
 
 
 def test_only_commands_know_the_terminal() -> None:
@@ -277,3 +235,34 @@ def homonyms(module: str) -> set[str]:
 
 def test_no_module_meets_two_of_one_name() -> None:
     assert {module: names for module in MODULES if (names := homonyms(module))} == {}
+
+
+ROOMS_ALIKE = ("results.papers.", "runners.workloads.")
+"""Each paper and each workload has a room, and all of these have files of the same names."""
+
+IN_SEVERAL_FOLDERS = {
+    *("arguments", "arms", "base", "campaign", "claims", "course", "crosscheck", "differences", "error"),
+    *("estimates", "judging", "links", "loopback", "multipath", "names", "network", "programs", "ranges"),
+    *("rates", "reading", "record", "segments", "table", "trust"),
+}
+"""Names that files of several folders have, none of which a reader meets beside another. May only shrink."""
+
+
+def folders_by_file_name() -> dict[str, list[str]]:
+    """Return, by the name of a file, the folders at the top in which it is, once for each such file.
+
+    A command carries out what has its name. Rooms alike count as one.
+    """
+    files: dict[str, set[str]] = defaultdict(set)
+    for module, path in MODULES.items():
+        is_command = path.parent.name == "commands" and module.startswith("runners.")
+        if not path.stem.startswith("__") and not is_command:
+            alike = next((rooms for rooms in ROOMS_ALIKE if module.startswith(rooms)), "")
+            files[path.stem].add(f"{alike}{path.stem}" if alike else module)
+    return {name: sorted(file.partition(".")[0] for file in places) for name, places in files.items()}
+
+
+def test_a_file_name_is_in_a_folder_once_and_in_several_only_where_it_is_listed() -> None:
+    folders = folders_by_file_name()
+    assert {name for name, places in folders.items() if len(places) > len(set(places))} == set()
+    assert {name for name, places in folders.items() if len(places) > 1} == IN_SEVERAL_FOLDERS

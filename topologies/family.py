@@ -9,6 +9,7 @@ from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Interface, IPv6Interface
 from typing import Final, Literal, get_args
 
+from fecbench.complaint import wrong_value
 from fecbench.topologies.layout import Cable, EmulatedLink, Layout, Port, Route
 from fecbench.topologies.link import TopologyError
 
@@ -22,7 +23,7 @@ def check_family(value: object) -> Family:
     for family in FAMILIES:
         if value == family:
             return family
-    raise TopologyError(f"family is {value!r}; it must be {' or '.join(FAMILIES)}")
+    raise TopologyError(wrong_value("family", value, " or ".join(FAMILIES)))
 
 
 def in_family(layout: Layout, family: Family) -> Layout:

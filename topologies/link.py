@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property, lru_cache
 from typing import Annotated, Any, Literal, Self, get_args
 
+from fecbench.complaint import wrong_value
 from fecbench.errors import BadInput, Failed
 from fecbench.topologies.jitter import LARGEST_MEAN_MS, LAWS, Jitter
 from fecbench.topologies.left_out import left_out
@@ -215,10 +216,18 @@ class DirectionSettings:
         """Whether frames may leave in another order than they came."""
         return self.reorder or self.reorder_p > 0
 
-    def chance(self, probability: str) -> tuple[int, int]:
-        """Return the threshold below which a draw of 32 bits lets one of CHANCES happen, and the seed."""
-        seed: int | None = getattr(self, f"{CHANCES[probability]}_seed")
-        return round(getattr(self, probability) * 2**32), seed or 0
+    @property
+    def chances(self) -> dict[str, tuple[int, ...]]:
+        """Return the values of CHANCES above 0, by the names of their lines: the threshold below which a draw
+        of 32 bits lets it happen, the seed, and the most frames that one overtakes."""
+        lines: dict[str, tuple[int, ...]] = {
+            name: (round(getattr(self, probability) * 2**32), getattr(self, f"{name}_seed") or 0)
+            for probability, name in CHANCES.items()
+            if getattr(self, probability)
+        }
+        if self.reorder_p:
+            lines["overtake"] = (*lines.pop("reorder"), self.reorder_by_packets)
+        return lines
 
     @property
     def policer_bps(self) -> int | None:
@@ -400,10 +409,8 @@ class LinkSettings:
                 " write queue_ms = 100, queue_packets or queue_bytes"
             )
         if settings.queue not in QUEUES:
-            queues = ", ".join(QUEUES)
-            raise TopologyError(
-                f"{self._name(direction, 'queue')} is {settings.queue!r}; it must be one of {queues}"
-            )
+            name = self._name(direction, "queue")
+            raise TopologyError(wrong_value(name, settings.queue, f"one of {', '.join(QUEUES)}"))
         if settings.outage_s is not None:
             _check_outage(self._name(direction, "outage_s"), settings.outage_s)
         if settings.jitter is not None:
@@ -415,7 +422,7 @@ class LinkSettings:
         for truth in ("reorder", "ecn", "mtu_icmp"):
             value = getattr(settings, truth)
             if not isinstance(value, bool):
-                raise TopologyError(f"{self._name(direction, truth)} is {value!r}; it must be true or false")
+                raise TopologyError(wrong_value(self._name(direction, truth), value, "true or false"))
         if settings.ecn_threshold_ms is not None:
             threshold = self._name(direction, "ecn_threshold_ms")
             _check_number(threshold, settings.ecn_threshold_ms, 0.001, 1_000_000)
@@ -471,8 +478,7 @@ class LinkSettings:
         # At least 1 ns: it is counted in these.
         _check_number(f"{prefix}jitter_ms", jitter.mean_ms, 1e-6, LARGEST_MEAN_MS)
         if jitter.law not in LAWS:
-            laws = ", ".join(LAWS)
-            raise TopologyError(f"{prefix}jitter.law is {jitter.law!r}; it must be one of {laws}")
+            raise TopologyError(wrong_value(f"{prefix}jitter.law", jitter.law, f"one of {', '.join(LAWS)}"))
 
     def _name(self, direction: Direction, parameter: str) -> str:
         """Return the name of a parameter in errors."""
@@ -490,18 +496,18 @@ def _rate_of(trace: Trace, constant_bps: int) -> TraceRate:
 def _check_number(name: str, value: object, minimum: float, maximum: float) -> None:
     # A bool is an int in Python, and a NaN is within no bounds.
     if not isinstance(value, int | float) or isinstance(value, bool) or not minimum <= value <= maximum:
-        raise TopologyError(f"{name} is {value!r}; it must be a number from {minimum} to {maximum}")
+        raise TopologyError(wrong_value(name, value, f"a number from {minimum} to {maximum}"))
 
 
 def _check_outage(name: str, value: object) -> None:
-    right = f"it must be [from, to], in seconds from 0 to {LONGEST_OUTAGE_S}, the first the smaller"
+    right = f"[from, to], in seconds from 0 to {LONGEST_OUTAGE_S}, the first the smaller"
     numbers = list(value) if isinstance(value, list | tuple) else []
     are_numbers = all(isinstance(number, int | float) and not isinstance(number, bool) for number in numbers)
     # At least 1 ns long: it is counted in these.
     if len(numbers) != 2 or not are_numbers or not 0 <= numbers[0] <= numbers[1] - 1e-9 < LONGEST_OUTAGE_S:
-        raise TopologyError(f"{name} is {list(value) if isinstance(value, tuple) else value!r}; {right}")
+        raise TopologyError(wrong_value(name, list(value) if isinstance(value, tuple) else value, right))
 
 
 def _check_whole_number(name: str, value: object, minimum: int, maximum: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not minimum <= value <= maximum:
-        raise TopologyError(f"{name} is {value!r}; it must be a whole number from {minimum} to {maximum}")
+        raise TopologyError(wrong_value(name, value, f"a whole number from {minimum} to {maximum}"))

@@ -11,6 +11,7 @@ from functools import cache
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from fecbench.complaint import wrong_value
 from fecbench.topologies import namespace, tcp
 from fecbench.topologies.backend import BACKENDS, Backend
 from fecbench.topologies.counters import discarded, received_bytes
@@ -303,10 +304,10 @@ def build(
     Raises TopologyError for bad input, LinkError when the machine can't do it.
     """
     if topology not in TOPOLOGIES:
-        raise TopologyError(f"topology is {topology!r}; it must be one of {', '.join(TOPOLOGIES)}")
+        raise TopologyError(wrong_value("topology", topology, f"one of {', '.join(TOPOLOGIES)}"))
     layout, late_bounds_us = layout_of(topology, check_family(family)), late_bounds_us or {}
     if layout.is_ipv6 and not has_ipv6():
-        raise TopologyError("family is 'ipv6'; it must be ipv4, since this kernel has no IPv6")
+        raise TopologyError(wrong_value("family", "ipv6", "ipv4, since this kernel has no IPv6"))
     _check_links(topology, layout, links, late_bounds_us)
     link_backend = resolve_backend(backend)
     for name, settings in links.items():
@@ -364,7 +365,7 @@ def resolve_backend(backend: str) -> Backend:
     Raises TopologyError for an unknown one, and for one that this machine doesn't have.
     """
     if backend not in BACKENDS:
-        raise TopologyError(f"link backend is {backend!r}; it must be one of {', '.join(BACKENDS)}")
+        raise TopologyError(wrong_value("link backend", backend, f"one of {', '.join(BACKENDS)}"))
     if backend != "netem" and wire_is_available():
         return "wire"
     if backend != "wire" and netem_is_available():

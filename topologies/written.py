@@ -3,7 +3,7 @@ packets. Its names, their bounds and what each needs stand there."""
 
 import base64
 
-from fecbench.topologies.link import CHANCES, MTU, Direction, LinkSettings
+from fecbench.topologies.link import MTU, Direction, LinkSettings
 from fecbench.topologies.trace import STEP
 
 _LITTLE_ENDIAN = STEP.newbyteorder("<")
@@ -35,11 +35,7 @@ def lines(link: LinkSettings, direction: Direction) -> dict[str, Value]:
         values["schedule"] = (trace.repeat, trace.offset_ns or 0)
     if (jitter := settings.jitter) is not None:
         values["jitter"] = (jitter.law, jitter.mean_ns, jitter.seed or 0)
-    for probability, name in CHANCES.items():
-        if probability != "reorder_p" and getattr(settings, probability):
-            values[name] = settings.chance(probability)
-    if settings.reorder_p:
-        values["overtake"] = (*settings.chance("reorder_p"), settings.reorder_by_packets)
+    values |= settings.chances
     if settings.policer_bps is not None:
         values["policer"] = (settings.policer_bps, settings.policer_burst_bytes)
     if settings.cross is not None:

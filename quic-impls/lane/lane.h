@@ -35,7 +35,7 @@ struct lane_exit {
     uint64_t at_ns;  // when it was due, not when it was asked for
     uint64_t tag;    // as it was sent
     uint32_t length; // of the payload
-    bool lost;       // nobody receives it: it was dropped behind the link, or corrupted on it
+    bool lost;       // nobody receives it: it was dropped behind the link, or unreadable
     uint8_t ecn;     // its codepoint, which the link may have set to CE (3)
 };
 

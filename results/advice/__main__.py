@@ -10,7 +10,7 @@ import pandas as pd
 
 from fecbench.errors import BadInput, Failed, status_of
 from fecbench.results.advice.record import RECORD
-from fecbench.results.advice.recording import beside, campaigns_in, recorded
+from fecbench.results.advice.strongest_ratios import beside, campaigns_in, recorded
 from fecbench.results.reading import Results
 
 

@@ -14,7 +14,7 @@ from fecbench.results.advice.network import Network
 from fecbench.results.advice.prediction import Interval
 from fecbench.results.advice.ranges import Range, standing, within
 from fecbench.results.advice.record import CONTROLLERS, RECORD, by_kind, margin_of
-from fecbench.results.analysis.distributions import t_quantile
+from fecbench.results.analysis.quantiles import t_quantile
 
 Effect = Literal["shortens", "no gain", "open"]
 Answer = Literal["use", "none", "nothing"]

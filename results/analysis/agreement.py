@@ -3,7 +3,7 @@
 Each trial of the sample is compared with its twin in virtual time, which had the same endpoints, options,
 link and losses. For each variant and workload, that is done with the metric of the workload, its ratio to the
 baseline, the handshake, and the bytes and packets of the sender. Each comparison is judged by several
-questions (`results.analysis.criteria`), whose answers are held against a tolerance (`tolerances`):
+questions (`crosscheck_questions`), whose answers are held against a tolerance (`tolerances`):
 
 - all intervals lie within: the two agree;
 - it is not true that all answers lie within: they differ;
@@ -28,9 +28,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fecbench.results import metrics
-from fecbench.results.analysis import criteria as questions
+from fecbench.results.analysis import crosscheck_questions, tolerances
 from fecbench.results.analysis import pooled as means
-from fecbench.results.analysis import tolerances
 from fecbench.results.analysis.criterion import Criterion, Statistic, Stratum, Verdict
 from fecbench.results.analysis.pairing import baselines_of
 from fecbench.results.analysis.pooled import Pooled
@@ -75,13 +74,13 @@ class Comparison:
 
     @property
     def verdict(self) -> Verdict:
-        return questions.verdict(self.criteria)
+        return crosscheck_questions.verdict(self.criteria)
 
     @property
     def more(self) -> int | None:
         """The number of further trials, or pairs, that would decide: 0 for none, None where no number
         would."""
-        return questions.more_trials(self.criteria)
+        return crosscheck_questions.more_trials(self.criteria)
 
     @property
     def what(self) -> str:
@@ -312,7 +311,7 @@ def _compared(
 ) -> Comparison:
     is_share = metrics.of(metric).is_share
     differences_of_rows = differences(rows, is_share=is_share, far_either=far_either, has_tail=has_tail)
-    criteria = questions.asked(differences_of_rows)
+    criteria = crosscheck_questions.asked(differences_of_rows)
     median = criteria[0]
     as_shown = np.asarray if is_share else np.expm1
     return Comparison(

@@ -13,9 +13,9 @@ from typing import Any
 import pandas as pd
 import scipy
 
-from fecbench.results.analysis.distributions import share_interval
 from fecbench.results.analysis.intervals import LEVEL
 from fecbench.results.analysis.pairing import baselines_of
+from fecbench.results.analysis.quantiles import share_interval
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import STATES, AttemptCount, CampaignInfo
 

@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fecbench.results.analysis.distributions import t_quantile
 from fecbench.results.analysis.intervals import FEWEST, LEVEL, median_interval, median_ratio_interval
+from fecbench.results.analysis.quantiles import t_quantile
 
 Average = Literal["mean", "median"]
 Floats = NDArray[np.float64]

@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from fecbench.results.analysis.distributions import normal_below, t_quantile
+from fecbench.results.analysis.quantiles import normal_below, t_quantile
 
 _RESAMPLES = 2000
 _SEED = 0  # the same data gives the same interval

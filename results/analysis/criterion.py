@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fecbench.results.analysis.distributions import normal_quantile
 from fecbench.results.analysis.intervals import LEVEL
+from fecbench.results.analysis.quantiles import normal_quantile
 from fecbench.results.analysis.tolerances import FAR_EITHER_SHARE
 
 Verdict = Literal["agrees", "differs", "cannot tell"]

@@ -17,8 +17,8 @@ from fecbench.results.analysis.criterion import (
     fewest,
     more_than,
 )
-from fecbench.results.analysis.distributions import heads_at_least, normal_below, normal_beyond
 from fecbench.results.analysis.intervals import FEWEST
+from fecbench.results.analysis.quantiles import heads_at_least, normal_below, normal_beyond
 from fecbench.results.analysis.tolerances import FAR_SHARE
 
 

@@ -22,7 +22,10 @@ from numpy.typing import NDArray
 
 from fecbench.results import metrics
 from fecbench.results.analysis.bootstrap import quantile_ratio_intervals
-from fecbench.results.analysis.distributions import (
+from fecbench.results.analysis.margins import of_points
+from fecbench.results.analysis.pairing import Pairing, in_order, median_ratio
+from fecbench.results.analysis.point_statistic import place_of_p95
+from fecbench.results.analysis.quantiles import (
     false_discoveries,
     heads,
     normal_beyond,
@@ -30,9 +33,6 @@ from fecbench.results.analysis.distributions import (
     share_interval,
     t_quantile,
 )
-from fecbench.results.analysis.margins import of_points
-from fecbench.results.analysis.pairing import Pairing, in_order, median_ratio
-from fecbench.results.analysis.point_statistic import place_of_p95
 from fecbench.results.store.records import P95, CampaignInfo
 
 LEVEL = 0.05  # intervals and bands have the confidence 1 - LEVEL

@@ -19,8 +19,8 @@ import numpy as np
 
 from fecbench.results import metrics
 from fecbench.results.analysis import tolerances
-from fecbench.results.analysis.criteria import mean_within
 from fecbench.results.analysis.criterion import Criterion, Floats, Verdict
+from fecbench.results.analysis.crosscheck_questions import mean_within
 from fecbench.results.analysis.intervals import LEVEL
 from fecbench.results.analysis.pairing import baselines_of
 from fecbench.results.analysis.twins import Twins, own_tolerance, ratios, table

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 
 from fecbench.results.analysis import frames, outcomes, tolerances
-from fecbench.results.analysis.distributions import t_quantile
 from fecbench.results.analysis.intervals import FEWEST, LEVEL, VERDICTS
 from fecbench.results.analysis.pairing import baselines_of
+from fecbench.results.analysis.quantiles import t_quantile
 from fecbench.results.analysis.tidy import with_round_trips
 from fecbench.results.metrics import of, target
 from fecbench.results.store.records import CampaignInfo

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 from xml.etree import ElementTree
 
-from fecbench.results.gate import answer
-from fecbench.results.gate.answer import Answer
+from fecbench.results.gate import build_answer
+from fecbench.results.gate.build_answer import Answer
 from fecbench.results.gate.overall import Ratio
 from fecbench.results.gate.verdict import Measured, shown, verdict_of
 
@@ -30,7 +30,7 @@ def document(result: Answer, commands: Commands) -> dict[str, Any]:
     measured, failed = result.measured, result.measured.failed
     return {
         "verdict": result.verdict,
-        "says": answer.headline(result),
+        "says": build_answer.headline(result),
         **_of(measured.overall, "ratio", "interval"),
         "margin": result.margins.overall,
         "helps": result.helps,
@@ -95,25 +95,25 @@ def markdown(result: Answer, commands: Commands) -> str:
     lines = [
         f"### {_SIGNS[result.verdict]} {_escaped(result.campaign.title)}",
         "",
-        f"**{_escaped(answer.headline(result))}**",
+        f"**{_escaped(build_answer.headline(result))}**",
         "",
-        *([_escaped(answer.failures(result)), ""] if answer.failures(result) else []),
-        f"{answer.counts(result)} {_escaped(answer.slow_ends(result))}",
+        *([_escaped(build_answer.failures(result)), ""] if build_answer.failures(result) else []),
+        f"{build_answer.counts(result)} {_escaped(build_answer.slow_ends(result))}",
         "",
         "| new / old | ratio | 95 % interval |",
         "|---|---|---|",
-        *(_row(label, ratio) for label, ratio in answer.ratios(result).items()),
+        *(_row(label, ratio) for label, ratio in build_answer.ratios(result).items()),
         "",
         *(f"- {_escaped(line)}" for line in result.where),
         "",
     ]
     replays = [
-        (answer.failing(result, one), commands(one.old_trial, one.new_trial))
+        (build_answer.failing(result, one), commands(one.old_trial, one.new_trial))
         for one in result.measured.failed.pairs
     ]
     lines += _folded("Pairs that fail, and how to replay both builds", replays)
     replays = [
-        (f"{answer.network(one)}: {answer.ratio_in(one)}", commands(one.old_trial, one.new_trial))
+        (f"{build_answer.network(one)}: {build_answer.ratio_in(one)}", commands(one.old_trial, one.new_trial))
         for one in result.worst
     ]
     lines += _folded("The worst networks, and how to replay both builds", replays)
@@ -168,14 +168,14 @@ def _kind(verdict: str) -> str:
 def _cases(result: Answer) -> dict[str, tuple[str, str]]:
     """The verdict of each case, with its words."""
     measured, margins, failed = result.measured, result.margins, result.measured.failed
-    cases = {"all networks": (str(result.verdict), answer.headline(result))}
+    cases = {"all networks": (str(result.verdict), build_answer.headline(result))}
     for label, ratio in measured.workloads.items():
         verdict = verdict_of(Measured(ratio, {}, measured.pairs), margins)
         cases[label] = (str(verdict), f"{verdict}: new / old = {shown(ratio)}")
     is_tail_slower = measured.tail.low > 1 + margins.tail
-    cases["95th percentiles"] = ("slower" if is_tail_slower else "not slower", answer.slow_ends(result))
+    cases["95th percentiles"] = ("slower" if is_tail_slower else "not slower", build_answer.slow_ends(result))
     points = measured.networks.points
-    cases["single networks"] = ("slower" if points else "not slower", answer.counts(result))
+    cases["single networks"] = ("slower" if points else "not slower", build_answer.counts(result))
     for name, count in (("both builds", failed.both), ("the new build alone", failed.new_alone)):
         words = f"{count} of {failed.run} pairs failed or timed out in {name}"
         cases[f"failures in {name}"] = ("fails" if count else "none", words)

@@ -11,7 +11,7 @@ from fecbench.results.analysis.intervals import LEVEL
 from fecbench.results.gate.failing import SUSPECTED, failed_of, is_deterministic
 from fecbench.results.gate.networks import slower_networks
 from fecbench.results.gate.overall import NEW, Ratio, pairs_of, ratio_of, ratio_of_means, read
-from fecbench.results.gate.tail import tail_ratio_of
+from fecbench.results.gate.slowest import tail_ratio_of
 from fecbench.results.gate.verdict import Measured, is_settled, margins_for
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo

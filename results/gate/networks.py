@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from fecbench.results.analysis.distributions import false_discoveries, t_beyond
 from fecbench.results.analysis.intervals import LEVEL
 from fecbench.results.analysis.margins import margins_of
+from fecbench.results.analysis.quantiles import false_discoveries, t_beyond
 from fecbench.results.store.records import CampaignInfo
 
 SUSPECTED = 0.5

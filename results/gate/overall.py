@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 
 from fecbench.results import metrics
 from fecbench.results.analysis import frames
-from fecbench.results.analysis.distributions import t_quantile
 from fecbench.results.analysis.intervals import FEWEST
 from fecbench.results.analysis.pairing import PAIR, values_of
+from fecbench.results.analysis.quantiles import t_quantile
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
 

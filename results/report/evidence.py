@@ -9,11 +9,11 @@ import pandas as pd
 
 from fecbench.results import metrics
 from fecbench.results.analysis import attempts, frames
-from fecbench.results.analysis.arms import chosen
 from fecbench.results.analysis.pairing import Pairing, comparisons
 from fecbench.results.analysis.ratio_table import ratio_table, why_none
 from fecbench.results.analysis.rules import Explanation, NothingToExplain, explain
-from fecbench.results.gate.answer import Answer, answer
+from fecbench.results.analysis.selection import chosen
+from fecbench.results.gate.build_answer import Answer, answer
 from fecbench.results.gate.overall import is_of_two_builds
 from fecbench.results.metrics import Metric
 from fecbench.results.store.database import Database

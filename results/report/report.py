@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from fecbench.errors import BadInput
 from fecbench.results.figures.saving import SUFFIXES, Drawing, Folder
-from fecbench.results.gate.answer import Answer
+from fecbench.results.gate.build_answer import Answer
 from fecbench.results.report.collecting import document_of
 from fecbench.results.report.document import Document
 from fecbench.results.report.drawings import Drawings, draw, named

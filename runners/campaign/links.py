@@ -17,6 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from fecbench.complaint import wrong_value
 from fecbench.dropper.draws import LossModelError
 from fecbench.dropper.parameters import MODELS, loss_model, parameters_of
 from fecbench.runners.tasks.task import LinkTask
@@ -204,7 +205,7 @@ def _of_round_trip(values: dict[str, Any]) -> dict[str, Any]:
     if _DELAY in values:
         raise TopologyError(f"{_ROUND_TRIP} and {_DELAY} are given together: must be one of them")
     if isinstance(round_trip_ms, bool) or not isinstance(round_trip_ms, int | float):
-        raise TopologyError(f"{_ROUND_TRIP} is {round_trip_ms!r}; it must be a number")
+        raise TopologyError(wrong_value(_ROUND_TRIP, round_trip_ms, "a number"))
     return {_DELAY: round_trip_ms / 2}
 
 
@@ -217,10 +218,10 @@ def _of_trace(values: dict[str, Any], traces: Mapping[str, Mapping[str, Any]]) -
             raise TopologyError(f"{alone[0]}: there is no trace")
         return {}
     if repeat not in (None, *REPEATS):
-        raise TopologyError(f"{_REPEAT} is {repeat!r}; it must be {', '.join(REPEATS)}")
+        raise TopologyError(wrong_value(_REPEAT, repeat, f"one of {', '.join(REPEATS)}"))
     is_number = isinstance(offset_s, int | float) and not isinstance(offset_s, bool)
     if offset_s is not None and not (is_number and 0 <= offset_s <= 1e6):
-        raise TopologyError(f"{_OFFSET} is {offset_s!r}; it must be a number from 0 to 1000000")
+        raise TopologyError(wrong_value(_OFFSET, offset_s, "a number from 0 to 1000000"))
     offset_ns = None if offset_s is None else round(1e9 * offset_s)
     trace = Trace(**traces[str(name)]["trace"], repeat=repeat or "loop", offset_ns=offset_ns)
     from_trace = {"bandwidth_mbps": trace.mean_bps / 1e6} if trace.changes_rate else {}

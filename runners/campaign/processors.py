@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from fecbench.complaint import wrong_value
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.tasks.task import ProcessorTask
 
@@ -29,7 +30,7 @@ def _ns(values: Mapping[str, Any], name: str) -> int:
     longest = _LONGEST_NS // _NS[name]
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not (is_number and math.isfinite(value) and 0 <= value <= longest):
-        raise Refusal(f"{name} = {value!r}: must be a number from 0 to {longest}")
+        raise Refusal(wrong_value(name, value, f"a number from 0 to {longest}"))
     return round(value * _NS[name])
 
 

@@ -21,6 +21,7 @@ from fecbench.results.store.records import CampaignInfo
 from fecbench.runners.campaign.against_itself import against_itself
 from fecbench.runners.campaign.request import Request, request
 from fecbench.runners.commands.console import arguments, completion
+from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.choice import (
     comparing,
     design_of,
@@ -28,7 +29,6 @@ from fecbench.runners.commands.console.choice import (
     one_campaign,
     open_database,
 )
-from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.running import run_here
 from fecbench.runners.commands.console.terminal import note, say
 from fecbench.runners.engines.admission import Jobs, parse_jobs

@@ -18,8 +18,8 @@ from fecbench.results.advice import CongestionControl, Network
 from fecbench.results.advice import advise as advice_for
 from fecbench.results.store.export import SUFFIXES, write
 from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.destination import check_file
-from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.quantity_options import one, parser
 from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.paths import Estimate, exactly, measured

@@ -8,8 +8,8 @@ import typer
 from fecbench.runners.calibration import experiments as calibration
 from fecbench.runners.calibration.table import Kind, Table
 from fecbench.runners.commands.console import arguments
-from fecbench.runners.commands.console.document import print_document
-from fecbench.runners.commands.console.tables import print_table, table_of
+from fecbench.runners.commands.console.campaign_documents import print_document
+from fecbench.runners.commands.console.terminal_tables import print_table, table_of
 from fecbench.runners.refusal import Refusal
 from fecbench.topologies.topology import resolve_backend
 

@@ -2,7 +2,7 @@
 
 from fecbench.runners import scratch
 from fecbench.runners.commands.console import arguments
-from fecbench.runners.commands.console.document import print_document
+from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.trial import cgroup
 

@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from fecbench.checkout import require_whole
+from fecbench.complaint import in_our_words
 from fecbench.errors import BAD_INPUT, status_of
 from fecbench.results.store.postgresql_url import refuse_password
 from fecbench.runners.commands.console import completion, steps, terminal, time_left
@@ -272,8 +273,7 @@ def main() -> NoReturn:
 
 def _plain(message: str) -> str:
     """Return the message without remarks of the library that reads values."""
-    message = message.replace("Value error, ", "").replace("Input should be", "must be")
-    return re.sub(r", unable to parse.*", "", message)
+    return re.sub(r", unable to parse.*", "", in_our_words(message))
 
 
 def _end(line: str, status: int) -> NoReturn:

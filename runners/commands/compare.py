@@ -14,8 +14,7 @@ import typer
 
 from fecbench.errors import BadInput, Failed
 from fecbench.results import metrics
-from fecbench.results.gate import answer as gate
-from fecbench.results.gate import for_ci
+from fecbench.results.gate import build_answer, for_ci
 from fecbench.results.gate.measuring import settled
 from fecbench.results.gate.verdict import shown
 from fecbench.results.history import entries
@@ -38,9 +37,9 @@ from fecbench.runners.campaign.two_builds import (
     two_builds,
 )
 from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.choice import design_of, open_database, options_of_builds
 from fecbench.runners.commands.console.destination import check_file, check_folder, writing
-from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.gate_progress import GateReporter
 from fecbench.runners.commands.console.hunting import SPACE, Hunter
 from fecbench.runners.commands.console.running import run_here
@@ -48,7 +47,7 @@ from fecbench.runners.commands.console.terminal import note, say
 from fecbench.runners.commands.console.time_left import TimeLeft
 from fecbench.runners.engines.admission import parse_jobs
 from fecbench.runners.hunt import hunt_answer as answers
-from fecbench.runners.hunt.question import question
+from fecbench.runners.hunt.hunt_question import question
 from fecbench.runners.implementations.base import clean_commit, description, origin, swapped, words
 from fecbench.runners.implementations.implementation import EngineName
 from fecbench.runners.implementations.revisions import Build, Unbuildable, build_of
@@ -179,7 +178,7 @@ def compare(
             plan = LimitedRounds(campaign_request, database, limit_s, lambda info: settled(database, info))
             reporter = GateReporter(database, limit_s)
             info = run_here(campaign_request, database, plan, ahead=True, reporter=reporter)
-            gate_answer = gate.answer(database, info, plan.share)
+            gate_answer = build_answer.answer(database, info, plan.share)
             commands = partial(_replays, db, builds)
             document = {
                 "implementation": first.implementation.declaration.name,
@@ -267,7 +266,7 @@ def _replays(db: str, builds: TwoBuilds, old_trial: int, new_trial: int) -> list
     ]
 
 
-def _trials_of(database: Database, answer: gate.Answer) -> list[StoredTrial]:
+def _trials_of(database: Database, answer: build_answer.Answer) -> list[StoredTrial]:
     """The trials of the pairs that the answer names."""
     numbers = [(pair.old_trial, pair.new_trial) for pair in answer.worst]
     numbers += [(pair.old_trial, pair.new_trial) for pair in answer.measured.failed.pairs]
@@ -281,7 +280,7 @@ def _trial(database: Database, number: int) -> StoredTrial:
 
 
 def _report(
-    answer: gate.Answer,
+    answer: build_answer.Answer,
     database: Database,
     campaign: CampaignInfo,
     builds: TwoBuilds,
@@ -320,7 +319,7 @@ def _draw(pair: RerunPair, path: Path) -> Path:
 
 
 def _rerun(
-    answer: gate.Answer, database: Database, campaign: CampaignInfo, builds: TwoBuilds
+    answer: build_answer.Answer, database: Database, campaign: CampaignInfo, builds: TwoBuilds
 ) -> Iterator[RerunPair]:
     """Run the worst pairs again, and yield their courses; a pair that cannot be run is left out, which is
     noted."""
@@ -337,7 +336,7 @@ def _rerun(
                     note(f"trial {trial} is not drawn: {problem}")
                     break
         if len(courses) == 2:
-            heading = f"{gate.network(one)}: {gate.ratio_in(one)}"
+            heading = f"{build_answer.network(one)}: {build_answer.ratio_in(one)}"
             yield RerunPair(
                 heading, courses[0], courses[1], f"fecbench replay --from compare.json worst {number}"
             )
@@ -353,32 +352,36 @@ def _again(
     return shlex.join(["fecbench", "diff", *numbers, "--db", db, *builds.arguments()])
 
 
-def _ended(answer: gate.Answer, plan: LimitedRounds) -> str:
+def _ended(answer: build_answer.Answer, plan: LimitedRounds) -> str:
     """Return why measuring ended."""
     if plan.is_decided and answer.verdict == "undecided":
         return "no more trials were run, for each would fail again"
     return plan.why
 
 
-def _lines(answer: gate.Answer, again: Callable[[str, int, int], str], plan: LimitedRounds) -> Iterator[str]:
-    yield gate.headline(answer)
+def _lines(
+    answer: build_answer.Answer, again: Callable[[str, int, int], str], plan: LimitedRounds
+) -> Iterator[str]:
+    yield build_answer.headline(answer)
     yield f"{answer.measured.pairs} pairs; {_ended(answer, plan)}"
-    if failed := gate.failures(answer):
+    if failed := build_answer.failures(answer):
         yield failed
     for number, pair in enumerate(answer.measured.failed.pairs, 1):
-        yield gate.failing(answer, pair)
+        yield build_answer.failing(answer, pair)
         yield f"  {again(f'failing {number}', pair.old_trial, pair.new_trial)}"
-    yield gate.counts(answer)
-    yield gate.slow_ends(answer)
+    yield build_answer.counts(answer)
+    yield build_answer.slow_ends(answer)
     for label, ratio in answer.measured.workloads.items():
         yield f"  {label}: {shown(ratio)}"
     yield from answer.where
     for number, one in enumerate(answer.worst, 1):
-        yield f"{gate.network(one)}: {gate.ratio_in(one)}"
+        yield f"{build_answer.network(one)}: {build_answer.ratio_in(one)}"
         yield f"  {again(f'worst {number}', one.old_trial, one.new_trial)}"
 
 
-def _write(answer: gate.Answer, commands: for_ci.Commands, document: dict[str, Any], folder: Path) -> None:
+def _write(
+    answer: build_answer.Answer, commands: for_ci.Commands, document: dict[str, Any], folder: Path
+) -> None:
     """The files for CI, beside the report."""
     texts = (for_ci.markdown(answer, commands), for_ci.junit(answer), json.dumps(document, indent=1) + "\n")
     with writing("--output", folder):

@@ -14,11 +14,11 @@ from fecbench.results.analysis.pooled import Pooled
 from fecbench.runners.campaign import crosscheck as samples
 from fecbench.runners.campaign.request import request
 from fecbench.runners.commands.console import arguments, completion
+from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.choice import design_of, implementations_in, open_database
-from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.running import run_here
-from fecbench.runners.commands.console.tables import print_table, table_of
 from fecbench.runners.commands.console.terminal import say
+from fecbench.runners.commands.console.terminal_tables import print_table, table_of
 from fecbench.runners.engines.admission import parse_jobs
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import isolation

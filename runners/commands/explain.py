@@ -19,9 +19,9 @@ from fecbench.results.analysis.margins import percent
 from fecbench.results.analysis.rules import Rule
 from fecbench.results.store.records import CampaignInfo
 from fecbench.runners.commands.console import arguments, completion
+from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.choice import comparing, one_campaign, open_database
 from fecbench.runners.commands.console.destination import check_folder
-from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.refusal import Refusal
 from fecbench.whole_files import filling

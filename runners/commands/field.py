@@ -10,6 +10,7 @@ import typer
 
 from fecbench.runners import authority
 from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.choice import (
     campaigns_of,
     implementations_in,
@@ -17,9 +18,8 @@ from fecbench.runners.commands.console.choice import (
     open_database,
 )
 from fecbench.runners.commands.console.destination import check_file, writing
-from fecbench.runners.commands.console.document import print_document
-from fecbench.runners.commands.console.tables import print_table, table_of
 from fecbench.runners.commands.console.terminal import note, say
+from fecbench.runners.commands.console.terminal_tables import print_table, table_of
 from fecbench.runners.refusal import Refusal
 from fecbench.whole_files import write_text
 

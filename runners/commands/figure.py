@@ -12,9 +12,9 @@ import typer
 
 from fecbench.hints import nearest
 from fecbench.runners.commands.console import arguments, completion
+from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.choice import comparing, one_campaign, open_database
 from fecbench.runners.commands.console.destination import check_file, writing
-from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.terminal import note, say
 from fecbench.runners.refusal import Refusal
 

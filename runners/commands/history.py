@@ -10,10 +10,10 @@ from fecbench.results.history.changes import LEVEL, Change, History, changes
 from fecbench.results.history.changes import history as history_of
 from fecbench.results.history.entries import of_one_series, read
 from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.destination import check_file, writing
-from fecbench.runners.commands.console.document import print_document
-from fecbench.runners.commands.console.tables import print_table, table_of
 from fecbench.runners.commands.console.terminal import say
+from fecbench.runners.commands.console.terminal_tables import print_table, table_of
 
 
 def history(

@@ -12,6 +12,7 @@ import typer
 
 from fecbench.runners.campaign.two_builds import NEW, OLD, two_builds
 from fecbench.runners.commands.console import arguments, completion
+from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.choice import (
     design_of,
     implementations_in,
@@ -19,7 +20,6 @@ from fecbench.runners.commands.console.choice import (
     options_of_builds,
 )
 from fecbench.runners.commands.console.destination import check_folder, writing
-from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.hunting import SPACE, EngineHunter, Hunter
 from fecbench.runners.commands.console.terminal import note, say
 from fecbench.runners.commands.console.time_left import TimeLeft
@@ -29,7 +29,7 @@ from fecbench.runners.hunt import hunt_answer as answers
 from fecbench.runners.hunt.budget import budget
 from fecbench.runners.hunt.engine_question import engine_question
 from fecbench.runners.hunt.hunt import Answer
-from fecbench.runners.hunt.question import Question, Sought, question
+from fecbench.runners.hunt.hunt_question import Question, Sought, question
 from fecbench.runners.hunt.shrinking import effect_of
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.implementations.revisions import build_of

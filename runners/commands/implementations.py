@@ -12,13 +12,12 @@ from fecbench.checkout import require_whole
 from fecbench.hints import nearest
 from fecbench.runners import scratch
 from fecbench.runners.commands.console import arguments, completion
+from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.choice import implementations_in
 from fecbench.runners.commands.console.destination import check_own_folder, fill_own_folder
-from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.terminal import say
-from fecbench.runners.conformance import contract, losses
+from fecbench.runners.conformance import contract, lossy_download, simulator_trials
 from fecbench.runners.conformance import interop_contract as interop_check
-from fecbench.runners.conformance import simulator as simulator_check
 from fecbench.runners.conformance.part import Part, summary
 from fecbench.runners.implementations.declaration import Declaration
 from fecbench.runners.implementations.finding import Implementations
@@ -177,8 +176,8 @@ def _check(available: Implementations, name: str, folder: Path, *, keeps: bool) 
     if implementation.missing_programs("local"):  # which is one of the parts
         return parts
     if all(part.good for part in parts):
-        parts += losses.check(implementation)
-    return [*parts, *simulator_check.check(implementation)]
+        parts += lossy_download.check(implementation)
+    return [*parts, *simulator_trials.check(implementation)]
 
 
 def _reference(available: Implementations, name: str) -> Implementation | None:

@@ -11,12 +11,12 @@ from fecbench.results.analysis import interoperability
 from fecbench.results.analysis.interoperability import Matrix
 from fecbench.runners.campaign.request import request
 from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.choice import implementations_in, open_database
-from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.interop_pairs import design_of_pairs, end_of, ends_there_are
 from fecbench.runners.commands.console.running import run_here
-from fecbench.runners.commands.console.tables import print_table, table_of
 from fecbench.runners.commands.console.terminal import note, say
+from fecbench.runners.commands.console.terminal_tables import print_table, table_of
 from fecbench.runners.engines.admission import parse_jobs
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import isolation

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from fecbench.errors import BadInput
 from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.destination import check_file, writing
-from fecbench.runners.commands.console.document import print_document
-from fecbench.runners.commands.console.tables import print_table, table_of
 from fecbench.runners.commands.console.terminal import say
+from fecbench.runners.commands.console.terminal_tables import print_table, table_of
 from fecbench.topologies import link_traces
 from fecbench.topologies.trace import Trace
 from fecbench.topologies.trace_course import Outage, Windows, outages, windows

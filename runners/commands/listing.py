@@ -9,8 +9,8 @@ from fecbench import designs
 from fecbench.dropper.parameters import COMMON, MODELS, parameters_of
 from fecbench.results.metrics import ALL, Metric
 from fecbench.runners.commands.console import arguments
-from fecbench.runners.commands.console.document import print_document
-from fecbench.runners.commands.console.tables import print_table, table_of
+from fecbench.runners.commands.console.campaign_documents import print_document
+from fecbench.runners.commands.console.terminal_tables import print_table, table_of
 from fecbench.runners.workloads import WORKLOADS
 from fecbench.topologies.topology import TOPOLOGIES
 

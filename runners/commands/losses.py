@@ -17,7 +17,7 @@ from fecbench.dropper.model import Counted, verdicts
 from fecbench.dropper.parameters import MODELS, loss_model
 from fecbench.errors import BadInput
 from fecbench.runners.commands.console import arguments
-from fecbench.runners.commands.console.document import print_document
+from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.terminal import say
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import typer
 from fecbench import designs
 from fecbench.designs import Design, Plan
 from fecbench.results.analysis import same_losses
-from fecbench.runners.campaign import traffic
+from fecbench.runners.campaign import field_traffic
 from fecbench.runners.campaign.checks import check
 from fecbench.runners.campaign.estimate import Estimate, estimate
 from fecbench.runners.campaign.experiment import Experiment
@@ -22,13 +22,13 @@ from fecbench.runners.campaign.names import parameters
 from fecbench.runners.campaign.order import trial_keys
 from fecbench.runners.campaign.reach import Reach, reach
 from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.choice import design_of, implementations_in
 from fecbench.runners.commands.console.destination import check_file, writing
-from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.progress import duration
 from fecbench.runners.commands.console.simulators import note_free_simulators
-from fecbench.runners.commands.console.tables import print_table, table_of
 from fecbench.runners.commands.console.terminal import note, say, say_next
+from fecbench.runners.commands.console.terminal_tables import print_table, table_of
 from fecbench.runners.refusal import Refusal
 from fecbench.topologies.field import NAME as FIELD
 from fecbench.topologies.link import DIRECTIONS
@@ -73,7 +73,7 @@ def plan(
         say(_heading(experiment))
         say(_at_most(experiment) if measured is None else _times(measured, loaded))
         if loaded.topology == FIELD:
-            say(traffic.of_campaign(experiment, trial_keys(loaded, len(planned.points))).words())
+            say(field_traffic.of_campaign(experiment, trial_keys(loaded, len(planned.points))).words())
         _print_points(planned)
         if planned.criteria:
             _print_criteria(planned)

@@ -13,6 +13,7 @@ from fecbench.runners.campaign.replay import Replay
 from fecbench.runners.campaign.replay import replay as run_again
 from fecbench.runners.commands.console import arguments, completion
 from fecbench.runners.commands.console.both_trials import draw_both, show_both
+from fecbench.runners.commands.console.campaign_documents import print_document, trial_document
 from fecbench.runners.commands.console.choice import implementations_in, one_trial, open_database
 from fecbench.runners.commands.console.destination import (
     check_file,
@@ -21,10 +22,9 @@ from fecbench.runners.commands.console.destination import (
     fill_own_folder,
     writing,
 )
-from fecbench.runners.commands.console.document import print_document, trial_document
 from fecbench.runners.commands.console.simulators import note_free_simulators
-from fecbench.runners.commands.console.tables import print_table, table_of
 from fecbench.runners.commands.console.terminal import note, say
+from fecbench.runners.commands.console.terminal_tables import print_table, table_of
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import isolation

@@ -1,9 +1,9 @@
 """`fecbench report`: figures and one HTML page from a campaign."""
 
 from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.choice import comparing, one_campaign, open_database
 from fecbench.runners.commands.console.destination import check_folder
-from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.figures_bar import figures_bar
 from fecbench.runners.commands.console.terminal import say
 

@@ -11,10 +11,10 @@ from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, State
 from fecbench.runners.campaign.request import Keep, Kept, Request, request
 from fecbench.runners.commands.console import arguments, completion
+from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.campaign_summary import of_campaign, print_summary, states_line
 from fecbench.runners.commands.console.choice import design_of, implementations_in, open_database
 from fecbench.runners.commands.console.destination import check_folder
-from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.over_path import of_field
 from fecbench.runners.commands.console.running import run_here
 from fecbench.runners.commands.console.terminal import say, say_next

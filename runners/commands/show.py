@@ -22,6 +22,11 @@ from fecbench.results.metrics import DEFAULT, of_workloads
 from fecbench.results.store.database import PAGE_TRIALS, Database
 from fecbench.results.store.records import CampaignInfo, StoredTrial
 from fecbench.runners.commands.console import arguments, completion
+from fecbench.runners.commands.console.campaign_documents import (
+    print_database,
+    print_document,
+    whole_trial_document,
+)
 from fecbench.runners.commands.console.campaign_summary import of_campaign, print_summary, states_line
 from fecbench.runners.commands.console.choice import (
     campaigns_of,
@@ -31,9 +36,8 @@ from fecbench.runners.commands.console.choice import (
     open_database,
 )
 from fecbench.runners.commands.console.destination import checked_plot, writing
-from fecbench.runners.commands.console.document import print_database, print_document, whole_trial_document
-from fecbench.runners.commands.console.tables import print_table, table_of
 from fecbench.runners.commands.console.terminal import note, say, say_next
+from fecbench.runners.commands.console.terminal_tables import print_table, table_of
 from fecbench.runners.refusal import Refusal
 
 _MOST_DOUBTFUL = 1000  # trials that are listed without being asked for

@@ -11,7 +11,7 @@ import typer
 from fecbench.hints import nearest
 from fecbench.runners.campaign.links import link_tasks, setting_names
 from fecbench.runners.commands.console import arguments
-from fecbench.runners.commands.console.document import print_document
+from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.refusal import Refusal
 from fecbench.topologies.family import Family

@@ -15,12 +15,12 @@ from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
 from fecbench.runners.campaign.request import request
 from fecbench.runners.commands.console import arguments, sketching
+from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.campaign_summary import of_campaign, states_line, table_of_answers
 from fecbench.runners.commands.console.choice import implementations_in, open_database
-from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.running import run_here
-from fecbench.runners.commands.console.tables import print_table
 from fecbench.runners.commands.console.terminal import say, say_next
+from fecbench.runners.commands.console.terminal_tables import print_table
 from fecbench.runners.engines.admission import parse_jobs
 from fecbench.runners.tasks.task import VIRTUAL
 

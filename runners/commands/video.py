@@ -7,8 +7,8 @@ import typer
 
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.destination import check_file, writing
-from fecbench.runners.commands.console.tables import print_table, table_of
 from fecbench.runners.commands.console.terminal import say
+from fecbench.runners.commands.console.terminal_tables import print_table, table_of
 from fecbench.runners.workloads.video import making, mpd
 from fecbench.runners.workloads.video.ladder import Video, load
 from fecbench.whole_files import write_text

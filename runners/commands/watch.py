@@ -16,12 +16,12 @@ from fecbench.results.analysis import comparison
 from fecbench.results.analysis.standing import Standing, standing
 from fecbench.results.store.database import Database
 from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.campaign_summary import states_line, table_of_answers
 from fecbench.runners.commands.console.choice import campaigns_of, open_database
-from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.progress import duration
-from fecbench.runners.commands.console.tables import console, fitted, is_narrow, print_table
 from fecbench.runners.commands.console.terminal import one_line, say
+from fecbench.runners.commands.console.terminal_tables import console, fitted, is_narrow, print_table
 
 QUIET_S = 30.0
 """Longest silence of all harnesses: the beat of a start goes up every 10 s."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fecbench.results.store.records import TrialKey
-from fecbench.runners.conformance import losses
+from fecbench.runners.conformance import lossy_download
 from fecbench.runners.conformance.emulated import download
 from fecbench.runners.conformance.part import Part
 from fecbench.runners.engines.engine import Engine
@@ -79,7 +79,7 @@ def _tried(implementation: Implementation, keep: Path | None) -> Iterator[Part]:
         yield from rest
     yield Part("certificates", True, "this contract asks no client to verify them", tried=False)
     if all(part.good for part in rest):
-        yield from losses.check(implementation)
+        yield from lossy_download.check(implementation)
 
 
 def _carried_out(

@@ -26,7 +26,7 @@ from fecbench.results.store.records import TrialKey
 from fecbench.runners import scratch
 from fecbench.runners.engines.admission import Ended, Jobs, admission
 from fecbench.runners.engines.engine import Finished
-from fecbench.runners.engines.worker import ANSWER_LINES, MARGIN_S, Order, outcome_in
+from fecbench.runners.engines.trial_worker import ANSWER_LINES, MARGIN_S, Order, outcome_in
 from fecbench.runners.tasks.outcome import Outcome
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.trial import certificates, cgroup
@@ -78,7 +78,7 @@ class Worker:
     def __init__(self, harness: str) -> None:
         """`harness` is the name of its folder; the worker names what it makes after it."""
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "fecbench.runners.engines.worker", str(os.getpid()), harness],
+            [sys.executable, "-m", "fecbench.runners.engines.trial_worker", str(os.getpid()), harness],
             cwd=REPOSITORY,
             # Mininet imports distutils, and setuptools' stand-in for it takes 50 ms to load.
             env={**os.environ, "SETUPTOOLS_USE_DISTUTILS": "stdlib"},

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from fecbench.checkout import REPOSITORY
 from fecbench.errors import Failed
 from fecbench.runners import workloads
-from fecbench.runners.field.ends import End, HostCounters, isolated
+from fecbench.runners.field.local_end import End, HostCounters, isolated
 from fecbench.runners.implementations.implementation import Implementation, read
 from fecbench.runners.sandbox import priority
 from fecbench.runners.sandbox.isolation import die_with_parent

@@ -20,11 +20,11 @@ from typing import Self
 from fecbench.results.store.records import Group, TrialKey
 from fecbench.runners import scratch
 from fecbench.runners.engines.engine import EngineError, Finished
-from fecbench.runners.field import probes
+from fecbench.runners.field import probe_trains
 from fecbench.runners.field.client import ClientProcess, Order
+from fecbench.runners.field.client_session import OrderRefusal, Session, Train, require_programs
 from fecbench.runners.field.connection import ConnectionLost, Place
-from fecbench.runners.field.ends import is_gone
-from fecbench.runners.field.session import OrderRefusal, Session, Train, require_programs
+from fecbench.runners.field.local_end import is_gone
 from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.probe import sha256_of
 from fecbench.runners.sandbox import handed_over
@@ -82,7 +82,7 @@ class FieldEngine:
         tell: Callable[[str], None],
         partly_run: Collection[Group] = (),
         *,
-        train_s: float = probes.TRAIN_S,
+        train_s: float = probe_trains.TRAIN_S,
         reconnect_s: float = RECONNECT_S,
     ) -> None:
         """`path` is the path's name; `tell` is called with a line for a person. `partly_run` are the groups
@@ -293,5 +293,5 @@ def _joined(trains: list[Train]) -> list[Probe]:
     joined, since_s = list[Probe](), 0.0
     for train in trains:
         joined += [probe.model_copy(update={"sent_s": since_s + probe.sent_s}) for probe in train.probes]
-        since_s += train.lasted_s + probes.INTERVAL_S
+        since_s += train.lasted_s + probe_trains.INTERVAL_S
     return joined

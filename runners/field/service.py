@@ -24,8 +24,8 @@ from fecbench.complaint import complaint
 from fecbench.errors import Failed
 from fecbench.runners import scratch
 from fecbench.runners.field.connection import Connection, ConnectionLost, Place, keep_alive
-from fecbench.runners.field.ends import End, HostCounters, isolated
-from fecbench.runners.field.probes import TOKEN_BYTES, Responder
+from fecbench.runners.field.local_end import End, HostCounters, isolated
+from fecbench.runners.field.probe_trains import TOKEN_BYTES, Responder
 from fecbench.runners.field.strangers import shut_out
 from fecbench.runners.field.volley import Returner
 from fecbench.runners.implementations.finding import Implementations

@@ -14,7 +14,7 @@ import struct
 import time
 from dataclasses import dataclass, field
 
-from fecbench.runners.field.probes import TOKEN_BYTES, bound
+from fecbench.runners.field.probe_trains import TOKEN_BYTES, bound
 from fecbench.runners.tasks.outcome import FullPacket
 
 PACKETS = 100

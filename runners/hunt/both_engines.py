@@ -24,9 +24,9 @@ from fecbench.runners.campaign.processors import PREFIX
 from fecbench.runners.campaign.request import Request, Sample, request
 from fecbench.runners.campaign.rounds import Due, Rounds
 from fecbench.runners.engines.admission import Jobs
+from fecbench.runners.hunt.campaign_laboratory import of_networks, point_of, points_of
 from fecbench.runners.hunt.disagreement import Disagreements, pairs_of, row
 from fecbench.runners.hunt.engine_question import LONGEST_S, EngineQuestion
-from fecbench.runners.hunt.laboratory import of_networks, point_of, points_of
 from fecbench.runners.hunt.lookout import Look, TimeIsOver
 from fecbench.runners.hunt.measured import Floats
 from fecbench.runners.hunt.space import Network

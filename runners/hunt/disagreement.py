@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 
 from fecbench.results import metrics
-from fecbench.results.analysis.distributions import heads_at_least
 from fecbench.results.analysis.intervals import median_interval
+from fecbench.results.analysis.quantiles import heads_at_least
 from fecbench.results.analysis.tolerances import SHARE
 from fecbench.results.analysis.twins import Twins, own_tolerance
 from fecbench.results.store.records import TrialRecord

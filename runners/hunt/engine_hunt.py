@@ -23,8 +23,8 @@ from fecbench.runners.hunt.both_engines import Dose, Screened
 from fecbench.runners.hunt.budget import START_REPETITIONS, Budget
 from fecbench.runners.hunt.disagreement import Disagreements
 from fecbench.runners.hunt.engine_question import LONGEST_S, REPETITIONS, EngineQuestion
-from fecbench.runners.hunt.finding import Finding, confirmed
 from fecbench.runners.hunt.hunt import ONE_KIND, Answer, confirmed_again, kinds
+from fecbench.runners.hunt.hunt_finding import Finding, confirmed
 from fecbench.runners.hunt.lookout import Look, Lookout, TimeIsOver
 from fecbench.runners.hunt.measured import Floats
 from fecbench.runners.hunt.search import ALIKE, PARENTS, TOGETHER, Share

@@ -15,10 +15,10 @@ from fecbench.runners.hunt import region, search
 from fecbench.runners.hunt.budget import Budget
 from fecbench.runners.hunt.engine_question import EngineQuestion
 from fecbench.runners.hunt.estimates import Estimates
-from fecbench.runners.hunt.finding import Finding, confirmed
+from fecbench.runners.hunt.hunt_finding import Finding, confirmed
+from fecbench.runners.hunt.hunt_question import Question
 from fecbench.runners.hunt.lookout import Laboratory, Lookout, TimeIsOver
 from fecbench.runners.hunt.measured import Judging, Measured
-from fecbench.runners.hunt.question import Question
 from fecbench.runners.hunt.search import Share
 from fecbench.runners.hunt.shrinking import shrink
 from fecbench.runners.hunt.space import Network, Space

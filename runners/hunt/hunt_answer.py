@@ -9,9 +9,9 @@ from typing import Any
 
 from fecbench.designs import Design
 from fecbench.results.analysis.margins import percent
-from fecbench.runners.hunt.finding import Finding
+from fecbench.runners.hunt.campaign_laboratory import of_networks
 from fecbench.runners.hunt.hunt import Answer
-from fecbench.runners.hunt.laboratory import of_networks
+from fecbench.runners.hunt.hunt_finding import Finding
 
 SUFFIX = "-found"
 """Suffix of the name of the design that keeps the findings."""

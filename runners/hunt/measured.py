@@ -17,12 +17,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fecbench.results import metrics
-from fecbench.results.analysis.distributions import heads_at_least
 from fecbench.results.analysis.intervals import ratio_intervals
 from fecbench.results.analysis.margins import of_points
 from fecbench.results.analysis.pairing import Pairing, paired
+from fecbench.results.analysis.quantiles import heads_at_least
 from fecbench.results.store.records import CampaignInfo
-from fecbench.runners.hunt.question import Question
+from fecbench.runners.hunt.hunt_question import Question
 
 Floats = NDArray[np.float64]
 

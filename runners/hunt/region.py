@@ -9,7 +9,7 @@ import numpy as np
 from fecbench.designs.factor import RangeFactor
 from fecbench.results.analysis.intervals import LEVEL
 from fecbench.runners.hunt.budget import START_REPETITIONS
-from fecbench.runners.hunt.finding import Box
+from fecbench.runners.hunt.hunt_finding import Box
 from fecbench.runners.hunt.lookout import Lookout
 from fecbench.runners.hunt.measured import Judging
 from fecbench.runners.hunt.space import Network, Space

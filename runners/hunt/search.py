@@ -14,13 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fecbench.results.analysis.distributions import share_interval
 from fecbench.results.analysis.intervals import LEVEL
+from fecbench.results.analysis.quantiles import share_interval
 from fecbench.runners.hunt.budget import ROUNDS, START_REPETITIONS, Budget
 from fecbench.runners.hunt.estimates import Estimates
+from fecbench.runners.hunt.hunt_question import Question
 from fecbench.runners.hunt.lookout import Lookout
 from fecbench.runners.hunt.measured import Measured
-from fecbench.runners.hunt.question import Question
 from fecbench.runners.hunt.space import Network
 
 ALIKE = 0.1

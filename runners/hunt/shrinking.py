@@ -15,7 +15,7 @@ from fecbench.designs import Value
 from fecbench.results.analysis.intervals import LEVEL
 from fecbench.runners.hunt import plainer
 from fecbench.runners.hunt.budget import START_REPETITIONS
-from fecbench.runners.hunt.finding import Finding
+from fecbench.runners.hunt.hunt_finding import Finding
 from fecbench.runners.hunt.lookout import Lookout
 from fecbench.runners.hunt.measured import MOST, Judging
 from fecbench.runners.hunt.space import Network, Space

@@ -21,7 +21,7 @@ import tomli_w
 from pydantic import ValidationError
 
 from fecbench.checkout import DECLARATIONS
-from fecbench.complaint import complaint
+from fecbench.complaint import complaint, wrong_value
 from fecbench.hints import nearest
 from fecbench.runners import scratch
 from fecbench.runners.implementations import interop
@@ -346,7 +346,7 @@ def load(folder: Path) -> Implementation:
     name = implementation.declaration.name
     if name != folder.name:
         path = folder / DECLARATION
-        raise Refusal(f"{path}: name = {name!r}: must be that of the folder, {folder.name!r}")
+        raise Refusal(f"{path}: {wrong_value('name', name, f'that of the folder, {folder.name!r}')}")
     return implementation
 
 

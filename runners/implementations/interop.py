@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
-from fecbench.complaint import complaint
+from fecbench.complaint import complaint, wrong_value
 from fecbench.hints import nearest
 from fecbench.runners.refusal import Refusal
 
@@ -172,12 +172,14 @@ def load_bundle(folder: Path) -> Bundle:
         raise Refusal(f"{path}: it is nested too deeply") from None
     root = folder / configuration.root.path
     if not root.is_dir():
-        raise Refusal(f"{path}: root.path = {configuration.root.path!r}: must be a folder of the bundle")
+        raise Refusal(
+            f"{path}: {wrong_value('root.path', configuration.root.path, 'a folder of the bundle')}"
+        )
     if not root.resolve().is_relative_to(folder.resolve()) or root.resolve() == folder.resolve():
-        raise Refusal(f"{path}: root.path = {configuration.root.path!r}: must be inside of the bundle")
+        raise Refusal(f"{path}: {wrong_value('root.path', configuration.root.path, 'inside of the bundle')}")
     process = configuration.process
     if not _has_folder(root.resolve(), PurePosixPath(process.cwd)):
-        raise Refusal(f"{path}: process.cwd = {process.cwd!r}: must be a folder of its file system")
+        raise Refusal(f"{path}: {wrong_value('process.cwd', process.cwd, 'a folder of its file system')}")
     return Bundle(
         folder=folder,
         root=root.resolve(),

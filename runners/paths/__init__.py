@@ -5,6 +5,6 @@ Values that a file does not have stay None; nothing is guessed.
 """
 
 from fecbench.runners.paths.path import Estimate, Path, exactly
-from fecbench.runners.paths.reading import measured
+from fecbench.runners.paths.path_recording import measured
 
 __all__ = ["Estimate", "Path", "exactly", "measured"]

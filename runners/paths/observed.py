@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from fecbench.runners.paths import losses
+from fecbench.runners.paths import loss_estimate
 from fecbench.runners.paths.packets import at_full_queue, noticed_wait_s, queue_bdp
 from fecbench.runners.paths.path import Estimate, Path
 from fecbench.runners.paths.probes import least
@@ -74,7 +74,7 @@ def path_of(observed: Observed, round_trips_ms: Floats, direction: str) -> Path:
     fates_of_all = np.concatenate([observed.probe_lost, lost[kept_packets]])
     follow_all = np.concatenate([gaps_s < _PAUSE_S, follows[kept_packets]])
     at_s = np.concatenate([observed.probe_at_s, met_s[kept_packets]])
-    fates = losses.estimated(fates_of_all, follow_all, at_s)
+    fates = loss_estimate.estimated(fates_of_all, follow_all, at_s)
     at_full = int((lost & ~kept_packets).sum())
     return Path(
         form=f"probes and volleys, {direction}",

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from fecbench.dropper.recordings.course import Course
 from fecbench.dropper.recordings.recording import Recording
-from fecbench.runners.paths import losses
+from fecbench.runners.paths import loss_estimate
 from fecbench.runners.paths.path import Estimate, Path
 
 Floats = NDArray[np.float64]
@@ -96,7 +96,7 @@ def _with_losses(known: dict[str, Any], lost: Verdicts, full: Verdicts | None, a
     kept = np.ones(lost.size, dtype=np.bool_) if full is None else ~full
     places = np.flatnonzero(kept)
     follows = np.diff(places, prepend=-2) == 1
-    found = losses.estimated(lost[kept], follows, None if at_s is None else at_s[kept])
+    found = loss_estimate.estimated(lost[kept], follows, None if at_s is None else at_s[kept])
     return Path(
         **known,
         loss=found.loss,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fecbench.errors import BadInput
-from fecbench.runners.paths import losses
+from fecbench.runners.paths import loss_estimate
 from fecbench.runners.paths.path import Estimate, Path
 
 FEWEST = 5
@@ -40,7 +40,7 @@ def path_of(probes: Sequence[Probe], form: str, source: str = "", notes: Sequenc
             " answer"
         )
     lost = np.array([probe.rtt_ms is None for probe in probes])
-    both_ways = losses.estimated(lost).loss
+    both_ways = loss_estimate.estimated(lost).loss
     sent_s = np.array([probe.sent_s for probe in probes])
     lasts_s = float(sent_s[-1] - sent_s[0])
     apart_s = float(np.median(np.diff(sent_s)))
@@ -49,7 +49,7 @@ def path_of(probes: Sequence[Probe], form: str, source: str = "", notes: Sequenc
     if lost.any():
         remarks.append("A probe is lost in either direction: half of the losses are taken for each.")
         if apart_s <= _NEAR_S:
-            burst = losses.estimated(lost).burst
+            burst = loss_estimate.estimated(lost).burst
             remarks.append(f"Bursts are of probes, {1e3 * apart_s:.3g} ms apart.")
     one_way = 1 - math.sqrt(1 - both_ways.value)
     return Path(

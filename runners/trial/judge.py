@@ -17,8 +17,14 @@ from fecbench.runners.tasks import series
 from fecbench.runners.tasks.outcome import FullPacket, Outcome
 from fecbench.runners.tasks.series import SeriesError
 from fecbench.runners.tasks.task import Task
-from fecbench.runners.trial.judging import endpoints, network, plausibility, processor, verdicts
-from fecbench.runners.trial.judging import field as field_path
+from fecbench.runners.trial.judging import (
+    conservation,
+    endpoints,
+    field_hosts,
+    plausibility,
+    processor,
+    verdicts,
+)
 from fecbench.runners.trial.judging.endpoints import completion_s
 from fecbench.runners.trial.judging.verdicts import VerdictCheck
 from fecbench.runners.trial.plain_text import one_line
@@ -105,28 +111,32 @@ def _doubts(task: Task, outcome: Outcome, checks: Checks) -> Iterator[str]:
     """Yield the reasons why the harness cannot vouch for the trial."""
     duration_s = task.timeout_s if outcome.timed_out else completion_s(task, outcome)
     if outcome.path is not None:
-        yield from field_path.doubts(task, outcome, duration_s)
+        yield from field_hosts.doubts(task, outcome, duration_s)
         return
     for (link, direction), check in checks.verdicts.items():
         recorded = outcome.droppers[link][direction]
         report, settings = outcome.links[link].directions[direction], task.settings_of(link)
         of_direction = [
             *verdicts.doubts(recorded, check),
-            *network.doubts_of_link(
-                report, recorded, task.validity, duration_s, network.icmp_back(outcome, link, direction)
+            *conservation.doubts_of_link(
+                report, recorded, task.validity, duration_s, conservation.icmp_back(outcome, link, direction)
             ),
-            *network.doubts_of_bytes(report, settings.of(direction), _elapsed_s(outcome, link), task.family),
-            *network.doubts_of_queue(report, settings.queue_limit(direction)),
-            *network.doubts_of_effects(report, settings.of(direction)),
-            *network.doubts_of_sizes(report, recorded, task.links[link].models[direction].only_longer_than),
-            *network.doubts_of_configuration(outcome.links[link], settings, direction),
+            *conservation.doubts_of_bytes(
+                report, settings.of(direction), _elapsed_s(outcome, link), task.family
+            ),
+            *conservation.doubts_of_queue(report, settings.queue_limit(direction)),
+            *conservation.doubts_of_effects(report, settings.of(direction)),
+            *conservation.doubts_of_sizes(
+                report, recorded, task.links[link].models[direction].only_longer_than
+            ),
+            *conservation.doubts_of_configuration(outcome.links[link], settings, direction),
         ]
         yield from (f"{link}/{direction}: {doubt}" for doubt in of_direction)
-    yield from network.doubts_of_losses(task, outcome)
+    yield from conservation.doubts_of_losses(task, outcome)
     if outcome.competition is not None:
         rate = together(link.settings.down.rate for link in task.links.values())
         share = task.validity.rate_share * (1 + _delay_span_s(task) / duration_s if duration_s else 1)
-        yield from network.doubts_of_competition(outcome.competition, rate, share)
+        yield from conservation.doubts_of_competition(outcome.competition, rate, share)
     yield from plausibility.doubts_of_clock(task, outcome)
     yield from processor.doubts(outcome, task.validity, duration_s)
 
@@ -148,7 +158,7 @@ def _checks(task: Task, outcome: Outcome) -> Checks:
             stalled_s=outcome.stalled_s,
             watch_gap_s=outcome.longest_gap_s,
             stolen_s=outcome.stolen_s,
-            path=field_path.document(outcome.path),
+            path=field_hosts.document(outcome.path),
         )
     reports = [report for link in outcome.links.values() for report in link.directions.values()]
     knows_lateness = all(report.late is not None for report in reports)
@@ -160,8 +170,8 @@ def _checks(task: Task, outcome: Outcome) -> Checks:
             for link, link_task in task.links.items()
             for direction, model in link_task.models.items()
         },
-        late_max_ms=1e3 * max(map(network.longest_late_s, reports)) if knows_lateness else None,
-        late_sum_ms=1e3 * max(map(network.late_s, reports)) if knows_lateness else None,
+        late_max_ms=1e3 * max(map(conservation.longest_late_s, reports)) if knows_lateness else None,
+        late_sum_ms=1e3 * max(map(conservation.late_s, reports)) if knows_lateness else None,
         stalled_s=outcome.stalled_s,
         watch_gap_s=outcome.longest_gap_s,
         stolen_s=outcome.stolen_s,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fecbench.runners.tasks import series
 from fecbench.runners.tasks.outcome import Outcome
-from fecbench.runners.tasks.packets import UDP_HEADER_BYTES, header_bytes
+from fecbench.runners.tasks.packet_sizes import UDP_HEADER_BYTES, header_bytes
 from fecbench.runners.tasks.series import SeriesError
 from fecbench.runners.tasks.task import PairTask, Role, Task
 from fecbench.topologies.link import Direction

@@ -290,15 +290,22 @@ WRONG = [
     *(
         (
             {"model": "uniform", "p": 0.1, "only_longer_than": bound},
-            f"only_longer_than = {bound!r}: must be an integer from 1 to 65535",
+            f"only_longer_than = {text}: must be an integer from 1 to 65535",
         )
-        for bound in (0, -1, 65_536, 1200.0, True, "1200")
+        for bound, text in (
+            (0, 0),
+            (-1, -1),
+            (65_536, 65_536),
+            (1200.0, 1200.0),
+            (True, "true"),
+            ("9", "'9'"),
+        )
     ),
     ({"model": "none", "only_longer_than": 9}, "unknown key only_longer_than: model none takes nothing"),
     ({"model": "uniform", "p": 1.5}, "p = 1.5: must be a probability, from 0 to 1"),
     ({"model": "uniform", "p": math.nan}, "p = nan: must be a probability"),
     ({"model": "uniform", "p": "0.1"}, "p = '0.1': must be a number"),
-    ({"model": "uniform", "p": True}, "p = True: must be a number"),
+    ({"model": "uniform", "p": True}, "p = true: must be a number"),
     (
         {"model": "ge", "p": 0.1},
         "model ge takes p, r, [k], [h], [burst_max] or rate, burst, [k], [h] (given: p)",

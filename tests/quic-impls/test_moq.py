@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from fecbench.dropper.model import Pattern, Uniform
-from fecbench.runners.conformance import contract
-from fecbench.runners.conformance import simulator as simulator_check
+from fecbench.runners.conformance import contract, simulator_trials
 from fecbench.runners.implementations.finding import ours
 from tests.support.live import (
     GROUP,
@@ -270,7 +269,7 @@ def test_it_meets_the_contract(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.on_demand
 def test_its_simulator_answers_the_same_each_time(name: str) -> None:
-    assert [part for part in simulator_check.check(ours().find(name, "tests")) if not part.good] == []
+    assert [part for part in simulator_trials.check(ours().find(name, "tests")) if not part.good] == []
 
 
 @pytest.mark.on_demand

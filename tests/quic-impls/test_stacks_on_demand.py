@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from fecbench.runners.conformance import contract
-from fecbench.runners.conformance import simulator as simulator_check
+from fecbench.runners.conformance import contract, simulator_trials
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.implementations.implementation import Implementation
 
@@ -54,7 +53,7 @@ def test_a_stack_meets_the_contract(stack: Implementation, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", SIMULATED, indirect=True)
 def test_a_simulator_answers_the_same_each_time(stack: Implementation) -> None:
-    assert [part for part in simulator_check.check(stack) if not part.good] == []
+    assert [part for part in simulator_trials.check(stack) if not part.good] == []
 
 
 @pytest.mark.parametrize(("name", "controller"), CONTROLLERS, indirect=["name"])

@@ -118,10 +118,10 @@ def test_the_text_of_a_direction_has_it() -> None:
 @pytest.mark.parametrize(
     ("fields", "refusal"),
     [
-        ({"cross_mbps": 0.001}, "cross.mbps is 0.001; it must be a number from 0.01 to 10000"),
-        ({"cross_mbps": -1}, "cross.mbps is -1; it must be a number from 0.01 to 10000"),
-        ({"cross_mbps": 1, "cross_on_s": 0}, "cross.on_s is 0; it must be a number from 0.001 to 1000"),
-        ({"cross_mbps": 1, "cross_off_s": -1}, "cross.off_s is -1; it must be a number from 0 to 1000"),
+        ({"cross_mbps": 0.001}, "cross.mbps = 0.001: must be a number from 0.01 to 10000"),
+        ({"cross_mbps": -1}, "cross.mbps = -1: must be a number from 0.01 to 10000"),
+        ({"cross_mbps": 1, "cross_on_s": 0}, "cross.on_s = 0: must be a number from 0.001 to 1000"),
+        ({"cross_mbps": 1, "cross_off_s": -1}, "cross.off_s = -1: must be a number from 0 to 1000"),
         ({"cross_off_s": 1}, "cross.off_s: there is no cross.mbps"),
     ],
 )

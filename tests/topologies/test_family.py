@@ -31,7 +31,7 @@ def test_each_hop_is_the_other_end_of_a_port_and_each_address_stands_once(name: 
 
 def test_another_family_is_refused() -> None:
     links = {"internet": LinkSettings.symmetric(10, 5)}
-    with pytest.raises(TopologyError, match="family is 'ipx'; it must be ipv4 or ipv6"):
+    with pytest.raises(TopologyError, match="family = 'ipx': must be ipv4 or ipv6"):
         build("single-path", links, family="ipx")  # type: ignore[arg-type]
 
 

@@ -57,9 +57,7 @@ OUTAGES: list[Any] = [
 
 def test_an_outage_is_from_one_time_to_a_later_one() -> None:
     for outage_s in OUTAGES:
-        with pytest.raises(
-            TopologyError, match=r"^down\.outage_s is .*; it must be \[from, to\], in seconds"
-        ):
+        with pytest.raises(TopologyError, match=r"^down\.outage_s = .*: must be \[from, to\], in seconds"):
             LinkSettings(up=DirectionSettings(10, 5), down=DirectionSettings(10, 5, outage_s=outage_s))
 
 
@@ -125,21 +123,21 @@ def test_only_wire_and_simulators_have_outages_and_codel() -> None:
 
 
 IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
-    ({"bandwidth_mbps": 0}, "bandwidth_mbps is 0; "),
-    ({"bandwidth_mbps": 10_001}, "bandwidth_mbps is 10001; "),
-    ({"bandwidth_mbps": float("nan")}, "bandwidth_mbps is nan; "),
-    ({"bandwidth_mbps": "10"}, "bandwidth_mbps is '10'; "),
-    ({"bandwidth_mbps": True}, "bandwidth_mbps is True; "),
-    ({"owd_ms": -1}, "owd_ms is -1; "),
-    ({"owd_ms": 10_001}, "owd_ms is 10001; "),
-    ({"queue_bdp": -0.5}, "queue_bdp is -0.5; "),
-    ({"queue_bytes": 1513}, "queue_bytes is 1513; "),
-    ({"queue_bytes": 2000.0}, "queue_bytes is 2000.0; "),
-    ({"queue_packets": 0}, "queue_packets is 0; "),
+    ({"bandwidth_mbps": 0}, "bandwidth_mbps = 0: "),
+    ({"bandwidth_mbps": 10_001}, "bandwidth_mbps = 10001: "),
+    ({"bandwidth_mbps": float("nan")}, "bandwidth_mbps = nan: "),
+    ({"bandwidth_mbps": "10"}, "bandwidth_mbps = '10': "),
+    ({"bandwidth_mbps": True}, "bandwidth_mbps = true: "),
+    ({"owd_ms": -1}, "owd_ms = -1: "),
+    ({"owd_ms": 10_001}, "owd_ms = 10001: "),
+    ({"queue_bdp": -0.5}, "queue_bdp = -0.5: "),
+    ({"queue_bytes": 1513}, "queue_bytes = 1513: "),
+    ({"queue_bytes": 2000.0}, "queue_bytes = 2000.0: "),
+    ({"queue_packets": 0}, "queue_packets = 0: "),
     ({"queue_bdp": 2, "queue_packets": 5}, "queue_bdp = 2 and queue_packets = 5 "),
-    ({"queue": "red"}, "queue is 'red'; it must be one of droptail, codel, pie, fq_codel, dualpi2"),
+    ({"queue": "red"}, "queue = 'red': must be one of droptail, codel, pie, fq_codel, dualpi2"),
     ({"queue": "dualpi2"}, "queue is 'dualpi2', which has to mark; write ecn = true"),
-    ({"queue": "dualpi2", "ecn": 1}, "ecn is 1; it must be true or false"),
+    ({"queue": "dualpi2", "ecn": 1}, "ecn = 1: must be true or false"),
 ]
 
 
@@ -147,16 +145,16 @@ GOOD = DirectionSettings(10, 20)
 
 
 OF_ONE_DIRECTION = [
-    (DirectionSettings(0, 20), GOOD, "up.bandwidth_mbps is 0; "),
-    (GOOD, DirectionSettings(10, -1), "down.owd_ms is -1; "),
-    (GOOD, DirectionSettings(10, 20, queue_packets=0), "down.queue_packets is 0; "),
+    (DirectionSettings(0, 20), GOOD, "up.bandwidth_mbps = 0: "),
+    (GOOD, DirectionSettings(10, -1), "down.owd_ms = -1: "),
+    (GOOD, DirectionSettings(10, 20, queue_packets=0), "down.queue_packets = 0: "),
     (
         DirectionSettings(10, 20, queue_bdp=1, queue_bytes=2000),
         DirectionSettings(10, 20, queue_bdp=1),
         "queue_bdp = 1 and up.queue_bytes = 2000 ",
     ),
     # What is wrong with both directions is not the fault of one.
-    (DirectionSettings(0, 20), DirectionSettings(0, 30), "bandwidth_mbps is 0; "),
+    (DirectionSettings(0, 20), DirectionSettings(0, 30), "bandwidth_mbps = 0: "),
 ]
 
 

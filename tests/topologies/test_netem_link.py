@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from fecbench.dropper.command import Counters
 from fecbench.runners.tasks.outcome import DropperOutcome
 from fecbench.runners.tasks.validity import Validity
-from fecbench.runners.trial.judging.network import (
+from fecbench.runners.trial.judging.conservation import (
     doubts_of_configuration,
     doubts_of_link,
     late_s,

@@ -225,7 +225,7 @@ def test_kill_9_of_the_builder_leaves_no_process_and_no_namespace() -> None:
 
 
 BAD: list[tuple[str, Any, Any, str]] = [
-    ("dual", SETTINGS, "auto", "topology is 'dual'; it must be one of single-path"),
+    ("dual", SETTINGS, "auto", "topology = 'dual': must be one of single-path"),
     ("single-path", {}, "auto", "link 'internet' of topology single-path has no settings"),
     (
         "single-path",
@@ -233,7 +233,7 @@ BAD: list[tuple[str, Any, Any, str]] = [
         "auto",
         "link 'wan' is not in topology single-path",
     ),
-    ("single-path", SETTINGS, "magic", "link backend is 'magic'; it must be one of auto, wire, netem"),
+    ("single-path", SETTINGS, "magic", "link backend = 'magic': must be one of auto, wire, netem"),
 ]
 
 

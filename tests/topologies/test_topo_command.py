@@ -52,9 +52,9 @@ BAD: list[tuple[list[str], str]] = [
         ["singel-path", *LINK[1:]],
         "topology 'singel-path': there is none of that name; did you mean 'single-path'",
     ),
-    ([*LINK[:3], "--owd-ms", "-1"], "owd_ms is -1.0; it must be"),
+    ([*LINK[:3], "--owd-ms", "-1"], "owd_ms = -1.0: must be"),
     ([*LINK, "--set", "path2.owd_ms=1"], "--set path2.owd_ms=1: 'path2.owd_ms' is not a parameter of a"),
-    ([*LINK, "--set", "internet.owd_ms=fast"], "owd_ms is 'fast'; it must be a number"),
+    ([*LINK, "--set", "internet.owd_ms=fast"], "owd_ms = 'fast': must be a number"),
     (
         [*LINK, "--queue-bdp", "1", "--queue-packets", "9"],
         "queue_bdp = 1.0 and queue_packets = 9 are given",

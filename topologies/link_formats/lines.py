@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from fecbench.complaint import wrong_value
 from fecbench.topologies.trace import MOST_STEPS, Trace, TraceError
 
 LAST_STEP_US = 1_000_000
@@ -37,7 +38,7 @@ def whole(text: str, where: str) -> int:
     """Return a whole number, not below 0."""
     stripped = text.strip()
     if not stripped.isascii() or not stripped.isdigit() or len(stripped) > 15:
-        raise TraceError(f"{where} = {stripped[:40]!r}: must be a whole number, not below 0")
+        raise TraceError(wrong_value(where, stripped, "a whole number, not below 0"))
     return int(stripped)
 
 

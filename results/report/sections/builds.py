@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Self
 
-from fecbench.results.gate import answer
-from fecbench.results.gate.answer import Answer
+from fecbench.results.gate import build_answer
+from fecbench.results.gate.build_answer import Answer
 from fecbench.results.gate.verdict import shown
 from fecbench.results.report.sections.section import Section
 
@@ -38,18 +38,23 @@ class Gate(Section):
         """Return what the gate says of a campaign."""
         return cls(
             verdict=result.verdict,
-            says=answer.headline(result),
+            says=build_answer.headline(result),
             sentences=[
                 text
-                for text in (answer.failures(result), answer.counts(result), answer.slow_ends(result))
+                for text in (
+                    build_answer.failures(result),
+                    build_answer.counts(result),
+                    build_answer.slow_ends(result),
+                )
                 if text
             ],
             ratios=[
-                BuildRatio(name=name, ratio=shown(ratio)) for name, ratio in answer.ratios(result).items()
+                BuildRatio(name=name, ratio=shown(ratio))
+                for name, ratio in build_answer.ratios(result).items()
             ],
             failing=[
-                f"{answer.failing(result, one)}: trials {one.old_trial} and {one.new_trial}"
+                f"{build_answer.failing(result, one)}: trials {one.old_trial} and {one.new_trial}"
                 for one in result.measured.failed.pairs
             ],
-            worst=[f"{answer.network(one)}: {answer.ratio_in(one)}" for one in result.worst],
+            worst=[f"{build_answer.network(one)}: {build_answer.ratio_in(one)}" for one in result.worst],
         )

@@ -11,11 +11,11 @@ from fecbench.runners import scratch
 from fecbench.runners.campaign.recorded_course import course_of
 from fecbench.runners.campaign.replay import Replay
 from fecbench.runners.campaign.replay import replay as run_again
+from fecbench.runners.commands.console.campaign_documents import print_document, trial_document
 from fecbench.runners.commands.console.destination import check_own_folder, fill_own_folder, writing
-from fecbench.runners.commands.console.document import print_document, trial_document
 from fecbench.runners.commands.console.simulators import note_free_simulators
-from fecbench.runners.commands.console.tables import print_table, table_of
 from fecbench.runners.commands.console.terminal import note, say
+from fecbench.runners.commands.console.terminal_tables import print_table, table_of
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import isolation

@@ -30,8 +30,8 @@ from fecbench.results.metrics import of_workloads
 from fecbench.results.metrics.units import change_text, difference, number, ratio_text
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, State
-from fecbench.runners.commands.console.tables import console, is_narrow, print_table, table_of
 from fecbench.runners.commands.console.terminal import say
+from fecbench.runners.commands.console.terminal_tables import console, is_narrow, print_table, table_of
 
 _KEY = ["workload", "variant"]
 _FIRST = (*_KEY, "trials", "ok")

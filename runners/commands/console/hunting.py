@@ -17,13 +17,13 @@ from fecbench.runners.engines.admission import Jobs
 from fecbench.runners.hunt import engine_hunt
 from fecbench.runners.hunt.both_engines import BothEngines
 from fecbench.runners.hunt.budget import Budget, budget, fewest_trials
+from fecbench.runners.hunt.campaign_laboratory import Campaigns
 from fecbench.runners.hunt.engine_hunt import hunt_engines, screen
 from fecbench.runners.hunt.engine_question import EngineQuestion
 from fecbench.runners.hunt.hunt import Answer
 from fecbench.runners.hunt.hunt import hunt as carry_out
-from fecbench.runners.hunt.laboratory import Campaigns
+from fecbench.runners.hunt.hunt_question import Question
 from fecbench.runners.hunt.lookout import TimeIsOver
-from fecbench.runners.hunt.question import Question
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.implementations.implementation import EngineName
 from fecbench.runners.sandbox import isolation

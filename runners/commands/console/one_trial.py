@@ -6,9 +6,9 @@ from typing import Any
 from fecbench.results.metrics import of
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, StoredTrial, TrialRecord
-from fecbench.runners.commands.console.document import attempts_of, start_of
-from fecbench.runners.commands.console.tables import print_table, table_of
+from fecbench.runners.commands.console.campaign_documents import attempts_of, start_of
 from fecbench.runners.commands.console.terminal import say
+from fecbench.runners.commands.console.terminal_tables import print_table, table_of
 
 MOST_ENTRIES = 20
 """A list with more of them, such as the objects of a web page, is counted and not shown."""

@@ -37,11 +37,11 @@ class OverPath:
 
     def runner(self, request: Request) -> Callable[[Database], CampaignInfo]:
         """Return the function that runs the campaign. Raises Refusal for one that sends too much."""
-        from fecbench.runners.campaign import traffic
+        from fecbench.runners.campaign import field_traffic
         from fecbench.runners.commands.console.running import run_here
         from fecbench.runners.field.field_engine import FieldEngine
 
-        sent = traffic.of_campaign(request.experiment, request.keys)
+        sent = field_traffic.of_campaign(request.experiment, request.keys)
         if sent.up_bytes + sent.down_bytes > self.most_bytes:
             raise Refusal(
                 f"{request.design.path}: {sent.words()}: more than {self.most_bytes / 1e6:g} MB:"

@@ -6,7 +6,7 @@ from fecbench.results.store.records import State
 from fecbench.runners.tasks.outcome import EndpointOutcome, Outcome
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.trial.endpoint import UNSUPPORTED
-from fecbench.runners.trial.judging import network, plausibility
+from fecbench.runners.trial.judging import conservation, plausibility
 
 
 def state(task: Task, outcome: Outcome) -> tuple[State, str]:
@@ -21,7 +21,7 @@ def _reasons(task: Task, outcome: Outcome) -> Iterator[tuple[State, str]]:
         for name in filter(_is_background_client, endpoints):
             # Its kernel answers later packets, with packets that no loss model judges.
             yield "failed", f"{name} ended first: {_tail(endpoints[name])}"
-    for problem in (network.overflow(outcome), network.bypass(task, outcome)):
+    for problem in (conservation.overflow(outcome), conservation.bypass(task, outcome)):
         if problem:
             yield "failed", problem
     if outcome.timed_out and "client" not in endpoints:

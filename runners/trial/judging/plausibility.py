@@ -22,10 +22,10 @@ from typing import NamedTuple
 
 from fecbench.runners.tasks.demand import Demand
 from fecbench.runners.tasks.outcome import DropperOutcome, Outcome
-from fecbench.runners.tasks.packets import DATAGRAM_BYTES, datagram_bytes, header_bytes
+from fecbench.runners.tasks.packet_sizes import DATAGRAM_BYTES, datagram_bytes, header_bytes
 from fecbench.runners.tasks.task import RELAY, ROLES, EndpointTask, PairTask, Role, Task, endpoint_name
 from fecbench.runners.tasks.validity import Validity
-from fecbench.runners.trial.judging import segments
+from fecbench.runners.trial.judging import tcp_segments
 from fecbench.topologies.link import DIRECTIONS, Direction
 from fecbench.topologies.link_report import DirectionReport
 from fecbench.topologies.rate import in_series, together
@@ -172,7 +172,7 @@ def problems(task: Task, outcome: Outcome) -> Iterator[str]:
         yield from _not_framed(task.validity, outcome, way)
         yield from _not_lost(task, outcome, way)
         yield from _not_marked(task, outcome, way)
-    yield from segments.problems(task, outcome, metrics)
+    yield from tcp_segments.problems(task, outcome, metrics)
 
 
 def problems_between_ends(task: Task, outcome: Outcome) -> Iterator[str]:

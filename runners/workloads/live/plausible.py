@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fecbench.runners.tasks.outcome import Outcome
-from fecbench.runners.tasks.packets import DATAGRAM_BYTES
+from fecbench.runners.tasks.packet_sizes import DATAGRAM_BYTES
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.workloads.live.noted import Broadcast, Noted
 from fecbench.runners.workloads.timed import Integers, direction_of, ends, too_early

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fecbench.runners.tasks.outcome import Outcome
-from fecbench.runners.tasks.packets import datagram_bytes
+from fecbench.runners.tasks.packet_sizes import datagram_bytes
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.workloads.messages.noted import WHOLE, Messages, Parts
 from fecbench.runners.workloads.timed import direction_of, ends, too_early

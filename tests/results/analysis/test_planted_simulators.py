@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fecbench.results.analysis import criteria, pooled, tolerances
+from fecbench.results.analysis import crosscheck_questions, pooled, tolerances
 from fecbench.results.analysis.agreement import Agreement, Comparison
 from fecbench.results.analysis.criterion import Differences, Verdict
 from fecbench.results.metrics import DEFAULT
@@ -182,7 +182,7 @@ def _compared(
         loss_share=trials.loss_share,
         emulated=times,
     )
-    answers = criteria.asked(differences)
+    answers = crosscheck_questions.asked(differences)
     return Comparison("x", trials.workload, DEFAULT, None, len(y), {}, (0, 0), (0, 0), "", answers)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from fecbench.results.gate.failing import SUSPECTED, Failed
 from fecbench.results.gate.networks import slower_networks
-from fecbench.results.gate.tail import tail_ratio_of
+from fecbench.results.gate.slowest import tail_ratio_of
 from tests.support.campaigns import campaign_info, variants, workload
 
 LABELS = ("download-1000", "download-100000")

@@ -17,7 +17,7 @@ from fecbench.checkout import REPOSITORY
 from fecbench.designs.sketch import Arm, Sketch
 from fecbench.results.analysis import comparison, frames
 from fecbench.results.analysis.averages import ratio_over
-from fecbench.results.gate import answer, for_ci
+from fecbench.results.gate import build_answer, for_ci
 from fecbench.results.gate.overall import NEW, OLD
 from fecbench.results.gate.verdict import Verdict
 from fecbench.results.report.collecting import document_of
@@ -170,7 +170,7 @@ def test_the_gate_uses_the_words_of_the_glossary_beside_its_verdicts(
         variants=[of_build(OLD, baseline=True), of_build(NEW)],
         provenance={"engine": "virtual"},
     )
-    result = answer.answer(database, campaign)
+    result = build_answer.answer(database, campaign)
     assert result.verdict == verdict
     text = for_ci.markdown(result, lambda old, new: [f"fecbench replay {old} {new}"])
     assert synonyms_in(text.replace(campaign.title, ""), but=("faster", "slower")) == []

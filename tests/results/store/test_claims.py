@@ -9,8 +9,8 @@ import pytest
 
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, Group, NewStart, Start
-from tests.results.store.together import run_together
 from tests.support.campaigns import new_campaign
+from tests.support.together import run_together
 
 GROUPS = [Group("download-10000", point, repetition) for point in range(2) for repetition in range(10)]
 

@@ -30,7 +30,7 @@ from fecbench.results.store.records import (
 )
 from fecbench.results.store.rows import digest_of
 from tests.results.conftest import create_campaign
-from tests.results.store.together import run_together
+from tests.support.together import run_together
 
 Make = Callable[..., TrialRecord]
 

@@ -16,16 +16,15 @@ from fecbench import designs
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, TrialKey
 from fecbench.runners.campaign import campaign, record
-from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.order import trial_keys
 from fecbench.runners.campaign.request import Request
 from fecbench.runners.campaign.share import Watcher
 from fecbench.runners.engines.engine import Finished
-from fecbench.runners.implementations.finding import ours
 from fecbench.runners.tasks.outcome import Outcome
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.trial.judge import Judgement
 from tests import ordinary
+from tests.support.experiments import experiment_of
 
 
 @dataclass
@@ -98,7 +97,7 @@ def believed(monkeypatch: pytest.MonkeyPatch) -> None:
 def little(write_design: Any, tmp_path: Path) -> Request:
     """The request of a user who runs the little design."""
     design = designs.load(write_design(tmp_path))
-    experiment = Experiment(design, design.plan().points, ours())
+    experiment = experiment_of(design)
     return Request(
         experiment=experiment,
         keys=trial_keys(design, len(experiment.points)),

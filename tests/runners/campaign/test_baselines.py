@@ -6,8 +6,7 @@ from typing import Any
 
 from fecbench import designs
 from fecbench.runners.campaign.baselines import WITH_NONE, compared_with
-from fecbench.runners.campaign.experiment import Experiment
-from fecbench.runners.implementations.finding import ours
+from tests.support.experiments import experiment_of
 
 OFF = 'options = { scheme = "none" }'
 XOR = 'options = { scheme = "xor", n = 3, k = 2, controller = "constant" }'
@@ -24,7 +23,7 @@ def compared(write_design: Any, tmp_path: Path, *variants: tuple[str, str, str])
         for label, name, rest in variants
     ]
     design = designs.load(write_design(tmp_path, "\n".join(tables)))
-    return compared_with(design, Experiment(design, design.plan().points, ours()).arms)
+    return compared_with(design, experiment_of(design).arms)
 
 
 STACKS: list[tuple[list[tuple[str, str, str]], dict[str, str | None]]] = [

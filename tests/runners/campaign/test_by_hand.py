@@ -8,13 +8,12 @@ import pytest
 
 from fecbench import designs
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign import by_hand
-from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.request import Request
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.tasks.task import Task
 from tests.runners.campaign.conftest import Run
+from tests.support.experiments import experiment_of_text, task_of
 
 
 @pytest.fixture
@@ -45,13 +44,9 @@ def test_the_command_that_it_says_repeats_the_transfer_over_loopback(task: Task,
 
 @pytest.mark.skipif(bool(ours().find("moq", "tests").missing_programs()), reason="make build-all")
 def test_a_relay_stands_between_both_ends_by_hand_too(tmp_path: Path) -> None:
-    path = tmp_path / "design.toml"
     text = designs.catalogue()["live-relay"].read_text()
-    path.write_text(text.replace("duration_s = 20", "duration_s = 0.5"))
-    design = designs.load(path)
-    resolved = Experiment(design, design.plan().points, ours())
-    (workload,) = resolved.activities
-    relayed = resolved.task(TrialKey("safe on the backbone", workload, 2, 0), "wire")
+    shorter = experiment_of_text(tmp_path, text.replace("duration_s = 20", "duration_s = 0.5"))
+    relayed = task_of(shorter, "safe on the backbone", point=2)
     at = tmp_path / "by-hand"
     by_hand.leave(relayed, ours(), at, at)
     started = ["sh", "-c", f"({by_hand.start_with(relayed, at)}; wait)"]

@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
-from fecbench import designs, results
+from fecbench import results
 from fecbench.designs.error import DesignError
 from fecbench.results.store.records import TrialKey
-from fecbench.runners.campaign.experiment import Experiment, documents_in
+from fecbench.runners.campaign.experiment import documents_in
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.tasks.task import VIRTUAL
 from fecbench.topologies.topology import check_backend
 from tests.support import needs
+from tests.support.experiments import experiment_of
 from tests.support.refusals import refusal_of
 
 FOUND = ours().find("noq-fec", "tests")
@@ -57,13 +58,8 @@ def written(tmp_path: Path, constants: str, trace: str = PAUSE) -> Path:
     return path
 
 
-def experiment(path: Path, documents: Any = None) -> Experiment:
-    design = designs.load(path)
-    return Experiment(design, design.plan().points, ours(), documents)
-
-
 def test_all_variants_of_a_repetition_begin_at_one_place_of_the_trace(tmp_path: Path) -> None:
-    resolved = experiment(written(tmp_path, WITH_TRACE.replace("\ntrace.offset_s = 0", "")))
+    resolved = experiment_of(written(tmp_path, WITH_TRACE.replace("\ntrace.offset_s = 0", "")))
     offsets = {}
     for variant in ("off", "safe"):
         for repetition in range(3):
@@ -78,11 +74,11 @@ def test_all_variants_of_a_repetition_begin_at_one_place_of_the_trace(tmp_path: 
 
 def test_a_campaign_keeps_the_trace_by_its_hash(tmp_path: Path) -> None:
     path = written(tmp_path, WITH_TRACE)
-    resolved = experiment(path)
+    resolved = experiment_of(path)
     documents = json.loads(json.dumps(resolved.documents))
     assert documents["links"]["pause"]["trace"]["rate_bps"] == [4_000_000, 0, 4_000_000]
     (tmp_path / "links" / "pause.csv").unlink()
-    again = experiment(path, documents_in(documents))
+    again = experiment_of(path, documents_in(documents))
     key = TrialKey("off", "download-300000", 0, 0)
     assert again.task(key, VIRTUAL) == resolved.task(key, VIRTUAL)
 
@@ -94,7 +90,7 @@ REFUSED = [
     ("owd_ms = 10\n", "", "owd_ms is missing"),
     ('"pause"', '"none"', "trace = 'none': there is no link 'none'"),
     ("offset_s = 0", "offset_s = -1", "trace.offset_s = -1: must be"),
-    ("offset_s = 0", 'repeat = "again"', "it must be loop, hold, end"),
+    ("offset_s = 0", 'repeat = "again"', "must be one of loop, hold, end"),
     ('internet.trace = "pause"\n', "bandwidth_mbps = 1\n", "trace.offset_s: there is no trace"),
 ]
 
@@ -103,11 +99,11 @@ def test_what_cannot_be_is_refused_in_one_line(tmp_path: Path) -> None:
     for old, new, why in REFUSED:
         assert old in WITH_TRACE
         path = written(tmp_path, WITH_TRACE.replace(old, new))
-        assert why in refusal_of(experiment, path, by=(Refusal, DesignError))
+        assert why in refusal_of(experiment_of, path, by=(Refusal, DesignError))
 
 
 def test_netem_is_refused(tmp_path: Path) -> None:
-    link = experiment(written(tmp_path, WITH_TRACE)).link_tasks[0]["internet"].settings
+    link = experiment_of(written(tmp_path, WITH_TRACE)).link_tasks[0]["internet"].settings
     check_backend("wire", "internet", link)
     with pytest.raises(Exception, match=r"internet\.up\.trace: the netem link never changes"):
         check_backend("netem", "internet", link)

@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 
-from fecbench import designs
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import TrialKey
-from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.tasks.task import VIRTUAL
 from tests.support import needs
+from tests.support.experiments import experiment_of
 
 FOUND = ours().find("noq-fec", "tests")
 pytestmark = needs.built(FOUND)
@@ -105,9 +104,8 @@ def test_emulated_each_path_follows_its_own_trace_and_losses_of_frames_that_over
     record = trial_in(database)
     assert soonest_s() < record.metrics["client"]["dct_s"] < soonest_s() + 1
     assert record.checks["verdicts"]["path2/down"]["dropped"] > 0
-    design = designs.load(path)
     key = TrialKey("two paths", f"download-{SIZE_BYTES}", 0, 0)
-    task = Experiment(design, design.plan().points, ours()).task(key, VIRTUAL)
+    task = experiment_of(path).task(key, VIRTUAL)
     for name in PATHS:
         report, lane = record.links[name], task.settings_of(name).down
         configured = report["configuration"]["down"]

@@ -21,6 +21,7 @@ from fecbench.runners.tasks.outcome import EndpointOutcome, Outcome
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.trial.judge import Judgement
 from tests.runners.campaign.conftest import Pretence, Run, Told
+from tests.support.experiments import experiment_of
 from tests.support.refusals import refusal_of
 
 OTHER = {"dropper/build/dropper": "ab" * 32}
@@ -65,7 +66,7 @@ def test_another_design_is_refused_by_its_first_other_line(run: Run, part: Path,
     path = tmp_path / "design.toml"
     path.write_text(path.read_text().replace("owd_ms = 5", "owd_ms = 15"))
     design = designs.load(path)
-    message = refusal(run, part, experiment=Experiment(design, design.plan().points, ours()))
+    message = refusal(run, part, experiment=experiment_of(design))
     assert "was run with another design: line " in message
     assert "was 'owd_ms = 5', is 'owd_ms = 15'" in message
 

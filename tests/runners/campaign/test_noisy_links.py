@@ -4,17 +4,17 @@ is refused, and that virtual time carries it out."""
 from pathlib import Path
 from typing import Any
 
-from fecbench import designs, results
+from fecbench import results
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign import links
-from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.tasks.task import VIRTUAL, LinkTask, Task
 from fecbench.topologies.jitter import Jitter
 from fecbench.topologies.link import DIRECTIONS, TopologyError
 from fecbench.topologies.topology import check_backend
 from tests.support import needs
+from tests.support.experiments import experiment_of
 from tests.support.refusals import refusal_of
 
 FOUND = ours().find("noq-fec", "tests")
@@ -65,9 +65,7 @@ def written(tmp_path: Path) -> Path:
 
 
 def task_of(path: Path, variant: str, point: int, repetition: int) -> Task:
-    design = designs.load(path)
-    resolved = Experiment(design, design.plan().points, ours())
-    return resolved.task(TrialKey(variant, "download-200000", point, repetition), VIRTUAL)
+    return experiment_of(path).task(TrialKey(variant, "download-200000", point, repetition), VIRTUAL)
 
 
 def one(**values: Any) -> Any:
@@ -103,39 +101,39 @@ def test_a_shaper_with_credit_carries_that_much_more_than_its_rate() -> None:
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"jitter_ms": -1}, "jitter_ms is -1; it must be a number from 1e-06 to 10000"),
-    ({"jitter_ms": "5"}, "jitter_ms is '5'; it must be a number"),
-    ({"jitter_ms": float("nan")}, "jitter_ms is nan; it must be a number"),
-    ({"jitter_ms": False}, "jitter_ms is False; it must be a number"),
-    ({"up.jitter_ms": 10_001}, "up.jitter_ms is 10001; it must be a number"),
+    ({"jitter_ms": -1}, "jitter_ms = -1: must be a number from 1e-06 to 10000"),
+    ({"jitter_ms": "5"}, "jitter_ms = '5': must be a number"),
+    ({"jitter_ms": float("nan")}, "jitter_ms = nan: must be a number"),
+    ({"jitter_ms": False}, "jitter_ms = false: must be a number"),
+    ({"up.jitter_ms": 10_001}, "up.jitter_ms = 10001: must be a number"),
     (
         {"jitter_ms": 5, "jitter.law": "gauss"},
-        "jitter.law is 'gauss'; it must be one of uniform, normal, ",
+        "jitter.law = 'gauss': must be one of uniform, normal, ",
     ),
     ({"jitter.law": "normal"}, "jitter.law: there is no jitter_ms"),
-    ({"reorder": 1}, "reorder is 1; it must be true or false"),
-    ({"duplicate": 1.5}, "duplicate is 1.5; it must be a number from 0 to 1"),
-    ({"corrupt.p": 2}, "corrupt.p is 2; it must be a number from 0 to 1"),
-    ({"up.corrupt.p": "1"}, "up.corrupt.p is '1'; it must be a number from 0 to 1"),
-    ({"reorder.p": -0.5}, "reorder.p is -0.5; it must be a number from 0 to 1"),
+    ({"reorder": 1}, "reorder = 1: must be true or false"),
+    ({"duplicate": 1.5}, "duplicate = 1.5: must be a number from 0 to 1"),
+    ({"corrupt.p": 2}, "corrupt.p = 2: must be a number from 0 to 1"),
+    ({"up.corrupt.p": "1"}, "up.corrupt.p = '1': must be a number from 0 to 1"),
+    ({"reorder.p": -0.5}, "reorder.p = -0.5: must be a number from 0 to 1"),
     ({"reorder.by_packets": 3}, "reorder.by_packets: there is no reorder.p"),
     (
         {"reorder.p": 0.5, "reorder.by_packets": 257},
-        "reorder.by_packets is 257; it must be a whole number from 1",
+        "reorder.by_packets = 257: must be a whole number from 1",
     ),
-    ({"reorder.p": 0.5, "reorder.by_packets": 1.5}, "reorder.by_packets is 1.5; it must be a whole number"),
-    ({"mtu_bytes": 575}, "mtu_bytes is 575; it must be a whole number from 576 to 1500"),
+    ({"reorder.p": 0.5, "reorder.by_packets": 1.5}, "reorder.by_packets = 1.5: must be a whole number"),
+    ({"mtu_bytes": 575}, "mtu_bytes = 575: must be a whole number from 576 to 1500"),
     ({"mtu.icmp": True}, "mtu.icmp: there is no mtu_bytes below 1500"),
-    ({"mtu_bytes": 1300, "up.mtu.icmp": 1}, "up.mtu.icmp is 1; it must be true or false"),
-    ({"down.mtu_bytes": 9000}, "down.mtu_bytes is 9000; it must be a whole number from 576 to 1500"),
-    ({"policer_mbps": 0}, "policer_mbps is 0; it must be a number from 0.1 to 10000"),
+    ({"mtu_bytes": 1300, "up.mtu.icmp": 1}, "up.mtu.icmp = 1: must be true or false"),
+    ({"down.mtu_bytes": 9000}, "down.mtu_bytes = 9000: must be a whole number from 576 to 1500"),
+    ({"policer_mbps": 0}, "policer_mbps = 0: must be a number from 0.1 to 10000"),
     ({"policer_burst_bytes": 20_000}, "policer_burst_bytes: there is no policer_mbps"),
     (
         {"policer_mbps": 1, "policer_burst_bytes": 1513},
-        "policer_burst_bytes is 1513; it must be a whole number",
+        "policer_burst_bytes = 1513: must be a whole number",
     ),
-    ({"shaper_burst_bytes": -1}, "shaper_burst_bytes is -1; it must be a whole number from 0 to 1000000000"),
-    ({"down.duplicate": True}, "down.duplicate is True; it must be a number from 0 to 1"),
+    ({"shaper_burst_bytes": -1}, "shaper_burst_bytes = -1: must be a whole number from 0 to 1000000000"),
+    ({"down.duplicate": True}, "down.duplicate = true: must be a number from 0 to 1"),
 ]
 
 

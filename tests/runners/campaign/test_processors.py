@@ -13,12 +13,12 @@ from fecbench.designs import Design
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign import crosscheck
-from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.processors import DATAGRAM, HANDSHAKE, processor_task
 from fecbench.runners.campaign.request import request
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.tasks.task import VIRTUAL, ProcessorTask
+from tests.support.experiments import experiment_of
 
 IMPLEMENTATIONS = ("noq-fec", "rquic")
 HANDSHAKE_MS, DATAGRAM_US = 3, 500
@@ -66,9 +66,7 @@ def test_a_design_without_such_a_time_has_the_tasks_that_it_always_had(load: Loa
     key = TrialKey("rquic", "download-20000", 0, 0)
     documents = []
     for constants in ("", f"{HANDSHAKE} = 0\n{DATAGRAM} = 0.0"):
-        design = load(constants)
-        experiment = Experiment(design, design.plan().points, ours())
-        documents.append(experiment.task(key, VIRTUAL).document())
+        documents.append(experiment_of(load(constants)).task(key, VIRTUAL).document())
     assert documents[0] == documents[1]
     assert "processor" not in documents[0]
 

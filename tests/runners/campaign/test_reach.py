@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from fecbench import designs
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.reach import Reach, check_reach, reach
-from fecbench.runners.implementations.finding import ours
+from tests.support.experiments import experiment_of
 from tests.support.refusals import refusal_of
 
 Load = Callable[[str], Experiment]
@@ -19,8 +18,7 @@ Load = Callable[[str], Experiment]
 @pytest.fixture
 def load(write_design: Any, tmp_path: Path) -> Load:
     def load(text: str) -> Experiment:
-        design = designs.load(write_design(tmp_path, text))
-        return Experiment(design, design.plan().points, ours())
+        return experiment_of(write_design(tmp_path, text))
 
     return load
 

@@ -7,20 +7,12 @@ import pytest
 
 from fecbench import designs
 from fecbench.results.store.records import TrialKey
-from fecbench.runners.campaign.experiment import Experiment
-from fecbench.runners.implementations.finding import ours
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.trial.simulation import Place, line_of
+from tests.support.experiments import experiment_of_text
 
 CATALOGUED = designs.catalogue()["live-relay"].read_text()
-
-
-def experiment(folder: Path, text: str) -> Experiment:
-    path = folder / "design.toml"
-    path.write_text(text)
-    design = designs.load(path)
-    return Experiment(design, design.plan().points, ours())
 
 
 def schemes(task: Task, tmp_path: Path) -> dict[str, str]:
@@ -36,11 +28,11 @@ def schemes(task: Task, tmp_path: Path) -> dict[str, str]:
 
 
 def test_each_hop_has_the_options_of_its_far_end(tmp_path: Path) -> None:
-    resolved = experiment(tmp_path, CATALOGUED)
-    (workload,) = resolved.activities
+    experiment = experiment_of_text(tmp_path, CATALOGUED)
+    (workload,) = experiment.activities
     on_hops = {
-        variant: schemes(resolved.task(TrialKey(variant, workload, 0, 0), "virtual"), tmp_path)
-        for variant in resolved.arms
+        variant: schemes(experiment.task(TrialKey(variant, workload, 0, 0), "virtual"), tmp_path)
+        for variant in experiment.arms
     }
     expected = {
         "no FEC": ("none", "none"),
@@ -72,4 +64,4 @@ def test_a_design_that_no_relay_can_carry_out_is_refused(
 ) -> None:
     assert right in CATALOGUED
     with pytest.raises(Refusal, match=re.escape(message)):
-        experiment(tmp_path, CATALOGUED.replace(right, wrong))
+        experiment_of_text(tmp_path, CATALOGUED.replace(right, wrong))

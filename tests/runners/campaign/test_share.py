@@ -25,6 +25,7 @@ from fecbench.runners.campaign.request import Request
 from fecbench.runners.tasks.outcome import EndpointOutcome, Outcome
 from tests.results.conftest import postgresql, postgresql_folder  # noqa: F401 - fixtures
 from tests.runners.campaign.conftest import Pretence, Run, Told
+from tests.support.together import run_together
 from tests.waiting import wait_until
 
 of_each_kind = pytest.mark.parametrize("address", ["sqlite", "postgresql"], indirect=True)
@@ -74,7 +75,7 @@ def test_those_that_begin_at_once_run_each_trial_once_and_all_end_well(
         except Exception as problem:
             problems.append(problem)
 
-    together([lambda engine=engine: take_part(engine) for engine in engines])
+    run_together([lambda engine=engine: take_part(engine) for engine in engines])
     assert problems == []
     assert Counter(key for engine in engines for key in engine.ran) == Counter(little.keys)
     assert stored(address) == dict.fromkeys(little.keys, ("ok", 1))
@@ -197,7 +198,7 @@ def test_the_trials_of_a_holder_that_goes_on_are_waited_for_and_not_run(
             database.give_up_all(other.id)
 
     engine = Pretence()
-    together([go_on, lambda: run(engine, address)])
+    run_together([go_on, lambda: run(engine, address)])
     assert engine.ran == []
     assert len(stored(address)) == TRIALS
 
@@ -229,7 +230,7 @@ def test_a_holder_that_was_paused_for_long_drops_what_others_have_run_with_a_not
 def test_an_invalid_trial_is_run_so_often_by_all_harnesses_together(run: Run, address: str) -> None:
     barrier = threading.Barrier(3)
     engines = [Pretence(lambda _: "invalid", at_begin=barrier.wait) for _ in range(3)]
-    together([lambda engine=engine: run(engine, address) for engine in engines])
+    run_together([lambda engine=engine: run(engine, address) for engine in engines])
     assert set(stored(address).values()) == {("invalid", 1 + share.RETRIES)}
     run(Pretence(lambda _: "invalid"), address)
     assert set(stored(address).values()) == {("invalid", 2 * (1 + share.RETRIES))}
@@ -361,11 +362,3 @@ def test_a_holder_is_dead_when_its_beat_has_stood_still_by_the_clock_of_who_watc
 
 def a_record(key: TrialKey) -> TrialRecord:
     return TrialRecord(key, "ok", "", "2026-01-02T03:04:05+00:00", 1.0)
-
-
-def together(actions: list[Callable[[], object]]) -> None:
-    threads = [threading.Thread(target=action) for action in actions]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()

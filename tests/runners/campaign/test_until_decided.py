@@ -4,7 +4,6 @@ however the campaign was interrupted and whoever ran it."""
 import dataclasses
 import random
 import sqlite3
-import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -20,13 +19,13 @@ from fecbench.results.store.records import CampaignInfo, TrialKey
 from fecbench.runners.campaign import share
 from fecbench.runners.campaign.against_itself import against_itself
 from fecbench.runners.campaign.crosscheck import sample
-from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.order import trial_keys
 from fecbench.runners.campaign.request import Request
-from fecbench.runners.implementations.finding import ours
 from fecbench.runners.tasks.outcome import EndpointOutcome
 from tests.results.conftest import postgresql, postgresql_folder  # noqa: F401 - fixtures
 from tests.runners.campaign.conftest import Pretence, Run, Told
+from tests.support.experiments import experiment_of
+from tests.support.together import run_together
 
 OFF, ON = "off", "xor, 4/5"
 SAME, FASTER, SLOWER, NOISE, TIMEOUT = range(5)
@@ -96,7 +95,7 @@ def base(write_design: Any, tmp_path: Path) -> Request:
     path = write_design(tmp_path, DESIGN)
     path.write_text(UNTIL + path.read_text())
     design = designs.load(path)
-    experiment = Experiment(design, design.plan().points, ours())
+    experiment = experiment_of(design)
     keys = trial_keys(design, len(experiment.points))
     return Request(experiment=experiment, keys=keys, name="x", backend="wire", jobs=1, calibrate=False)
 
@@ -163,7 +162,7 @@ def test_each_point_runs_until_it_is_decided_and_the_database_says_why_it_stoppe
 def test_of_medians_that_nothing_differs_is_known_as_soon_as_anything_else(run: Run, base: Request) -> None:
     """Means are decided later: a long and rare delay may be missing in all trials so far."""
     design = designs.rewritten(base.design, statistic="median")
-    experiment = Experiment(design, design.plan().points, ours())
+    experiment = experiment_of(design)
     intervals = ends(run(Measured(), base_request=dataclasses.replace(base, experiment=experiment)))
     assert intervals[SAME] == (25, "decided", "equivalent")
     assert intervals[NOISE] == ENDS[NOISE]
@@ -221,7 +220,7 @@ def test_a_variant_without_an_interval_lets_no_mean_of_another_be_called_equal_e
     path = Path(base.design.path)
     path.write_text(path.read_text() + THIRD)
     design = designs.load(path)
-    experiment = Experiment(design, design.plan().points, ours())
+    experiment = experiment_of(design)
     keys = [key for key in trial_keys(design, 5) if key.point == SAME]
     engine = Measured(end=lambda key: "timeout" if (key.variant, key.repetition) == ("third", 7) else "ok")
     campaign = run(engine, base_request=dataclasses.replace(base, experiment=experiment, keys=keys))
@@ -263,11 +262,7 @@ def test_several_that_run_it_at_once_come_to_the_same(
         except Exception as problem:
             problems.append(problem)
 
-    threads = [threading.Thread(target=one, args=(engine,)) for engine in engines]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_together([lambda engine=engine: one(engine) for engine in engines])
     assert not problems
     assert repetitions(postgresql) == EXPECTED
     assert sum(len(engine.ran) for engine in engines) == TRIALS

@@ -221,10 +221,9 @@ def test_where_many_pairs_fail_in_both_nothing_is_said_of_times(compare: Compare
     assert "of the pairs are in no ratio because they failed" in document["says"]
 
 
-def test_no_group_begins_when_its_time_is_over_and_none_stays_claimed(
-    compare: Compare, build: Builds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answers = iter([True] * 30)
+def end_after(looks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the time of all rounds be over after so many looks at it."""
+    answers = iter([True] * looks)
 
     def goes_on(rounds: LimitedRounds) -> bool:
         if next(answers, False):
@@ -233,6 +232,12 @@ def test_no_group_begins_when_its_time_is_over_and_none_stays_claimed(
         return False
 
     monkeypatch.setattr(LimitedRounds, "goes_on", goes_on)
+
+
+def test_no_group_begins_when_its_time_is_over_and_none_stays_claimed(
+    compare: Compare, build: Builds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end_after(30, monkeypatch)
     document = compare(build(OTHERWISE), build(BY_CHANCE), status=3)
     assert 0 < document["pairs"] < 4 * 2 * 6
     with closing(sqlite3.connect(tmp_path / "x.sqlite")) as database:
@@ -242,15 +247,7 @@ def test_no_group_begins_when_its_time_is_over_and_none_stays_claimed(
 def test_equal_builds_are_undecided_while_a_network_has_no_pair(
     compare: Compare, build: Builds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answers = iter([True] * 5)
-
-    def goes_on(rounds: LimitedRounds) -> bool:
-        if next(answers, False):
-            return True
-        rounds._ends_at = -math.inf
-        return False
-
-    monkeypatch.setattr(LimitedRounds, "goes_on", goes_on)
+    end_after(5, monkeypatch)
     document = compare(build("1.0"), build("1.0 * 1"), status=3)
     assert "networks and workloads have no pair yet" in document["says"]
     assert document["ended"] == "the time is over before each network has 6 repetitions"

@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 from fecbench.results.store.database import Database
-from fecbench.runners.commands.console import campaign_summary, tables
-from fecbench.runners.commands.console.tables import print_table, table_of
+from fecbench.runners.commands.console import campaign_summary, terminal_tables
+from fecbench.runners.commands.console.terminal_tables import print_table, table_of
 
 Terminal = Callable[[int], io.StringIO]
 
@@ -24,7 +24,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     def of(width: int) -> io.StringIO:
         stream = io.StringIO()
         to = Console(file=stream, width=width, force_terminal=True, color_system=None)
-        for module in (tables, campaign_summary):
+        for module in (terminal_tables, campaign_summary):
             monkeypatch.setattr(module, "console", lambda: to)
         return stream
 

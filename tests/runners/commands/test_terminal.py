@@ -14,8 +14,8 @@ from fecbench.results.analysis.cards import VERDICT_COLORS
 from fecbench.results.store.database import TrialKey  # type: ignore[attr-defined]
 from fecbench.runners.commands.console import progress
 from fecbench.runners.commands.console.progress import Reporter
-from fecbench.runners.commands.console.tables import fitted, table_of
 from fecbench.runners.commands.console.terminal import one_line, printable, say, say_next, tame
+from fecbench.runners.commands.console.terminal_tables import fitted, table_of
 from fecbench.runners.trial.judge import Judgement
 
 CLEAR_SCREEN, NEW_TITLE, C1 = "\x1b[2J", "\x1b]0;mine\x07", "\x9b2J"

@@ -15,9 +15,9 @@ import pytest
 from fecbench.results.store.records import TrialKey
 from fecbench.runners import authority
 from fecbench.runners.engines.engine import EngineError
+from fecbench.runners.field.client_session import Train
 from fecbench.runners.field.connection import Place, context
 from fecbench.runners.field.field_engine import Block, FieldEngine
-from fecbench.runners.field.session import Train
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.tasks.demand import Demand
 from fecbench.runners.tasks.outcome import Outcome

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fecbench.runners import authority
-from fecbench.runners.field import probes
+from fecbench.runners.field import probe_trains
 from fecbench.runners.field.connection import Connection, ConnectionLost, Place, context
 from fecbench.runners.field.strangers import shut_out
 from fecbench.runners.refusal import Refusal
@@ -106,11 +106,11 @@ def test_both_ends_must_have_papers_of_one_authority(papers: Path, tmp_path: Pat
 
 
 def test_probes_without_their_token_are_not_answered() -> None:
-    train, port = secrets.token_bytes(probes.TOKEN_BYTES), free_port()
-    responder = probes.Responder(HOME, port, train)
+    train, port = secrets.token_bytes(probe_trains.TOKEN_BYTES), free_port()
+    responder = probe_trains.Responder(HOME, port, train)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         client.settimeout(0.2)
-        whole = (train + b"\0\0\0\7").ljust(probes.PROBE_BYTES, b"\0")
+        whole = (train + b"\0\0\0\7").ljust(probe_trains.PROBE_BYTES, b"\0")
         for datagram in (os.urandom(64), whole[:-1], whole + b"\0", b"", os.urandom(16) + whole[16:]):
             client.sendto(datagram, (HOME, port))
         responder.answer()
@@ -124,7 +124,7 @@ def test_probes_without_their_token_are_not_answered() -> None:
 
 
 def test_a_train_tells_losses_each_way_and_how_far_clocks_are_apart() -> None:
-    sent = probes.Sent(times=[100.0, 100.02, 100.04], round_trips_ms={0: 20.0, 2: 30.0})
+    sent = probe_trains.Sent(times=[100.0, 100.02, 100.04], round_trips_ms={0: 20.0, 2: 30.0})
     arrived = {0: 507.01, 1: 507.03, 2: 507.06}
     probed = sent.probes(arrived, 100.0)
     assert [(probe.rtt_ms, probe.lost_up) for probe in probed] == [(20, False), (None, False), (30, False)]

@@ -17,9 +17,9 @@ from fecbench.results.store.records import TrialKey
 from fecbench.runners import authority
 from fecbench.runners.commands.console.over_path import of_field
 from fecbench.runners.engines.engine import EngineError
+from fecbench.runners.field.client_session import OrderRefusal, Session
 from fecbench.runners.field.connection import Connection, ConnectionLost, Place, context
 from fecbench.runners.field.field_engine import FieldEngine
-from fecbench.runners.field.session import OrderRefusal, Session
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.tasks.demand import Demand
@@ -134,7 +134,7 @@ def test_a_network_that_blocks_udp_is_named(far: Far, monkeypatch: pytest.Monkey
     with socket.create_server((HOME, 0)) as listener:
         threading.Thread(target=relay, args=(listener, far.place.port), daemon=True).start()
         place = Place(HOME, listener.getsockname()[1])
-        monkeypatch.setattr("fecbench.runners.field.session.ANSWERED_S", 0.2)
+        monkeypatch.setattr("fecbench.runners.field.client_session.ANSWERED_S", 0.2)
         engine = FieldEngine(
             place, far.tls, "home", {"noq-fec": ours().find("noq-fec", "")}, print, train_s=0.1
         )

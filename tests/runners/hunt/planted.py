@@ -14,9 +14,9 @@ import pandas as pd
 
 from fecbench import designs
 from fecbench.designs import Design
+from fecbench.runners.hunt.hunt_question import Question, Sought, question
 from fecbench.runners.hunt.lookout import Look
 from fecbench.runners.hunt.measured import Measured, Part
-from fecbench.runners.hunt.question import Question, Sought, question
 from fecbench.runners.hunt.space import Network
 from tests.support.campaigns import campaign_info, variants, workload
 

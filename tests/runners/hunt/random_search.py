@@ -7,10 +7,10 @@ import numpy as np
 
 from fecbench.results.analysis.intervals import LEVEL
 from fecbench.runners.hunt.budget import START_REPETITIONS, Budget
-from fecbench.runners.hunt.finding import Finding, confirmed
+from fecbench.runners.hunt.hunt_finding import Finding, confirmed
+from fecbench.runners.hunt.hunt_question import Question
 from fecbench.runners.hunt.lookout import Laboratory, Lookout
 from fecbench.runners.hunt.measured import Measured
-from fecbench.runners.hunt.question import Question
 
 CONFIRMED = 0.1
 """Share of all pairs that confirm; a hunt has as many for it."""

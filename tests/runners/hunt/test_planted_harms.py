@@ -8,9 +8,9 @@ import pytest
 from fecbench.runners.hunt.budget import budget
 from fecbench.runners.hunt.estimates import Estimates
 from fecbench.runners.hunt.hunt import Answer, hunt
+from fecbench.runners.hunt.hunt_question import question
 from fecbench.runners.hunt.lookout import Look, Lookout, TimeIsOver
 from fecbench.runners.hunt.measured import Measured
-from fecbench.runners.hunt.question import question
 from fecbench.runners.hunt.search import Share, start
 from fecbench.runners.hunt.space import Network
 from fecbench.runners.refusal import Refusal

@@ -4,8 +4,8 @@ coverage."""
 import pytest
 
 from fecbench.runners.hunt.budget import budget
-from fecbench.runners.hunt.finding import Finding
 from fecbench.runners.hunt.hunt import hunt
+from fecbench.runners.hunt.hunt_finding import Finding
 from fecbench.runners.hunt.space import Network
 from tests.runners.hunt import harms
 from tests.runners.hunt.planted import Effect, Planted, question_with_seed

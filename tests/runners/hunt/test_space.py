@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fecbench import designs
-from fecbench.runners.hunt.question import question
+from fecbench.runners.hunt.hunt_question import question
 from fecbench.runners.hunt.space import Space
 from fecbench.runners.refusal import Refusal
 from tests.runners.hunt.planted import DESIGN, design

@@ -6,15 +6,14 @@ from typing import Any
 
 import pytest
 
-from fecbench import designs
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign.experiment import Experiment
-from fecbench.runners.implementations.finding import ours
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.trial.competition import FULL_RTTS, FULL_SHARE, INTERVAL_S, Filling
 from fecbench.runners.workloads.competing import Competing, endless_bytes
 from fecbench.runners.workloads.workload import Surroundings
 from fecbench.topologies.link import DirectionSettings, LinkSettings
+from tests.support.experiments import experiment_of
 from tests.support.refusals import refusal_of
 
 LINK = LinkSettings.symmetric(bandwidth_mbps=1.89, owd_ms=380.5)
@@ -99,8 +98,7 @@ size_bytes = 1_000_000
 @pytest.fixture
 def load(write_design: Any, tmp_path: Path) -> Callable[[str], Experiment]:
     def load(text: str) -> Experiment:
-        design = designs.load(write_design(tmp_path, text))
-        return Experiment(design, design.plan().points, ours())
+        return experiment_of(write_design(tmp_path, text))
 
     return load
 

@@ -5,15 +5,10 @@ from typing import Any
 
 import pytest
 
-from fecbench import designs
 from fecbench.designs.error import DesignError
-from fecbench.results.store.records import TrialKey
-from fecbench.runners.campaign.experiment import Experiment
-from fecbench.runners.implementations.finding import ours
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.tasks.task import ROLES
-from tests.support import needs, tasks
-from tests.support.patience import carried_out
+from tests.support import needs
+from tests.support.experiments import experiment_of_text, task_of, trial_by
 from tests.support.trials import Trials
 
 DESIGN = """
@@ -48,13 +43,6 @@ STACKS = [
 ]
 
 
-def experiment(folder: Path, name: str, options: str) -> Experiment:
-    file = folder / "marks.toml"
-    file.write_text(DESIGN.format(name=name, options=options))
-    design = designs.load(file)
-    return Experiment(design, design.plan().points, ours())
-
-
 @pytest.mark.parametrize(("name", "options", "is_marked"), STACKS)
 class TestStack:
     pytestmark = needs.TRIALS
@@ -62,22 +50,13 @@ class TestStack:
     def test_a_queue_marks_packets_of_those_who_allow_it(
         self, name: str, options: str, is_marked: bool, trials: Trials, tmp_path: Path
     ) -> None:
-        implementation = ours().find(name, "tests")
-        if implementation.missing_programs():
-            pytest.skip(f"{name} is not built")
-        commands = {name: {role: implementation.command(role) for role in ROLES}}
-        task = experiment(tmp_path, name, options).task(TrialKey("it", "download-500000", 0, 0), "wire")
-        task = task.model_copy(update={"validity": tasks.SLOW_MACHINE})
+        task = task_of(experiment_of_text(tmp_path, DESIGN.format(name=name, options=options)))
 
         def marks(finished: Any) -> int:
             return int(finished.outcome.links["internet"].directions["down"].marked)
 
-        finished, judgement = carried_out(
-            trials,
-            task,
-            commands,
-            {name: implementation.folder},
-            lambda *result: bool(marks(result[0])) == is_marked,
+        finished, judgement = trial_by(
+            name, trials, task, lambda *result: bool(marks(result[0])) == is_marked
         )
         assert (judgement.state, judgement.reason) == ("ok", "")
         assert bool(marks(finished)) == is_marked
@@ -89,6 +68,6 @@ class TestStack:
 @pytest.mark.parametrize("name", ["rquic", "quiche", "aioquic", "ngtcp2"])
 def test_a_stack_without_a_switch_refuses_ecn_in_one_line(name: str, tmp_path: Path) -> None:
     with pytest.raises((Refusal, DesignError)) as raised:
-        experiment(tmp_path, name, ON)
+        experiment_of_text(tmp_path, DESIGN.format(name=name, options=ON))
     assert "ecn" in str(raised.value)
     assert "\n" not in str(raised.value)

@@ -7,18 +7,15 @@ from typing import Any
 
 import pytest
 
-from fecbench import designs
 from fecbench.dropper import recordings
-from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.engines.engine import Finished
-from fecbench.runners.implementations.finding import ours
-from fecbench.runners.tasks.task import ROLES, Task
+from fecbench.runners.tasks.task import ROLES
 from fecbench.runners.trial import simulation
 from fecbench.topologies.link import DIRECTIONS
 from fecbench.topologies.topology import layout_of
-from tests.support import needs, tasks
-from tests.support.patience import carried_out
+from tests.support import needs
+from tests.support.experiments import commands_of, experiment_of_text, task_of, trial_by
 from tests.support.trials import Trials
 
 NETWORK = """
@@ -57,16 +54,9 @@ STACKS = [
 
 
 def experiment(folder: Path, name: str, topology: str, workload: str, options: str) -> Experiment:
-    file = folder / "six.toml"
-    file.write_text(NETWORK.format(topology=topology, workload=workload, name=name, options=options))
-    design = designs.load(file)
-    return Experiment(design, design.plan().points, ours())
-
-
-def task_of(resolved: Experiment) -> Task:
-    (label,) = resolved.activities
-    task = resolved.task(TrialKey("it", label, 0, 0), "wire")
-    return task.model_copy(update={"validity": tasks.SLOW_MACHINE, "capture": True})
+    return experiment_of_text(
+        folder, NETWORK.format(topology=topology, workload=workload, name=name, options=options)
+    )
 
 
 def captured(result: Finished) -> list[recordings.Packet]:
@@ -83,12 +73,8 @@ class TestStack:
     def test_a_stack_transfers_over_ipv6(
         self, name: str, topology: str, workload: str, options: str, trials: Trials, tmp_path: Path
     ) -> None:
-        implementation = ours().find(name, "tests")
-        if implementation.missing_programs():
-            pytest.skip(f"{name} is not built")
-        commands = {name: {role: implementation.command(role) for role in ROLES}}
-        trial_task = task_of(experiment(tmp_path, name, topology, workload, options))
-        finished, judgement = carried_out(trials, trial_task, commands, {name: implementation.folder})
+        trial_task = task_of(experiment(tmp_path, name, topology, workload, options), capture=True)
+        finished, judgement = trial_by(name, trials, trial_task)
         assert (judgement.state, judgement.reason) == ("ok", "")  # the judge has held verdicts to the oracle
         for directions in finished.outcome.droppers.values():
             for direction in DIRECTIONS:
@@ -116,11 +102,10 @@ class TestStack:
 def test_trials_in_virtual_time_are_over_ipv6_too(
     name: str, topology: str, workload: str, options: str, tmp_path: Path, fecbench_here: Any
 ) -> None:
-    if ours().find(name, "tests").missing_programs():
-        pytest.skip(f"{name} is not built")
+    commands_of(name)
     experiment(tmp_path, name, topology, workload, options)
     database = tmp_path / "six.sqlite"
-    run = fecbench_here("run", tmp_path / "six.toml", "--engine", "virtual", "--db", database)
+    run = fecbench_here("run", tmp_path / "design.toml", "--engine", "virtual", "--db", database)
     assert run.returncode == 0, run.stdout
     replayed = fecbench_here("replay", 1, "--db", database, "--output", tmp_path / "replay")
     assert replayed.returncode == 0, replayed.stdout

@@ -9,15 +9,14 @@ import pytest
 
 from fecbench import designs
 from fecbench.dropper import model as dropper_model
-from fecbench.results.store.records import TrialKey
-from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.record import record_of
 from fecbench.runners.engines.engine import Finished
 from fecbench.runners.implementations.finding import ours
-from fecbench.runners.tasks.task import ROLES, EndpointTask, Task
+from fecbench.runners.tasks.task import EndpointTask, Task
 from fecbench.runners.trial.judge import Judgement, judge
 from fecbench.topologies.link import LinkSettings
 from tests.support import needs, tasks
+from tests.support.experiments import experiment_of_text, task_of, trial_by
 from tests.support.trials import Trials
 
 pytestmark = needs.TRIALS
@@ -133,23 +132,16 @@ def test_each_hop_is_judged_by_its_own_link_and_the_reports_of_its_own_ends(
 
 def broadcast(folder: Path) -> Task:
     """The task of two seconds of the broadcast of live-relay, with FEC on both hops, on any machine."""
-    path = folder / "design.toml"
     text = designs.catalogue()["live-relay"].read_text()
-    path.write_text(text.replace("duration_s = 20", "duration_s = 2"))
-    design = designs.load(path)
-    resolved = Experiment(design, design.plan().points, ours())
-    (workload,) = resolved.activities
-    whole = resolved.task(TrialKey("safe on both", workload, 2, 0), "wire")
-    return whole.model_copy(update={"validity": tasks.SLOW_MACHINE})
+    shorter = experiment_of_text(folder, text.replace("duration_s = 20", "duration_s = 2"))
+    return task_of(shorter, "safe on both", point=2)
 
 
 @pytest.mark.skipif(bool(ours().find("moq", "tests").missing_programs()), reason="make build-all")
 def test_moq_relays_a_broadcast_over_emulated_links_no_sooner_than_they_carry_it(
     trials: Trials, tmp_path: Path
 ) -> None:
-    moq = ours().find("moq", "tests")
-    commands = {"moq": {role: moq.command(role) for role in ROLES}}
-    finished, judgement = trials.run(broadcast(tmp_path), commands, {"moq": moq.folder})
+    finished, judgement = trial_by("moq", trials, broadcast(tmp_path))
     assert (judgement.state, judgement.reason) == ("ok", "")
     relay = finished.outcome.endpoints["relay"].metrics
     assert relay is not None

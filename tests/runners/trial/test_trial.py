@@ -18,7 +18,7 @@ from fecbench.dropper import model as dropper_model
 from fecbench.dropper.command import COMMAND as DROPPER
 from fecbench.dropper.command import DropperError
 from fecbench.results.store.records import TrialKey
-from fecbench.runners.engines import worker
+from fecbench.runners.engines import trial_worker
 from fecbench.runners.engines.engine import Finished
 from fecbench.runners.engines.namespaces import NamespaceEngine
 from fecbench.runners.tasks.task import Task
@@ -202,7 +202,9 @@ def test_a_server_that_never_gets_ready_is_a_failure(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(transfer, "READY_LIMIT_S", 0.5)
     silent = commands(server="import time; time.sleep(600)")
     with NamespaceEngine(1, silent) as running:
-        judgement = judge(TASK, worker.outcome_in(worker.answer(running._order(TASK).model_dump_json())))
+        judgement = judge(
+            TASK, trial_worker.outcome_in(trial_worker.answer(running._order(TASK).model_dump_json()))
+        )
     assert judgement.state == "failed"
     assert judgement.reason.startswith("server was not ready in time")
 
@@ -351,7 +353,7 @@ def test_a_trial_in_which_a_full_backlog_dropped_frames_is_invalid_and_says_wher
     with engine() as running:
         order = running._order(TASK).model_dump_json()
         judgement = judge(
-            TASK, worker.outcome_in(worker.answer(order))
+            TASK, trial_worker.outcome_in(trial_worker.answer(order))
         )  # by a worker that has these counters
     assert judgement.state == "invalid"
     errors = "3 packets were lost at r1, outside of link and dropper: r1-client: receive drops"

@@ -13,16 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fecbench import designs
 from fecbench.designs import DesignError
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.order import trial_keys
-from fecbench.runners.implementations.finding import ours
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.tasks.task import ROLES, EndpointTask
 from fecbench.runners.workloads import asked_series
 from fecbench.runners.workloads.messages import real_time, traffic
 from fecbench.runners.workloads.messages.traffic import Trace
+from tests.support.experiments import experiment_of
 from tests.support.refusals import refusal_of
 
 # Where it is not the little design.
@@ -61,8 +60,7 @@ def resolve(write_design: Any, tmp_path: Path) -> Resolve:
         if trace is not None:
             (tmp_path / "traces").mkdir(exist_ok=True)
             (tmp_path / "traces" / "own.json").write_text(json.dumps(trace))
-        design = designs.load(write_design(tmp_path, DESIGN.replace("WORKLOAD", workload)))
-        return Experiment(design, design.plan().points, ours(), documents)
+        return experiment_of(write_design(tmp_path, DESIGN.replace("WORKLOAD", workload)), documents)
 
     return resolve
 

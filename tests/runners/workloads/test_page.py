@@ -14,14 +14,13 @@ from hypothesis import strategies as st
 
 from fecbench import designs
 from fecbench.checkout import REPOSITORY
-from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.order import trial_keys
-from fecbench.runners.implementations.finding import ours
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.workloads import json_file
 from fecbench.runners.workloads.page import graph as page_graph
 from fecbench.runners.workloads.page import har, photo_site
 from fecbench.runners.workloads.page.graph import Page
+from tests.support.experiments import experiment_of
 from tests.support.refusals import refusal_of
 
 CATALOG = REPOSITORY / "designs" / "catalog"
@@ -398,15 +397,11 @@ def design(write_design: Any, tmp_path: Path):
     return design
 
 
-def resolved(design: designs.Design, documents: dict[str, Any] | None = None) -> Experiment:
-    return Experiment(design, design.plan().points, ours(), documents)
-
-
 def test_endpoints_are_given_the_graph_that_was_checked_and_not_a_file(design, tmp_path: Path) -> None:
     loaded = design()
-    documents = resolved(loaded).documents
+    documents = experiment_of(loaded).documents
     (tmp_path / "pages" / "own.json").unlink()  # a campaign can be replayed without it
-    again = resolved(loaded, json.loads(json.dumps(documents)))
+    again = experiment_of(loaded, json.loads(json.dumps(documents)))
     keys = sorted(trial_keys(loaded, len(again.points)))
     workloads = [again.task(key, "wire").pairs[0].workload for key in keys]
     graph = {"objects": [an_object("a", processing_ms=0), an_object("b", "a", processing_ms=0)]}
@@ -422,13 +417,13 @@ def test_a_page_may_stand_beside_the_base_and_the_designs_own_goes_first(design,
     (elsewhere / "pages").mkdir(parents=True)
     file = elsewhere / "like-it.toml"
     file.write_text(f'base = "../{Path(base.path).name}"\nname = "like-it"\n')
-    assert resolved(designs.load(file)).documents == resolved(base).documents
+    assert experiment_of(designs.load(file)).documents == experiment_of(base).documents
     (elsewhere / "pages" / "own.json").write_text(json.dumps(a_page(an_object("c"))))
-    own = resolved(designs.load(file)).documents["pages"]["own"]["graph"]
+    own = experiment_of(designs.load(file)).documents["pages"]["own"]["graph"]
     assert [item["name"] for item in own["objects"]] == ["c"]
     file.write_text(file.read_text() + '[[workloads]]\nname = "page"\ngraph = "none"\n')
     both = f"in {elsewhere / 'pages'} or {elsewhere / '..' / 'pages'}; "
-    assert both in refusal_of(resolved, designs.load(file))
+    assert both in refusal_of(experiment_of, designs.load(file))
 
 
 NO_PAGES = [
@@ -443,6 +438,6 @@ NO_PAGES = [
 def test_a_design_that_names_no_page_or_a_wrong_one_is_refused(design, tmp_path: Path) -> None:
     for right, wrong, message in NO_PAGES:
         assert right in DESIGN
-        assert message in refusal_of(resolved, design(DESIGN.replace(right, wrong)))
+        assert message in refusal_of(experiment_of, design(DESIGN.replace(right, wrong)))
     (tmp_path / "pages" / "own.json").write_text(json.dumps(a_page(an_object("a", "a"))))
-    assert re.search(r"own\.json: .*a → a", refusal_of(resolved, design()))
+    assert re.search(r"own\.json: .*a → a", refusal_of(experiment_of, design()))

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fecbench.runners.field import probes
+from fecbench.runners.field import probe_trains
 from fecbench.runners.field.connection import Connection, ConnectionLost, Place
 from fecbench.runners.field.volley import Volley
 from fecbench.runners.refusal import Refusal
@@ -85,25 +85,27 @@ class Session:
             raise OrderRefusal(f"the server: {answer['refused']}")
         return answer
 
-    def rest(self, limit_s: float = probes.REST_S) -> Train:
+    def rest(self, limit_s: float = probe_trains.REST_S) -> Train:
         """Probe until the queue has drained."""
         return self._probe(
             lambda sent, last: (
-                probes.has_drained(last, min([self.least_rtt_ms, *sent.round_trips_ms.values()]))
-                or (len(sent.times) * probes.INTERVAL_S > ANSWERED_S and not sent.round_trips_ms)
+                probe_trains.has_drained(last, min([self.least_rtt_ms, *sent.round_trips_ms.values()]))
+                or (len(sent.times) * probe_trains.INTERVAL_S > ANSWERED_S and not sent.round_trips_ms)
             ),
             limit_s,
         )
 
-    def train(self, lasts_s: float = probes.TRAIN_S) -> Train:
+    def train(self, lasts_s: float = probe_trains.TRAIN_S) -> Train:
         """Probe for so long."""
         return self._probe(lambda _sent, _last: False, lasts_s)
 
-    def _probe(self, until: Callable[[probes.Sent, deque[float]], bool], limit_s: float) -> Train:
-        token = probes.token()
+    def _probe(self, until: Callable[[probe_trains.Sent, deque[float]], bool], limit_s: float) -> Train:
+        token = probe_trains.token()
         self._ask({"order": "probe", "token": token})
         try:
-            sent = probes.send(self.server_address, self.place.port, bytes.fromhex(token), until, limit_s)
+            sent = probe_trains.send(
+                self.server_address, self.place.port, bytes.fromhex(token), until, limit_s
+            )
         except OSError as error:
             raise self._unreachable(error) from None
         answer = self._ask({"order": "probed"})
@@ -126,7 +128,7 @@ class Session:
             mtu=sent.mtu,
             ttl={name: value for name, value in ttl.items() if value},
             lasted_s=sent.times[-1] - since if sent.times else 0.0,
-            has_drained=probes.has_drained(last, self.least_rtt_ms),
+            has_drained=probe_trains.has_drained(last, self.least_rtt_ms),
         )
 
     def _unreachable(self, error: OSError) -> ConnectionLost:
@@ -134,7 +136,7 @@ class Session:
 
     def volley(self) -> list[FullPacket]:
         """Send a volley, and have it sent back."""
-        token = probes.token()
+        token = probe_trains.token()
         self._ask({"order": "volley", "token": token})
         try:
             volley = Volley(self.server_address, self.place.port, bytes.fromhex(token))

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from fecbench.results.analysis import criteria, tolerances
+from fecbench.results.analysis import crosscheck_questions, tolerances
 from fecbench.results.analysis.criterion import Differences, Verdict
 from fecbench.results.analysis.far_off import excess_interval
 from fecbench.results.analysis.intervals import LEVEL
@@ -31,7 +31,7 @@ def differences(
 
 
 def verdict_of(drawing: Differences) -> Verdict:
-    return criteria.verdict(criteria.asked(drawing))
+    return crosscheck_questions.verdict(crosscheck_questions.asked(drawing))
 
 
 def small_noise(random: np.random.Generator, n: int) -> Floats:
@@ -124,9 +124,9 @@ def test_as_many_more_as_it_says_decide() -> None:
     while len(decided) < 60:
         n = int(random.integers(8, 30))
         spread = random.uniform(0.01, 0.12)
-        answers = criteria.asked(differences(random.normal(-0.01, spread, n)))
-        if criteria.verdict(answers) == "cannot tell":
-            more = criteria.more_trials(answers)
+        answers = crosscheck_questions.asked(differences(random.normal(-0.01, spread, n)))
+        if crosscheck_questions.verdict(answers) == "cannot tell":
+            more = crosscheck_questions.more_trials(answers)
             if more is not None and more < 5000:
                 again = differences(random.normal(-0.01, spread, n + more))
                 decided.append(verdict_of(again) != "cannot tell")
@@ -135,13 +135,13 @@ def test_as_many_more_as_it_says_decide() -> None:
 
 
 def test_what_is_decided_needs_no_more_trials() -> None:
-    answers = criteria.asked(differences(np.full(N, -0.01)))
-    assert (criteria.verdict(answers), criteria.more_trials(answers)) == ("agrees", 0)
+    answers = crosscheck_questions.asked(differences(np.full(N, -0.01)))
+    assert (crosscheck_questions.verdict(answers), crosscheck_questions.more_trials(answers)) == ("agrees", 0)
 
 
 def test_too_few_trials_need_as_many_as_can_agree() -> None:
-    for n in range(criteria.FEWEST):  # type: ignore[attr-defined]
-        more = criteria.more_trials(criteria.asked(differences(np.full(n, -0.01))))
+    for n in range(crosscheck_questions.FEWEST):  # type: ignore[attr-defined]
+        more = crosscheck_questions.more_trials(crosscheck_questions.asked(differences(np.full(n, -0.01))))
         assert more is not None
         assert verdict_of(differences(np.full(n + more, -0.01))) == "agrees"
         assert verdict_of(differences(np.full(n + more - 1, -0.01))) == "cannot tell"

@@ -8,7 +8,7 @@ import pytest
 
 from fecbench.dropper.command import Counters
 from fecbench.runners.conformance.complaints import seen_repair
-from fecbench.runners.conformance.losses import SHORT_BYTES, SLACK, check, problems_of_counters
+from fecbench.runners.conformance.lossy_download import SHORT_BYTES, SLACK, check, problems_of_counters
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.implementations.implementation import read
 from fecbench.runners.tasks.outcome import DropperOutcome, EndpointOutcome, Outcome

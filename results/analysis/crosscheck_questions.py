@@ -43,14 +43,14 @@ from fecbench.results.analysis.criterion import (
     Z,
     more_than,
 )
-from fecbench.results.analysis.distributions import (
+from fecbench.results.analysis.far_off import either, far
+from fecbench.results.analysis.intervals import FEWEST, LEVEL, median_interval
+from fecbench.results.analysis.quantiles import (
     false_discoveries,
     heads_at_least,
     t_beyond,
     t_quantile,
 )
-from fecbench.results.analysis.far_off import either, far
-from fecbench.results.analysis.intervals import FEWEST, LEVEL, median_interval
 from fecbench.results.analysis.tail import is_asked, tail
 
 FARTHEST = math.log(10)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fecbench.runners.tasks.outcome import Competition, DropperOutcome, Outcome
-from fecbench.runners.tasks.packets import ETHERNET_HEADER_BYTES, FRAME_BYTES, header_bytes
+from fecbench.runners.tasks.packet_sizes import ETHERNET_HEADER_BYTES, FRAME_BYTES, header_bytes
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.tasks.validity import Validity
 from fecbench.topologies.counters import CHECKSUMS, RECEIVE_BUFFER

@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from fecbench.runners.conformance import simulator as simulator_check
+from fecbench.runners.conformance import simulator_trials
 from fecbench.runners.implementations.implementation import Implementation, load
 from tests.runners.engines.conftest import HERE
 
@@ -17,7 +17,7 @@ def behaving(folder: Path, manner: str) -> Implementation:
 
 
 def test_one_that_is_right_each_time_is_good(tmp_path: Path) -> None:
-    parts = list(simulator_check.check(behaving(tmp_path, "good")))
+    parts = list(simulator_trials.check(behaving(tmp_path, "good")))
     good = {part.part: part.good for part in parts}
     assert good == {"simulator: download": True, "simulator: messages": True}, parts
 
@@ -29,7 +29,7 @@ def test_one_that_is_not_is_broken_and_it_is_said_how(tmp_path: Path) -> None:
         "dies": "failed: the simulator of made-up ended with status 3",
         "refuses": "failed: the simulator: I cannot play this",
     }.items():
-        parts = list(simulator_check.check(behaving(tmp_path / manner, manner)))
+        parts = list(simulator_trials.check(behaving(tmp_path / manner, manner)))
         assert [part.good for part in parts] == [False, False]
         assert message in parts[0].detail
 
@@ -38,4 +38,4 @@ def test_nothing_is_said_where_there_is_none(tmp_path: Path) -> None:
     implementation = behaving(tmp_path, "good")
     declared = implementation.declaration.model_copy(update={"simulator": None})
     without = Implementation(implementation.folder, declared, implementation.text)
-    assert list(simulator_check.check(without)) == []
+    assert list(simulator_trials.check(without)) == []

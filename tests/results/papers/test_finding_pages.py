@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fecbench.results.papers import findings
+from fecbench.results.papers import finding_pages
 from fecbench.results.papers.claim import Claim
 
 # CI runs it when results/papers changes.
@@ -17,18 +17,21 @@ SLOW = ("rquic2021",)
     "path",
     [
         pytest.param(path, marks=[pytest.mark.slow] * (path.stem in SLOW), id=path.stem)
-        for path in findings.pages()
+        for path in finding_pages.pages()
     ],
 )
 def test_pages_are_current(path: Path) -> None:
     page = path.read_text()
-    assert page.count(findings.START) == page.count(findings.END) == 1
-    assert findings.with_findings(page, findings.pages()[path]()) == page, "make findings"
+    assert page.count(finding_pages.START) == page.count(finding_pages.END) == 1
+    assert finding_pages.with_findings(page, finding_pages.pages()[path]()) == page, "make findings"
 
 
 def test_what_is_written_by_hand_stays() -> None:
-    page = f"before\n{findings.START}old\n{findings.END}after\n"
-    assert findings.with_findings(page, "new\n") == f"before\n{findings.START}new\n{findings.END}after\n"
+    page = f"before\n{finding_pages.START}old\n{finding_pages.END}after\n"
+    assert (
+        finding_pages.with_findings(page, "new\n")
+        == f"before\n{finding_pages.START}new\n{finding_pages.END}after\n"
+    )
 
 
 def test_more_trials_judge_a_claim_where_they_tell_more() -> None:
@@ -48,4 +51,4 @@ def test_more_trials_judge_a_claim_where_they_tell_more() -> None:
         (claim(False, None), claim(False, None), False),
         (in_direction, claim(True), False),
     ):
-        assert findings._tells_more(more, words) is tells_more, (words, more)
+        assert finding_pages._tells_more(more, words) is tells_more, (words, more)

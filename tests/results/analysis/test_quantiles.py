@@ -8,7 +8,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fecbench.results.analysis import distributions as ours
+from fecbench.results.analysis import quantiles
 
 shares = st.floats(1e-9, 1 - 1e-9)
 values = st.floats(-30, 30)
@@ -18,28 +18,28 @@ freedoms = st.integers(1, 1000)
 @given(shares, values, freedoms)
 def test_quantiles_and_tails_are_those_of_scipy(share: float, value: float, freedom: int) -> None:
     normal, student = scipy.stats.norm, scipy.stats.t(freedom)
-    assert ours.normal_quantile(share) == pytest.approx(normal.ppf(share), rel=1e-9, abs=1e-12)
-    assert ours.normal_below(value) == pytest.approx(normal.cdf(value), rel=1e-9)
-    assert ours.normal_beyond(value) == pytest.approx(normal.sf(value), rel=1e-9)
-    assert ours.t_quantile(share, freedom) == pytest.approx(student.ppf(share), rel=1e-7, abs=1e-9)
-    assert ours.t_beyond(value, freedom) == pytest.approx(student.sf(value), rel=1e-7)
+    assert quantiles.normal_quantile(share) == pytest.approx(normal.ppf(share), rel=1e-9, abs=1e-12)
+    assert quantiles.normal_below(value) == pytest.approx(normal.cdf(value), rel=1e-9)
+    assert quantiles.normal_beyond(value) == pytest.approx(normal.sf(value), rel=1e-9)
+    assert quantiles.t_quantile(share, freedom) == pytest.approx(student.ppf(share), rel=1e-7, abs=1e-9)
+    assert quantiles.t_beyond(value, freedom) == pytest.approx(student.sf(value), rel=1e-7)
 
 
 @given(st.integers(0, 3000), st.data())
 def test_heads_are_those_of_scipy(tosses: int, data: st.DataObject) -> None:
     count = data.draw(st.integers(0, tosses + 1))
-    assert ours.heads_at_least(count, tosses) == pytest.approx(
+    assert quantiles.heads_at_least(count, tosses) == pytest.approx(
         scipy.stats.binom.sf(count - 1, tosses, 0.5), rel=1e-8
     )
     expected = scipy.stats.binom.pmf(np.arange(tosses + 1), tosses, 0.5)
-    assert ours.heads(tosses) == pytest.approx(expected, rel=1e-8, abs=1e-300)
+    assert quantiles.heads(tosses) == pytest.approx(expected, rel=1e-8, abs=1e-300)
 
 
 @given(st.integers(1, 500), st.data())
 def test_intervals_of_shares_are_those_of_scipy(of: int, data: st.DataObject) -> None:
     count = data.draw(st.integers(0, of))
     expected = scipy.stats.binomtest(count, of).proportion_ci(0.95)
-    assert ours.share_interval(count, of, 0.05) == pytest.approx((expected.low, expected.high), rel=1e-7)
+    assert quantiles.share_interval(count, of, 0.05) == pytest.approx((expected.low, expected.high), rel=1e-7)
 
 
 @given(st.integers(1, 9), st.data())
@@ -48,10 +48,10 @@ def test_ranks_are_those_of_scipy(width: int, data: st.DataObject) -> None:
     rows = np.array(
         data.draw(st.lists(st.lists(some, min_size=width, max_size=width), min_size=1, max_size=5))
     )
-    assert (ours.ranks_of_rows(rows) == scipy.stats.rankdata(rows, axis=1)).all()
+    assert (quantiles.ranks_of_rows(rows) == scipy.stats.rankdata(rows, axis=1)).all()
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
 def test_false_discoveries_are_those_of_scipy(p_values: list[float]) -> None:
     expected = scipy.stats.false_discovery_control(p_values)
-    assert ours.false_discoveries(p_values) == pytest.approx(expected, rel=1e-12)
+    assert quantiles.false_discoveries(p_values) == pytest.approx(expected, rel=1e-12)

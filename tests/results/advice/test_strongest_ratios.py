@@ -14,7 +14,7 @@ from fecbench.checkout import REPOSITORY
 from fecbench.errors import BadInput
 from fecbench.results.advice.__main__ import main
 from fecbench.results.advice.record import CONGESTION_CONTROLS, CONTROLLERS, NETWORK, RECORD, kinds_of
-from fecbench.results.advice.recording import CAMPAIGNS, beside, campaigns_in, recorded
+from fecbench.results.advice.strongest_ratios import CAMPAIGNS, beside, campaigns_in, recorded
 
 SAFE, TAIL = CONTROLLERS
 LOSSES: dict[str, dict[str, float]] = {

@@ -19,9 +19,9 @@ from fecbench.runners.campaign.campaign import Plan
 from fecbench.runners.campaign.request import Request, request
 from fecbench.runners.campaign.rounds import Rounds
 from fecbench.runners.engines.admission import Jobs
+from fecbench.runners.hunt.hunt_question import Question
 from fecbench.runners.hunt.lookout import Look, TimeIsOver
 from fecbench.runners.hunt.measured import Measured, Part
-from fecbench.runners.hunt.question import Question
 from fecbench.runners.hunt.space import Network
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.tasks.task import VIRTUAL

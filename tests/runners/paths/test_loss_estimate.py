@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fecbench.runners.paths.losses import estimated
+from fecbench.runners.paths.loss_estimate import estimated
 from fecbench.runners.paths.shares import counted
 
 RECORDINGS = 200
