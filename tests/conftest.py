@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from fecbench.results.store.database import Database
-from tests.support import disk, patience, undrawn
+from tests.support import answers, disk, patience, undrawn
 
 pytest_plugins = ["tests.support.cost"]
 
@@ -43,6 +43,16 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
     gc.enable()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of all workers of a session, in which each question to a program of ours is put once."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared"
+    folder.mkdir(exist_ok=True)
+    answers.keep_in(folder)
+    return folder
 
 
 LITTLE_DESIGN = """
