@@ -182,9 +182,11 @@ def filled(sqlite: str) -> Iterator[Callable[..., tuple[Database, CampaignInfo]]
             outcomes: Mapping[TrialKey, tuple[str, float]], **changes: Any
         ) -> tuple[Database, CampaignInfo]:
             campaign = create_campaign(database, f"campaign-{len(database.campaigns())}", **changes)
+            records = []
             for key, (state, dct_s) in outcomes.items():
                 metrics = {"client": {"dct_s": dct_s}, "server": {"packets_sent": 7.0}}
-                database.record(campaign.id, make_record(key=key, state=state, metrics=metrics))
+                records.append(make_record(key=key, state=state, metrics=metrics))
+            database.record_all(campaign.id, records)
             return database, campaign
 
         yield fill

@@ -14,7 +14,7 @@ from fecbench.results.analysis.hosts import LEAST_GROUPS, compare
 from fecbench.results.analysis.pairing import OTHER_HOSTS, paired
 from fecbench.results.report.report import report
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import CampaignInfo, Group, TrialKey
+from fecbench.results.store.records import CampaignInfo, Group, TrialKey, TrialRecord
 from tests.results.conftest import make_record
 
 CELLS = 5
@@ -145,6 +145,7 @@ def on_hosts(
         ) -> tuple[Database, CampaignInfo]:
             campaign = new_campaign(database, provenance={"engine": engine})
             starts = {name: database.start(campaign.id, name, {}).id for name in ("ada", "bob")}
+            records: dict[int, list[TrialRecord]] = {}
             for repetition in range(repetitions):
                 for variant in (OFF, XOR):
                     record = make_record(
@@ -152,7 +153,9 @@ def on_hosts(
                         variant=variant,
                         metrics={"client": {"dct_s": dct_s_of(variant, repetition)}},
                     )
-                    database.record(campaign.id, record, starts[host_of(variant, repetition)])
+                    records.setdefault(starts[host_of(variant, repetition)], []).append(record)
+            for start, of_start in records.items():
+                database.record_all(campaign.id, of_start, start)
             return database, campaign
 
         yield fill

@@ -32,11 +32,13 @@ def filled(
             kind=kind,
         )
     )
+    records = []
     for repetition in range(repetitions):
         for label in ("A", "B"):
             time_s = (1 + repetition) * factor * (1 + 0.001 * ((repetition + (label == "B")) % 2))
             key = TrialKey(label, "download-1", 0, repetition)
-            database.record(campaign.id, trial(key, metrics={"client": {"dct_s": time_s}}))
+            records.append(trial(key, metrics={"client": {"dct_s": time_s}}))
+    database.record_all(campaign.id, records)
     return campaign
 
 
