@@ -279,6 +279,8 @@ class Database:
 
         Raises UnfitRecord and HasResult as `record` does: then each has to be recorded by itself.
         """
+        if not records:
+            return []
         for record in records:
             self._check_record(campaign_id, record)
         try:
