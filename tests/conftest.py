@@ -7,8 +7,10 @@ machine that says nothing about the law; pytest's timeout catches what hangs.
 
 import ctypes
 import gc
+import hashlib
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +20,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from fecbench.results.store.database import Database
-from tests.support import disk, patience, undrawn
+from tests.support import answers, disk, patience, undrawn
+from tests.support.once import made_once
 
 pytest_plugins = ["tests.support.cost"]
 
@@ -43,6 +46,16 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
     gc.enable()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of all workers of a session, in which each question to a program of ours is put once."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared"
+    folder.mkdir(exist_ok=True)
+    answers.keep_in(folder)
+    return folder
 
 
 LITTLE_DESIGN = """
@@ -123,15 +136,23 @@ def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def shared_library(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., ctypes.CDLL]:
-    """Compiles C files into a library for ctypes, in which undefined behaviour ends the process."""
+def shared_library(
+    tmp_path_factory: pytest.TempPathFactory, shared_folder: Path
+) -> Callable[..., ctypes.CDLL]:
+    """Compiles C files into a library for ctypes, in which undefined behaviour ends the process. Workers
+    share what is compiled; each call has static variables of its own."""
 
     def shared_library(*sources: Path) -> ctypes.CDLL:
-        library = tmp_path_factory.mktemp("library") / f"{sources[0].stem}.so"
-        options = ["-std=gnu11", "-O1", "-g", "-fsanitize=undefined", "-fno-sanitize-recover"]
-        command = ["cc", "-shared", "-fPIC", *options, "-o", library, *sources, "-lm"]
-        subprocess.run(command, check=True)
-        return ctypes.CDLL(str(library), use_errno=True)
+        def compile_into(library: Path) -> None:
+            options = ["-std=gnu11", "-O1", "-g", "-fsanitize=undefined", "-fno-sanitize-recover"]
+            command = ["cc", "-shared", "-fPIC", *options, "-o", library, *sources, "-lm"]
+            subprocess.run(command, check=True)
+
+        name = hashlib.sha256("\n".join(map(str, sources)).encode()).hexdigest()
+        compiled = made_once(shared_folder / f"{name}.so", compile_into)
+        own = tmp_path_factory.mktemp("library") / f"{sources[0].stem}.so"
+        shutil.copy(compiled, own)
+        return ctypes.CDLL(str(own), use_errno=True)
 
     return shared_library
 

@@ -273,17 +273,20 @@ class Database:
         raise HasResult(f"{self.address}: {record.key}: others record results of it all the time")
 
     def record_all(
-        self, campaign_id: int, records: Sequence[TrialRecord], start_id: int
+        self, campaign_id: int, records: Sequence[TrialRecord], start_id: int | None = None
     ) -> list[StoredTrial]:
         """Commit the first runs of these trials, all of them or none, in one transaction.
 
         Raises UnfitRecord and HasResult as `record` does: then each has to be recorded by itself.
         """
+        if not records:
+            return []
         for record in records:
             self._check_record(campaign_id, record)
         try:
             with self._transaction(self._writers) as connection:
-                self._check_start(connection, campaign_id, start_id)
+                if start_id is not None:
+                    self._check_start(connection, campaign_id, start_id)
                 runs = [(1, record) for record in records]
                 ids = rows.write_trials(connection, campaign_id, start_id, runs)
         except DatabaseError as error:

@@ -213,7 +213,8 @@ def check_paths(experiment: Experiment) -> None:
 def check_combinations(experiment: Experiment, engine: EngineName = "local") -> set[str]:
     """Raises Refusal for the first options of a variant that its implementation refuses together.
 
-    Each set is asked about once. The names of implementations that are not built, and were not asked.
+    Each set is asked about once, however often the experiment is checked. The names of implementations that
+    are not built, and were not asked.
     """
     unbuilt = set()
     sets: dict[str, list[tuple[dict[str, Any], str]]] = {}
@@ -226,7 +227,10 @@ def check_combinations(experiment: Experiment, engine: EngineName = "local") -> 
         if implementation.missing_programs(engine):
             unbuilt.add(name)
         else:
-            implementation.check_each_together(sets[name])
+            accepted = experiment.accepted_options.setdefault(name, set())
+            new = [one for one in sets[name] if tuple(one[0].items()) not in accepted]
+            implementation.check_each_together(new)
+            accepted |= {tuple(options.items()) for options, _ in new}
     return unbuilt
 
 

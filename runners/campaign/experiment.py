@@ -68,6 +68,8 @@ class Experiment:
         self.topology = _layout(design)
         self.arms = {variant.label: arm_of(design, variant, implementations) for variant in design.variants}
         self.activities = {workload.label: activity_of(design, workload) for workload in design.workloads}
+        self.accepted_options: dict[str, set[tuple[Any, ...]]] = {}
+        """Sets of options that fit together by the answer of an implementation, by its name."""
         self.links = [link.name for link in self.topology.links]
         """Names of the links."""
         names.check_names(design, self.links, self.implementations.values())

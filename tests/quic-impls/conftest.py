@@ -25,6 +25,7 @@ from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.implementations.toolchains import TOOLCHAINS
 from fecbench.runners.trial import certificates
 from tests.support.live import Broadcasts
+from tests.support.once import made_once
 from tests.support.simulations import NOTHING, OF_SERVERS, Simulator, Tasks
 
 LIMIT_S = 90
@@ -248,15 +249,21 @@ def broadcasts(name: str, identity: dict[str, str], tmp_path: Path) -> Broadcast
 
 
 @pytest.fixture(scope="session")
-def endpoints_of() -> Callable[[str], Endpoints]:
-    """Endpoints of an implementation, which is built here. Skips the test without its toolchain."""
+def endpoints_of(shared_folder: Path) -> Callable[[str], Endpoints]:
+    """Endpoints of an implementation, which is built here, once a session. Skips the test without its
+    toolchain."""
 
     @functools.cache
     def endpoints_of(name: str) -> Endpoints:
         implementation = ours().find(name, "tests")
         if (needed := implementation.declaration.toolchain) and not TOOLCHAINS[needed].is_recent:
             pytest.skip(f"{name} {TOOLCHAINS[needed].problem}")
-        build.build(implementation)
+
+        def build_and_note(note: Path) -> None:
+            build.build(implementation)
+            note.touch()
+
+        made_once(shared_folder / f"{name}.built", build_and_note)
         return Endpoints(implementation)
 
     return endpoints_of

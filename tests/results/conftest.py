@@ -9,7 +9,8 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -75,11 +76,24 @@ def serve_postgresql() -> Callable[..., AbstractContextManager[Path]]:
     return _serve
 
 
+_ENDS = ExitStack()
+"""The end of the server of this process."""
+
+
+@cache
+def _server() -> Path:
+    return _ENDS.enter_context(_serve("-A", "trust"))
+
+
+def pytest_sessionfinish() -> None:
+    _ENDS.close()
+
+
 @pytest.fixture(scope="session")
-def postgresql_folder() -> Iterator[Path]:
-    """A running server that listens on a UNIX socket in this folder only."""
-    with _serve("-A", "trust") as folder:
-        yield folder
+def postgresql_folder() -> Path:
+    """A running server that listens on a UNIX socket in this folder only. Modules elsewhere take this fixture
+    for themselves, and the same server."""
+    return _server()
 
 
 def new_postgresql(folder: Path) -> str:
@@ -182,9 +196,11 @@ def filled(sqlite: str) -> Iterator[Callable[..., tuple[Database, CampaignInfo]]
             outcomes: Mapping[TrialKey, tuple[str, float]], **changes: Any
         ) -> tuple[Database, CampaignInfo]:
             campaign = create_campaign(database, f"campaign-{len(database.campaigns())}", **changes)
+            records = []
             for key, (state, dct_s) in outcomes.items():
                 metrics = {"client": {"dct_s": dct_s}, "server": {"packets_sent": 7.0}}
-                database.record(campaign.id, make_record(key=key, state=state, metrics=metrics))
+                records.append(make_record(key=key, state=state, metrics=metrics))
+            database.record_all(campaign.id, records)
             return database, campaign
 
         yield fill

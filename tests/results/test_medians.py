@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from matplotlib.collections import LineCollection
@@ -14,7 +13,6 @@ from matplotlib.collections import LineCollection
 from fecbench.results import figures
 from fecbench.results.analysis import frames
 from fecbench.results.analysis.summary import by_pairs, summary
-from fecbench.results.report.report import report
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, TrialKey
 from tests.results.analysis.outcomes import OFF, XOR
@@ -140,7 +138,6 @@ def test_what_is_invalid_is_in_no_median(measure_one: Filled) -> None:
     assert medians(measure_one(XOR, "invalid", {OFF: 10.0, XOR: 5.0})) == ([10, 5], 0.5)
 
 
-@pytest.mark.usefixtures("unrendered")
-def test_the_report_says_the_same(measure_one: Filled, tmp_path: Path) -> None:
+def test_the_report_says_the_same(measure_one: Filled) -> None:
     measured = measure_one(XOR, "timeout", {OFF: 10.0, XOR: 5.0})
-    assert times_in(report(*measured, tmp_path / "report").html.read_text()) == [10, math.inf]
+    assert times_in(page_of(*measured)) == [10, math.inf]

@@ -59,13 +59,15 @@ def measured(
             workloads=[Workload(label=LABEL, name="download", parameters={"size_bytes": 10_000})],
             repetitions=3,
         )
+        records = []
         for point, arms in enumerate(POINTS):
             for variant, times in zip((OFF, FEC), arms, strict=True):
                 for n, dct_s in enumerate(times):
                     key = TrialKey(variant["label"], LABEL, point, n)
                     result: dict[str, Any] = {"metrics": {"client": {"dct_s": float(dct_s)}}}
                     fields = {"state": "timeout", "metrics": {}} if dct_s == T else result
-                    database.record(campaign.id, make(key=key, **fields))
+                    records.append(make(key=key, **fields))
+        database.record_all(campaign.id, records)
         yield frames.trials(database, campaign), campaign, database
 
 

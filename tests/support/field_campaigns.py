@@ -52,6 +52,7 @@ def plant(
                 provenance={"engine": engine, "field": {"path": "home", "server": "h:1"}},
             )
         )
+        records = []
         for repetition, log_ratio in enumerate(log_ratios):
             took_s = math.exp(generator.normal(0, 0.3))
             for place, (variant, dct_s) in enumerate(
@@ -67,10 +68,11 @@ def plant(
                     series=tables,
                 )
                 at = datetime.fromisoformat(begins) + timedelta(minutes=repetition)
-                database.record(info.id, replace(record, started_at=at.isoformat()))
+                records.append(replace(record, started_at=at.isoformat()))
                 if repetition < of_uploads:
                     key = replace(record.key, workload=UPLOAD)
-                    database.record(info.id, replace(record, key=key, started_at=at.isoformat()))
+                    records.append(replace(record, key=key, started_at=at.isoformat()))
+        database.record_all(info.id, records)
         return info
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from fecbench.results.figures import saving
 from fecbench.runners.campaign import provenance
 from fecbench.runners.commands.command_line import COMMANDS, MODULES, main
-from tests.support import disk, undrawn
+from tests.support import answers, disk, undrawn
 
 Ended = subprocess.CompletedProcess[str]
 
@@ -88,7 +88,7 @@ def _run(
     with tempfile.TemporaryDirectory() as outputs:
         paths = [Path(outputs, name) for name in ("stdout", "stderr")]
         scheduling = os.sched_getscheduler(0), os.sched_getparam(0).sched_priority
-        started = (body, words, folder, dict(environment), paths, *scheduling)
+        started = (body, words, folder, dict(environment), paths, answers.folders(), *scheduling)
         process = _FORKS.Process(target=_begin, args=started)
         process.start()
         process.join(limit_s)
@@ -105,6 +105,7 @@ def _begin(
     folder: Path,
     environment: dict[str, str],
     outputs: list[Path],
+    kept: list[Path],
     policy: int,
     priority: int,
 ) -> None:
@@ -113,6 +114,7 @@ def _begin(
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
+    answers.keep_in(*kept)
     os.sched_setscheduler(0, policy, os.sched_param(priority))
     sys.argv = words
     gc.freeze()  # what is loaded stays: to look through it for garbage would copy all its memory

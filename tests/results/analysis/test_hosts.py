@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from html import unescape
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,10 +11,10 @@ from fecbench.results.analysis import equality, frames, hosts
 from fecbench.results.analysis.choosing import log_ratios
 from fecbench.results.analysis.hosts import LEAST_GROUPS, compare
 from fecbench.results.analysis.pairing import OTHER_HOSTS, paired
-from fecbench.results.report.report import report
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import CampaignInfo, Group, TrialKey
+from fecbench.results.store.records import CampaignInfo, Group, TrialKey, TrialRecord
 from tests.results.conftest import make_record
+from tests.results.pages import page_of
 
 CELLS = 5
 
@@ -113,9 +112,8 @@ def test_what_each_host_has_done_is_told(two_hosts: tuple[Database, CampaignInfo
     assert ada.last_seen == "2026-01-02T03:39:00.000+00:00"
 
 
-@pytest.mark.usefixtures("unrendered")
 def test_a_campaign_and_its_report_warn_of_hosts_that_differ(
-    two_hosts: tuple[Database, CampaignInfo], tmp_path: Path
+    two_hosts: tuple[Database, CampaignInfo],
 ) -> None:
     (result,) = hosts.differences(*two_hosts)
     assert result.interval[0] < 2 < result.interval[1]
@@ -124,7 +122,7 @@ def test_a_campaign_and_its_report_warn_of_hosts_that_differ(
     (warning,), (note,) = remarks.warnings, remarks.notes
     assert warning.startswith("Hosts differ: bob against ada: ratio ")
     assert note.startswith("Whether ratios depend on the host was tested of each variant")
-    page = unescape(report(*two_hosts, tmp_path).html.read_text())
+    page = unescape(page_of(*two_hosts))
     assert warning in page
     assert note in page
 
@@ -145,6 +143,7 @@ def on_hosts(
         ) -> tuple[Database, CampaignInfo]:
             campaign = new_campaign(database, provenance={"engine": engine})
             starts = {name: database.start(campaign.id, name, {}).id for name in ("ada", "bob")}
+            records: dict[int, list[TrialRecord]] = {}
             for repetition in range(repetitions):
                 for variant in (OFF, XOR):
                     record = make_record(
@@ -152,7 +151,9 @@ def on_hosts(
                         variant=variant,
                         metrics={"client": {"dct_s": dct_s_of(variant, repetition)}},
                     )
-                    database.record(campaign.id, record, starts[host_of(variant, repetition)])
+                    records.setdefault(starts[host_of(variant, repetition)], []).append(record)
+            for start, of_start in records.items():
+                database.record_all(campaign.id, of_start, start)
             return database, campaign
 
         yield fill
@@ -171,9 +172,8 @@ def twice_as_slow_on_bob(variant: str, repetition: int) -> float:
     return 2.0 if went_on_elsewhere(variant, repetition) == "bob" else 1.0
 
 
-@pytest.mark.usefixtures("unrendered")
 def test_no_ratio_compares_two_hosts_and_what_is_left_out_is_counted(
-    on_hosts: Callable[..., tuple[Database, CampaignInfo]], tmp_path: Path
+    on_hosts: Callable[..., tuple[Database, CampaignInfo]],
 ) -> None:
     """Otherwise FEC would seem to take twice as long in five of twelve repetitions."""
     database, campaign = on_hosts(went_on_elsewhere, twice_as_slow_on_bob, repetitions=12)
@@ -187,7 +187,7 @@ def test_no_ratio_compares_two_hosts_and_what_is_left_out_is_counted(
         f"5 pairs of {XOR} and {OFF} ran on different hosts, since a host ended or another went on: no ratio"
         " has them."
     )
-    page = unescape(report(database, campaign, tmp_path).html.read_text())
+    page = unescape(page_of(database, campaign))
     assert LOST in page
     assert warning in page
 
@@ -221,9 +221,8 @@ def by_turns(_: str, repetition: int) -> str:
     return ("ada", "bob")[repetition % 2]
 
 
-@pytest.mark.usefixtures("unrendered")
 def test_a_host_that_slows_fec_alone_is_found(
-    on_hosts: Callable[..., tuple[Database, CampaignInfo]], tmp_path: Path
+    on_hosts: Callable[..., tuple[Database, CampaignInfo]],
 ) -> None:
     """Bob takes twice as long for everything, and a tenth more for FEC."""
     random = np.random.default_rng(11)
@@ -240,7 +239,7 @@ def test_a_host_that_slows_fec_alone_is_found(
     remarks = hosts.told_of(database, campaign)
     (warning,) = [line for line in remarks.warnings if line.startswith("Ratios depend on the host: that of ")]
     assert remarks.notes == []
-    assert warning in unescape(report(database, campaign, tmp_path).html.read_text())
+    assert warning in unescape(page_of(database, campaign))
 
 
 def test_a_host_that_slows_both_arms_alike_is_seldom_taken_for_one_that_slows_fec(

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fecbench.results.analysis.starts import sentences, starts_of
-from fecbench.results.report.report import report
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, TrialRecord
 from tests.results.pages import page_of
@@ -94,7 +92,6 @@ def test_the_report_shows_several_starts_and_is_silent_of_one(run: Any) -> None:
         assert tuple(cells[place + 1 : place + 3]) == values
 
 
-@pytest.mark.usefixtures("unrendered")
-def test_the_report_is_silent_of_a_single_start(run: Any, tmp_path: Path) -> None:
-    page = report(*run(("ada", ADA)), tmp_path / "report").html.read_text()
+def test_the_report_is_silent_of_a_single_start(run: Any) -> None:
+    page = page_of(*run(("ada", ADA)))
     assert "<h3>Starts</h3>" not in page

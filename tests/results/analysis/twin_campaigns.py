@@ -99,10 +99,13 @@ class Laboratory:
         ):
             campaign = self._campaign(name, provenance, points, size_bytes, metric)
             campaigns.append(campaign)
-            for point in range(points):
-                for variant in (OFF, XOR):
-                    key = TrialKey(variant, f"download-{size_bytes}", point, 0)
-                    self.database.record(campaign.id, record(key, run(key), size_bytes, owd_ms, bitmap))
+            keys = [
+                TrialKey(variant, f"download-{size_bytes}", point, 0)
+                for point in range(points)
+                for variant in (OFF, XOR)
+            ]
+            records = [record(key, run(key), size_bytes, owd_ms, bitmap) for key in keys]
+            self.database.record_all(campaign.id, records)
         self.database.start(campaigns[1].id, "ada", campaigns[1].provenance)
         result = agreement.of_campaign(self.database, campaigns[0])
         assert result is not None

@@ -51,11 +51,13 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[pd.DataFrame, Ca
     file = tmp_path_factory.mktemp("measured") / "campaigns.sqlite"
     with Database.open(str(file), create=True) as database:
         campaign = create_campaign(database, points=points, variants=VARIANTS, repetitions=1)
+        records = []
         for variant, workload, point in product((OFF, XOR, RLC), (SMALL, LARGE), range(POINTS)):
             if variant != XOR or point < 30:
                 measured = {"client": {"dct_s": float(random.lognormal(0, 0.3))}}
                 key = TrialKey(variant, workload, point, 0)
-                database.record(campaign.id, make_record(key=key, metrics=measured))
+                records.append(make_record(key=key, metrics=measured))
+        database.record_all(campaign.id, records)
         return ratio_figures.table(frames.trials(database, campaign), campaign), campaign
 
 

@@ -183,6 +183,10 @@ def test_first_runs_are_committed_together_as_each_by_itself(
     assert database.series_of(together[1].id) == [series]
     assert {trial.start_id for trial in together} == {starts[0].id}
     assert len({task.id for task in database.tasks(campaign.id)}) == 2
+    (of_none,) = database.record_all(campaign.id, [make(4)])
+    assert of_none.start_id is None
+    assert list(database.trials(campaign.id))[-1] == of_none
+    assert database.record_all(campaign.id, []) == []
 
 
 def test_of_runs_that_are_committed_together_none_is_kept_when_one_cannot_be(

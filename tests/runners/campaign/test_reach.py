@@ -319,7 +319,7 @@ def test_a_design_with_a_factor_that_reaches_nobody_ends_the_command_in_one_line
 
 def test_plan_says_whom_each_parameter_reaches(fecbench_here: Any, write_design: Any, tmp_path: Path) -> None:
     text = options("option.bto_ms", 0, 25)
-    printed = fecbench_here("plan", write_design(tmp_path, text)).stdout
+    printed = fecbench_here("plan", "--no-measure", write_design(tmp_path, text)).stdout
     rows = {line.split()[0]: line.split() for line in printed.splitlines() if line.strip()}
     assert rows["option.bto_ms"] == ["option.bto_ms", "factors", "rquic", "all", "-"]
     assert rows["owd_ms"] == ["owd_ms", "constants", "all", "all", "all"]

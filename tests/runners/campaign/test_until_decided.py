@@ -296,7 +296,7 @@ def test_a_plan_says_the_fewest_and_the_most_trials_and_what_cannot_be_decided_i
         refusal = fecbench_here(*words).refusal()
         assert f"--filter {choice}: the design runs until = 'decided'" in refusal
         assert "choose by point or workload" in refusal
-    message = fecbench_here("plan", path).stdout
+    message = fecbench_here("plan", path, "--no-measure").stdout
     assert "x 25 to 100 repetitions = 250 to 1000 trials, until decided\n" in message
     alone, *_ = path.read_text().rpartition("[[variants]]")
     path.write_text(alone)

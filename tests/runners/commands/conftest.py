@@ -41,6 +41,7 @@ def _plant(
                 workloads=[workload("download-1000", size_bytes=1000)],
             )
         )
+        records = []
         for point, factors in enumerate(drawing):
             for label in labels:
                 helped = label == XOR and factors["loss.p"] > 0.035
@@ -52,7 +53,8 @@ def _plant(
                     metrics={"client": {"dct_s": dct_s, "packets_lost": 0.0}},
                     series=[window],
                 )
-                database.record(info.id, record)
+                records.append(record)
+        database.record_all(info.id, records)
     return path
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from fecbench.results.analysis.equality import took_s
-from fecbench.results.report.report import report
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, Kind, State, TrialKey, TrialRecord
 from fecbench.runners.commands import aa
 from fecbench.runners.refusal import Refusal
+from tests.results.pages import page_of
 from tests.support.campaigns import new_campaign, trial, variants
 
 
@@ -32,11 +32,13 @@ def filled(
             kind=kind,
         )
     )
+    records = []
     for repetition in range(repetitions):
         for label in ("A", "B"):
             time_s = (1 + repetition) * factor * (1 + 0.001 * ((repetition + (label == "B")) % 2))
             key = TrialKey(label, "download-1", 0, repetition)
-            database.record(campaign.id, trial(key, metrics={"client": {"dct_s": time_s}}))
+            records.append(trial(key, metrics={"client": {"dct_s": time_s}}))
+    database.record_all(campaign.id, records)
     return campaign
 
 
@@ -146,14 +148,13 @@ def test_the_form_without_subcommands_does_what_the_subcommands_do(
     assert {manner["name"] for _, manner in jobs} == {"smoke-jobs-auto"}
 
 
-@pytest.mark.usefixtures("unrendered")
 def test_the_report_quotes_the_comparison_with_itself_of_the_same_database(tmp_path: Path) -> None:
     with Database.open(str(tmp_path / "x.sqlite"), create=True) as database:
         campaign = filled(database, "one", 'name = "one"', 1.0)
         filled(database, "aa-by-its-name-alone", "other", 1.0)
-        without = report(database, campaign, tmp_path / "without").html.read_text()
+        without = page_of(database, campaign)
         filled(database, "yardstick", "other", 1.0, "against-itself")
-        quoted = report(database, campaign, tmp_path / "with").html.read_text()
+        quoted = page_of(database, campaign)
     assert "20 pairs; median ratio" in quoted
     assert "pairs; median ratio" not in without
 

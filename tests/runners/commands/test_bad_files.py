@@ -1,22 +1,17 @@
 """Bad files, as they come: mutated designs, impl.toml files and endpoint messages give one line, never a
 traceback. Keys and values of a design are tested in tests/designs."""
 
-import json
 import subprocess
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from fecbench.checkout import REPOSITORY
-from fecbench.runners.implementations import implementation
 from fecbench.runners.implementations.implementation import load
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.sandbox import question
 from fecbench.runners.trial.endpoint import Endpoint
 
 ENDED = subprocess.Popen(["true"], start_new_session=True)
@@ -61,29 +56,14 @@ many = settings(
 )
 
 
-@pytest.fixture
-def asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A question to a program is put to it once: each takes processes, and few mutations ask another."""
-    answers: dict[str, Any] = {}
-
-    def ask(commands: Sequence[Sequence[str]], folder: Path, *more: Any) -> Any:
-        words = json.dumps([*commands, str(folder)])
-        if words not in answers:
-            answers[words] = question.ask(commands, folder, *more)
-        return answers[words]
-
-    monkeypatch.setattr(implementation, "ask", ask)
-
-
 def assert_planned_or_refused(fecbench: Any, path: Path, content: bytes) -> None:
     path.write_bytes(content)
-    result = fecbench("plan", path, "--json")
+    result = fecbench("plan", path, "--json", "--no-measure")
     if result.returncode != 0:
         assert result.refusal().startswith("fecbench: ")
         assert len(result.refusal()) > len("fecbench: \n")
 
 
-@pytest.mark.usefixtures("asked_once")
 @many
 @given(mutated(DESIGN))
 @example("seed = " + "9" * 5000)

@@ -265,7 +265,8 @@ def test_verbose_tells_where_an_error_came_from_and_ends_with_the_same_line(fecb
 
 
 def test_verbose_tells_the_steps_on_standard_error_and_the_results_are_the_same(fecbench_here: Any) -> None:
-    quiet, verbose = fecbench_here("plan", "smoke"), fecbench_here("plan", "smoke", "--verbose")
+    words = ("plan", "smoke", "--no-measure")
+    quiet, verbose = fecbench_here(*words), fecbench_here(*words, "--verbose")
     assert (quiet.returncode, quiet.stderr) == (0, "")
     assert verbose.stdout == quiet.stdout
     assert "s  read the design" in verbose.stderr
@@ -291,11 +292,11 @@ def test_a_design_is_known_by_its_file_or_else_by_its_name_in_the_catalogue(
     fecbench_here: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("smoke", "designs/catalog/smoke.toml"):
-        planned = json.loads(fecbench_here("plan", name, "--json").stdout)
+        planned = json.loads(fecbench_here("plan", name, "--json", "--no-measure").stdout)
         assert planned["points"] == designs.load(designs.catalogue()["smoke"]).plan().points
     monkeypatch.chdir(tmp_path)
     (tmp_path / "smoke").write_text(SMOKE.replace("points = 2", "points = 3"))
-    assert len(json.loads(fecbench_here("plan", "smoke", "--json").stdout)["points"]) == 3
+    assert len(json.loads(fecbench_here("plan", "smoke", "--json", "--no-measure").stdout)["points"]) == 3
 
 
 def test_an_unknown_design_is_refused_with_the_nearest(fecbench_here: Any) -> None:

@@ -31,7 +31,7 @@ FILES = {
     "export": (["export", "--output"], ".csv"),
     "page make": (["page", "make", "--output"], ".json"),
     "page from-har": (["page", "from-har", "HAR", "--output"], ".json"),
-    "plan": (["plan", SMOKE, "--plot"], ".png"),
+    "plan": (["plan", SMOKE, "--no-measure", "--plot"], ".png"),
 }
 FOLDERS = {"report": ["report", "--output"], "explain": ["explain", "--output"]}
 

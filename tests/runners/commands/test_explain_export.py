@@ -80,12 +80,14 @@ def test_explain_tells_the_effects_of_a_screening(fecbench_here: Any, tmp_path: 
                 workloads=[workload("download-1000", size_bytes=1000)],
             )
         )
+        records = []
         for point, label, repetition in product(range(len(points)), (off, on), range(6)):
             # From the least to the greatest loss rate the ratio halves; nothing else matters.
             place = (points[point]["loss.p"] - 0.005) / 0.045
             dct_s = 1.0 if label == off else 0.5**place
             key = TrialKey(label, "download-1000", point, repetition)
-            database.record(info.id, trial(key, metrics={"client": {"dct_s": dct_s}}))
+            records.append(trial(key, metrics={"client": {"dct_s": dct_s}}))
+        database.record_all(info.id, records)
     result = fecbench_here("explain", "--db", tmp_path / "x.sqlite")
     assert (
         "download-1000: over its range, loss.p changes the ratio by a factor of 2.00, downwards"

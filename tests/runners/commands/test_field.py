@@ -30,7 +30,7 @@ def test_the_design_of_a_path_is_planned(home: Path, tmp_path: Path, fecbench: F
     output = tmp_path / "emulated.toml"
     status, text, _ = run(fecbench, "field", "design", "--db", home, "--campaign", "home", "--output", output)
     assert status == 0 and "30 blocks" in text
-    status, text, _ = run(fecbench, "plan", output)
+    status, text, _ = run(fecbench, "plan", "--no-measure", output)
     assert status == 0 and "60 trials" in text
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from fecbench.results.report.report import report
 from fecbench.results.store.database import Database
+from tests.results.pages import page_of
 
 ENDS = ("noq-fec", "rquic", "udp")
 
@@ -44,11 +44,10 @@ def test_both_ends_are_those_of_the_pair_and_packets_were_lost(ran: tuple[Path, 
     assert all(sum(verdicts["dropped"] for verdicts in record.dropper.values()) > 0 for record in records)
 
 
-@pytest.mark.usefixtures("unrendered")
-def test_the_report_shows_the_matrix(ran: tuple[Path, Any], tmp_path: Path) -> None:
+def test_the_report_shows_the_matrix(ran: tuple[Path, Any]) -> None:
     with Database.open(str(ran[0])) as database:
         (campaign,) = database.campaigns()
-        page = report(database, campaign, tmp_path).html.read_text()
+        page = page_of(database, campaign)
     assert "Which clients work with which servers" in page
     assert page.count("<td>✓</td>") == 4
     assert page.count("<td>?</td>") == 5

@@ -30,6 +30,7 @@ def fill(database: Database, name: str, compared: tuple[str, str]) -> None:
             ],
         )
     )
+    records = []
     for point in range(3):
         for repetition in range(4):
             for workload in WORKLOADS:
@@ -43,7 +44,8 @@ def fill(database: Database, name: str, compared: tuple[str, str]) -> None:
                         metrics={"client": {"dct_s": dct_s * noise, "bytes_sent": sent * noise}},
                         checks={"stalled_s": stalled_s, "trials_at_once": 1},
                     )
-                    database.record(campaign.id, record)
+                    records.append(record)
+    database.record_all(campaign.id, records)
 
 
 @pytest.fixture(scope="module")

@@ -71,9 +71,11 @@ def run(db: Path, repetitions: range) -> None:
     """Record these repetitions of `growing`, as a campaign does that runs: twice as fast with FEC."""
     with Database.open(str(db)) as writer:
         info = next(info for info in writer.campaigns() if info.name == "growing")
+        records = []
         for label, point, repetition in product(LABELS, range(POINTS), repetitions):
             metrics = {"client": {"dct_s": (1.0 if label == "off" else 0.5) + 0.01 * repetition}}
-            writer.record(info.id, trial(TrialKey(label, WORKLOAD, point, repetition), "ok", metrics=metrics))
+            records.append(trial(TrialKey(label, WORKLOAD, point, repetition), "ok", metrics=metrics))
+        writer.record_all(info.id, records)
 
 
 def test_a_page_that_was_opened_before_the_first_trial_grows_to_the_answer_without_being_loaded_anew(
