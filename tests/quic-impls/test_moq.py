@@ -12,6 +12,7 @@ from fecbench.dropper.model import Pattern, Uniform
 from fecbench.runners.conformance import contract, simulator_trials
 from fecbench.runners.implementations.finding import ours
 from tests.support.live import (
+    EQUAL_TRACKS,
     GROUP,
     IN_BURSTS,
     LINK_BYTES,
@@ -21,6 +22,7 @@ from tests.support.live import (
     PACKET_BYTES,
     PART_BYTES,
     PART_HEADER_BYTES,
+    PROTOCOLS,
     QUIC_BYTES,
     TWO_TRACKS,
     Broadcasts,
@@ -55,8 +57,12 @@ def own_ms(
 
 
 @pytest.mark.on_demand
-def test_a_frame_takes_the_delay_and_its_own_bytes_where_nothing_is_lost(broadcasts: Broadcasts) -> None:
-    task = broadcasts.task(live(track("video", "group", *SIZES, every_us=100_000)), **NO_WINDOW)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_frame_takes_the_delay_and_its_own_bytes_where_nothing_is_lost(
+    broadcasts: Broadcasts, protocol: str
+) -> None:
+    workload = live(track("video", "group", *SIZES, every_us=100_000), protocol=protocol)
+    task = broadcasts.task(workload, **NO_WINDOW)
     broadcasts.carry_out(task)
     took_ms = latencies_ms(task)
     assert sorted(took_ms) == [(0, number) for number in range(len(SIZES))]
@@ -66,11 +72,13 @@ def test_a_frame_takes_the_delay_and_its_own_bytes_where_nothing_is_lost(broadca
 
 
 @pytest.mark.on_demand
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("rate", [None, [21, 20]])
 def test_a_frame_in_parts_takes_the_delay_and_its_own_bytes_and_waits_for_no_repair(
-    broadcasts: Broadcasts, rate: list[int] | None
+    broadcasts: Broadcasts, rate: list[int] | None, protocol: str
 ) -> None:
-    task = broadcasts.task(live(parted(*SIZES, rate=rate, every_us=100_000)), **NO_WINDOW)
+    workload = live(parted(*SIZES, rate=rate, every_us=100_000), protocol=protocol)
+    task = broadcasts.task(workload, **NO_WINDOW)
     (answer,) = broadcasts.carry_out(task)
     took_ms = latencies_ms(task)
     assert sorted(took_ms) == [(0, number) for number in range(len(SIZES))]
@@ -131,13 +139,14 @@ def test_a_broadcast_with_a_repair_track_is_the_same_each_time(broadcasts: Broad
 
 
 @pytest.mark.on_demand
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("direction", ["down", "up"])
 @pytest.mark.parametrize("delivery", ["group", "frame", "datagram", "parts"])
 def test_all_frames_arrive_where_nothing_is_lost(
-    broadcasts: Broadcasts, delivery: str, direction: str
+    broadcasts: Broadcasts, delivery: str, direction: str, protocol: str
 ) -> None:
     tracks = (track("video", delivery, *[1000] * 20), track("audio", "group", *[160] * 30, every_us=20_000))
-    task = broadcasts.task(live(*tracks, direction=direction))
+    task = broadcasts.task(live(*tracks, direction=direction, protocol=protocol))
     broadcasts.carry_out(task)
     for sends in (True, False):
         table = rows(task, sends)
@@ -145,32 +154,40 @@ def test_all_frames_arrive_where_nothing_is_lost(
 
 
 @pytest.mark.on_demand
-def test_the_same_task_has_the_same_tables_whatever_came_before(broadcasts: Broadcasts) -> None:
-    _assert_same(broadcasts, 10)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_same_task_has_the_same_tables_whatever_came_before(
+    broadcasts: Broadcasts, protocol: str
+) -> None:
+    _assert_same(broadcasts, 10, protocol)
 
 
 @pytest.mark.slow
 @pytest.mark.on_demand
-def test_a_hundred_times_the_same_task_has_the_same_tables(broadcasts: Broadcasts) -> None:
-    _assert_same(broadcasts, 100)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_hundred_times_the_same_task_has_the_same_tables(broadcasts: Broadcasts, protocol: str) -> None:
+    _assert_same(broadcasts, 100, protocol)
 
 
-def _assert_same(broadcasts: Broadcasts, times: int) -> None:
+def _assert_same(broadcasts: Broadcasts, times: int, protocol: str) -> None:
     def other() -> dict[str, Any]:
         return broadcasts.task(live(track("video", "frame", *[3000] * 7), direction="up"), Uniform(0.02))
 
     def task() -> dict[str, Any]:
-        return broadcasts.task(live(*TWO_TRACKS), IN_BURSTS, congestion_control="bbr3")
+        workload = live(*EQUAL_TRACKS, protocol=protocol)
+        return broadcasts.task(workload, IN_BURSTS, congestion_control="bbr3")
 
     assert_same(broadcasts, times, task, other, other)
 
 
 @pytest.mark.on_demand
-def test_a_late_group_is_cut_at_its_end_alone_and_later_ones_are_whole(broadcasts: Broadcasts) -> None:
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_late_group_is_cut_at_its_end_alone_and_later_ones_are_whole(
+    broadcasts: Broadcasts, protocol: str
+) -> None:
     # So many packets in a row are lost that nothing comes for longer than a group may be late.
     sizes = [2000] * 300
     blackout = Pattern(tuple(range(60, 80)), length=100_000, repeat=False)
-    workload = live(track("video", "group", *sizes), max_age_ms=100)
+    workload = live(track("video", "group", *sizes), max_age_ms=100, protocol=protocol)
     task = broadcasts.task(workload, blackout, scheme="none")
     broadcasts.carry_out(task)
     arrivals = set(places(rows(task, sends=False), 0))
@@ -230,6 +247,8 @@ def test_a_client_of_another_protocol_is_refused_and_the_server_lives_on(
     with moq.serving(of_moq) as server:
         failure = other.start("client", {**assignment, "options": {"scheme": "none"}}).failure()
         assert "known protocol" in failure
+        of_transport = {**of_moq, "workload": {**workload, "protocol": "moq-transport-22"}}
+        assert "known protocol" in moq.start("client", of_transport).failure()
         moq.start("client", of_moq).metrics()
         server.process.send_signal(signal.SIGTERM)
         server.metrics()

@@ -10,9 +10,11 @@ import pytest
 from fecbench.dropper.loss_model import LossModel
 from fecbench.dropper.model import GilbertElliott, Uniform
 from tests.support.live import (
+    EQUAL_TRACKS,
     LINK_BYTES,
     NO_WINDOW,
     PACKET_BYTES,
+    PROTOCOLS,
     QUIC_BYTES,
     TWO_TRACKS,
     Broadcasts,
@@ -74,12 +76,14 @@ def relayed(
     return {**task, "pairs": [pair], "links": links}
 
 
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("direction", ["down", "up"])
 def test_a_frame_takes_both_delays_and_its_bytes_where_nothing_is_lost(
-    broadcasts: Broadcasts, direction: str
+    broadcasts: Broadcasts, direction: str, protocol: str
 ) -> None:
     sizes = (40_000, 1, 1000, 1100, 7000, 16_000, 300, 20_000, 90, 5000)
-    workload = live(track("video", "group", *sizes, every_us=100_000), direction=direction)
+    video = track("video", "group", *sizes, every_us=100_000)
+    workload = live(video, direction=direction, protocol=protocol)
     task = relayed(broadcasts, workload, access=NO_WINDOW, backbone=NO_WINDOW)
     broadcasts.carry_out(task)
     took_ms = latencies_ms(task)
@@ -101,13 +105,14 @@ def test_a_frame_takes_both_delays_and_its_bytes_where_nothing_is_lost(
         assert least_ms <= own_ms <= most_ms, (number, size)
 
 
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("direction", ["down", "up"])
 @pytest.mark.parametrize("delivery", ["group", "frame", "datagram", "parts"])
 def test_all_frames_arrive_where_nothing_is_lost(
-    broadcasts: Broadcasts, delivery: str, direction: str
+    broadcasts: Broadcasts, delivery: str, direction: str, protocol: str
 ) -> None:
     tracks = (track("video", delivery, *[1000] * 20), track("audio", "group", *[160] * 30, every_us=20_000))
-    task = relayed(broadcasts, live(*tracks, direction=direction))
+    task = relayed(broadcasts, live(*tracks, direction=direction, protocol=protocol))
     (answer,) = broadcasts.carry_out(task)
     check_conserved(answer)
     assert list(answer["endpoints"]) == ["client", "relay", "server"]
@@ -139,22 +144,28 @@ def test_repair_crosses_the_hops_that_have_fec_and_rebuilds_what_was_lost_there(
         assert rebuilt[link] <= answer["links"][link]["down"]["dropped"], link
 
 
-def test_the_same_task_has_the_same_answer_whatever_came_before(broadcasts: Broadcasts) -> None:
-    _assert_same(broadcasts, 10)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_same_task_has_the_same_answer_whatever_came_before(
+    broadcasts: Broadcasts, protocol: str
+) -> None:
+    _assert_same(broadcasts, 10, protocol)
 
 
 @pytest.mark.slow
-def test_a_hundred_times_the_same_task_has_the_same_answer(broadcasts: Broadcasts) -> None:
-    _assert_same(broadcasts, 100)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_hundred_times_the_same_task_has_the_same_answer(broadcasts: Broadcasts, protocol: str) -> None:
+    _assert_same(broadcasts, 100, protocol)
 
 
-def _assert_same(broadcasts: Broadcasts, times: int) -> None:
+def _assert_same(broadcasts: Broadcasts, times: int, protocol: str) -> None:
     bbr = {"congestion_control": "bbr3"}
     other = live(track("video", "frame", *[3000] * 7), direction="up")
     assert_same(
         broadcasts,
         times,
-        lambda: relayed(broadcasts, live(*TWO_TRACKS), "access", IN_BURSTS, access=bbr, backbone=bbr),
+        lambda: relayed(
+            broadcasts, live(*EQUAL_TRACKS, protocol=protocol), "access", IN_BURSTS, access=bbr, backbone=bbr
+        ),
         lambda: relayed(broadcasts, other, "backbone", Uniform(0.02)),
         lambda: broadcasts.task(other, Uniform(0.02)),
     )

@@ -10,6 +10,7 @@ from fecbench.dropper.loss_model import LossModel
 from fecbench.dropper.model import GilbertElliott
 from tests.support.simulations import NOTHING, Simulator, Tasks
 
+PROTOCOLS = ("moq-lite-06", "moq-transport-22")
 MBPS, OWD_MS = 20, 25
 LINK_BYTES = 42  # what Ethernet, IPv4 and UDP add to a datagram
 QUIC_BYTES = 50  # most that QUIC and MoQ add to the part of a frame in a packet
@@ -31,6 +32,9 @@ TWO_TRACKS = (
     track("video", "group", *[20_000, *[4000] * (GROUP - 1)] * 6),
     track("audio", "group", *[160] * 50, every_us=20_000, priority=2),
 )
+
+EQUAL_TRACKS = tuple({**of, "priority": 1} for of in TWO_TRACKS)
+"""The same without ranks, which moq-net does not ask for over moq-transport."""
 
 
 def parted(*sizes: int, rate: list[int] | None = None, every_us: int = 33_333) -> dict[str, Any]:

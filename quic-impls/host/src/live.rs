@@ -28,9 +28,14 @@ const LATEST_US: u64 = 86_400_000_000;
 /// Time after the last frame of a track of datagrams for which its end waits: the end would overtake datagrams.
 const DRAIN: Duration = Duration::from_secs(1);
 
+/// Time for which datagrams of moq-transport wait before the first: they would overtake the answer to the subscription, which names
+/// their track.
+const LEAD: Duration = Duration::from_secs(1);
+
 /// A broadcast as both ends know it.
 #[derive(Debug)]
 pub struct Live {
+    pub protocol: Protocol,
     pub direction: Direction,
     /// The age from which a group is given up.
     pub max_age: Duration,
@@ -39,6 +44,25 @@ pub struct Live {
     /// Most bytes that the sender hands to QUIC before they are acknowledged.
     pub send_buffer: u64,
     pub tracks: Vec<Track>,
+}
+
+/// The version of Media over QUIC that both ends speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// draft-lcurley-moq-lite-06.
+    Lite,
+    /// draft-ietf-moq-transport-22.
+    Transport,
+}
+
+impl Protocol {
+    /// Returns its name in TLS.
+    pub fn alpn(self) -> &'static str {
+        match self {
+            Self::Lite => "moq-lite-06",
+            Self::Transport => "moqt-22",
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -112,12 +136,16 @@ pub type Recorded<'a> = times::Recorded<'a, Place>;
 impl Live {
     /// Takes it out of the values of a workload.
     pub fn parse(values: &mut Values) -> Result<Self> {
+        let protocol = protocol(&values.take("protocol"))?;
         let direction = values.choice("direction", &[("down", Direction::Download), ("up", Direction::Upload)])?;
         let max_age = Duration::from_millis(values.integer("max_age_ms", 0, 3_600_000)?);
         let deadline_us = values.integer("deadline_us", 1, 3_600_000_000)?;
         let send_buffer = values.integer("send_buffer_bytes", 1 << 12, 1 << 30)?;
         let tracks = tracks(&values.take("tracks"))?;
-        Ok(Self { direction, max_age, deadline: Duration::from_micros(deadline_us), send_buffer, tracks })
+        if protocol == Protocol::Transport && tracks.iter().any(|track| track.priority != tracks[0].priority) {
+            return wrong("workload.tracks: with moq-transport-22 all tracks must have one priority");
+        }
+        Ok(Self { protocol, direction, max_age, deadline: Duration::from_micros(deadline_us), send_buffer, tracks })
     }
 
     pub fn sender(&self) -> Role {
@@ -127,6 +155,12 @@ impl Live {
     /// Returns the frame of a place.
     pub fn frame(&self, place: Place) -> &Frame {
         &self.tracks[place.track].frames[place.frame]
+    }
+
+    /// Returns how long after the last subscription the sender begins.
+    pub fn lead(&self) -> Duration {
+        let has_datagrams = self.tracks.iter().any(|track| track.delivery.is_by_datagrams());
+        if has_datagrams && self.protocol == Protocol::Transport { LEAD } else { Duration::ZERO }
     }
 
     /// Returns the number of frames of all tracks.
@@ -182,6 +216,16 @@ impl Timetable for Live {
 
     fn name(&self, place: Place, out: &mut impl Write) -> io::Result<()> {
         write!(out, "{},{}", place.track, place.frame)
+    }
+}
+
+/// Reads the protocol; where none is named, it is moq-lite.
+fn protocol(value: &Value) -> Result<Protocol> {
+    match value.as_str() {
+        Some("moq-lite-06") => Ok(Protocol::Lite),
+        Some("moq-transport-22") => Ok(Protocol::Transport),
+        None if value.is_null() => Ok(Protocol::Lite),
+        _ => wrong(format!("workload.protocol: {value:.40} is not one of moq-lite-06, moq-transport-22")),
     }
 }
 
@@ -396,6 +440,13 @@ mod tests {
         twins["tracks"] = two;
         let mut late = workload("group", json!([[0, 1, 1]]));
         late["deadline_us"] = json!(0);
+        let mut ranked = workload("group", json!([[0, 1, 1]]));
+        ranked["protocol"] = json!("moq-transport-22");
+        let of_rank =
+            |rank: u8| json!({"name": rank.to_string(), "priority": rank, "delivery": "group", "frames": [[0, 1, 1]]});
+        ranked["tracks"] = json!([of_rank(1), of_rank(2)]);
+        let mut foreign = workload("group", json!([[0, 1, 1]]));
+        foreign["protocol"] = json!("moq-transport-14");
         for (workload, why) in [
             (workload("group", json!([])), "track 0: frames: there are none"),
             (workload("group", json!([[0, 1, 0]])), "frame 0: no group begins there"),
@@ -410,6 +461,8 @@ mod tests {
             (repaired("parts", json!("21:20")), "repair: \"21:20\" is not"),
             (twins, "track 1: there are two of the name \"a\""),
             (late, "deadline_us: 0 is not an integer in 1 to"),
+            (ranked, "with moq-transport-22 all tracks must have one priority"),
+            (foreign, "workload.protocol: \"moq-transport-14\" is not one of moq-lite-06, moq-transport-22"),
         ] {
             let refused = parsed(workload).unwrap_err();
             assert!(refused.contains(why), "{refused}");
@@ -435,6 +488,20 @@ mod tests {
         assert_eq!(receiver.done_at(), None);
         assert_eq!(receiver.take(now, 0, 0, 1, &content(1)), Ok(()));
         assert_eq!(receiver.done_at(), Some(now));
+    }
+
+    #[test]
+    fn datagrams_of_moq_transport_wait_a_second_for_the_answer_to_the_subscription() {
+        let lead = |protocol, delivery| {
+            let mut workload = workload(delivery, json!([[0, 10, 1]]));
+            workload["protocol"] = json!(protocol);
+            parsed(workload).unwrap().lead()
+        };
+        for delivery in ["datagram", "parts"] {
+            assert_eq!(lead("moq-transport-22", delivery), Duration::from_secs(1));
+            assert_eq!(lead("moq-lite-06", delivery), Duration::ZERO);
+        }
+        assert_eq!(lead("moq-transport-22", "group"), Duration::ZERO);
     }
 
     #[test]

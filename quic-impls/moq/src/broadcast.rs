@@ -15,7 +15,6 @@ use host::times;
 use moq_net::{Client, Hop, Server, origin};
 use noq_fec::Assignment;
 use noq_fec::ends::{MessageEnds, NotedEnds};
-use noq_fec::settings::MOQ_LITE;
 use noq_fec::stack::{Application, Counters, Stack};
 use noq_fec::work::Work;
 use noq_proto::{Connection, ConnectionError, Event, VarInt};
@@ -79,7 +78,7 @@ fn hop(of: Role) -> Hop {
 impl Broadcast {
     pub fn new(assignment: &Assignment, now: Instant) -> Self {
         let live = assignment.workload.live().expect("the contract refuses all other workloads").clone();
-        let (role, content_seed) = (assignment.role, assignment.content_seed);
+        let (role, content_seed, protocol) = (assignment.role, assignment.content_seed, live.protocol.alpn());
         let tasks = Tasks::new(now);
         let (end, outcome) = match live.sender() == role {
             false => (End::Receiving(Subscriber::new(live.clone(), content_seed, hop(role), &tasks)), None),
@@ -94,7 +93,7 @@ impl Broadcast {
         Self {
             role,
             live,
-            session: Session::new(str::from_utf8(MOQ_LITE).expect("it is ASCII")),
+            session: Session::new(protocol),
             tasks,
             end,
             kept: Rc::default(),
@@ -114,7 +113,7 @@ impl Broadcast {
         Self {
             role,
             live: live.clone(),
-            session: Session::new(str::from_utf8(MOQ_LITE).expect("it is ASCII")),
+            session: Session::new(live.protocol.alpn()),
             tasks: Tasks::new(now),
             end: End::Relaying(origin),
             kept: Rc::default(),
@@ -152,7 +151,7 @@ impl Broadcast {
                     if let Some(origin) = subscribes {
                         client = client.with_subscriber(origin);
                     }
-                    client.connect_lite(tasks.now(), session).await
+                    client.connect(tasks.now(), session).await
                 }
                 Role::Server => {
                     let mut server = Server::new();
@@ -162,7 +161,7 @@ impl Broadcast {
                     if let Some(origin) = subscribes {
                         server = server.with_subscriber(origin);
                     }
-                    match server.accept_request_lite(tasks.now(), session).await {
+                    match server.accept_request(tasks.now(), session).await {
                         Ok(handshake) => handshake.with_peer_hop(hop(Role::Client)).ok().await,
                         Err(error) => Err(error),
                     }

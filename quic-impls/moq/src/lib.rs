@@ -36,7 +36,8 @@ use noq_fec::{Assignment, NoqFec, messages, sent, series};
 /// The name of the folder is that of the library; this is the program's.
 pub const NAME: &str = "moq";
 
-/// Bytes of moq-net before a frame in a datagram: the numbers of subscription and group, and the time, each of at most 8 bytes.
+/// Most bytes of moq-net before a frame in a datagram: the numbers of subscription and group, and the time. moq-transport adds a type,
+/// a priority, and the type and length of the time, but numbers of 8 bytes are beyond any broadcast.
 const DATAGRAM_HEADER: u64 = 24;
 
 /// The implementation, as impl.toml declares it.

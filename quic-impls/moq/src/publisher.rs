@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use host::live::{Delivery, Live, Log, Place};
+use host::live::{Delivery, Live, Log, Place, Protocol};
 use moq_net::{Hop, Timescale, Timestamp, broadcast, group, origin, track};
 
 use crate::parts;
@@ -21,7 +21,7 @@ pub struct Publisher {
     content_seed: u64,
     pub origin: origin::Producer,
     tracks: Vec<Producing>,
-    /// Start of the timetable: all tracks have been subscribed to.
+    /// Start of the timetable, once all tracks have been subscribed to.
     pub begun: Option<Instant>,
     pub log: Log,
     /// Most bytes of a part with its header.
@@ -32,6 +32,15 @@ pub struct Publisher {
     pub repair_bytes: u64,
     /// It is announced as long as this is there.
     _broadcast: broadcast::Producer,
+}
+
+/// Returns the time for which a publisher or a relay keeps groups. moq-transport says nothing of what a subscriber wants: its
+/// workload says it to the sender.
+pub fn kept(live: &Live) -> Duration {
+    match live.protocol {
+        Protocol::Lite => KEPT.max(live.max_age),
+        Protocol::Transport => live.max_age,
+    }
 }
 
 struct Producing {
@@ -52,7 +61,7 @@ impl Publisher {
         tasks.drive(driver);
         let broadcast = origin.create_broadcast(PATH).map_err(refused)?;
         let create = |of: &host::live::Track| {
-            let info = track::Info::default().with_timescale(Timescale::MICRO).with_max_age(KEPT.max(live.max_age));
+            let info = track::Info::default().with_timescale(Timescale::MICRO).with_max_age(kept(&live));
             let create =
                 |name: &str| broadcast.create_track(name, info.clone().with_priority(of.priority)).map_err(refused);
             let repair = match of.repair {
@@ -81,7 +90,7 @@ impl Publisher {
     /// Begins once all tracks have been subscribed to.
     pub fn begin(&mut self, now: Instant) {
         if self.begun.is_none() && self.tracks.iter().all(Producing::has_subscriptions) {
-            self.begun = Some(now);
+            self.begun = Some(now + self.live.lead());
         }
     }
 

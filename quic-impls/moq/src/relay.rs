@@ -18,6 +18,7 @@ use noq_fec::{Assignment, endpoint};
 use noq_proto::VarInt;
 
 use crate::broadcast::{self, Broadcast};
+use crate::publisher::kept;
 use crate::tasks::Tasks;
 
 /// An endpoint that has yet to start.
@@ -33,6 +34,8 @@ struct Upstream {
     end: endpoint::Prepared,
     /// Whether either side uses ECN.
     has_ecn: bool,
+    /// The time for which groups are kept.
+    kept: Duration,
 }
 
 impl Prepared {
@@ -40,7 +43,8 @@ impl Prepared {
     pub fn new(mut assignment: Assignment, surroundings: &Surroundings) -> Result<Self, String> {
         let upstream = assignment.upstream.take().map(|upstream| {
             let (server, has_ecn) = (upstream.address, upstream.options.ecn || assignment.options.ecn);
-            endpoint::Prepared::new(*upstream, surroundings).map(|end| Upstream { server, end, has_ecn })
+            let kept = kept(upstream.workload.live().expect("the contract refuses all other workloads"));
+            endpoint::Prepared::new(*upstream, surroundings).map(|end| Upstream { server, end, has_ecn, kept })
         });
         Ok(Self { upstream: upstream.transpose()?, end: endpoint::Prepared::new(assignment, surroundings)? })
     }
@@ -115,7 +119,9 @@ impl Relay {
         let now = host.now();
         let tasks = Tasks::new(now);
         let hop = Hop::new(broadcast::RELAY).expect("it is not zero");
-        let (origin, driver) = origin::Producer::new(origin::Config::new(hop));
+        let mut config = origin::Config::new(hop);
+        config.default_max_age = upstream.kept;
+        let (origin, driver) = origin::Producer::new(config);
         tasks.drive(driver);
         let codepoint = upstream.has_ecn.then_some(0);
         let end = end.start_with(host, relaying(Role::Server, origin.clone()))?;

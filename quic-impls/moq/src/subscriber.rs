@@ -13,6 +13,7 @@ use host::live::{Delivery, Live, Receiver};
 use moq_net::{Hop, broadcast, group, origin, track};
 
 use crate::parts::Assembly;
+use crate::publisher::kept;
 use crate::repair::{self, Recovering};
 use crate::tasks::Tasks;
 
@@ -105,7 +106,9 @@ impl State {
 
 impl Subscriber {
     pub fn new(live: Arc<Live>, content_seed: u64, hop: Hop, tasks: &Tasks) -> Self {
-        let (origin, driver) = origin::Producer::new(origin::Config::new(hop));
+        let mut config = origin::Config::new(hop);
+        config.default_max_age = kept(&live);
+        let (origin, driver) = origin::Producer::new(config);
         tasks.drive(driver);
         let receiver = Receiver::new(live.clone(), content_seed);
         let parted = live.tracks.iter().enumerate().map(|(number, of)| {

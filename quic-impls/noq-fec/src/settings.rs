@@ -19,9 +19,6 @@ use crate::surroundings::{Days, Randomness, Surroundings};
 use crate::unlimited::Unlimited;
 use crate::{Assignment, h3, messages};
 
-/// draft-lcurley-moq-lite.
-pub const MOQ_LITE: &[u8] = b"moq-lite-06";
-
 pub fn endpoint(surroundings: &Surroundings) -> EndpointConfig {
     let mut config = EndpointConfig::default();
     config.max_udp_payload_size(LARGEST_PAYLOAD).expect("QUIC allows every limit from 1200 on");
@@ -50,7 +47,7 @@ fn alpn(assignment: &Assignment) -> &'static [u8] {
         (Workload::Transfer(_) | Workload::Requests, Http::Hq) => hq::ALPN,
         (Workload::Transfer(_) | Workload::Requests, Http::H3) => h3::ALPN,
         (Workload::Messages(_), _) => messages::ALPN,
-        (Workload::Live(_), _) => MOQ_LITE,
+        (Workload::Live(live), _) => live.protocol.alpn().as_bytes(),
     }
 }
 

@@ -18,6 +18,7 @@ from fecbench.runners.workloads.workload import (
 
 USUAL_PLAYOUT_MS = (150.0, 100.0, 200.0, 300.0, 500.0)
 DELIVERIES: list[Value] = ["group", "frame", "datagram", "parts"]
+PROTOCOLS: list[Value] = ["moq-lite-06", "moq-transport-22"]
 
 
 class Live(Timetabled):
@@ -67,6 +68,12 @@ class Live(Timetabled):
         ),
         "source_seed": Option(
             type="integer", minimum=0, maximum=2**32, default=1, help="Seed of the sizes of video frames."
+        ),
+        "protocol": Option(
+            type="string",
+            choices=PROTOCOLS,
+            default=PROTOCOLS[0],
+            help="The version of Media over QUIC: moq-lite, or the IETF's draft.",
         ),
         "direction": Option(
             type="string",
@@ -147,10 +154,14 @@ class Live(Timetabled):
         """Refuse parameters that do not fit. Absent ones have their defaults."""
         super().check(choices, labels, where)
         values = self.with_defaults(choices)
-        if problem := source.problem_of_repair(values):
-            raise Refusal(
-                f"{where}: workload {self.name}: repair_track = {values['repair_track']!r}: {problem}"
-            )
+        for parameter, problem in (
+            ("repair_track", source.problem_of_repair(values)),
+            ("protocol", source.problem_of_protocol(values)),
+        ):
+            if problem:
+                raise Refusal(
+                    f"{where}: workload {self.name}: {parameter} = {values[parameter]!r}: {problem}"
+                )
         frames = sum(source.count(values[rate], values["duration_s"]) for rate in ("fps", "audio_hz"))
         if frames > source.MOST_FRAMES:
             raise Refusal(
@@ -186,6 +197,8 @@ class Live(Timetabled):
             "send_buffer_bytes": values["send_buffer_bytes"],
             "tracks": source.tracks(values, video),
         }
+        if values["protocol"] != PROTOCOLS[0]:
+            workload["protocol"] = values["protocol"]
         return [Transfer(around.variant, workload, self.demand_of(workload), tuple(map(float, playouts)))]
 
     def demand_of(self, workload: Mapping[str, Any]) -> Demand:

@@ -39,6 +39,13 @@ def problem_of_repair(values: Mapping[str, Any]) -> str:
     return ""
 
 
+def problem_of_protocol(values: Mapping[str, Any]) -> str:
+    """Return why the protocol does not carry these tracks, or "" if it does."""
+    if values["protocol"] == "moq-transport-22" and values["audio_hz"] and values["priority"] != "equal":
+        return f"needs priority = 'equal', and that is {values['priority']!r}"
+    return ""
+
+
 def tracks(values: Mapping[str, Any], recorded: Frames | None = None) -> list[dict[str, Any]]:
     """Return the tracks of an assignment, by the parameters of the workload; `recorded` is video that an
     encoder made, in the place of that of the seed."""

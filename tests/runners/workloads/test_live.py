@@ -58,6 +58,11 @@ def test_all_frames_are_between_half_and_one_and_a_half_of_their_mean() -> None:
     [
         ({"fps": 0}, "fps = 0"),
         ({"video_delivery": "file"}, "video_delivery = 'file'"),
+        ({"protocol": "moq-transport-14"}, "protocol = 'moq-transport-14'"),
+        (
+            {"protocol": "moq-transport-22"},
+            "protocol = 'moq-transport-22': needs priority = 'equal', and that is 'audio'",
+        ),
         ({"playout_ms": []}, "playout_ms = []: must be 1 to 50 numbers"),
         ({"playout_ms": [100, 100]}, "each must be another"),
         ({"playout_ms": [0]}, "playout_ms = [0]: each"),
@@ -84,6 +89,13 @@ def test_video_in_parts_may_have_a_repair_track_and_audio_has_none() -> None:
     assert (video["delivery"], video["repair"]) == ("parts", [21, 20])
     assert "repair" not in audio
     assert "repair" not in _workload_of(video_delivery="parts")["tracks"][0]
+
+
+def test_endpoints_are_told_of_a_protocol_other_than_moq_lite_alone() -> None:
+    for others in ({"priority": "equal"}, {"audio_hz": 0}):
+        assert _workload_of(protocol="moq-transport-22", **others)["protocol"] == "moq-transport-22"
+    assert "protocol" not in _workload_of()
+    assert "protocol" not in _workload_of(protocol="moq-lite-06")
 
 
 def test_the_last_frame_has_to_be_due_before_the_timeout() -> None:
