@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-import scipy
 from numpy.typing import NDArray
 
 from fecbench.results import metrics
 from fecbench.results.analysis import frames, outcomes
+from fecbench.results.analysis.distributions import normal_quantile
 from fecbench.results.analysis.harness import TIME
 from fecbench.results.analysis.intervals import LEVEL, median_interval, signed_rank
 from fecbench.results.analysis.one_host import of_several_hosts
@@ -114,7 +114,7 @@ def pairs_needed(logs: Logs, difference: float) -> int:
     A few too many where the difference is large beside the spread: never fewer than 11.
     """
     p = _positive_sums(logs - np.median(logs), math.log1p(difference))
-    z = scipy.stats.norm.ppf(1 - LEVEL / 2) + scipy.stats.norm.ppf(POWER)
+    z = normal_quantile(1 - LEVEL / 2) + normal_quantile(POWER)
     return math.ceil(float(z**2 / (3 * (p - 0.5) ** 2)))
 
 

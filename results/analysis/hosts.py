@@ -17,10 +17,10 @@ from datetime import datetime
 
 import numpy as np
 import pandas as pd
-import scipy
 
 from fecbench.results import metrics
 from fecbench.results.analysis import frames, one_host
+from fecbench.results.analysis.distributions import normal_beyond, normal_quantile
 from fecbench.results.analysis.intervals import LEVEL
 from fecbench.results.analysis.pairing import OTHER_HOSTS, PAIR, comparisons
 from fecbench.results.analysis.starts import UNKNOWN
@@ -212,8 +212,8 @@ def _difference(groups: pd.DataFrame, first: str, second: str, hosts: int) -> Ho
         return None
     log, error = weighted / weights, math.sqrt(variance) / weights
     without_noise = 1.0 if log == 0 else 0.0
-    p_value = 2 * float(scipy.stats.norm.sf(abs(log) / error)) if error > 0 else without_noise
-    reach = float(scipy.stats.norm.ppf(1 - LEVEL / 2)) * error
+    p_value = 2 * float(normal_beyond(abs(log) / error)) if error > 0 else without_noise
+    reach = normal_quantile(1 - LEVEL / 2) * error
     return HostDifference(
         first=first,
         second=second,
