@@ -11,11 +11,10 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 import pandas as pd
-import scipy
 
 from fecbench.results.analysis.intervals import LEVEL
 from fecbench.results.analysis.pairing import baselines_of
-from fecbench.results.analysis.quantiles import share_interval
+from fecbench.results.analysis.quantiles import fisher, share_interval
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import STATES, AttemptCount, CampaignInfo
 
@@ -73,7 +72,7 @@ def by_variant(database: Database, campaign: CampaignInfo) -> pd.DataFrame:
 def _p_values(table: pd.DataFrame, baselines: Mapping[str, str]) -> list[float]:
     invalid, valid = table["invalid"].to_list(), (table["attempts"] - table["invalid"]).to_list()
     labels: list[str] = table["variant"].to_list()
-    counts = {label: [invalid[i], valid[i]] for i, label in enumerate(labels)}
+    counts = {label: (invalid[i], valid[i]) for i, label in enumerate(labels)}
     return [
         _p_value(of_label, counts[baselines[label]])
         if label in baselines and sum(of_label) and sum(counts[baselines[label]])
@@ -82,11 +81,9 @@ def _p_values(table: pd.DataFrame, baselines: Mapping[str, str]) -> list[float]:
     ]
 
 
-def _p_value(of_variant: list[int], of_baseline: list[int]) -> float:
+def _p_value(of_variant: tuple[int, int], of_baseline: tuple[int, int]) -> float:
     """Return the p-value that both have the same share of invalid attempts: Fisher's exact test."""
-    if not of_variant[0] + of_baseline[0]:  # scipy.stats takes long to load, and most have none
-        return 1.0
-    return float(scipy.stats.fisher_exact([of_variant, of_baseline]).pvalue)
+    return fisher(of_variant, of_baseline)
 
 
 def sentences(table: pd.DataFrame, campaign: CampaignInfo) -> list[str]:

@@ -9,6 +9,8 @@ that have them are counted.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,7 @@ from fecbench.results.analysis.quantiles import normal_below, t_quantile
 _RESAMPLES = 2000
 _SEED = 0  # the same data gives the same interval
 _MOST_VALUES = 1_000_000  # resampled at once: bounds the memory
+_FEW_PAIRS = 7  # of which many resamples are alike
 _MOST_COUNTED = 500  # different ratios of a point: sorting more of them takes longer than resampling
 
 Floats = NDArray[np.float64]
@@ -40,19 +43,28 @@ def quantile_ratio_intervals(
     draws = np.random.default_rng(_SEED).integers(pairs, size=(_RESAMPLES, pairs))
     times_drawn = np.stack([(draws == pair).sum(axis=1) for pair in range(pairs)])
     # The smaller the numbers are, the more of them a processor adds at once.
-    times_drawn = times_drawn.astype(np.min_scalar_type(pairs))
+    times_drawn, times = _different(times_drawn.astype(np.min_scalar_type(pairs)))
     place = math.floor(normal_below(t_quantile(level / 2, pairs - 1)) * (_RESAMPLES - 1))
     if not place:  # so few pairs and so many resamples give no interval
         return np.full((points, 2), math.nan)
-    at_once = max(1, _MOST_VALUES // _RESAMPLES)
+    at_once = max(1, _MOST_VALUES // len(times))
     intervals = []
     for first in range(0, points, at_once):
         of_variant, of_baseline = (
             possible_quantiles(arm[first : first + at_once], times_drawn, lower, upper)
             for arm in (variant, baseline)
         )
-        intervals.append(_percentiles(of_variant, of_baseline, place))
+        intervals.append(_percentiles(of_variant, of_baseline, times, place))
     return np.concatenate(intervals)
+
+
+def _different(times_drawn: NDArray[np.integer]) -> tuple[NDArray[np.integer], NDArray[np.intp]]:
+    """Return the different resamples, and how often each of them is there. Six pairs can be drawn in 462 ways
+    only."""
+    if times_drawn.shape[0] > _FEW_PAIRS:  # hardly two of them are alike
+        return times_drawn, np.ones(times_drawn.shape[1], dtype=np.intp)
+    different, times = np.unique(times_drawn, axis=1, return_counts=True)
+    return different, times
 
 
 def possible_quantiles(
@@ -86,9 +98,11 @@ def possible_quantiles(
     return means, row * (row + 1) // 2 + lower
 
 
-def _percentiles(variant: tuple[Floats, Places], baseline: tuple[Floats, Places], place: int) -> Floats:
+def _percentiles(
+    variant: tuple[Floats, Places], baseline: tuple[Floats, Places], times: NDArray[np.intp], place: int
+) -> Floats:
     """The ratios (points × 2) at this place from both ends of all resamples in order; both arms as
-    `possible_quantiles` has them."""
+    `possible_quantiles` has them. `times`: how often each resample is there."""
     (above, of_above), (below, of_below) = (
         (np.where(np.isneginf(quantiles), 0, quantiles), which) for quantiles, which in (variant, baseline)
     )
@@ -97,16 +111,20 @@ def _percentiles(variant: tuple[Floats, Places], baseline: tuple[Floats, Places]
         if different > _MOST_COUNTED:
             resampled = np.take_along_axis(above, of_above, axis=1)
             resampled /= np.take_along_axis(below, of_below, axis=1)
+            resampled = np.repeat(resampled, times, axis=1)
             low = np.partition(_unknown_as(0, resampled), place, axis=1)[:, place]
             high = np.partition(_unknown_as(math.inf, resampled), -1 - place, axis=1)[:, -1 - place]
             return np.stack([low, high], axis=1)
         ratios = (above[:, :, np.newaxis] / below[:, np.newaxis, :]).reshape(points, different)
     of_points = np.arange(points)[:, np.newaxis] * different
     cells = of_points + of_above * below.shape[1] + of_below
-    counts = np.bincount(cells.ravel(), minlength=points * different).reshape(points, different)
-    low = _counted_at(place, _unknown_as(0, ratios), counts)
-    high = _counted_at(_RESAMPLES - 1 - place, _unknown_as(math.inf, ratios), counts)
-    return np.stack([low, high], axis=1)
+    weights = np.broadcast_to(times.astype(np.float64), cells.shape).ravel()
+    counts = np.bincount(cells.ravel(), weights, points * different).reshape(points, different)
+    ends = place, _RESAMPLES - 1 - place
+    if not np.isnan(ratios).any():
+        return _counted_at(ends, ratios, counts)
+    low = _counted_at(ends[:1], _unknown_as(0, ratios), counts)
+    return np.hstack([low, _counted_at(ends[1:], _unknown_as(math.inf, ratios), counts)])
 
 
 def _unknown_as(value: float, ratios: Floats) -> Floats:
@@ -114,10 +132,11 @@ def _unknown_as(value: float, ratios: Floats) -> Floats:
     return bounded
 
 
-def _counted_at(place: int, values: Floats, counts: NDArray[np.intp]) -> Floats:
-    """The value at this place, from 0, of each row in order, where each value is there so often."""
+def _counted_at(places: Sequence[int], values: Floats, counts: NDArray[Any]) -> Floats:
+    """The values (points × places) at these places, from 0, of each row in order, where each value is there
+    so often."""
     order = np.argsort(values, axis=1)
     at_most = np.take_along_axis(counts, order, axis=1).cumsum(axis=1)
-    places = np.argmax(at_most > place, axis=1)[:, np.newaxis]
-    quantiles: Floats = np.take_along_axis(values, np.take_along_axis(order, places, axis=1), axis=1)[:, 0]
+    columns = np.stack([np.argmax(at_most > place, axis=1) for place in places], axis=1)
+    quantiles: Floats = np.take_along_axis(values, np.take_along_axis(order, columns, axis=1), axis=1)
     return quantiles

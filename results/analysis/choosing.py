@@ -24,9 +24,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-import scipy
 
 from fecbench.results import metrics
+from fecbench.results.analysis.distributions import false_discoveries, t_beyond, t_quantile
 from fecbench.results.analysis.intervals import FEWEST, LEVEL
 from fecbench.results.analysis.one_host import of_several_hosts
 from fecbench.results.analysis.pairing import PAIR, ratio_of, values_of
@@ -107,7 +107,7 @@ def choices(
             row["dropped"] = planned[key] - int(used[of_cell.index].sum())
             rows.append({**dict(zip(names, key, strict=True)), **row})
     table = pd.DataFrame(rows, columns=[*names, *_CHOICE])
-    is_discovery = scipy.stats.false_discovery_control(table["p_value"].astype("float64")) <= LEVEL
+    is_discovery = false_discoveries(table["p_value"].to_numpy(np.float64)) <= LEVEL
     variant = table["chosen"].where(is_discovery, logs.columns[0])
     return table.assign(variant=variant, margin=margin)
 
@@ -146,14 +146,14 @@ def _choice(halves: Sequence[pd.DataFrame], costs: pd.Series, margin: float) -> 
     candidates = _as_good((halves[0] + halves[1]) / 2, margin)
     choice = min(candidates, key=costs.__getitem__)
     error, freedom = float(gains.std() / math.sqrt(len(gains))), len(gains) - 1
-    reach = scipy.stats.t.ppf(1 - LEVEL / 2, freedom) * error
+    reach = t_quantile(1 - LEVEL / 2, freedom) * error
     return {
         "chosen": choice,
         "as_good": len(candidates),
         "ratio": math.exp(gains.mean()),
         "low": math.exp(gains.mean() - reach),
         "high": math.exp(gains.mean() + reach),
-        "p_value": float(scipy.stats.t.cdf(gains.mean() / error, freedom)) if error else 1.0,
+        "p_value": t_beyond(-float(gains.mean()) / error, freedom) if error else 1.0,
         "halves_agree": choice_of_halves == [choice, choice],
     }
 
@@ -165,5 +165,5 @@ def _as_good(values: pd.DataFrame, margin: float) -> list[str]:
     behind = values.sub(values[values.mean().idxmin()], axis=0) - math.log1p(margin)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = behind.mean() / (behind.std() / math.sqrt(len(behind)))
-    p_values = scipy.stats.t.sf(t, len(behind) - 1)
+    p_values = [t_beyond(value, len(behind) - 1) for value in t]
     return [str(name) for name, p_value in zip(behind, p_values, strict=True) if not p_value < LEVEL]

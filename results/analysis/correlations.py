@@ -13,8 +13,9 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
-import scipy
 from numpy.typing import NDArray
+
+from fecbench.results.analysis.distributions import ranks_of_rows
 
 _FLIPS = 9999  # enough to resolve a p-value of 0.05 after the correction of hundreds
 _AT_ONCE = 1_000_000  # values that are ranked at a time: bounds the memory
@@ -38,9 +39,9 @@ def rank_correlations(factors: pd.DataFrame, logs: Floats, points: NDArray[np.in
     """
     columns = with_combinations(factors)
     rows = np.flatnonzero(np.isin(points, _some(points)))
-    ranks = _standardized(scipy.stats.rankdata(columns.to_numpy(np.float64)[rows], axis=0))
+    ranks = _standardized(ranks_of_rows(columns.to_numpy(np.float64)[rows].T).T)
     centred = (logs - np.median(logs))[rows]
-    rho = ranks.T @ _standardized(scipy.stats.rankdata(centred)[:, np.newaxis])[:, 0]
+    rho = ranks.T @ _standardized(ranks_of_rows(centred[np.newaxis]).T)[:, 0]
     p_values = _holm(_shares_of_flips(ranks, centred, points[rows], np.abs(rho)))
     table = pd.DataFrame({"factor": list(columns.columns), "rho": rho, "p_value": p_values})
     return table.sort_values("rho", key=lambda of: -of.abs(), kind="stable", ignore_index=True)
@@ -62,11 +63,11 @@ def in_words(correlations: pd.DataFrame, level: float) -> str:
 def with_combinations(factors: pd.DataFrame) -> pd.DataFrame:
     """Return the factors and combinations of them. A column that orders rows as another does is left out."""
     columns = dict(factors.items())
-    ordered = [scipy.stats.rankdata(column) for column in columns.values()]
+    ordered = [column.rank().to_numpy() for column in columns.values()]
     with np.errstate(divide="ignore", invalid="ignore"):
         combined = list(_combinations(factors))
     for name, values in combined:
-        order = scipy.stats.rankdata(values)
+        order = values.rank().to_numpy()
         is_repeated = any(
             np.array_equal(order, other_order) or np.array_equal(len(order) + 1 - order, other_order)
             for other_order in ordered

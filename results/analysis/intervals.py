@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy
 from numpy.typing import NDArray
 
 from fecbench.results import metrics
@@ -391,9 +390,17 @@ def _share_of_sums(votes: NDArray[np.int64]) -> float:
     for size, count in zip(sizes, counts, strict=True):
         of_size = np.zeros(size * count + 1)
         of_size[::size] = heads(count)
-        # scipy.signal takes long to load, and with one value a unit all sizes are one.
-        positive = of_size if len(sizes) == 1 else scipy.signal.fftconvolve(positive, of_size)
+        positive = of_size if len(sizes) == 1 else _convolved(positive, of_size)
     return float(positive[votes[votes > 0].sum() :].sum())
+
+
+def _convolved(one: Floats, other: Floats) -> Floats:
+    """The distribution of the sum of two independent numbers. `scipy.signal`, which has it, takes longer to
+    load than most commands take to run."""
+    length = len(one) + len(other) - 1
+    size = 1 << (length - 1).bit_length()
+    product: Floats = np.fft.irfft(np.fft.rfft(one, size) * np.fft.rfft(other, size), size)
+    return product[:length]
 
 
 def ecdf(values: Sequence[float] | pd.Series) -> pd.DataFrame:

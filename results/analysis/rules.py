@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ from numpy.typing import NDArray
 from fecbench.results import metrics
 from fecbench.results.analysis.averages import Average, average_of, ratio_over
 from fecbench.results.analysis.correlations import in_words, rank_correlations
+from fecbench.results.analysis.deferred import Deferred
 from fecbench.results.analysis.intervals import LEVEL, of_campaign, verdicts
 from fecbench.results.analysis.pairing import Pairing
 from fecbench.results.metrics.units import number, quantity
@@ -190,14 +192,15 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
     data = trees.Data(
         factors.to_numpy(np.float64), trees.log_ratios(ratios["ratio"]), ratios["point"].to_numpy()
     )
-    forest, importances = trees.grown_forest(data), trees.importances_of(data, varied)
+    forest = cache(partial(trees.grown_forest, data))
+    importances = trees.importances_of(data, varied)
     correlations = rank_correlations(factors, data.logs, data.points)
     ranked = replace(
         unexplained,
         correlations=correlations,
         importances=importances,
-        effects=trees.effects_of(forest, data, varied),
-        surfaces=trees.surfaces_of(forest, table, varied, list(importances["factor"])),
+        effects=Deferred(lambda: trees.effects_of(forest(), data, varied)),
+        surfaces=Deferred(lambda: trees.surfaces_of(forest(), table, varied, list(importances["factor"]))),
     )
     p_value = trees.p_value(data)
     evidence = in_words(correlations, LEVEL)

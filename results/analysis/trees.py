@@ -11,16 +11,15 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.ensemble import RandomForestRegressor
-from sklearn.inspection import partial_dependence, permutation_importance
-from sklearn.model_selection import GroupKFold
 from sklearn.tree import DecisionTreeRegressor
+from sklearn.utils.random import sample_without_replacement
 
+from fecbench.results.analysis import forest
+from fecbench.results.analysis.forest import Forest, as_trees_have
 from fecbench.results.analysis.intervals import LEVEL
 
 _DEPTH = 3  # more conditions are hard to read
@@ -37,6 +36,7 @@ _GRID = 40
 _MOST_TESTED_POINTS = 1000
 _MOST_IN_A_TREE = 5000  # of a forest; each of its trees draws others
 _MOST_SHUFFLED = 2000  # at a time
+_SHUFFLES = 5
 _SEED = 0
 _HONEST_SEED = 1  # other folds than those by which a tree is believed
 
@@ -64,9 +64,11 @@ Folds = list[tuple[NDArray[np.int64], NDArray[np.int64]]]
 
 
 def _folds(data: Data, seed: int = _SEED) -> Folds:
-    """Return rows to learn from and rows to predict; a point is in one of them only."""
-    split = GroupKFold(_FOLDS, shuffle=True, random_state=seed).split(data.factors, groups=data.points)
-    return list(split)
+    """Return rows to learn from and rows to predict; a point is in one of them only. They are those of
+    scikit-learn's `GroupKFold`, which takes long to load."""
+    points = np.random.RandomState(seed).permutation(np.unique(data.points))
+    tests = (np.isin(data.points, part) for part in np.array_split(points, _FOLDS))
+    return [(np.flatnonzero(~is_test), np.flatnonzero(is_test)) for is_test in tests]
 
 
 def grown_tree(data: Data, leaves: int) -> DecisionTreeRegressor:
@@ -80,13 +82,7 @@ def grown_tree(data: Data, leaves: int) -> DecisionTreeRegressor:
         min_samples_leaf=least,
         random_state=_SEED,
     )
-    return tree.fit(_as_trees_have(data.factors), data.logs, check_input=False)
-
-
-def _as_trees_have(factors: Floats) -> NDArray[np.float32]:
-    """Return factors as trees compare them. With these the library needs no check, which takes as long as a
-    small tree grows."""
-    return np.ascontiguousarray(factors, dtype=np.float32)
+    return tree.fit(as_trees_have(data.factors), data.logs, check_input=False)
 
 
 def _errors(data: Data, leaves: int, folds: Folds) -> Floats:
@@ -94,7 +90,7 @@ def _errors(data: Data, leaves: int, folds: Folds) -> Floats:
     errors = np.empty(len(data.logs))
     for training_rows, test_rows in folds:
         training = Data(data.factors[training_rows], data.logs[training_rows], data.points[training_rows])
-        unseen = _as_trees_have(data.factors[test_rows])
+        unseen = as_trees_have(data.factors[test_rows])
         predicted = grown_tree(training, leaves).predict(unseen, check_input=False)
         errors[test_rows] = np.abs(data.logs[test_rows] - predicted)
     return errors
@@ -169,89 +165,80 @@ def _counterparts(leaves: NDArray[np.int64], others: NDArray[np.int64]) -> dict[
     return counterparts
 
 
-class Forest(RandomForestRegressor):  # type: ignore[misc]  # the library has no types
-    """The library's, to the bit. It copies the parameters of each tree by inspection, and asks for a thread
-    for each prediction, which take longer than small trees do."""
-
-    def _make_estimator(
-        self, append: bool = True, random_state: np.random.RandomState | None = None
-    ) -> DecisionTreeRegressor:
-        assert random_state is not None and not append  # as `fit` calls it
-        parameters = {name: getattr(self, name) for name in self.estimator_params}
-        seed = random_state.randint(np.iinfo(np.int32).max)
-        return DecisionTreeRegressor(**parameters | {"random_state": seed})
-
-    def predict(self, X: NDArray[Any]) -> Floats:
-        points = np.asarray(X, dtype=np.float32)
-        total: Floats = np.zeros(len(points))
-        for tree in self.estimators_:
-            total += tree.tree_.predict(points)[:, 0]
-        return total / len(self.estimators_)
-
-
-def grown_forest(data: Data) -> RandomForestRegressor:
+def grown_forest(data: Data) -> Forest:
     """Many trees predict more smoothly than one: they rank the factors and draw their effects."""
-    of_tree = _MOST_IN_A_TREE if len(data.logs) > _MOST_IN_A_TREE else None
-    forest = Forest(_TREES, min_samples_leaf=5, max_samples=of_tree, n_jobs=-1, random_state=_SEED)
-    return forest.fit(data.factors, data.logs)
+    return forest.grown(data.factors, data.logs, _TREES, least=5, most=_MOST_IN_A_TREE, seed=_SEED)
 
 
 def importances_of(data: Data, names: Sequence[str]) -> pd.DataFrame:
     """Permutation importances (Breiman, "Random Forests", 2001) on points that the forest has not seen."""
-    grown, error = np.zeros(len(names)), 0.0
+    growth, error = np.zeros(len(names)), 0.0
     for training_rows, test_rows in _folds(data):
-        forest = grown_forest(
+        trained = grown_forest(
             Data(data.factors[training_rows], data.logs[training_rows], data.points[training_rows])
         )
         factors, logs = data.factors[test_rows], data.logs[test_rows]
-        error += float(np.abs(logs - forest.predict(factors)).sum())
-        shuffled = permutation_importance(
-            forest,
-            factors,
-            logs,
-            scoring="neg_mean_absolute_error",
-            max_samples=min(_MOST_SHUFFLED, len(logs)),
-            random_state=_SEED,
-        )
-        grown += shuffled["importances_mean"] * len(logs)
-    importance = grown / error if error else grown
+        errors = np.abs(logs - trained.predict(factors))
+        error += float(errors.sum())
+        growth += (_errors_when_shuffled(trained, factors, logs) - errors.mean()) * len(logs)
+    importance = growth / error if error else growth
     frame = pd.DataFrame({"factor": list(names), "importance": importance})
     return frame.sort_values("importance", ascending=False, kind="stable", ignore_index=True)
 
 
-def effects_of(forest: RandomForestRegressor, data: Data, names: Sequence[str]) -> dict[str, pd.DataFrame]:
-    """Partial dependence (Friedman, "Greedy function approximation", 2001) of the ratio on each factor."""
+def _errors_when_shuffled(trained: Forest, factors: Floats, logs: Floats) -> Floats:
+    """Return the mean absolute error with each factor shuffled, _SHUFFLES times. The shuffles are those of
+    scikit-learn's `permutation_importance`, predicted at once: each prediction of a few ratios costs as much
+    as a small tree."""
+    random = np.random.RandomState(np.random.RandomState(_SEED).randint(np.iinfo(np.int32).max + 1))
+    if len(logs) > _MOST_SHUFFLED:
+        sample = sample_without_replacement(len(logs), _MOST_SHUFFLED, random_state=random)
+        factors, logs = factors[sample], logs[sample]
+    order, source, orders = np.arange(len(logs)), np.arange(len(logs)), []
+    for _ in range(_SHUFFLES):
+        random.shuffle(order)
+        source = source[order]
+        orders.append(source)
+    shuffled = np.tile(factors, (factors.shape[1], _SHUFFLES, 1, 1))
+    for factor, of_factor in enumerate(shuffled):
+        of_factor[:, :, factor] = factors[np.array(orders), factor]
+    predicted = trained.predict(shuffled.reshape(-1, factors.shape[1])).reshape(shuffled.shape[:-1])
+    errors: Floats = np.abs(logs - predicted).mean(axis=(1, 2))
+    return errors
+
+
+def effects_of(trained: Forest, data: Data, names: Sequence[str]) -> dict[str, pd.DataFrame]:
+    """Partial dependence of the ratio on each factor."""
     effects = {}
     for index, name in enumerate(names):
-        curve = partial_dependence(forest, data.factors, [index], grid_resolution=_GRID, percentiles=(0, 1))
-        effects[name] = pd.DataFrame({"value": curve["grid_values"][0], "ratio": np.exp(curve["average"][0])})
+        grid = _grid(data.factors[:, index])
+        ratios = np.exp(trained.partial_dependence(grid[:, np.newaxis], [index]))
+        effects[name] = pd.DataFrame({"value": grid, "ratio": ratios})
     return effects
 
 
 def surfaces_of(
-    forest: RandomForestRegressor, table: pd.DataFrame, names: Sequence[str], strongest: Sequence[str]
+    trained: Forest, table: pd.DataFrame, names: Sequence[str], strongest: Sequence[str]
 ) -> dict[str, pd.DataFrame]:
     """Partial dependence of the ratio on two factors, of the rows of each workload; none when there is one
     factor only. A factor of the points is the same at all workloads of a point."""
-    of_points = [name for name in strongest if table.groupby("point")[name].nunique().max() == 1]
+    of_points = [name for name in strongest if table.groupby("point")[name].nunique().max() == 1][:2]
     if len(of_points) < 2:
         return {}
-    columns = [names.index(name) for name in of_points[:2]]
+    columns = [names.index(name) for name in of_points]
     surfaces = {}
     for workload, rows in table.groupby("workload", observed=True, sort=False):
-        surface = partial_dependence(
-            forest,
-            rows[list(names)].to_numpy(np.float64),
-            columns,
-            grid_resolution=_GRID,
-            percentiles=(0, 1),
-        )
-        across, up = (
-            pd.Index(grid, name=name)
-            for grid, name in zip(surface["grid_values"], of_points[:2], strict=True)
-        )
-        surfaces[str(workload)] = pd.DataFrame(np.exp(surface["average"][0]), index=across, columns=up)
+        across, up = (pd.Index(_grid(rows[name].to_numpy(np.float64)), name=name) for name in of_points)
+        grid = np.stack(np.meshgrid(across, up, indexing="ij"), axis=-1)
+        logs = trained.partial_dependence(grid.reshape(-1, 2), columns)
+        surfaces[str(workload)] = pd.DataFrame(np.exp(logs.reshape(grid.shape[:2])), index=across, columns=up)
     return surfaces
+
+
+def _grid(values: Floats) -> Floats:
+    """Return the different values of a factor, or _GRID between the least and the greatest of more."""
+    distinct = np.unique(values)
+    return distinct if len(distinct) < _GRID else np.linspace(distinct[0], distinct[-1], _GRID)
 
 
 def log_ratios(ratios: pd.Series) -> Floats:

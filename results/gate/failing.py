@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pandas as pd
-import scipy
 
+from fecbench.results.analysis.distributions import fisher_greater
 from fecbench.results.analysis.outcomes import COUNTED, is_worst
 from fecbench.results.analysis.pairing import PAIR
 from fecbench.results.gate.overall import NEW, OLD
@@ -73,8 +73,7 @@ class Failed:
         if deterministic:
             return 0.0
         old, new = self.both + self.old_alone, self.both + self.new_alone
-        table = [[new, self.run - new], [old, self.run - old]]
-        return float(scipy.stats.fisher_exact(table, alternative="greater").pvalue)
+        return fisher_greater((new, self.run - new), (old, self.run - old))
 
 
 NONE = Failed()

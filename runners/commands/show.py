@@ -230,11 +230,11 @@ def _print_campaigns(
         if overhead:
             _print_overhead(database, info)
         elif trials:
-            _print_trials(database, info)
+            _print_trials(database, info, frames.trials(database, info, _metrics(info)))
         else:
-            print_summary(database, info, first_attempts=first_attempts)
+            run = print_summary(database, info, first_attempts=first_attempts)
             if set(states) - {"ok"}:
-                _print_trials(database, info, doubtful=True)
+                _print_doubtful(database, info, run[run["state"] != "ok"])
         say(states_line(states, info.planned_trials))
         if info.engine == "virtual":
             for sentence in agreement_in_words.sentences(agreement.of_campaign(database, info)):
@@ -246,16 +246,25 @@ def _print_campaigns(
             say(sentence)
 
 
-def _print_trials(database: Database, campaign: CampaignInfo, *, doubtful: bool = False) -> None:
-    """A line for every trial, or for those that are not ok, _MOST_DOUBTFUL at most; a table for each
-    _ROWS_OF_A_TABLE."""
-    metrics = list(dict.fromkeys(of_workloads(campaign).values()))
-    frame = frames.trials(database, campaign, metrics).sort_values("id", ignore_index=True)
-    label = frame[frame["state"] != "ok"].head(_MOST_DOUBTFUL) if doubtful else frame
+def _metrics(campaign: CampaignInfo) -> list[str]:
+    """Return the metrics that are compared."""
+    return list(dict.fromkeys(of_workloads(campaign).values()))
+
+
+def _print_doubtful(database: Database, campaign: CampaignInfo, doubtful: pd.DataFrame) -> None:
+    """Print a line for each of these trials, _MOST_DOUBTFUL at most."""
+    _print_trials(database, campaign, doubtful.nsmallest(_MOST_DOUBTFUL, "id"))
+    if (more := len(doubtful) - _MOST_DOUBTFUL) > 0:
+        say(f"{more} more trials are not ok: fecbench show --trials has all")
+
+
+def _print_trials(database: Database, campaign: CampaignInfo, trials: pd.DataFrame) -> None:
+    """Print a line for each of these trials; a table for each _ROWS_OF_A_TABLE."""
+    metrics, in_order = _metrics(campaign), trials.sort_values("id", ignore_index=True)
     key = ("id", "variant", "workload", "point", "repetition", "state")
     columns = ["dct_s" if metric == DEFAULT else metric for metric in metrics]
-    for first in range(0, max(len(label), 1), _ROWS_OF_A_TABLE):
-        part = label.iloc[first : first + _ROWS_OF_A_TABLE]
+    for first in range(0, max(len(in_order), 1), _ROWS_OF_A_TABLE):
+        part = in_order.iloc[first : first + _ROWS_OF_A_TABLE]
         rows = (
             (
                 *(row[name] for name in key),
@@ -266,8 +275,6 @@ def _print_trials(database: Database, campaign: CampaignInfo, *, doubtful: bool 
             for (_, row), stored in zip(part.iterrows(), _stored(database, part["id"]), strict=True)
         )
         print_table(table_of((*key, *columns, "dropped", "reason"), rows))
-    if doubtful and (more := int((frame["state"] != "ok").sum()) - len(label)):
-        say(f"{more} more trials are not ok: fecbench show --trials has all")
 
 
 def _stored(database: Database, ids: "pd.Series[int]") -> Iterator[StoredTrial]:

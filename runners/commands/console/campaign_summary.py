@@ -41,9 +41,12 @@ _LAST = (*_COUNTS, *_NUMBERS, "compared_with")
 _TEXTS = (*_KEY, "metric", "compared_with")
 
 
-def print_summary(database: Database, campaign: CampaignInfo, *, first_attempts: bool = False) -> None:
+def print_summary(
+    database: Database, campaign: CampaignInfo, *, first_attempts: bool = False
+) -> pd.DataFrame:
     """Print the median and the ratio to its baseline, by workload and variant, what it leaves out, and how
-    often trials were run again; of all groups, or of those that needed no second try."""
+    often trials were run again; of all groups, or of those that needed no second try. Return all trials with
+    the metrics that are compared."""
     trials = frames.trials(database, campaign, {*of_workloads(campaign).values(), *SENT})
     run = trials
     if first_attempts:
@@ -89,6 +92,7 @@ def print_summary(database: Database, campaign: CampaignInfo, *, first_attempts:
         say(sentence)
     for sentence in attempts.sentences(attempts.by_variant(database, campaign), campaign):
         say(sentence)
+    return run
 
 
 def _print_narrow(table: pd.DataFrame, campaign: CampaignInfo) -> None:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fecbench.results.analysis import quantiles
@@ -40,6 +40,20 @@ def test_intervals_of_shares_are_those_of_scipy(of: int, data: st.DataObject) ->
     count = data.draw(st.integers(0, of))
     expected = scipy.stats.binomtest(count, of).proportion_ci(0.95)
     assert quantiles.share_interval(count, of, 0.05) == pytest.approx((expected.low, expected.high), rel=1e-7)
+
+
+counts = st.tuples(st.integers(0, 60), st.integers(0, 3000)).filter(any)
+
+
+@given(counts, counts)
+@example((3, 3), (3, 3))
+@example((0, 5), (5, 0))
+@example((7, 100_000), (25, 99_000))
+def test_fishers_test_is_that_of_scipy(one: tuple[int, int], other: tuple[int, int]) -> None:
+    two_sided = scipy.stats.fisher_exact([one, other]).pvalue
+    assert ours.fisher(one, other) == pytest.approx(two_sided, rel=1e-6, abs=1e-300)
+    greater = scipy.stats.fisher_exact([one, other], alternative="greater").pvalue
+    assert ours.fisher_greater(one, other) == pytest.approx(greater, rel=1e-6, abs=1e-300)
 
 
 @given(st.integers(1, 9), st.data())

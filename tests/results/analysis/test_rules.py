@@ -519,11 +519,3 @@ def test_a_threshold_parts_its_neighbours(below: float, above: float) -> None:
     below, above = min(below, above), max(below, above)
     if below < above:
         assert below < module._shortest_between(below, above) <= above
-
-
-def test_the_forest_predicts_what_the_librarys_does_to_the_bit() -> None:
-    random = np.random.default_rng(5)
-    factors = random.normal(size=(300, 4))
-    forest = trees.grown_forest(trees.Data(factors, random.normal(size=300), np.arange(300)))
-    forest.set_params(n_jobs=1)  # threads of the library add up in any order
-    assert (forest.predict(factors) == super(trees.Forest, forest).predict(factors)).all()

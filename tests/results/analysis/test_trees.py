@@ -1,0 +1,77 @@
+"""Folds, forests and what they say of factors, beside scikit-learn's, which take long to load."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.inspection import partial_dependence, permutation_importance
+from sklearn.model_selection import GroupKFold
+
+from fecbench.results.analysis import trees
+
+
+def test_the_forest_and_its_measures_are_those_of_the_library() -> None:
+    random = np.random.default_rng(5)
+    factors = np.column_stack([random.normal(size=(300, 3)), random.integers(0, 4, 300)])
+    data = trees.Data(factors, factors[:, 0] + random.normal(size=300), np.arange(300))
+    forest, library = trees.grown_forest(data), library_forest(data)
+    assert (forest.predict(factors) == library.predict(factors)).all()
+
+    names = ["a", "b", "c", "d"]
+    for name, effect in trees.effects_of(forest, data, names).items():
+        curve = partial_dependence(
+            library, factors, [names.index(name)], grid_resolution=40, percentiles=(0, 1)
+        )
+        assert (effect["value"] == curve["grid_values"][0]).all()
+        assert np.log(effect["ratio"].to_numpy()) == pytest.approx(curve["average"][0], rel=1e-9)
+
+    table = pd.DataFrame(factors, columns=names).assign(point=data.points, workload="one")
+    surface = trees.surfaces_of(forest, table, names, ["c", "a"])["one"]
+    plane = partial_dependence(library, factors, [2, 0], grid_resolution=40, percentiles=(0, 1))
+    assert np.log(surface.to_numpy()) == pytest.approx(plane["average"][0], rel=1e-9)
+
+
+def library_forest(data: trees.Data) -> RandomForestRegressor:
+    """The library's forest. Its threads add up in any order, so it has one."""
+    forest = RandomForestRegressor(100, min_samples_leaf=5, max_samples=None, n_jobs=1, random_state=0)
+    return forest.fit(data.factors, data.logs)
+
+
+def test_each_tree_of_a_large_forest_grows_from_5000_ratios() -> None:
+    random = np.random.default_rng(6)
+    data = trees.Data(random.random((6000, 1)), random.random(6000), np.arange(6000))
+    roots = {int(tree.weighted_n_node_samples[0]) for tree in trees.grown_forest(data).trees}
+    assert roots == {5000}
+
+
+@pytest.mark.parametrize("most", [10_000, 40])
+def test_importances_are_those_of_the_library(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr(trees, "_MOST_SHUFFLED", most)
+    random = np.random.default_rng(7)
+    data = trees.Data(random.normal(size=(250, 3)), random.normal(size=250), np.repeat(np.arange(50), 5))
+    folds = list(GroupKFold(5, shuffle=True, random_state=0).split(data.factors, groups=data.points))
+    assert all(
+        np.array_equal(ours, theirs)
+        for fold, other in zip(trees._folds(data), folds, strict=True)
+        for ours, theirs in zip(fold, other, strict=True)
+    )
+    growth, error = np.zeros(3), 0.0
+    for training, test in folds:
+        forest = library_forest(
+            trees.Data(data.factors[training], data.logs[training], data.points[training])
+        )
+        factors, logs = data.factors[test], data.logs[test]
+        error += np.abs(logs - forest.predict(factors)).sum()
+        shuffled = permutation_importance(
+            forest,
+            factors,
+            logs,
+            scoring="neg_mean_absolute_error",
+            max_samples=min(most, len(logs)),
+            random_state=0,
+        )
+        growth += shuffled["importances_mean"] * len(logs)
+    importances = trees.importances_of(data, ["a", "b", "c"]).set_index("factor")["importance"]
+    assert importances[["a", "b", "c"]].to_numpy() == pytest.approx(growth / error, rel=1e-9, abs=1e-12)
