@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fecbench.results.analysis.distributions import ranks_of_rows
+from fecbench.results.analysis.quantiles import ranks_of_rows
 
 _FLIPS = 9999  # enough to resolve a p-value of 0.05 after the correction of hundreds
 _AT_ONCE = 1_000_000  # values that are ranked at a time: bounds the memory
