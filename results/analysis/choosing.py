@@ -26,10 +26,10 @@ import numpy as np
 import pandas as pd
 
 from fecbench.results import metrics
-from fecbench.results.analysis.quantiles import false_discoveries, t_beyond, t_quantile
 from fecbench.results.analysis.intervals import FEWEST, LEVEL
 from fecbench.results.analysis.one_host import of_several_hosts
 from fecbench.results.analysis.pairing import PAIR, ratio_of, values_of
+from fecbench.results.analysis.quantiles import false_discoveries, t_beyond, t_quantile
 from fecbench.results.store.records import DEFAULT_MARGIN
 
 _CHOICE = (

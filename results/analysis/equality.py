@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from fecbench.results import metrics
 from fecbench.results.analysis import frames, outcomes
-from fecbench.results.analysis.quantiles import normal_quantile
 from fecbench.results.analysis.harness import TIME
 from fecbench.results.analysis.intervals import LEVEL, median_interval, signed_rank
 from fecbench.results.analysis.one_host import of_several_hosts

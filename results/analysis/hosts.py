@@ -20,7 +20,6 @@ import pandas as pd
 
 from fecbench.results import metrics
 from fecbench.results.analysis import frames, one_host
-from fecbench.results.analysis.quantiles import normal_beyond, normal_quantile
 from fecbench.results.analysis.intervals import LEVEL
 from fecbench.results.analysis.pairing import OTHER_HOSTS, PAIR, comparisons
 from fecbench.results.analysis.quantiles import normal_beyond, normal_quantile

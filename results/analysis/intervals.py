@@ -299,7 +299,7 @@ def counts(intervals: pd.DataFrame, margin: float) -> pd.DataFrame:
     margin), surely `above` 1 + margin, surely `not_above` it, and `open`: neither of the last two.
 
     `share_low` to `share_high` bounds the share of all networks of these ranges in which the ratio is above 1
-    + margin. They are ends of intervals of 95 % (`distributions.share_interval`), the upper one as if every
+    + margin. They are ends of intervals of 95 % (`quantiles.share_interval`), the upper one as if every
     open point were above. So 0 `above` is no "none": it has an upper bound.
     """
     comparable = intervals[np.isfinite(intervals["ratio"]) & (intervals["ratio"] > 0)]

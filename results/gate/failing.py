@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from fecbench.results.analysis.quantiles import fisher_greater
 from fecbench.results.analysis.outcomes import COUNTED, is_worst
 from fecbench.results.analysis.pairing import PAIR
+from fecbench.results.analysis.quantiles import fisher_greater
 from fecbench.results.gate.overall import NEW, OLD
 from fecbench.results.store.records import CampaignInfo
 
