@@ -29,7 +29,7 @@ def keep_in(*folders: Path) -> None:
     """Have this process look for answers in a folder, which other processes may share, and keep them there.
     Without a folder, each question is put to a program."""
     _folders[:] = folders
-    implementation.ask = partial(ask, *folders) if folders else question.ask  # type: ignore[assignment]
+    implementation.ask = partial(ask, *folders) if folders else question.ask  # type: ignore[attr-defined]
 
 
 def folders() -> list[Path]:
