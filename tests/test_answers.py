@@ -12,7 +12,7 @@ from fecbench.runners.sandbox import question
 from fecbench.runners.sandbox.question import Answer, NoAnswer
 from tests.support import answers
 
-REFUSED = Answer(1, "", "no such options\n")
+REFUSAL = Answer(1, "", "no such options\n")
 
 
 class Program:
@@ -29,7 +29,7 @@ class Program:
         replies: list[Answer | NoAnswer] = []
         for _, word in commands:
             self.questions.append(word)
-            replies.append({"bad": REFUSED, "none": NoAnswer("hung")}.get(word, Answer(0, word, "")))
+            replies.append({"bad": REFUSAL, "none": NoAnswer("hung")}.get(word, Answer(0, word, "")))
             if word in ("bad", "none"):
                 break
         return replies
@@ -42,10 +42,10 @@ class Program:
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     (tmp_path / "store").mkdir()
-    made = Program(tmp_path / "quic-impls", tmp_path / "store")
-    monkeypatch.setattr(question, "ask", made.answer)
+    program = Program(tmp_path / "quic-impls", tmp_path / "store")
+    monkeypatch.setattr(question, "ask", program.answer)
     monkeypatch.setattr(implementation, "IMPLEMENTATIONS", tmp_path / "quic-impls")
-    return made
+    return program
 
 
 def test_a_question_is_put_once_whatever_others_go_with_it(program: Program) -> None:
@@ -57,9 +57,9 @@ def test_a_question_is_put_once_whatever_others_go_with_it(program: Program) -> 
 
 def test_a_refusal_is_kept_and_ends_the_answers(program: Program) -> None:
     for _ in range(2):
-        assert program.ask("a", "bad", "b") == [Answer(0, "a", ""), REFUSED]
+        assert program.ask("a", "bad", "b") == [Answer(0, "a", ""), REFUSAL]
     assert program.questions == ["a", "bad"]
-    assert program.ask("b", "bad", "c") == [Answer(0, "b", ""), REFUSED]
+    assert program.ask("b", "bad", "c") == [Answer(0, "b", ""), REFUSAL]
 
 
 def test_a_program_that_does_not_answer_is_asked_again(program: Program) -> None:

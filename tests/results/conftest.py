@@ -85,14 +85,11 @@ def _server() -> Path:
     return _ENDS.enter_context(_serve("-A", "trust"))
 
 
-def pytest_sessionfinish() -> None:
-    _ENDS.close()
-
-
 @pytest.fixture(scope="session")
-def postgresql_folder() -> Path:
+def postgresql_folder(pytestconfig: pytest.Config) -> Path:
     """A running server that listens on a UNIX socket in this folder only. Modules elsewhere take this fixture
     for themselves, and the same server."""
+    pytestconfig.add_cleanup(_ENDS.close)
     return _server()
 
 

@@ -29,7 +29,7 @@ def keep_in(*folders: Path) -> None:
     """Have this process look for answers in a folder, which other processes may share, and keep them there.
     Without a folder, each question is put to a program."""
     _folders[:] = folders
-    implementation.ask = partial(ask, *folders) if folders else question.ask  # type: ignore[assignment]
+    implementation.ask = partial(ask, *folders) if folders else question.ask  # type: ignore[attr-defined]
 
 
 def folders() -> list[Path]:
@@ -50,8 +50,8 @@ def ask(
         return question.ask(commands, folder, home, variables, limit_s)
     paths = [store / _name(command) for command in commands]
     replies: dict[Path, Answer | NoAnswer] = {path: _read(path) for path in paths if path.exists()}
-    asked = _to_the_first_refusal(paths, replies)
-    missing = [(command, path) for command, path in zip(commands, asked, strict=False) if path not in replies]
+    front = _to_the_first_refusal(paths, replies)
+    missing = [(command, path) for command, path in zip(commands, front, strict=False) if path not in replies]
     if missing:
         fresh = question.ask([command for command, _ in missing], folder, home, variables, limit_s)
         for reply, (_, path) in zip(fresh, missing, strict=False):

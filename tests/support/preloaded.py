@@ -105,7 +105,7 @@ def _begin(
     folder: Path,
     environment: dict[str, str],
     outputs: list[Path],
-    kept: list[Path],
+    stores: list[Path],
     policy: int,
     priority: int,
 ) -> None:
@@ -114,7 +114,7 @@ def _begin(
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
-    answers.keep_in(*kept)
+    answers.keep_in(*stores)
     os.sched_setscheduler(0, policy, os.sched_param(priority))
     sys.argv = words
     gc.freeze()  # what is loaded stays: to look through it for garbage would copy all its memory
