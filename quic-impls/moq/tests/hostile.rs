@@ -11,7 +11,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use host::contract::{self, Event, Role};
+use host::contract::{self, Event, Metrics, Role};
 use host::implementation::{Endpoint, Host, Implementation, Received, Turn};
 use host::requests::Input;
 use moq_noq_fec::Moq;
@@ -27,6 +27,9 @@ const CLIENT: &str = "10.0.1.2:40000";
 const RELAY: &str = "10.0.3.2:4433";
 const SERVER: &str = "10.0.2.2:4433";
 const DELAY: Duration = Duration::from_millis(1);
+
+const LITE: &str = "moq-lite-06";
+const PROTOCOLS: [&str; 2] = [LITE, "moq-transport-22"];
 
 /// Time between two deeds of a peer.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -104,6 +107,7 @@ struct Wire {
     outbox: Vec<(SocketAddr, Vec<u8>)>,
     current: Vec<u8>,
     complaints: Vec<String>,
+    metrics: Metrics,
 }
 
 impl Host for Wire {
@@ -130,7 +134,10 @@ impl Host for Wire {
         Ok(None)
     }
 
-    fn say(&mut self, _event: Event) -> io::Result<()> {
+    fn say(&mut self, event: Event) -> io::Result<()> {
+        if let Event::Done(metrics) = event {
+            self.metrics = metrics;
+        }
         Ok(())
     }
 
@@ -145,6 +152,7 @@ struct Fate {
     /// The line with which it ended, if it has.
     line: Option<String>,
     complaints: Vec<String>,
+    metrics: Metrics,
     /// Bytes that both ends held at the end beyond those at the beginning.
     held: isize,
 }
@@ -172,17 +180,17 @@ fn options() -> Map<String, Value> {
     options
 }
 
-fn workload(tracks: &[&str], frames: usize) -> Value {
+fn workload(protocol: &str, tracks: &[&str], frames: usize) -> Value {
     let rows: Vec<_> = (0..frames).map(|number| json!([10_000 * number, 2000, u8::from(number % 5 == 0)])).collect();
     let tracks: Vec<_> =
         tracks.iter().map(|name| json!({"name": name, "priority": 1, "delivery": "group", "frames": rows})).collect();
-    json!({"name": "live", "direction": "down", "max_age_ms": 500, "deadline_us": 150_000, "send_buffer_bytes": 1 << 20,
-           "tracks": tracks})
+    json!({"name": "live", "protocol": protocol, "direction": "down", "max_age_ms": 500, "deadline_us": 150_000,
+           "send_buffer_bytes": 1 << 20, "tracks": tracks})
 }
 
 /// A track in parts, with a repair track beside it.
 fn parted(frames: usize) -> Value {
-    let mut workload = workload(&["video"], frames);
+    let mut workload = workload(LITE, &["video"], frames);
     workload["tracks"][0]["delivery"] = "parts".into();
     workload["tracks"][0]["repair"] = json!([21, 20]);
     workload
@@ -212,20 +220,27 @@ struct Peer {
 }
 
 impl Peer {
-    fn new(role: Role, own: &str, victim: &str, honest: Option<&Value>, deed: Deed, now: Instant) -> Self {
+    /// It takes part in the broadcast besides, or speaks its protocol alone.
+    fn new(
+        role: Role,
+        own: &str,
+        victim: &str,
+        (broadcast, is_honest): (&Value, bool),
+        deed: Deed,
+        now: Instant,
+    ) -> Self {
         let surroundings = Moq::virtual_surroundings(3, own, None).unwrap();
-        let usual = workload(&["video"], 100);
         let (name, at) = if role == Role::Client { ("client", victim) } else { ("server", own) };
-        let task = assignment(name, at, honest.unwrap_or(&usual));
+        let task = assignment(name, at, broadcast);
         let config = settings::endpoint(&surroundings);
         let stack = match role {
             Role::Client => Stack::new(config, None),
             Role::Server => Stack::new(config, Some(settings::server(&task, &surroundings).unwrap())),
         };
         let mut peer = Self { own: own.parse().unwrap(), stack, deed, honest: None };
-        peer.honest = honest.map(|_| task);
+        peer.honest = is_honest.then_some(task);
         if role == Role::Client {
-            let task = assignment(name, at, honest.unwrap_or(&usual));
+            let task = assignment(name, at, broadcast);
             let config = settings::client(&task, &surroundings).unwrap();
             let hostile = Hostile::new(peer.honest.as_ref(), deed, now);
             peer.stack.connect(now, config, &[], victim.parse().unwrap(), SERVER_NAME, hostile).unwrap();
@@ -240,17 +255,19 @@ impl Peer {
 }
 
 /// Lets a victim and its peers talk to each other for so long.
-fn meet(victim: &str, at: &str, peers: &mut [Peer], lasting: Duration, start: Instant) -> Fate {
-    meet_over(&workload(&["video"], 100), victim, at, peers, lasting, start)
-}
-
-fn meet_over(workload: &Value, victim: &str, at: &str, peers: &mut [Peer], lasting: Duration, start: Instant) -> Fate {
+fn meet(workload: &Value, victim: &str, at: &str, peers: &mut [Peer], lasting: Duration, start: Instant) -> Fate {
     let before = HELD.get();
     let surroundings = Moq::virtual_surroundings(1, victim, None).unwrap();
     let address = if victim == "client" { SERVER } else { at };
     let task = assignment(victim, address, workload);
-    let mut wire =
-        Wire { now: start, inbox: VecDeque::new(), outbox: Vec::new(), current: Vec::new(), complaints: Vec::new() };
+    let mut wire = Wire {
+        now: start,
+        inbox: VecDeque::new(),
+        outbox: Vec::new(),
+        current: Vec::new(),
+        complaints: Vec::new(),
+        metrics: Metrics::new(),
+    };
     let at: SocketAddr = at.parse().unwrap();
     let mut endpoint = Moq::prepare(task, &surroundings).and_then(|prepared| Moq::start(prepared, &mut wire)).unwrap();
     let mut on_way: VecDeque<(Instant, SocketAddr, SocketAddr, Vec<u8>)> = VecDeque::new();
@@ -283,7 +300,7 @@ fn meet_over(workload: &Value, victim: &str, at: &str, peers: &mut [Peer], lasti
             }
         }
     }
-    Fate { line, complaints: wire.complaints, held: HELD.get() - before }
+    Fate { line, complaints: wire.complaints, metrics: wire.metrics, held: HELD.get() - before }
 }
 
 // Deeds.
@@ -344,11 +361,16 @@ fn resets_in_the_middle(connection: &mut Connection, time: u64) -> bool {
     time < 20
 }
 
-/// Groups of the first subscriptions, with frames that are none: too long, cut off, empty, and noise.
+/// Groups of the first subscriptions, with frames that are none: too long, cut off, empty, and noise. In turn, they are of moq-lite and,
+/// with each set of flags, of moq-transport.
 fn groups_of_nonsense(connection: &mut Connection, time: u64) -> bool {
     for subscription in 0..3 {
         for frames in [vec![0xff; 16], vec![0x44, 0], vec![0; 30], noise(time, 200), Vec::new()] {
-            let head = [0, 3, subscription, 30 + time as u8 % 8, 0];
+            let group = 30 + time as u8 % 8;
+            let head = match time % 4 {
+                0 | 1 => [0, 3, subscription, group, 0],
+                _ => [0x50 + time as u8 / 4 % 16, subscription, group, 0, 0],
+            };
             if let Some(id) = open(connection, Dir::Uni, &[&head[..], &frames].concat()) {
                 let _ = if time.is_multiple_of(2) {
                     connection.send_stream(id).finish().is_ok()
@@ -358,7 +380,7 @@ fn groups_of_nonsense(connection: &mut Connection, time: u64) -> bool {
             }
         }
     }
-    time < 20
+    time < 64
 }
 
 fn datagrams_of_nonsense(connection: &mut Connection, time: u64) -> bool {
@@ -433,51 +455,58 @@ const MOST_HELD: isize = 5 << 19;
 
 #[test]
 fn a_server_outlives_whatever_a_client_does() {
-    let subscribes = workload(&["video"], 100);
-    for (name, deed) in DEEDS {
-        for honest in [None, Some(&subscribes)] {
-            let case = format!("{name}, with a session: {}", honest.is_some());
+    each_case(|case, broadcast, deed| {
+        for is_honest in [false, true] {
+            let case = format!("{case}, with a session: {is_honest}");
             let start = Instant::now();
-            let mut peers = [Peer::new(Role::Client, CLIENT, SERVER, honest, deed, start)];
-            let fate = meet("server", SERVER, &mut peers, Duration::from_secs(4), start);
+            let mut peers = [Peer::new(Role::Client, CLIENT, SERVER, (broadcast, is_honest), deed, start)];
+            let fate = meet(broadcast, "server", SERVER, &mut peers, Duration::from_secs(4), start);
             fate.check(&case);
             assert_eq!(fate.line, None, "{case}");
             assert!(fate.held < MOST_HELD, "{case}: {fate:?}");
         }
-    }
+    });
 }
 
 #[test]
 fn a_client_goes_on_or_ends_with_a_line_whatever_its_server_does() {
-    let publishes = workload(&["video"], 100);
-    for (name, deed) in DEEDS {
-        for honest in [None, Some(&publishes)] {
-            let case = format!("{name}, with a session: {}", honest.is_some());
+    each_case(|case, broadcast, deed| {
+        for is_honest in [false, true] {
+            let case = format!("{case}, with a session: {is_honest}");
             let start = Instant::now();
-            let mut peers = [Peer::new(Role::Server, SERVER, CLIENT, honest, deed, start)];
-            let fate = meet("client", CLIENT, &mut peers, Duration::from_secs(4), start);
+            let mut peers = [Peer::new(Role::Server, SERVER, CLIENT, (broadcast, is_honest), deed, start)];
+            let fate = meet(broadcast, "client", CLIENT, &mut peers, Duration::from_secs(4), start);
             fate.check(&case);
             assert!(fate.held < MOST_HELD, "{case}: {fate:?}");
         }
-    }
+    });
 }
 
 #[test]
 fn a_relay_goes_on_or_ends_with_a_line_between_a_hostile_client_and_a_hostile_server() {
-    let broadcast = workload(&["video"], 100);
-    for (name, deed) in DEEDS {
+    each_case(|case, broadcast, deed| {
         for hostile in [Role::Client, Role::Server] {
-            let case = format!("{name} by the {hostile}");
+            let case = format!("{case} by the {hostile}");
             let start = Instant::now();
             let of = |role| if role == hostile { deed } else { nothing };
             let mut peers = [
-                Peer::new(Role::Client, CLIENT, RELAY, Some(&broadcast), of(Role::Client), start),
-                Peer::new(Role::Server, SERVER, RELAY, Some(&broadcast), of(Role::Server), start),
+                Peer::new(Role::Client, CLIENT, RELAY, (broadcast, true), of(Role::Client), start),
+                Peer::new(Role::Server, SERVER, RELAY, (broadcast, true), of(Role::Server), start),
             ];
-            let fate = meet(contract::RELAY, RELAY, &mut peers, Duration::from_secs(4), start);
+            let fate = meet(broadcast, contract::RELAY, RELAY, &mut peers, Duration::from_secs(4), start);
             fate.check(&case);
             assert!(hostile == Role::Server || fate.line.is_none(), "{case}: {fate:?}");
             assert!(fate.held < MOST_HELD, "{case}: {fate:?}");
+        }
+    });
+}
+
+/// Calls with a name, the broadcast and the deed of each case: every deed, in every protocol.
+fn each_case(check: impl Fn(&str, &Value, Deed)) {
+    for protocol in PROTOCOLS {
+        let broadcast = workload(protocol, &["video"], 100);
+        for (name, deed) in DEEDS {
+            check(&format!("{protocol}: {name}"), &broadcast, deed);
         }
     }
 }
@@ -485,8 +514,8 @@ fn a_relay_goes_on_or_ends_with_a_line_between_a_hostile_client_and_a_hostile_se
 /// The fate of a client of a broadcast in parts whose server does this besides.
 fn fate_beside(deed: Deed) -> Fate {
     let (broadcast, start) = (parted(100), Instant::now());
-    let mut peers = [Peer::new(Role::Server, SERVER, CLIENT, Some(&broadcast), deed, start)];
-    meet_over(&broadcast, "client", CLIENT, &mut peers, Duration::from_secs(4), start)
+    let mut peers = [Peer::new(Role::Server, SERVER, CLIENT, (&broadcast, true), deed, start)];
+    meet(&broadcast, "client", CLIENT, &mut peers, Duration::from_secs(4), start)
 }
 
 #[test]
@@ -494,6 +523,8 @@ fn repair_symbols_of_nonsense_cost_a_client_neither_a_frame_nor_memory() {
     let fate = fate_beside(repairs_of_nonsense);
     fate.check("repair symbols of nonsense");
     assert_eq!(fate.line.as_deref(), Some("success"), "{fate:?}");
+    // They came as symbols of the repair track: two a frame are honest at most, and many more came.
+    assert!(fate.metrics["repair_track_received"] > 1000.0, "{fate:?}");
     assert!(fate.held < MOST_HELD, "{fate:?}");
 }
 
@@ -508,12 +539,12 @@ fn a_datagram_that_is_no_part_of_a_frame_ends_a_client_with_its_track() {
 #[test]
 fn tracks_that_do_not_exist_are_refused_to_who_asks_and_others_are_served() {
     let start = Instant::now();
-    let (unknown, known) = (workload(&["nothing", "nobody"], 100), workload(&["video"], 100));
+    let (unknown, known) = (workload(LITE, &["nothing", "nobody"], 100), workload(LITE, &["video"], 100));
     let mut peers = [
-        Peer::new(Role::Client, CLIENT, SERVER, Some(&unknown), nothing, start),
-        Peer::new(Role::Client, "10.0.1.3:40000", SERVER, Some(&known), nothing, start),
+        Peer::new(Role::Client, CLIENT, SERVER, (&unknown, true), nothing, start),
+        Peer::new(Role::Client, "10.0.1.3:40000", SERVER, (&known, true), nothing, start),
     ];
-    let fate = meet("server", SERVER, &mut peers, Duration::from_secs(4), start);
+    let fate = meet(&known, "server", SERVER, &mut peers, Duration::from_secs(4), start);
     fate.check("unknown tracks");
     assert_eq!(fate.line, None);
     let outcomes: Vec<_> = peers
