@@ -16,7 +16,7 @@ from fecbench.results.lazy import names_of
 
 if TYPE_CHECKING:
     from fecbench.results.analysis.workload_names import workload_names as workload_names
-    from fecbench.results.figures.choice_map import choice_map as choice_map
+    from fecbench.results.figures.choices import choice_map as choice_map
     from fecbench.results.figures.course import course_over_time as course_over_time
     from fecbench.results.figures.distributions import boxes as boxes
     from fecbench.results.figures.distributions import dct as dct
