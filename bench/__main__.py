@@ -8,6 +8,7 @@ from collections.abc import Callable
 from bench import (
     cluster_cost,
     codec_cost,
+    command_cost,
     coverage,
     dropper_cost,
     engine_cost,
@@ -36,6 +37,7 @@ PARTS: dict[str, Callable[[], list[str] | None]] = {
     "rquic": rquic_cost.run,
     "noq": noq_cost.run,
     "simulator": simulator_cost.run,
+    "commands": command_cost.run,
     "loading": results_cost.run,
     "engine": engine_cost.run,
     "cluster": cluster_cost.run,

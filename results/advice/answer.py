@@ -1,12 +1,14 @@
 """Advice for a network: which FEC to use, or none, or that nothing can be said."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pandas as pd
+from numpy.typing import NDArray
 
 from fecbench.results.advice import prediction
 from fecbench.results.advice.likeness import Floats, nearest, places
@@ -14,7 +16,11 @@ from fecbench.results.advice.network import Network
 from fecbench.results.advice.prediction import Interval
 from fecbench.results.advice.ranges import Range, standing, within
 from fecbench.results.advice.record import CONTROLLERS, RECORD, by_kind, margin_of
-from fecbench.results.analysis.quantiles import t_quantile
+from fecbench.results.advice.rows import Rows
+from fecbench.results.advice.student import two_sided_quantile
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Effect = Literal["shortens", "no gain", "open"]
 Answer = Literal["use", "none", "nothing"]
@@ -77,11 +83,16 @@ class Advice:
     margin: float
     """Margin of differences at the size that is asked for, as a share."""
     candidates: list[Candidate]
-    nearest: pd.DataFrame
-    """The recorded networks that it rests on, a row for each of them, each controller and each size."""
+    near: Rows
+    """The rows of `nearest`."""
+
+    @property
+    def nearest(self) -> pd.DataFrame:
+        """The recorded networks that it rests on, a row for each of them, each controller and each size."""
+        return self.near.frame()
 
     def document(self) -> dict[str, Any]:
-        named = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "nearest"}
+        named = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "near"}
         return named | {"candidates": list(map(asdict, self.candidates))}
 
 
@@ -89,8 +100,8 @@ def advise(network: Network, record: pd.DataFrame | None = None) -> Advice:
     """Return what to use there: the first of CONTROLLERS that shortens downloads in the networks near by,
     unless another surely shortens them more. None where each of them surely has no gain. Else nothing can
     be said."""
-    record = pd.read_parquet(RECORD) if record is None else record
-    of_kinds = by_kind(record, network.congestion_control)
+    recorded = Rows.read(RECORD) if record is None else Rows.of(record)
+    of_kinds = by_kind(recorded, network.congestion_control)
     found = standing(network, of_kinds)
     kinds = () if found.far else found.kinds
     parts = {
@@ -119,10 +130,10 @@ def advise(network: Network, record: pd.DataFrame | None = None) -> Advice:
         beyond=found.beyond,
         between=found.between,
         far=list(found.far),
-        size_bytes=_next_to(network.size_bytes, sorted(record["size_bytes"].unique())),
+        size_bytes=_next_to(network.size_bytes, np.unique(recorded["size_bytes"]).tolist()),
         margin=margin_of(network.size_bytes),
         candidates=candidates,
-        nearest=pd.concat([record[:0], *near_rows], ignore_index=True)[record.columns],
+        near=recorded.at(slice(0)).joined(near_rows),
     )
 
 
@@ -130,7 +141,7 @@ def advise(network: Network, record: pd.DataFrame | None = None) -> Advice:
 class _Near:
     """The recorded networks near by of one kind of losses, with one controller."""
 
-    rows: pd.DataFrame
+    rows: Rows
     """One for each network and each of the sizes."""
     logs: Floats
     """The logarithm of each network's ratio, at the size that is asked for."""
@@ -139,20 +150,28 @@ class _Near:
     sizes: list[int]
 
 
-def _of_kind(network: Network, kind: str, controller: str, of_kind: pd.DataFrame) -> _Near:
+def _of_kind(network: Network, kind: str, controller: str, of_kind: Rows) -> _Near:
     by_queue = network.queue_bdp is not None
-    here = places(pd.DataFrame([asdict(within(network, kind, of_kind))]), by_queue=by_queue)
-    rows = of_kind[of_kind["controller"] == controller]
+    moved = asdict(within(network, kind, of_kind))
+    here = places(Rows({name: np.array([value]) for name, value in moved.items()}), by_queue=by_queue)
+    rows = of_kind.at(of_kind["controller"] == controller)
     of_sizes = prediction.by_size(rows, by_queue=by_queue)
     sizes = _beside(network.size_bytes, sorted(of_sizes))
-    recorded = rows[rows["size_bytes"].isin(sizes)]
-    of_both = recorded.groupby("network").filter(lambda of_network: len(of_network) == len(sizes))
-    first = of_both[of_both["size_bytes"] == sizes[0]]
-    numbers = first["network"].to_numpy()[nearest(here, places(first, by_queue=by_queue))]
-    chosen = of_both[of_both["network"].isin(numbers)]
-    table = chosen.pivot(index="network", columns="size_bytes", values="ratio").loc[numbers, sizes]
-    logs = np.log(table.to_numpy(np.float64)) @ _weights(network.size_bytes, sizes)
-    return _Near(chosen, logs, prediction.interval(here, of_sizes, sizes), sizes)
+    recorded = rows.at(np.isin(rows["size_bytes"], sizes))
+    of_both = recorded.at(np.bincount(recorded["network"])[recorded["network"]] == len(sizes))
+    first = of_both.at(of_both["size_bytes"] == sizes[0])
+    numbers = first["network"][nearest(here, places(first, by_queue=by_queue))]
+    near = of_both.at(np.isin(of_both["network"], numbers))
+    ratios = [_ratios(near.at(near["size_bytes"] == size), numbers) for size in sizes]
+    logs = np.log(np.column_stack(ratios)) @ _weights(network.size_bytes, sizes)
+    return _Near(near, logs, prediction.interval(here, of_sizes, sizes), sizes)
+
+
+def _ratios(rows: Rows, numbers: NDArray[np.int64]) -> Floats:
+    """Return the ratios of the networks of these numbers, in their order; each has one row."""
+    ascending = np.argsort(rows["network"])
+    places_of_numbers = ascending[np.searchsorted(rows["network"], numbers, sorter=ascending)]
+    return rows["ratio"][places_of_numbers].astype(np.float64)
 
 
 def _beside(size_bytes: float, recorded: Sequence[int]) -> list[int]:
@@ -179,14 +198,12 @@ def _next_to(size_bytes: float, sizes: Sequence[int]) -> int:
 def _candidate(controller: str, network: Network, near: Sequence[_Near]) -> Candidate:
     logs = np.concatenate([part.logs for part in near])
     mean = float(logs.mean())
-    half = float(logs.std(ddof=1) / math.sqrt(len(logs)) * t_quantile(0.975, len(logs) - 1))
+    half = float(logs.std(ddof=1) / math.sqrt(len(logs)) * two_sided_quantile(0.95, len(logs) - 1))
     interval = math.exp(mean - half), math.exp(mean + half)
     lows, highs = zip(*(part.prediction for part in near), strict=True)
     predicted = math.exp(min(lows)), math.exp(max(highs))
     sizes = sorted({size for part in near for size in part.sizes})
-    worst = pd.concat(
-        [part.rows["verdict"].map(_WORSE.index).groupby(part.rows["network"]).min() for part in near]
-    )
+    worst = np.concatenate([_worst(part.rows) for part in near])
     harmed, undecided, helped = (int((worst == place).sum()) for place in range(3))
     return Candidate(
         controller=controller,
@@ -201,6 +218,14 @@ def _candidate(controller: str, network: Network, near: Sequence[_Near]) -> Cand
         helped=helped,
         decided=len(worst) - undecided,
     )
+
+
+def _worst(rows: Rows) -> NDArray[np.int64]:
+    """Return the place in _WORSE of the verdict of each network."""
+    names, of_row = np.unique(rows["network"], return_inverse=True)
+    worst = np.full(len(names), len(_WORSE), dtype=np.int64)
+    np.minimum.at(worst, of_row, [_WORSE.index(verdict) for verdict in rows["verdict"]])
+    return worst
 
 
 def _effect(interval: Interval, predicted: Interval, margin: float) -> Effect:

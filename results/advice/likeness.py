@@ -7,8 +7,9 @@ networks left out.
 """
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
+
+from fecbench.results.advice.rows import Rows
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -17,20 +18,22 @@ NEAR = 40
 """Number of recorded networks that are asked, of each kind of losses."""
 _WEIGHTS = {"bandwidth_delay": 1.0, "rtt": 0.5, "loss": 2.0, "burst": 0.5, "queue": 0.5}
 """Weights of an order of magnitude."""
+_MEASURES = ("bandwidth_mbps", "rtt_ms", "loss", "burst", "queue_bdp")
 
 
-def places(networks: pd.DataFrame, *, by_queue: bool) -> Floats:
+def places(networks: Rows, *, by_queue: bool) -> Floats:
     """Return the places of networks of one kind of losses, a row each: alike networks are near each other."""
+    numbers = {name: np.asarray(networks[name], np.float64) for name in _MEASURES}
     logs = {
-        "bandwidth_delay": np.log10(networks["bandwidth_mbps"] * networks["rtt_ms"]),
-        "rtt": np.log10(networks["rtt_ms"]),
-        "burst": np.log10(networks["burst"]),
+        "bandwidth_delay": np.log10(numbers["bandwidth_mbps"] * numbers["rtt_ms"]),
+        "rtt": np.log10(numbers["rtt_ms"]),
+        "burst": np.log10(numbers["burst"]),
     }
-    if (networks["loss"] > 0).all():
-        logs["loss"] = np.log10(networks["loss"])
+    if (numbers["loss"] > 0).all():
+        logs["loss"] = np.log10(numbers["loss"])
     if by_queue:
-        logs["queue"] = np.log10(networks["queue_bdp"])
-    return np.column_stack([_WEIGHTS[name] * column.to_numpy(np.float64) for name, column in logs.items()])
+        logs["queue"] = np.log10(numbers["queue_bdp"])
+    return np.column_stack([_WEIGHTS[name] * column for name, column in logs.items()])
 
 
 def distances(here: Floats, there: Floats) -> Floats:

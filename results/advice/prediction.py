@@ -17,10 +17,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from fecbench.results.advice.likeness import NEAR, Floats, distances, places
+from fecbench.results.advice.rows import Rows
 
 HELD = 0.9
 """The share of networks left out that the interval holds."""
@@ -42,16 +42,16 @@ class Ratios:
     logs: Floats
 
 
-def by_size(rows: pd.DataFrame, *, by_queue: bool) -> dict[int, Ratios]:
+def by_size(rows: Rows, *, by_queue: bool) -> dict[int, Ratios]:
     """The ratios of each size, shortest first, of rows that `record.by_kind` has numbered."""
     return {
         size: Ratios(
-            of_size["network"].to_numpy(np.int64),
+            of_size["network"],
             places(of_size, by_queue=by_queue),
-            np.log(of_size["ratio"].to_numpy(np.float64)),
+            np.log(of_size["ratio"].astype(np.float64)),
         )
-        for size in sorted(map(int, rows["size_bytes"].unique()))
-        for of_size in [rows[rows["size_bytes"] == size]]
+        for size in map(int, np.unique(rows["size_bytes"]))
+        for of_size in [rows.at(rows["size_bytes"] == size)]
     }
 
 

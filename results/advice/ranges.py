@@ -7,10 +7,12 @@ from both of its sides.
 
 from dataclasses import dataclass, field, replace
 
-import pandas as pd
+import numpy as np
+from numpy.typing import NDArray
 
 from fecbench.results.advice.network import Network
 from fecbench.results.advice.record import BURSTS, NO_LOSSES, SINGLE_LOSSES
+from fecbench.results.advice.rows import Rows
 
 Range = tuple[float, float]
 FAR = 10.0
@@ -32,12 +34,12 @@ class Standing:
     """Parameters beyond by more than a factor of FAR."""
 
 
-def standing(network: Network, of_kinds: dict[str, pd.DataFrame]) -> Standing:
+def standing(network: Network, of_kinds: dict[str, Rows]) -> Standing:
     """Return the place of a network among the rows of each kind of losses."""
     kinds, between = _kinds(network, of_kinds)
     asked = [(kind, of_kinds[kind]) for kind in kinds]
     measured = {
-        name: _range(pd.concat([rows[name] for _, rows in asked]))
+        name: _range(np.concatenate([rows[name] for _, rows in asked]))
         for name in ("rtt_ms", "bandwidth_mbps", "queue_bdp", "size_bytes")
         if getattr(network, name) is not None
     }
@@ -58,7 +60,7 @@ def standing(network: Network, of_kinds: dict[str, pd.DataFrame]) -> Standing:
     )
 
 
-def within(network: Network, kind: str, rows: pd.DataFrame) -> Network:
+def within(network: Network, kind: str, rows: Rows) -> Network:
     """The network moved to the nearest edge of the rows of a kind of losses, where it is outside of them."""
     loss = 0.0 if kind == NO_LOSSES else _clipped(network.loss, *_losses_at(network.burst, kind, rows))
     bursts = {NO_LOSSES: 1.0, SINGLE_LOSSES: 1 / (1 - loss)}
@@ -73,7 +75,7 @@ def within(network: Network, kind: str, rows: pd.DataFrame) -> Network:
     )
 
 
-def _kinds(network: Network, of_kinds: dict[str, pd.DataFrame]) -> tuple[tuple[str, ...], dict[str, Range]]:
+def _kinds(network: Network, of_kinds: dict[str, Rows]) -> tuple[tuple[str, ...], dict[str, Range]]:
     """The kinds of losses that a network has, and the gap of bursts that it is in."""
     if network.loss == 0:
         return (NO_LOSSES,), {}
@@ -85,7 +87,7 @@ def _kinds(network: Network, of_kinds: dict[str, pd.DataFrame]) -> tuple[tuple[s
     return (SINGLE_LOSSES, BURSTS), {"burst": (float(longest_single), float(shortest_burst))}
 
 
-def _losses_at(burst: float, kind: str, rows: pd.DataFrame) -> Range:
+def _losses_at(burst: float, kind: str, rows: Rows) -> Range:
     """The least and the greatest share of losses that were recorded for bursts of this length. The designs
     vary how often a burst begins (p of Gilbert's model), so longer bursts lose more."""
     loss = rows["loss"]
@@ -97,7 +99,7 @@ def _losses_at(burst: float, kind: str, rows: pd.DataFrame) -> Range:
     return low, high
 
 
-def _range(values: pd.Series) -> Range:
+def _range(values: NDArray[np.float64]) -> Range:
     return float(values.min()), float(values.max())
 
 

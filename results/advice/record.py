@@ -6,14 +6,20 @@ times with FEC and without. Beside it are its interval `low` to `high`, its `ver
 number of `pairs` that it is from.
 """
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
+from fecbench.results.advice.rows import Rows
 from fecbench.results.analysis import tolerances
 from fecbench.results.store.records import DEFAULT_MARGIN
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 RECORD = Path(__file__).parent.with_name("advice.parquet")
 CONTROLLERS = {"safe": "safe", "RLC (3, 2, 20), tail": "tail"}
@@ -27,19 +33,21 @@ NO_LOSSES, SINGLE_LOSSES, BURSTS = "none", "single", "bursts"
 KINDS = [SINGLE_LOSSES, BURSTS, NO_LOSSES]
 
 
-def kinds_of(rows: pd.DataFrame) -> NDArray[np.str_]:
+def kinds_of(rows: Rows | pd.DataFrame) -> NDArray[np.str_]:
     """The kind of losses of each row. Where each packet is lost on its own with probability p, 1 / (1 - p)
     are lost in a row on average."""
-    loss, burst = rows["loss"].to_numpy(np.float64), rows["burst"].to_numpy(np.float64)
+    loss, burst = (np.asarray(rows[name], np.float64) for name in ("loss", "burst"))
     is_single = burst * (1 - loss) < 1 + 1e-6
     return np.where(loss == 0, NO_LOSSES, np.where(is_single, SINGLE_LOSSES, BURSTS))
 
 
-def by_kind(record: pd.DataFrame, congestion_control: str) -> dict[str, pd.DataFrame]:
+def by_kind(record: Rows, congestion_control: str) -> dict[str, Rows]:
     """The rows of each kind of losses beside a congestion control; `network` numbers their networks."""
-    rows = record[record["congestion_control"] == congestion_control]
-    rows = rows.assign(network=rows.groupby(NETWORK, sort=False).ngroup())
-    return {str(kind): of_kind for kind, of_kind in rows.groupby(kinds_of(rows))}
+    rows = record.at(record["congestion_control"] == congestion_control)
+    networks = np.column_stack([rows[name] for name in NETWORK])
+    _, numbers = np.unique(networks, axis=0, return_inverse=True)
+    numbered, kinds = Rows({**rows.columns, "network": numbers.ravel()}), kinds_of(rows)
+    return {str(kind): numbered.at(kinds == kind) for kind in np.unique(kinds)}
 
 
 def margin_of(size_bytes: float) -> float:

@@ -12,15 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from fecbench.results import metrics
 from fecbench.results.analysis import tolerances
 from fecbench.results.store.records import CampaignInfo, Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Floats = NDArray[np.float64]
 _WORKLOAD = "workload."

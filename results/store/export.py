@@ -6,11 +6,13 @@ A file appears whole or not at all. Refused: another suffix, and a folder that c
 from __future__ import annotations
 
 from pathlib import Path
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from fecbench.errors import BadInput
 from fecbench.whole_files import replacing
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SUFFIXES = (".csv", ".parquet")
 

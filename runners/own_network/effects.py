@@ -5,17 +5,20 @@ stages: Davison and Hinkley, "Bootstrap methods and their application", 1997, §
 counts as long as it was waited for.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from fecbench.results.advice import CongestionControl
-from fecbench.results.analysis.intervals import FEWEST, FEWEST_OF_TAIL
 from fecbench.runners.own_network.own_design import CONTROLLERS, LABELS, NONE, PAIRS, TIMEOUT_S, label
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TIME, BYTES = "client.dct_s", "server.bytes_sent"
 METRICS = (TIME, BYTES)
@@ -103,6 +106,8 @@ class Run:
 
 def effects(trials: pd.DataFrame) -> Run | None:
     """Return what trials show (`frames.trials`); None for too few of them, or if none ended."""
+    from fecbench.results.analysis.intervals import FEWEST  # loads pandas
+
     if not (trials["state"] == "ok").any():
         return None
     counted = trials[trials["state"].isin(["ok", "timeout", "failed"])]
@@ -187,7 +192,10 @@ def _effect(
     def tail(times: Floats) -> Floats:
         return np.asarray(np.quantile(times, _TAIL, axis=1))
 
-    means = pd.DataFrame({"variant": variant, "baseline": baseline}).groupby(points).mean()
+    from fecbench.results.analysis.intervals import FEWEST_OF_TAIL  # loads pandas
+
+    networks, of_pair = np.unique(points, return_inverse=True)
+    sums_of_networks = (np.bincount(of_pair, times) for times in (variant, baseline))
     has_tail = len(variant) >= FEWEST_OF_TAIL
     return Effect(
         ratio=ratio(mean),
@@ -197,7 +205,7 @@ def _effect(
         tail_ratio=ratio(tail) if has_tail else None,
         more_bytes=float(more_of / of_baseline) - 1,
         more_bytes_interval=(float(low_bytes), float(high_bytes)),
-        shorter_in=int((means["variant"] < means["baseline"]).sum()),
-        networks=len(means),
+        shorter_in=int(np.less(*sums_of_networks).sum()),
+        networks=len(networks),
         pairs=len(variant),
     )

@@ -11,6 +11,7 @@ import pytest
 from fecbench.results.advice import Network, advise
 from fecbench.results.advice.prediction import Ratios, by_size, intervals
 from fecbench.results.advice.record import CONTROLLERS, KINDS, RECORD, by_kind
+from fecbench.results.advice.rows import Rows
 from tests.results.advice.planted import planted
 
 FEWEST, MOST = 0.85, 0.95
@@ -37,8 +38,8 @@ def shipped() -> pd.DataFrame:
 
 def ratios(record: pd.DataFrame, arm: tuple[str, str, str], *, by_queue: bool = False) -> dict[int, Ratios]:
     control, kind, controller = arm
-    rows = by_kind(record, control)[kind]
-    return by_size(rows[rows["controller"] == controller], by_queue=by_queue)
+    rows = by_kind(Rows.of(record), control)[kind]
+    return by_size(rows.at(rows["controller"] == controller), by_queue=by_queue)
 
 
 def held(of_size: Ratios, ends: np.ndarray) -> float:
@@ -72,7 +73,8 @@ def test_that_law_leaves_out_what_advice_of_a_record_without_the_network_leaves_
     rows = shipped[shipped["size_bytes"] == size]
     of_size = ratios(rows, arm)[size]
     ends = intervals(of_size.places, {size: of_size}, [size], of_size.networks)[::10]
-    numbered = by_kind(rows, arm[0])[arm[1]].drop_duplicates("network").set_index("network")
+    of_kind = by_kind(Rows.of(rows), arm[0])[arm[1]].frame()
+    numbered = of_kind.drop_duplicates("network").set_index("network")
     for number, (low, high) in zip(of_size.networks[::10], np.exp(ends), strict=True):
         one = numbered.loc[number]
         network = Network(one["rtt_ms"], one["bandwidth_mbps"], one["loss"], size, one["burst"], arm[0])
