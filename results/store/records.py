@@ -157,7 +157,7 @@ class CampaignInfo(NewCampaign):
     stops: dict[Place, Stop] = field(default_factory=dict)
     """Places of such a campaign that have been run far enough."""
     labels_of_design: tuple[str, ...] = ()
-    """Labels of all variants, where `variants` are some of those of the design (`analysis.arms`)."""
+    """Labels of all variants, where `variants` are some of those of the design (`analysis.selection`)."""
 
     @property
     def all_labels(self) -> tuple[str, ...]:
