@@ -13,12 +13,16 @@ pub trait Controller: fmt::Debug + Send + Sync {
     fn protects(&self, _context: &Context) -> bool {
         true
     }
+    /// Whether nothing is protected or repaired until a packet is lost, however many arrive.
+    fn is_silent(&self, _losses: &Losses) -> bool {
+        false
+    }
     /// Whether [`Controller::protects`] may be true while so much data waits. Where it is false, nobody has to find out the context.
-    fn may_protect(&self, _unsent: u64, _losses: &Losses) -> bool {
+    fn may_protect(&self, _unsent: u64) -> bool {
         true
     }
     /// Whether [`Controller::wants_repair`] may be true, likewise.
-    fn may_repair(&self, _slot: Slot, _losses: &Losses) -> bool {
+    fn may_repair(&self, _slot: Slot) -> bool {
         true
     }
     /// Whether [`Controller::on_feedback`] and [`Controller::on_pause`] do anything.

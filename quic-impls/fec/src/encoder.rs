@@ -131,16 +131,22 @@ impl Encoder {
         self.controller.protects(context)
     }
 
+    /// Whether nothing is protected or repaired until a packet is lost, however many arrive.
+    #[must_use]
+    pub fn is_silent(&self, losses: &Losses) -> bool {
+        self.controller.is_silent(losses)
+    }
+
     /// Whether [`Encoder::protects`] may be true while so much data waits. Where it is false, nobody has to find out the context.
     #[must_use]
-    pub fn may_protect(&self, unsent: u64, losses: &Losses) -> bool {
-        self.controller.may_protect(unsent, losses)
+    pub fn may_protect(&self, unsent: u64) -> bool {
+        self.controller.may_protect(unsent)
     }
 
     /// Whether [`Encoder::wants_repair`] may be true, likewise.
     #[must_use]
-    pub fn may_repair(&self, slot: Slot, losses: &Losses) -> bool {
-        self.controller.may_repair(slot, losses)
+    pub fn may_repair(&self, slot: Slot) -> bool {
+        self.controller.may_repair(slot)
     }
 
     /// Whether [`Encoder::feedback`] and [`Encoder::pause`] do anything.

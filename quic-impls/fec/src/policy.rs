@@ -54,12 +54,16 @@ pub trait Policy: fmt::Debug + Send + Sync {
     fn waits_for_idleness(&self) -> bool {
         true
     }
+    /// Whether nothing is protected or repaired until a packet is lost, however many arrive.
+    fn is_silent(&self, _losses: &Losses) -> bool {
+        false
+    }
     /// Whether [`Policy::protects`] may be true while so much data waits. Where it is false, nobody has to find out the context.
-    fn may_protect(&self, _unsent: u64, _losses: &Losses) -> bool {
+    fn may_protect(&self, _unsent: u64) -> bool {
         true
     }
     /// Whether [`Policy::due`] may be more than 0, likewise.
-    fn may_repair(&self, _slot: Slot, _losses: &Losses) -> bool {
+    fn may_repair(&self, _slot: Slot) -> bool {
         true
     }
     /// Whether [`Policy::on_feedback`] and [`Policy::on_pause`] do anything.
@@ -165,12 +169,8 @@ impl Policy for Null {
         false
     }
 
-    fn may_protect(&self, _unsent: u64, _losses: &Losses) -> bool {
-        false
-    }
-
-    fn may_repair(&self, _slot: Slot, _losses: &Losses) -> bool {
-        false
+    fn is_silent(&self, _losses: &Losses) -> bool {
+        true
     }
 
     fn due(&self, _context: &Context, _flight: &Flight) -> usize {

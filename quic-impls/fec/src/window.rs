@@ -157,12 +157,16 @@ impl Controller for SlidingWindow {
         self.policy.protects(context)
     }
 
-    fn may_protect(&self, unsent: u64, losses: &Losses) -> bool {
-        self.policy.may_protect(unsent, losses)
+    fn is_silent(&self, losses: &Losses) -> bool {
+        self.policy.is_silent(losses)
     }
 
-    fn may_repair(&self, slot: Slot, losses: &Losses) -> bool {
-        self.flight.span() > 0 && self.policy.may_repair(slot, losses)
+    fn may_protect(&self, unsent: u64) -> bool {
+        self.policy.may_protect(unsent)
+    }
+
+    fn may_repair(&self, slot: Slot) -> bool {
+        self.flight.span() > 0 && self.policy.may_repair(slot)
     }
 
     fn listens(&self) -> bool {

@@ -260,12 +260,16 @@ impl Encoder for Encoding {
         self.encoder.protects(&self.context(opportunity))
     }
 
-    fn may_frame(&self, unsent: u64, of: &noq_proto::fec::Losses) -> bool {
-        self.encoder.may_protect(unsent, &losses(of))
+    fn is_silent(&self, of: &noq_proto::fec::Losses) -> bool {
+        self.encoder.is_silent(&losses(of))
     }
 
-    fn may_repair(&self, slot: Slot, of: &noq_proto::fec::Losses) -> bool {
-        self.encoder.may_repair(self.slot(slot), &losses(of))
+    fn may_frame(&self, unsent: u64) -> bool {
+        self.encoder.may_protect(unsent)
+    }
+
+    fn may_repair(&self, slot: Slot) -> bool {
+        self.encoder.may_repair(self.slot(slot))
     }
 
     fn listens(&self) -> bool {

@@ -221,6 +221,14 @@ fn losses_at_the_end_are_repaired_without_a_retransmission() {
     assert!(sums[1] < 0.93 * sums[0], "{sums:?}");
 }
 
+/// Where nothing was lost of 100 packets, nothing is protected, until something is.
+#[test]
+fn a_loss_ends_the_silence() {
+    let setting = with_safe(&case(Direction::Download, 100.0, 20.0, 1.0, 400_000));
+    let sent = [vec![], vec![120]].map(|lost| setting.losing_these(lost).server.repair_sent);
+    assert!(sent[0] == 0 && sent[1] > 0, "{sent:?} packets with repair");
+}
+
 /// Retransmissions take the place of repair symbols in the congestion window: repair in flight holds none of them back.
 #[test]
 fn data_does_not_wait_for_repair_in_flight() {

@@ -100,12 +100,16 @@ impl Policy for Safe {
             && AIM.needed(most, &context.losses) > 0
     }
 
-    fn may_protect(&self, unsent: u64, losses: &Losses) -> bool {
-        unsent <= END_BYTES && !AIM.is_clean(losses)
+    fn is_silent(&self, losses: &Losses) -> bool {
+        AIM.is_clean(losses)
     }
 
-    fn may_repair(&self, slot: Slot, losses: &Losses) -> bool {
-        slot == Slot::Idle && !AIM.is_clean(losses)
+    fn may_protect(&self, unsent: u64) -> bool {
+        unsent <= END_BYTES
+    }
+
+    fn may_repair(&self, slot: Slot) -> bool {
+        slot == Slot::Idle
     }
 
     fn due(&self, context: &Context, flight: &Flight) -> usize {

@@ -257,8 +257,8 @@ proptest! {
             window.on_window(255);
             (0..symbols).for_each(|sid| window.on_sent(sid));
             let (frames, repairs) = (window.protects(&context), window.wants_repair(&context));
-            prop_assert!(!frames || window.may_protect(unsent, &losses), "{name} protects");
-            prop_assert!(!repairs || window.may_repair(slot, &losses), "{name} repairs");
+            prop_assert!(!frames || window.may_protect(unsent), "{name} protects");
+            prop_assert!(!repairs || window.may_repair(slot), "{name} repairs");
             if !window.listens() {
                 window.on_feedback(&context);
                 prop_assert_eq!(window.on_pause(&context), None, "{}", name);
