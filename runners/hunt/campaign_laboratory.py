@@ -1,4 +1,4 @@
-"""The laboratory of campaigns: each look is a campaign of its own for each workload.
+"""The laboratory of campaigns: each look is a campaign of its own for each workload, or several of many points.
 
 Its design is the hunt's with these networks as its list of points, so that anybody can run it again.
 """
@@ -11,6 +11,7 @@ from typing import Any
 
 from fecbench import designs
 from fecbench.designs import Design, Value
+from fecbench.designs.placement import MOST_POINTS
 from fecbench.results import metrics
 from fecbench.results.analysis import frames
 from fecbench.results.store.database import Database
@@ -60,17 +61,19 @@ class Campaigns:
         parts = []
         for workload in self._question.space.workloads:
             places = [place for place, network in enumerate(look.networks) if network.workload == workload]
-            if places:
-                networks = [look.networks[place] for place in places]
-                parts.append(self._part(look, workload, networks, places))
+            for first in range(0, len(places), MOST_POINTS):
+                parts.append(self._part(look, workload, places[first : first + MOST_POINTS], first))
         return Measured(self._question, len(look.networks), parts)
 
-    def _part(self, look: Look, workload: str, networks: Sequence[Network], places: Sequence[int]) -> Part:
-        seed = self._question.seed("look", look.number, look.name, workload)
+    def _part(self, look: Look, workload: str, places: Sequence[int], first: int) -> Part:
+        """Run these networks of a look; before them are `first` others of the workload."""
+        networks = [look.networks[place] for place in places]
+        names = [look.name, workload, *([first] if first else [])]
+        seed = self._question.seed("look", look.number, *names)
         wanted = request(
             of_networks(self._question.design, networks, [workload], seed=seed, repetitions=look.repetitions),
             self._implementations,
-            name=f"{self._name}-{look.number:02}-{look.name}-{workload}",
+            name="-".join([self._name, f"{look.number:02}", *map(str, names)]),
             backend=VIRTUAL,
             jobs=self._jobs,
             calibrate=self._calibrate and look.number == 0,

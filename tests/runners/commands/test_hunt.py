@@ -19,6 +19,7 @@ import pytest
 
 from fecbench import designs
 from fecbench.runners.commands.console import hunting
+from fecbench.runners.hunt import campaign_laboratory
 from tests.runners.conftest import MADE_UP, Done
 
 DESIGN = """
@@ -122,6 +123,23 @@ def hunt(fecbench_here: Run, design: Path, options: list[object], tmp_path: Path
 
 def documents(result: Done) -> Any:
     return json.loads(result.stdout)
+
+
+def test_a_look_at_more_networks_than_a_design_may_have_points_is_several_campaigns(
+    hunt: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(campaign_laboratory, "MOST_POINTS", 20)
+    result = hunt("--arm", "new", "--json")
+    assert result.returncode == 1, result
+    with closing(sqlite3.connect(tmp_path / "x.sqlite")) as connection:
+        points = dict(
+            connection.execute(
+                "SELECT name, COUNT(*) FROM campaigns JOIN points ON campaign_id = campaigns.id GROUP BY campaigns.id"
+            )
+        )
+    scans = [name for name in points if "-01-scan-" in name]
+    assert len(scans) == 4
+    assert max(points.values()) == 20
 
 
 def test_planted_harm_is_found_and_told_in_the_form_that_scripts_rely_on(
