@@ -89,8 +89,8 @@ def gather(
 
     `metric`: what is compared, by default what each workload does. `first_attempts` compares without the
     groups that needed a second try (`analysis.attempts`). `gate`: the answer of a campaign of two builds,
-    where it is known already. `arms` and `workloads`: only those of these labels (`analysis.selection`). Raises
-    DatabaseError when it cannot be read, and BadInput for an unknown label.
+    where it is known already. `arms` and `workloads`: only those of these labels (`analysis.selection`).
+    Raises DatabaseError when it cannot be read, and BadInput for an unknown label.
     """
     campaign = metrics.choose(campaign, metric)
     run = frames.trials(database, campaign)

@@ -1,4 +1,4 @@
-"""The laboratory of campaigns: each look is a campaign of its own for each workload, or several of many points.
+"""The laboratory of campaigns: each look is a campaign for each workload, or several where networks are many.
 
 Its design is the hunt's with these networks as its list of points, so that anybody can run it again.
 """
@@ -68,7 +68,7 @@ class Campaigns:
     def _part(self, look: Look, workload: str, places: Sequence[int], first: int) -> Part:
         """Run these networks of a look; before them are `first` others of the workload."""
         networks = [look.networks[place] for place in places]
-        names = [look.name, workload, *([first] if first else [])]
+        names: list[str | int] = [look.name, workload, *([first] if first else [])]
         seed = self._question.seed("look", look.number, *names)
         wanted = request(
             of_networks(self._question.design, networks, [workload], seed=seed, repetitions=look.repetitions),

@@ -134,7 +134,7 @@ def test_a_look_at_more_networks_than_a_design_may_have_points_is_several_campai
     with closing(sqlite3.connect(tmp_path / "x.sqlite")) as connection:
         points = dict(
             connection.execute(
-                "SELECT name, COUNT(*) FROM campaigns JOIN points ON campaign_id = campaigns.id GROUP BY campaigns.id"
+                "SELECT name, COUNT(*) FROM campaigns c JOIN points ON campaign_id = c.id GROUP BY c.id"
             )
         )
     scans = [name for name in points if "-01-scan-" in name]
