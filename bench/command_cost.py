@@ -58,7 +58,7 @@ def run(rounds: int = ROUNDS, beside: Path | None = None) -> list[str]:
                 {of: cpu_ms([str(program), *command]) for of, program in programs.items()}
                 for _ in range(rounds)
             ]
-            table = [Row(of, [each[of] for each in measured]) for of in programs]
+            table = [Row(of, [costs[of] for costs in measured]) for of in programs]
             print_table(name, "ms of CPU", table)
             if (median := table[-1].median) > bound:
                 missed.append(f"{name}: took {median:.0f} ms of CPU: must be at most {bound}")
