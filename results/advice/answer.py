@@ -16,7 +16,7 @@ from fecbench.results.advice.network import Network
 from fecbench.results.advice.prediction import Interval
 from fecbench.results.advice.ranges import Range, standing, within
 from fecbench.results.advice.record import CONTROLLERS, RECORD, by_kind, margin_of
-from fecbench.results.advice.rows import Rows
+from fecbench.results.advice.recorded_rows import Rows
 from fecbench.results.advice.student import two_sided_quantile
 
 if TYPE_CHECKING:

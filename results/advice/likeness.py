@@ -9,7 +9,7 @@ networks left out.
 import numpy as np
 from numpy.typing import NDArray
 
-from fecbench.results.advice.rows import Rows
+from fecbench.results.advice.recorded_rows import Rows
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fecbench.results.advice.likeness import NEAR, Floats, distances, places
-from fecbench.results.advice.rows import Rows
+from fecbench.results.advice.recorded_rows import Rows
 
 HELD = 0.9
 """The share of networks left out that the interval holds."""

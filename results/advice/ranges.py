@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fecbench.results.advice.network import Network
 from fecbench.results.advice.record import BURSTS, NO_LOSSES, SINGLE_LOSSES
-from fecbench.results.advice.rows import Rows
+from fecbench.results.advice.recorded_rows import Rows
 
 Range = tuple[float, float]
 FAR = 10.0

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from fecbench.results.advice.rows import Rows
+from fecbench.results.advice.recorded_rows import Rows
 from fecbench.results.analysis import tolerances
 from fecbench.results.store.records import DEFAULT_MARGIN
 

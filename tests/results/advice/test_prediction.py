@@ -11,7 +11,7 @@ import pytest
 from fecbench.results.advice import Network, advise
 from fecbench.results.advice.prediction import Ratios, by_size, intervals
 from fecbench.results.advice.record import CONTROLLERS, KINDS, RECORD, by_kind
-from fecbench.results.advice.rows import Rows
+from fecbench.results.advice.recorded_rows import Rows
 from tests.results.advice.planted import planted
 
 FEWEST, MOST = 0.85, 0.95
