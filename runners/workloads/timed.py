@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 CLOCK_S = 2e-6
 """Timetables are in microseconds, and the times of endpoints have nine decimals."""
+_TOLERANCE_S = 1e-6
+"""A part that comes sooner than links can carry it by no more than this is no fault of an endpoint."""
 LATEST_S = 1e9
 """Latest time of a clock that begins when a machine starts."""
 PERCENTILES = (50, 95, 99)
@@ -137,16 +139,21 @@ def too_early(task: Task, takes_s: Floats, sizes: Integers) -> tuple[int, float]
     owd_s = (sum(hops) if task.has_relay else min(hops)) / 1e3
     rate = in_series(rates) if task.has_relay else together(rates)
 
-    def is_early(size_bytes: float, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Return which of these rows arrived sooner than so many bytes can."""
-        least_s = owd_s + rate.least_time_s(size_bytes)
-        return takes_s[rows] < task.validity.least_share * least_s - 1e-6
+    # On links that change, the least time is long to find. So first: can they carry the part in its time?
+    available_s = (takes_s + _TOLERANCE_S) / task.validity.least_share - owd_s
 
-    # On links that change, the least time is long to find. Few arrived sooner than the largest part can.
-    rows = np.arange(len(takes_s))
-    doubtful = rows[is_early(float(sizes.max(initial=0)), rows)]
-    for size in np.unique(sizes[doubtful]):
-        of_size = doubtful[sizes[doubtful] == size]
-        if (early := of_size[is_early(float(size), of_size)]).size:
-            return int(early[0]), 1e3 * (owd_s + rate.least_time_s(float(size)))
+    def doubtful(rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+        """Return those of these rows, in order of size, that the links may not have carried in time."""
+        least_s, largest = float(available_s[rows].min()), int(sizes[rows[-1]])
+        if least_s >= 0 and rate.most_bytes(0, least_s) >= largest:
+            return []
+        if sizes[rows[0]] == largest:
+            return [rows]
+        return [part for half in np.array_split(rows, 2) for part in doubtful(half)]
+
+    for rows in doubtful(np.argsort(sizes, kind="stable")) if len(sizes) else []:
+        least_s = owd_s + rate.least_time_s(float(sizes[rows[0]]))
+        early = rows[takes_s[rows] < task.validity.least_share * least_s - _TOLERANCE_S]
+        if early.size:
+            return int(early[0]), 1e3 * least_s
     return None
