@@ -27,7 +27,7 @@ from fecbench.runners.conformance.complaints import (
     problem_of_success,
 )
 from fecbench.runners.conformance.loopback import ADDRESS, CONTENT_SEED, DEADLINE_S, Loopback
-from fecbench.runners.conformance.part import Finding, Part
+from fecbench.runners.conformance.part import Part, part_of
 from fecbench.runners.implementations.declaration import CONGESTION_CONTROL
 from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.refusal import Refusal
@@ -119,7 +119,7 @@ class Examination:
         self._failures: dict[str, Endpoint] = {}
 
     def _note(self, part: str, problem: str, good: str, tried: bool = True) -> None:
-        self.parts.append(Part(part, not problem, problem or good, tried))
+        self.parts.append(part_of(part, problem, good, tried))
 
     def programs(self) -> None:
         """Whether its workloads and programs are there, and take its default options."""
@@ -175,7 +175,7 @@ class Examination:
             self._note_all(transfers.sizes(self._loopback, name))
         if supported:
             self._note_all(transfers.fec(self._loopback, [self._sample(name) for name in supported]))
-            self._note_all(trust.findings(self._loopback, self._sample(supported[0]), self._loopback.folder))
+            self._note_all(trust.parts(self._loopback, self._sample(supported[0]), self._loopback.folder))
         if "download" in supported:
             self._note_all(transfers.of_series(self._loopback, TOLD["download"].sample))
             self._note_all(transfers.deadline(self._loopback, TOLD["download"].sample))
@@ -183,15 +183,14 @@ class Examination:
             return
         if self._reference is None:
             why = "no other implementation that tells is built: make build"
-            self._note_all([Finding(transfers.CONTENT, "", why, tried=False)])
+            self._note_all([part_of(transfers.CONTENT, "", why, tried=False)])
         else:
             self._note_all(transfers.content(self._loopback, self._loopback.place_for(self._reference)))
 
-    def _note_all(self, findings: Iterable[Finding]) -> None:
+    def _note_all(self, parts: Iterable[Part]) -> None:
         """Note them, and what follows from nothing that is wrong."""
         if all(part.good for part in self.parts):
-            for finding in findings:
-                self._note(*finding)
+            self.parts.extend(parts)
 
     def _transfer(self, workload: Mapping[str, Any]) -> bool:
         """Run a server, a client that succeeds and, if the client receives, one that expects other content.

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -17,14 +16,9 @@ class Part:
     """Whether the part was tried; if not, the detail says why."""
 
 
-class Finding(NamedTuple):
-    """A part of the contract, what is wrong with it (""), and what is good when nothing is, or why it was not
-    tried."""
-
-    part: str
-    problem: str
-    good: str
-    tried: bool = True
+def part_of(part: str, problem: str, good: str, tried: bool = True) -> Part:
+    """Return the part, with its problem ("" for none), or else what is good or why it was not tried."""
+    return Part(part, not problem, problem or good, tried)
 
 
 def summary(name: str, parts: Sequence[Part]) -> str:

@@ -22,7 +22,7 @@ from fecbench.runners.conformance.complaints import (
     seen_repair,
 )
 from fecbench.runners.conformance.loopback import Loopback
-from fecbench.runners.conformance.part import Finding
+from fecbench.runners.conformance.part import Part, part_of
 from fecbench.runners.tasks import series
 from fecbench.runners.tasks.task import PairTask, Role
 from fecbench.runners.tasks.validity import USUAL
@@ -105,19 +105,19 @@ def transfer(
         serving.end()
 
 
-def sizes(loopback: Loopback, name: str) -> Iterator[Finding]:
+def sizes(loopback: Loopback, name: str) -> Iterator[Part]:
     """Transfers without content, of one byte and of many; of the last, what both ends count."""
     for size in SIZES if name in DIRECTIONS else ():
         workload = {"name": name, "size_bytes": size}
         ends = transfer(loopback, loopback, workload, TRANSFER_LIMIT_S)
-        yield Finding(f"{name}: {size} bytes", ends.problem, "both ends succeeded; SIGTERM ended the server")
+        yield part_of(f"{name}: {size} bytes", ends.problem, "both ends succeeded; SIGTERM ended the server")
         if ends.problem:
             return
     if name in DIRECTIONS:
         yield from _counters(name, ends.metrics, size)
 
 
-def _counters(name: str, metrics: Mapping[str, Mapping[str, float]], size: int) -> Iterator[Finding]:
+def _counters(name: str, metrics: Mapping[str, Mapping[str, float]], size: int) -> Iterator[Part]:
     roles = ("client", "server")
     problems = [problem for role in roles for problem in problems_of_counters(role, metrics[role])]
     for sender, receiver in (roles, roles[::-1]):
@@ -127,41 +127,40 @@ def _counters(name: str, metrics: Mapping[str, Mapping[str, float]], size: int) 
     for role, counter in ((sender, "bytes_sent"), (receiver, "bytes_received")):
         if (counted := metrics[role].get(counter, size)) < size:
             problems.append(f"{role}: {counter} = {counted:g}: the content alone has {size} bytes")
-    yield Finding(f"{name}: counters", "; ".join(problems), "what both ends count is possible")
+    yield part_of(f"{name}: counters", "; ".join(problems), "what both ends count is possible")
     lacking = [counter for counter in COUNTERS if not any(counter in metrics[role] for role in roles)]
     without = f"optional, and not reported: {', '.join(lacking)}" if lacking else "all are reported"
-    yield Finding(f"{name}: optional counters", "", without)
+    yield part_of(f"{name}: optional counters", "", without)
 
 
-def fec(loopback: Loopback, samples: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+def fec(loopback: Loopback, samples: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
     """Yield whether repair symbols are sent with FEC on, and none with FEC off, for each of these
     workloads."""
     switch = loopback.implementation.declaration.fec
     if switch is None:
-        yield Finding("FEC", "", "optional: without [fec] in impl.toml nothing is said or demanded of FEC")
+        yield part_of("FEC", "", "optional: without [fec] in impl.toml nothing is said or demanded of FEC")
         return
     on = loopback.implementation.options_with_fec()
     if on is None:
-        yield Finding("FEC on", "", "no single option turns FEC on", tried=False)
+        yield part_of("FEC on", "", "no single option turns FEC on", tried=False)
     repair: list[float] = []
     for sample in samples:
         if on is not None:
             choices = ", ".join(f"{name} = {value!r}" for name, value in on.items()) or "the defaults"
-            yield _fec_finding(loopback, sample, "on", on, f"repair symbols were sent with {choices}", repair)
-        yield _fec_finding(loopback, sample, "off", switch.off, "no repair symbol was sent", [])
+            yield _fec_part(loopback, sample, "on", on, f"repair symbols were sent with {choices}", repair)
+        yield _fec_part(loopback, sample, "off", switch.off, "no repair symbol was sent", [])
     if on is not None:
-        repair_finding = seen_repair("repair symbols", repair)
-        yield Finding(repair_finding.part, "", repair_finding.detail, repair_finding.tried)
+        yield seen_repair("repair symbols", repair)
 
 
-def _fec_finding(
+def _fec_part(
     loopback: Loopback,
     sample: Mapping[str, Any],
     turned: str,
     choices: Mapping[str, object],
     good: str,
     counted: list[float],
-) -> Finding:
+) -> Part:
     """`counted` gets how many repair packets were sent."""
     part = f"{sample['name']}: FEC {turned}"
     workload = dict(sample)
@@ -176,15 +175,15 @@ def _fec_finding(
     is_owed = demand.up_bytes or demand.down_bytes or turned == "off"
     if not (end.owes_repair or repair or turned == "off"):
         why = "none was sent, and repair_may_lack of impl.toml says that it may be so with these options"
-        return Finding(part, ends.problem or "; ".join(problems), why, tried=bool(ends.problem or problems))
+        return part_of(part, ends.problem or "; ".join(problems), why, tried=bool(ends.problem or problems))
     if ends.problem or problems or is_owed or repair:
         problem = "; ".join(problems)
         problem += hint_of_repair(problem, loopback.implementation, choices)
-        return Finding(part, ends.problem or problem, good)
-    return Finding(part, "", "so small a transfer of it owes no repair symbol, and had none", tried=False)
+        return part_of(part, ends.problem or problem, good)
+    return part_of(part, "", "so small a transfer of it owes no repair symbol, and had none", tried=False)
 
 
-def of_series(loopback: Loopback, workload: Mapping[str, Any]) -> Iterator[Finding]:
+def of_series(loopback: Loopback, workload: Mapping[str, Any]) -> Iterator[Part]:
     """Whether both ends of a transfer leave each series that impl.toml names."""
     of_workloads = {name for workload in TOLD.values() for name in workload.series}
     names = [name for name in loopback.implementation.declaration.series if name not in of_workloads]
@@ -193,7 +192,7 @@ def of_series(loopback: Loopback, workload: Mapping[str, Any]) -> Iterator[Findi
     problem = transfer(loopback, loopback, workload, TRANSFER_LIMIT_S, series=names).problem
     if not problem:
         problem = "; ".join(_problems_of_series(loopback, names))
-    yield Finding("series", problem, f"both ends left {', '.join(names)}")
+    yield part_of("series", problem, f"both ends left {', '.join(names)}")
 
 
 def _problems_of_series(loopback: Loopback, names: Sequence[str]) -> Iterator[str]:
@@ -205,7 +204,7 @@ def _problems_of_series(loopback: Loopback, names: Sequence[str]) -> Iterator[st
             yield f"the {role}: {error}"
 
 
-def deadline(loopback: Loopback, workload: Mapping[str, Any]) -> Iterator[Finding]:
+def deadline(loopback: Loopback, workload: Mapping[str, Any]) -> Iterator[Part]:
     """Whether a client whose server says nothing ends by itself."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(loopback.address)
@@ -217,10 +216,10 @@ def deadline(loopback: Loopback, workload: Mapping[str, Any]) -> Iterator[Findin
     elif client.exit_code in (0, UNSUPPORTED):
         problem = f"a client whose server says nothing {how_ended(client)}; it must fail"
     loopback.end()
-    yield Finding("deadline_s", problem, "a client whose server says nothing fails in time")
+    yield part_of("deadline_s", problem, "a client whose server says nothing fails in time")
 
 
-def content(loopback: Loopback, other: Loopback) -> Iterator[Finding]:
+def content(loopback: Loopback, other: Loopback) -> Iterator[Part]:
     """Whether the content is that of its seed: by another implementation, as client and as server."""
     workload = {"name": "download", "size_bytes": SIZES[-1]}
     name, part = other.implementation.declaration.name, CONTENT
@@ -228,10 +227,10 @@ def content(loopback: Loopback, other: Loopback) -> Iterator[Finding]:
     ends = transfer(loopback, other, workload, ENCOUNTER_S, server=own, client=of_other)
     if ends.client is not None and re.search(OTHER_CONTENT, ends.client.stderr):
         problem = f"{name}'s client gets another content than that of content_seed (SplitMix64's words)"
-        yield Finding(part, problem, "")
+        yield part_of(part, problem, "")
     elif ends.problem:
-        yield Finding(part, "", f"{name}, which would tell, cannot talk to it: {ends.problem}", tried=False)
+        yield part_of(part, "", f"{name}, which would tell, cannot talk to it: {ends.problem}", tried=False)
     else:
-        yield Finding(part, "", f"{name}'s client gets the same")
+        yield part_of(part, "", f"{name}'s client gets the same")
         ends = transfer(other, loopback, workload, ENCOUNTER_S, server=of_other, client=own)
-        yield Finding("a server of another stack", ends.problem, f"a download from {name}'s server succeeds")
+        yield part_of("a server of another stack", ends.problem, f"a download from {name}'s server succeeds")

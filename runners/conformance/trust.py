@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fecbench.runners.conformance.loopback import Loopback
-from fecbench.runners.conformance.part import Finding
+from fecbench.runners.conformance.part import Part, part_of
 from fecbench.runners.conformance.transfers import transfer
 from fecbench.runners.sandbox import handed_over
 from fecbench.runners.tasks.task import Role
@@ -24,7 +24,7 @@ OTHER_NAME = "other.fecbench"
 _PAPERS = ("authority.pem", "server.pem", "server.key")
 
 
-def findings(loopback: Loopback, workload: Mapping[str, Any], folder: Path) -> Iterator[Finding]:
+def parts(loopback: Loopback, workload: Mapping[str, Any], folder: Path) -> Iterator[Part]:
     """Yield whether wrong certificates are refused; `folder` takes these certificates."""
     kind = loopback.implementation.declaration.certificates
     stranger, other = folder / "of-another-authority", folder / "of-another-name"
@@ -40,12 +40,12 @@ def findings(loopback: Loopback, workload: Mapping[str, Any], folder: Path) -> I
             continue
         if _works_without(loopback, workload, folder / "no-certificates"):
             why = "it works without any: it seems to speak no TLS"
-            yield Finding(PART, "", why, tried=False)
+            yield part_of(PART, "", why, tried=False)
             return
         demand = "the client must verify it by authority and server_name"
-        yield Finding(PART, f"the client takes a certificate {which}; {demand}", "")
+        yield part_of(PART, f"the client takes a certificate {which}; {demand}", "")
         return
-    yield Finding(PART, "", f"the client refuses one {' and one '.join(wrong)}")
+    yield part_of(PART, "", f"the client refuses one {' and one '.join(wrong)}")
 
 
 def _works_without(loopback: Loopback, workload: Mapping[str, Any], place: Path) -> bool:

@@ -50,6 +50,7 @@ SLOW_PAGES = {
             "changing-links",
             "ecn-or-not",
             "fec-in-your-stack",
+            "harms",
             "hunt",
             "read-the-results",
             "real-time",

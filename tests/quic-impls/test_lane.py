@@ -737,7 +737,7 @@ def test_a_text_is_refused_by_the_link_by_the_losses_or_by_its_names(new_lane: L
     link = "".join(text_of(WIDE).splitlines(keepends=True)[:3])
     with new_lane() as lane:
         for text, why in (
-            ("rate_bps 5\n", "rate_bps is 5; it must be a whole number from 1000 to 100000000000"),
+            ("rate_bps 5\n", "rate_bps 5: must be a whole number from 1000 to 100000000000"),
             (link.replace("rate", "p 2\nrate"), "p 2: must be a probability, from 0 to 1"),
             (
                 link + "p 0.5\n",
@@ -752,7 +752,7 @@ def test_a_text_is_refused_by_the_link_by_the_losses_or_by_its_names(new_lane: L
             refusal = lane.begin(text)
             assert refusal and refusal.startswith(why), refusal
         refusal = lane.begin(link + "speed 1\n")
-        assert refusal and refusal.startswith("speed is no name; it must be one of rate_bps, delay_ns, ")
+        assert refusal and refusal.startswith("speed is no name: must be one of rate_bps, delay_ns, ")
         assert refusal.endswith(
             ", duplicate, corrupt, overtake, mtu_bytes, mtu_icmp, policer, shaper_burst_bytes"
             ", cross, ecn, ecn_threshold_ns, pie_seed"

@@ -418,10 +418,10 @@ WRONG_LINKS: list[tuple[str, str]] = [
     ("queue_packets 5\n", "links.internet.down: two limits are given; a queue has one limit"),
     (
         "queue red\n",
-        "links.internet.down: queue is red; it must be droptail, codel, pie, fq_codel or dualpi2",
+        "links.internet.down: queue red: must be droptail, codel, pie, fq_codel or dualpi2",
     ),
     ("p 2\n", "links.internet.down: p: given twice"),
-    ("speed 9\n", "links.internet.down: speed is no name; it must be one of rate_bps, delay_ns"),
+    ("speed 9\n", "links.internet.down: speed is no name: must be one of rate_bps, delay_ns"),
     ("a\0b", "links.internet.down: a text has a zero in it"),
 ]
 """Some refused links; tests/topologies/test_written.py has all of them."""

@@ -678,16 +678,16 @@ def test_a_wire_that_was_killed_is_an_error_of_finish(wire: Any) -> None:
 
 
 REFUSED: list[tuple[dict[str, str], str]] = [
-    ({"up": TEXT.replace("1000000", "fast")}, "--up: rate_bps is fast; it must be a whole number from 1000"),
-    ({"down": TEXT + "speed 5"}, "--down: speed is no name; it must be one of rate_bps, delay_ns"),
-    ({"down": ""}, "--down: rate_bps is missing; it must be"),
-    ({"up_steps_fd": "x"}, "--up-steps-fd is x; it must be a whole number"),
-    ({"down_steps_fd": "1000"}, "--down-steps-fd is 1000; it must be an open file of steps of 32 bytes"),
+    ({"up": TEXT.replace("1000000", "fast")}, "--up: rate_bps fast: must be a whole number from 1000"),
+    ({"down": TEXT + "speed 5"}, "--down: speed is no name: must be one of rate_bps, delay_ns"),
+    ({"down": ""}, "--down: rate_bps is missing: must be"),
+    ({"up_steps_fd": "x"}, "--up-steps-fd x: must be a whole number"),
+    ({"down_steps_fd": "1000"}, "--down-steps-fd 1000: must be an open file of steps of 32 bytes"),
     ({"rate_bps": "1000000"}, "--rate-bps is not an option"),
-    ({"client": "server"}, "--client is server; it must be an address of IPv4 or IPv6"),
-    ({"origin_fd": "-1"}, "--origin-fd is -1; it must be"),
-    ({"near_interface": "sixteen_letters_"}, "--near-interface is sixteen_letters_; it must be"),
-    ({"near_interface": "a/b"}, "--near-interface is a/b; it must be"),
+    ({"client": "server"}, "--client server: must be an address of IPv4 or IPv6"),
+    ({"origin_fd": "-1"}, "--origin-fd -1: must be"),
+    ({"near_interface": "sixteen_letters_"}, "--near-interface sixteen_letters_: must be"),
+    ({"near_interface": "a/b"}, "--near-interface a/b: must be"),
     ({"bogus": "1"}, "--bogus is not an option"),
 ]
 

@@ -172,69 +172,69 @@ NUMBERS = {
     "queue_ns": (1, 10**12),
 }
 REFUSED: list[tuple[dict[str, str | None], str]] = [
-    ({"rate_bps": None}, "rate_bps is missing; it must be a whole number from 1000 to 100000000000"),
-    ({"delay_ns": None}, "delay_ns is missing; it must be a whole number from 0 to 1000000000000"),
+    ({"rate_bps": None}, "rate_bps is missing: must be a whole number from 1000 to 100000000000"),
+    ({"delay_ns": None}, "delay_ns is missing: must be a whole number from 0 to 1000000000000"),
     ({"queue_packets": None}, "no limit is given; a queue has one limit: queue_bytes, queue_packets or"),
     ({"queue_bytes": "1514"}, "two limits are given; a queue has one limit"),
     ({"queue_packets": None, "queue_ns": "1"}, "queue_ns needs a schedule; without one, give queue_bytes or"),
-    ({"queue": "red"}, "queue is red; it must be droptail, codel, pie, fq_codel or dualpi2"),
-    ({"queue": "dualpi2"}, "queue is dualpi2 without ecn true; it must have it, to mark"),
-    ({"ecn": "1"}, "ecn is 1; it must be true or false"),
-    ({"ecn_threshold_ns": "0"}, "ecn_threshold_ns is 0; it must be a whole number from 1 to 1000000000000"),
-    ({"pie_seed": "-1"}, "pie_seed is -1; it must be a whole number from 0 to 18446744073709551615"),
-    ({"duplicate": "4294967297 1"}, "duplicate is 4294967297 1; it must be a threshold from 0 to 4294967296"),
-    ({"duplicate": "0.5 1"}, "duplicate is 0.5 1; it must be"),
-    ({"duplicate": "5"}, "duplicate is 5; it must be"),
+    ({"queue": "red"}, "queue red: must be droptail, codel, pie, fq_codel or dualpi2"),
+    ({"queue": "dualpi2"}, "queue dualpi2: must have ecn true, to mark"),
+    ({"ecn": "1"}, "ecn 1: must be true or false"),
+    ({"ecn_threshold_ns": "0"}, "ecn_threshold_ns 0: must be a whole number from 1 to 1000000000000"),
+    ({"pie_seed": "-1"}, "pie_seed -1: must be a whole number from 0 to 18446744073709551615"),
+    ({"duplicate": "4294967297 1"}, "duplicate 4294967297 1: must be a threshold from 0 to 4294967296"),
+    ({"duplicate": "0.5 1"}, "duplicate 0.5 1: must be"),
+    ({"duplicate": "5"}, "duplicate 5: must be"),
     (
         {"corrupt": "4294967297 1"},
-        "corrupt is 4294967297 1; it must be a threshold from 0 to 4294967296, then",
+        "corrupt 4294967297 1: must be a threshold from 0 to 4294967296, then",
     ),
     (
         {"overtake": "5 5"},
-        "overtake is 5 5; it must be a threshold from 0 to 4294967296, the seed of 64 bits",
+        "overtake 5 5: must be a threshold from 0 to 4294967296, the seed of 64 bits",
     ),
-    ({"overtake": "5 5 0"}, "overtake is 5 5 0; it must be"),
-    ({"overtake": "5 5 257"}, "overtake is 5 5 257; it must be"),
-    ({"mtu_icmp": "true"}, "mtu_icmp is true without mtu_bytes; it must have it, to tell of it"),
-    ({"mtu_bytes": "1300", "mtu_icmp": "1"}, "mtu_icmp is 1; it must be true or false"),
-    ({"mtu_bytes": "67"}, "mtu_bytes is 67; it must be a whole number from 68 to 65521"),
+    ({"overtake": "5 5 0"}, "overtake 5 5 0: must be"),
+    ({"overtake": "5 5 257"}, "overtake 5 5 257: must be"),
+    ({"mtu_icmp": "true"}, "mtu_icmp true: must have mtu_bytes, to tell of it"),
+    ({"mtu_bytes": "1300", "mtu_icmp": "1"}, "mtu_icmp 1: must be true or false"),
+    ({"mtu_bytes": "67"}, "mtu_bytes 67: must be a whole number from 68 to 65521"),
     (
         {"policer": "999 5"},
-        "policer is 999 5; it must be a rate from 1000 to 100000000000 bit/s, then a burst",
+        "policer 999 5: must be a rate from 1000 to 100000000000 bit/s, then a burst",
     ),
-    ({"policer": "1000 0"}, "policer is 1000 0; it must be"),
-    ({"shaper_burst_bytes": "0"}, "shaper_burst_bytes is 0; it must be a whole number from 1 to 1000000000"),
+    ({"policer": "1000 0"}, "policer 1000 0: must be"),
+    ({"shaper_burst_bytes": "0"}, "shaper_burst_bytes 0: must be a whole number from 1 to 1000000000"),
     (
         {"shaper_burst_bytes": "5", "schedule": "loop 0", "steps": STEPS},
         "shaper_burst_bytes is given with a schedule, whose steps have bursts of their own",
     ),
-    ({"reorder": ""}, "reorder is ; it must be true or false"),
-    ({"reorder": "1"}, "reorder is 1; it must be true or false"),
-    ({"outage_ns": "5"}, "outage_ns is 5; it must be FROM TO, from 0 to 1000000000000000"),
-    ({"outage_ns": "5 5"}, "outage_ns is 5 5; it must be"),
-    ({"outage_ns": "5 6 7"}, "outage_ns is 5 6 7; it must be"),
-    ({"outage_ns": "0 1000000000000001"}, "outage_ns is 0 1000000000000001; it must be"),
-    ({"jitter": "gauss 1 1"}, "jitter is gauss 1 1; it must be uniform, normal or pareto, the mean from 1"),
-    ({"jitter": "normal"}, "jitter is normal; it must be"),
-    ({"jitter": "normal 0 1"}, "jitter is normal 0 1; it must be"),
-    ({"jitter": "pareto 10000000001 1"}, "jitter is pareto 10000000001 1; it must be"),
-    ({"jitter": "pareto 1 18446744073709551616"}, "jitter is pareto 1 18446744073709551616; it must be"),
-    ({"jitter": "pareto 1  7"}, "jitter is pareto 1  7; it must be"),
+    ({"reorder": ""}, "reorder: must be true or false"),
+    ({"reorder": "1"}, "reorder 1: must be true or false"),
+    ({"outage_ns": "5"}, "outage_ns 5: must be FROM TO, from 0 to 1000000000000000"),
+    ({"outage_ns": "5 5"}, "outage_ns 5 5: must be"),
+    ({"outage_ns": "5 6 7"}, "outage_ns 5 6 7: must be"),
+    ({"outage_ns": "0 1000000000000001"}, "outage_ns 0 1000000000000001: must be"),
+    ({"jitter": "gauss 1 1"}, "jitter gauss 1 1: must be uniform, normal or pareto, the mean from 1"),
+    ({"jitter": "normal"}, "jitter normal: must be"),
+    ({"jitter": "normal 0 1"}, "jitter normal 0 1: must be"),
+    ({"jitter": "pareto 10000000001 1"}, "jitter pareto 10000000001 1: must be"),
+    ({"jitter": "pareto 1 18446744073709551616"}, "jitter pareto 1 18446744073709551616: must be"),
+    ({"jitter": "pareto 1  7"}, "jitter pareto 1  7: must be"),
     ({"schedule": "loop 0"}, "schedule and steps must be given together"),
     ({"steps": STEPS}, "schedule and steps must be given together"),
-    ({"schedule": "twice 0", "steps": STEPS}, "schedule is twice 0; it must be loop, hold or end, then the"),
-    ({"schedule": "loop -1", "steps": STEPS}, "schedule is loop -1; it must be"),
-    ({"steps": ""}, "steps is ; it must be steps of 32 bytes, in Base64"),
-    ({"steps": STEPS[:-4]}, f"steps is {STEPS[:40]}; it must be"),
-    ({"steps": STEPS[:-1]}, f"steps is {STEPS[:40]}; it must be"),
-    ({"steps": "=" + STEPS[1:]}, "steps is =EIPAAA"),
-    ({"steps": "-" + STEPS[1:]}, "steps is -EIPAAA"),
+    ({"schedule": "twice 0", "steps": STEPS}, "schedule twice 0: must be loop, hold or end, then the"),
+    ({"schedule": "loop -1", "steps": STEPS}, "schedule loop -1: must be"),
+    ({"steps": ""}, "steps: must be steps of 32 bytes, in Base64"),
+    ({"steps": STEPS[:-4]}, f"steps {STEPS[:40]}: must be"),
+    ({"steps": STEPS[:-1]}, f"steps {STEPS[:40]}: must be"),
+    ({"steps": "=" + STEPS[1:]}, "steps =EIPAAA"),
+    ({"steps": "-" + STEPS[1:]}, "steps -EIPAAA"),
     ({"schedule": "loop 0", "steps": "A" * 43 + "="}, "steps: each must end after the one before, within"),
-    ({"bogus": "1"}, "bogus is no name; it must be one of rate_bps, delay_ns, queue_bytes, queue_packets,"),
-    ({"": "1"}, "an empty line is no name; it must be one of rate_bps"),
-    ({"Rate_bps": "1"}, "Rate_bps is no name; it must be one of rate_bps"),
-    ({"\x1b[31m\r\x00": "1"}, "?[31m? is no name; it must be"),
-    ({"ä" * 200: "1"}, "?" * 20 + " is no name; it must be one of rate_bps"),
+    ({"bogus": "1"}, "bogus is no name: must be one of rate_bps, delay_ns, queue_bytes, queue_packets,"),
+    ({"": "1"}, "an empty line is no name: must be one of rate_bps"),
+    ({"Rate_bps": "1"}, "Rate_bps is no name: must be one of rate_bps"),
+    ({"\x1b[31m\r\x00": "1"}, "?[31m? is no name: must be"),
+    ({"ä" * 200: "1"}, "?" * 20 + " is no name: must be one of rate_bps"),
 ]
 
 
@@ -250,7 +250,7 @@ def test_what_is_no_link_is_refused_in_a_line_that_names_it_and_what_would_be_ri
         assert refusal.startswith(complaint), refusal
         assert refusal.isprintable()
     assert read(text(GOOD) + "delay_ns 5\n") == "delay_ns is given twice; each name has one line"
-    assert read("") == "rate_bps is missing; it must be a whole number from 1000 to 100000000000"
+    assert read("") == "rate_bps is missing: must be a whole number from 1000 to 100000000000"
     assert read(text(GOOD) + "\n") == read(text(GOOD) + "\nreorder true\n")
 
 
@@ -265,9 +265,10 @@ def test_a_number_is_taken_within_its_bounds_and_refused_beyond(read: Read) -> N
             assert isinstance(result, Written), result
             assert getattr(result.settings, name) == value
         for wrong in (least - 1, most + 1, "", "x", "1.5", "+1", "0x10", " 5", "5 ", "5\t", 2**64, "9" * 30):
-            right = f"it must be a whole number from {least} to {most}"
+            right = f"must be a whole number from {least} to {most}"
             output = str(wrong).replace("\t", "?")
-            assert read(text({**others, name: wrong})) == f"{name} is {output}; {right}"
+            given = f"{name} {output}" if output else name
+            assert read(text({**others, name: wrong})) == f"{given}: {right}"
 
 
 def test_a_text_needs_no_end_of_its_last_line(read: Read) -> None:

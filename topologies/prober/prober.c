@@ -77,15 +77,15 @@ static uint64_t whole_number(const char *option, const char *text, uint64_t mini
     errno = 0;
     unsigned long long value = strtoull(text, &end, 10);
     if (!isdigit((unsigned char)text[0]) || *end || errno || value < minimum || value > maximum)
-        die(EXIT_BAD_INPUT, "--%s is %s; it must be a whole number from %" PRIu64 " to %" PRIu64, option,
-            text, minimum, maximum);
+        die(EXIT_BAD_INPUT, "--%s %s: must be a whole number from %" PRIu64 " to %" PRIu64, option, text,
+            minimum, maximum);
     return value;
 }
 
 static struct sockaddr_in ipv4_address(const char *option, const char *text) {
     struct sockaddr_in address = {.sin_family = AF_INET};
     if (inet_pton(AF_INET, text, &address.sin_addr) != 1)
-        die(EXIT_BAD_INPUT, "--%s is %s; it must be an IPv4 address", option, text);
+        die(EXIT_BAD_INPUT, "--%s %s: must be an IPv4 address", option, text);
     return address;
 }
 

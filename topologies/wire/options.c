@@ -85,7 +85,7 @@ static uint64_t whole_number(const char *option, const char *text, uint64_t mini
     errno = 0;
     unsigned long long value = strtoull(text, &end, 10);
     if (!isdigit((unsigned char)text[0]) || *end || errno || value < minimum || value > maximum)
-        die(EXIT_BAD_INPUT, "--%s is %s; it must be a whole number from %llu to %llu", option, text,
+        die(EXIT_BAD_INPUT, "--%s %s: must be a whole number from %llu to %llu", option, text,
             (unsigned long long)minimum, (unsigned long long)maximum);
     return value;
 }
@@ -96,7 +96,7 @@ static const char *interface_name(const char *option, const char *text) {
         if (!isalnum((unsigned char)text[i]) && !strchr("_-.", text[i]))
             length = 0;
     if (length == 0 || length >= IFNAMSIZ)
-        die(EXIT_BAD_INPUT, "--%s is %s; it must be 1 to 15 letters, digits, or any of _-.", option, text);
+        die(EXIT_BAD_INPUT, "--%s %s: must be 1 to 15 letters, digits, or any of _-.", option, text);
     return text;
 }
 
@@ -111,7 +111,7 @@ static void map_steps(struct given_direction *given, const char *option, const c
     int fd = (int)whole_number(option, text, 0, INT_MAX);
     struct stat file;
     if (fstat(fd, &file) < 0 || file.st_size <= 0 || file.st_size % sizeof *given->steps)
-        die(EXIT_BAD_INPUT, "--%s is %s; it must be an open file of steps of %zu bytes", option, text,
+        die(EXIT_BAD_INPUT, "--%s %s: must be an open file of steps of %zu bytes", option, text,
             sizeof *given->steps);
     given->step_count = (uint64_t)file.st_size / sizeof *given->steps;
     given->steps = mmap(NULL, (size_t)file.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -143,7 +143,7 @@ static void add_client(struct options *options, const char *option, const char *
     struct client_address *client = &options->clients[options->client_count++];
     client->version = strchr(text, ':') ? 6 : 4;
     if (inet_pton(client->version == 6 ? AF_INET6 : AF_INET, text, client->bytes) != 1)
-        die(EXIT_BAD_INPUT, "--%s is %s; it must be an address of IPv4 or IPv6", option, text);
+        die(EXIT_BAD_INPUT, "--%s %s: must be an address of IPv4 or IPv6", option, text);
 }
 
 static void print_and_exit(const char *text, const char *of_links, const char *rest) {

@@ -301,9 +301,10 @@ static enum written_answer take_of(struct written *written, const struct name *o
         : of->truth_at ? read_truth(written, of, value)
                        : read_numbers(written, of, value))
         return WRITTEN_TAKEN;
+    const char *space = *value ? " " : "";
     if (of->right)
-        return refuse(written, "%s is %.40s; it must be %s", of->name, value, of->right);
-    return refuse(written, "%s is %.40s; it must be a whole number from %" PRIu64 " to %" PRIu64, of->name,
+        return refuse(written, "%s%s%.40s: must be %s", of->name, space, value, of->right);
+    return refuse(written, "%s%s%.40s: must be a whole number from %" PRIu64 " to %" PRIu64, of->name, space,
                   value, of->numbers->least, of->numbers->most);
 }
 
@@ -329,7 +330,7 @@ bool written_end(struct written *written) {
     bool has_steps = read->schedule.count, has_schedule = is_given(written, "schedule");
     for (unsigned i = 0; i < NAME_COUNT; i++)
         if (NAMES[i].is_needed && !(written->given >> i & 1)) {
-            refuse(written, "%s is missing; it must be a whole number from %" PRIu64 " to %" PRIu64,
+            refuse(written, "%s is missing: must be a whole number from %" PRIu64 " to %" PRIu64,
                    NAMES[i].name, NAMES[i].numbers->least, NAMES[i].numbers->most);
             return false;
         }
@@ -341,9 +342,9 @@ bool written_end(struct written *written) {
     else if (read->queue_ns && !has_steps)
         refuse(written, "queue_ns needs a schedule; without one, give queue_bytes or queue_packets");
     else if (read->queue == QUEUE_DUALPI2 && !read->ecn)
-        refuse(written, "queue is dualpi2 without ecn true; it must have it, to mark");
+        refuse(written, "queue dualpi2: must have ecn true, to mark");
     else if (read->mtu_icmp && !read->mtu_bytes)
-        refuse(written, "mtu_icmp is true without mtu_bytes; it must have it, to tell of it");
+        refuse(written, "mtu_icmp true: must have mtu_bytes, to tell of it");
     else if (has_steps && read->shaper_burst_bytes)
         refuse(written, "shaper_burst_bytes is given with a schedule, whose steps have bursts of their own");
     else if (has_steps && !schedule_is_right(&read->schedule))
@@ -402,7 +403,7 @@ void written_refuse_name(struct written *written, const char *name, const char *
     char names[400] = "";
     for (unsigned i = 0; i < NAME_COUNT; i++)
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", NAMES[i].name);
-    refuse(written, "%.20s is no name; it must be one of %s%s%s", *name ? name : "an empty line", names,
+    refuse(written, "%.20s is no name: must be one of %s%s%s", *name ? name : "an empty line", names,
            *others ? ", " : "", others);
 }
 

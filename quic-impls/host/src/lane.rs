@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn a_text_that_is_no_link_is_refused_in_a_line() {
         for (text, why) in [
-            ("rate_bps 0\n", "rate_bps is 0; it must be a whole number from 1000 to 100000000000"),
+            ("rate_bps 0\n", "rate_bps 0: must be a whole number from 1000 to 100000000000"),
             (LINK, "no limit is given; a queue has one limit: queue_bytes, queue_packets or queue_ns"),
             ("model ge\np 2\n", "p 2: must be a probability, from 0 to 1"),
             ("a\0b", "a text has a zero in it"),

@@ -112,10 +112,10 @@ def prober(*words: str) -> Any:
 
 BAD: list[tuple[tuple[str, ...], str]] = [
     ((), "--from-netns is missing"),
-    (("--count", "0"), "--count is 0; it must be a whole number from 1 to 10000000"),
-    (("--port", "-1"), "--port is -1; it must be"),
-    (("--frame-bytes", "1515"), "--frame-bytes is 1515; it must be"),
-    (("--address", "somewhere"), "--address is somewhere; it must be an IPv4 address"),
+    (("--count", "0"), "--count 0: must be a whole number from 1 to 10000000"),
+    (("--port", "-1"), "--port -1: must be"),
+    (("--frame-bytes", "1515"), "--frame-bytes 1515: must be"),
+    (("--address", "somewhere"), "--address somewhere: must be an IPv4 address"),
     (("--bogus",), "--bogus is not an option"),
     (("stray",), "stray is not an option"),
 ]

@@ -474,5 +474,5 @@ def test_content_of_another_seed_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(contract_transfers, "transfer", lambda *_, **__: ends)
     for stderr, is_wrong in (("SHA-256 is another", True), ("no route to host", False)):
         ends.client = SimpleNamespace(stderr=stderr)
-        (finding,) = contract_transfers.content(place, place)
-        assert bool(finding.problem) == is_wrong
+        (part,) = contract_transfers.content(place, place)
+        assert part.good != is_wrong

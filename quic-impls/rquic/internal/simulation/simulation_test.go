@@ -285,7 +285,7 @@ func TestWhatCannotBeCarriedOutIsRefusedInALine(t *testing.T) {
 		"version":       {object{"version": 1, "links": 5}, "version: 1; this program knows version 2"},
 		"three pairs":   {object{"pairs": []object{{}, {}, {}}}, "pairs: 3 of them"},
 		"another link":  {object{"links": object{"lan": object{}}}, "links: one link is simulated"},
-		"another queue": {object{"links": object{"internet": object{"up": aDirection, "down": redQueue}}}, "links.internet.down: queue is red; it must be droptail, codel, pie, fq_codel or dualpi2"},
+		"another queue": {object{"links": object{"internet": object{"up": aDirection, "down": redQueue}}}, "links.internet.down: queue red: must be droptail, codel, pie, fq_codel or dualpi2"},
 		"no time":       {object{"timeout_s": 0}, "timeout_s: 0 is not above 0"},
 		"filling":       {object{"filling": object{"full_share": 0.95, "window_s": 1, "interval_s": 0.02}}, "filling: it is for two pairs"},
 		"processor":     {object{"processor": object{"handshake_ns": -1, "datagram_ns": 0}}, "processor:"},
