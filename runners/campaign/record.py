@@ -126,7 +126,8 @@ def _metrics(outcome: Outcome, judgement: Judgement) -> dict[str, dict[str, floa
 
 def _checks(checks: Checks, trials_at_once: int) -> dict[str, Any]:
     compared = {
-        _of_direction(link, direction): asdict(check) for (link, direction), check in checks.verdicts.items()
+        _of_direction(link, direction): dict(vars(check))
+        for (link, direction), check in checks.verdicts.items()
     }
     if checks.virtual_s is not None:  # nothing was measured of a machine
         measured: dict[str, Any] = {"virtual_s": checks.virtual_s}
