@@ -448,20 +448,35 @@ def _write_tasks(
     others = [digest for digest in by_digest if digest not in ids]
     if not others:
         return ids
-    columns = schema.tasks.c
-    wanted = _wanted("wanted", [columns.digest], [(digest,) for digest in others])
-    is_wanted = columns.campaign_id == campaign_id, columns.digest == wanted.c.digest
-    same = sa.select(wanted.c.digest, sa.select(columns.id).where(*is_wanted).label("id"))
-    there = {row.digest: row.id for row in connection.execute(same)}
-    if new := [digest for digest in others if there[digest] is None]:
+    there = _read_task_ids(connection, campaign_id, others)
+    if new := [digest for digest in others if digest not in there]:
         rows = [
             {"campaign_id": campaign_id, "digest": digest, "document": by_digest[digest]}
             for digest in sorted(new)
         ]
         insert = _insertion(connection, schema.tasks).on_conflict_do_nothing()
         connection.execute(insert, rows)  # another machine may have been sooner
-        there = {row.digest: row.id for row in connection.execute(same)}
+        there = _read_task_ids(connection, campaign_id, others)
     return ids | there
+
+
+def _read_task_ids(connection: sa.Connection, campaign_id: int, digests: Sequence[str]) -> dict[str, int]:
+    """Return the ids of the campaign's tasks that have these digests, as far as they are there.
+
+    SQLite gets them as one parameter: SQLAlchemy would compile a statement for each number of them.
+    """
+    if connection.dialect.name == "postgresql":
+        columns = schema.tasks.c
+        wanted = _wanted("wanted", [columns.digest], [(digest,) for digest in digests])
+        is_wanted = columns.campaign_id == campaign_id, columns.digest == wanted.c.digest
+        rows = connection.execute(
+            sa.select(wanted.c.digest, sa.select(columns.id).where(*is_wanted).label("id"))
+        )
+    else:
+        one = "SELECT id FROM tasks WHERE campaign_id = ? AND digest = value"
+        query = f"SELECT value, ({one}) FROM json_each(?)"
+        rows = connection.exec_driver_sql(query, (campaign_id, strict_json(digests)))
+    return {digest: task_id for digest, task_id in rows if task_id is not None}
 
 
 def read_trials(

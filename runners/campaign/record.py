@@ -85,8 +85,8 @@ def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
 
 
 def _with_digests(record: TrialRecord) -> TrialRecord:
-    digests = {"digest": digest.of_trial(record), "metrics_digest": digest.of_metrics(record)}
-    return dataclasses.replace(record, checks={**record.checks, **digests})
+    record.checks.update(digest=digest.of_trial(record), metrics_digest=digest.of_metrics(record))
+    return record
 
 
 def _link_document(report: LinkReport) -> dict[str, Any]:

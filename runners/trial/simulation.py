@@ -335,7 +335,7 @@ def _link_report(directions: dict[Direction, _Report]) -> LinkReport:
 
 
 def _direction_report(report: _Report) -> DirectionReport:
-    fields = {name: value for name, value in report if name not in _OF_DROPPER}
+    fields = {name: value for name, value in vars(report).items() if name not in _OF_DROPPER}
     fields |= {name: count for name, count in report.counted.items() if name != _SHORTER}
     accounted = report.frames_out + report.in_flight + sum(fields.get(name, 0) for name in DROPS)
     # Its word alone would be no proof.
