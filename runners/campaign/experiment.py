@@ -13,6 +13,7 @@ from fecbench import designs
 from fecbench.designs import Design
 from fecbench.dropper.draws import LossModelError
 from fecbench.hints import nearest
+from fecbench.results.store.digest import TaskDocument
 from fecbench.results.store.records import TrialKey
 from fecbench.runners import workloads
 from fecbench.runners.campaign import links, names, processors
@@ -195,7 +196,7 @@ class Experiment:
             validity=validity.USUAL,
             processor=self._processors[point] if backend == VIRTUAL else ProcessorTask(),
         )
-        task.document()  # made now, it is that of all copies
+        task.share(TaskDocument(task.document()))
         return task
 
     def _new_pairs(self, variant: str, workload: str, point: int) -> list[PairTask]:

@@ -8,7 +8,6 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from fecbench.dropper.loss_model import LossModel
 from fecbench.dropper.parameters import loss_model
-from fecbench.results.store.digest import TaskDocument
 from fecbench.runners.tasks import ports
 from fecbench.runners.tasks.demand import Demand
 from fecbench.runners.tasks.validity import Validity
@@ -211,17 +210,21 @@ class Task(_Part):
         return settings.seeded({name: self.seeds[seed_name(link, name)] for name in settings.drawn})
 
     @cached_property
-    def shared_document(self) -> TaskDocument:
+    def shared_document(self) -> dict[str, Any]:
         """The document of the task that is stored with a trial.
 
         It omits the seeds, which differ by repetition, `capture`, and `processor` if endpoints take no time.
         """
         processor = {"processor"} if self.processor == ProcessorTask() else set()
-        return TaskDocument(self.model_dump(mode="json", exclude={"seeds", "capture", *processor}))
+        return self.model_dump(mode="json", exclude={"seeds", "capture", *processor})
 
-    def document(self) -> TaskDocument:
+    def document(self) -> dict[str, Any]:
         """Return the document of the task that is stored with a trial: that of all its repetitions."""
         return self.shared_document
+
+    def share(self, document: dict[str, Any]) -> None:
+        """Let this one, which is equal to its own, be the document of the task and of its copies."""
+        vars(self)["shared_document"] = document
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Return a copy with other values of fields. It has a document of its own if that differs."""
