@@ -5,6 +5,7 @@ Plain data: a topology is a Layout, and network.py makes it real.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from ipaddress import IPv4Interface, IPv6Interface
 
 Route = tuple[str, str]
@@ -74,7 +75,11 @@ class Layout:
 
     def addresses(self, node: str) -> tuple[str, ...]:
         """Return the addresses of a node, in the order of its ports."""
-        return tuple(str(own.address.ip) for own, _ in self.ports(node))
+        return self._addresses[node]
+
+    @cached_property
+    def _addresses(self) -> dict[str, tuple[str, ...]]:
+        return {node: tuple(str(own.address.ip) for own, _ in self.ports(node)) for node in self.nodes}
 
     def _ends(self) -> Iterator[tuple[Port, Port]]:
         connections: tuple[Cable | EmulatedLink, ...] = (*self.cables, *self.links)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -52,6 +51,5 @@ class Connector(ABC):
         """The end of a sentence that begins with the address, for an error of the driver; None if unknown."""
 
 
-def strict_json(value: Any) -> str:
-    """JSON that PostgreSQL takes too: it refuses NaN."""
-    return json.dumps(value, allow_nan=False)
+strict_json = json.JSONEncoder(allow_nan=False).encode
+"""Writes JSON that PostgreSQL takes too: it refuses NaN."""

@@ -55,6 +55,8 @@ __all__ = ["Database", "DatabaseError", "HasResult", "UnfitRecord"]
 
 # Trials read per transaction: a slow reader must not hold a lock that keeps a campaign from writing.
 PAGE_TRIALS = 500
+# Ids of tasks of a campaign that are remembered: some megabytes.
+MOST_TASKS = 1 << 15
 # Each may be some megabytes long.
 PAGE_SERIES = 20
 # Tries of what another process may undo between two statements: each time, that one has got further itself.
@@ -74,6 +76,8 @@ class Database:
         # waiting, when a read lock is to be upgraded while another writer waits.
         self._writers = connector.engine.execution_options(sqlite_begin="BEGIN IMMEDIATE")
         self._campaigns: dict[int, CampaignInfo] = {}  # read once, since every `record` needs it
+        self._task_ids: dict[int, dict[str, int]] = {}
+        """Committed tasks of each campaign: their ids by digests."""
 
     @classmethod
     def open(cls, path_or_url: str, *, create: bool = False, read_only: bool = False) -> Self:
@@ -288,15 +292,24 @@ class Database:
                 if start_id is not None:
                     self._check_start(connection, campaign_id, start_id)
                 runs = [(1, record) for record in records]
-                ids = rows.write_trials(connection, campaign_id, start_id, runs)
+                ids, tasks = rows.write_trials(
+                    connection, campaign_id, start_id, runs, self._task_ids.get(campaign_id, {})
+                )
         except DatabaseError as error:
             if isinstance(error.__cause__, IntegrityError):
                 raise HasResult(f"{self.address}: one of {len(records)} trials has a result") from error
             raise
+        self._note_tasks(campaign_id, tasks)
         return [
             _stored(trial_id, campaign_id, start_id, 1, record)
             for trial_id, record in zip(ids, records, strict=True)
         ]
+
+    def _note_tasks(self, campaign_id: int, tasks: Mapping[str, int]) -> None:
+        ids = self._task_ids.setdefault(campaign_id, {})
+        if len(ids) > MOST_TASKS:
+            ids.clear()
+        ids.update(tasks)
 
     def _check_start(self, connection: sa.Connection, campaign_id: int, start_id: int) -> None:
         if start_id not in rows.start_ids(connection, campaign_id):
@@ -322,7 +335,10 @@ class Database:
                     sa.update(schema.trials).where(schema.trials.c.id == before.id).values(superseded=True)
                 )
             attempt = 1 if before is None else before.attempt + 1
-            (trial_id,) = rows.write_trials(connection, campaign_id, start_id, [(attempt, record)])
+            (trial_id,), tasks = rows.write_trials(
+                connection, campaign_id, start_id, [(attempt, record)], self._task_ids.get(campaign_id, {})
+            )
+        self._note_tasks(campaign_id, tasks)
         return _stored(trial_id, campaign_id, start_id, attempt, record)
 
     def _check_record(self, campaign_id: int, record: TrialRecord) -> None:
@@ -686,7 +702,7 @@ def _stored(
         campaign_id=campaign_id,
         start_id=start_id,
         attempt=attempt,
-        record=dataclasses.replace(record, series=[]),
+        record=dataclasses.replace(record, series=[]) if record.series else record,
     )
 
 

@@ -14,6 +14,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 from fecbench.results.store.records import TrialKey, TrialRecord
@@ -25,6 +26,27 @@ COUNTERS = (
 """Counts of links. How late they were is no part of what a trial came to."""
 _NETWORK = ("topology", "backend", "timeout_s", "processor")
 _LINK = ("settings", "losses")
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
+
+class TaskDocument(dict[str, Any]):
+    """The document of a task. Nobody changes it: many trials share one, and what is computed of it is
+    computed once."""
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> TaskDocument:
+        """Return the document as one of these."""
+        return document if isinstance(document, cls) else cls(document)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the document as canonical JSON: sorted keys, no spaces."""
+        return _digest(self)
+
+    @cached_property
+    def network_request(self) -> str:
+        """Canonical JSON of what it asks of the network."""
+        return _canonical(_asked(self))
 
 
 def of_trial(record: TrialRecord) -> str:
@@ -35,18 +57,17 @@ def of_trial(record: TrialRecord) -> str:
     digest while it asks for nothing; and so are options of endpoints, which packets tell. Only trials in
     virtual time have times of packets.
     """
-    return _digest(
-        {
-            "task": _asked(record.task),
-            "state": record.state,
-            "verdicts": {
-                f"{log.link}/{log.direction}": [log.packets, log.dropped, log.bitmap.hex()]
-                for log in record.verdicts
-            },
-            "links": {name: _counters(report) for name, report in record.links.items()},
-            "virtual_s": record.checks.get("virtual_s"),
-        }
+    links = {name: _counters(report) for name, report in record.links.items()}
+    verdicts = {
+        f"{log.link}/{log.direction}": [log.packets, log.dropped, log.bitmap.hex()] for log in record.verdicts
+    }
+    # The keys of one object, in their order.
+    parts = (
+        _canonical({"links": links, "state": record.state})[:-1],
+        f'"task":{TaskDocument.of(record.task).network_request}',
+        _canonical({"verdicts": verdicts, "virtual_s": record.checks.get("virtual_s")})[1:],
     )
+    return _sha256(",".join(parts))
 
 
 def of_metrics(record: TrialRecord) -> str:
@@ -136,5 +157,8 @@ def _where_there(counted: Mapping[str, Any]) -> list[int | str]:
 
 
 def _digest(document: object) -> str:
-    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    return _sha256(_canonical(document))
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -5,8 +5,6 @@ Each function is a part of a transaction: its caller begins and ends it, and exp
 
 from __future__ import annotations
 
-import hashlib
-import json
 import tomllib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -17,6 +15,9 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from fecbench.results.store import schema
+from fecbench.results.store.connector import strict_json
+from fecbench.results.store.digest import TaskDocument
+from fecbench.results.store.error import UnfitRecord
 from fecbench.results.store.records import (
     DEFAULT_MARGIN,
     DEFAULT_METRIC,
@@ -330,11 +331,17 @@ def has_key(campaign_id: int, key: TrialKey) -> list[sa.ColumnElement[bool]]:
 
 
 def write_trials(
-    connection: sa.Connection, campaign_id: int, start_id: int | None, runs: Sequence[tuple[int, TrialRecord]]
-) -> list[int]:
-    """Returns the id of each of these runs, which are attempts of that number."""
+    connection: sa.Connection,
+    campaign_id: int,
+    start_id: int | None,
+    runs: Sequence[tuple[int, TrialRecord]],
+    task_ids: Mapping[str, int],
+) -> tuple[list[int], Mapping[str, int]]:
+    """Returns the id of each of these runs, which are attempts of that number, and the ids of their tasks by
+    digests. `task_ids` are those of tasks that need not be looked up."""
     records = [record for _, record in runs]
-    task_ids = _write_tasks(connection, campaign_id, [record.task for record in records])
+    documents = [TaskDocument.of(record.task) if record.task else None for record in records]
+    task_ids = _write_tasks(connection, campaign_id, documents, task_ids)
     rows = [
         {
             "campaign_id": campaign_id,
@@ -356,12 +363,11 @@ def write_trials(
             "overhead_s": record.overhead_s,
             "checks": record.checks,
             "start_id": start_id,
-            "task_id": task_id,
+            "task_id": None if document is None else task_ids[document.digest],
         }
-        for (attempt, record), task_id in zip(runs, task_ids, strict=True)
+        for (attempt, record), document in zip(runs, documents, strict=True)
     ]
-    insert = sa.insert(schema.trials).returning(schema.trials.c.id, sort_by_parameter_order=True)
-    ids = [int(trial_id) for trial_id in connection.scalars(insert, rows)]
+    ids = _insert_trials(connection, rows)
     written = list(zip(ids, records, strict=True))
     _insert_many(
         connection,
@@ -400,37 +406,77 @@ def write_trials(
             for table in record.series
         ],
     )
+    return ids, task_ids
+
+
+def _insert_trials(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Returns the ids of these rows, in their order.
+
+    SQLite's driver gets them as they are. Nobody else writes before the transaction ends, so that their ids
+    are known.
+    """
+    table = schema.trials
+    if connection.dialect.name == "postgresql":
+        insert = sa.insert(table).returning(table.c.id, sort_by_parameter_order=True)
+        return [int(trial_id) for trial_id in connection.scalars(insert, rows)]
+    first = 1 + (connection.scalar(sa.select(sa.func.max(table.c.id))) or 0)
+    ids = list(range(first, first + len(rows)))
+    documents = [isinstance(table.c[name].type, sa.JSON) for name in rows[0]]
+    values = [
+        (
+            trial_id,
+            *(
+                _json(value) if is_document else value
+                for value, is_document in zip(row.values(), documents, strict=True)
+            ),
+        )
+        for trial_id, row in zip(ids, rows, strict=True)
+    ]
+    _insert_many(connection, table, ("id", *rows[0]), values)
     return ids
 
 
 def _write_tasks(
-    connection: sa.Connection, campaign_id: int, documents: Sequence[dict[str, Any]]
-) -> list[int | None]:
-    """The id of the row that holds each document, which may have been there before; None of an empty one."""
-    digests = [digest_of(document) if document else None for document in documents]
-    known = {digest: document for digest, document in zip(digests, documents, strict=True) if digest}
-    if not known:
-        return [None] * len(documents)
-    columns = schema.tasks.c
-    wanted = _wanted("wanted", [columns.digest], [(digest,) for digest in known])
-    is_wanted = columns.campaign_id == campaign_id, columns.digest == wanted.c.digest
-    same = sa.select(wanted.c.digest, sa.select(columns.id).where(*is_wanted).label("id"))
-    ids: dict[str | None, int | None] = {row.digest: row.id for row in connection.execute(same)}
-    if new := [digest for digest in known if ids[digest] is None]:
+    connection: sa.Connection,
+    campaign_id: int,
+    documents: Sequence[TaskDocument | None],
+    task_ids: Mapping[str, int],
+) -> dict[str, int]:
+    """Return the id of the row that has each document, by digests. It may have been there before."""
+    by_digest = {document.digest: document for document in documents if document is not None}
+    ids = {digest: task_ids[digest] for digest in by_digest if digest in task_ids}
+    others = [digest for digest in by_digest if digest not in ids]
+    if not others:
+        return ids
+    there = _read_task_ids(connection, campaign_id, others)
+    if new := [digest for digest in others if digest not in there]:
         rows = [
-            {"campaign_id": campaign_id, "digest": digest, "document": known[digest]}
+            {"campaign_id": campaign_id, "digest": digest, "document": by_digest[digest]}
             for digest in sorted(new)
         ]
         insert = _insertion(connection, schema.tasks).on_conflict_do_nothing()
         connection.execute(insert, rows)  # another machine may have been sooner
-        ids = {row.digest: row.id for row in connection.execute(same)}
-    return [ids.get(digest) for digest in digests]
+        there = _read_task_ids(connection, campaign_id, others)
+    return ids | there
 
 
-def digest_of(document: dict[str, Any]) -> str:
-    """SHA-256 of a task's document as canonical JSON: sorted keys, no spaces."""
-    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()
+def _read_task_ids(connection: sa.Connection, campaign_id: int, digests: Sequence[str]) -> dict[str, int]:
+    """Return the ids of the campaign's tasks that have these digests, as far as they are there.
+
+    SQLite gets them as one parameter: SQLAlchemy would compile a statement for each number of them.
+    """
+    if connection.dialect.name == "postgresql":
+        columns = schema.tasks.c
+        wanted = _wanted("wanted", [columns.digest], [(digest,) for digest in digests])
+        is_wanted = columns.campaign_id == campaign_id, columns.digest == wanted.c.digest
+        rows = connection.execute(
+            sa.select(wanted.c.digest, sa.select(columns.id).where(*is_wanted).label("id"))
+        )
+    else:
+        one = "SELECT id FROM tasks WHERE campaign_id = ? AND digest = value"
+        query = f"SELECT value, ({one}) FROM json_each(?)"
+        rows = connection.exec_driver_sql(query, (campaign_id, strict_json(digests)))
+    return {digest: task_id for digest, task_id in rows if task_id is not None}
 
 
 def read_trials(
@@ -539,6 +585,13 @@ def _insert_many(
     together = sa.func.unnest(*arrays).table_valued(*names).render_derived()
     insert = sa.insert(table).from_select(list(names), sa.select(*together.c))
     connection.execute(insert, dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+
+
+def _json(document: Any) -> str:
+    try:
+        return strict_json(document)
+    except (TypeError, ValueError) as error:
+        raise UnfitRecord(f"a trial cannot be written as JSON: {error}") from error
 
 
 def _storable(text: str) -> str:

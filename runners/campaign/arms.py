@@ -134,6 +134,11 @@ def _label(design: Design, where: str, label: object) -> str:
     return str(label)
 
 
+def options_in(values: Values) -> dict[str, Any]:
+    """Return what a point says of options, by its own names."""
+    return {name: value for name, value in values.items() if name.startswith(OPTION)}
+
+
 def _below(values: Values, prefix: str) -> Iterator[tuple[str, Any]]:
     for name, value in values.items():
         if name.startswith(prefix):

@@ -12,8 +12,8 @@ from itertools import zip_longest
 from typing import Any
 
 from fecbench.results.store.database import Database
+from fecbench.results.store.digest import TaskDocument
 from fecbench.results.store.records import CampaignInfo
-from fecbench.results.store.rows import digest_of
 from fecbench.runners.campaign import links
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.refusal import Refusal
@@ -105,7 +105,7 @@ def of_tasks(database: Database, campaign: CampaignInfo, experiment: Experiment)
     """Yield the differences between the recorded tasks of trials and those of now."""
     for stored in database.tasks(campaign.id):
         now = experiment.task(stored.key, campaign.provenance["link"]).document()
-        if digest_of(now) != stored.digest:
+        if TaskDocument.of(now).digest != stored.digest:
             what = f"task of {stored.key.variant}, {stored.key.workload}, point {stored.key.point}:"
             yield from compare(what, database.task(stored.id), now)
 

@@ -13,10 +13,11 @@ from fecbench import designs
 from fecbench.designs import Design
 from fecbench.dropper.draws import LossModelError
 from fecbench.hints import nearest
+from fecbench.results.store.digest import TaskDocument
 from fecbench.results.store.records import TrialKey
 from fecbench.runners import workloads
 from fecbench.runners.campaign import links, names, processors
-from fecbench.runners.campaign.arms import Activity, Arm, Values, activity_of, arm_of
+from fecbench.runners.campaign.arms import Activity, Arm, Values, activity_of, arm_of, options_in
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.refusal import Refusal
@@ -25,6 +26,7 @@ from fecbench.runners.tasks.task import (
     CONTENT,
     VIRTUAL,
     Carrier,
+    EndpointTask,
     LinkTask,
     PairTask,
     ProcessorTask,
@@ -42,8 +44,9 @@ from fecbench.topologies.topology import TOPOLOGIES
 DEFAULT_TIMEOUT_S = 120.0
 FIRST_LINK = "internet"
 """Name by which the losses of each topology's first link are drawn, whatever the link's own name is."""
-PAIRS_KEPT = 1024
-"""Most tasks of pairs that are kept at a time."""
+TASKS_KEPT, SEEDS_KEPT, ENDS_KEPT = 2304, 64, 256
+"""Most tasks without their seeds that are kept at a time, for all repetitions of a trial; most seeds of
+repetitions, for all variants of a group; and most pairs of ends, for all points."""
 Documents = Mapping[str, Mapping[str, Any]]
 """Documents that workloads and links need beside the design: by kind (`pages`) and name, as a campaign stores
 them."""
@@ -81,8 +84,9 @@ class Experiment:
         self._processors = [self._processor_at(index) for index in range(len(points))]
         self._families = [self._family_at(index) for index in range(len(points))]
         self._check_points()
-        # The repetitions of a trial have the same pairs.
-        self._pairs = lru_cache(maxsize=PAIRS_KEPT)(self._new_pairs)
+        self._tasks = lru_cache(maxsize=TASKS_KEPT)(self._new_task)
+        self._seeds = lru_cache(maxsize=SEEDS_KEPT)(self._new_seeds)
+        self._ends = lru_cache(maxsize=ENDS_KEPT)(self._new_ends)
         self.documents: Documents = self._documents() if documents is None else documents
 
     @property
@@ -96,19 +100,8 @@ class Experiment:
 
     def task(self, key: TrialKey, backend: Carrier) -> Task:
         """The task of one trial."""
-        activity = self.activities[key.workload]
-        return Task(
-            topology=self.design.topology,
-            family=self._families[key.point],
-            backend=backend,
-            links=self.link_tasks[key.point],
-            seeds=self.seeds(key),
-            pairs=self._pairs(key.variant, key.workload, key.point),
-            completion=activity.workload.completion,
-            timeout_s=self.timeout_s,
-            validity=validity.USUAL,
-            processor=self._processors[key.point] if backend == VIRTUAL else ProcessorTask(),
-        )
+        task = self._tasks(key.variant, key.workload, key.point, backend)
+        return task.model_copy(update={"seeds": self.seeds(key)})
 
     @property
     def timed_by_harness(self) -> list[str]:
@@ -127,7 +120,10 @@ class Experiment:
         The seeds of the first link do not depend on the topology either: one of several paths has the same
         losses as a single path.
         """
-        root, path = self.design.seed, ("point", key.point, "repetition", key.repetition)
+        return dict(self._seeds(key.point, key.repetition))
+
+    def _new_seeds(self, point: int, repetition: int) -> dict[str, int]:
+        root, path = self.design.seed, ("point", point, "repetition", repetition)
         drawn_as = {**dict.fromkeys(self.links[:1], FIRST_LINK), **{name: name for name in self.links[1:]}}
 
         def drawn(link: str, what: str) -> int:
@@ -137,7 +133,7 @@ class Experiment:
 
         names: list[tuple[str, str]] = [(link, direction) for link in self.links for direction in DIRECTIONS]
         names += [
-            (link, what) for link, task in self.link_tasks[key.point].items() for what in task.settings.drawn
+            (link, what) for link, task in self.link_tasks[point].items() for what in task.settings.drawn
         ]
         of_links = {seed_name(link, what): drawn(link, what) for link, what in names}
         return {CONTENT: designs.seed(root, *path, "content"), **of_links}
@@ -186,6 +182,23 @@ class Experiment:
         except Refusal as refusal:
             raise Refusal(f"{self.design.path}: point {key.point}: {refusal}") from None
 
+    def _new_task(self, variant: str, workload: str, point: int, backend: Carrier) -> Task:
+        """Return the task of a trial's first repetition."""
+        task = Task(
+            topology=self.design.topology,
+            family=self._families[point],
+            backend=backend,
+            links=self.link_tasks[point],
+            seeds=self._seeds(point, 0),
+            pairs=self._new_pairs(variant, workload, point),
+            completion=self.activities[workload].workload.completion,
+            timeout_s=self.timeout_s,
+            validity=validity.USUAL,
+            processor=self._processors[point] if backend == VIRTUAL else ProcessorTask(),
+        )
+        task.share(TaskDocument(task.document()))
+        return task
+
     def _new_pairs(self, variant: str, workload: str, point: int) -> list[PairTask]:
         activity = self.activities[workload]
         return [
@@ -194,12 +207,10 @@ class Experiment:
         ]
 
     def _pair(self, transfer: Transfer, activity: Activity, values: Values) -> PairTask:
-        arm, server = self.arms[transfer.variant], self._server_of(transfer.variant, activity)
-        asking, serving = ends.pair_of(
-            (arm.implementation, arm.options(values)),
-            (server.implementation, server.options(values)),
-            arm.series,
-        )
+        server = self._server_of(transfer.variant, activity)
+        # 1 and 1.0 are equal, and no such options are one.
+        options = tuple((name, value, type(value)) for name, value in options_in(values).items())
+        asking, serving = self._ends(transfer.variant, server.label, options)
         return PairTask(
             client=asking,
             server=serving,
@@ -210,6 +221,14 @@ class Experiment:
             begins_s=transfer.begins_s,
             lasts_s=transfer.lasts_s,
         )
+
+    def _new_ends(
+        self, variant: str, server: str, options: tuple[tuple[str, Any, type], ...]
+    ) -> tuple[EndpointTask, EndpointTask]:
+        """Return both ends of a pair of variants, by the options of a point."""
+        arms, values = (self.arms[variant], self.arms[server]), {name: value for name, value, _ in options}
+        client_end, server_end = ((arm.implementation, arm.options(values)) for arm in arms)
+        return ends.pair_of(client_end, server_end, arms[0].series)
 
     def _server_of(self, variant: str, activity: Activity) -> Arm:
         return self.arms[activity.server or self.arms[variant].server]

@@ -85,8 +85,8 @@ def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
 
 
 def _with_digests(record: TrialRecord) -> TrialRecord:
-    digests = {"digest": digest.of_trial(record), "metrics_digest": digest.of_metrics(record)}
-    return dataclasses.replace(record, checks={**record.checks, **digests})
+    record.checks.update(digest=digest.of_trial(record), metrics_digest=digest.of_metrics(record))
+    return record
 
 
 def _link_document(report: LinkReport) -> dict[str, Any]:
@@ -126,7 +126,8 @@ def _metrics(outcome: Outcome, judgement: Judgement) -> dict[str, dict[str, floa
 
 def _checks(checks: Checks, trials_at_once: int) -> dict[str, Any]:
     compared = {
-        _of_direction(link, direction): asdict(check) for (link, direction), check in checks.verdicts.items()
+        _of_direction(link, direction): dict(vars(check))
+        for (link, direction), check in checks.verdicts.items()
     }
     if checks.virtual_s is not None:  # nothing was measured of a machine
         measured: dict[str, Any] = {"virtual_s": checks.virtual_s}

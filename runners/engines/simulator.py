@@ -80,13 +80,13 @@ class Simulator:
         for descriptor in (self._output, self._errors):
             selector.register(descriptor, selectors.EVENT_READ, self)
         self._unsent = bytearray()
+        self._is_full = False
+        """Whether the selector waits until it takes more."""
         self._unread = bytearray()
         self._said = b""
 
     def send(self, line: bytes) -> None:
         """Queue a line for it to read."""
-        if not self._unsent:
-            self._selector.register(self._input, selectors.EVENT_WRITE, self)
         self._unsent += line
         self._write()
 
@@ -137,10 +137,15 @@ class Simulator:
         try:
             del self._unsent[: os.write(self._input, self._unsent)]
         except BlockingIOError:
-            return
+            pass
         except BrokenPipeError:  # the end of its output says so, too
             self._unsent.clear()
-        if not self._unsent:
+        if self._is_full == bool(self._unsent):
+            return
+        self._is_full = not self._is_full
+        if self._is_full:
+            self._selector.register(self._input, selectors.EVENT_WRITE, self)
+        else:
             self._selector.unregister(self._input)
 
     def _listen(self) -> None:

@@ -1,6 +1,6 @@
 """Outcome of a trial, not judged yet."""
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from fecbench.dropper.command import Counters
 from fecbench.runners.tasks.requests import Said
@@ -9,6 +9,7 @@ from fecbench.topologies.link_report import LinkReport
 
 
 class _Record(BaseModel):
+    # Factories: pydantic would copy each default that can change.
     # Bytes are base64 in JSON only.
     model_config = ConfigDict(extra="forbid", ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -32,7 +33,7 @@ class EndpointOutcome(_Record):
     served_to_the_end: bool = False
     """Whether a server of the interop contract ran until it was asked to end. How it ended then means
     nothing."""
-    series: dict[str, bytes] = {}
+    series: dict[str, bytes] = Field(default_factory=dict)
     """Files of the requested series that the endpoint wrote, by name, unchanged."""
 
 
@@ -66,7 +67,7 @@ class HostOutcome(_Record):
     """Time for which its endpoint lacked the CPU; None: the kernel does not report it."""
     longest_gap_s: float = 0.0
     stolen_s: float | None = None
-    discarded: dict[str, int] = {}
+    discarded: dict[str, int] = Field(default_factory=dict)
     """Datagrams and frames that its kernel has discarded, by place."""
     received_bytes: int | None = None
     """Bytes of all frames that came in at the interface of the transfer; None: it is not known."""
@@ -107,16 +108,16 @@ class PathOutcome(_Record):
     """Name of its block, which no other has: trials of one block were run back to back."""
     place: int
     """Place of the trial within its block, from 0 on."""
-    probes: list[Probe] = []
+    probes: list[Probe] = Field(default_factory=list)
     """Probes between the transfer before and this one."""
-    volley: list[FullPacket] = []
+    volley: list[FullPacket] = Field(default_factory=list)
     """The volley before a block, with its first trial."""
     address: str
     """Address of the client on its own host."""
     outside: str
     """Address of the client as the server sees it."""
     mtu: int
-    ttl: dict[str, int] = {}
+    ttl: dict[str, int] = Field(default_factory=dict)
     """TTL of probes at their end, in each direction ("up", "down") in which it is known."""
     server_ahead_s: float
     """Server's monotonic clock less the client's, if the least delay is the same each way: half of the least
@@ -127,9 +128,9 @@ class PathOutcome(_Record):
     """Time until the round-trip time was near the least again."""
     is_rested: bool
     """Whether it was, within the limit."""
-    changes: list[str] = []
+    changes: list[str] = Field(default_factory=list)
     """Changes of addresses, route and MTU since the block began."""
-    hosts: dict[str, HostOutcome] = {}
+    hosts: dict[str, HostOutcome] = Field(default_factory=dict)
     """The hosts of "client" and "server"."""
 
 
@@ -137,16 +138,16 @@ class Outcome(_Record):
     """Events and measurements of a trial."""
 
     backend: str = ""
-    endpoints: dict[str, EndpointOutcome] = {}
+    endpoints: dict[str, EndpointOutcome] = Field(default_factory=dict)
     """Outcome of each endpoint by name: "client", "server", "background_client", …"""
     timed_out: bool = False
     background_lasted: bool = True
     """Whether the second pair's transfer continued until the first one's ended."""
     competition: Competition | None = None
-    said: list[Said] = []
+    said: list[Said] = Field(default_factory=list)
     """Messages of the client about objects, during the trial."""
-    links: dict[str, LinkReport] = {}
-    droppers: dict[str, dict[Direction, DropperOutcome]] = {}
+    links: dict[str, LinkReport] = Field(default_factory=dict)
+    droppers: dict[str, dict[Direction, DropperOutcome]] = Field(default_factory=dict)
     """Outcome of each link and direction."""
     client_s: float | None = None
     """Time from the client's start until its report, or until its time limit; None: it was not started."""
@@ -157,15 +158,15 @@ class Outcome(_Record):
     """Longest time in `client_s` in which nobody watched whether endpoints ran."""
     stolen_s: float | None = None
     """Time for which a hypervisor stopped a CPU in `client_s`: the CPU that lost the most."""
-    hindered_s: dict[str, float] = {}
+    hindered_s: dict[str, float] = Field(default_factory=dict)
     """Time for which a server lacked the CPU, for any reason, in the phases before and after."""
-    discarded: dict[str, dict[str, int]] = {}
+    discarded: dict[str, dict[str, int]] = Field(default_factory=dict)
     """Frames and datagrams that were lost in `client_s`, by node and place."""
     backlog_drops: int = 0
     """Frames of anybody that the CPUs of the machine discarded in `client_s`."""
     path: PathOutcome | None = None
     """The path in the field; None: it was ours."""
-    phases_s: dict[str, float] = {}
+    phases_s: dict[str, float] = Field(default_factory=dict)
     virtual_s: float | None = None
     """Length of the trial in virtual time; None: a real trial."""
     no_answer: str = ""

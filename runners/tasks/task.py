@@ -16,6 +16,7 @@ from fecbench.topologies.family import Family
 from fecbench.topologies.left_out import left_out
 from fecbench.topologies.link import DIRECTIONS, Direction, LinkSettings
 from fecbench.topologies.topology import has_relay
+from fecbench.topologies.written import written_whole
 
 Carrier = Backend | Literal["virtual", "field"]
 """The carrier of packets: a backend of the emulated link, a simulator's link in virtual time, or a path that
@@ -112,6 +113,11 @@ class LinkTask(_Part):
         """The loss model of each direction."""
         return {direction: loss_model(parameters) for direction, parameters in self.losses.items()}
 
+    @cached_property
+    def texts(self) -> dict[Direction, str]:
+        """The text of each direction, without losses, as far as no repetition draws a part of it."""
+        return {direction: written_whole(self.settings, direction) for direction in DIRECTIONS}
+
 
 class ProcessorTask(_Part):
     """Time that endpoints take of a processor in virtual time; emulated ones take what they take."""
@@ -203,13 +209,29 @@ class Task(_Part):
         settings = self.links[link].settings
         return settings.seeded({name: self.seeds[seed_name(link, name)] for name in settings.drawn})
 
-    def document(self) -> dict[str, Any]:
-        """Return the document of the task that is stored with a trial.
+    @cached_property
+    def shared_document(self) -> dict[str, Any]:
+        """The document of the task that is stored with a trial.
 
         It omits the seeds, which differ by repetition, `capture`, and `processor` if endpoints take no time.
         """
         processor = {"processor"} if self.processor == ProcessorTask() else set()
         return self.model_dump(mode="json", exclude={"seeds", "capture", *processor})
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of the task that is stored with a trial: that of all its repetitions."""
+        return self.shared_document
+
+    def share(self, document: dict[str, Any]) -> None:
+        """Let this one, which is equal to its own, be the document of the task and of its copies."""
+        vars(self)["shared_document"] = document
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy with other values of fields. It has a document of its own if that differs."""
+        copied = super().model_copy(update=update, deep=deep)
+        if update and update.keys() - {"seeds", "capture"}:
+            vars(copied).pop("shared_document", None)
+        return copied
 
 
 def of_today(written: Mapping[str, Any]) -> dict[str, Any]:

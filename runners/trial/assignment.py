@@ -48,7 +48,7 @@ def assignment(
         "workload": workload,
         **_seed(content_seed, as_text=end.content_seed_hex),
         "options": end.options,
-        "authority": str(certificates / "authority.pem"),
+        "authority": f"{certificates}/authority.pem",
         "log_folder": str(log_folder),
         "deadline_s": deadline_s,
     }
@@ -59,8 +59,8 @@ def assignment(
     if end.local_addresses:
         document["local_addresses"] = list(local_addresses)
     if role != "client":
-        document["certificate"] = str(certificates / "server.pem")
-        document["private_key"] = str(certificates / "server.key")
+        document["certificate"] = f"{certificates}/server.pem"
+        document["private_key"] = f"{certificates}/server.key"
     return document
 
 

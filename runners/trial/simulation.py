@@ -33,7 +33,7 @@ from fecbench.runners.trial.endpoint import STDERR_TAIL_BYTES, MetricName
 from fecbench.runners.trial.plain_text import one_line, plain
 from fecbench.runners.workloads import asked_series
 from fecbench.topologies.link import DIRECTIONS, Direction
-from fecbench.topologies.link_report import EFFECTS, DirectionReport, LinkReport
+from fecbench.topologies.link_report import DROPS, EFFECTS, DirectionReport, LinkReport
 from fecbench.topologies.topology import layout_of
 from fecbench.topologies.written import written_whole
 
@@ -41,6 +41,8 @@ VERSION = 2
 """Version of the contract with simulators."""
 RECORDED = 1 << 20
 """Verdicts that a simulator records, as many as the dropper does."""
+
+_compact = json.JSONEncoder(separators=(",", ":")).encode
 
 EndpointName = Literal["client", "relay", "server", "background_client", "background_server"]
 
@@ -90,7 +92,7 @@ def line_of(task: Task, number: int, place: Place) -> bytes:
         "processor": task.processor.model_dump(),
         "capture": str(place.logs) if task.capture else None,
     }
-    return json.dumps(document, separators=(",", ":")).encode() + b"\n"
+    return _compact(document).encode() + b"\n"
 
 
 def seed_of_endpoints(task: Task) -> int:
@@ -124,10 +126,14 @@ def _pair(task: Task, number: int, place: Place) -> dict[str, Any]:
 
 def _link(task: Task, link: str) -> dict[Direction, str]:
     """The text of each direction, which lanes read."""
-    settings, models = task.settings_of(link), task.links[link].models
+    link_task = task.links[link]
+    texts, models = link_task.texts, link_task.models
+    if link_task.settings.drawn:
+        settings = task.settings_of(link)
+        texts = {direction: written_whole(settings, direction) for direction in DIRECTIONS}
     family = "" if task.family == "ipv4" else f"family {task.family}\n"
     return {
-        direction: written_whole(settings, direction)
+        direction: texts[direction]
         + family
         + _of_losses(models[direction], task.losses_seed(link, direction))
         for direction in DIRECTIONS
@@ -169,6 +175,8 @@ class _Competition(_Part):
     background_mbps: FiniteFloat | None
 
 
+_OF_DROPPER = {"dropped", "packets", "bitmap", "arrivals", "counted"}
+"""Fields of a report that are no counters of frames."""
 _SHORTER = "shorter"
 """The lane's counter of packets that its losses do not count, since only longer ones do."""
 
@@ -195,7 +203,7 @@ class _Report(_Part):
     max_queue_bytes: NonNegativeInt
     max_queue_packets: NonNegativeInt
     dropped: NonNegativeInt
-    counted: dict[_Effect, NonNegativeInt] = {}
+    counted: dict[_Effect, NonNegativeInt] = Field(default_factory=dict)
     """Counters of effects that most links lack."""
     conserved: bool
     packets: NonNegativeInt
@@ -249,7 +257,7 @@ def reply_to(line: bytes, dialogue: Dialogue | None, number: int) -> bytes:
         raise AnswerError(f"asked {line[:80]!r}: one event is told at a time, and none at first")
     lines = dialogue.heard(question.objects[0]) if question.objects else dialogue.begin(question.now_s)
     reply_lines = [[round(1e9 * line_at.at_s), line_at.text] for line_at in lines]
-    return json.dumps({"number": number, "lines": reply_lines}, separators=(",", ":")).encode() + b"\n"
+    return _compact({"number": number, "lines": reply_lines}).encode() + b"\n"
 
 
 def outcome_of(line: bytes, task: Task, number: int) -> Outcome:
@@ -327,9 +335,13 @@ def _link_report(directions: dict[Direction, _Report]) -> LinkReport:
 
 
 def _direction_report(report: _Report) -> DirectionReport:
-    counted = DirectionReport(
-        **report.model_dump(exclude={"dropped", "packets", "bitmap", "arrivals", "counted"}),
-        **{name: count for name, count in dict[str, Any](report.counted).items() if name != _SHORTER},
+    fields = {name: value for name, value in vars(report).items() if name not in _OF_DROPPER}
+    fields |= {name: count for name, count in report.counted.items() if name != _SHORTER}
+    accounted = report.frames_out + report.in_flight + sum(fields.get(name, 0) for name in DROPS)
+    # Its word alone would be no proof.
+    fields["conserved"] = report.conserved and report.frames_in == accounted
+    return DirectionReport(
+        **fields,
         write_errors=0,
         kernel_dropped=0,
         lateness_us=None,
@@ -337,9 +349,6 @@ def _direction_report(report: _Report) -> DirectionReport:
         late=0,
         late_sum_us=0.0,
     )
-    accounted = counted.frames_out + counted.dropped + counted.in_flight
-    # Its word alone would be no proof.
-    return counted.model_copy(update={"conserved": counted.conserved and counted.frames_in == accounted})
 
 
 def _dropped(link: str, direction: Direction, directions: dict[Direction, _Report]) -> DropperOutcome:

@@ -23,6 +23,8 @@ TOLD: dict[str, Workload] = {
     workload.asked_for: workload for workload in WORKLOADS.values() if workload.sample
 }
 """The workloads that endpoints know, by the name in their assignment."""
+_SERIES = frozenset(name for workload in TOLD.values() for name in workload.series)
+"""The series that measure workloads."""
 KINDS: tuple[str, ...] = tuple(workload.documents for workload in TOLD.values() if workload.documents)
 """The kinds of documents that campaigns keep: pages, traces, videos."""
 
@@ -44,6 +46,5 @@ def asked_series(end: EndpointTask, task_workload: Mapping[str, Any]) -> dict[st
 
     These are the series that the design asks for, and those that measure the workload.
     """
-    of_workloads = {name for workload in TOLD.values() for name in workload.series}
-    limits = {name: LIMIT_BYTES for name in end.series if name not in of_workloads}
+    limits = {name: LIMIT_BYTES for name in end.series if name not in _SERIES}
     return limits | (dict(of(task_workload).series) if task_workload["name"] in TOLD else {})

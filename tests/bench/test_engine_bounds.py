@@ -2,23 +2,28 @@
 
 import pytest
 
-from bench.engine_cost import ALONE, BOUNDS, EMULATED, VIRTUAL, Bound, Cost, missed, print_costs
+from bench.engine_cost import ALONE, BOUNDS, EMULATED, HARNESS, VIRTUAL, Bound, Cost, missed, print_costs
 
 WITH_BOTH = next(bound for bound in BOUNDS.values() if bound.alone_per_s)
 
 
-def costs_of(*, seconds: float, alone_per_s: float) -> dict[str, Cost]:
+def costs_of(*, seconds: float, alone_per_s: float, harness_per_s: float = 1e6) -> dict[str, Cost]:
     trials = 1000
     return {
         VIRTUAL: Cost(trials, seconds, harness_s=1.0, others_s=1.0),
         ALONE: Cost(trials, trials / alone_per_s, harness_s=0.0, others_s=1.0),
+        HARNESS: Cost(trials, trials / harness_per_s, harness_s=1.0, others_s=0.0),
         EMULATED: Cost(trials, 100 * seconds, harness_s=1.0, others_s=1.0),
     }
 
 
 @pytest.mark.parametrize("bound", BOUNDS.values(), ids=lambda bound: bound.design)
 def test_at_its_bounds_a_design_keeps_them(bound: Bound) -> None:
-    costs = costs_of(seconds=bound.seconds, alone_per_s=bound.alone_per_s or 0.1)
+    costs = costs_of(
+        seconds=bound.seconds,
+        alone_per_s=bound.alone_per_s or 0.1,
+        harness_per_s=bound.harness_per_s or 0.1,
+    )
     assert missed(bound, costs) == []
 
 
@@ -32,6 +37,15 @@ def test_a_simulator_that_is_slower_is_told() -> None:
     costs = costs_of(seconds=WITH_BOTH.seconds, alone_per_s=0.99 * WITH_BOTH.alone_per_s)
     (line,) = missed(WITH_BOTH, costs)
     assert WITH_BOTH.design in line and ALONE in line
+
+
+def test_a_harness_that_is_slower_is_told() -> None:
+    least_per_s = WITH_BOTH.harness_per_s
+    costs = costs_of(
+        seconds=WITH_BOTH.seconds, alone_per_s=WITH_BOTH.alone_per_s, harness_per_s=0.99 * least_per_s
+    )
+    (line,) = missed(WITH_BOTH, costs)
+    assert WITH_BOTH.design in line and HARNESS in line
 
 
 def test_the_table_says_how_many_times_the_rate_of_emulation(capsys: pytest.CaptureFixture[str]) -> None:

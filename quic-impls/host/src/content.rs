@@ -2,6 +2,8 @@
 //! file: the little-endian words mix(seed + (j + 1) · 0x9E3779B97F4A7C15) for j = 0, 1, …, where mix is
 //! SplitMix64's output function. Received content is checked here, too.
 
+use std::cell::RefCell;
+
 use sha2::{Digest, Sha256};
 
 const GOLDEN_GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -14,8 +16,55 @@ pub fn word(seed: u64, j: u64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// The bytes of content that a simulator remembers.
+const MEMORY_BYTES: u64 = 4 << 20;
+
+/// The beginning of the content of a seed.
+struct Memory {
+    seed: u64,
+    bytes: Vec<u8>,
+}
+
+thread_local! {
+    static MEMORY: RefCell<Option<Memory>> = const { RefCell::new(None) };
+}
+
+/// Lets this thread remember content from now on: in a simulator both ends of a trial, and many trials, have the same.
+pub fn remember() {
+    MEMORY.set(Some(Memory { seed: 0, bytes: Vec::new() }));
+}
+
+impl Memory {
+    /// Copies content into a buffer, if it is some that is remembered.
+    fn copy(&mut self, seed: u64, offset: u64, buffer: &mut [u8]) -> bool {
+        let end = offset + buffer.len() as u64;
+        if end > MEMORY_BYTES {
+            return false;
+        }
+        if self.seed != seed {
+            (self.seed, self.bytes) = (seed, Vec::new());
+        }
+        let (length, end) = (self.bytes.len(), end as usize);
+        if end > length {
+            self.bytes.resize(end, 0);
+            make(seed, length as u64, &mut self.bytes[length..]);
+        }
+        buffer.copy_from_slice(&self.bytes[offset as usize..end]);
+        true
+    }
+}
+
 /// Fills a buffer with the content that begins `offset` bytes into what a seed makes.
 pub fn fill(seed: u64, offset: u64, buffer: &mut [u8]) {
+    let is_there =
+        MEMORY.with_borrow_mut(|memory| memory.as_mut().is_some_and(|memory| memory.copy(seed, offset, buffer)));
+    if !is_there {
+        make(seed, offset, buffer);
+    }
+}
+
+/// The same, each time anew.
+pub(crate) fn make(seed: u64, offset: u64, buffer: &mut [u8]) {
     let (mut j, within) = (offset / 8, (offset % 8) as usize);
     let head = buffer.len().min(if within == 0 { 0 } else { 8 - within });
     let (first, rest) = buffer.split_at_mut(head);
@@ -126,6 +175,23 @@ mod tests {
                 let mut piece = vec![0; end - start];
                 fill(7, start as u64, &mut piece);
                 assert_eq!(piece, whole[start..end], "{start}..{end}");
+            }
+        }
+    }
+
+    #[test]
+    fn content_that_is_remembered_is_the_same_as_far_as_it_is_and_beyond() {
+        let whole = |seed| {
+            let mut whole = vec![0; 1_000];
+            make(seed, MEMORY_BYTES - 500, &mut whole);
+            whole
+        };
+        remember();
+        for seed in [7, 8, 7] {
+            for (first, last) in [(0, 10), (490, 500), (495, 505), (500, 1_000), (3, 4)] {
+                let mut piece = vec![0; last - first];
+                fill(seed, MEMORY_BYTES - 500 + first as u64, &mut piece);
+                assert_eq!(piece, whole(seed)[first..last], "{seed}: {first} to {last}");
             }
         }
     }

@@ -30,6 +30,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::content;
 use crate::contract::Role;
 use crate::implementation::Implementation;
 use crate::lane::Lane;
@@ -43,6 +44,7 @@ pub const VIRTUAL_TIME_BEGINS: Duration = Duration::from_secs(946_684_800);
 
 /// Answers tasks until their end.
 pub fn run<I: Implementation>(tasks: impl BufRead, answers: impl Write) -> io::Result<()> {
+    content::remember();
     let mut simulator = Simulator::<I>::default();
     let mut wire = Wire { lines: tasks, answers, ahead: VecDeque::new() };
     while let Some(line) = wire.next_task()? {

@@ -1,4 +1,8 @@
 //! TLS 1.3 by rustls, alike for all stacks that use it: only with the feature `rustls`. Errors are one line.
+//!
+//! In virtual time it is [`plaintext`], unless secrets are recorded.
+
+mod plaintext;
 
 use std::fs::File;
 use std::io::Write;
@@ -6,11 +10,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
+use rustls::client::WebPkiServerVerifier;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::time_provider::TimeProvider;
-use rustls::{ClientConfig, KeyLog, NoKeyLog, RootCertStore, ServerConfig, SignatureAlgorithm};
+use rustls::{
+    ClientConfig, ConfigBuilder, KeyLog, NoKeyLog, RootCertStore, ServerConfig, SignatureAlgorithm, WantsVerifier,
+};
 
 use crate::contract::Assignment;
 use crate::records::Records;
@@ -27,15 +34,12 @@ pub fn client<O>(
     calendar: Calendar,
     records: &Records,
 ) -> Result<ClientConfig, String> {
-    let mut roots = RootCertStore::empty();
-    for certificate in certificates("authority", &assignment.authority)? {
-        roots.add(certificate).map_err(|error| format!("authority: {}: {error}", assignment.authority.display()))?;
-    }
-    let mut tls = ClientConfig::builder_with_details(provider(), Arc::new(calendar))
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .expect("ring has TLS 1.3")
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+    let mut tls = match is_plaintext(calendar, records) {
+        true => plaintext::client(&assignment.authority)?,
+        false => of_client(provider(), calendar)
+            .with_webpki_verifier(verifier(&assignment.authority, provider())?)
+            .with_no_client_auth(),
+    };
     tls.alpn_protocols = vec![alpn.to_vec()];
     tls.key_log = key_log(records);
     Ok(tls)
@@ -47,18 +51,53 @@ pub fn server<O>(
     calendar: Calendar,
     records: &Records,
 ) -> Result<ServerConfig, String> {
-    let chain = certificates("certificate", &assignment.certificate)?;
-    let key = PrivateKeyDer::from_pem_file(&assignment.private_key)
-        .map_err(|error| format!("private_key: {}: {error}", assignment.private_key.display()))?;
-    let mut tls = ServerConfig::builder_with_details(provider(), Arc::new(calendar))
+    let Assignment { certificate, private_key, .. } = assignment;
+    let mut tls = match is_plaintext(calendar, records) {
+        true => plaintext::server(certificate, private_key)?,
+        false => of_server(certificate, private_key, provider(), calendar)?,
+    };
+    tls.alpn_protocols = vec![alpn.to_vec()];
+    tls.key_log = key_log(records);
+    Ok(tls)
+}
+
+/// Whether nothing is encrypted: whoever reads what is recorded has secrets to decrypt it with.
+fn is_plaintext(calendar: Calendar, records: &Records) -> bool {
+    matches!(calendar, Calendar::Virtual) && records.secrets().is_none()
+}
+
+fn of_client(provider: Arc<CryptoProvider>, calendar: Calendar) -> ConfigBuilder<ClientConfig, WantsVerifier> {
+    ClientConfig::builder_with_details(provider, Arc::new(calendar))
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .expect("ring has TLS 1.3")
+}
+
+/// Verifies certificates of an authority alone.
+fn verifier(authority: &Path, provider: Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>, String> {
+    let bad = |error: String| format!("authority: {}: {error}", authority.display());
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates("authority", authority)? {
+        roots.add(certificate).map_err(|error| bad(error.to_string()))?;
+    }
+    let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
+    builder.build().map_err(|error| bad(error.to_string()))
+}
+
+fn of_server(
+    certificate: &Path,
+    private_key: &Path,
+    provider: Arc<CryptoProvider>,
+    calendar: Calendar,
+) -> Result<ServerConfig, String> {
+    let chain = certificates("certificate", certificate)?;
+    let key = PrivateKeyDer::from_pem_file(private_key)
+        .map_err(|error| format!("private_key: {}: {error}", private_key.display()))?;
+    ServerConfig::builder_with_details(provider, Arc::new(calendar))
         .with_protocol_versions(&[&rustls::version::TLS13])
         .expect("ring has TLS 1.3")
         .with_no_client_auth()
         .with_single_cert(chain, key)
-        .map_err(|error| format!("certificate and private_key: {error}"))?;
-    tls.alpn_protocols = vec![alpn.to_vec()];
-    tls.key_log = key_log(records);
-    Ok(tls)
+        .map_err(|error| format!("certificate and private_key: {error}"))
 }
 
 /// Refuses a server whose handshakes differ in length from run to run. A file that can't be read is left to the endpoint.

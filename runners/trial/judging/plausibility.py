@@ -161,13 +161,15 @@ class Way:
 
 def problems(task: Task, outcome: Outcome) -> Iterator[str]:
     """Yield what is impossible in a transfer that both ends call a success, a sentence each."""
-    metrics = {name: endpoint.metrics or {} for name, endpoint in outcome.endpoints.items()}
+    metrics = _metrics(outcome)
     if not task.timed_by_harness:
         yield from _problems_of_clock(task, outcome, metrics["client"])
-    yield from problems_between_ends(task, outcome)
+    all_hops = _hops(task, metrics)
+    ways = list(_ways(task, all_hops[0]))
+    yield from _problems_between(task, all_hops, ways)
     if not outcome.links:  # a path that is not ours counts nothing
         return
-    for way in _ways(task, metrics):
+    for way in ways:
         yield from _not_carried(task, outcome, way)
         yield from _not_framed(task.validity, outcome, way)
         yield from _not_lost(task, outcome, way)
@@ -178,23 +180,35 @@ def problems(task: Task, outcome: Outcome) -> Iterator[str]:
 def problems_between_ends(task: Task, outcome: Outcome) -> Iterator[str]:
     """Yield contradictions among the counters of both ends, and FEC that they should have sent but did
     not."""
-    metrics = {name: endpoint.metrics or {} for name, endpoint in outcome.endpoints.items()}
-    all_hops = {number: hops(task, number, metrics) for number in range(len(task.pairs))}
-    for hop in (hop for of_pair in all_hops.values() for hop in of_pair):
+    all_hops = _hops(task, _metrics(outcome))
+    yield from _problems_between(task, all_hops, list(_ways(task, all_hops[0])))
+
+
+def _problems_between(task: Task, all_hops: Sequence[Sequence[Hop]], ways: Sequence[Way]) -> Iterator[str]:
+    for hop in (hop for of_pair in all_hops for hop in of_pair):
         yield from problems_of_counters(hop.client, hop.of_client)
         yield from problems_of_counters(hop.server, hop.of_server)
     copied = any(link.settings.has_duplicates for link in task.links.values())
-    for way in _ways(task, metrics) if not copied else ():  # a copy was not sent
+    for way in ways if not copied else ():  # a copy was not sent
         yield from problems_of_peers(task.validity.closing_packets, way)
-    for number, pair in enumerate(task.pairs):
-        for hop in all_hops[number]:
+    for pair, of_pair in zip(task.pairs, all_hops, strict=True):
+        for hop in of_pair:
             yield from problems_of_fec(pair.demand, hop, task.validity.short_packets)
 
 
-def _ways(task: Task, metrics: Mapping[str, Metrics]) -> Iterator[Way]:
+def _metrics(outcome: Outcome) -> dict[str, Metrics]:
+    return {name: endpoint.metrics or {} for name, endpoint in outcome.endpoints.items()}
+
+
+def _hops(task: Task, metrics: Mapping[str, Metrics]) -> list[tuple[Hop, ...]]:
+    """Return the hops of each pair."""
+    return [hops(task, number, metrics) for number in range(len(task.pairs))]
+
+
+def _ways(task: Task, measured_hops: Sequence[Hop]) -> Iterator[Way]:
     demand = task.pairs[0].demand
     up_bytes, down_bytes = demand.arriving_bytes("up"), demand.arriving_bytes("down")
-    for hop in hops(task, 0, metrics):
+    for hop in measured_hops:
         client, server = hop.of_client, hop.of_server
         yield Way("up", hop.client, hop.server, client, server, up_bytes, hop.links)
         yield Way("down", hop.server, hop.client, server, client, down_bytes, hop.links)
@@ -255,9 +269,10 @@ def _too_soon(task: Task, completion_s: float) -> Iterator[str]:
 
 def problems_of_counters(name: str, counted: Metrics) -> Iterator[str]:
     """Yield impossible counters of one end."""
-    for counter in (*COUNTERS, *OF_SOME_CODES):
-        if counted.get(counter, 0) < 0:
-            yield f"{name}: {counter} = {counted[counter]:g}: must be at least 0"
+    if counted and min(counted.values()) < 0:
+        for counter in (*COUNTERS, *OF_SOME_CODES):
+            if counted.get(counter, 0) < 0:
+                yield f"{name}: {counter} = {counted[counter]:g}: must be at least 0"
     in_parts = "repair_symbols_received" in counted
     for part, whole in OF_ITSELF:
         if in_parts and {part, whole} == {*OF_WHOLE_SYMBOLS}:
@@ -360,12 +375,19 @@ def _not_framed(validity: Validity, outcome: Outcome, way: Way) -> Iterator[str]
 class Packets(NamedTuple):
     """Packets that an end counted, those with repair symbols, too, each once."""
 
-    names: str
-    """The counters that are added up."""
-    values: str
+    terms: Sequence[tuple[str, str, float]]
+    """The sign, the name and the value of each counter that is added up."""
     total: float
     repair: float
     """Packets among them with repair symbols alone."""
+
+    @property
+    def names(self) -> str:
+        return " ".join(f"{sign}{name}" for sign, name, _ in self.terms)
+
+    @property
+    def values(self) -> str:
+        return " ".join(f"{sign}{value:g}" for sign, _, value in self.terms)
 
 
 def packets_sent(counted: Metrics) -> Packets:
@@ -386,8 +408,7 @@ def _packets(counted: Metrics, of_data: Sequence[str], deed: str) -> Packets:
     values = [(sign, name, counted.get(name, default.get(name, 0))) for sign, name in terms]
     repair = counted.get(f"repair_{deed}", 0) - counted.get(shared, 0)
     return Packets(
-        names=" ".join(f"{sign}{name}" for sign, name, _ in values),
-        values=" ".join(f"{sign}{value:g}" for sign, _, value in values),
+        terms=values,
         total=sum(-value if sign == "- " else value for sign, _, value in values),
         repair=repair,
     )

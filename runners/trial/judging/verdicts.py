@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fecbench.dropper.clocked import Timed, verdicts_at
-from fecbench.dropper.draws import unpack
+from fecbench.dropper.draws import pack, unpack
 from fecbench.dropper.loss_model import LossModel
 from fecbench.dropper.model import Counted, dropped_packets, verdicts
 from fecbench.runners.tasks.outcome import DropperOutcome
@@ -40,6 +40,11 @@ def compare(recorded: DropperOutcome, model: LossModel, seed: int) -> VerdictChe
         count, predicted = len(arrivals), verdicts_at(model, seed, arrivals)
     else:
         assert isinstance(model, Counted)
+        if count == recorded.packets <= _MOST_KEPT:
+            bitmap = _first(_bitmap(model, seed, _size(count)), count)
+            if recorded.bitmap == bitmap:
+                dropped = int.from_bytes(bitmap).bit_count()
+                return VerdictCheck(count, dropped, 0, None, recorded.counters.dropped == dropped)
         predicted = _predicted(model, seed, count)
     is_whole = count == recorded.packets
     if is_whole or isinstance(model, Timed):
@@ -62,12 +67,28 @@ def _predicted(model: Counted, seed: int, packets: int) -> NDArray[np.bool_]:
     group share them."""
     if packets > _MOST_KEPT:
         return verdicts(model, seed, packets)
-    return _keep_mask(model, seed, max(_LEAST_KEPT, 1 << packets.bit_length()))[:packets]
+    return _keep_mask(model, seed, _size(packets))[:packets]
+
+
+def _size(packets: int) -> int:
+    """Return the length of the sequence that is kept for so many packets."""
+    return max(_LEAST_KEPT, 1 << packets.bit_length())
 
 
 @lru_cache(maxsize=64)
 def _keep_mask(model: Counted, seed: int, packets: int) -> NDArray[np.bool_]:
     return verdicts(model, seed, packets)
+
+
+@lru_cache(maxsize=64)
+def _bitmap(model: Counted, seed: int, packets: int) -> bytes:
+    return pack(_keep_mask(model, seed, packets))
+
+
+def _first(bitmap: bytes, packets: int) -> bytes:
+    """Return the bitmap of the first packets of a longer one."""
+    whole, rest = divmod(packets, 8)
+    return bitmap[:whole] + bytes([bitmap[whole] & ((1 << rest) - 1)]) * (rest > 0)
 
 
 def doubts(recorded: DropperOutcome, check: VerdictCheck) -> Iterator[str]:

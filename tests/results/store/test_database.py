@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from fecbench.results.store import database as database_module
 from fecbench.results.store.database import Database, DatabaseError, HasResult, UnfitRecord
+from fecbench.results.store.digest import TaskDocument
 from fecbench.results.store.records import (
     STATES,
     CampaignInfo,
@@ -28,7 +29,6 @@ from fecbench.results.store.records import (
     VerdictLog,
     Workload,
 )
-from fecbench.results.store.rows import digest_of
 from tests.results.conftest import create_campaign
 from tests.support.together import run_together
 
@@ -248,7 +248,7 @@ def test_the_tasks_of_a_campaign_are_there_with_the_trials_that_were_asked_for_t
     database.record(campaign.id, make(4))  # its task is not known
     tasks = database.tasks(campaign.id)
     assert [(task.key.variant, database.task(task.id)) for task in tasks] == asked
-    assert [task.digest for task in tasks] == [digest_of(task) for _, task in asked]
+    assert [task.digest for task in tasks] == [TaskDocument.of(task).digest for _, task in asked]
 
 
 def test_states_count_and_trials_tell_the_same(

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fecbench import designs
+from fecbench.results.store.digest import TaskDocument
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign import checks
 from fecbench.runners.campaign.experiment import Experiment
@@ -193,6 +194,18 @@ def test_the_first_link_of_each_topology_meets_the_same_losses_and_the_others_me
     ]
     assert seeds["content"] == single["content"]
     assert len(set(seeds.values())) == len(seeds) == 7
+
+
+def test_repetitions_share_a_document_and_a_copy_that_asks_for_something_else_has_its_own(load: Load) -> None:
+    experiment = load(PAIRED)
+    first, second = (
+        experiment.task(TrialKey("off", "download-1000", 0, repetition), "wire") for repetition in (0, 1)
+    )
+    assert first.seeds != second.seeds
+    assert first.document() is second.document()
+    longer = second.model_copy(update={"timeout_s": 2 * second.timeout_s})
+    assert longer.document() == {**second.document(), "timeout_s": longer.timeout_s}
+    assert TaskDocument.of(longer.document()).digest != TaskDocument.of(second.document()).digest
 
 
 def test_a_task_is_nothing_of_this_machine(load: Load) -> None:

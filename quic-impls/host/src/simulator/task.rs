@@ -62,8 +62,7 @@ pub struct Pair<I: Implementation> {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
-    #[serde(rename = "version")]
-    _version: u64,
+    version: u64,
     number: u64,
     pairs: Vec<PairDocument>,
     links: BTreeMap<String, Directions>,
@@ -88,8 +87,9 @@ struct PairDocument {
 
 impl<I: Implementation> Task<I> {
     pub fn parse(line: &[u8]) -> Result<Self, String> {
-        check_version(line)?;
-        let document: Document = serde_json::from_slice(line).map_err(|error| format!("no task: {error}"))?;
+        let document: Document = serde_json::from_slice(line)
+            .map_err(|error| check_version(line).err().unwrap_or_else(|| format!("no task: {error}")))?;
+        require_version(document.version)?;
         if !(document.timeout_s > 0.0 && document.timeout_s <= 1e6) {
             return Err(format!("timeout_s: {} is not above 0 and up to 1000000", document.timeout_s));
         }
@@ -125,11 +125,13 @@ fn check_version(line: &[u8]) -> Result<(), String> {
     struct Versioned {
         version: u64,
     }
-    match serde_json::from_slice(line) {
-        Ok(Versioned { version }) if version != VERSION => {
-            Err(format!("version: {version}; this program knows version {VERSION}"))
-        }
-        _ => Ok(()),
+    serde_json::from_slice(line).map_or(Ok(()), |Versioned { version }| require_version(version))
+}
+
+fn require_version(version: u64) -> Result<(), String> {
+    match version {
+        VERSION => Ok(()),
+        _ => Err(format!("version: {version}; this program knows version {VERSION}")),
     }
 }
 
