@@ -33,15 +33,18 @@ def groups(frame: pd.DataFrame) -> int:
     return len(frame[_GROUP].drop_duplicates())
 
 
-def by_variant(database: Database, campaign: CampaignInfo) -> pd.DataFrame:
-    """One row a variant of the design: how often its trials were run, superseded runs included.
+def by_variant(
+    database: Database, campaign: CampaignInfo, trials: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    """One row a variant of the design: how often its trials were run, superseded runs included. `trials`:
+    `frames.trials`, where they were read before.
 
     Columns: `variant`, `attempts`, those in each of STATES, `superseded` (those that a later one replaced),
     `retried_groups` (groups in which this variant was run again); `invalid_share` of the attempts, its exact
     binomial interval `low` to `high`, and the `p_value` of Fisher's exact test that its baseline's share is
     the same, NaN for what has none. Attempts of a campaign share a machine: they are not quite independent.
     """
-    counts = pd.DataFrame(database.attempt_counts(campaign.id), columns=AttemptCount._fields)
+    counts = pd.DataFrame(_counts(database, campaign, trials), columns=AttemptCount._fields)
     superseded = counts["superseded"].astype(bool)
     rows = []
     for label in (variant["label"] for variant in campaign.variants):
@@ -67,6 +70,18 @@ def by_variant(database: Database, campaign: CampaignInfo) -> pd.DataFrame:
         )
     table = pd.DataFrame(rows)
     return table.assign(p_value=_p_values(table, baselines_of(campaign)))
+
+
+def _counts(database: Database, campaign: CampaignInfo, trials: pd.DataFrame | None) -> list[AttemptCount]:
+    """Return `Database.attempt_counts`. It is not asked where trials were read, each a first attempt: then
+    none is superseded."""
+    if trials is None or (trials["attempt"] > 1).any():
+        return database.attempt_counts(campaign.id)
+    sizes = trials.groupby(["variant", "state"], observed=True).size().rename("attempts").reset_index()
+    return [
+        AttemptCount(row["variant"], row["state"], superseded=False, attempts=row["attempts"], again=0)
+        for row in sizes.to_dict("records")
+    ]
 
 
 def _p_values(table: pd.DataFrame, baselines: Mapping[str, str]) -> list[float]:

@@ -19,6 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fecbench.results.analysis.intervals import FEWEST, LEVEL, median_interval, median_ratio_interval
+from fecbench.results.analysis.pairing import median_ratios
 from fecbench.results.analysis.quantiles import t_quantile
 
 Average = Literal["mean", "median"]
@@ -59,6 +60,16 @@ def ratio_over(
     return Estimate(*(math.exp(end) for end in (mean.value, mean.low, mean.high)))
 
 
+def averages_of(rows: pd.DataFrame, by: list[str], average: Average) -> pd.Series:
+    """Return the average of the ratios in each group of rows that have the same values in the columns `by`,
+    without its interval. Each unit of a group has one ratio."""
+    if average == "median":
+        return median_ratios(rows, by)
+    logs = rows.assign(log=np.log(rows["ratio"].astype(np.float64)))
+    means: pd.Series = np.exp(logs.groupby(by, observed=True)["log"].mean())
+    return means
+
+
 def saved(ratios: pd.DataFrame, pairs: pd.DataFrame, statistic: str, average: Average) -> Estimate:
     """Return by how much less a variant has of a metric than its baseline, in the metric's unit: the
     average over networks of the difference of their statistics. `ratios` and `pairs`: `Pairing.ratios` and
@@ -82,13 +93,15 @@ def more_bytes(frame: pd.DataFrame, workload: str, variant: str, baseline: str) 
     in both arms; unknown where an endpoint did not count them."""
     if not set(SENT) <= set(frame.columns):
         return UNKNOWN
-    rows = frame[(frame["workload"] == workload) & (frame["state"] == "ok")]
-    key = ["point", "repetition"]
-    sent = [
-        rows.loc[rows["variant"] == arm].set_index(key)[list(SENT)].sum(axis=1, min_count=len(SENT))
+    key, is_ok = ["point", "repetition"], (frame["workload"] == workload) & (frame["state"] == "ok")
+    of_variant, of_baseline = (
+        frame.loc[is_ok & (frame["variant"] == arm), [*key, *SENT]].set_index(key).sum(axis=1, min_count=2)
         for arm in (variant, baseline)
-    ]
-    both = pd.concat(sent, axis=1, keys=["variant", "baseline"], join="inner").dropna()
+    )
+    both = pd.merge(
+        of_variant.rename("variant").reset_index(), of_baseline.rename("baseline").reset_index(), on=key
+    )
+    both = both.set_index(key).dropna()
     if both.empty or not (both > 0).all(axis=None):
         return UNKNOWN
     of_points = both.groupby("point").mean()

@@ -78,11 +78,14 @@ def possible_quantiles(
     resamples, how often each resample has drawn each pair. So the values of a point are sorted once, and not
     with each resample.
     """
-    points, pairs = arm.shape
+    pairs = arm.shape[1]
     order = np.argsort(arm, axis=1)
     ascending = np.take_along_axis(arm, order, axis=1)
+    of_point: slice | Places = slice(None)
+    if pairs <= _FEW_PAIRS:  # many points have them in the same order
+        order, of_point = np.unique(order, axis=0, return_inverse=True)
     lower, upper, draws = (
-        np.zeros((points, times_drawn.shape[1]), dtype=times_drawn.dtype) for _ in range(3)
+        np.zeros((len(order), times_drawn.shape[1]), dtype=times_drawn.dtype) for _ in range(3)
     )
     for place in range(pairs):
         draws += times_drawn[order[:, place]]
@@ -90,12 +93,12 @@ def possible_quantiles(
         if first != second:
             upper += draws <= second
     if first == second:
-        return ascending, lower.astype(np.intp)
+        return ascending, lower.astype(np.intp)[of_point]
     above, below = np.tril_indices(pairs)  # (0, 0), (1, 0), (1, 1), (2, 0), …
     with np.errstate(invalid="ignore"):  # the mean of -∞ and ∞
         means: Floats = (ascending[:, below] + ascending[:, above]) / 2
     row = upper.astype(np.intp)
-    return means, row * (row + 1) // 2 + lower
+    return means, (row * (row + 1) // 2 + lower)[of_point]
 
 
 def _percentiles(
@@ -108,10 +111,13 @@ def _percentiles(
     )
     points, different = len(above), above.shape[1] * below.shape[1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        if different > _MOST_COUNTED:
+        if different > _MOST_COUNTED or len(times) < _RESAMPLES:
             resampled = np.take_along_axis(above, of_above, axis=1)
             resampled /= np.take_along_axis(below, of_below, axis=1)
-            resampled = np.repeat(resampled, times, axis=1)
+            if len(times) < _RESAMPLES:
+                low = _repeated_at(place, _unknown_as(0, resampled), times)
+                high = -_repeated_at(place, -_unknown_as(math.inf, resampled), times)
+                return np.stack([low, high], axis=1)
             low = np.partition(_unknown_as(0, resampled), place, axis=1)[:, place]
             high = np.partition(_unknown_as(math.inf, resampled), -1 - place, axis=1)[:, -1 - place]
             return np.stack([low, high], axis=1)
@@ -125,6 +131,18 @@ def _percentiles(
         return _counted_at(ends, ratios, counts)
     low = _counted_at(ends[:1], _unknown_as(0, ratios), counts)
     return np.hstack([low, _counted_at(ends[1:], _unknown_as(math.inf, ratios), counts)])
+
+
+def _repeated_at(place: int, values: Floats, times: NDArray[np.intp]) -> Floats:
+    """The value at this place, from 0, of each row in order, where each column is there so many times. It is
+    among as many of the least values, so no more have to be in order."""
+    least = np.argpartition(values, min(place, values.shape[1] - 1), axis=1)[:, : place + 1]
+    among = np.take_along_axis(values, least, axis=1)
+    order = np.argsort(among, axis=1)
+    at_most = times[np.take_along_axis(least, order, axis=1)].cumsum(axis=1)
+    column = np.argmax(at_most > place, axis=1)[:, np.newaxis]
+    at_place: Floats = np.take_along_axis(among, np.take_along_axis(order, column, axis=1), axis=1)[:, 0]
+    return at_place
 
 
 def _unknown_as(value: float, ratios: Floats) -> Floats:

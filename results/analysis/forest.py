@@ -1,32 +1,62 @@
 """A random forest of regression trees (Breiman, "Random Forests", 2001): prediction and partial dependence.
 
 The trees are scikit-learn's, and the forest is its `RandomForestRegressor`, to the bit. That module and those
-of inspection take as long to load as a small campaign takes to explain, and a thread for each prediction
-takes longer than a small tree does.
+of inspection take as long to load as a small campaign takes to explain. Its classes of trees check arguments
+for longer than a small tree takes to grow, so trees are grown by what lies below these classes.
+
+That imports packages of which it needs next to nothing, and which take longer to load than all else here.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from importlib.util import find_spec
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import config_context
-from sklearn.tree import DecisionTreeRegressor
+
+
+@contextmanager
+def _empty(*packages: str) -> Iterator[None]:
+    """Have packages that are not loaded yet be empty meanwhile; their modules are found. Later they are
+    loaded as ever."""
+    empty = [name for name in packages if name not in sys.modules]
+    for name in empty:
+        module, spec = ModuleType(name), find_spec(name)
+        module.__path__ = [] if spec is None else list(spec.submodule_search_locations or ())
+        sys.modules[name] = module
+    try:
+        yield
+    finally:
+        for name in empty:
+            del sys.modules[name]
+
+
+with _empty("scipy.stats", "sklearn.neighbors"):
+    from sklearn.tree._criterion import MAE, MSE
+    from sklearn.tree._splitter import BestSplitter
+    from sklearn.tree._tree import BestFirstTreeBuilder, DepthFirstTreeBuilder, Tree
+    from sklearn.utils.random import sample_without_replacement
+
+__all__ = ["Forest", "Tree", "as_trees_have", "grown", "sample_without_replacement", "tree_of_medians"]
 
 Floats = NDArray[np.float64]
+
+_ANY_DEPTH = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True)
 class Forest:
     """The low-level trees of scikit-learn."""
 
-    trees: Sequence[Any]
+    trees: Sequence[Tree]
 
     def predict(self, factors: Floats) -> Floats:
         """Return the mean prediction of the trees for each row."""
@@ -56,12 +86,36 @@ def grown(factors: Floats, logs: Floats, count: int, *, least: int, most: int, s
         return Forest(list(threads.map(grow, seeds)))
 
 
-def _grown(factors: NDArray[np.float32], logs: Floats, least: int, draws: int, seed: int) -> Any:
+def _grown(factors: NDArray[np.float32], logs: Floats, least: int, draws: int, seed: int) -> Tree:
     rows = np.random.RandomState(seed).randint(0, len(logs), draws)
-    weights = np.bincount(rows, minlength=len(logs))
-    tree = DecisionTreeRegressor(min_samples_leaf=least, random_state=seed)
-    with config_context(skip_parameter_validation=True):
-        return tree.fit(factors, logs, sample_weight=weights, check_input=False).tree_
+    weights = np.bincount(rows, minlength=len(logs)).astype(np.float64)
+    splitter = _splitter(MSE(1, len(logs)), factors, least, seed)
+    builder = DepthFirstTreeBuilder(splitter, 2 * least, least, 0.0, _ANY_DEPTH, 0.0)
+    return _built(builder, factors, logs, weights)
+
+
+def tree_of_medians(factors: Floats, logs: Floats, *, depth: int, leaves: int, least: int, seed: int) -> Tree:
+    """Return the tree of `DecisionTreeRegressor(criterion="absolute_error")` with at most so many leaves, of
+    `least` rows each. The leaf that gains most is split next."""
+    rows = as_trees_have(factors)
+    splitter = _splitter(MAE(1, len(logs)), rows, least, seed)
+    builder = BestFirstTreeBuilder(splitter, 2 * least, least, 0.0, depth, leaves, 0.0)
+    return _built(builder, rows, logs, None)
+
+
+def _splitter(criterion: MAE | MSE, factors: NDArray[np.float32], least: int, seed: int) -> BestSplitter:
+    return BestSplitter(criterion, factors.shape[1], least, 0.0, np.random.RandomState(seed), None)
+
+
+def _built(
+    builder: BestFirstTreeBuilder | DepthFirstTreeBuilder,
+    factors: NDArray[np.float32],
+    logs: Floats,
+    weights: Floats | None,
+) -> Tree:
+    tree = Tree(factors.shape[1], np.ones(1, dtype=np.intp), 1)
+    builder.build(tree, factors, np.ascontiguousarray(logs, np.float64).reshape(-1, 1), weights, None)
+    return tree
 
 
 def as_trees_have(factors: Floats) -> NDArray[np.float32]:

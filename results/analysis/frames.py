@@ -45,6 +45,16 @@ def trials(
     hosts have run the campaign, the columns by which ratios keep to one of them are always there
     (`one_host.COLUMNS`).
     """
+    return with_starts(database, campaign, metrics, harness)[0]
+
+
+def with_starts(
+    database: Database,
+    campaign: CampaignInfo,
+    metrics: Collection[str] | None = None,
+    harness: bool | None = None,
+) -> tuple[pd.DataFrame, dict[int | None, int]]:
+    """Return `trials`, and how many of them each start has run, by its id; None: it is not known which."""
     whole_harness = metrics is None if harness is None else harness
     harness_names = {name for name in metrics or () if harness is None and not _is_reported(name)}
     if one_host.matters(database, campaign):
@@ -56,6 +66,8 @@ def trials(
         order = pd.concat([page[key] for page in read], ignore_index=True).sort_values(key).index.to_numpy()
         own = {name: _gathered(read, name, order) for name in TRIAL_COLUMNS}
         of_trials = {name: _gathered(read, name, order) for name in _names_in(read) if name not in own}
+        counts = of_trials.pop("start_id").value_counts()
+        by_start = {int(start) or None: int(counts[start]) for start in counts.index}
         del read  # a large campaign is not to be in memory twice
         columns = own | _repeated(campaign.points, own["point"])
         columns |= _repeated(
@@ -76,7 +88,7 @@ def trials(
                 if name not in columns and (whole_harness or name in harness_names)
             }
             del read
-    return pd.DataFrame(columns, copy=False)
+    return pd.DataFrame(columns, copy=False), by_start
 
 
 def _names_in(pages: Iterable[pd.DataFrame]) -> list[str]:
@@ -196,13 +208,16 @@ def _in_order(campaign: CampaignInfo) -> dict[str, pd.CategoricalDtype]:
 def _page(
     database: Database, campaign: CampaignInfo, ids: range, metrics: Collection[str] | None
 ) -> pd.DataFrame:
-    """The campaign's trials with these ids: TRIAL_COLUMNS, and those metrics that any of them has."""
-    trials = arrow.trials(database, campaign.id, ids[0], ids[-1])
+    """The campaign's trials with these ids: TRIAL_COLUMNS, `start_id`, and those metrics that any of them
+    has."""
+    names = sorted({name for name in metrics or () if "." in name})
+    trials = arrow.trials(database, campaign.id, ids[0], ids[-1], names)
+    trials = trials.drop_columns([name for name in names if trials[name].null_count == len(trials)])
     types = _in_order(campaign) | {"state": pd.CategoricalDtype(list(STATES), ordered=True)}
     frame: pd.DataFrame = trials.to_pandas(categories=list(types)).astype(types)
-    if frame.empty:
+    if frame.empty or metrics is not None:
         return frame
-    measured = arrow.metrics(database, ids[0], ids[-1], metrics)
+    measured = arrow.metrics(database, ids[0], ids[-1])
     return pd.concat([frame, pd.DataFrame(_columns(frame["id"].to_numpy(), measured))], axis=1)
 
 

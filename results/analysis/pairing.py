@@ -128,9 +128,7 @@ def _joined(parts: list[Pairing]) -> Pairing:
 
 def _paired_by(metric: Metric, frame: pd.DataFrame, baseline: str, variant: str, statistic: str) -> Pairing:
     counts_as = outcomes.values(frame, metric)
-    pairs = _of_arm(frame, baseline, counts_as).merge(
-        _of_arm(frame, variant, counts_as), how="outer", on=PAIR, suffixes=("_baseline", "_variant")
-    )
+    pairs = _beside(_of_arm(frame, baseline, counts_as), _of_arm(frame, variant, counts_as))
     values = {"value_baseline": "baseline", "value_variant": "variant"}
     pairs = pairs.rename(columns=values).sort_values(PAIR, ignore_index=True).assign(reason="")
     lacking = pairs[pairs["baseline"].isna() | pairs["variant"].isna()]
@@ -180,6 +178,18 @@ def _paired_by(metric: Metric, frame: pd.DataFrame, baseline: str, variant: str,
         matched.assign(ratio=ratio_of(matched, metric), censored=is_censored(matched, metric)),
         decided.reset_index(),
         by_kind[by_kind.any(axis=1)].reset_index(),
+    )
+
+
+def _beside(baseline: pd.DataFrame, variant: pd.DataFrame) -> pd.DataFrame:
+    """Return the trials of both arms by PAIR. In most campaigns both have the same, in the same order, and
+    nothing has to be looked up."""
+    arms = [arm.reset_index(drop=True) for arm in (baseline, variant)]
+    if not arms[0][PAIR].equals(arms[1][PAIR]):
+        return baseline.merge(variant, how="outer", on=PAIR, suffixes=("_baseline", "_variant"))
+    values = [arm.drop(columns=PAIR) for arm in arms]
+    return pd.concat(
+        [arms[0][PAIR], values[0].add_suffix("_baseline"), values[1].add_suffix("_variant")], axis=1
     )
 
 

@@ -234,13 +234,14 @@ def _rules(
 ) -> tuple[list[Rule], list[Rule]]:
     """The leaves of a tree of these points as rules: those to print, and those that others contradict."""
     from fecbench.results.analysis import trees  # takes long to load
+    from fecbench.results.analysis.forest import as_trees_have
 
     tree = trees.grown_tree(data, trees.fewest_leaves(data))
-    of_row, of_planned = tree.apply(data.factors), tree.apply(planned)
+    of_row, of_planned = (tree.apply(as_trees_have(rows)) for rows in (data.factors, planned))
     honest = trees.honest_leaves(tree, data)
     candidates: list[tuple[Rule, float]] = []  # with the ratio of the rows that other trees put there
     left_out: list[Rule] = []
-    for leaf, path in _paths(tree.tree_, 0, ()):
+    for leaf, path in _paths(tree, 0, ()):
         rows, planned_ratios = table[of_row == leaf], int((of_planned == leaf).sum())
         rule = _rule(_conditions(path, factors), rows, _HONEST_LEVEL, planned_ratios, average)
         if _is_contradicted(rule, rows, table[honest == leaf]):

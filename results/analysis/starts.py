@@ -44,9 +44,12 @@ class Starts:
     differences: Sequence[StartDifference]
 
 
-def starts_of(database: Database, campaign: CampaignInfo) -> Starts:
-    """The starts of a campaign that its trials name. Raises DatabaseError."""
-    trials = database.trials_by_start(campaign.id)
+def starts_of(
+    database: Database, campaign: CampaignInfo, trials: Mapping[int | None, int] | None = None
+) -> Starts:
+    """The starts of a campaign that its trials name. `trials`: `Database.trials_by_start`, where it is known.
+    Raises DatabaseError."""
+    trials = database.trials_by_start(campaign.id) if trials is None else trials
     starts = [start for start in database.starts(campaign.id) if start.id in trials]
     return Starts(
         starts=starts,

@@ -128,8 +128,9 @@ def whole_groups(frame: pd.DataFrame, campaign: CampaignInfo, with_worst: bool =
         measured |= has_value & frame["workload"].isin(labels)
     ok = frame.loc[measured, ["workload", "point", "repetition", "variant"]]
     variants = ok.groupby("workload", observed=True)["variant"].nunique()
-    in_group = ok.groupby(["workload", "point", "repetition"], observed=True)["variant"].transform("nunique")
-    whole = in_group == ok["workload"].astype(str).map(variants)
+    # A variant has one trial in a group, so as many variants as trials.
+    in_group = ok.groupby(["workload", "point", "repetition"], observed=True)["variant"].transform("size")
+    whole = in_group == np.asarray(ok["workload"].map(variants.to_dict()))
     return whole.reindex(frame.index, fill_value=False)
 
 

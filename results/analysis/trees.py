@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,11 +15,9 @@ from functools import partial
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.tree import DecisionTreeRegressor
-from sklearn.utils.random import sample_without_replacement
 
 from fecbench.results.analysis import forest
-from fecbench.results.analysis.forest import Forest, as_trees_have
+from fecbench.results.analysis.forest import Forest, Tree, as_trees_have, sample_without_replacement
 from fecbench.results.analysis.intervals import LEVEL
 
 _DEPTH = 3  # more conditions are hard to read
@@ -60,7 +58,8 @@ def _some_points(data: Data, most: int) -> Data:
     return Data(data.factors[rows], data.logs[rows], data.points[rows])
 
 
-Folds = list[tuple[NDArray[np.int64], NDArray[np.int64]]]
+Fold = tuple[NDArray[np.int64], NDArray[np.int64]]
+Folds = list[Fold]
 
 
 def _folds(data: Data, seed: int = _SEED) -> Folds:
@@ -71,29 +70,43 @@ def _folds(data: Data, seed: int = _SEED) -> Folds:
     return [(np.flatnonzero(~is_test), np.flatnonzero(is_test)) for is_test in tests]
 
 
-def grown_tree(data: Data, leaves: int) -> DecisionTreeRegressor:
+def grown_tree(data: Data, leaves: int) -> Tree:
     """Return a tree of medians, not means: one loss more or less can cost a timeout, so log ratios have
     heavy tails."""
     least = max(LEAST_RATIOS, math.ceil(_LEAST_SHARE * len(data.logs)))
-    tree = DecisionTreeRegressor(
-        criterion="absolute_error",
-        max_depth=_DEPTH,
-        max_leaf_nodes=leaves,
-        min_samples_leaf=least,
-        random_state=_SEED,
+    return forest.tree_of_medians(
+        data.factors, data.logs, depth=_DEPTH, leaves=leaves, least=least, seed=_SEED
     )
-    return tree.fit(as_trees_have(data.factors), data.logs, check_input=False)
 
 
-def _errors(data: Data, leaves: int, folds: Folds) -> Floats:
-    """The absolute error of each log ratio, predicted by a tree that has not seen its point."""
-    errors = np.empty(len(data.logs))
-    for training_rows, test_rows in folds:
-        training = Data(data.factors[training_rows], data.logs[training_rows], data.points[training_rows])
-        unseen = as_trees_have(data.factors[test_rows])
-        predicted = grown_tree(training, leaves).predict(unseen, check_input=False)
-        errors[test_rows] = np.abs(data.logs[test_rows] - predicted)
-    return errors
+def _errors(data: Data, leaves: Sequence[int], fold: Fold) -> list[Floats]:
+    """Return, for trees of each of these numbers of leaves, the absolute errors of the log ratios of a fold,
+    predicted by a tree that has not seen its points."""
+    training_rows, test_rows = fold
+    training = Data(data.factors[training_rows], data.logs[training_rows], data.points[training_rows])
+    unseen, logs = as_trees_have(data.factors[test_rows]), data.logs[test_rows]
+    predictions = predictions_of_smaller(grown_tree(training, max(leaves)), unseen, leaves)
+    return [np.abs(logs - predicted) for predicted in predictions]
+
+
+def predictions_of_smaller(
+    tree: Tree, factors: NDArray[np.float32], leaves: Sequence[int]
+) -> Iterator[Floats]:
+    """Yield the predictions of the trees that would have grown to each of these numbers of leaves.
+
+    The leaf that gains most is split first, whatever the number of leaves to come, and its two children are
+    the next nodes. So a smaller tree is the first nodes of a greater one, which have their values, too.
+    """
+    leaf, values = tree.apply(factors), tree.value[:, 0, 0]
+    parents = np.zeros(tree.node_count, dtype=np.intp)
+    for children in (tree.children_left, tree.children_right):
+        parents[children[children > 0]] = np.flatnonzero(children > 0)
+    for count in leaves:
+        nodes = 2 * count - 1
+        within = np.arange(tree.node_count)
+        for node in range(nodes, tree.node_count):
+            within[node] = within[parents[node]]
+        yield values[within[leaf]]
 
 
 def p_value(data: Data) -> float:
@@ -108,13 +121,14 @@ def p_value(data: Data) -> float:
     centred = replace(data, logs=data.logs - np.median(data.logs))
     names, of_row = np.unique(data.points, return_inverse=True)
     folds = _folds(data)
-    observed = _explained(centred, folds)
+    observed = _share_explained(centred, folds)
     as_good, enough = 0, LEVEL * (1 + _FLIPS)
     signs = random.choice([-1.0, 1.0], (_FLIPS, len(names)))
     flipped = (replace(centred, logs=flips[of_row] * centred.logs) for flips in signs)
     threads = ThreadPoolExecutor(os.cpu_count())  # trees grow without the interpreter's lock
     try:
-        for flips, share in enumerate(threads.map(partial(_explained, folds=folds), flipped), start=1):
+        shares = threads.map(partial(_share_explained, folds=folds, least=observed), flipped)
+        for flips, share in enumerate(shares, start=1):
             as_good += share >= observed
             # No evidence, however many follow (Besag and Clifford, Biometrika 78, 1991).
             if as_good >= enough:
@@ -124,23 +138,31 @@ def p_value(data: Data) -> float:
         threads.shutdown(cancel_futures=True)
 
 
-def _explained(data: Data, folds: Folds) -> float:
-    """The share of the absolute deviation from the median that a tree predicts, of points it has not seen."""
-    deviation = np.abs(data.logs - np.median(data.logs)).sum()
-    return float(1 - _errors(data, _TESTED_LEAVES, folds).sum() / deviation) if deviation else 0.0
+def _share_explained(data: Data, folds: Folds, least: float = -math.inf) -> float:
+    """The share of the absolute deviation from the median that a tree predicts, of points it has not seen;
+    -∞ as soon as some folds show that it is below `least`."""
+    deviation, errors = float(np.abs(data.logs - np.median(data.logs)).sum()), 0.0
+    for fold in folds:
+        (of_fold,) = _errors(data, [_TESTED_LEAVES], fold)
+        errors += float(of_fold.sum())
+        if deviation and 1 - errors / deviation < least:
+            return -math.inf
+    return 1 - errors / deviation if deviation else 0.0
 
 
 def fewest_leaves(data: Data) -> int:
     """The fewest leaves whose error is within one standard error of the best (Breiman et al., "Classification
     and Regression Trees", 1984, §3.4.3)."""
-    folds = _folds(data)
-    of_points = [pd.Series(_errors(data, leaves, folds)).groupby(data.points).mean() for leaves in _LEAVES]
+    errors = np.empty((len(_LEAVES), len(data.logs)))
+    for fold in _folds(data):
+        errors[:, fold[1]] = _errors(data, _LEAVES, fold)
+    of_points = [pd.Series(of_size).groupby(data.points).mean() for of_size in errors]
     best = min(of_points, key=lambda errors: float(errors.mean()))
     bound = best.mean() + best.std() / math.sqrt(len(best))
     return next(leaves for leaves, errors in zip(_LEAVES, of_points, strict=True) if errors.mean() <= bound)
 
 
-def honest_leaves(tree: DecisionTreeRegressor, data: Data) -> NDArray[np.int64]:
+def honest_leaves(tree: Tree, data: Data) -> NDArray[np.int64]:
     """The leaf of the tree to which each row belongs, as trees say that have not seen its point.
 
     Each of these is grown, to as many leaves, from the other folds of points, and one of its leaves stands
@@ -148,11 +170,13 @@ def honest_leaves(tree: DecisionTreeRegressor, data: Data) -> NDArray[np.int64]:
     (cross-fitting, as in Chernozhukov et al., Econometrics Journal 21, 2018), and all of them are counted.
     """
     honest = np.empty(len(data.logs), dtype=np.int64)
+    factors = as_trees_have(data.factors)
+    leaves = tree.apply(factors)
     for training_rows, test_rows in _folds(data, _HONEST_SEED):
         training = Data(data.factors[training_rows], data.logs[training_rows], data.points[training_rows])
-        grown = grown_tree(training, tree.get_n_leaves())
-        counterpart = _counterparts(grown.apply(training.factors), tree.apply(training.factors))
-        honest[test_rows] = [counterpart[leaf] for leaf in grown.apply(data.factors[test_rows])]
+        honest_of_row = grown_tree(training, tree.n_leaves).apply(factors)
+        counterpart = _counterparts(honest_of_row[training_rows], leaves[training_rows])
+        honest[test_rows] = [counterpart[leaf] for leaf in honest_of_row[test_rows]]
     return honest
 
 
@@ -226,12 +250,14 @@ def surfaces_of(
     if len(of_points) < 2:
         return {}
     columns = [names.index(name) for name in of_points]
-    surfaces = {}
+    surfaces, known = {}, dict[bytes, Floats]()  # most workloads have the same networks, so the same grid
     for workload, rows in table.groupby("workload", observed=True, sort=False):
         across, up = (pd.Index(_grid(rows[name].to_numpy(np.float64)), name=name) for name in of_points)
         grid = np.stack(np.meshgrid(across, up, indexing="ij"), axis=-1)
-        logs = trained.partial_dependence(grid.reshape(-1, 2), columns)
-        surfaces[str(workload)] = pd.DataFrame(np.exp(logs.reshape(grid.shape[:2])), index=across, columns=up)
+        if grid.tobytes() not in known:
+            logs = trained.partial_dependence(grid.reshape(-1, 2), columns)
+            known[grid.tobytes()] = np.exp(logs.reshape(grid.shape[:2]))
+        surfaces[str(workload)] = pd.DataFrame(known[grid.tobytes()], index=across, columns=up)
     return surfaces
 
 

@@ -33,6 +33,7 @@ from fecbench.results.analysis.workload_names import workload_axis, workload_nam
 from fecbench.results.figures.box_plots import boxes_of
 from fecbench.results.figures.curves import band, behind, curve
 from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.figures.sample import remark, sample
 from fecbench.results.figures.sheet import Given, heading, sheet
 from fecbench.results.figures.style import (
     as_pixels,
@@ -336,16 +337,17 @@ def points(campaign: CampaignInfo) -> Figure:
         label_pairs(grid, campaign)
         figure: Figure = grid.figure
         detail = f"{campaign.heading} · {len(campaign.points)} networks{of_factors(grid, campaign)}"
-        heading(figure, "Which networks were tried?", detail)
+        heading(figure, "Which networks were tried?", f"{detail}{remark(len(campaign.points))}")
     return figure
 
 
 def pair_grid(campaign: CampaignInfo) -> sns.PairGrid:
-    """A panel for each pair of factors, the first at the top left, with the points of the design as data; to
-    be finished by `label_pairs`. Raises NothingToDraw."""
+    """A panel for each pair of factors, the first at the top left, with the points of the design as data (a
+    `sample` of many); to be finished by `label_pairs`. Raises NothingToDraw."""
     factors = pd.DataFrame(campaign.points)
     if not len(factors.columns):
         raise NothingToDraw("This design varies no factor, so there are no networks to draw.")
+    factors = factors.loc[sample(pd.DataFrame({"point": factors.index})).index]
     factors = factors[[factor for factor in factors if factor not in campaign.linked]]
     most = set(factors.nunique().nlargest(_FACTORS, keep="first").index)
     factors = factors[[factor for factor in factors if factor in most]]

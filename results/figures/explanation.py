@@ -23,6 +23,7 @@ from fecbench.results.analysis.intervals import VERDICTS, WORDS
 from fecbench.results.analysis.rules import Explanation
 from fecbench.results.analysis.scales import is_log
 from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.figures.sample import remark, sample
 from fecbench.results.figures.sheet import Given, sheet
 from fecbench.results.figures.style import (
     across,
@@ -62,6 +63,7 @@ def benefit_map(
         for workload, surface in explanation.surfaces.items()
     }
     columns, colors = across(_MAP), ratio_colors(compared)
+    most = max(len(dots) for dots in maps.values())
     norm = around_one(pd.concat([dots["ratio"] for dots in maps.values()]))
     size = (wide(), 2 + 4 * -(-len(maps) // columns))
     with sheet(len(maps), size, ax, columns=columns) as page:
@@ -78,11 +80,12 @@ def benefit_map(
                 shading="nearest",
                 rasterized=True,
             )
+            marks = sample(dots.assign(hue=np.log2(to_ends(dots["ratio"]))))
             sns.scatterplot(
-                dots,
+                marks,
                 x=horizontal,
                 y=up,
-                hue=np.log2(to_ends(dots["ratio"])),
+                hue="hue",
                 hue_norm=norm,
                 palette=colors,
                 style="verdict",
@@ -124,14 +127,14 @@ def benefit_map(
         page.heading(
             f"Where does “{variant}” help?",
             f"{explanation.campaign} · {explanation.everywhere.points} networks; purple: helps,"
-            " orange: harms",
+            f" orange: harms{remark(most)}",
         )
     return page.figure
 
 
 def _dots(rows: pd.DataFrame, surface: pd.DataFrame) -> pd.DataFrame:
     """The points of a workload that have a ratio, with the verdict of each."""
-    columns = [str(surface.index.name), str(surface.columns.name), "ratio", "verdict"]
+    columns = ["point", str(surface.index.name), str(surface.columns.name), "ratio", "verdict"]
     return rows.assign(ratio=rows["ratio"].astype(np.float64))[columns].dropna().astype({"verdict": str})
 
 
@@ -154,8 +157,8 @@ def effects(
             raise NothingToDraw(f"This design does not vary {factor!r}; {nearest(factor, varied)}.")
     names = [name for name in varied if name in factors or not factors]
     reach, columns = greatest_log(explanation.table["ratio"]), across()
-    dots = explanation.table.assign(drawn=to_ends(explanation.table["ratio"]))
-    pixels = as_pixels(len(names) * len(dots))
+    dots = sample(explanation.table.assign(drawn=to_ends(explanation.table["ratio"])))
+    pixels = as_pixels(len(names) * len(explanation.table))
     size = (wide(), 1.5 + 2.6 * -(-len(names) // columns))
     with sheet(len(names), size, ax, columns=columns, what="choose some of factors=") as page:
         for axes, name in zip(page.panels, names, strict=True):
@@ -180,7 +183,7 @@ def effects(
         page.heading(
             f"What drives the ratio of {variant}?",
             f"{explanation.campaign} · {explanation.everywhere.points} networks; line: mean prediction of a"
-            " random forest",
+            f" random forest{remark(explanation.everywhere.points)}",
         )
     return page.figure
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from fecbench.hints import nearest
 from fecbench.results.analysis import frames
-from fecbench.results.analysis.averages import Average, average_of, ratio_over
+from fecbench.results.analysis.averages import Average, average_of, averages_of, ratio_over
 from fecbench.results.analysis.intervals import EFFECTS, FEWEST
 from fecbench.results.analysis.margins import margins_of, percent
 from fecbench.results.analysis.pairing import baselines_of
@@ -40,6 +40,7 @@ from fecbench.results.figures.distributions import (
     workloads_width,
 )
 from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.figures.sample import remark, sample
 from fecbench.results.figures.segments import scale_at_once
 from fecbench.results.figures.sheet import Given, Sheet, heading, ratio_colorbar, sheet
 from fecbench.results.figures.style import (
@@ -163,7 +164,7 @@ def over_factors(
     metric, look_of, reach = only_metric(some["metric"]), _drawn(some, campaign), greatest_log(some["ratio"])
     baselines = _baselines(look_of, campaign)
     kinds, palette = _kinds(some, look_of)
-    marks = some.assign(drawn=to_ends(some["ratio"]), kind=kinds, variant=some["variant"].astype(str))
+    marks = sample(some.assign(drawn=to_ends(some["ratio"]), kind=kinds, variant=some["variant"].astype(str)))
     pixels, columns = as_pixels(len(some) * len(chosen)), across()
     size = (wide(), 2 + 2.6 * -(-len(chosen) // columns))
     with sheet(len(chosen), size, ax, columns=columns, what="choose some of factors=") as page:
@@ -179,7 +180,7 @@ def over_factors(
                     alpha=0.6,
                     rasterized=pixels,
                 )
-                for variant, rows in some.groupby("variant", observed=True)
+                for variant, rows in marks.groupby("variant", observed=True)
             ]
             sns.scatterplot(
                 marks,
@@ -220,10 +221,11 @@ def over_factors(
         known = some["low"].notna().any()
         told = f" · line: 95 % interval over repetitions, {pale}" if known else ""
         hollow = " · hollow: failed or timed out, beyond the axis" if some["censored"].any() else ""
+        networks = some["point"].nunique()
         page.heading(
             f"Where does {metric.noun} change, for {name}?",
-            f"{campaign.heading} · {some['point'].nunique()} networks of {len(campaign.points)}"
-            f"{told}{hollow}",
+            f"{campaign.heading} · {networks} networks of {len(campaign.points)}{told}{hollow}"
+            f"{remark(networks)}",
         )
     return page.figure
 
@@ -280,12 +282,11 @@ def heat_map(
         workload: average_of(ratios, campaign.statistic)
         for workload, ratios in some.groupby("workload", observed=True)
     }
-    of_cells: dict[Any, float] = {}
-    for key, of_cell in in_cells.groupby(cell_of, observed=True):
-        place: Any = key
-        of_cells[place] = ratio_over(of_cell, of_cell["point"], average[place[0]]).value
-    over = pd.Series(
-        list(of_cells.values()), pd.MultiIndex.from_tuples(list(of_cells), names=cell_of), dtype=np.float64
+    over = pd.concat(
+        [
+            averages_of(ratios, cell_of, average[workload])
+            for workload, ratios in in_cells.groupby("workload", observed=True)
+        ]
     )
     sizes = in_cells.groupby(cell_of, observed=True).size()
     shades, norm, colors = np.log2(to_ends(over)), around_one(over), ratio_colors(metric)
@@ -349,13 +350,7 @@ def pairs(ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Figure:
     if some.empty:
         raise NothingToDraw(f"No ratio of {variant} was measured.")
     metric, average = only_metric(some["metric"]), average_of(some, campaign.statistic)
-    by_point = [
-        (point, ratio_over(rows, rows["workload"], average).value)
-        for point, rows in some.groupby("point", observed=True)
-    ]
-    of_point = pd.Series(
-        [ratio for _, ratio in by_point], [point for point, _ in by_point], dtype=np.float64
-    ).dropna()
+    of_point = averages_of(some, ["point"], average).dropna()
     norm, colors = around_one(of_point), ratio_colors(metric)
     with style():
         grid = pair_grid(campaign)
@@ -363,12 +358,13 @@ def pairs(ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Figure:
         pixels = as_pixels(len(panels) * len(campaign.points))
         # A point without a ratio stays grey.
         grid.map(sns.scatterplot, s=mark(0.5), color="0.7", linewidth=0, rasterized=pixels)
+        drawn = to_ends(of_point)[of_point.index.isin(grid.data.index)]
         for axes, horizontal, vertical in panels:
             sns.scatterplot(
-                grid.data.loc[of_point.index],
+                grid.data.loc[drawn.index],
                 x=horizontal,
                 y=vertical,
-                hue=np.log2(to_ends(of_point)),
+                hue=np.log2(drawn),
                 hue_norm=norm,
                 palette=colors,
                 s=mark(1.1),
@@ -389,7 +385,7 @@ def pairs(ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Figure:
             grid.figure,
             f"In which networks does “{variant}” help?",
             f"{campaign.heading} · {len(of_point)} networks of {len(campaign.points)}"
-            f"{of_factors(grid, campaign)}",
+            f"{of_factors(grid, campaign)}{remark(len(campaign.points))}",
         )
         figure: Figure = grid.figure
     return figure

@@ -27,26 +27,31 @@ from fecbench.results.store.records import CampaignInfo
 _MOST_NAMES = 6  # of workloads, in a sentence
 
 
-def answers(table: pd.DataFrame, campaign: CampaignInfo, explained: Sequence[Explained] = ()) -> list[Answer]:
+def answers(table: pd.DataFrame, campaign: CampaignInfo) -> list[Answer]:
     """Return an answer for each metric and variant that is compared, of the table of `findings.findings`;
-    those with the most decided effects first. Variants without a case are left out, unless none has one."""
+    those with the most decided effects first. Variants without a case are left out, unless none has one. None
+    has a rule (`with_rules`)."""
     compared = metrics.of_workloads(campaign)
     rows = table.assign(
         metric=table["workload"].map(compared), name=table["workload"].map(short_names(campaign))
     )
     several = len(set(compared.values())) > 1
-    rules = {(one.part.metric.name, one.variant): one.explanation for one in explained}
     of_all = []
     for metric in dict.fromkeys(compared.values()):
         for variant, baseline in baselines_of(campaign).items():
             rows_of_arm = rows[(rows["variant"] == variant) & (rows["metric"] == metric)]
             if len(rows_of_arm):
-                rule = where(rules.get((metric, variant)), metrics.of(metric))
-                of_all.append(
-                    _answer(rows_of_arm, variant, baseline, metrics.of(metric), campaign, several, rule)
-                )
+                of_all.append(_answer(rows_of_arm, variant, baseline, metrics.of(metric), campaign, several))
     with_cases = [one for one in of_all if one.cases]
     return sorted(with_cases or of_all, key=lambda one: -(one.helps + one.harms))
+
+
+def with_rules(answered: Sequence[Answer], explained: Sequence[Explained]) -> list[Answer]:
+    """Return the same answers, each with the networks in which its variant helps and harms."""
+    rules = {
+        (one.part.metric.name, one.variant): where(one.explanation, one.part.metric) for one in explained
+    }
+    return [one.model_copy(update={"rule": rules.get((one.metric, one.variant), "")}) for one in answered]
 
 
 def lead(campaign: CampaignInfo) -> str:
@@ -68,7 +73,6 @@ def _answer(
     metric: Metric,
     campaign: CampaignInfo,
     several: bool,
-    rule: str,
 ) -> Answer:
     undecided, equivalent = int(rows["undecided"].sum()), int(rows["equivalent"].sum())
     by = f"By {metric.noun}, " if several else ""
@@ -89,7 +93,7 @@ def _answer(
         neither=undecided + equivalent,
         undecided=undecided,
         margins=(float(rows["margin"].min()), float(rows["margin"].max())),
-        rule=rule,
+        rule="",
         effect="; ".join(effect),
         sentence=f"{by}{variant} {'; '.join([*effect, counts])}.",
     )

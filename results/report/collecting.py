@@ -33,7 +33,7 @@ from fecbench.results.analysis.pairing import Pairing
 from fecbench.results.analysis.summary import median_column
 from fecbench.results.metrics import of_workloads
 from fecbench.results.report import repeating, second_tries
-from fecbench.results.report.answer_sentences import answers, lead
+from fecbench.results.report.answer_sentences import answers, lead, with_rules
 from fecbench.results.report.document import Document
 from fecbench.results.report.evidence import Evidence, gather
 from fecbench.results.report.finding_sentences import findings, headline
@@ -75,6 +75,19 @@ def collect(
     return document_of(gather(database, campaign, metric, first_attempts))
 
 
+def document_with_rules(document: Document, evidence: Evidence) -> Document:
+    """Return the same document with what it says of the networks where variants help, of evidence that has
+    explanations."""
+    answered = with_rules(document.answers, evidence.explained)
+    return document.model_copy(
+        update={
+            "answers": answered,
+            "maps": _in_order(maps(evidence), answered),
+            "explained": list(map(Explained.of, evidence.explained)),
+        }
+    )
+
+
 def document_of(evidence: Evidence) -> Document:
     """Return what the report of a campaign that was read says."""
     database, campaign, run, frame = evidence.database, evidence.campaign, evidence.run, evidence.frame
@@ -94,13 +107,13 @@ def document_of(evidence: Evidence) -> Document:
         *late_requests.sentences(database, campaign),
     ]
     states = _states(run, campaign)
-    rerun = [Attempts(**row) for row in _rows(attempts.by_variant(database, campaign))]
+    rerun = [Attempts(**row) for row in _rows(attempts.by_variant(database, campaign, run))]
     crosscheck = None if agreement_of_sample is None else Crosscheck.of(agreement_of_sample)
     crosscheck_sentences = (
         agreement_in_words.sentences(agreement_of_sample) if campaign.engine == "virtual" else []
     )
     arms = list(_findings(table, campaign))
-    answered = answers(table, campaign, evidence.explained)
+    answered = with_rules(answers(table, campaign), evidence.explained)
     return Document(
         campaign=Campaign.of(campaign),
         gate=None if evidence.gate is None else Gate.of(evidence.gate),
@@ -135,7 +148,9 @@ def document_of(evidence: Evidence) -> Document:
         repeated=int((run["attempt"] - 1).sum()),
         replaced=_replaced(database, campaign, run),
         unpaired=list(_unpaired(evidence.pairings)),
-        starts=Starts.of(starts.starts_of(database, campaign), hosts.told_of(database, campaign)),
+        starts=Starts.of(
+            starts.starts_of(database, campaign, evidence.by_start), hosts.told_of(database, campaign)
+        ),
         provenance=_small(campaign.provenance),
         repeat=repeating.commands(
             campaign,

@@ -60,6 +60,8 @@ class Evidence:
     """The campaign, with the metric that is compared on each workload."""
     run: pd.DataFrame
     """`frames.trials`: all that were run."""
+    by_start: Mapping[int | None, int]
+    """How many of them each start has run (`frames.with_starts`)."""
     frame: pd.DataFrame
     """The trials of `run` that are compared."""
     first_attempts: bool
@@ -93,7 +95,7 @@ def gather(
     Raises DatabaseError when it cannot be read, and BadInput for an unknown label.
     """
     campaign = metrics.choose(campaign, metric)
-    run = frames.trials(database, campaign)
+    run, by_start = frames.with_starts(database, campaign)
     if arms or workloads:
         run, campaign = chosen(run, campaign, arms, workloads)
     frame = attempts.first_attempts(run) if first_attempts else run
@@ -102,7 +104,7 @@ def gather(
     where = [one for part in parts for one in _explained(part)] if explained else []
     if gate is None and is_of_two_builds(campaign):
         gate = answer(database, campaign)
-    return Evidence(database, campaign, run, frame, first_attempts, parts, pairings, where, gate)
+    return Evidence(database, campaign, run, by_start, frame, first_attempts, parts, pairings, where, gate)
 
 
 def with_explanations(evidence: Evidence) -> Evidence:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from fecbench.errors import BadInput
 from fecbench.results.figures.saving import SUFFIXES, Drawing, Folder
 from fecbench.results.gate.build_answer import Answer
-from fecbench.results.report.collecting import document_of
+from fecbench.results.report.collecting import document_of, document_with_rules
 from fecbench.results.report.document import Document
 from fecbench.results.report.drawings import Drawings, draw, named
-from fecbench.results.report.evidence import Evidence, gather, with_explanations
+from fecbench.results.report.evidence import gather, with_explanations
 from fecbench.results.report.exploring import explorer
 from fecbench.results.report.page import page
 from fecbench.results.report.rerun_pair import RerunPair
@@ -71,10 +71,11 @@ def report(
     try:
         tell(0, 0, "the answer")
         evidence = gather(database, campaign, metric, first_attempts, gate, explained=False)
-        with _first_page(Path(folder), evidence):
+        document = document_of(evidence)
+        with _first_page(Path(folder), document):
             tell(0, 0, "where it helps")
             evidence = with_explanations(evidence)
-            document = document_of(evidence)
+            document = document_with_rules(document, evidence)
             with filling(Path(folder)) as unfinished:
                 saved = _Counting(unfinished, len(named(evidence)) + len(pairs), tell)
                 drawings = draw(saved, evidence, pairs)
@@ -90,7 +91,7 @@ def report(
 
 
 @contextmanager
-def _first_page(folder: Path, evidence: Evidence) -> Iterator[None]:
+def _first_page(folder: Path, document: Document) -> Iterator[None]:
     """Write the page with what is known before a rule is sought or a figure is drawn.
 
     An earlier report stays until the new one is whole. After an error, the folder is as it was.
@@ -99,7 +100,7 @@ def _first_page(folder: Path, evidence: Evidence) -> Iterator[None]:
         yield
         return
     absent = [place for place in (folder, *folder.parents) if not place.exists()]
-    _write(folder, evidence)
+    _write(folder, document)
     try:
         yield
     except BaseException:
@@ -110,8 +111,7 @@ def _first_page(folder: Path, evidence: Evidence) -> Iterator[None]:
         raise
 
 
-def _write(folder: Path, evidence: Evidence) -> None:
-    document = document_of(evidence)
+def _write(folder: Path, document: Document) -> None:
     absent = Drawing(sentence="It is being drawn.")
     drawings = Drawings(absent, [absent], [], [], [absent] * len(document.reproduced))
     with filling(folder) as unfinished:

@@ -8,8 +8,9 @@ write meanwhile.
 
 from __future__ import annotations
 
+import math
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Sequence
 from typing import Any
 
 import adbc_driver_manager
@@ -31,6 +32,8 @@ _TYPES = {
     sa.Text: pa.string(),
     sa.LargeBinary: pa.large_binary(),
 }
+_NONE = -math.inf
+"""No metric has this value: a record with one is refused."""
 _CAUSES_OF_SQLITE = {
     "database disk image is malformed": CAUSES[sqlite3.SQLITE_CORRUPT],
     "database is locked": CAUSES[sqlite3.SQLITE_BUSY],
@@ -39,15 +42,42 @@ _CAUSES_OF_SQLITE = {
 }
 
 
-def trials(database: Database, campaign_id: int, first_id: int, last_id: int) -> pa.Table:
-    """The columns TRIAL_COLUMNS of the campaign's trials with these ids, by id.
+def trials(
+    database: Database, campaign_id: int, first_id: int, last_id: int, metrics: Sequence[str] = ()
+) -> pa.Table:
+    """The campaign's trials with these ids, by id.
 
-    Raises DatabaseError when the database cannot be read, as `harness` and `metrics` do.
+    Columns: TRIAL_COLUMNS; `start_id`, 0 where no start is known; and each of these metrics
+    ("endpoint.name"), null where a trial has none. A trial has dozens of metrics, so few are looked up by
+    their keys. Raises DatabaseError when the database cannot be read, as `harness` and `metrics` do.
     """
     columns = schema.trials.c
-    query = sa.select(*(columns[name] for name in TRIAL_COLUMNS))
-    in_range = query.where(*_in_range(campaign_id, first_id, last_id))
-    return _read(database, in_range.order_by(columns.id))
+    query = sa.select(
+        *(columns[name] for name in TRIAL_COLUMNS),
+        sa.func.coalesce(columns.start_id, 0, type_=sa.Integer).label("start_id"),
+        *(_metric(database, name).label(name) for name in metrics),
+    )
+    read = _read(database, query.where(*_in_range(campaign_id, first_id, last_id)).order_by(columns.id))
+    for name in metrics if database.is_file else ():
+        place, values = read.schema.get_field_index(name), read[name]
+        known = pc.if_else(pc.equal(values, _NONE), pa.scalar(None, pa.float64()), values)
+        read = read.set_column(place, name, known)
+    return read
+
+
+def _metric(database: Database, name: str) -> sa.ColumnElement[float]:
+    """The metric of a row of `trials`. In a file, one that is absent is _NONE: ADBC would take a column that
+    begins with 1,000 nulls for one of integers."""
+    values = schema.metrics.c
+    endpoint, _, own = name.partition(".")
+    value = (
+        sa.select(values.value)
+        .where(values.trial_id == schema.trials.c.id, values.endpoint == endpoint, values.name == own)
+        .scalar_subquery()
+    )
+    return (
+        sa.func.coalesce(value, sa.literal_column("-9e999"), type_=sa.Double) if database.is_file else value
+    )
 
 
 def harness(database: Database, campaign_id: int, first_id: int, last_id: int) -> pa.Table:
@@ -116,24 +146,13 @@ def objects(texts: pa.ChunkedArray, fields: pa.Schema) -> pa.Table:
     return json.read_json(pa.BufferReader(characters), options, parsing)
 
 
-def metrics(
-    database: Database, first_id: int, last_id: int, names: Collection[str] | None = None
-) -> pa.Table:
-    """The metrics ("endpoint.name"; None: all) of the runs with these ids, whatever their campaign.
+def metrics(database: Database, first_id: int, last_id: int) -> pa.Table:
+    """All metrics of the runs with these ids, whatever their campaign.
 
     One row a metric: `trial_id`, `endpoint`, `name`, `value`.
     """
-    columns = schema.metrics.c
-    in_range = columns.trial_id.between(first_id, last_id)
-    if names is None:
-        return _read(database, sa.select(schema.metrics).where(in_range))
-    if not names:
-        return _read(database, sa.select(schema.metrics).where(sa.false()))
-    # By the key of each trial, which are near each other in the file: a trial has dozens of other metrics.
-    trials = schema.trials.c
-    runs = sa.select(trials.id).where(trials.id.between(first_id, last_id))
-    pairs = sa.tuple_(columns.endpoint, columns.name).in_([name.partition(".")[::2] for name in names])
-    return _read(database, sa.select(schema.metrics).where(columns.trial_id.in_(runs), pairs))
+    in_range = schema.metrics.c.trial_id.between(first_id, last_id)
+    return _read(database, sa.select(schema.metrics).where(in_range))
 
 
 def _in_range(campaign_id: int, first_id: int, last_id: int) -> list[sa.ColumnElement[bool]]:

@@ -516,6 +516,8 @@ class Database:
             of_trial.c.variant
         )
         with self._transaction(self._readers) as connection:
+            if connection.execute(with_fec.limit(1)).first() is None:  # all trials would be read in vain
+                return []
             return [RepairCount(*row) for row in connection.execute(query)]
 
     def last_ids(self) -> tuple[int, int, int]:

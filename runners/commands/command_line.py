@@ -246,6 +246,8 @@ def main() -> NoReturn:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     os.environ.setdefault("MPLBACKEND", "agg")  # figures are files: no window is opened for any
+    # Threads of NumPy's products wait in loops, for longer than ours take.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     time_left.begin()
     steps.tell(False)
     terminal.tame()

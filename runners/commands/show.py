@@ -20,7 +20,7 @@ from fecbench.results.analysis import (
 from fecbench.results.analysis import hosts as of_hosts
 from fecbench.results.metrics import DEFAULT, of_workloads
 from fecbench.results.store.database import PAGE_TRIALS, Database
-from fecbench.results.store.records import CampaignInfo, StoredTrial
+from fecbench.results.store.records import STATES, CampaignInfo, StoredTrial
 from fecbench.runners.commands.console import arguments, completion
 from fecbench.runners.commands.console.campaign_documents import (
     print_database,
@@ -226,21 +226,25 @@ def _print_campaigns(
 ) -> None:
     for info in campaigns:
         say(f"campaign {info.heading}: {info.title}, {info.created_at}")
-        states = database.states_of(info.id)
+        by_start = None
         if overhead:
             _print_overhead(database, info)
-        elif trials:
-            _print_trials(database, info, frames.trials(database, info, _metrics(info)))
+            states = database.states_of(info.id)
         else:
-            run = print_summary(database, info, first_attempts=first_attempts)
-            if set(states) - {"ok"}:
+            if trials:
+                run, by_start = frames.with_starts(database, info, _metrics(info))
+                _print_trials(database, info, run)
+            else:
+                run, by_start = print_summary(database, info, first_attempts=first_attempts)
                 _print_doubtful(database, info, run[run["state"] != "ok"])
+            counts = run["state"].value_counts()
+            states = {state: int(counts[state]) for state in STATES if counts.get(state, 0)}
         say(states_line(states, info.planned_trials))
         if info.engine == "virtual":
             for sentence in agreement_in_words.sentences(agreement.of_campaign(database, info)):
                 say(sentence)
         for sentence in (
-            *starts.sentences(starts.starts_of(database, info)),
+            *starts.sentences(starts.starts_of(database, info, by_start)),
             *_about_hosts(database, info),
         ):
             say(sentence)
@@ -252,7 +256,9 @@ def _metrics(campaign: CampaignInfo) -> list[str]:
 
 
 def _print_doubtful(database: Database, campaign: CampaignInfo, doubtful: pd.DataFrame) -> None:
-    """Print a line for each of these trials, _MOST_DOUBTFUL at most."""
+    """Print a line for each of these trials, if any, _MOST_DOUBTFUL at most."""
+    if doubtful.empty:
+        return
     _print_trials(database, campaign, doubtful.nsmallest(_MOST_DOUBTFUL, "id"))
     if (more := len(doubtful) - _MOST_DOUBTFUL) > 0:
         say(f"{more} more trials are not ok: fecbench show --trials has all")

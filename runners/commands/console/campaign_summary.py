@@ -43,12 +43,12 @@ _TEXTS = (*_KEY, "metric", "compared_with")
 
 def print_summary(
     database: Database, campaign: CampaignInfo, *, first_attempts: bool = False
-) -> pd.DataFrame:
+) -> tuple[pd.DataFrame, dict[int | None, int]]:
     """Print the median and the ratio to its baseline, by workload and variant, what it leaves out, and how
     often trials were run again; of all groups, or of those that needed no second try. Return all trials with
-    the metrics that are compared."""
-    trials = frames.trials(database, campaign, {*of_workloads(campaign).values(), *SENT})
-    run = trials
+    the metrics that are compared, and how many each start has run (`frames.with_starts`)."""
+    run, by_start = frames.with_starts(database, campaign, {*of_workloads(campaign).values(), *SENT})
+    trials = run
     if first_attempts:
         trials = attempts.first_attempts(run)
         left_out_groups = attempts.groups(run) - attempts.groups(trials)
@@ -90,9 +90,9 @@ def print_summary(
         say(sentence)
     for sentence in repair.sentences(database, campaign):
         say(sentence)
-    for sentence in attempts.sentences(attempts.by_variant(database, campaign), campaign):
+    for sentence in attempts.sentences(attempts.by_variant(database, campaign, run), campaign):
         say(sentence)
-    return run
+    return run, by_start
 
 
 def _print_narrow(table: pd.DataFrame, campaign: CampaignInfo) -> None:

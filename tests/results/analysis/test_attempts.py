@@ -44,6 +44,20 @@ def test_attempts_are_counted_by_variant_and_state_with_those_that_were_supersed
     ]
 
 
+@pytest.mark.parametrize("is_retried", [False, True])
+def test_attempts_are_counted_the_same_of_trials_that_were_read_before(
+    database: Database, campaign: CampaignInfo, make: Make, request: pytest.FixtureRequest, is_retried: bool
+) -> None:
+    if is_retried:
+        request.getfixturevalue("retried")
+    else:
+        for n, state in enumerate(("ok", "invalid", "timeout", "ok")):
+            database.record(campaign.id, make(n, variant=XOR if n else OFF, state=state))
+    read = by_variant(database, campaign, frames.trials(database, campaign, []))
+    pd.testing.assert_frame_equal(read, by_variant(database, campaign))
+    assert read["attempts"].sum() == (24 if is_retried else 4)
+
+
 def test_shares_of_invalid_attempts_stand_beside_each_other_with_an_exact_test(
     database: Database, retried: CampaignInfo
 ) -> None:

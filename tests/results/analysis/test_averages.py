@@ -41,6 +41,20 @@ def test_it_is_the_mean_of_a_design_that_compares_means_and_else_the_median() ->
         assert (over.value, over.low, over.high) == pytest.approx(reference), average
 
 
+@pytest.mark.parametrize("average", ["mean", "median"])
+def test_averages_of_groups_are_those_of_each_group_alone(average: averages.Average) -> None:
+    rows = ratios_of(RANDOM.normal(0, 0.3, 60)).assign(cell=RANDOM.integers(0, 7, 60))
+    if average == "median":
+        rows.loc[rows["cell"] == 3, ["ratio", "censored"]] = [0.0, True]
+        rows.loc[rows["cell"] == 4, ["ratio", "censored"]] = [math.inf, True]
+    together = averages.averages_of(rows, ["cell"], average)
+    assert len(together) == 7
+    for cell, of_cell in rows.groupby("cell"):
+        assert together[cell] == pytest.approx(
+            ratio_over(of_cell, of_cell["point"], average).value, rel=1e-14
+        )
+
+
 def test_a_trial_without_an_end_leaves_the_median() -> None:
     rows = ratios_of(RANDOM.normal(0, 0.3, 40))
     rows.loc[0, ["ratio", "censored"]] = [math.inf, True]

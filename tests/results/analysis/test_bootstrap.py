@@ -1,7 +1,9 @@
 import math
+from itertools import product
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from fecbench.results.analysis import bootstrap
 
@@ -34,3 +36,21 @@ def test_counted_ratios_have_the_percentiles_of_the_resamples(monkeypatch: pytes
             monkeypatch.setattr(bootstrap, "_MOST_COUNTED", most_counted)
             intervals_drawn.append(bootstrap.quantile_ratio_intervals(*of_arms, 0.05, *middle))
         np.testing.assert_array_equal(*intervals_drawn)
+
+
+def test_intervals_end_at_places_of_all_resamples_in_order() -> None:
+    for pairs, has_ties in product((6, 7, 8, 30), (True, False)):
+        random = np.random.default_rng(pairs)
+        variant, baseline = (
+            arm(random, 40, pairs) if has_ties else random.lognormal(size=(40, pairs)) for _ in range(2)
+        )
+        draws = np.random.default_rng(0).integers(pairs, size=(2000, pairs))
+        with np.errstate(invalid="ignore"):
+            ratios = np.median(variant[:, draws], axis=2) / np.median(baseline[:, draws], axis=2)
+        place = math.floor(stats.norm.cdf(stats.t.ppf(0.025, pairs - 1)) * 1999)
+        # A resample in which both medians are timeouts may be anything.
+        low = np.sort(np.where(np.isnan(ratios), 0, ratios), axis=1)[:, place]
+        high = np.sort(np.where(np.isnan(ratios), math.inf, ratios), axis=1)[:, 1999 - place]
+        middle = (pairs - 1) // 2, pairs // 2
+        intervals = bootstrap.quantile_ratio_intervals(baseline, variant, 0.05, *middle)
+        np.testing.assert_array_equal(intervals, np.stack([low, high], axis=1))

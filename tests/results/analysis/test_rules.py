@@ -19,6 +19,7 @@ from scipy import stats
 
 from fecbench.results.analysis import rules as module
 from fecbench.results.analysis import trees
+from fecbench.results.analysis.forest import as_trees_have
 from fecbench.results.analysis.intervals import LEVEL, VERDICTS, WORDS
 from fecbench.results.analysis.pairing import Pairing, paired
 from fecbench.results.analysis.rules import FEWEST_POINTS, Explanation, NothingToExplain, explain
@@ -244,7 +245,7 @@ def held(scene: Scene, random: np.random.Generator, count: int, believed: bool) 
             continue
         grown += 1
         tree = trees.grown_tree(data, trees.fewest_leaves(data))
-        of_row, of_new = tree.apply(data.factors), tree.apply(new.factors)
+        of_row, of_new = (tree.apply(as_trees_have(those.factors)) for those in (data, new))
         honest = trees.honest_leaves(tree, data)
         rows = rows_of(data)
         for leaf in np.unique(of_new):
@@ -294,7 +295,8 @@ def test_rules_that_other_trees_have_in_the_other_order_are_both_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def swapped(tree: Any, data: trees.Data) -> Any:
-        return tree.apply(data.factors).max() + tree.apply(data.factors).min() - tree.apply(data.factors)
+        leaves = tree.apply(as_trees_have(data.factors))
+        return leaves.max() + leaves.min() - leaves
 
     x = np.arange(60) / 60
     logs = np.random.default_rng(4).normal(0, 0.3, 60) + 0.1 * (x > 0.5)
@@ -309,7 +311,8 @@ def test_noise_has_no_importance_and_other_leaves_in_other_trees() -> None:
     random = np.random.default_rng(2)
     data = trees.Data(random.random((80, 2)), random.normal(0, 0.3, 80), np.arange(80))
     tree = trees.grown_tree(data, 4)
-    assert (trees.honest_leaves(tree, data) != tree.apply(data.factors)).mean() > 0.1
+    of_row = tree.apply(as_trees_have(data.factors))
+    assert (trees.honest_leaves(tree, data) != of_row).mean() > 0.1
     assert trees.importances_of(data, ["a", "b"])["importance"].max() < 0.1
 
 
@@ -352,7 +355,7 @@ def keep_the_law(seed: int) -> int:
         medians.append(here["ratio"].median())
     assert np.argsort([rule.ratio for rule in printed]).tolist() == np.argsort(medians).tolist()
     tree = trees.grown_tree(data, trees.fewest_leaves(data))
-    honest, of_row = trees.honest_leaves(tree, data), tree.apply(data.factors)
+    honest, of_row = trees.honest_leaves(tree, data), tree.apply(as_trees_have(data.factors))
     unseen = [
         table.loc[honest == of_row[meeting(table, rule.conditions)][0], "ratio"].median() for rule in printed
     ]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fecbench.results.analysis import frames
 from fecbench.results.analysis.starts import sentences, starts_of
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, TrialRecord
@@ -79,6 +80,13 @@ def test_a_campaign_of_one_start_says_nothing_of_starts(run: Any) -> None:
 def test_trials_of_which_no_start_is_known_are_counted(run: Any) -> None:
     lines = sentences(starts_of(*run(None, None, ("ada", ADA))))
     assert lines == ["Of 2 trials it is not known which start has run them."]
+
+
+def test_trials_that_were_read_before_name_the_same_starts(run: Any) -> None:
+    database, campaign = run(None, ("ada", ADA), ("bob", BOB), ("bob", BOB))
+    _, by_start = frames.with_starts(database, campaign, [])
+    assert by_start == database.trials_by_start(campaign.id) == {None: 1, 2: 1, 3: 1, 4: 1}
+    assert starts_of(database, campaign, by_start) == starts_of(database, campaign)
 
 
 def test_the_report_shows_several_starts_and_is_silent_of_one(run: Any) -> None:

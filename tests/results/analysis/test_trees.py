@@ -8,8 +8,10 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.model_selection import GroupKFold
+from sklearn.tree import DecisionTreeRegressor
 
 from fecbench.results.analysis import trees
+from fecbench.results.analysis.forest import as_trees_have
 
 
 def test_the_forest_and_its_measures_are_those_of_the_library() -> None:
@@ -44,6 +46,23 @@ def test_each_tree_of_a_large_forest_grows_from_5000_ratios() -> None:
     data = trees.Data(random.random((6000, 1)), random.random(6000), np.arange(6000))
     roots = {int(tree.weighted_n_node_samples[0]) for tree in trees.grown_forest(data).trees}
     assert roots == {5000}
+
+
+def test_a_tree_of_medians_is_the_library_s_and_begins_as_all_smaller_ones_do() -> None:
+    random = np.random.default_rng(8)
+    factors = np.column_stack([random.random((400, 2)), random.integers(0, 3, 400)])
+    logs = 0.4 * (factors[:, 0] > 0.3) - 0.2 * (factors[:, 2] == 1) + random.standard_t(2, 400) / 10
+    data, rows = trees.Data(factors, logs, np.arange(400)), as_trees_have(factors)
+    sizes = (2, 3, 4, 5, 6)
+    for size, predicted in zip(
+        sizes, trees.predictions_of_smaller(trees.grown_tree(data, 6), rows, sizes), strict=True
+    ):
+        library = DecisionTreeRegressor(
+            criterion="absolute_error", max_depth=3, max_leaf_nodes=size, min_samples_leaf=32, random_state=0
+        ).fit(factors, logs)
+        assert library.get_n_leaves() == size
+        assert (predicted == library.predict(factors)).all()
+        assert (trees.grown_tree(data, size).predict(rows)[:, 0] == predicted).all()
 
 
 @pytest.mark.parametrize("most", [10_000, 40])

@@ -48,6 +48,18 @@ def test_more_than_two_thousand_marks_are_pixels_and_text_and_axes_are_not(
     assert len(drawing) < 3e5 or not pixels
 
 
+def test_of_more_networks_than_can_be_told_apart_some_are_drawn_and_the_figure_says_so(
+    filled: Filled,
+) -> None:
+    for points, is_sample in ((3000, False), (3001, True)):
+        figure = figures.points(campaign_of(filled, points))
+        (marks,) = (marks for axes in figure.axes for marks in axes.collections)
+        assert len(marks.get_offsets()) == 3000
+        said = " ".join(" ".join(text.get_text() for text in figure.texts).split())
+        assert ("a mark for 3,000 of them, chosen by chance" in said) == is_sample
+        assert f"{points} networks" in said
+
+
 def test_ratios_over_factors_are_pixels_where_all_panels_together_have_too_many(filled: Filled) -> None:
     random = np.random.default_rng(2)
     campaign = campaign_of(filled, 1500)

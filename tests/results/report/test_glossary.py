@@ -20,9 +20,9 @@ from fecbench.results.analysis.averages import ratio_over
 from fecbench.results.gate import build_answer, for_ci
 from fecbench.results.gate.overall import NEW, OLD
 from fecbench.results.gate.verdict import Verdict
-from fecbench.results.report.collecting import document_of
+from fecbench.results.report.collecting import document_of, document_with_rules
 from fecbench.results.report.drawings import named
-from fecbench.results.report.evidence import gather
+from fecbench.results.report.evidence import gather, with_explanations
 from fecbench.results.report.tables import rules
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, TrialKey, Variant
@@ -96,6 +96,16 @@ def test_the_page_and_its_figures_use_the_words_of_the_glossary(
     assert {
         name: synonyms_in(text.replace(design, "")) for name, text in texts.items() if synonyms_in(text)
     } == {}
+
+
+def test_rules_that_come_after_the_first_page_make_the_same_document(
+    planted: tuple[Database, CampaignInfo],
+) -> None:
+    first = gather(*planted, explained=False)
+    document, whole = document_of(first), document_of(gather(*planted))
+    assert document_with_rules(document, with_explanations(first)) == whole
+    assert any(answer.rule for answer in whole.answers)
+    assert not any(answer.rule for answer in document.answers)
 
 
 @pytest.mark.parametrize("statistic", ["mean", "median"])

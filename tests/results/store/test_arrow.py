@@ -16,6 +16,7 @@ import pytest
 from fecbench.results.store import arrow, connector
 from fecbench.results.store.database import Database, DatabaseError
 from fecbench.results.store.records import CampaignInfo, TrialRecord
+from tests.results.conftest import either
 
 Make = Callable[..., TrialRecord]
 NewCampaign = Callable[..., CampaignInfo]
@@ -40,19 +41,38 @@ def locked_by_another_process(file: str, for_s: float) -> Iterator[None]:
         holder.communicate()
 
 
-def metrics_of(database: Database, names: list[str] | None = None) -> dict[tuple[str, str], float]:
-    read = arrow.metrics(database, 1, 1, names).to_pylist()
+def metrics_of(database: Database) -> dict[tuple[str, str], float]:
+    read = arrow.metrics(database, 1, 1).to_pylist()
     return {(row["endpoint"], row["name"]): row["value"] for row in read}
 
 
+@either
 def test_metrics_are_found_by_any_name(database: Database, campaign: CampaignInfo, make: Make) -> None:
     """Names stand in the SQL: none is taken for a part of it."""
+
+    def named(*names: str) -> dict[str, float | None]:
+        (row,) = arrow.trials(database, campaign.id, 1, 1, names).to_pylist()
+        return {name: row[name] for name in names}
+
     recorded = {end: {"a%b": 1.0, "it's": 2.0, "a:b": 3.0, "a.b": 4.0} for end in ("client", "server")}
     database.record(campaign.id, make(0, metrics=recorded))
     assert len(metrics_of(database)) == 8
     for name, value in recorded["client"].items():
-        assert metrics_of(database, [f"client.{name}"]) == {("client", name): value}
-    assert metrics_of(database, []) == metrics_of(database, ["client.other"]) == {}
+        assert named(f"client.{name}") == {f"client.{name}": value}
+    everything = {f"{end}.{name}": value for end in recorded for name, value in recorded[end].items()}
+    assert named(*everything) == everything
+    assert named("client.other") == {"client.other": None}
+
+
+def test_a_metric_that_a_thousand_trials_lack_is_read_of_the_next(
+    database: Database, new_campaign: NewCampaign, make: Make
+) -> None:
+    """The library takes the first thousand rows for all."""
+    campaign = new_campaign(database, repetitions=1100)
+    records = [make(n, metrics={"client": {"late": 0.5} if n == 1099 else {}}) for n in range(1100)]
+    database.record_all(campaign.id, records)
+    read = arrow.trials(database, campaign.id, 1, 1100, ["client.late"])["client.late"].to_pylist()
+    assert read == [None] * 1099 + [0.5]
 
 
 def test_a_writer_in_another_process_is_waited_for_and_then_named(
