@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -46,6 +49,23 @@ def test_each_tree_of_a_large_forest_grows_from_5000_ratios() -> None:
     data = trees.Data(random.random((6000, 1)), random.random(6000), np.arange(6000))
     roots = {int(tree.weighted_n_node_samples[0]) for tree in trees.grown_forest(data).trees}
     assert roots == {5000}
+
+
+def test_packages_that_were_empty_for_a_moment_are_whole_later() -> None:
+    program = """
+import sys
+from types import ModuleType
+from fecbench.results.analysis import forest
+assert "scipy.stats" not in sys.modules
+empty = ("scipy.stats", "sklearn.neighbors")
+held = [value for module in list(sys.modules.values()) for value in vars(module).values()]
+assert not [value for value in held if isinstance(value, ModuleType) and value.__name__ in empty]
+from scipy import stats
+from sklearn.neighbors import NearestNeighbors
+print(stats.norm.cdf(0))
+"""
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (result.stdout, result.stderr) == ("0.5\n", "")
 
 
 def test_a_tree_of_medians_is_the_library_s_and_begins_as_all_smaller_ones_do() -> None:
