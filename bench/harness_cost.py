@@ -8,8 +8,9 @@ import argparse
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import cast
 
 from bench.arguments import from_one
 from bench.table import Row, print_table
@@ -20,12 +21,13 @@ from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign import campaign
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.request import Request, request
+from fecbench.runners.campaign.share import Watcher
+from fecbench.runners.engines.engine import Finished
 from fecbench.runners.engines.virtual import VirtualEngine
 from fecbench.runners.implementations.finding import ours
-from fecbench.runners.tasks.task import VIRTUAL
+from fecbench.runners.tasks.task import VIRTUAL, Task
 from fecbench.runners.trial import certificates
 from fecbench.runners.trial.assignment import SERVER_NAME
-from fecbench.runners.trial.judge import Judgement
 from fecbench.runners.trial.simulation import Place, line_of
 
 DESIGN = "networking2019-uniform"
@@ -39,26 +41,21 @@ for task, answer in zip(sys.stdin.buffer, open({path!r}, "rb")):
 """Program that has an answer for each line that it reads, in their order."""
 
 
-class Meter:
-    """Watches a campaign: when its trials began, by the CPU time of this process."""
+class Silence:
+    """Watches a campaign, and says nothing of whatever happens."""
 
-    def __init__(self) -> None:
-        self.begun_s = 0.0
-        self.states: dict[str, int] = {}
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *_: None
 
-    def begun(self, campaign: str, planned: int, done: int) -> None:  # noqa: ARG002
-        self.begun_s = time.process_time()
 
-    def ended(self, key: TrialKey, judgement: Judgement, completion_s: float, again: bool) -> None:  # noqa: ARG002
-        self.states[judgement.state] = self.states.get(judgement.state, 0) + 1
+class MeteredEngine(VirtualEngine):
+    """Notes when the first trial is asked for, by the CPU time of this process."""
 
-    def more(self, trials: int, why: str) -> None: ...
+    start_s = 0.0
 
-    def elsewhere(self, trials: int) -> None: ...
-
-    def waiting(self, trials: int) -> None: ...
-
-    def dropped(self, key: TrialKey, why: str) -> None: ...
+    def run(self, tasks: Iterable[tuple[TrialKey, Task]]) -> Iterator[Finished]:
+        self.start_s = self.start_s or time.process_time()
+        return super().run(tasks)
 
 
 def main() -> None:
@@ -85,7 +82,7 @@ def trials_per_s(design: Design, folder: Path, rounds: int = 1) -> list[float]:
     return [
         _round(
             campaign_request,
-            VirtualEngine(1, command, {implementation: folder}),
+            MeteredEngine(1, command, {implementation: folder}),
             folder / f"round-{number}.sqlite",
         )
         for number in range(rounds)
@@ -101,15 +98,14 @@ def _answers(experiment: Experiment, keys: Sequence[TrialKey], implementation: s
     return subprocess.run(command, input=b"".join(lines), stdout=subprocess.PIPE, check=True).stdout
 
 
-def _round(campaign_request: Request, engine: VirtualEngine, path: Path) -> float:
-    meter = Meter()
+def _round(campaign_request: Request, engine: MeteredEngine, path: Path) -> float:
     with Database.open(str(path), create=True) as database:
-        campaign.run(campaign_request, engine, database, meter)
-    taken_s = time.process_time() - meter.begun_s
-    if meter.states.keys() - {"ok", "timeout"} or sum(meter.states.values()) != len(campaign_request.keys):
-        raise RuntimeError(
-            f"{campaign_request.design.name}: of {len(campaign_request.keys)} trials ended {meter.states}"
-        )
+        info = campaign.run(campaign_request, engine, database, cast("Watcher", Silence()))
+        taken_s = time.process_time() - engine.start_s
+        states = database.states_of(info.id)
+    if states.keys() - {"ok", "timeout"} or sum(states.values()) != len(campaign_request.keys):
+        name = campaign_request.design.name
+        raise RuntimeError(f"{name}: of {len(campaign_request.keys)} trials ended {states}")
     return len(campaign_request.keys) / taken_s
 
 

@@ -8,9 +8,8 @@ import (
 )
 
 const (
-	// collectAbove is the number of bytes of objects from which they are collected. Little lives beside them, so that collecting is
-	// cheap, and memory that is used again is nearer than new memory.
-	collectAbove = 16 << 20
+	// collectAbove is the number of bytes of objects from which they are collected.
+	collectAbove = 96 << 20
 	// memoryLimit is the limit at which Go collects in any case, since more would harm the machine.
 	memoryLimit = 3 << 30
 	// lookEvery is the number of datagrams between two looks at the memory.
