@@ -47,8 +47,9 @@ class Distribution:
 
     @classmethod
     def of(cls, values: Integers) -> "Distribution":
-        distinct, counts = np.unique(values, return_counts=True)
-        return cls(distinct.astype(np.int64), counts.astype(np.float64))
+        counts = np.bincount(values)
+        distinct = np.flatnonzero(counts)
+        return cls(distinct, counts[distinct].astype(np.float64))
 
     def up_to(self, steps: Integers) -> Floats:
         """The share of all that is at most each of these; 0 of none."""
@@ -130,10 +131,10 @@ def _features(lost: Verdicts) -> _Features:
         BY_BURST: Distribution(bursts.values, bursts.weights * bursts.values),
         "gaps": Distribution.of(lengths[~values]),
     }
+    before = np.concatenate([[0], np.cumsum(lost)])
     for window in WINDOWS:
-        if (count := lost.size // window) >= FEWEST_WINDOWS:
-            losses = lost[: count * window].reshape(count, window).sum(axis=1)
-            distributions[f"windows of {window}"] = Distribution.of(losses)
+        if lost.size // window >= FEWEST_WINDOWS:
+            distributions[f"windows of {window}"] = Distribution.of(np.diff(before[::window]))
     places = (np.flatnonzero(lost) + 0.5) / lost.size
     course = {
         "halves": float((places < 0.5).mean()) if places.size else 0.5,
@@ -152,7 +153,9 @@ def _of_distributions(recordings: Sequence[_Features]) -> Iterator[Comparison]:
         steps = np.unique(np.concatenate([distribution.values for distribution in distributions]))
         if steps.size > _MOST_STEPS:
             steps = steps[np.linspace(0, steps.size - 1, _MOST_STEPS).astype(np.int64)]
-        shares = np.array([[0.0, *distribution.up_to(steps)] for distribution in distributions])
+        shares = np.zeros((len(distributions), steps.size + 1))
+        for row, distribution in zip(shares, distributions, strict=True):
+            row[1:] = distribution.up_to(steps)
         mean = shares.mean(axis=0)
         excess = shares - mean
         # The range that differs most lies between the places where a recording is farthest ahead and behind.

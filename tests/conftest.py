@@ -20,7 +20,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from fecbench.results.store.database import Database
-from tests.support import answers, disk, patience, undrawn
+from tests.support import answers, disk, patience, rewriting, undrawn
 from tests.support.once import made_once
 
 pytest_plugins = ["tests.support.cost"]
@@ -40,6 +40,10 @@ disk.wait_for_none()
 # Collection loads what all tests use. It is no garbage, and to look through it again and again costs a
 # twelfth of the time of tests that make many tables.
 gc.disable()
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    rewriting.load_own_part_first(session.config)
 
 
 def pytest_collection_finish() -> None:

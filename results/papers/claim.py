@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
 import numpy as np
 import pandas as pd
-import scipy
 
 from fecbench.results.analysis.intervals import FEWEST, LEVEL
+from fecbench.results.analysis.quantiles import share_interval, t_quantile
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.metrics.units import number
 from fecbench.results.store.records import CampaignInfo
@@ -105,7 +105,7 @@ class Estimate:
         """
         if len(values) < FEWEST or np.isinf(values).any():
             return cls(float(values.mean()))
-        half = scipy.stats.t.ppf(1 - level / 2, len(values) - 1) * values.std() / math.sqrt(len(values))
+        half = t_quantile(1 - level / 2, len(values) - 1) * values.std() / math.sqrt(len(values))
         mean = float(values.mean())
         return cls(mean, max(0, mean - half), mean + half)
 
@@ -203,11 +203,9 @@ class Share:
         if self.units < FEWEST:
             return Estimate(self.count / self.units if self.units else math.nan)
         all_units = self.units + self.unknown
-        least, most = (
-            scipy.stats.binomtest(count, all_units).proportion_ci(1 - level)
-            for count in (self.count, self.count + self.unknown)
-        )
-        return Estimate(self.count / self.units, float(least.low), float(most.high))
+        low, _ = share_interval(self.count, all_units, level)
+        _, high = share_interval(self.count + self.unknown, all_units, level)
+        return Estimate(self.count / self.units, low, high)
 
     def __str__(self) -> str:
         unknown = f", {self.unknown} unknown" if self.unknown else ""

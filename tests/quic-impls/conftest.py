@@ -231,7 +231,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def is_unbuilt(item: pytest.Item) -> bool:
     """Whether the stack that a test is of, its parameter `name`, is not there."""
     assert isinstance(item, pytest.Function)
-    return bool(ours().find(item.callspec.params["name"], "tests").missing_programs())
+    return lacks_programs(item.callspec.params["name"])
+
+
+@functools.cache
+def lacks_programs(name: str) -> bool:
+    return bool(ours().find(name, "tests").missing_programs())
 
 
 @pytest.fixture

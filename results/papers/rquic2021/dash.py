@@ -14,7 +14,6 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-import scipy
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -22,6 +21,7 @@ from matplotlib.ticker import PercentFormatter
 
 from fecbench.results.analysis.intervals import FEWEST, LEVEL
 from fecbench.results.analysis.pairing import with_fec
+from fecbench.results.analysis.quantiles import t_quantile
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.sheet import legend_below, question, title
 from fecbench.results.figures.style import line, looks, new_figure, style
@@ -258,7 +258,7 @@ def _mean(values: pd.Series, level: float = LEVEL) -> Estimate:
     mean = float(values.mean())
     if len(values) < FEWEST:
         return Estimate(mean)
-    half = float(scipy.stats.t.ppf(1 - level / 2, len(values) - 1) * values.std() / math.sqrt(len(values)))
+    half = float(t_quantile(1 - level / 2, len(values) - 1) * values.std() / math.sqrt(len(values)))
     return Estimate(mean, mean - half, mean + half)
 
 

@@ -16,7 +16,7 @@ from tests.support.campaigns import new_campaign, trial, variants, workload
 OFF, XOR, RS = "FEC off", "XOR 4/5", "RS 4/5"
 
 
-def _plant(
+def write_campaign(
     path: Path,
     *,
     points: int,
@@ -61,16 +61,16 @@ def _plant(
 @pytest.fixture(scope="session")
 def plant() -> Callable[..., Path]:
     """Writes a campaign of so many points into a new database at a path."""
-    return _plant
+    return write_campaign
 
 
 @pytest.fixture(scope="session")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database with one campaign: 60 points, FEC off, XOR and RS."""
-    return _plant(tmp_path_factory.mktemp("planted") / "p.sqlite", points=60, labels=(OFF, XOR, RS))
+    return write_campaign(tmp_path_factory.mktemp("planted") / "p.sqlite", points=60, labels=(OFF, XOR, RS))
 
 
 @pytest.fixture(scope="session")
 def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same over 24 points, which are too few for rules: to look for these takes seconds."""
-    return _plant(tmp_path_factory.mktemp("few") / "p.sqlite", points=24, labels=(OFF, XOR, RS))
+    return write_campaign(tmp_path_factory.mktemp("few") / "p.sqlite", points=24, labels=(OFF, XOR, RS))
