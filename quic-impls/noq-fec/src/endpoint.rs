@@ -284,7 +284,9 @@ impl<W: Work> Side<W> {
             self.stack.receive(at, from, to, mark, datagram, || accept(&self.assignment));
         }
         self.stack.on_timeout(host.now());
-        if let Some(schemes) = &self.assignment.options.schemes {
+        if let Some(schemes) = &self.assignment.options.schemes
+            && schemes.complaints.are_there()
+        {
             for complaint in schemes.complaints.take() {
                 host.complain(&format!("{}: {complaint}", W::NAME));
             }

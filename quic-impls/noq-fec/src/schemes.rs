@@ -4,6 +4,7 @@
 //! the endpoint's own options say how much.
 
 use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -78,16 +79,33 @@ pub enum SourceSymbols {
 /// Complaints, a line each. Clones have their lines in common, so the holder of one hears what noq-proto met with
 /// another.
 #[derive(Debug, Clone, Default)]
-pub struct Complaints(Arc<Mutex<Vec<String>>>);
+pub struct Complaints(Arc<Lines>);
+
+#[derive(Debug, Default)]
+struct Lines {
+    lines: Mutex<Vec<String>>,
+    /// Whether there are any: that is asked at each turn of an endpoint, and takes no lock.
+    any: AtomicBool,
+}
 
 impl Complaints {
     fn add(&self, line: String) {
-        self.0.lock().expect("nobody panics with it").push(line);
+        let mut lines = self.0.lines.lock().expect("nobody panics with it");
+        lines.push(line);
+        self.0.any.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether there are lines since the last [`Complaints::take`].
+    #[inline]
+    pub fn are_there(&self) -> bool {
+        self.0.any.load(Ordering::Relaxed)
     }
 
     /// Takes the lines since the last call.
     pub fn take(&self) -> Vec<String> {
-        mem::take(&mut *self.0.lock().expect("nobody panics with it"))
+        let mut lines = self.0.lines.lock().expect("nobody panics with it");
+        self.0.any.store(false, Ordering::Relaxed);
+        mem::take(&mut *lines)
     }
 }
 
