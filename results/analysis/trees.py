@@ -250,14 +250,14 @@ def surfaces_of(
     if len(of_points) < 2:
         return {}
     columns = [names.index(name) for name in of_points]
-    surfaces, known = {}, dict[bytes, Floats]()  # most workloads have the same networks, so the same grid
+    surfaces, by_grid = {}, dict[bytes, Floats]()  # most workloads have the same networks, so the same grid
     for workload, rows in table.groupby("workload", observed=True, sort=False):
         across, up = (pd.Index(_grid(rows[name].to_numpy(np.float64)), name=name) for name in of_points)
         grid = np.stack(np.meshgrid(across, up, indexing="ij"), axis=-1)
-        if grid.tobytes() not in known:
+        if grid.tobytes() not in by_grid:
             logs = trained.partial_dependence(grid.reshape(-1, 2), columns)
-            known[grid.tobytes()] = np.exp(logs.reshape(grid.shape[:2]))
-        surfaces[str(workload)] = pd.DataFrame(known[grid.tobytes()], index=across, columns=up)
+            by_grid[grid.tobytes()] = np.exp(logs.reshape(grid.shape[:2]))
+        surfaces[str(workload)] = pd.DataFrame(by_grid[grid.tobytes()], index=across, columns=up)
     return surfaces
 
 

@@ -358,13 +358,13 @@ def pairs(ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Figure:
         pixels = as_pixels(len(panels) * len(campaign.points))
         # A point without a ratio stays grey.
         grid.map(sns.scatterplot, s=mark(0.5), color="0.7", linewidth=0, rasterized=pixels)
-        drawn = to_ends(of_point)[of_point.index.isin(grid.data.index)]
+        colored = to_ends(of_point)[of_point.index.isin(grid.data.index)]
         for axes, horizontal, vertical in panels:
             sns.scatterplot(
-                grid.data.loc[drawn.index],
+                grid.data.loc[colored.index],
                 x=horizontal,
                 y=vertical,
-                hue=np.log2(drawn),
+                hue=np.log2(colored),
                 hue_norm=norm,
                 palette=colors,
                 s=mark(1.1),

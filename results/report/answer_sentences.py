@@ -46,12 +46,12 @@ def answers(table: pd.DataFrame, campaign: CampaignInfo) -> list[Answer]:
     return sorted(with_cases or of_all, key=lambda one: -(one.helps + one.harms))
 
 
-def with_rules(answered: Sequence[Answer], explained: Sequence[Explained]) -> list[Answer]:
+def with_rules(plain: Sequence[Answer], explained: Sequence[Explained]) -> list[Answer]:
     """Return the same answers, each with the networks in which its variant helps and harms."""
     rules = {
         (one.part.metric.name, one.variant): where(one.explanation, one.part.metric) for one in explained
     }
-    return [one.model_copy(update={"rule": rules.get((one.metric, one.variant), "")}) for one in answered]
+    return [one.model_copy(update={"rule": rules.get((one.metric, one.variant), "")}) for one in plain]
 
 
 def lead(campaign: CampaignInfo) -> str:

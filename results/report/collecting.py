@@ -78,11 +78,11 @@ def collect(
 def document_with_rules(document: Document, evidence: Evidence) -> Document:
     """Return the same document with what it says of the networks where variants help, of evidence that has
     explanations."""
-    answered = with_rules(document.answers, evidence.explained)
+    answers_with_rules = with_rules(document.answers, evidence.explained)
     return document.model_copy(
         update={
-            "answers": answered,
-            "maps": _in_order(maps(evidence), answered),
+            "answers": answers_with_rules,
+            "maps": _in_order(maps(evidence), answers_with_rules),
             "explained": list(map(Explained.of, evidence.explained)),
         }
     )

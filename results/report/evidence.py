@@ -61,7 +61,7 @@ class Evidence:
     run: pd.DataFrame
     """`frames.trials`: all that were run."""
     by_start: Mapping[int | None, int]
-    """How many of them each start has run (`frames.with_starts`)."""
+    """The number of them that each start has run (`frames.with_starts`)."""
     frame: pd.DataFrame
     """The trials of `run` that are compared."""
     first_attempts: bool

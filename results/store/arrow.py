@@ -60,8 +60,8 @@ def trials(
     read = _read(database, query.where(*_in_range(campaign_id, first_id, last_id)).order_by(columns.id))
     for name in metrics if database.is_file else ():
         place, values = read.schema.get_field_index(name), read[name]
-        known = pc.if_else(pc.equal(values, _NONE), pa.scalar(None, pa.float64()), values)
-        read = read.set_column(place, name, known)
+        column = pc.if_else(pc.equal(values, _NONE), pa.scalar(None, pa.float64()), values)
+        read = read.set_column(place, name, column)
     return read
 
 

@@ -245,7 +245,7 @@ def held(scene: Scene, random: np.random.Generator, count: int, believed: bool) 
             continue
         grown += 1
         tree = trees.grown_tree(data, trees.fewest_leaves(data))
-        of_row, of_new = (tree.apply(as_trees_have(those.factors)) for those in (data, new))
+        of_row, of_new = (tree.apply(as_trees_have(scene_data.factors)) for scene_data in (data, new))
         honest = trees.honest_leaves(tree, data)
         rows = rows_of(data)
         for leaf in np.unique(of_new):

@@ -50,7 +50,7 @@ def metrics_of(database: Database) -> dict[tuple[str, str], float]:
 def test_metrics_are_found_by_any_name(database: Database, campaign: CampaignInfo, make: Make) -> None:
     """Names stand in the SQL: none is taken for a part of it."""
 
-    def named(*names: str) -> dict[str, float | None]:
+    def metrics_named(*names: str) -> dict[str, float | None]:
         (row,) = arrow.trials(database, campaign.id, 1, 1, names).to_pylist()
         return {name: row[name] for name in names}
 
@@ -58,10 +58,10 @@ def test_metrics_are_found_by_any_name(database: Database, campaign: CampaignInf
     database.record(campaign.id, make(0, metrics=recorded))
     assert len(metrics_of(database)) == 8
     for name, value in recorded["client"].items():
-        assert named(f"client.{name}") == {f"client.{name}": value}
+        assert metrics_named(f"client.{name}") == {f"client.{name}": value}
     everything = {f"{end}.{name}": value for end in recorded for name, value in recorded[end].items()}
-    assert named(*everything) == everything
-    assert named("client.other") == {"client.other": None}
+    assert metrics_named(*everything) == everything
+    assert metrics_named("client.other") == {"client.other": None}
 
 
 def test_a_metric_that_a_thousand_trials_lack_is_read_of_the_next(
