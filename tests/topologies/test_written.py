@@ -267,8 +267,8 @@ def test_a_number_is_taken_within_its_bounds_and_refused_beyond(read: Read) -> N
         for wrong in (least - 1, most + 1, "", "x", "1.5", "+1", "0x10", " 5", "5 ", "5\t", 2**64, "9" * 30):
             right = f"must be a whole number from {least} to {most}"
             output = str(wrong).replace("\t", "?")
-            given = f"{name} {output}" if output else name
-            assert read(text({**others, name: wrong})) == f"{given}: {right}"
+            start = f"{name} {output}" if output else name
+            assert read(text({**others, name: wrong})) == f"{start}: {right}"
 
 
 def test_a_text_needs_no_end_of_its_last_line(read: Read) -> None:
