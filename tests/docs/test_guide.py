@@ -122,9 +122,9 @@ class Reader:
             case "sh", "long":
                 command, *others = commands_of(block)
                 assert not any(other.startswith("fecbench run") for other in others), "a block for each"
-                named = Path(command.split()[2])
-                of_page = self.checkout / named
-                design = design_of(of_page if of_page.exists() else named)
+                design_path = Path(command.split()[2])
+                of_page = self.checkout / design_path
+                design = design_of(of_page if of_page.exists() else design_path)
                 choice = ["point=0", f'"workload={design.workloads[0].label}"']
                 choice += [] if design.until else ["repetition=0"]  # which decides nothing alone
                 words = command.split()
