@@ -10,7 +10,7 @@ import yaml
 
 from fecbench import designs
 from fecbench.checkout import REPOSITORY
-from fecbench.runners.implementations.finding import OWN
+from fecbench.runners.implementations.finding import OWN, ours
 
 VARIABLES = ("GO_FOLDERS", "RUST_FOLDERS", "C_FILES", "NOT_OTHERS")
 
@@ -53,6 +53,13 @@ def test_the_demonstration_builds_what_it_runs_and_no_more() -> None:
     (built,) = re.findall("implementations.build ?(.*)", result.stdout)
     design = designs.load(REPOSITORY / "designs/catalog/demo.toml")
     assert built.split() == sorted({variant.implementation for variant in design.variants})
+
+
+def test_what_the_benchmark_builds_is_an_implementation_of_the_checkout() -> None:
+    (name,) = re.findall(
+        "^bench:.*\n.*implementations.build (.*)$", (REPOSITORY / "Makefile").read_text(), re.MULTILINE
+    )
+    assert name in ours().names()
 
 
 @pytest.mark.parametrize(("rootless", "emulates"), [("1", False), ("", True)])

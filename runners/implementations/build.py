@@ -2,10 +2,10 @@
 
     python -m fecbench.runners.implementations.build [--all] [NAME …] [DIR …]
 
-A NAME is one of our implementations, which alone is built then.
+A NAME is one of quic-impls/, also one that is built on demand. It alone is built then.
 Implementations that are built on demand, by impl.toml, are left out, unless all are asked for.
 Failed builds are listed at the end with their reasons, and do not stop the others. The exit status is 1 if
-one of them is in a named folder, or is of this project.
+one of them was named, is in a named folder, or is of this project.
 """
 
 import os
@@ -87,23 +87,22 @@ def _problem(implementation: Implementation | Refusal) -> str | None:
 def main() -> None:
     words = [word for word in sys.argv[1:] if word != ALL]
     on_demand = len(words) < len(sys.argv) - 1
-    names, folders = (
-        [word for word in words if word in OWN],
-        [Path(word) for word in words if word not in OWN],
-    )
+    own = ours()
+    names = [word for word in words if word in own.names()]
+    folders = [Path(word) for word in words if word not in names]
     problems = {}
     try:
         for name in names:
-            if problem := _problem(ours().find(name, "build")):
+            if problem := _problem(own.find(name, "build")):
                 problems[name] = problem
         if folders or not names:
-            implementations = Implementations(checked("build", folders)) if folders else ours()
+            implementations = Implementations(checked("build", folders)) if folders else own
             problems |= build_all(implementations, on_demand=on_demand)
     except Refusal as refusal:
         sys.exit(str(refusal))
     for problem in problems.values():
         print(f"not built: {problem}", file=sys.stderr)
-    if any(folders or on_demand or name in OWN for name in problems):
+    if any(names or folders or on_demand or name in OWN for name in problems):
         sys.exit(1)
 
 

@@ -139,6 +139,25 @@ def test_one_that_is_built_on_demand_is_left_out_unless_all_are_asked_for(
     assert (folder / "build/program").is_file()
 
 
+@pytest.mark.parametrize(("command", "code"), [(BUILDS, 0), ('["false"]', 1)])
+def test_one_on_demand_is_built_when_it_is_asked_for_by_its_name(
+    add: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch, command: str, code: int
+) -> None:
+    folder = add("later", command + "\non_demand = true")
+    other = add("other", BUILDS)
+    here = Implementations([folder.parent])
+    monkeypatch.setattr(build, "ours", lambda: here)
+    monkeypatch.setattr(sys, "argv", ["build", "later"])
+    if code:
+        with pytest.raises(SystemExit) as result:
+            build.main()
+        assert result.value.code == code
+    else:
+        build.main()
+        assert (folder / "build/program").is_file()
+    assert not (other / "build").exists()
+
+
 def test_two_are_built_at_once(add: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
     folders = [add(name, BUILDS) for name in "abcd"]
     both, built = Barrier(2, timeout=30), []
