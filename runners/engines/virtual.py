@@ -100,7 +100,7 @@ class VirtualEngine:
 
     def __enter__(self) -> Self:
         cgroup.remove_abandoned()
-        self._folder = self._resources.enter_context(scratch.folder())
+        self._folder = self._resources.enter_context(scratch.folder(scratch.memory()))
         self._selector = self._resources.enter_context(selectors.DefaultSelector())
         self._resources.callback(cgroup.remove, self._folder.name)
         self._resources.callback(self._close)

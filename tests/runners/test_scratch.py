@@ -259,3 +259,50 @@ def test_what_cannot_be_removed_is_an_error_unless_programs_of_others_left_it(
     expected = nullcontext() if of_others else pytest.raises(PermissionError)
     with expected, scratch.folder(of_others=of_others):
         monkeypatch.setattr(os, "rmdir", refuse)
+
+
+@pytest.fixture
+def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in the place of the one in memory, beside temporary files that go where Linux has them."""
+    monkeypatch.setattr(tempfile, "tempdir", "/tmp")
+    monkeypatch.setattr(scratch, "MEMORY", tmp_path)
+    return tmp_path
+
+
+def test_small_files_are_kept_in_memory(memory: Path) -> None:
+    assert scratch.memory() == memory
+    with scratch.folder(scratch.memory()) as folder:
+        assert folder.parent == memory
+
+
+@pytest.mark.parametrize("lacking", ["room", "rights", "the folder", "the default"])
+def test_small_files_are_on_the_disk_where_memory_has_no_place_for_them(
+    memory: Path, monkeypatch: pytest.MonkeyPatch, lacking: str
+) -> None:
+    if lacking == "room":
+        status = os.statvfs(memory)
+        monkeypatch.setattr(scratch, "ROOM_BYTES", (status.f_bavail + (1 << 20)) * status.f_frsize)
+    elif lacking == "rights":
+        monkeypatch.setattr(os, "access", lambda path, _: path != memory)
+    elif lacking == "the folder":
+        monkeypatch.setattr(scratch, "MEMORY", memory / "nowhere")
+    else:
+        monkeypatch.setattr(tempfile, "tempdir", str(memory))
+    assert scratch.memory() is None
+
+
+def test_what_a_killed_harness_left_in_memory_is_removed(memory: Path) -> None:
+    abandoned = leave(memory / NAME)
+    assert abandoned in scratch.remove_abandoned()
+    assert not abandoned.exists()
+
+
+def test_memory_is_not_looked_at_where_somebody_chose_another_place(
+    memory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = tmp_path / "chosen"
+    chosen.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(chosen))
+    abandoned = leave(memory / NAME)
+    assert scratch.remove_abandoned() == []
+    assert abandoned.exists()
