@@ -5,6 +5,7 @@ says what it said before.
 """
 
 import argparse
+import gc
 import subprocess
 import tempfile
 import time
@@ -22,6 +23,7 @@ from fecbench.runners.campaign import campaign
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.request import Request, request
 from fecbench.runners.campaign.share import Watcher
+from fecbench.runners.commands.command_line import ALLOCATIONS
 from fecbench.runners.engines.engine import Finished
 from fecbench.runners.engines.virtual import VirtualEngine
 from fecbench.runners.implementations.finding import ours
@@ -72,6 +74,7 @@ def main() -> None:
 
 def trials_per_s(design: Design, folder: Path, rounds: int = 1) -> list[float]:
     """Return the trials in a second of CPU time, of each round. The design has one implementation."""
+    gc.set_threshold(ALLOCATIONS)  # as the command does
     campaign_request = request(design, ours(), backend=VIRTUAL, calibrate=False)
     (implementation,) = campaign_request.experiment.implementations
     program, answers = folder / "player.py", folder / "answers"

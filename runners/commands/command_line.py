@@ -221,7 +221,7 @@ def _common_options(
     pass
 
 
-_ALLOCATIONS = 100_000
+ALLOCATIONS = 100_000
 """Objects that are made before garbage is sought among them: loading a command makes some 200,000."""
 
 
@@ -240,7 +240,7 @@ def _interrupt(number: int, _frame: FrameType | None) -> None:
 def main() -> NoReturn:
     """The entry point: 0 for success, 1 when something was not ok, 2 for bad input."""
     # A third of the time of a short command is Python's search for garbage, in modules that stay to the end.
-    gc.set_threshold(_ALLOCATIONS)
+    gc.set_threshold(ALLOCATIONS)
     atexit.register(gc.freeze)
     terminal.open_streams()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -56,6 +56,8 @@ type Surroundings struct {
 	KeyLog io.Writer
 	// Qlog makes a trace for each connection, or nil when nobody wants it.
 	Qlog func(ctx context.Context, isClient bool, id quic.ConnectionID) qlogwriter.Trace
+	// SparesEvents has QUIC make no event for a trace if nobody hears it.
+	SparesEvents bool
 	// Log takes what a server has to say of its clients.
 	Log *log.Logger
 	// Clock is the time of the workloads "messages" and "requests", the same for both ends.
@@ -122,7 +124,7 @@ func RunOver(
 
 func newEndpoint(s *socket.Socket, assignment contract.Assignment, surroundings Surroundings, fail func(error)) *endpoint {
 	e := &endpoint{assignment: assignment, socket: s, surroundings: surroundings}
-	e.observer = &observer.Observer{Qlog: surroundings.Qlog}
+	e.observer = &observer.Observer{Qlog: surroundings.Qlog, SparesEvents: surroundings.SparesEvents}
 	e.transport = &quic.Transport{Conn: s, ConnectionIDLength: header.ConnectionIDLength}
 	if assignment.Series.CongestionWindow {
 		e.observer.Congestion = e.begin(contract.CongestionWindow, observer.CongestionColumns)

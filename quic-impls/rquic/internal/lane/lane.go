@@ -51,6 +51,9 @@ type Exit struct {
 type Lane struct {
 	c    *C.struct_lane
 	exit C.struct_lane_exit
+	// next is when the next datagram leaves, as long as nothing has changed: a call of C takes longer than most of what is asked.
+	next    C.uint64_t
+	isKnown bool
 }
 
 // New makes a lane, which has to Begin before anything else.
@@ -69,6 +72,7 @@ func (l *Lane) Begin(text string) error {
 	if strings.ContainsRune(text, 0) {
 		return errors.New("a text has a zero in it")
 	}
+	l.isKnown = false
 	c := C.CString(text)
 	defer C.free(unsafe.Pointer(c))
 	if refusal := C.lane_begin(l.c, c); refusal != nil {
@@ -78,7 +82,10 @@ func (l *Lane) Begin(text string) error {
 }
 
 // Start counts the times of a schedule and of an outage from now on.
-func (l *Lane) Start(now time.Duration) { C.lane_start(l.c, C.uint64_t(now)) }
+func (l *Lane) Start(now time.Duration) {
+	l.isKnown = false
+	C.lane_start(l.c, C.uint64_t(now))
+}
 
 // BeginFilling is called before IsFull is asked at intervals.
 func (l *Lane) BeginFilling(fullShare float64, window time.Duration) {
@@ -90,17 +97,24 @@ func (l *Lane) IsFull(now time.Duration) bool { return bool(C.lane_is_full(l.c, 
 
 // Send sends a datagram, with a tag that travels with it. False: the link drops it.
 func (l *Lane) Send(datagram []byte, tag uint64, now time.Duration) bool {
+	l.isKnown = false
 	return bool(C.lane_send(l.c, (*C.uint8_t)(unsafe.SliceData(datagram)), C.uint32_t(len(datagram)), C.uint64_t(tag), 0, C.uint64_t(now)))
 }
 
 // NextExit returns when the next datagram leaves; false if there is none.
 func (l *Lane) NextExit() (time.Duration, bool) {
-	next := uint64(C.lane_next_exit(l.c))
-	return time.Duration(next), next != C.LANE_NEVER
+	if !l.isKnown {
+		l.next, l.isKnown = C.lane_next_exit(l.c), true
+	}
+	return time.Duration(l.next), l.next != C.LANE_NEVER
 }
 
 // Receive copies the next datagram that has left the lane; false when there is none.
 func (l *Lane) Receive(now time.Duration, datagram *[PayloadMax]byte) (Exit, bool) {
+	if next, ok := l.NextExit(); !ok || next > now {
+		return Exit{}, false
+	}
+	l.isKnown = false
 	if !C.lane_receive(l.c, C.uint64_t(now), (*C.uint8_t)(&datagram[0]), &l.exit) {
 		return Exit{}, false
 	}

@@ -68,6 +68,8 @@ type Observer struct {
 	Datagrams struct{ Dropped, Overflowed atomic.Int64 }
 	// Recoveries judges what was rebuilt, when Open is there.
 	Recoveries Recoveries
+	// SparesEvents has QUIC make no event that nobody hears. Otherwise it makes all of them, so that tracing costs all arms the same.
+	SparesEvents bool
 
 	files sync.WaitGroup // recorders with a qlog file
 }
@@ -146,6 +148,19 @@ func (r *recorder) RecordEvent(event qlogwriter.Event) {
 	r.trace.observe(event)
 	if r.file != nil {
 		r.file.RecordEvent(event)
+	}
+}
+
+// Takes implements qlogwriter.Selective.
+func (r *recorder) Takes(kind qlogwriter.Kind) bool {
+	t := r.trace
+	switch {
+	case !t.observer.SparesEvents || t.connection != nil && kind != qlogwriter.Timers || qlogwriter.Takes(r.file, kind):
+		return true
+	case kind == qlogwriter.Packets:
+		return t.followed != nil
+	default:
+		return kind == qlogwriter.Metrics && t.observer.Congestion != nil
 	}
 }
 

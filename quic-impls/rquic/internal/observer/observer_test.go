@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"context"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -12,8 +13,10 @@ import (
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/qlog"
 	"github.com/quic-go/quic-go/qlogwriter"
+	"github.com/quic-go/quic-go/testutils/events"
 
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/header"
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/series"
 )
 
 // listener keeps what it hears.
@@ -244,5 +247,37 @@ func TestAJudgementIsPassedOnForEachShortHeaderDatagramThatQUICRead(t *testing.T
 	}
 	if !slices.Equal(l.judged, right) {
 		t.Errorf("%+v, right is %+v", l.judged, right)
+	}
+}
+
+func TestQUICMakesEventsOnlyForThoseWhoHearThem(t *testing.T) {
+	all := []qlogwriter.Kind{qlogwriter.Packets, qlogwriter.Metrics, qlogwriter.Timers}
+	followed := Follow(t.Context())
+	file := func(context.Context, bool, quic.ConnectionID) qlogwriter.Trace {
+		return &events.Trace{Recorder: &events.Recorder{}}
+	}
+	open := func(int) Connection { return &listener{} }
+	for name, c := range map[string]struct {
+		observer *Observer
+		ctx      context.Context
+		right    []qlogwriter.Kind
+	}{
+		"nobody hears":                    {&Observer{SparesEvents: true}, t.Context(), nil},
+		"nobody hears, nothing is spared": {&Observer{}, t.Context(), all},
+		"a code":                          {&Observer{SparesEvents: true, Open: open}, t.Context(), all[:2]},
+		"a series of the window":          {&Observer{SparesEvents: true, Congestion: &series.Series{}}, t.Context(), all[1:2]},
+		"a connection that is followed":   {&Observer{SparesEvents: true}, followed, all[:1]},
+		"a file":                          {&Observer{SparesEvents: true, Qlog: file}, t.Context(), all},
+	} {
+		recorder := c.observer.Trace(c.ctx, true, quic.ConnectionID{}).AddProducer()
+		var taken []qlogwriter.Kind
+		for _, kind := range all {
+			if qlogwriter.Takes(recorder, kind) {
+				taken = append(taken, kind)
+			}
+		}
+		if !slices.Equal(taken, c.right) {
+			t.Errorf("%s: takes kinds %v, right is %v", name, taken, c.right)
+		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 const (
 	// collectAbove is the number of bytes of objects from which they are collected.
-	collectAbove = 96 << 20
+	collectAbove = 16 << 20
 	// memoryLimit is the limit at which Go collects in any case, since more would harm the machine.
 	memoryLimit = 3 << 30
 	// lookEvery is the number of datagrams between two looks at the memory.
@@ -63,6 +63,7 @@ func (m *memory) undisturbed(f func() error) error {
 	if err := f(); err != nil {
 		return err
 	}
+	debug.SetGCPercent(-1) // waits for a collection that has begun, and counts when it has ended
 	if _, after := m.look(); after != before+m.ours {
 		return errCollected
 	}

@@ -54,6 +54,9 @@ func (t *trace) open(_ context.Context, isClient bool, id quic.ConnectionID) qlo
 
 func (c *connectionTrace) AddProducer() qlogwriter.Recorder { return c }
 
+// Takes implements qlogwriter.Selective.
+func (c *connectionTrace) Takes(qlogwriter.Kind) bool { return c.trace.kept }
+
 func (c *connectionTrace) RecordEvent(event qlogwriter.Event) {
 	if e, ok := event.(qlog.KeyUpdated); ok {
 		c.takeKeys(e)

@@ -15,6 +15,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -345,6 +346,25 @@ func TestALineThatIsNoTaskIsAnsweredAndTheNextOneCarriedOut(t *testing.T) {
 	}
 }
 
+// Where packets are kept they are encrypted, and all events are heard; elsewhere they are not. A trial is the same.
+func TestACaptureChangesNothingOfATrial(t *testing.T) {
+	for _, scheme := range []string{"none", "xor", "rlc"} {
+		lossy := object{"internet": object{"up": aDirection + "model uniform\np 0.05\nseed 1\n", "down": aDirection + "model uniform\np 0.05\nseed 2\n"}}
+		task := aTask(t, object{"links": lossy})
+		for _, end := range task["pairs"].([]object)[0] {
+			end := end.(object)
+			end["options"] = maps.Clone(options)
+			end["options"].(object)["scheme"] = scheme
+			end["log_folder"] = t.TempDir()
+		}
+		without := carriedOut(t, task)
+		task["capture"] = t.TempDir()
+		if with := carriedOut(t, task); !reflect.DeepEqual(with, without) {
+			t.Errorf("%s: %+v with a capture, %+v without", scheme, with, without)
+		}
+	}
+}
+
 func TestATrialInWhichGarbageWasCollectedIsAnsweredAsInvalid(t *testing.T) {
 	line, err := json.Marshal(aTask(t, nil))
 	if err != nil {
@@ -376,6 +396,32 @@ func TestACollectionThatIsNotOursIsFound(t *testing.T) {
 	if err := memory.undisturbed(hoard); err != nil || memory.ours == 0 {
 		t.Errorf("%v, %d collections", err, memory.ours)
 	}
+}
+
+func TestACollectionThatBeginsInATrialIsFoundAlsoWhenItEndsLater(t *testing.T) {
+	memory := newMemory()
+	hoard := make([]*[64]byte, 1<<18)
+	for i := range hoard {
+		hoard[i] = new([64]byte)
+	}
+	for size := range 24 {
+		var garbage []byte
+		var before uint64
+		err := memory.undisturbed(func() error {
+			_, before = memory.look()
+			debug.SetGCPercent(1)
+			for range size {
+				garbage = make([]byte, 16<<10)
+			}
+			return nil
+		})
+		debug.SetGCPercent(-1)
+		_, after := memory.look()
+		if wasFound := errors.Is(err, errCollected); wasFound != (after > before) {
+			t.Fatalf("%d × %d bytes: %v after %d collections", size, len(garbage), err, after-before)
+		}
+	}
+	runtime.KeepAlive(hoard)
 }
 
 func TestARuntimeInWhichGoroutinesHaveNoFixedOrderIsRefused(t *testing.T) {

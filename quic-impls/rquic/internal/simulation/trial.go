@@ -3,6 +3,7 @@ package simulation
 import (
 	"cmp"
 	"context"
+	"crypto/cipher"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -12,6 +13,8 @@ import (
 	"testing/cryptotest"
 	"testing/synctest"
 	"time"
+
+	"github.com/quic-go/quic-go"
 
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/contract"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lane"
@@ -81,6 +84,7 @@ func (s *Simulator) carryOut(t *testing.T, task *Task) (Answer, error) {
 	}
 	x.observe()
 	cryptotest.SetGlobalRandom(t, *task.Seed)
+	quic.ProtectPacketsWith(x.protection())
 	synctest.Test(t, func(t *testing.T) {
 		x.begun = time.Now()
 		x.shareClock()
@@ -283,12 +287,20 @@ func (x *trial) observe() {
 	for _, p := range x.pairs {
 		for _, process := range []*process{p.client, p.server} {
 			process.trace = &trace{handshake: handshake, kept: kept}
-			process.surroundings.Qlog = process.trace.open
+			process.surroundings.Qlog, process.surroundings.SparesEvents = process.trace.open, true
 			if kept {
 				process.surroundings.KeyLog = &process.keys
 			}
 		}
 	}
+}
+
+// protection makes what seals packets, which others have to be able to open where they are kept: nil is AES-GCM.
+func (x *trial) protection() func(key []byte) cipher.AEAD {
+	if x.task.Capture != nil {
+		return nil
+	}
+	return newSeal
 }
 
 // leave writes the files that the endpoints leave. A file that cannot be written is the endpoint's failure.
