@@ -56,6 +56,16 @@ def test_a_sample_tells_no_folder_of_the_machine(tmp_path: Path) -> None:
         ("noq-fec", "networking2019-virtual", "networking2019-ge", ("point=100", "repetition=0")),
         ("rquic", "rquic2021-virtual", "rquic2021-page", ("point=3", "repetition=1")),
         ("noq-fec", "demo", "demo", ("point=20", "repetition=7")),
+        (
+            *("noq-fec", "realtime-voice", "realtime-voice"),
+            (
+                "variant=BBRv3, RLC by deadline",
+                "workload=messages-voice-10-datagram",
+                "point=7",
+                "repetition=0",
+            ),
+        ),
+        ("noq-fec", "video-ladder", "video-ladder", ("variant=BBRv3, safe", "point=8", "repetition=0")),
     ],
 )
 def test_trials_have_the_digests_that_were_recorded(
