@@ -124,9 +124,9 @@ class _OfValue:
     """The runs of one verdict."""
 
     places: NDArray[np.intp]
-    """Their places among all runs."""
+    """Places among all runs."""
     lengths: NDArray[np.int64]
-    """Their different lengths."""
+    """Different lengths, ascending."""
     which: NDArray[np.intp]
     """Index of each run's length among these."""
     packets: int
