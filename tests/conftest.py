@@ -139,8 +139,9 @@ def patiently() -> Callable[..., Any]:
 
 @pytest.fixture
 def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures of a report are not drawn."""
-    monkeypatch.setattr("fecbench.results.figures.saving.save", undrawn.leave)
+    """Figures of a report are not drawn, and its charts have few metrics."""
+    for replacement in undrawn.replacements():
+        monkeypatch.setattr(*replacement)
 
 
 @pytest.fixture(scope="session")
