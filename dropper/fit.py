@@ -119,13 +119,44 @@ def _log(count: float, probability: float) -> float:
     return float(count) * float(np.log(probability)) if count else 0.0
 
 
+@dataclass(frozen=True)
+class _OfValue:
+    """The runs of one verdict."""
+
+    places: NDArray[np.intp]
+    """Places among all runs."""
+    lengths: NDArray[np.int64]
+    """Different lengths, ascending."""
+    which: NDArray[np.intp]
+    """Index of each run's length among these."""
+    packets: int
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """The runs of equal verdicts of a recording, by their verdict."""
+
+    count: int
+    by_value: dict[bool, _OfValue]
+
+    @classmethod
+    def of(cls, lost: Verdicts) -> "_Runs":
+        values, lengths = runs(lost)
+        by_value = {}
+        for value in (False, True):
+            places = np.flatnonzero(values == value)
+            distinct, which = np.unique(lengths[places], return_inverse=True)
+            by_value[value] = _OfValue(places, distinct, which, int(lengths[places].sum()))
+        return cls(values.size, by_value)
+
+
 def _gilbert_elliott(lost: Verdicts, p: float, r: float) -> tuple[GilbertElliott, int, float]:
     """The best of a search from several places: the likelihood has more than one peak."""
     share = float(lost.mean())
-    values, lengths = runs(lost)
+    course = _Runs.of(lost)
 
     def minus(at: NDArray[np.float64]) -> float:
-        return -_likelihood(values, lengths, *_probabilities(at))
+        return -_likelihood(course, *_probabilities(at))
 
     begins = [(p, r, share / 10, 0.9), (p / 3, r / 3, share / 3, 0.5), (share / 10, 0.1, share / 3, 0.3)]
     optima = [
@@ -148,30 +179,31 @@ def _probabilities(at: NDArray[np.float64]) -> tuple[float, float, float, float]
     return p, r, loss_bad * of_it, loss_bad
 
 
-def _likelihood(
-    values: Verdicts, lengths: NDArray[np.int64], p: float, r: float, loss_good: float, loss_bad: float
-) -> float:
-    """The log-likelihood of runs: a product of matrices, from the good state on (Rabiner 1989, forward)."""
+def _likelihood(course: _Runs, p: float, r: float, loss_good: float, loss_bad: float) -> float:
+    """The log-likelihood of runs: a product of matrices, from the good state on (Rabiner 1989, forward).
+
+    The matrices are rows × columns × runs, and are multiplied two neighbours at a time.
+    """
     moves = np.array([[1 - p, p], [r, 1 - r]])
-    log, product = 0.0, np.empty((values.size, 2, 2))
-    for value in (False, True):
+    log, product = 0.0, np.empty((2, 2, course.count))
+    for value, of_value in course.by_value.items():
         emits = np.array([loss_good, loss_bad]) if value else 1 - np.array([loss_good, loss_bad])
         own, base = np.linalg.eig(emits[:, None] * moves)
         if np.iscomplexobj(own) or np.linalg.cond(base) > 1e12 or own.max() <= 0:
             return -np.inf
-        of_value = values == value
-        scaled = (own / own.max()) ** lengths[of_value, None]
-        log += float(lengths[of_value].sum()) * float(np.log(own.max()))
-        product[of_value] = (base * scaled[:, None, :]) @ np.linalg.inv(base)
-    while len(product) > 1:
-        rest = product[len(product) & ~1 :]
-        product = np.concatenate(
-            [product[0 : len(product) & ~1 : 2] @ product[1 : len(product) & ~1 : 2], rest]
-        )
-        scale = product.max(axis=(1, 2))
+        scaled = (own / own.max())[:, None] ** of_value.lengths
+        log += of_value.packets * float(np.log(own.max()))
+        powers = np.einsum("ik,kn,kj->ijn", base, scaled, np.linalg.inv(base))
+        product[:, :, of_value.places] = powers[:, :, of_value.which]
+    while product.shape[2] > 1:
+        paired = product.shape[2] & ~1
+        one, other = product[:, :, 0:paired:2], product[:, :, 1:paired:2]
+        both = one[:, :1] * other[:1] + one[:, 1:] * other[1:]
+        product = np.concatenate([both, product[:, :, paired:]], axis=2)
+        scale = product.max(axis=(0, 1))
         if (scale <= 0).any() or not np.isfinite(scale).all():
             return -np.inf
         log += float(np.log(scale).sum())
-        product /= scale[:, None, None]
-    last = float(product[0, 0].sum())
+        product /= scale
+    last = float(product[0, :, 0].sum())
     return log + float(np.log(last)) if last > 0 else -np.inf

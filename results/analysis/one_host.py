@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 COLUMNS = ("host", "engine")
 """The columns of a frame that say where its trials ran, and whether that matters."""
 _GROUP = ["workload", "point", "repetition"]
+_NONE = pd.MultiIndex.from_arrays([[], [], []], names=_GROUP)
 
 
 def matters(database: Database, campaign: CampaignInfo) -> bool:
@@ -34,14 +35,13 @@ def of_several_hosts(frame: pd.DataFrame, variants: Collection[str]) -> pd.Multi
     None in virtual time, and where the frame lacks COLUMNS. A trial whose host is unknown is not
     counted.
     """
-    none = pd.MultiIndex.from_frame(frame.loc[[], _GROUP])
     if not set(COLUMNS) <= set(frame.columns) or frame["host"].nunique() < 2:
-        return none
+        return _NONE
     on_a_host = (
         frame["variant"].isin(list(variants)) & frame["host"].notna() & (frame["engine"] == "emulated")
     )
     trials = frame.loc[on_a_host, [*_GROUP, "host"]]
     if trials["host"].nunique() < 2:
-        return none
+        return _NONE
     hosts = trials.assign(host=trials["host"].astype(str)).groupby(_GROUP, observed=True)["host"].nunique()
     return pd.MultiIndex.from_frame(hosts.index[hosts > 1].to_frame(index=False))

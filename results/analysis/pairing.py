@@ -28,7 +28,7 @@ from fecbench.results.analysis.one_host import COLUMNS as HOST_AND_ENGINE
 from fecbench.results.analysis.one_host import of_several_hosts
 from fecbench.results.analysis.point_statistic import by_group
 from fecbench.results.metrics import Metric
-from fecbench.results.store.records import FEWEST_OF_P95, CampaignInfo
+from fecbench.results.store.records import FEWEST_OF_P95, P95, CampaignInfo
 
 _POINT = ["workload", "point"]
 PAIR = [*_POINT, "repetition"]
@@ -128,7 +128,8 @@ def _joined(parts: list[Pairing]) -> Pairing:
 
 def _paired_by(metric: Metric, frame: pd.DataFrame, baseline: str, variant: str, statistic: str) -> Pairing:
     counts_as = outcomes.values(frame, metric)
-    pairs = _beside(_of_arm(frame, baseline, counts_as), _of_arm(frame, variant, counts_as))
+    trials = frame[[*PAIR, "state"]].assign(value=counts_as)
+    pairs = _beside(*(trials[frame["variant"] == label] for label in (baseline, variant)))
     values = {"value_baseline": "baseline", "value_variant": "variant"}
     pairs = pairs.rename(columns=values).sort_values(PAIR, ignore_index=True).assign(reason="")
     lacking = pairs[pairs["baseline"].isna() | pairs["variant"].isna()]
@@ -184,13 +185,11 @@ def _paired_by(metric: Metric, frame: pd.DataFrame, baseline: str, variant: str,
 def _beside(baseline: pd.DataFrame, variant: pd.DataFrame) -> pd.DataFrame:
     """Return the trials of both arms by PAIR. In most campaigns both have the same, in the same order, and
     nothing has to be looked up."""
-    arms = [arm.reset_index(drop=True) for arm in (baseline, variant)]
-    if not arms[0][PAIR].equals(arms[1][PAIR]):
+    first, second = (arm.reset_index(drop=True) for arm in (baseline, variant))
+    if not all(first[name].equals(second[name]) for name in PAIR):
         return baseline.merge(variant, how="outer", on=PAIR, suffixes=("_baseline", "_variant"))
-    values = [arm.drop(columns=PAIR) for arm in arms]
-    return pd.concat(
-        [arms[0][PAIR], values[0].add_suffix("_baseline"), values[1].add_suffix("_variant")], axis=1
-    )
+    first = first.rename(columns={"state": "state_baseline", "value": "value_baseline"})
+    return first.assign(state_variant=second["state"], value_variant=second["value"])
 
 
 def _points(pairs: pd.DataFrame, metric: Metric, statistic: str) -> pd.DataFrame:
@@ -200,11 +199,12 @@ def _points(pairs: pd.DataFrame, metric: Metric, statistic: str) -> pd.DataFrame
     kinds = (of_baseline & ~of_variant, of_variant & ~of_baseline, of_baseline & of_variant)
     counted = pairs.assign(**dict(zip(_TIMEOUTS, kinds, strict=True)))
     by_point = counted.groupby(_POINT, observed=True)
-    statistics = {
-        arm: by_group(counted, _POINT, arm, statistic, metric.more_is_better)
-        for arm in ("baseline", "variant")
-    }
-    return pd.DataFrame({"pairs": by_point.size(), **statistics, **by_point[_TIMEOUTS].sum()})
+    arms = ["baseline", "variant"]
+    if statistic == P95:
+        columns = [by_group(counted, _POINT, arm, statistic, metric.more_is_better) for arm in arms]
+    else:
+        columns = [by_point[arms].agg(statistic)]
+    return pd.concat([by_point.size().rename("pairs"), *columns, by_point[_TIMEOUTS].sum()], axis=1)
 
 
 def _why_none(values: pd.Series, states: pd.Series, label: str, metric: Metric) -> pd.Series:
@@ -234,12 +234,8 @@ def is_censored(arms: pd.DataFrame, metric: Metric) -> pd.Series:
 def values_of(frame: pd.DataFrame, label: str, metric: Metric) -> pd.DataFrame:
     """Return the value of each trial of a variant (`outcomes.values`, of the same frame), with its state:
     `value` is NaN where it cannot be compared."""
-    return _of_arm(frame, label, outcomes.values(frame, metric))
-
-
-def _of_arm(frame: pd.DataFrame, label: str, counts_as: pd.Series) -> pd.DataFrame:
     is_arm = frame["variant"] == label
-    return frame.loc[is_arm, [*PAIR, "state"]].assign(value=counts_as[is_arm])
+    return frame.loc[is_arm, [*PAIR, "state"]].assign(value=outcomes.values(frame, metric)[is_arm])
 
 
 def baseline_of(campaign: CampaignInfo) -> str | None:

@@ -38,6 +38,10 @@ class Connector(ABC):
             sa.insert(schema.schema_version).values(application=schema.APPLICATION, version=version)
         )
 
+    def make_tables(self, connection: sa.Connection) -> None:
+        """Make the tables of an empty database."""
+        schema.tables.create_all(connection)
+
     @abstractmethod
     def lock(self, connection: sa.Connection) -> None:
         """Keep other processes from making or upgrading the schema until the transaction ends."""

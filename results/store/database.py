@@ -661,7 +661,7 @@ class Database:
         self._connector.lock(connection)
         if (version := self._connector.version(connection)) is not None:
             return version
-        schema.tables.create_all(connection)
+        self._connector.make_tables(connection)
         self._connector.set_version(connection, schema.VERSION)
         return schema.VERSION
 

@@ -8,8 +8,11 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -72,6 +75,10 @@ class SQLite(Connector):
         connection.exec_driver_sql(f"PRAGMA application_id = {schema.APPLICATION_ID}")
         connection.exec_driver_sql(f"PRAGMA user_version = {version}")
 
+    def make_tables(self, connection: sa.Connection) -> None:
+        for statement in _statements():
+            connection.exec_driver_sql(statement)
+
     def lock(self, connection: sa.Connection) -> None:
         """Nothing is left to do: every transaction that writes takes the lock as it begins."""
 
@@ -80,6 +87,30 @@ class SQLite(Connector):
 
     def cause(self, error: BaseException) -> str | None:
         return CAUSES.get(error.sqlite_errorcode & 0xFF) if isinstance(error, sqlite3.Error) else None
+
+
+# What SQLAlchemy compiles for a file serves for all others: statements are kept by the dialect.
+_COMPILED: Any = sa.util.LRUCache(500)
+
+
+@cache
+def _dialect() -> sa.Dialect:
+    """Return the dialect of all files, which learns the library's version by a connection."""
+    engine = sa.create_engine("sqlite://", json_serializer=connector.strict_json)
+    with engine.connect():
+        return engine.dialect
+
+
+@cache
+def _statements() -> Sequence[str]:
+    """Return the statements that make the tables of an empty file."""
+    statements: list[str] = []
+
+    def note(statement: sa.schema.ExecutableDDLElement, *_: object) -> None:
+        statements.append(str(statement.compile(dialect=_dialect())))
+
+    schema.tables.create_all(sa.create_mock_engine("sqlite://", note), checkfirst=False)
+    return statements
 
 
 def _engine(uri: str) -> sa.Engine:
@@ -92,9 +123,8 @@ def _engine(uri: str) -> sa.Engine:
         connection.execute("PRAGMA foreign_keys = ON")
         return connection
 
-    engine = sa.create_engine(
-        "sqlite://", creator=connect, poolclass=sa.QueuePool, json_serializer=connector.strict_json
-    )
+    engine = sa.Engine(sa.QueuePool(connect), _dialect(), sa.make_url("sqlite://"))
+    engine.update_execution_options(compiled_cache=_COMPILED)
 
     @sa.event.listens_for(engine, "begin")
     def begin(connection: sa.Connection) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fecbench.checkout import REPOSITORY
 from fecbench.results.history.entries import read
 from tests.runners.conftest import MADE_UP
 from tests.support.revisions import commit, commit_slower, git
@@ -28,10 +29,18 @@ points = 6
 name = "download"
 size_bytes = 10_000
 """
-FEW_NETWORKS = (
-    '#!/bin/sh\nfirst=$1 old=$2 new=$3\nshift 3\nexec {} "$first" "$old" "$new" {} "$@" --no-calibrate\n'
-)
-"""Replacement of the command: the same over fewer networks."""
+FEW_NETWORKS = """\
+#!{python}
+import sys
+sys.path.insert(0, "{repository}")
+from fecbench.runners.commands.command_line import main
+from tests.support import undrawn
+undrawn.replace()
+sys.argv[4:4] = ["{design}"]
+sys.argv.append("--no-calibrate")
+main()
+"""
+"""Replacement of the command: the same over fewer networks, with reports undrawn."""
 NOTES = '#!/bin/sh\necho "${0##*/} $*" >> "$CALLS"\n'
 
 
@@ -41,7 +50,8 @@ def workspace(tmp_path: Path) -> Path:
     command = tmp_path / "fecbench" / ".venv" / "bin" / "fecbench"
     command.parent.mkdir(parents=True)
     (tmp_path / "quick.toml").write_text(DESIGN)
-    command.write_text(FEW_NETWORKS.format(Path(sys.executable).parent / "fecbench", tmp_path / "quick.toml"))
+    places = {"python": sys.executable, "repository": REPOSITORY, "design": tmp_path / "quick.toml"}
+    command.write_text(FEW_NETWORKS.format(**places))
     command.chmod(0o755)
     shutil.copytree(MADE_UP, tmp_path / "stack" / "bench" / "made-up")
     for name in ("fecbench", "stack"):

@@ -1,8 +1,6 @@
 """The guide's site: every link inside it leads somewhere, and a browser asks no other host for anything."""
 
-import os
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -15,19 +13,16 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, expect
 
 from fecbench.checkout import REPOSITORY
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import TrialKey
+from tests.support.browsing import launched, needs_chromium
 from tests.support.campaigns import new_campaign, trial, variants
 
-PHONE = 400
-
-CHROMIUM = shutil.which("chromium")
-needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is missing: apt-get install chromium")
 REPORT = "reports/planted/report.html"
-PHONE, SCREEN = 400, 1200
+PHONE = 400
 pytestmark = pytest.mark.timeout(900)  # on a busy machine, as with the guide's pages
 
 
@@ -64,8 +59,8 @@ def served(built: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        yield playwright.chromium.launch(executable_path=CHROMIUM, chromium_sandbox=os.geteuid() != 0)
+    with launched() as browser:
+        yield browser
 
 
 class Named(HTMLParser):

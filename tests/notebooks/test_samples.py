@@ -5,9 +5,8 @@ is seen here; the samples, with the pages that quote them, are to be made anew t
 """
 
 import lzma
+import os
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -15,8 +14,8 @@ import pytest
 
 from fecbench.checkout import REPOSITORY
 from fecbench.runners.implementations.finding import ours
+from tests.support import preloaded
 
-FECBENCH = Path(sys.executable).parent / "fecbench"
 SAMPLES = REPOSITORY / "notebooks" / "samples"
 QUERY = """
     SELECT variant, workload, point, repetition, checks ->> '$.digest'
@@ -77,9 +76,9 @@ def test_trials_have_the_digests_that_were_recorded(
     now, then = tmp_path / "now.sqlite", tmp_path / "then.sqlite"
     then.write_bytes(lzma.decompress((SAMPLES / f"{sample}.sqlite.xz").read_bytes()))
     options = [word for text in filters for word in ("--filter", text)]
-    command = [FECBENCH, "run", design, "--engine", "virtual", "--jobs", "2", "--db", now, *options]
+    words = ["run", design, "--engine", "virtual", "--jobs", "2", "--db", str(now), *options]
     # Status 1 says that some trials are not ok, as some that were recorded.
-    assert subprocess.run(command, cwd=REPOSITORY, capture_output=True, timeout=200).returncode in (0, 1)
+    assert preloaded.fecbench(words, REPOSITORY, os.environ, 200).returncode in (0, 1)
     digests_now, digests_then = digests(now, design), digests(then, design)
     assert digests_now
     assert digests_now == {key: digests_then[key] for key in digests_now}

@@ -63,11 +63,15 @@ def trial(key: TrialKey, state: State = "ok", reason: str = "", **fields: Any) -
 
 
 def frame_of(rows: Iterable[Mapping[str, object]], campaign: CampaignInfo) -> pd.DataFrame:
-    """Trials as a frame of the campaign has them: labels are categories in the order of the design."""
+    """Trials as a frame of the campaign has them."""
+    return pd.DataFrame(list(rows)).astype(types_of(campaign))
+
+
+def types_of(campaign: CampaignInfo) -> dict[str, pd.CategoricalDtype]:
+    """Return the types of a frame's labels and states: labels are categories in the order of the design."""
     orders = {
         "variant": [variant["label"] for variant in campaign.variants],
         "workload": [item["label"] for item in campaign.workloads],
         "state": list(STATES),
     }
-    types = {name: pd.CategoricalDtype(labels, ordered=True) for name, labels in orders.items()}
-    return pd.DataFrame(list(rows)).astype(types)
+    return {name: pd.CategoricalDtype(labels, ordered=True) for name, labels in orders.items()}

@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from multiprocessing import forkserver
 from pathlib import Path
 
-from fecbench.results.figures import saving
 from fecbench.runners.campaign import provenance
 from fecbench.runners.commands.command_line import COMMANDS, MODULES, main
 from tests.support import answers, disk, undrawn
@@ -70,7 +69,7 @@ def script(text: str, folder: Path, environment: Mapping[str, str], limit_s: flo
 
 
 def _main_undrawn() -> None:
-    saving.save = undrawn.leave
+    undrawn.replace()
     main()
 
 

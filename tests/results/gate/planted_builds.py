@@ -17,7 +17,7 @@ from fecbench.results.gate.measuring import disturbed_unlike, measured
 from fecbench.results.gate.overall import NEW, OLD
 from fecbench.results.gate.verdict import Verdict, is_settled, margins_for, verdict_of
 from fecbench.results.store.records import CampaignInfo
-from tests.support.campaigns import campaign_info, variants, workload
+from tests.support.campaigns import campaign_info, types_of, variants, workload
 
 SIZES = (1_000, 10_000, 100_000)
 Cube = NDArray[np.float64]
@@ -96,6 +96,7 @@ class Builds:
                 )
             )
         table = pd.concat(arms, ignore_index=True)
+        table = table.astype(types_of(campaign))
         return table.assign(id=np.arange(len(table)) + 1, attempt=1)
 
     def verdict(self, random: np.random.Generator, plan: Plan) -> Verdict:

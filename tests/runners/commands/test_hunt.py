@@ -1,6 +1,7 @@
 """`fecbench hunt` with a simulator that is made up, in which a test plants harm."""
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -21,6 +22,7 @@ from fecbench import designs
 from fecbench.runners.commands.console import hunting
 from fecbench.runners.hunt import campaign_laboratory
 from tests.runners.conftest import MADE_UP, Done
+from tests.support import preloaded
 
 DESIGN = """
 name = "space"
@@ -257,7 +259,7 @@ def test_it_goes_on_after_a_kill_and_two_share_one_hunt(
     answers: list[str] = []
 
     def go_on() -> None:
-        answers.append(subprocess.run(words, capture_output=True, text=True, check=False).stdout)
+        answers.append(preloaded.fecbench(words[1:], design.parent, os.environ, 500).stdout)
 
     threads = [threading.Thread(target=go_on) for _ in range(2)]
     for thread in threads:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 from scipy.stats import qmc
@@ -17,12 +18,14 @@ AXES = {name: index for index, name in enumerate([*SPACE.factors, "workload"])}
 Places = dict[str, float]
 
 
-def _of(is_harmed: Callable[[Places], bool], harm: float = HARM) -> Effect:
-    def effect(network: Network) -> float:
-        place = SPACE.place(network)
-        return harm if is_harmed({name: float(place[index]) for name, index in AXES.items()}) else 1.0
+@cache
+def _place(network: Network) -> Places:
+    place = SPACE.place(network).tolist()
+    return {name: place[index] for name, index in AXES.items()}
 
-    return effect
+
+def _of(is_harmed: Callable[[Places], bool], harm: float = HARM) -> Effect:
+    return lambda network: harm if is_harmed(_place(network)) else 1.0
 
 
 def box(width: float) -> Effect:
@@ -81,5 +84,9 @@ KINDS: dict[str, Callable[[float], Effect]] = {
 
 def share(effect: Effect, networks: int = 2**14, seed: int = 1) -> float:
     """Return the share of the space with harm, by so many networks, a power of 2, that fill it evenly."""
-    places = qmc.Sobol(SPACE.axes, rng=seed).random(networks)
-    return float(np.mean([effect(SPACE.at(place)) > 1 for place in places]))
+    return float(np.mean([effect(network) > 1 for network in _spread(networks, seed)]))
+
+
+@cache
+def _spread(networks: int, seed: int) -> list[Network]:
+    return list(map(SPACE.at, qmc.Sobol(SPACE.axes, rng=seed).random(networks)))

@@ -18,7 +18,7 @@ from fecbench.runners.hunt.hunt_question import Question, Sought, question
 from fecbench.runners.hunt.lookout import Look
 from fecbench.runners.hunt.measured import Measured, Part
 from fecbench.runners.hunt.space import Network
-from tests.support.campaigns import campaign_info, variants, workload
+from tests.support.campaigns import campaign_info, types_of, variants, workload
 
 ARM, AGAINST = "new", "old"
 DESIGN = """
@@ -130,6 +130,7 @@ class Planted:
             variants=variants(AGAINST, ARM),
             workloads=[{**workload(label, label), "metric": "client.dct_s"}],
         )
+        trials = trials.astype(types_of(campaign))
         return Part(campaign, trials.assign(id=np.arange(len(trials)) + before + 1, attempt=1), places)
 
     def times(self, networks: list[Network], repetitions: int, seed: int) -> dict[str, np.ndarray]:

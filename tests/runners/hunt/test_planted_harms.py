@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from functools import cache
 
 import pytest
 
@@ -24,9 +25,35 @@ def nowhere(_: Network) -> float:
     return 1.0
 
 
+class Recording:
+    """A laboratory that notes the looks."""
+
+    def __init__(self, planted: Planted) -> None:
+        self._planted = planted
+        self.looks: list[Look] = []
+
+    def __call__(self, look: Look) -> Measured:
+        self.looks.append(look)
+        return self._planted(look)
+
+
 def answer_of(effect: Effect, seed: int = 1, trials: int = TRIALS, sought: str = "harm") -> Answer:
+    return hunt_and_looks(effect, seed, trials, sought)[0]
+
+
+def hunt_and_looks(
+    effect: Effect, seed: int = 1, trials: int = TRIALS, sought: str = "harm"
+) -> tuple[Answer, list[Look]]:
+    """Return the answer of a hunt, and its looks."""
     asking = question_with_seed(seed, sought)  # type: ignore[arg-type]
-    return hunt(asking, budget(trials, asking.repetitions), Planted(asking, effect))
+    laboratory = Recording(Planted(asking, effect))
+    return hunt(asking, budget(trials, asking.repetitions), laboratory), laboratory.looks
+
+
+@cache
+def hunt_for(kind: str, width: float) -> tuple[Answer, list[Look]]:
+    """Return a hunt for harm of this kind, which several tests look at."""
+    return hunt_and_looks(harms.KINDS[kind](width))
 
 
 @pytest.mark.parametrize("kind", harms.KINDS)
@@ -39,7 +66,7 @@ def test_each_kind_of_harm_has_the_share_that_it_is_planted_in(kind: str) -> Non
 @pytest.mark.parametrize("kind", harms.KINDS)
 def test_harm_in_a_hundredth_of_the_space_is_found_where_it_is(kind: str) -> None:
     effect = harms.KINDS[kind](0.01)
-    answer = answer_of(effect)
+    answer, _ = hunt_for(kind, 0.01)
     assert answer.verdict == "found"
     for finding in answer.findings:
         truth = effect(finding.network)
@@ -96,49 +123,32 @@ def test_the_share_of_the_space_holds_the_truth(seed: int) -> None:
 
 
 def test_the_same_hunt_twice_is_the_same_to_the_digit() -> None:
+    answer, _ = hunt_for("under losses", 0.01)
     effect = harms.under_losses(0.01)
-    assert answer_of(effect) == answer_of(effect)
-    assert answer_of(effect) != answer_of(effect, seed=2)
-
-
-class Recording:
-    """A laboratory that notes the looks."""
-
-    def __init__(self, planted: Planted) -> None:
-        self._planted = planted
-        self.looks: list[Look] = []
-
-    def __call__(self, look: Look) -> Measured:
-        self.looks.append(look)
-        return self._planted(look)
+    assert answer == answer_of(effect)
+    assert answer != answer_of(effect, seed=2)
 
 
 def test_a_hunt_runs_no_more_trials_than_it_may_and_tells_how_many() -> None:
-    for trials in (800, 1_999, TRIALS):
-        asking = question_with_seed(1)
-        recording = Recording(Planted(asking, harms.box(0.05)))
-        answer = hunt(asking, budget(trials, asking.repetitions), recording)
-        ran = sum(2 * len(look.networks) * look.repetitions for look in recording.looks)
+    hunts = {trials: hunt_and_looks(harms.box(0.05), trials=trials) for trials in (800, 1_999)}
+    for trials, (answer, looks) in {**hunts, TRIALS: hunt_for("box", 0.05)}.items():
+        ran = sum(2 * len(look.networks) * look.repetitions for look in looks)
         assert answer.looked == ran <= trials
 
 
 def test_every_look_has_its_own_number_and_each_network_once() -> None:
-    asking = question_with_seed(1)
-    recording = Recording(Planted(asking, harms.box(0.05)))
-    hunt(asking, budget(TRIALS, asking.repetitions), recording)
-    assert [look.number for look in recording.looks] == list(range(len(recording.looks)))
-    for look in recording.looks:
+    _, looks = hunt_for("box", 0.05)
+    assert [look.number for look in looks] == list(range(len(looks)))
+    for look in looks:
         assert len(set(look.networks)) == len(look.networks) > 0
 
 
 def test_a_finding_rests_on_a_look_that_did_not_choose_it() -> None:
     """The interval uses all repetitions of a look of confirmation, and none before."""
-    asking = question_with_seed(1)
-    recording = Recording(Planted(asking, harms.under_losses(0.01)))
-    answer = hunt(asking, budget(TRIALS, asking.repetitions), recording)
-    confirming = [look for look in recording.looks if look.name.startswith("confirm")]
+    answer, looks = hunt_for("under losses", 0.01)
+    confirming = [look for look in looks if look.name.startswith("confirm")]
     for finding in answer.findings:
-        assert finding.repetitions == asking.repetitions
+        assert finding.repetitions == question_with_seed(1).repetitions
         assert any(finding.network in look.networks for look in confirming)
 
 
