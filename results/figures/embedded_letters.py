@@ -14,11 +14,13 @@ from functools import cache
 from typing import Any, BinaryIO
 
 from matplotlib import font_manager
-from matplotlib.backends import _backend_pdf_ps as embedding
+from matplotlib.backends import _backend_pdf_ps
+from matplotlib.backends._backend_pdf_ps import SubsetResults
 
+embedding: Any = _backend_pdf_ps  # in part without types
 _USUAL = f"{string.digits}{string.ascii_letters}{string.punctuation} ·×–“”≤≥∞µ◀▶"
 
-Find = Callable[[Any, Iterable[int]], AbstractContextManager[embedding.SubsetResults]]
+Find = Callable[[Any, Iterable[int]], AbstractContextManager[SubsetResults]]
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ def shared_letters() -> Iterator[None]:
     """Have PDF files embed letters that were found before, where they are the same."""
     find: Find = embedding.get_glyphs_subset
 
-    def of_font(font: Any, letters: Iterable[int]) -> AbstractContextManager[embedding.SubsetResults]:
+    def of_font(font: Any, letters: Iterable[int]) -> AbstractContextManager[SubsetResults]:
         return nullcontext(_letters_of(find, font, _usual(font) | frozenset(letters)))
 
     embedding.get_glyphs_subset = of_font
@@ -47,10 +49,10 @@ def shared_letters() -> Iterator[None]:
 
 
 @cache
-def _letters_of(find: Find, font: Any, letters: frozenset[int]) -> embedding.SubsetResults:
+def _letters_of(find: Find, font: Any, letters: frozenset[int]) -> SubsetResults:
     with find(font, letters) as few:
         content = embedding.font_as_file(few.font).getvalue()
-        return embedding.SubsetResults(_Saved(content), few.glyph_index_map)
+        return SubsetResults(_Saved(content), few.glyph_index_map)
 
 
 @cache

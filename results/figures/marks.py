@@ -34,7 +34,7 @@ def scatter(
         return
     sns.scatterplot(rows[has_place], x=x, y=y, legend=False, ax=axes, **look)
     marks = axes.collections[-1]
-    marks.set_facecolor(colors[has_place])
+    marks.set(facecolor=colors[has_place])
     if shapes is not None:
         paths = {name: _path(name) for name in shapes.unique()}
         marks.set_paths([paths[name] for name in shapes[has_place]])
