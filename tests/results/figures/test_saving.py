@@ -67,7 +67,7 @@ def test_files_share_letters_and_each_letter_is_that_of_the_font(monkeypatch: py
     font = font_manager.FontPath(font_manager.findfont("DejaVu Sans"), 0)
     whole = TTFont(font)
     letters = [whole.getGlyphID(whole.getBestCmap()[ord(letter)]) for letter in "ж≤g0"]
-    with embedded_letters.shared_letters(), embedding.get_glyphs_subset(font, letters) as few:
+    with embedded_letters.shared_letters(), embedding.get_glyphs_subset(font, set(letters)) as few:
         content = io.BytesIO()
         few.font.save(content, reorderTables=False)
     embedded = TTFont(content)

@@ -7,7 +7,7 @@ import vl_convert
 
 from bench.synthetic import fill
 from fecbench.results.analysis import frames
-from fecbench.results.analysis.pairing import paired
+from fecbench.results.analysis.pairing import baselines_of, paired
 from fecbench.results.analysis.ratio_table import ratio_table
 from fecbench.results.metrics import choose, of
 from fecbench.results.report import exploring
@@ -81,10 +81,10 @@ def test_a_metric_that_has_no_ratio_of_one_arm_is_paired_for_no_other(
 ) -> None:
     frame, campaign = read
     frame = frame[frame["state"] == "ok"].copy()
-    first, *_ = exploring.baselines_of(campaign)
+    first, *_ = baselines_of(campaign)
     sent, lost = "client.packets_sent", "client.packets_lost"
     frame.loc[frame["variant"] == first, sent] = 0.0
-    baselines = list(exploring.baselines_of(campaign).values())
+    baselines = list(baselines_of(campaign).values())
     frame.loc[frame["variant"].isin(baselines), lost] = 0.0
     paired_arms = []
 
@@ -99,4 +99,4 @@ def test_a_metric_that_has_no_ratio_of_one_arm_is_paired_for_no_other(
         assert paired_arms == arms
     received = "client.packets_received"
     pairings = exploring._with_logarithms(frame, choose(campaign, received), of(received))
-    assert list(pairings) == list(exploring.baselines_of(campaign))
+    assert list(pairings) == list(baselines_of(campaign))
