@@ -19,7 +19,7 @@ from bench.table import Row, print_table
 
 ROUNDS = 5
 POINTS, REPETITIONS = 40, 8
-DATABASE = "DATABASE"
+DATABASE, OUTPUT = "DATABASE", "OUTPUT"
 NETWORK = ("--rtt", "80ms", "--bandwidth", "20Mbit/s", "--loss", "2%", "--size", "50kB")
 
 COMMANDS = {
@@ -29,6 +29,7 @@ COMMANDS = {
     "fecbench advise --no-run": (("advise", *NETWORK, "--no-run"), 500),
     "fecbench show": (("show", "--db", DATABASE), 500),
     "fecbench explain": (("explain", "--db", DATABASE), 2000),
+    "fecbench report": (("report", "--db", DATABASE, "--output", OUTPUT), 6000),
 }
 """The words of each command, and the most CPU time that it may take, in ms."""
 
@@ -52,8 +53,9 @@ def run(rounds: int = ROUNDS, beside: Path | None = None) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         database = Path(folder) / "small.sqlite"
         fill(str(database), "small", POINTS, REPETITIONS)
+        places = {DATABASE: str(database), OUTPUT: str(Path(folder) / "report")}
         for name, (words, bound) in COMMANDS.items():
-            command = [str(database) if word == DATABASE else word for word in words]
+            command = [places.get(word, word) for word in words]
             measured = [
                 {of: cpu_ms([str(program), *command]) for of, program in programs.items()}
                 for _ in range(rounds)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
@@ -37,9 +38,14 @@ def save(figure: Figure, path: Path) -> None:
 
 def write(figure: Figure, stream: BinaryIO, suffix: str) -> None:
     """Write a figure in the form that this suffix of a file's name says."""
+    from fecbench.results.figures.embedded_letters import shared_letters
     from fecbench.results.figures.style import style
 
-    with style():
+    with (
+        style(),
+        _laid_out(figure) if suffix == ".png" else nullcontext(),
+        shared_letters() if suffix == ".pdf" else nullcontext(),
+    ):
         figure.savefig(stream, format=suffix[1:], metadata=dict.fromkeys(_DATES_AND_PROGRAMS[suffix]))
 
 
@@ -91,6 +97,24 @@ class Folder:
 
     def with_suffix(self, suffix: str) -> list[Path]:
         return [file for file in self.files if file.suffix == suffix]
+
+
+@contextmanager
+def _laid_out(figure: Figure) -> Iterator[None]:
+    """Place everything as a PNG file has it. Matplotlib would draw the figure once more for that."""
+    from matplotlib import rcParams
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    engine, dpi = figure.get_layout_engine(), figure.dpi
+    if engine is not None:
+        FigureCanvasAgg(figure)
+        figure.dpi = dpi if rcParams["savefig.dpi"] == "figure" else rcParams["savefig.dpi"]
+        engine.execute(figure)
+        figure.dpi = dpi
+        _keep_layout(figure)
+    yield
+    if engine is not None:
+        figure.set_layout_engine(engine)
 
 
 def _keep_layout(figure: Figure) -> None:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +21,7 @@ import pandas as pd
 
 from fecbench.results import metrics
 from fecbench.results.analysis import outcomes
-from fecbench.results.analysis.pairing import baselines_of, comparisons
+from fecbench.results.analysis.pairing import Pairing, baselines_of, only_compared, paired
 from fecbench.results.analysis.ratio_table import ratio_table, why_none
 from fecbench.results.analysis.workload_names import short_names
 from fecbench.results.metrics import Metric
@@ -71,7 +74,28 @@ def explorer(evidence: Evidence) -> Explorer | None:
 
 @cache
 def _library() -> str:
-    """The library as one script. Building it takes seconds, and each report of a process has the same."""
+    """The library as one script. Building it takes seconds, so it is kept for other reports in the user's
+    folder of caches, where that can be written."""
+    with suppress(OSError, RuntimeError):  # RuntimeError: the user has no home
+        file = _caches() / f"vega-{version('vl-convert-python')}.js"
+        with suppress(FileNotFoundError):
+            return file.read_text(encoding="utf-8")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = file.with_name(f"{file.name}.{os.getpid()}")  # other processes may make theirs now
+        try:
+            unfinished.write_text(_built_library(), encoding="utf-8")
+            unfinished.replace(file)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    return _built_library()
+
+
+def _caches() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fecbench"
+
+
+@cache
+def _built_library() -> str:
     import vl_convert
 
     return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed; window.vega = vega;"))
@@ -138,10 +162,27 @@ def _others(
         # A metric that may have no room is not paired: pairing takes longer than all else here.
         most = len(cells[frame.loc[cells.index, name].notna()].drop_duplicates())
         info = metrics.choose(campaign, name)
-        if most > room or why_none(pairings := comparisons(frame, info), info, metric):
+        if most > room or not (pairings := _with_logarithms(frame, info, metric)):
             continue
         room, count = room - sum(len(pairing.ratios) for pairing in pairings.values()), count + 1
         yield _of_metric(ratio_table(pairings, info), metric, info)
+
+
+def _with_logarithms(frame: pd.DataFrame, campaign: CampaignInfo, metric: Metric) -> dict[str, Pairing]:
+    """The comparisons of a campaign by one metric; none where they have no `ratio_table`. Most metrics count
+    what few trials have, so that the first comparisons say so."""
+    arms = baselines_of(campaign)
+    compared = only_compared(frame, campaign)
+    values = outcomes.values(compared, metric)
+    if not (values[compared["variant"].isin(arms.values())].abs() > 0).any():  # no baseline is above 0
+        return {}
+    pairings = {}
+    for arm, baseline in arms.items():
+        pairing = paired(compared, baseline, arm, metrics.of_workloads(campaign), campaign.statistic)
+        if len(pairing.ratios) and why_none({arm: pairing}, campaign, metric):
+            return {}
+        pairings[arm] = pairing
+    return {} if why_none(pairings, campaign, metric) else pairings
 
 
 def _trials(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, Any]:
