@@ -22,7 +22,6 @@ from fecbench.results import metrics
 from fecbench.results.analysis.intervals import VERDICTS, WORDS
 from fecbench.results.analysis.rules import Explanation
 from fecbench.results.analysis.scales import is_log
-from fecbench.results.figures.marks import on_scale, scatter
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.sample import remark, sample
 from fecbench.results.figures.sheet import Given, sheet
@@ -81,20 +80,24 @@ def benefit_map(
                 shading="nearest",
                 rasterized=True,
             )
-            marks = sample(dots.assign(log=np.log2(to_ends(dots["ratio"]))))
-            scatter(
-                axes,
+            marks = sample(dots.assign(hue=np.log2(to_ends(dots["ratio"]))))
+            sns.scatterplot(
                 marks,
-                horizontal,
-                up,
-                on_scale(marks["log"], norm, colors),
-                marks["verdict"].map(markers),
+                x=horizontal,
+                y=up,
+                hue="hue",
+                hue_norm=norm,
+                palette=colors,
+                style="verdict",
+                markers=markers,
                 s=mark(1.1),
                 edgecolor="black",
                 linewidth=0.7,
                 clip_on=False,  # points at the ends of a range stand on the edge
                 zorder=3,
+                legend=False,
                 rasterized=as_pixels(len(dots)),
+                ax=axes,
             )
             _scale(axes, "x", explanation.table[horizontal], explanation.scales)
             _scale(axes, "y", explanation.table[up], explanation.scales)

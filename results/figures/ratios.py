@@ -39,7 +39,6 @@ from fecbench.results.figures.distributions import (
     panels_of,
     workloads_width,
 )
-from fecbench.results.figures.marks import of_names, on_scale, scatter
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.sample import remark, sample
 from fecbench.results.figures.segments import scale_at_once
@@ -166,8 +165,6 @@ def over_factors(
     baselines = _baselines(look_of, campaign)
     kinds, palette = _kinds(some, look_of)
     marks = sample(some.assign(drawn=to_ends(some["ratio"]), kind=kinds, variant=some["variant"].astype(str)))
-    of_kinds = of_names(marks["kind"], palette)
-    shapes = marks["variant"].map({label: look.marker for label, look in look_of.items()})
     pixels, columns = as_pixels(len(some) * len(chosen)), across()
     size = (wide(), 2 + 2.6 * -(-len(chosen) // columns))
     with sheet(len(chosen), size, ax, columns=columns, what="choose some of factors=") as page:
@@ -185,18 +182,21 @@ def over_factors(
                 )
                 for variant, rows in marks.groupby("variant", observed=True)
             ]
-            scatter(
-                axes,
+            sns.scatterplot(
                 marks,
-                factor,
-                "drawn",
-                of_kinds,
-                shapes,
+                x=factor,
+                y="drawn",
+                hue="kind",
+                palette=palette,
+                style="variant",
+                markers={label: look.marker for label, look in look_of.items()},
                 s=mark(0.9),
                 edgecolor="black",
                 linewidth=0.5,
                 zorder=3,
+                legend=False,
                 rasterized=pixels,
+                ax=axes,
             )
             axes.set_xlabel(axis_label(factor))
             axes.set_ylabel("")
@@ -359,18 +359,20 @@ def pairs(ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Figure:
         # A point without a ratio stays grey.
         grid.map(sns.scatterplot, s=mark(0.5), color="0.7", linewidth=0, rasterized=pixels)
         colored = to_ends(of_point)[of_point.index.isin(grid.data.index)]
-        of_ratios = on_scale(np.log2(colored), norm, colors)
         for axes, horizontal, vertical in panels:
-            scatter(
-                axes,
+            sns.scatterplot(
                 grid.data.loc[colored.index],
-                horizontal,
-                vertical,
-                of_ratios,
+                x=horizontal,
+                y=vertical,
+                hue=np.log2(colored),
+                hue_norm=norm,
+                palette=colors,
                 s=mark(1.1),
                 edgecolor="black",
                 linewidth=0.5,
+                legend=False,
                 rasterized=pixels,
+                ax=axes,
             )
         label_pairs(grid, campaign)
         ratio_colorbar(

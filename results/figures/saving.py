@@ -112,9 +112,11 @@ def _laid_out(figure: Figure) -> Iterator[None]:
         engine.execute(figure)
         figure.dpi = dpi
         _keep_layout(figure)
-    yield
-    if engine is not None:
-        figure.set_layout_engine(engine)
+    try:
+        yield
+    finally:
+        if engine is not None:
+            figure.set_layout_engine(engine)
 
 
 def _keep_layout(figure: Figure) -> None:

@@ -25,7 +25,7 @@ from fecbench.results.analysis.pairing import (
     paired,
 )
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import CampaignInfo, TrialKey, TrialRecord, Variant
+from fecbench.results.store.records import FEWEST_OF_P95, CampaignInfo, TrialKey, TrialRecord, Variant
 from tests.results.analysis.outcomes import (
     KEYS,
     OFF,
@@ -142,6 +142,18 @@ def test_the_order_of_repetitions_and_of_rows_does_not_matter(
 
 
 T = math.inf
+
+
+def test_a_ratio_of_p95_is_that_of_the_values_at_the_bad_end() -> None:
+    slow = 400.0
+    outcomes: Outcomes = {}
+    for n in range(40):  # 38 of 40 values are as good as the p95, or better
+        outcomes[TrialKey(OFF, WORKLOADS[0], 0, n)] = ("ok", n + 1.0)
+        outcomes[TrialKey(XOR, WORKLOADS[0], 0, n)] = ("ok", slow if n > 36 else n + 1.0)
+    assert ratios_of(outcomes, statistic="p95") == {(WORKLOADS[0], 0): slow / 38}
+    del outcomes[TrialKey(OFF, WORKLOADS[0], 0, 0)]
+    few = {key: value for key, value in outcomes.items() if key.repetition < FEWEST_OF_P95}
+    assert ratios_of(few, statistic="p95") == {}
 
 
 def test_a_point_at_which_both_arms_are_timeouts_is_counted_with_the_reason() -> None:
