@@ -89,8 +89,8 @@ class SQLite(Connector):
         return CAUSES.get(error.sqlite_errorcode & 0xFF) if isinstance(error, sqlite3.Error) else None
 
 
-# What SQLAlchemy compiles for a file serves for all others: statements are kept by the dialect.
 _COMPILED: Any = sa.util.LRUCache(500)
+"""Statements that SQLAlchemy has compiled, for all files: it keeps them by the dialect."""
 
 
 @cache
@@ -114,7 +114,7 @@ def _statements() -> Sequence[str]:
 
 
 def _engine(uri: str) -> sa.Engine:
-    def connect() -> sqlite3.Connection:
+    def connect() -> Any:
         # isolation_level None: transactions begin where we say, not where the driver guesses
         connection = sqlite3.connect(
             uri, uri=True, timeout=connector.LOCK_WAIT_S, isolation_level=None, check_same_thread=False
