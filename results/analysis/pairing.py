@@ -200,6 +200,7 @@ def _points(pairs: pd.DataFrame, metric: Metric, statistic: str) -> pd.DataFrame
     counted = pairs.assign(**dict(zip(_TIMEOUTS, kinds, strict=True)))
     by_point = counted.groupby(_POINT, observed=True)
     arms = ["baseline", "variant"]
+    columns: list[pd.Series | pd.DataFrame]
     if statistic == P95:
         columns = [by_group(counted, _POINT, arm, statistic, metric.more_is_better) for arm in arms]
     else:
