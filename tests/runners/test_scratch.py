@@ -300,9 +300,9 @@ def test_what_a_killed_harness_left_in_memory_is_removed(memory: Path) -> None:
 def test_memory_is_not_looked_at_where_somebody_chose_another_place(
     memory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chosen = tmp_path / "chosen"
-    chosen.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(chosen))
+    another = tmp_path / "another"
+    another.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(another))
     abandoned = leave(memory / NAME)
     assert scratch.remove_abandoned() == []
     assert abandoned.exists()

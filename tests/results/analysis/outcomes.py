@@ -31,8 +31,9 @@ timeouts = st.lists(often_timed_out, min_size=len(KEYS), max_size=len(KEYS)).map
 
 def frame_with(outcomes: Outcomes, metric: str = DEFAULT) -> pd.DataFrame:
     """Return the frame that `frames.trials` makes of these outcomes, without a database; a test of frames
-    checks that."""
-    rows = [(k.variant, k.workload, k.point, k.repetition, *outcomes[k]) for k in KEYS if k in outcomes]
+    checks that. Trials beside KEYS come last."""
+    keys = [*filter(outcomes.__contains__, KEYS), *(key for key in outcomes if key not in KEYS)]
+    rows = [(k.variant, k.workload, k.point, k.repetition, *outcomes[k]) for k in keys]
     columns = ["variant", "workload", "point", "repetition", "state", metric]
     frame = pd.DataFrame(rows, columns=columns)
     for name, order in (("variant", VARIANTS), ("workload", WORKLOADS), ("state", STATES)):
