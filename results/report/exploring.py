@@ -76,9 +76,9 @@ def explorer(evidence: Evidence) -> Explorer | None:
 def _library() -> str:
     """The library as one script. Building it takes seconds, so it is kept for other reports in the user's
     folder of caches, where that can be written."""
-    with suppress(OSError, RuntimeError, UnicodeDecodeError):  # RuntimeError: the user has no home
+    with suppress(OSError, RuntimeError):  # RuntimeError: the user has no home
         file = _caches() / f"vega-{version('vl-convert-python')}.js"
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError, UnicodeDecodeError):
             return file.read_text(encoding="utf-8")
         file.parent.mkdir(parents=True, exist_ok=True)
         unfinished = file.with_name(f"{file.name}.{os.getpid()}")  # other processes may make theirs now

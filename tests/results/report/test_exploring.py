@@ -69,9 +69,11 @@ def test_the_library_of_charts_is_built_once_for_all_reports_and_each_time_where
         assert build.call_count == 1
         (script,) = (file for file in tmp_path.rglob("*") if file.is_file())
         assert script.read_text(encoding="utf-8") == "window.ü = 1;"
+        script.write_bytes(b"\xff")
+        assert of_new_process(tmp_path) == script.read_text(encoding="utf-8") == "window.ü = 1;"
         (tmp_path / "file").touch()
         assert of_new_process(tmp_path / "file") == "window.ü = 1;"
-        assert build.call_count == 2
+        assert build.call_count == 3
     finally:
         exploring._built_library.cache_clear()
 
