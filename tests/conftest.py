@@ -16,8 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-# As our command has it, and before NumPy is loaded: on two cores, OpenBLAS's threads wait for each other in
-# circles, for longer than small matrices take.
+# As our command has it, and before NumPy is loaded: OpenBLAS's threads keep their cores busy while they wait
+# for each other, for longer than small matrices take.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest

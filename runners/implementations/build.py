@@ -88,7 +88,7 @@ def main() -> None:
     words = [word for word in sys.argv[1:] if word != ALL]
     on_demand = len(words) < len(sys.argv) - 1
     own = ours()
-    names = [word for word in words if word in own.names()]
+    names = [word for word in words if word in own.names() or not ("/" in word or Path(word).is_dir())]
     folders = [Path(word) for word in words if word not in names]
     problems = {}
     try:

@@ -89,6 +89,13 @@ def test_a_folder_that_does_not_exist_is_refused_in_one_line(tmp_path: Path) -> 
     assert result.stderr == f"build: {tmp_path}/nowhere: {problem}\n"
 
 
+def test_a_name_that_no_implementation_has_is_refused_with_the_nearest_one() -> None:
+    result = run_build(Path("qinn"))
+    assert result.returncode == 1
+    assert result.stderr.startswith("build: there is no implementation 'qinn'; ")
+    assert "quinn" in result.stderr
+
+
 def test_without_a_folder_ours_are_built_whatever_the_environment_says(
     add: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

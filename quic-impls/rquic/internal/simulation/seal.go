@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// seal takes the place of AES-GCM where nobody keeps packets and secrets: lengths are the same, and so is which packets are
-// refused, but for those that somebody would forge. A tag has a checksum, and then the nonce with the beginning of the key.
+// seal takes the place of AES-GCM where nobody keeps packets and secrets. Lengths are the same, and the same packets are
+// refused, unless somebody forges one. A tag has a checksum, and then the nonce with the beginning of the key.
 type seal struct{ mark [nonceLength]byte }
 
 // Lengths of AES-GCM's nonces and tags in bytes.
