@@ -169,6 +169,22 @@ fn no_repair_symbol_makes_codel_drop_data() {
     }
 }
 
+/// Repair symbols left among the retransmissions of what CoDel had dropped, and it dropped these, too: 1.16 and 1.08.
+#[test]
+fn no_repair_symbol_leaves_among_retransmissions_behind_codel() {
+    let cases = [
+        (Direction::Download, 0.3912, 398.6, 3.882, 109_076, 10),
+        (Direction::Upload, 0.811, 261.9, 0.509, 245_229, 32),
+    ];
+    for (direction, mbps, owd_ms, queue_bdp, size, initial_window) in cases {
+        for seed in 0..4 {
+            let setting = case(direction, mbps, owd_ms, queue_bdp, size);
+            let ratio = ratio(&Setting { codel: true, initial_window, seed, ..setting });
+            assert!(ratio < 1.02, "{direction:?} of {size} bytes, seed {seed}: {ratio}");
+        }
+    }
+}
+
 /// Repair symbols of what the first path carried went to a second, slow one, and data waited there behind them: 1.74.
 #[test]
 fn no_repair_symbol_takes_a_further_path_of_which_nothing_is_known() {

@@ -9,6 +9,7 @@ use crate::window::Flight;
 /// flights can be repaired, if losses come as they came so far.
 ///
 /// - There are none where a queue has begun to grow, behind a wide first flight, where nothing was lost for long, or where a third was.
+/// - There is none among the retransmissions of several packets that a queue may have dropped.
 /// - There is one at most behind a first flight that may be a slow path's queue, and none while its first fates come.
 /// - They take no more than half a round-trip time.
 /// - Only the end of data is protected. Elsewhere a retransmission is in time.
@@ -42,6 +43,9 @@ const TELLING_OF_QUEUE: u64 = 5;
 const MOST_TIME: f64 = 0.5;
 /// Number of bytes at the end of data that are protected.
 pub(super) const END_BYTES: u64 = 70_000;
+/// Where so many packets were lost, a queue may have dropped them. CoDel's goes on to drop until it is empty, and where round trips are
+/// long, a few packets in it are not seen in them.
+const SEVERAL_LOST: u64 = 6;
 /// Where more than this share of many packets were lost, something drops what exceeds a rate, without a queue that could tell of it, and
 /// repair takes from the rate what data needs.
 const POLICED: f64 = 1.0 / 3.0;
@@ -65,6 +69,11 @@ fn is_blind(context: &Context) -> bool {
 /// Whether so many packets were lost that repair is likely to be dropped in the place of data.
 fn is_policed(losses: &Losses) -> bool {
     losses.lost >= MANY_LOST && losses.lost as f64 > POLICED * (losses.arrived + losses.lost) as f64
+}
+
+/// Whether retransmissions are likely to leave soon of what a queue has dropped: a packet is missing before one that came.
+fn awaits_retransmissions(context: &Context, flight: &Flight) -> bool {
+    context.losses.lost >= SEVERAL_LOST && flight.has_gaps()
 }
 
 /// Whether what is in flight may be a long queue, for all that is known.
@@ -116,6 +125,7 @@ impl Policy for Safe {
         if context.slot != Slot::Idle
             || context.has_acks
             || !finds_no_queue(context, flight.has_gaps())
+            || awaits_retransmissions(context, flight)
             || is_blind(context)
             || is_policed(&context.losses)
         {

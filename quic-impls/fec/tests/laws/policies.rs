@@ -104,8 +104,12 @@ fn safe_sends_no_repair_that_would_delay_anything() {
 
 #[test]
 fn safe_sends_nothing_ahead_of_retransmissions_of_what_a_queue_dropped() {
-    let own_queue = Context { recent_rtt: QUEUE, delivers: OWN, ..IDLE };
-    for (acked, context, is_sent) in [(0, own_queue, true), (5, own_queue, false), (5, IDLE, true)] {
+    let after = |lost, context| Context { losses: Losses { arrived: 90, lost, runs: lost }, ..context };
+    let own_queue = after(5, Context { recent_rtt: QUEUE, delivers: OWN, ..IDLE });
+    let [few, several] = [5, 6].map(|lost| after(lost, IDLE));
+    let contexts =
+        [(0, own_queue, true), (5, own_queue, false), (5, few, true), (5, several, false), (0, several, true)];
+    for (acked, context, is_sent) in contexts {
         let mut window = window(Safe, 20);
         window.on_acked(acked);
         assert_eq!(sent(&mut window, &context) > 0, is_sent, "{acked} came, {context:?}");
