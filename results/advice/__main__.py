@@ -1,6 +1,6 @@
 """`python -m fecbench.results.advice DATABASE…` writes the record of the campaigns in the databases.
 
-Controllers that they lack keep the rows that the record has of them.
+A campaign that they lack, or lack with one of the controllers, keeps the rows that the record has of it.
 """
 
 import sys

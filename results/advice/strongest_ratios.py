@@ -61,9 +61,15 @@ def recorded(campaigns: Iterable[Campaign]) -> pd.DataFrame:
 
 
 def beside(record: pd.DataFrame, before: pd.DataFrame) -> pd.DataFrame:
-    """Return the record with the rows that an older one has of controllers which the new one lacks."""
-    others = before[~before["controller"].isin(record["controller"])]
-    rows = pd.concat([record, others], ignore_index=True)
+    """Return the record with the rows of an older one whose campaign and controller the new one lacks.
+
+    As in `recorded`, the ratio of most pairs is kept of several for the same network.
+    """
+    place = ["campaign", "controller"]
+    is_kept = ~pd.MultiIndex.from_frame(before[place]).isin(pd.MultiIndex.from_frame(record[place]))
+    rows = pd.concat([record, before[is_kept]], ignore_index=True)
+    rows = rows.sort_values("pairs", ascending=False, kind="stable").drop_duplicates([*_CELL, *NETWORK])
+    rows = rows.sort_index(ignore_index=True)
     rows = rows.assign(kind=pd.Categorical(kinds_of(rows), KINDS))
     return rows.sort_values(["kind", *_CELL], kind="stable", ignore_index=True).drop(columns="kind")
 

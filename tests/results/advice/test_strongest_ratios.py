@@ -118,6 +118,24 @@ def test_controllers_that_were_not_run_again_keep_their_rows() -> None:
     assert (record["pairs"][is_safe] == 5).all() and record[~is_safe].equals(before[~is_safe])
 
 
+def test_campaigns_that_were_not_run_again_keep_their_rows() -> None:
+    before = recorded([Stored(name, losses) for name, losses in LOSSES.items()])  # type: ignore[arg-type]
+    again = Stored("never-harms-bursts", LOSSES["never-harms-bursts"], pairs=5, arms=(SAFE,))
+    record = beside(recorded([again]), before)  # type: ignore[arg-type]
+    is_again = (record["campaign"] == "never-harms-bursts") & (record["controller"] == SAFE)
+    assert (record["pairs"][is_again] == 5).all() and is_again.sum() == 2 * 2 * POINTS
+    assert record[~is_again].equals(before[~is_again])
+
+
+def test_a_new_campaign_of_more_pairs_takes_the_place_of_rows_of_another() -> None:
+    losses = LOSSES["never-harms"]
+    before = recorded([Stored("never-harms", losses)])  # type: ignore[arg-type]
+    for pairs, name in ((300, "never-harms-decided"), (6, "never-harms")):
+        more = Stored("never-harms-decided", losses, pairs=pairs)
+        record = beside(recorded([more]), before)  # type: ignore[arg-type]
+        assert len(record) == len(before) and (record["campaign"] == name).all()
+
+
 class Database(dict[str, str]):
     """A results database whose campaigns are their names."""
 
