@@ -89,11 +89,11 @@ def line_of(task: Task, number: int, place: Place) -> bytes:
         "capture": str(place.logs) if task.capture else None,
     }
     pairs = ",".join(_pair(task, pair, place) for pair in range(len(task.pairs)))
-    line = f'{_joined(task.once(_of_repetitions), _compact(of_trial))[:-1]},"pairs":[{pairs}]}}\n'
+    line = f'{_union(task.once(_of_repetitions), _compact(of_trial))[:-1]},"pairs":[{pairs}]}}\n'
     return line.encode()
 
 
-def _joined(one: str, other: str) -> str:
+def _union(one: str, other: str) -> str:
     """Return the JSON of an object with the fields of both of these, neither of which is empty."""
     return f"{one[:-1]},{other[1:]}"
 
@@ -130,7 +130,7 @@ def _pair(task: Task, number: int, place: Place) -> str:
             certificates=certificates,
             log_folder=str(place.log_folder(number, role)),
         )
-        assignments.append(f'"{role}":{_joined(of_repetitions, _compact(of_trial))}')
+        assignments.append(f'"{role}":{_union(of_repetitions, _compact(of_trial))}')
     return f"{{{','.join(assignments)}}}"
 
 

@@ -213,10 +213,10 @@ def test_what_is_computed_of_a_task_is_computed_once_for_all_repetitions_and_ane
     load: Load,
 ) -> None:
     experiment = load(PAIRED)
-    seen: list[Task] = []
+    computed: list[Task] = []
 
     def limit_s(task: Task) -> float:
-        seen.append(task)
+        computed.append(task)
         return task.timeout_s
 
     first, second = (
@@ -226,7 +226,7 @@ def test_what_is_computed_of_a_task_is_computed_once_for_all_repetitions_and_ane
     assert [task.once(limit_s) for task in (first, second, longer, second)] == [
         *(first.timeout_s, first.timeout_s, 2 * first.timeout_s, first.timeout_s)
     ]
-    assert seen == [first, longer]
+    assert computed == [first, longer]
 
 
 def test_a_task_is_nothing_of_this_machine(load: Load) -> None:
