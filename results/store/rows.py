@@ -282,8 +282,9 @@ def read_states_in(
     """Return what `read_states` does, of the trials of these groups; `variants` are all there are."""
     columns = schema.trials.c
     of_group = [columns[name] for name in _columns_of(groups[0])]
-    wanted = _wanted("wanted", of_group, [tuple(_columns_of(group).values()) for group in groups])
-    of_each = _wanted("of_each", [columns.variant], [(variant,) for variant in variants])
+    of_groups = [tuple(_columns_of(group).values()) for group in groups]
+    wanted = _wanted(connection, "wanted", of_group, of_groups)
+    of_each = _wanted(connection, "of_each", [columns.variant], [(variant,) for variant in variants])
     is_wanted = [columns.campaign_id == campaign_id, schema.counts, columns.variant == of_each.c.variant]
     is_wanted += [column == wanted.c[column.name] for column in of_group]
     state, attempt = (
@@ -294,14 +295,28 @@ def read_states_in(
     return {TrialKey(*key): (state, attempt) for *key, state, attempt in found if state is not None}
 
 
-def _wanted(name: str, columns: Sequence[sa.Column[Any]], values: Sequence[tuple[Any, ...]]) -> sa.CTE:
+def _wanted(
+    connection: sa.Connection,
+    name: str,
+    columns: Sequence[sa.Column[Any]],
+    values: Sequence[tuple[Any, ...]],
+) -> sa.CTE:
     """A table of what is looked for in these columns. Look each row up by a scalar subquery.
 
     It uses an index whatever the server believes of a table that it has not analysed since it was empty. A
-    join, or `in`, would read the whole table then, each time.
+    join, or `in`, would read the whole table then, each time. SQLite gets it as one parameter: SQLAlchemy
+    would compile a statement for each number of rows.
     """
-    named = (sa.column(column.name, column.type) for column in columns)
-    return sa.values(*named, name=name).data(list(values)).cte()
+    if connection.dialect.name == "postgresql":
+        named = (sa.column(column.name, column.type) for column in columns)
+        return sa.values(*named, name=name).data(list(values)).cte()
+    row = sa.func.json_each(strict_json(values)).table_valued("value", name=f"{name}_row").c.value
+    return sa.select(
+        *(
+            sa.func.json_extract(row, f"$[{place}]", type_=column.type).label(column.name)
+            for place, column in enumerate(columns)
+        )
+    ).cte(name)
 
 
 def count_for(campaign_id: int) -> list[sa.ColumnElement[bool]]:
@@ -467,7 +482,7 @@ def _read_task_ids(connection: sa.Connection, campaign_id: int, digests: Sequenc
     """
     if connection.dialect.name == "postgresql":
         columns = schema.tasks.c
-        wanted = _wanted("wanted", [columns.digest], [(digest,) for digest in digests])
+        wanted = _wanted(connection, "wanted", [columns.digest], [(digest,) for digest in digests])
         is_wanted = columns.campaign_id == campaign_id, columns.digest == wanted.c.digest
         rows = connection.execute(
             sa.select(wanted.c.digest, sa.select(columns.id).where(*is_wanted).label("id"))

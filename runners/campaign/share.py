@@ -35,7 +35,7 @@ RETRIES = 3
 LOOK_S = 1.0
 # So many trials that end the same way each time are stored together, or those of so long; and so many groups
 # are claimed together.
-BATCH_TRIALS, BATCH_S = 50, 1.0
+BATCH_TRIALS, BATCH_S = 200, 1.0
 LOT_GROUPS = 64
 # Lots that each of those who share a campaign has at least of what is left. A whole lot of
 # more groups than MANY_GROUPS is a small part for each, however many they are.

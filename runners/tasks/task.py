@@ -1,8 +1,8 @@
 """The task of a trial: everything that decides its result, and nothing about the machine that runs it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
@@ -25,6 +25,7 @@ VIRTUAL: Final = "virtual"
 FIELD: Final = "field"
 
 Certificates = Literal["p256", "ed25519"]
+Value = TypeVar("Value")
 Role = Literal["client", "server"]
 ROLES: tuple[Role, Role] = ("client", "server")
 RELAY: Final = "relay"
@@ -223,14 +224,30 @@ class Task(_Part):
         return self.shared_document
 
     def share(self, document: dict[str, Any]) -> None:
-        """Let this one, which is equal to its own, be the document of the task and of its copies."""
+        """Let this one, which is equal to its own, be the document of the task and of its copies. What is
+        computed of the task is shared from now on, too."""
         vars(self)["shared_document"] = document
+        vars(self)["shared_values"] = {}
+
+    @cached_property
+    def shared_values(self) -> dict[Callable[[Self], Any], Any]:
+        """The values that functions compute of the task."""
+        return {}
+
+    def once(self, compute: Callable[[Self], Value]) -> Value:
+        """Return what a function computes of the task: once, for all copies that differ in seeds and capture
+        alone, so that it may depend on neither."""
+        if compute not in self.shared_values:
+            self.shared_values[compute] = compute(self)
+        value: Value = self.shared_values[compute]
+        return value
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Return a copy with other values of fields. It has a document of its own if that differs."""
         copied = super().model_copy(update=update, deep=deep)
         if update and update.keys() - {"seeds", "capture"}:
-            vars(copied).pop("shared_document", None)
+            for shared in ("shared_document", "shared_values"):
+                vars(copied).pop(shared, None)
         return copied
 
 

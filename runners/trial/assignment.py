@@ -39,6 +39,35 @@ def assignment(
     A relay's `end` is that of its client, which connects to it: `server_address` is where the endpoint
     connects or listens. `certificates` is the folder that `certificates.write` filled.
     """
+    return {
+        **of_repetitions(
+            role,
+            end,
+            workload=workload,
+            server_address=server_address,
+            local_addresses=local_addresses,
+            deadline_s=deadline_s,
+            port=port,
+            upstream=upstream,
+        ),
+        **of_trial(
+            role, end, content_seed=content_seed, certificates=str(certificates), log_folder=str(log_folder)
+        ),
+    }
+
+
+def of_repetitions(
+    role: Place,
+    end: EndpointTask,
+    *,
+    workload: dict[str, Any],
+    server_address: str,
+    local_addresses: Sequence[str],
+    deadline_s: float,
+    port: int = PORT,
+    upstream: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return the part of an assignment that all repetitions of a trial have in common, wherever it is run."""
     document: dict[str, Any] = {
         "version": 1,
         "role": role,
@@ -46,10 +75,7 @@ def assignment(
         "port": port,
         "server_name": SERVER_NAME,
         "workload": workload,
-        **_seed(content_seed, as_text=end.content_seed_hex),
         "options": end.options,
-        "authority": f"{certificates}/authority.pem",
-        "log_folder": str(log_folder),
         "deadline_s": deadline_s,
     }
     if upstream is not None:
@@ -58,6 +84,18 @@ def assignment(
         document["series"] = series
     if end.local_addresses:
         document["local_addresses"] = list(local_addresses)
+    return document
+
+
+def of_trial(
+    role: Place, end: EndpointTask, *, content_seed: int, certificates: str, log_folder: str
+) -> dict[str, Any]:
+    """Return the rest of an assignment: the seed of one trial, and its files."""
+    document = {
+        **_seed(content_seed, as_text=end.content_seed_hex),
+        "authority": f"{certificates}/authority.pem",
+        "log_folder": log_folder,
+    }
     if role != "client":
         document["certificate"] = f"{certificates}/server.pem"
         document["private_key"] = f"{certificates}/server.key"

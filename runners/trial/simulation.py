@@ -27,8 +27,8 @@ from fecbench.dropper.loss_model import LossModel
 from fecbench.runners.tasks.outcome import Competition, DropperOutcome, EndpointOutcome, Outcome
 from fecbench.runners.tasks.requests import Dialogue, Instant, Said
 from fecbench.runners.tasks.task import RELAY, ROLES, VIRTUAL, Task, endpoint_name
-from fecbench.runners.trial import competition
-from fecbench.runners.trial.assignment import assignment, upstream
+from fecbench.runners.tasks.task import Place as PlaceOfEndpoint
+from fecbench.runners.trial import assignment, competition
 from fecbench.runners.trial.endpoint import STDERR_TAIL_BYTES, MetricName
 from fecbench.runners.trial.plain_text import one_line, plain
 from fecbench.runners.workloads import asked_series
@@ -70,9 +70,11 @@ class Place:
 
 def leaves_files(task: Task) -> bool:
     """Whether the endpoints of a task leave anything in their log folders."""
-    return task.capture or any(
-        asked_series(pair.end(role), pair.workload) for pair in task.pairs for role in ROLES
-    )
+    return task.capture or task.once(_has_series)
+
+
+def _has_series(task: Task) -> bool:
+    return any(asked_series(pair.end(role), pair.workload) for pair in task.pairs for role in ROLES)
 
 
 # The task
@@ -80,19 +82,34 @@ def leaves_files(task: Task) -> bool:
 
 def line_of(task: Task, number: int, place: Place) -> bytes:
     """Return the line that asks for a task. The same task, number and place have the same line."""
-    document = {
-        "version": VERSION,
+    of_trial = {
         "number": number,
-        "pairs": [_pair(task, pair, place) for pair in range(len(task.pairs))],
         "links": {link: _link(task, link) for link in task.links},
-        "completion": task.completion,
-        "timeout_s": task.timeout_s,
         "seed": seed_of_endpoints(task),
-        "filling": _filling(task) if len(task.pairs) > 1 else None,
-        "processor": task.processor.model_dump(),
         "capture": str(place.logs) if task.capture else None,
     }
-    return _compact(document).encode() + b"\n"
+    pairs = ",".join(_pair(task, pair, place) for pair in range(len(task.pairs)))
+    line = f'{_union(task.once(_of_repetitions), _compact(of_trial))[:-1]},"pairs":[{pairs}]}}\n'
+    return line.encode()
+
+
+def _union(one: str, other: str) -> str:
+    """Return the JSON of an object with the fields of both of these, neither of which is empty."""
+    return f"{one[:-1]},{other[1:]}"
+
+
+def _of_repetitions(task: Task) -> str:
+    """Return the JSON of the fields of a line that all repetitions of a task have in common, but its
+    pairs."""
+    return _compact(
+        {
+            "version": VERSION,
+            "completion": task.completion,
+            "timeout_s": task.timeout_s,
+            "filling": _filling(task) if len(task.pairs) > 1 else None,
+            "processor": task.processor.model_dump(),
+        }
+    )
 
 
 def seed_of_endpoints(task: Task) -> int:
@@ -101,23 +118,44 @@ def seed_of_endpoints(task: Task) -> int:
     return int.from_bytes(hashlib.blake2b(content, digest_size=8, person=b"endpoints").digest(), "little")
 
 
-def _pair(task: Task, number: int, place: Place) -> dict[str, Any]:
+def _pair(task: Task, number: int, place: Place) -> str:
+    """Return the JSON of the assignments of a pair."""
+    pair, certificates = task.pairs[number], str(place.certificates)
+    assignments = []
+    for role, of_repetitions in task.once(_assignments)[number].items():
+        of_trial = assignment.of_trial(
+            role,
+            pair.client if role == RELAY else pair.end(role),
+            content_seed=task.content_seed,
+            certificates=certificates,
+            log_folder=str(place.log_folder(number, role)),
+        )
+        assignments.append(f'"{role}":{_union(of_repetitions, _compact(of_trial))}')
+    return f"{{{','.join(assignments)}}}"
+
+
+def _assignments(task: Task) -> list[dict[PlaceOfEndpoint, str]]:
+    """Return the JSON of what assignments have in common in all repetitions, by pair and role."""
+    return [
+        {role: _compact(document) for role, document in _assignments_of(task, number).items()}
+        for number in range(len(task.pairs))
+    ]
+
+
+def _assignments_of(task: Task, number: int) -> dict[PlaceOfEndpoint, dict[str, Any]]:
     pair, layout = task.pairs[number], layout_of(task.topology, task.family)
     hosts: dict[str, str] = dict(zip(ROLES, layout.pairs[number], strict=True))
     if layout.relay is not None:
         hosts[RELAY] = layout.relay
     addresses = {role: layout.addresses(host)[0] for role, host in hosts.items()}
     return {
-        role: assignment(
+        role: assignment.of_repetitions(
             role,
             pair.client if role == RELAY else pair.end(role),
             workload=pair.workload,
-            content_seed=task.content_seed,
             server_address=addresses[RELAY if task.has_relay and role != "server" else "server"],
-            upstream=upstream(pair, addresses["server"]) if role == RELAY else None,
+            upstream=assignment.upstream(pair, addresses["server"]) if role == RELAY else None,
             local_addresses=layout.addresses(hosts[role]),
-            certificates=place.certificates,
-            log_folder=place.log_folder(number, role),
             deadline_s=task.timeout_s,
         )
         for role in task.places

@@ -259,11 +259,11 @@ def least_s(task: Task) -> float:
 
 
 def _too_soon(task: Task, completion_s: float) -> Iterator[str]:
-    bound_s = task.validity.least_share * least_s(task)
-    if 0 < completion_s < bound_s:
+    soonest_s = task.once(least_s)
+    if 0 < completion_s < task.validity.least_share * soonest_s:
         yield (
             f"client: {task.completion} = {completion_s:g}: the links carry what was asked for"
-            f" in {least_s(task):.6g} s at the soonest"
+            f" in {soonest_s:.6g} s at the soonest"
         )
 
 
@@ -375,43 +375,48 @@ def _not_framed(validity: Validity, outcome: Outcome, way: Way) -> Iterator[str]
 class Packets(NamedTuple):
     """Packets that an end counted, those with repair symbols, too, each once."""
 
-    terms: Sequence[tuple[str, str, float]]
-    """The sign, the name and the value of each counter that is added up."""
     total: float
     repair: float
     """Packets among them with repair symbols alone."""
+    counted: Metrics
+    of_data: Sequence[str]
+    """The counter of packets with data, and those of packets among them that are not meant."""
+    deed: str
 
     @property
     def names(self) -> str:
-        return " ".join(f"{sign}{name}" for sign, name, _ in self.terms)
+        return " ".join(f"{sign}{name}" for sign, name in self._terms())
 
     @property
     def values(self) -> str:
-        return " ".join(f"{sign}{value:g}" for sign, _, value in self.terms)
+        packets, *others = self.of_data
+        default = {packets: sum(self.counted.get(name, 0) for name in others)}
+        return " ".join(
+            f"{sign}{self.counted.get(name, default.get(name, 0)):g}" for sign, name in self._terms()
+        )
+
+    def _terms(self) -> Iterator[tuple[str, str]]:
+        """Yield the sign and the name of each counter that is added up."""
+        packets, *others = self.of_data
+        yield "", packets
+        yield from (("- ", name) for name in others)
+        yield "+ ", f"repair_{self.deed}"
+        if (shared := f"repair_shared_{self.deed}") in self.counted:
+            yield "- ", shared
 
 
 def packets_sent(counted: Metrics) -> Packets:
     """Return the number of packets that an end reports as sent."""
-    return _packets(counted, ("packets_sent",), "sent")
+    repair = counted.get("repair_sent", 0) - counted.get("repair_shared_sent", 0)
+    return Packets(counted.get("packets_sent", 0) + repair, repair, counted, ("packets_sent",), "sent")
 
 
 def packets_received(counted: Metrics) -> Packets:
     """Return the number of packets that an end reports as received, without those that it recovered."""
-    return _packets(counted, ("packets_received", "packets_recovered"), "received")
-
-
-def _packets(counted: Metrics, of_data: Sequence[str], deed: str) -> Packets:
-    shared = f"repair_shared_{deed}"
-    terms = [("", of_data[0]), *(("- ", name) for name in of_data[1:]), ("+ ", f"repair_{deed}")]
-    terms += [("- ", shared)] if shared in counted else []
-    default = {of_data[0]: sum(counted.get(name, 0) for name in of_data[1:])}
-    values = [(sign, name, counted.get(name, default.get(name, 0))) for sign, name in terms]
-    repair = counted.get(f"repair_{deed}", 0) - counted.get(shared, 0)
-    return Packets(
-        terms=values,
-        total=sum(-value if sign == "- " else value for sign, _, value in values),
-        repair=repair,
-    )
+    repair = counted.get("repair_received", 0) - counted.get("repair_shared_received", 0)
+    recovered = counted.get("packets_recovered", 0)
+    total = counted.get("packets_received", recovered) - recovered + repair
+    return Packets(total, repair, counted, ("packets_received", "packets_recovered"), "received")
 
 
 def _not_lost(task: Task, outcome: Outcome, way: Way) -> Iterator[str]:

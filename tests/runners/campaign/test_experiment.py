@@ -14,6 +14,7 @@ from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.implementations.finding import Implementations, search_path
 from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.refusal import Refusal
+from fecbench.runners.tasks.task import Task
 from fecbench.topologies.link import TopologyError
 from tests.support.refusals import refusal_of
 
@@ -206,6 +207,26 @@ def test_repetitions_share_a_document_and_a_copy_that_asks_for_something_else_ha
     longer = second.model_copy(update={"timeout_s": 2 * second.timeout_s})
     assert longer.document() == {**second.document(), "timeout_s": longer.timeout_s}
     assert TaskDocument.of(longer.document()).digest != TaskDocument.of(second.document()).digest
+
+
+def test_what_is_computed_of_a_task_is_computed_once_for_all_repetitions_and_anew_for_another_task(
+    load: Load,
+) -> None:
+    experiment = load(PAIRED)
+    computed: list[Task] = []
+
+    def limit_s(task: Task) -> float:
+        computed.append(task)
+        return task.timeout_s
+
+    first, second = (
+        experiment.task(TrialKey("off", "download-1000", 0, repetition), "wire") for repetition in (0, 1)
+    )
+    longer = second.model_copy(update={"timeout_s": 2 * second.timeout_s})
+    assert [task.once(limit_s) for task in (first, second, longer, second)] == [
+        *(first.timeout_s, first.timeout_s, 2 * first.timeout_s, first.timeout_s)
+    ]
+    assert computed == [first, longer]
 
 
 def test_a_task_is_nothing_of_this_machine(load: Load) -> None:

@@ -20,8 +20,9 @@ from fecbench.runners.engines.engine import EngineError
 from fecbench.runners.engines.programs import engine_for
 from fecbench.runners.engines.virtual import VirtualEngine
 from fecbench.runners.sandbox import kernel, rights
-from fecbench.runners.tasks.task import Task
+from fecbench.runners.tasks.task import ROLES, Task
 from fecbench.runners.trial import cgroup, competition, simulation
+from fecbench.runners.trial.assignment import assignment
 from fecbench.runners.trial.judge import Judgement, judge
 from fecbench.runners.trial.simulation import AnswerError, Place
 from tests.runners.conftest import TwoImplementations
@@ -367,6 +368,33 @@ def test_the_same_task_has_the_same_line(made_up: WriteDesign, tmp_path: Path) -
     assert [simulation.line_of(task, 1, place) for _, task in one] == [
         simulation.line_of(task, 1, place) for _, task in other
     ]
+
+
+def test_each_trial_has_the_assignments_of_an_emulated_one_with_its_own_seed_and_files(
+    made_up: WriteDesign, tmp_path: Path
+) -> None:
+    tasks = [task for _, task in tasks_of(experiment_of(made_up()))]
+    assert len({task.content_seed for task in tasks}) > 1
+    for number, task in enumerate(tasks):
+        place = Place(tmp_path / str(number), tmp_path / "logs" / str(number))
+        document = json.loads(simulation.line_of(task, number, place))
+        (pair,) = task.pairs
+        assert document["pairs"] == [
+            {
+                role: assignment(
+                    role,
+                    pair.end(role),
+                    workload=pair.workload,
+                    content_seed=task.content_seed,
+                    server_address="10.0.2.2",
+                    local_addresses=[],
+                    certificates=place.certificates,
+                    log_folder=place.log_folder(0, role),
+                    deadline_s=task.timeout_s,
+                )
+                for role in ROLES
+            }
+        ]
 
 
 def test_variants_of_a_repetition_share_the_seed_of_endpoints_and_repetitions_do_not(
