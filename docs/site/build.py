@@ -21,8 +21,9 @@ OWN = sorted(page.name for page in SITE.glob("*.md"))
 """The pages that the site alone has, at its root."""
 
 
-def stage(source: Path) -> list[str]:
-    """Copy what git knows, and unpack the campaigns that notebooks read. Returns the names of the pages."""
+def stage(source: Path, with_outputs: bool) -> list[str]:
+    """Copy what git knows, and unpack the campaigns that notebooks read, where these are run. Returns the
+    names of the pages."""
     listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     paths = subprocess.run(
         listed, cwd=REPOSITORY, capture_output=True, text=True, check=True
@@ -32,7 +33,7 @@ def stage(source: Path) -> list[str]:
         copy(REPOSITORY / name, source / name)
     for name in OWN:
         copy(SITE / name, source / name)
-    for name in files:
+    for name in files if with_outputs else ():
         if name.startswith("notebooks/samples/") and name.endswith(".xz"):
             unpack(source / name, source / "out" / Path(name).stem)
     return [name for name in files if name.endswith((".md", ".ipynb"))]
@@ -72,7 +73,7 @@ def build(folder: Path, databases: dict[str, Path], with_outputs: bool) -> int:
     """Make the site in `folder/html`. Returns the status of Sphinx."""
     source = folder / "source"
     (source / "extra").mkdir(parents=True, exist_ok=True)
-    pages = stage(source)
+    pages = stage(source, with_outputs)
     report(source, databases)
     settings = {
         "include_patterns": ",".join([*OWN, "reports.md", *pages]),

@@ -1,8 +1,9 @@
 """A random forest of regression trees (Breiman, "Random Forests", 2001): prediction and partial dependence.
 
-The trees are scikit-learn's, and the forest is its `RandomForestRegressor`, to the bit. That module and those
-of inspection take as long to load as a small campaign takes to explain. Its classes of trees check arguments
-for longer than a small tree takes to grow, so trees are grown by what lies below these classes.
+The trees are scikit-learn's. Forests are its `RandomForestRegressor` and `ExtraTreesRegressor`, to the bit.
+That module and those of inspection take as long to load as a small campaign takes to explain. Its classes of
+trees check arguments for longer than a small tree takes to grow, so trees are grown by what lies below these
+classes.
 
 That imports packages of which it needs next to nothing, and which take longer to load than all else here.
 """
@@ -41,11 +42,19 @@ def _empty(*packages: str) -> Iterator[None]:
 
 with _empty("scipy.stats", "sklearn.neighbors"):
     from sklearn.tree._criterion import MAE, MSE
-    from sklearn.tree._splitter import BestSplitter
+    from sklearn.tree._splitter import BestSplitter, RandomSplitter
     from sklearn.tree._tree import BestFirstTreeBuilder, DepthFirstTreeBuilder, Tree
     from sklearn.utils.random import sample_without_replacement
 
-__all__ = ["Forest", "Tree", "as_trees_have", "grown", "sample_without_replacement", "tree_of_medians"]
+__all__ = [
+    "Forest",
+    "Tree",
+    "as_trees_have",
+    "extremely_random",
+    "grown",
+    "sample_without_replacement",
+    "tree_of_medians",
+]
 
 Floats = NDArray[np.float64]
 
@@ -92,6 +101,19 @@ def _grown(factors: NDArray[np.float32], logs: Floats, least: int, draws: int, s
     splitter = _splitter(MSE(1, len(logs)), factors, least, seed)
     builder = DepthFirstTreeBuilder(splitter, 2 * least, least, 0.0, _ANY_DEPTH, 0.0)
     return _built(builder, factors, logs, weights)
+
+
+def extremely_random(factors: Floats, values: Floats, count: int, *, least: int, seed: int) -> Forest:
+    """Return the extremely randomized trees of `ExtraTreesRegressor` (Geurts, Ernst and Wehenkel, Machine
+    Learning 63, 2006), to the bit: so many, each of all rows, with `least` of them in a leaf."""
+    random = np.random.RandomState(seed)
+    rows, trees = as_trees_have(factors), []
+    for _ in range(count):
+        of_tree = np.random.RandomState(random.randint(np.iinfo(np.int32).max))
+        splitter = RandomSplitter(MSE(1, len(values)), rows.shape[1], least, 0.0, of_tree, None)
+        builder = DepthFirstTreeBuilder(splitter, 2 * least, least, 0.0, _ANY_DEPTH, 0.0)
+        trees.append(_built(builder, rows, values, None))
+    return Forest(trees)
 
 
 def tree_of_medians(factors: Floats, logs: Floats, *, depth: int, leaves: int, least: int, seed: int) -> Tree:

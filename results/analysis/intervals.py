@@ -41,6 +41,7 @@ FEWEST_OF_TAIL = (
 )
 VERDICTS = ("gain", "harm", "equivalent", "undecided")
 EFFECTS = VERDICTS[:2]
+_VERDICTS = pd.Index(VERDICTS)
 WORDS = {"gain": "helps", "harm": "harms", "equivalent": "no difference", "undecided": "undecided"}
 """The words of verdicts for a reader; `docs/glossary.md` says what they mean."""
 SHARES = (
@@ -92,27 +93,31 @@ def ratio_intervals(
     Where arms differ by no more than the margin, the share `level` of points is called gain or harm at most
     by the median; by the mean about that share.
     """
-    ratios = pairing.ratios.assign(low=math.nan, high=math.nan, p_value=math.nan)
-    ratios = ratios.assign(margin=margins).astype({"margin": np.float64})
-    of_metrics = {name: metrics.of(name).more_is_better for name in ratios["metric"].unique()}
-    more_is_better = ratios["metric"].map(of_metrics).astype(bool)
-    groups = pairing.matched.groupby(["workload", "point"], observed=True)  # in the order of the ratios
-    sizes = groups["baseline"].transform("size")
-    for pairs in sorted(set(ratios.loc[ratios["pairs"] >= FEWEST, "pairs"])):
-        baseline, variant, ratio = (
-            pairing.matched.loc[sizes == pairs, column].to_numpy(np.float64).reshape(-1, pairs)
-            for column in ("baseline", "variant", "ratio")
-        )
-        rows = ratios["pairs"] == pairs
-        more = more_is_better[rows].to_numpy(bool)
-        ratios.loc[rows, ["low", "high"]] = of_statistics(baseline, variant, statistic, level / looks, more)
-        of_rows = ratios.loc[rows, ["ratio", "margin"]].to_numpy(np.float64).T
+    ratios, matched = pairing.ratios, pairing.matched
+    arms = [matched[name].to_numpy(np.float64) for name in ("baseline", "variant", "ratio")]
+    of_points, counts = ratios["ratio"].to_numpy(np.float64), ratios["pairs"].to_numpy()
+    margin = np.full(len(ratios), 1.0) * margins
+    more_is_better = _more_is_better(ratios)
+    low, high, p_value = np.full((3, len(ratios)), math.nan)
+    sizes = np.repeat(counts, counts)  # pairs are in the order of the ratios
+    for pairs in np.unique(counts[counts >= FEWEST]).tolist():
+        baseline, variant, ratio = (values[sizes == pairs].reshape(-1, pairs) for values in arms)
+        rows = counts == pairs
+        ends = of_statistics(baseline, variant, statistic, level / looks, more_is_better[rows])
+        low[rows], high[rows] = ends.T
         with np.errstate(divide="ignore", invalid="ignore"):
-            p_values = _beyond_margin(np.log(ratio), np.log(of_rows[0]), of_rows[1])
-            ratios.loc[rows, "p_value"] = np.minimum(looks * p_values, 1)
-    verdict = verdicts(ratios["low"], ratios["high"], more_is_better, ratios["margin"])
-    ratios = ratios.assign(verdict=verdict, p_value=ratios["p_value"].where(ratios["low"].notna()))
+            p_values = _beyond_margin(np.log(ratio), np.log(of_points[rows]), margin[rows])
+            p_value[rows] = np.minimum(looks * p_values, 1)
+    p_value[np.isnan(low)] = math.nan
+    ratios = ratios.assign(low=low, high=high, p_value=p_value, margin=margin)
+    ratios["verdict"] = _verdicts(low, high, more_is_better, margin)
     return ratios.assign(discovery=_discoveries(ratios))
+
+
+def _more_is_better(ratios: pd.DataFrame) -> NDArray[np.bool_]:
+    """Return whether more is better of the metric of each row."""
+    numbers, names = pd.factorize(ratios["metric"])
+    return np.array([metrics.of(name).more_is_better is True for name in names], np.bool_)[numbers]
 
 
 def _in_blocks(pairing: Pairing, margins: float | Floats, level: float) -> pd.DataFrame:
@@ -121,9 +126,7 @@ def _in_blocks(pairing: Pairing, margins: float | Floats, level: float) -> pd.Da
 
     margin = pd.Series(margins, pairing.ratios.index, dtype=np.float64)
     ratios = blocks.with_intervals(pairing, level, margin).assign(margin=margin)
-    of_metrics = {name: metrics.of(name).more_is_better for name in ratios["metric"].unique()}
-    more_is_better = ratios["metric"].map(of_metrics).astype(bool)
-    ratios = ratios.assign(verdict=verdicts(ratios["low"], ratios["high"], more_is_better, margin))
+    ratios = ratios.assign(verdict=verdicts(ratios["low"], ratios["high"], _more_is_better(ratios), margin))
     return ratios.assign(discovery=_discoveries(ratios))
 
 
@@ -232,19 +235,21 @@ def _discoveries(ratios: pd.DataFrame) -> pd.Series:
     A point whose interval says neither gain nor harm has the p-value 1 here. That only makes p-values
     greater, so the bound holds, and nothing is discovered that its own interval denies.
     """
-    has_effect = ratios["verdict"].isin(EFFECTS)
-    p_values = ratios["p_value"].where(has_effect, 1.0)
-    discovery = ratios["verdict"].copy()
-    for _, family in p_values[ratios["low"].notna()].groupby(ratios["workload"], observed=True):
-        false = false_discoveries(family.to_numpy()) > LEVEL
-        discovery[family.index[false & has_effect[family.index]]] = "undecided"
-    return discovery
+    codes = ratios["verdict"].cat.codes.to_numpy().copy()
+    has_effect = codes < len(EFFECTS)
+    p_values = np.where(has_effect, ratios["p_value"].to_numpy(np.float64), 1.0)
+    workloads = np.where(ratios["low"].notna(), pd.factorize(ratios["workload"])[0], -1)
+    for workload in np.unique(workloads[workloads >= 0]):
+        family = workloads == workload
+        false = false_discoveries(p_values[family]) > LEVEL
+        codes[np.flatnonzero(family)[false & has_effect[family]]] = VERDICTS.index("undecided")
+    return pd.Series(pd.Categorical.from_codes(codes, _VERDICTS), ratios.index, name="discovery")
 
 
 def verdicts(
     low: pd.Series,
     high: pd.Series,
-    more_is_better: pd.Series | bool = False,
+    more_is_better: pd.Series | NDArray[np.bool_] | bool = False,
     margin: pd.Series | float = 0.0,
 ) -> pd.Series:
     """Return the verdicts of intervals of ratios against a margin of practical equivalence; a categorical
@@ -255,13 +260,20 @@ def verdicts(
     matters; else, and where there is no interval, "undecided". An interval of 95 % makes that two one-sided
     tests at 2.5 % each (TOST: Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987).
     """
+    words = _verdicts(*map(np.asarray, (low, high, more_is_better, margin)))
+    return pd.Series(words, low.index, name="verdict")
+
+
+def _verdicts(
+    low: Floats, high: Floats, more_is_better: NDArray[np.bool_], margin: Floats
+) -> pd.Categorical[str]:
     least, greatest = 1 / (1 + margin), 1 + margin
     below, above = high < least, low > greatest
     equivalent = (low >= least) & (high <= greatest)
     gain = np.where(more_is_better, above, below)
     harm = np.where(more_is_better, below, above)
-    words = np.select([gain, harm, equivalent], VERDICTS[:3], VERDICTS[3])
-    return pd.Series(pd.Categorical(words, VERDICTS), low.index, name="verdict")
+    codes = np.select([gain, harm, equivalent], range(3), 3)
+    return pd.Categorical.from_codes(codes, _VERDICTS)
 
 
 def shares(intervals: pd.DataFrame) -> pd.DataFrame:

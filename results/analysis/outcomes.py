@@ -14,6 +14,9 @@ A drawing that cannot show the worst value, such as a box, says how many it lack
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import pandas as pd
 
 from fecbench.results.metrics import Metric
@@ -37,11 +40,11 @@ def values(frame: pd.DataFrame, metric: Metric) -> pd.Series:
     workload has one, and else the workload has none.
     """
     ok = frame["state"] == "ok"
-    measured = frame[metric.name] if metric.name in frame else pd.Series(float("nan"), frame.index)
-    counted = measured.astype("float64").where(ok).mask(is_worst(frame), metric.worst)
+    measured = frame[metric.name].astype("float64") if metric.name in frame else math.nan
+    counted = pd.Series(np.select([ok, is_worst(frame)], [measured, metric.worst], math.nan), frame.index)
     if metric.absent_is_worst:
-        has_it = (ok & measured.notna()).groupby(frame["workload"], observed=True).transform("any")
-        counted = counted.mask(ok & measured.isna() & has_it, metric.worst)
+        has_it = (ok & counted.notna()).groupby(frame["workload"], observed=True).transform("any")
+        counted = counted.mask(ok & counted.isna() & has_it, metric.worst)
     return counted
 
 

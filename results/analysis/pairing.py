@@ -18,9 +18,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from fecbench.results import metrics
 from fecbench.results.analysis import outcomes
@@ -30,6 +32,10 @@ from fecbench.results.analysis.point_statistic import by_group
 from fecbench.results.metrics import Metric
 from fecbench.results.store.records import FEWEST_OF_P95, P95, CampaignInfo
 
+Floats = NDArray[np.float64]
+Column = Any
+"""An array of NumPy or of pandas."""
+
 _POINT = ["workload", "point"]
 PAIR = [*_POINT, "repetition"]
 """The columns that compared trials of two variants share."""
@@ -37,6 +43,8 @@ _READ = (*PAIR, "variant", "state", *HOST_AND_ENGINE)  # of a frame of trials, b
 OTHER_HOSTS = "ran on different hosts"
 """The reason of a pair that is left out since it would compare hosts as much as variants."""
 _TIMEOUTS = ["baseline_timeouts", "variant_timeouts", "both_timeouts"]
+_RATIOS = [*_POINT, "metric", "pairs", "baseline", "variant", "ratio", "timeouts", "censored"]
+_DECIDED = [*_POINT, *_TIMEOUTS[:2], "faster", "equal"]
 _TABLES = ("ratios", "unpaired", "matched", "decided", "timeouts")  # of a pairing
 
 
@@ -94,13 +102,13 @@ def paired(
     it has no ratio: where both statistics are timeouts, where the baseline's is 0, since its other
     repetitions are those in which the metric was greater, and where there are too few repetitions for a p95.
     """
-    frame = _read(frame, [metric] if isinstance(metric, str) else metric.values())
     if isinstance(metric, str):
         return _paired_by(metrics.of(metric), frame, baseline, variant, statistic)
-    parts = [
-        _paired_by(metrics.of(name), frame[frame["workload"].isin(labels)], baseline, variant, statistic)
-        for name, labels in metrics.labels_of_metrics(metric).items()
-    ]
+    parts = []
+    for name, labels in metrics.labels_of_metrics(metric).items():
+        is_compared = frame["workload"].isin(labels)
+        part = frame if is_compared.all() else _read(frame, [name])[is_compared]
+        parts.append(_paired_by(metrics.of(name), part, baseline, variant, statistic))
     return parts[0] if len(parts) == 1 else _joined(parts)
 
 
@@ -127,85 +135,137 @@ def _joined(parts: list[Pairing]) -> Pairing:
 
 
 def _paired_by(metric: Metric, frame: pd.DataFrame, baseline: str, variant: str, statistic: str) -> Pairing:
-    counts_as = outcomes.values(frame, metric)
-    trials = frame[[*PAIR, "state"]].assign(value=counts_as)
-    pairs = _beside(*(trials[frame["variant"] == label] for label in (baseline, variant)))
-    values = {"value_baseline": "baseline", "value_variant": "variant"}
-    pairs = pairs.rename(columns=values).sort_values(PAIR, ignore_index=True).assign(reason="")
-    lacking = pairs[pairs["baseline"].isna() | pairs["variant"].isna()]
-    if len(lacking):
-        of_baseline = _why_none(lacking["baseline"], lacking["state_baseline"], baseline, metric)
-        of_variant = _why_none(lacking["variant"], lacking["state_variant"], variant, metric)
-        both = (of_baseline != "") & (of_variant != "")
-        pairs.loc[lacking.index, "reason"] = of_baseline + np.where(both, "; ", "") + of_variant
+    """Columns are in NumPy until they are whole: each step of pandas costs as much as to pair hundreds of
+    trials."""
+    pairs = _pairs(frame, outcomes.values(frame, metric), baseline, variant)
+    reasons = _why_unpaired(pairs, baseline, variant, metric)
     elsewhere = of_several_hosts(frame, [baseline, variant])
     if len(elsewhere):
         of_several = pairs.set_index(PAIR).index.isin(elsewhere)
-        pairs.loc[of_several & (pairs["reason"] == ""), "reason"] = f"{baseline} and {variant}: {OTHER_HOSTS}"
-    comparable = pairs["reason"] == ""
-    points = _points(pairs[comparable], metric, statistic)
-    unknown = (points["baseline"] == metric.worst) & (points["variant"] == metric.worst)
+        reasons[of_several & (reasons == "")] = f"{baseline} and {variant}: {OTHER_HOSTS}"
+    comparable = np.flatnonzero(reasons == "")
+    points, point_of_pair = _points(pairs, comparable, metric, statistic)
+    of_baseline, of_variant = points["baseline"], points["variant"]
+    unknown = (of_baseline == metric.worst) & (of_variant == metric.worst)
+    has_statistic = ~np.isnan(of_baseline)
     for without, reason in (
         (unknown, f"{baseline} and {variant}: {statistic} of {metric.name} is a failure or a timeout"),
-        (points["baseline"] == 0, f"{baseline}: {statistic} of {metric.name} is 0"),
-        (points["baseline"].isna(), f"fewer than {FEWEST_OF_P95} repetitions have no {statistic}"),
+        (of_baseline == 0, f"{baseline}: {statistic} of {metric.name} is 0"),
+        (~has_statistic, f"fewer than {FEWEST_OF_P95} repetitions have no {statistic}"),
     ):
         if without.any():
-            at_point = pairs.set_index(_POINT).index.isin(points.index[without])
-            pairs.loc[comparable & at_point, "reason"] = reason
-    complete = pairs["reason"] == ""
-    matched = pairs.loc[complete, [*PAIR, *values.values()]].reset_index(drop=True)
-    ratios = points[~unknown & (points["baseline"] != 0) & points["baseline"].notna()]
-    by_kind = points[_TIMEOUTS]
-    better = points["variant"].gt if metric.more_is_better else points["variant"].lt
-    compared = by_kind.assign(
-        faster=better(points["baseline"]), equal=points["variant"] == points["baseline"]
-    )
-    decided = compared.drop(columns="both_timeouts")[~unknown & points["baseline"].notna()]
-    unpaired = pairs[~complete].groupby(["workload", "reason"], observed=True).size()
+            reasons[comparable[without[point_of_pair]]] = reason
+    timeouts = sum(points[kind] for kind in _TIMEOUTS)
+    better = np.greater if metric.more_is_better else np.less
+    of_points = {
+        **points,
+        "metric": np.full(len(of_baseline), metric.name),
+        "ratio": _ratio(of_baseline, of_variant, metric),
+        "timeouts": timeouts,
+        "censored": _is_censored(of_baseline, of_variant, metric),
+        "faster": better(of_variant, of_baseline),
+        "equal": of_variant == of_baseline,
+    }
+    of_pairs = {name: pairs[name].array for name in (*PAIR, "baseline", "variant")}
+    arms = pairs["baseline"].to_numpy(), pairs["variant"].to_numpy()
+    of_pairs |= {"ratio": _ratio(*arms, metric), "censored": _is_censored(*arms, metric)}
     return Pairing(
         baseline,
         variant,
-        pd.DataFrame(
-            {
-                "metric": metric.name,
-                **ratios[["pairs", "baseline", "variant"]],
-                "ratio": ratio_of(ratios, metric),
-                "timeouts": by_kind.sum(axis=1)[ratios.index],
-                "censored": is_censored(ratios, metric),
-            }
-        ).reset_index(),
-        unpaired.rename("repetitions").reset_index(),
-        matched.assign(ratio=ratio_of(matched, metric), censored=is_censored(matched, metric)),
-        decided.reset_index(),
-        by_kind[by_kind.any(axis=1)].reset_index(),
+        _table(of_points, _RATIOS, ~unknown & (of_baseline != 0) & has_statistic),
+        _unpaired(pairs["workload"], reasons),
+        _table(of_pairs, of_pairs, reasons == ""),
+        _table(of_points, _DECIDED, ~unknown & has_statistic),
+        _table(of_points, [*_POINT, *_TIMEOUTS], timeouts > 0),
     )
 
 
-def _beside(baseline: pd.DataFrame, variant: pd.DataFrame) -> pd.DataFrame:
-    """Return the trials of both arms by PAIR. In most campaigns both have the same, in the same order, and
-    nothing has to be looked up."""
-    first, second = (arm.reset_index(drop=True) for arm in (baseline, variant))
-    if not all(first[name].equals(second[name]) for name in PAIR):
-        return baseline.merge(variant, how="outer", on=PAIR, suffixes=("_baseline", "_variant"))
-    first = first.rename(columns={"state": "state_baseline", "value": "value_baseline"})
-    return first.assign(state_variant=second["state"], value_variant=second["value"])
-
-
-def _points(pairs: pd.DataFrame, metric: Metric, statistic: str) -> pd.DataFrame:
-    """Return, of comparable pairs by (workload, point), the number of `pairs`, the statistic of each arm,
-    and in how many the `baseline` or the `variant` alone timed out, or `both`."""
-    of_baseline, of_variant = (pairs[arm] == metric.worst for arm in ("baseline", "variant"))
-    kinds = (of_baseline & ~of_variant, of_variant & ~of_baseline, of_baseline & of_variant)
-    counted = pairs.assign(**dict(zip(_TIMEOUTS, kinds, strict=True)))
-    by_point = counted.groupby(_POINT, observed=True)
-    arms = ["baseline", "variant"]
-    columns: list[pd.Series | pd.DataFrame]
-    if statistic == P95:
-        columns = [by_group(counted, _POINT, arm, statistic, metric.more_is_better) for arm in arms]
+def _pairs(frame: pd.DataFrame, values: pd.Series, baseline: str, variant: str) -> pd.DataFrame:
+    """Return the trials of both arms by PAIR, in this order, each with its state and its value. In most
+    campaigns both have the same, in the same order, and nothing has to be looked up."""
+    columns = {**{name: frame[name].array for name in (*PAIR, "state")}, "value": values.to_numpy()}
+    first, second = (
+        {name: column.take(rows) for name, column in columns.items()}
+        for rows in (np.flatnonzero(frame["variant"] == label) for label in (baseline, variant))
+    )
+    if all(first[name].equals(second[name]) for name in PAIR):
+        pairs = pd.DataFrame(
+            {
+                **{name: first[name] for name in PAIR},
+                **{"state_baseline": first["state"], "baseline": first["value"]},
+                **{"state_variant": second["state"], "variant": second["value"]},
+            }
+        )
     else:
-        columns = [by_point[arms].agg(statistic)]
-    return pd.concat([by_point.size().rename("pairs"), *columns, by_point[_TIMEOUTS].sum()], axis=1)
+        both = pd.DataFrame(first).merge(
+            pd.DataFrame(second), how="outer", on=PAIR, suffixes=("_baseline", "_variant")
+        )
+        pairs = both.rename(columns={"value_baseline": "baseline", "value_variant": "variant"})
+    codes = [pd.factorize(pairs[name], sort=True)[0] for name in PAIR]
+    order = np.lexsort(codes[::-1])
+    in_order = np.array_equal(order, np.arange(len(order)))
+    return pairs if in_order else pairs.take(order).reset_index(drop=True)
+
+
+def _table(columns: Mapping[str, Column], names: Iterable[str], rows: NDArray[np.bool_]) -> pd.DataFrame:
+    """Return these rows of columns as a table."""
+    if rows.all():
+        return pd.DataFrame({name: columns[name] for name in names})
+    return pd.DataFrame({name: columns[name][rows] for name in names})
+
+
+def _why_unpaired(pairs: pd.DataFrame, baseline: str, variant: str, metric: Metric) -> NDArray[np.object_]:
+    """Return why each pair cannot be compared; "" where it can."""
+    reasons = np.full(len(pairs), "", dtype=object)
+    lacking = (pairs["baseline"].isna() | pairs["variant"].isna()).to_numpy()
+    if lacking.any():
+        rows = pairs[lacking]
+        of_baseline = _why_none(rows["baseline"], rows["state_baseline"], baseline, metric)
+        of_variant = _why_none(rows["variant"], rows["state_variant"], variant, metric)
+        both = (of_baseline != "") & (of_variant != "")
+        reasons[lacking] = of_baseline + np.where(both, "; ", "") + of_variant
+    return reasons
+
+
+def _unpaired(workloads: pd.Series, reasons: NDArray[np.object_]) -> pd.DataFrame:
+    """Return the number of repetitions by workload and reason."""
+    is_unpaired = reasons != ""
+    if not is_unpaired.any():
+        nothing = {"workload": workloads[:0], "reason": np.array([], dtype=str)}
+        return pd.DataFrame({**nothing, "repetitions": np.array([], dtype=np.int64)})
+    left_out = pd.DataFrame({"workload": workloads[is_unpaired], "reason": reasons[is_unpaired]})
+    return left_out.groupby(["workload", "reason"], observed=True).size().rename("repetitions").reset_index()
+
+
+def _points(
+    pairs: pd.DataFrame, comparable: NDArray[np.int64], metric: Metric, statistic: str
+) -> tuple[dict[str, Column], NDArray[np.int64]]:
+    """Return columns by (workload, point) of comparable pairs, and for each of these the row of its point:
+    the number of `pairs`, the statistic of each arm, and in how many the `baseline` or the `variant` alone
+    timed out, or `both`."""
+    workloads = pd.factorize(pairs["workload"])[0][comparable]
+    numbers = pairs["point"].to_numpy()[comparable]
+    is_first = np.ones(len(comparable), np.bool_)
+    is_first[1:] = (workloads[1:] != workloads[:-1]) | (numbers[1:] != numbers[:-1])
+    place = is_first.cumsum() - 1
+    firsts = np.flatnonzero(is_first)
+    arms = {name: pairs[name].to_numpy()[comparable] for name in ("baseline", "variant")}
+    table = pd.DataFrame({"place": place, **arms})
+    if statistic == P95:
+        of_arms = {name: by_group(table, ["place"], name, statistic, metric.more_is_better) for name in arms}
+    else:
+        of_arms = dict(table.groupby("place").agg(statistic))
+    of_baseline, of_variant = (values == metric.worst for values in arms.values())
+    kinds = (of_baseline & ~of_variant, of_variant & ~of_baseline, of_baseline & of_variant)
+    return {
+        **{name: pairs[name].array.take(comparable[firsts]) for name in _POINT},
+        "pairs": np.diff(firsts, append=len(comparable)),
+        **{name: of_arms[name].to_numpy() for name in arms},
+        **{
+            name: np.bincount(place[kind], minlength=len(firsts))
+            for name, kind in zip(_TIMEOUTS, kinds, strict=True)
+        },
+    }, place
 
 
 def _why_none(values: pd.Series, states: pd.Series, label: str, metric: Metric) -> pd.Series:
@@ -218,18 +278,28 @@ def ratio_of(arms: pd.DataFrame, metric: Metric) -> pd.Series:
     """`variant` / `baseline`, NaN for a baseline of 0. It is infinite or 0 where one of them is a timeout, as
     what is worse than the other is greater or less; NaN where both are."""
     baseline, variant = arms["baseline"].to_numpy(np.float64), arms["variant"].to_numpy(np.float64)
+    return pd.Series(_ratio(baseline, variant, metric), arms.index)
+
+
+def _ratio(baseline: Floats, variant: Floats, metric: Metric) -> Floats:
     of_timeout, of_baseline_timeout = (0.0, math.inf) if metric.more_is_better else (math.inf, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(baseline == 0, math.nan, variant / baseline)
     ratio[variant == metric.worst] = of_timeout
     ratio[baseline == metric.worst] = of_baseline_timeout
     ratio[(baseline == metric.worst) & (variant == metric.worst)] = math.nan
-    return pd.Series(ratio, arms.index)
+    return ratio
 
 
 def is_censored(arms: pd.DataFrame, metric: Metric) -> pd.Series:
     """Whether one of `baseline` and `variant` alone is a timeout."""
-    return (arms["baseline"] == metric.worst) != (arms["variant"] == metric.worst)
+    return pd.Series(
+        _is_censored(arms["baseline"].to_numpy(), arms["variant"].to_numpy(), metric), arms.index
+    )
+
+
+def _is_censored(baseline: Floats, variant: Floats, metric: Metric) -> NDArray[np.bool_]:
+    return np.asarray((baseline == metric.worst) != (variant == metric.worst))
 
 
 def values_of(frame: pd.DataFrame, label: str, metric: Metric) -> pd.DataFrame:

@@ -99,10 +99,10 @@ class Estimates:
         """Return the spread at each place by the networks whose spread is known."""
         if len(self._spreads) < FEWEST_TO_LEARN:
             return np.full(len(places), PRIOR)
-        # Imported here: it takes a second to load.
-        from sklearn.ensemble import ExtraTreesRegressor
+        from fecbench.results.analysis.forest import extremely_random  # which takes long to load
 
-        trees = ExtraTreesRegressor(TREES, min_samples_leaf=LEAF, random_state=0)
-        trees.fit(self._places, np.log(self._spreads + LEAST_SPREAD))
-        spread: Floats = np.exp(trees.predict(places))
+        logs = np.log(self._spreads + LEAST_SPREAD)
+        spread: Floats = np.exp(
+            extremely_random(self._places, logs, TREES, least=LEAF, seed=0).predict(places)
+        )
         return spread

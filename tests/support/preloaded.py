@@ -26,7 +26,7 @@ LOADED_WHEN_NEEDED = (
     "fecbench.designs.criteria",  # which loads scipy.stats: plans and campaigns need it
     *(f"fecbench.results.figures.{name}" for name in ("box_plots", "explanation", "ratios", "segments")),
     "matplotlib.backends.backend_agg",
-    "sklearn.ensemble",
+    "fecbench.results.analysis.forest",
     "pyarrow.parquet",
 )
 """Modules that take long to load, so that commands load them only where they need them."""

@@ -196,6 +196,18 @@ def test_a_ratio_of_0_that_was_measured_is_a_number_in_a_median() -> None:
     assert median_ratio(rows) == 1.0
 
 
+def test_arms_with_as_many_trials_of_other_repetitions_are_paired_by_the_repetitions_of_both() -> None:
+    """The arms are stored in different orders, too."""
+    times = {(OFF, 0): 1.0, (OFF, 1): 2.0, (XOR, 2): 8.0, (XOR, 1): 6.0}
+    outcomes: Outcomes = {
+        TrialKey(label, WORKLOADS[0], 0, repetition): ("ok", dct_s)
+        for (label, repetition), dct_s in times.items()
+    }
+    pairing = paired(frame_with(outcomes), OFF, XOR)
+    assert pairing.matched[["repetition", "ratio"]].to_numpy().tolist() == [[1, 3]]
+    assert pairing.unpaired["repetitions"].tolist() == [1, 1]
+
+
 def test_what_is_left_out_is_counted_with_its_reason(filled: Filled, make: Make) -> None:
     def key(variant: str, repetition: int) -> TrialKey:
         return TrialKey(variant, "download-10000", 0, repetition)

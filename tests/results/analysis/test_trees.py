@@ -8,13 +8,13 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.model_selection import GroupKFold
 from sklearn.tree import DecisionTreeRegressor
 
 from fecbench.results.analysis import trees
-from fecbench.results.analysis.forest import as_trees_have
+from fecbench.results.analysis.forest import as_trees_have, extremely_random
 
 
 def test_the_forest_and_its_measures_are_those_of_the_library() -> None:
@@ -42,6 +42,16 @@ def library_forest(data: trees.Data) -> RandomForestRegressor:
     """The library's forest. Its threads add up in any order, so it has one."""
     forest = RandomForestRegressor(100, min_samples_leaf=5, max_samples=None, n_jobs=1, random_state=0)
     return forest.fit(data.factors, data.logs)
+
+
+@pytest.mark.parametrize("rows", [8, 100])
+def test_extremely_randomized_trees_are_those_of_the_library(rows: int) -> None:
+    random = np.random.default_rng(7)
+    factors, values = random.random((rows, 5)), random.random(rows)
+    library = ExtraTreesRegressor(40, min_samples_leaf=3, random_state=0).fit(factors, values)
+    forest = extremely_random(factors, values, 40, least=3, seed=0)
+    elsewhere = random.random((50, 5))
+    assert (forest.predict(elsewhere) == library.predict(elsewhere)).all()
 
 
 def test_each_tree_of_a_large_forest_grows_from_5000_ratios() -> None:

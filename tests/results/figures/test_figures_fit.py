@@ -70,6 +70,7 @@ def fill(database: Database, design: designs.Design) -> None:
     random = np.random.default_rng(1)
     of_point = 10 ** random.uniform(0, 1, len(points))
     keys = product(design.variants, design.workloads, range(len(points)))
+    records = []
     for variant, workload, point in keys:
         dct_s = float(of_point[point] * random.lognormal(0 if variant.baseline else -0.2, 0.2))
         metrics = {
@@ -79,8 +80,8 @@ def fill(database: Database, design: designs.Design) -> None:
             "messages": of_messages(dct_s) if workload.name == "messages" else {},
         }
         key = TrialKey(variant.label, workload.label, point, 0)
-        record = TrialRecord(key, "ok", "", "2026-01-02T03:04:05+00:00", 1.0, metrics=metrics)
-        database.record(campaign.id, record)
+        records.append(TrialRecord(key, "ok", "", "2026-01-02T03:04:05+00:00", 1.0, metrics=metrics))
+    database.record_all(campaign.id, records)
 
 
 def of_messages(dct_s: float) -> dict[str, float]:

@@ -6,7 +6,7 @@ catalogue.json has a digest of each design. Whoever changes a design on purpose 
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 
 from fecbench import designs
 from fecbench.designs import Design
+from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign.against_itself import against_itself
 from fecbench.runners.campaign.checks import check
 from fecbench.runners.campaign.experiment import Experiment
@@ -28,13 +29,22 @@ TASKS = 60
 """Number of tasks of each design, evenly spread over its order, with their seeds."""
 
 
-def meaning(experiment: Experiment) -> Iterator[Any]:
-    """Yield everything that decides what a campaign of the design runs."""
+def meaning(experiment: Experiment) -> Iterator[str]:
+    """Yield everything that decides what a campaign of the design runs, in JSON."""
     keys = trial_keys(experiment.design, len(experiment.points))
-    yield experiment.points
-    yield [[key.variant, key.workload, key.point, key.repetition] for key in keys]
+    yield json.dumps(experiment.points, sort_keys=True)
+    yield json_of(keys)
     for key in keys[:: -(-len(keys) // TASKS)]:
-        yield by_kind(experiment.seeds(key)), of_age(experiment.task(key, VIRTUAL).document())
+        task = of_age(experiment.task(key, VIRTUAL).document())
+        yield json.dumps((by_kind(experiment.seeds(key)), task), sort_keys=True)
+
+
+def json_of(keys: Sequence[TrialKey]) -> str:
+    """Return the keys in JSON. There may be hundreds of thousands, with few labels."""
+    labels = {key.variant for key in keys} | {key.workload for key in keys}
+    text = {label: json.dumps(label) for label in labels}
+    rows = (f"[{text[key.variant]}, {text[key.workload]}, {key.point}, {key.repetition}]" for key in keys)
+    return f"[{', '.join(rows)}]"
 
 
 def of_age(document: Any) -> Any:
@@ -63,7 +73,7 @@ def by_kind(seeds: dict[str, int]) -> dict[str, Any]:
 def digest(experiment: Experiment) -> str:
     text = hashlib.sha256()
     for part in meaning(experiment):
-        text.update(json.dumps(part, sort_keys=True).encode())
+        text.update(part.encode())
     return text.hexdigest()
 
 

@@ -1,11 +1,10 @@
 """Modules that the command line loads before it knows the command."""
 
+import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-
-import pytest
 
 from fecbench.checkout import REPOSITORY
 from fecbench.results.analysis.rules import FEWEST_POINTS
@@ -25,39 +24,43 @@ saving.save = lambda figure, path: path.write_bytes(b"not drawn")
 """Beginning of a script whose reports draw no figure: that takes most of their time."""
 
 
-def loaded_by(*arguments: str, before: str = "") -> set[str]:
-    """The modules that a command has loaded when it ends with 0; a script does something `before`."""
+def loaded_by(*commands: Sequence[str], before: str = "") -> set[str]:
+    """The modules that a process has loaded after these commands, which all end with 0; a script does
+    something `before`. Prints which command loaded what draws."""
     script = f"""
 import sys
 from fecbench.runners.commands.command_line import main
 {before}
-sys.argv = ["fecbench", *{arguments!r}]
-try:
-    main()
-except SystemExit as ended:
-    assert ended.code == 0, ended.code
+for words in {commands!r}:
+    sys.argv = ["fecbench", *words]
+    try:
+        main()
+    except SystemExit as ended:
+        assert ended.code == 0, (words, ended.code)
+    print("after", words, "loaded:", *sys.modules.keys() & {DRAWING!r})
 print("loaded:", *sys.modules)
 """
     result = subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
+    print(*re.findall("^after .*", result.stdout, re.MULTILINE), sep="\n")
     return set(result.stdout.rpartition("loaded:")[2].split())
 
 
 def test_what_needs_no_command_loads_none_and_no_library_of_theirs() -> None:
-    loaded = loaded_by("--help")
+    loaded = loaded_by(["--help"])
     assert "typer" in loaded
     assert not {"numpy", "pandas", "sqlalchemy", "pydantic", "matplotlib"} & loaded
     assert not {module_of(name) for name in COMMANDS} & loaded
 
 
 def test_show_loads_no_library_that_takes_longer_than_show_itself(planted: Path) -> None:
-    loaded = loaded_by("show", "--db", str(planted))
+    loaded = loaded_by(["show", "--db", str(planted)])
     assert "pandas" in loaded
     assert not {"scipy.stats", "scipy.optimize", "matplotlib", "sklearn"} & loaded
 
 
 def test_plan_loads_numpy_and_nothing_larger() -> None:
-    loaded = loaded_by("plan", "smoke", "--no-measure")
+    loaded = loaded_by(["plan", "smoke", "--no-measure"])
     assert "numpy" in loaded
     assert (
         not {"scipy.stats", "scipy.spatial", "scipy.special", "pandas", "sqlalchemy", "matplotlib"} & loaded
@@ -65,9 +68,8 @@ def test_plan_loads_numpy_and_nothing_larger() -> None:
 
 
 def test_advise_without_a_run_loads_what_reads_its_record_and_no_database() -> None:
-    loaded = loaded_by(
-        *("advise", "--rtt", "60ms", "--bandwidth", "20Mbit/s", "--loss", "3%", "--size", "50kB", "--no-run")
-    )
+    network = ("--rtt", "60ms", "--bandwidth", "20Mbit/s", "--loss", "3%", "--size", "50kB")
+    loaded = loaded_by(["advise", *network, "--no-run"])
     assert {"numpy", "pyarrow"} <= loaded
     assert not {"pandas", "sqlalchemy", "scipy.special", "scipy.stats", "matplotlib", "sklearn"} & loaded
 
@@ -76,7 +78,7 @@ def test_the_report_of_a_few_points_loads_nothing_that_only_rules_need(
     plant: Callable[..., Path], tmp_path: Path
 ) -> None:
     few = plant(tmp_path / "few.sqlite", points=FEWEST_POINTS - 1)
-    loaded = loaded_by("report", "--db", str(few), "--output", str(tmp_path / "report"), before=UNDRAWN)
+    loaded = loaded_by(["report", "--db", str(few), "--output", str(tmp_path / "report")], before=UNDRAWN)
     assert "seaborn" in loaded
     assert "sklearn" not in loaded
 
@@ -88,18 +90,13 @@ def test_no_command_loads_what_draws_before_it_draws() -> None:
     assert not DRAWING & set(result.stdout.split())
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        *(["show", "--db", "DB"], ["show", "--db", "DB", "--format", "latex"], ["plan", "smoke"]),
-        *(["export", "--db", "DB", "--output", "OUT.csv"], ["explain", "--db", "DB", "--json"]),
-    ],
-    ids=lambda words: " ".join(words),
-)
 def test_what_draws_nothing_loads_neither_seaborn_nor_matplotlib(
-    arguments: list[str], plant: Callable[..., Path], tmp_path: Path
+    plant: Callable[..., Path], tmp_path: Path
 ) -> None:
-    database = plant(tmp_path / "few.sqlite", points=FEWEST_POINTS)
-    files = {"DB": str(database), "OUT.csv": str(tmp_path / "out.csv")}
-    loaded = loaded_by(*(files.get(word, word) for word in arguments))
+    database = str(plant(tmp_path / "few.sqlite", points=FEWEST_POINTS))
+    loaded = loaded_by(
+        *(["show", "--db", database], ["show", "--db", database, "--format", "latex"], ["plan", "smoke"]),
+        *(["export", "--db", database, "--output", str(tmp_path / "out.csv")],),
+        *(["explain", "--db", database, "--json"],),
+    )
     assert not DRAWING & loaded

@@ -24,8 +24,8 @@ DECLARATION = """
 name = "example"
 title = "The content in blocks, one after another"
 build = ["true"]
-server = ["/usr/bin/python3", "endpoint.py"]
-client = ["/usr/bin/python3", "endpoint.py"]
+server = ["/usr/bin/python3", "-S", "endpoint.py"]
+client = ["/usr/bin/python3", "-S", "endpoint.py"]
 workloads = ["download"]
 
 [options.copies]
