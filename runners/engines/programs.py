@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from fecbench.runners.engines.admission import Jobs
 from fecbench.runners.engines.virtual import VirtualEngine
-from fecbench.runners.implementations.implementation import EngineName, Implementation
+from fecbench.runners.implementations.engine_name import EngineName
+from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.tasks.task import ROLES
 
 if TYPE_CHECKING:
