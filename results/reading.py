@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Self
 
 import pandas as pd
 
@@ -29,15 +29,11 @@ from fecbench.results.analysis import attempts, cards, frames, intervals, paper_
 from fecbench.results.analysis.pairing import Pairing, comparisons, paired
 from fecbench.results.metrics import RATIOS, choose, of_workloads
 from fecbench.results.store.database import Database, DatabaseError
+from fecbench.results.store.export import Table
 from fecbench.results.store.records import CampaignInfo
 
 if TYPE_CHECKING:
     from fecbench.results.plotting import Plots
-
-Table = Literal["trials", "points", "ratios", "summary", "targets", "metrics", "series"]
-"""A row a trial, a row a point, a row a ratio of a variant to its baseline at a point, a row a (variant,
-workload) with what its ratios come to, a row a latency target of live video at a point, a row a
-metric of a trial, or a row of a series of a trial."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -16,6 +16,7 @@ EVERYWHERE = {
     "fecbench.complaint",
     "fecbench.errors",
     "fecbench.hints",
+    "fecbench.lazy",
     "fecbench.looks",
     "fecbench.quantities",
     "fecbench.unpacking",
@@ -104,9 +105,9 @@ ROOMS = {
 INSIDE_RESULTS = {
     "results.metrics": {"results.store"},
     "results.store": set[str](),
-    "results.analysis": {"results.store", "results.metrics", "results.lazy"},
+    "results.analysis": {"results.store", "results.metrics"},
     "results.figures": {
-        *("results.store", "results.metrics", "results.analysis", "results.lazy", "results.history"),
+        *("results.store", "results.metrics", "results.analysis", "results.history"),
     },
     "results.papers.finding_pages": {"results.papers", "results.reading"},
     "results.papers.notebook": {"results.figures", "results.papers", "results.reading"},

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fecbench.results.lazy import names_of
+from fecbench.lazy import names_of
 
 if TYPE_CHECKING:
     from fecbench.results.analysis.choosing import choices as choices

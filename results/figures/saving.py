@@ -1,4 +1,4 @@
-"""Figures saved into a folder, each as PNG, SVG and PDF, under a name of its own.
+"""Figures saved into a folder, each in one or more forms of file, under a name of its own.
 
 Matplotlib is loaded with the first of them: it takes longer than the page takes to write.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import chain, count
@@ -51,7 +51,7 @@ def write(figure: Figure, stream: BinaryIO, suffix: str) -> None:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure of the page (`files` are PNG, SVG and PDF), or the sentence that stands in its place."""
+    """A figure of the page (the first of its `files` is a PNG), or the sentence that stands in its place."""
 
     caption: str = ""
     inline: str = ""
@@ -68,31 +68,36 @@ class Drawing:
 
 
 class Folder:
-    """A folder of figures, and all that were saved in it. Raises OSError when it cannot be written."""
+    """A folder of figures, and all that were saved in it, in the forms of these `suffixes`, a PNG first.
 
-    def __init__(self, path: Path) -> None:
+    Raises OSError when it cannot be written.
+    """
+
+    def __init__(self, path: Path, suffixes: Sequence[str] = SUFFIXES) -> None:
         path.mkdir(parents=True, exist_ok=True)
         self.path = path
         self.files: list[Path] = []
         self.undrawn: list[str] = []
-        """The names of files of which there is nothing to draw."""
+        """The names of files that were not drawn: there is nothing to draw, or they are of another form."""
+        self._suffixes = tuple(suffixes)
 
     def draw(self, name: str, caption: str, draw: Callable[[], Figure]) -> Drawing:
         """Save a figure under this name, with a number behind it where labels have the same letters."""
         taken = {file.stem for file in self.files}
         name = next(free for free in chain([name], (f"{name}-{n}" for n in count(2))) if free not in taken)
-        files = tuple(self.path / f"{name}{suffix}" for suffix in SUFFIXES)
+        files = tuple(self.path / f"{name}{suffix}" for suffix in self._suffixes)
         try:
             figure = draw()
         except NothingToDraw as nothing:
             for stale in files:  # of an earlier time into the same folder
                 stale.unlink(missing_ok=True)
-                self.undrawn.append(stale.name)
+            self.undrawn += [f"{name}{suffix}" for suffix in SUFFIXES]
             return Drawing(sentence=str(nothing))
         for file in files:
             save(figure, file)
             _keep_layout(figure)
         self.files += files
+        self.undrawn += [f"{name}{suffix}" for suffix in SUFFIXES if suffix not in self._suffixes]
         return Drawing(caption, base64.b64encode(files[0].read_bytes()).decode("ascii"), files)
 
     def with_suffix(self, suffix: str) -> list[Path]:

@@ -1,4 +1,4 @@
-"""The report of a campaign: its figures as PNG, SVG and PDF, and one HTML page that needs nothing else.
+"""The report of a campaign: its figures, and one HTML page that needs nothing else.
 
 The same database gives the same files, byte for byte. A campaign that lacks what a figure needs gets a
 sentence in its place. A folder that cannot be written is refused, and none is written in part.
@@ -57,6 +57,7 @@ def report(
     first_attempts: bool = False,
     gate: Answer | None = None,
     pairs: Sequence[RerunPair] = (),
+    vectors: bool = False,
     tell: Tell = lambda *_: None,
 ) -> ReportPaths:
     """Write the report of a campaign into a folder, which is made when it is absent.
@@ -64,10 +65,11 @@ def report(
     Where there is no report, the page is written with the answer alone first, and whole later. `metric`: what
     is compared, by default what each workload does. `first_attempts` compares without the groups that needed
     a second try (`analysis.attempts`). `gate`: the answer of a campaign of two builds, where it is known
-    already; `pairs`: its worst pairs, run again. `tell` is told how many figures of how many are drawn, and
-    what is made now. Raises DatabaseError when the campaign cannot be read, and BadInput when the folder
-    cannot be written.
+    already; `pairs`: its worst pairs, run again. A figure is a PNG; with `vectors`, an SVG and a PDF, too.
+    `tell` is told how many figures of how many are drawn, and what is made now. Raises DatabaseError when the
+    campaign cannot be read, and BadInput when the folder cannot be written.
     """
+    forms = SUFFIXES if vectors else SUFFIXES[:1]
     try:
         tell(0, 0, "the answer")
         evidence = gather(database, campaign, metric, first_attempts, gate, explained=False)
@@ -77,7 +79,7 @@ def report(
             evidence = with_explanations(evidence)
             document = document_with_rules(document, evidence)
             with filling(Path(folder)) as unfinished:
-                saved = _Counting(unfinished, len(named(evidence)) + len(pairs), tell)
+                saved = _Counting(unfinished, forms, len(named(evidence)) + len(pairs), tell)
                 drawings = draw(saved, evidence, pairs)
                 write_text(unfinished / PAGE, page(document, drawings, explorer(evidence)))
         for name in saved.undrawn:  # of an earlier report
@@ -121,8 +123,8 @@ def _write(folder: Path, document: Document) -> None:
 class _Counting(Folder):
     """A folder that tells of each figure that is drawn into it."""
 
-    def __init__(self, path: Path, figures: int, tell: Tell) -> None:
-        super().__init__(path)
+    def __init__(self, path: Path, forms: Sequence[str], figures: int, tell: Tell) -> None:
+        super().__init__(path, forms)
         self._figures, self._tell, self._count = figures, tell, 0
 
     def draw(self, name: str, caption: str, draw: Callable[[], Figure]) -> Drawing:

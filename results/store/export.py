@@ -6,7 +6,7 @@ A file appears whole or not at all. Refused: another suffix, and a folder that c
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from fecbench.errors import BadInput
 from fecbench.whole_files import replacing
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SUFFIXES = (".csv", ".parquet")
+Table = Literal["trials", "points", "ratios", "summary", "targets", "metrics", "series"]
+"""A row a trial, a row a point, a row a ratio of a variant to its baseline at a point, a row a (variant,
+workload) with what its ratios come to, a row a latency target of live video at a point, a row a
+metric of a trial, or a row of a series of a trial."""
 
 
 def check(path: Path) -> None:

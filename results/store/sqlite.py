@@ -19,6 +19,7 @@ import sqlalchemy as sa
 from fecbench.results.store import connector, schema
 from fecbench.results.store.connector import Connector
 from fecbench.results.store.error import DatabaseError
+from fecbench.results.store.sqlite_file import check_file
 
 CAUSES = {
     sqlite3.SQLITE_BUSY: (
@@ -52,14 +53,8 @@ class SQLite(Connector):
     """One file. Refused: a missing one, unless it is to be created, and a directory."""
 
     def __init__(self, path: str, *, create: bool, read_only: bool = False) -> None:
-        file = Path(path)
-        if file.is_dir():
-            raise DatabaseError(f"{path}: is a directory: give the path of a database file")
-        if create and not file.absolute().parent.is_dir():
-            raise DatabaseError(f"{path}: its folder does not exist: make it first")
-        if not create and not file.exists():
-            raise DatabaseError(f"{path}: no such database: give a file that a campaign was run into")
-        uri = f"{file.absolute().as_uri()}?mode={'rwc' if create else 'ro' if read_only else 'rw'}"
+        check_file(path, create=create)
+        uri = f"{Path(path).absolute().as_uri()}?mode={'rwc' if create else 'ro' if read_only else 'rw'}"
         super().__init__(_engine(uri), path, uri)
 
     def version(self, connection: sa.Connection) -> int | None:

@@ -14,7 +14,8 @@ from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.reach import check_engine, check_reach
 from fecbench.runners.implementations import interop
 from fecbench.runners.implementations.declaration import PATHS
-from fecbench.runners.implementations.implementation import EngineName, Implementation
+from fecbench.runners.implementations.engine_name import EngineName
+from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.tasks.task import Carrier
 from fecbench.topologies.field import NAME as FIELD

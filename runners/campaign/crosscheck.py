@@ -4,20 +4,23 @@ The sample follows from the design alone. It has groups of every workload, of as
 that of a greater share contains that of a smaller one, so that a sample can be extended.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import math
 import random
 import shlex
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from fecbench import designs
-from fecbench.designs import Design
 from fecbench.hints import nearest
-from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, Group
-from fecbench.runners.campaign.campaign import stored_campaign
-from fecbench.runners.campaign.request import Request, Sample
 from fecbench.runners.refusal import Refusal
+
+if TYPE_CHECKING:
+    from fecbench.designs import Design
+    from fecbench.results.store.database import Database
+    from fecbench.runners.campaign.request import Request
 
 USUAL_SHARE = 0.02
 FEWEST_GROUPS = 16
@@ -40,6 +43,8 @@ def sample(design: Design, points: int, share: float) -> list[Group]:
 
 def _shuffled(design: Design, points: int, workload: str) -> Iterator[Group]:
     """Yield all groups of a workload: one of every point before the second of any."""
+    from fecbench import designs
+
     order = random.Random(designs.seed(design.seed, "crosscheck", workload))
     order_of_points = order.sample(range(points), points)
     certain = design.looks[0]  # which every point has
@@ -55,6 +60,8 @@ def emulated(virtual: Request, emulation: Request, share: float, arms: Sequence[
     `emulation` asks for all trials of the same design; `arms`: the labels of the variants that are emulated,
     beside what each is compared with; none: all. Raises Refusal for a label that no variant has.
     """
+    from fecbench.runners.campaign.request import Sample
+
     groups = set(sample(virtual.design, len(virtual.experiment.points), share))
     chosen = _with_baselines(virtual.design, arms)
     keys = [key for key in emulation.keys if key.group in groups and key.variant in chosen]
@@ -85,6 +92,8 @@ def _with_baselines(design: Design, arms: Sequence[str]) -> list[str]:
 def checked_campaign(virtual: Request, emulation: Request, database: Database) -> CampaignInfo:
     """Return the campaign in virtual time of the sample. Raises Refusal if there is none, if it would be run
     otherwise now, or if it lacks trials of the sample."""
+    from fecbench.runners.campaign.campaign import stored_campaign
+
     stored = database.campaign(virtual.name)
     command = run_command(virtual, database)
     if stored is None:
@@ -112,6 +121,8 @@ def checked_campaign(virtual: Request, emulation: Request, database: Database) -
 
 def run_command(virtual: Request, database: Database) -> str:
     """Return the command that runs the campaign in virtual time."""
+    from fecbench import designs
+
     path = virtual.design.path
     design = next((name for name, file in designs.catalogue().items() if str(file) == path), path)
     words = ["fecbench", "run", design, "--engine", "virtual", "--db", database.address]

@@ -17,7 +17,8 @@ from typing import Any
 
 from fecbench.checkout import COMMIT, REPOSITORY, is_whole
 from fecbench.dropper.command import COMMAND
-from fecbench.runners.implementations.implementation import DECLARATION, EngineName, Implementation
+from fecbench.runners.implementations.engine_name import EngineName
+from fecbench.runners.implementations.implementation import DECLARATION, Implementation
 from fecbench.runners.probe import output_of, sha256_of
 from fecbench.runners.trial import confinement
 from fecbench.topologies.programs import CLOCK, WIRE

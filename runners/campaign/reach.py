@@ -17,7 +17,7 @@ from fecbench.runners.campaign.arms import Arm
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.names import FAMILY, MTU_ICMP, OPTION, WORKLOAD, parameters, shown
 from fecbench.runners.campaign.processors import NAMES as PROCESSORS
-from fecbench.runners.implementations.implementation import EngineName
+from fecbench.runners.implementations.engine_name import EngineName
 from fecbench.runners.refusal import Refusal
 from fecbench.topologies.link import DIRECTIONS, Direction
 

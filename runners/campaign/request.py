@@ -11,8 +11,8 @@ from fecbench.runners.campaign.checks import check
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.order import check_filters, filtered, trial_keys
 from fecbench.runners.engines.admission import Jobs
+from fecbench.runners.implementations.engine_name import EngineName
 from fecbench.runners.implementations.finding import Implementations
-from fecbench.runners.implementations.implementation import EngineName
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.tasks.task import FIELD, VIRTUAL, Carrier
 from fecbench.topologies.topology import resolve_backend

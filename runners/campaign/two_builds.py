@@ -14,8 +14,9 @@ from fecbench.hints import nearest
 from fecbench.runners import workloads
 from fecbench.runners.campaign import provenance
 from fecbench.runners.implementations.base import names
+from fecbench.runners.implementations.engine_name import EngineName
 from fecbench.runners.implementations.finding import Implementations
-from fecbench.runners.implementations.implementation import EngineName, Implementation
+from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.implementations.revisions import Build
 from fecbench.runners.refusal import Refusal
 

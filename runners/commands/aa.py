@@ -1,25 +1,19 @@
 """`fecbench aa` compares what should be equal: a variant with itself, or a design with itself with another
 number of trials at a time. It is the yardstick for how many repetitions a difference needs."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import takewhile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from fecbench.designs import Design
-from fecbench.results import metrics
-from fecbench.results.analysis import equality
-from fecbench.results.analysis import hosts as of_hosts
-from fecbench.results.analysis.equality import Equality, NothingToCompare
-from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
-from fecbench.runners.campaign.against_itself import against_itself
-from fecbench.runners.campaign.request import Request, request
 from fecbench.runners.commands.console import arguments, completion
 from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.choice import (
@@ -29,12 +23,16 @@ from fecbench.runners.commands.console.choice import (
     one_campaign,
     open_database,
 )
-from fecbench.runners.commands.console.running import run_here
 from fecbench.runners.commands.console.terminal import note, say
-from fecbench.runners.engines.admission import Jobs, parse_jobs
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.sandbox import isolation
 from fecbench.topologies.backend import Backend
+
+if TYPE_CHECKING:
+    from fecbench.designs import Design
+    from fecbench.results.analysis.equality import Equality
+    from fecbench.results.store.database import Database
+    from fecbench.runners.campaign.request import Request
+    from fecbench.runners.engines.admission import Jobs
 
 AA_PREFIX = "aa-"
 """The names of campaigns that run a variant against itself begin with it."""
@@ -88,6 +86,9 @@ class Manner:
     """Folders of implementations, besides ours."""
 
     def request(self, design: Design, name: str, jobs: Jobs, *, resume: bool) -> Request:
+        from fecbench.runners.campaign.request import request
+        from fecbench.runners.sandbox import isolation
+
         campaign_request = request(
             design,
             implementations_in(self.folders),
@@ -159,6 +160,8 @@ def hosts(
 ) -> int:
     """Compare the hosts that have run a campaign (--between-hosts): does it matter which one ran a trial?"""
     with open_database(db) as database:
+        from fecbench.results.analysis import hosts as of_hosts
+
         info = one_campaign(database, campaign)
         differences = of_hosts.differences(database, comparing(database, info, metric), metric)
         if not differences:
@@ -210,6 +213,11 @@ def compare_with_itself(
     db: str, design: Design, label: str, manner: Manner, metric: str = ""
 ) -> tuple[str, Equality]:
     """Run a variant against itself: what was compared, in words, and how equal it is."""
+    from fecbench.results.analysis import equality
+    from fecbench.runners.campaign.against_itself import against_itself
+    from fecbench.runners.commands.console.running import run_here
+    from fecbench.runners.engines.admission import parse_jobs
+
     _note_a_metric_that_is_not_known(metric)
     twice = against_itself(design, label)
     name = f"{AA_PREFIX}{design.name}-{re.sub('[^A-Za-z0-9]+', '-', label).strip('-')}"
@@ -223,6 +231,10 @@ def compare_jobs(
     db: str, design: Design, against_jobs: str, manner: Manner, metric: str = ""
 ) -> tuple[str, Equality]:
     """Run a design with two numbers of trials at a time, and compare the second campaign with the first."""
+    from fecbench.results.analysis import equality
+    from fecbench.runners.commands.console.running import run_here
+    from fecbench.runners.engines.admission import parse_jobs
+
     numbers = parse_jobs("--against-jobs", against_jobs), parse_jobs("--jobs", manner.jobs)
     if numbers[0] == numbers[1]:
         raise Refusal(f"--against-jobs {against_jobs}: must be another number than --jobs has")
@@ -241,6 +253,8 @@ def compare_jobs(
 
 def compare_campaigns(db: str, first: str, second: str, metric: str = "") -> tuple[str, Equality]:
     """Compare a second campaign with a first one of the same design."""
+    from fecbench.results.analysis import equality
+
     with open_database(db) as database:
         one, other = one_campaign(database, first), one_campaign(database, second)
         if one.design_text != other.design_text:
@@ -251,6 +265,8 @@ def compare_campaigns(db: str, first: str, second: str, metric: str = "") -> tup
 def _note_a_metric_that_is_not_known(metric: str) -> None:
     """Note that a metric is unknown. It may be an implementation's own: only trials show that, after hours
     perhaps."""
+    from fecbench.results import metrics
+
     if metric and not metrics.of(metric).meaning:
         note(f"--metric {metric}: compared if trials measure it; fecbench list metrics has no such metric")
 
@@ -258,6 +274,8 @@ def _note_a_metric_that_is_not_known(metric: str) -> None:
 def _compared(
     compare: Callable[..., Equality], database: Database, metric: str, *campaigns: CampaignInfo
 ) -> Equality:
+    from fecbench.results.analysis.equality import NothingToCompare
+
     try:
         return compare(database, *(comparing(database, campaign, metric) for campaign in campaigns))
     except NothingToCompare as error:
@@ -265,6 +283,8 @@ def _compared(
 
 
 def _answer(compared: str, result: Equality, as_json: bool) -> int:
+    from fecbench.results.analysis import equality
+
     if as_json:
         print_document({"compared": compared, **asdict(result), "differ": result.differ})
     else:

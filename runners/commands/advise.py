@@ -14,19 +14,18 @@ import typer
 
 from fecbench.errors import BadInput
 from fecbench.quantities import Kind, quantities
-from fecbench.results.advice import CongestionControl, Network
-from fecbench.results.advice import advise as advice_for
-from fecbench.results.store.export import SUFFIXES, write
+from fecbench.results.advice import CongestionControl
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.destination import check_file
 from fecbench.runners.commands.console.quantity_options import one, parser
 from fecbench.runners.commands.console.terminal import say
-from fecbench.runners.paths import Estimate, exactly, measured
-from fecbench.runners.paths import Path as NetworkPath
+from fecbench.runners.paths import Estimate
 
 if TYPE_CHECKING:
+    from fecbench.results.advice import Network
     from fecbench.runners.own_network import Run
+    from fecbench.runners.paths import Path as NetworkPath
 
 NOTHING = 3
 """The exit status when nothing can be said."""
@@ -140,6 +139,8 @@ def advise(
     The exit status is 3 when nothing can be said. The controller "tail" is RLC (3, 2, 20), which
     repairs the end of all data; "safe" adapts, and harms least where the network changes.
     """
+    from fecbench.results.advice import advise as advice_for
+    from fecbench.results.store.export import SUFFIXES, write
     from fecbench.runners.commands.console.advising import Answer, lines_of
     from fecbench.runners.own_network import decided
 
@@ -169,6 +170,9 @@ def advise(
 
 def _path(files: list[Path], trace: int | None, given: dict[str, Estimate]) -> NetworkPath:
     """The path of the files, with flags in the place of what was measured."""
+    from fecbench.runners.paths import Path as NetworkPath
+    from fecbench.runners.paths import exactly, measured
+
     if len(files) > 2:
         raise BadInput(f"{files[2]}: is a third file: give one, or captures of both sides")
     if not files:
@@ -231,6 +235,8 @@ def _network(
     path: NetworkPath, size: float | None, congestion_control: CongestionControl, files: list[Path]
 ) -> Network:
     """The network that is looked up. Raises BadInput, which names the flags that are missing."""
+    from fecbench.results.advice import Network
+
     missing = [flag for name, flag in _FLAGS.items() if getattr(path, name) is None]
     missing += ["--size"] if size is None else []
     if missing:

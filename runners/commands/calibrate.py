@@ -1,17 +1,19 @@
 """`fecbench calibrate`: how true the emulated link of this machine is, as a table with bounds."""
 
+from __future__ import annotations
+
 import os
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fecbench.runners.calibration import experiments as calibration
-from fecbench.runners.calibration.table import Kind, Table
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.terminal_tables import print_table, table_of
 from fecbench.runners.refusal import Refusal
-from fecbench.topologies.topology import resolve_backend
+
+if TYPE_CHECKING:
+    from fecbench.runners.calibration.table import Kind, Table
 
 
 def calibrate(
@@ -23,6 +25,9 @@ def calibrate(
     as_json: arguments.Json = False,
 ) -> int:
     """Measure the emulated link with known traffic; 0 when every bound holds, 1 when one does not."""
+    from fecbench.runners.calibration import experiments as calibration
+    from fecbench.topologies.topology import resolve_backend
+
     if os.geteuid() != 0:
         raise Refusal("fecbench calibrate must be root: it makes network namespaces and loads BPF programs")
     if under_load and quick:

@@ -1,5 +1,7 @@
 """`fecbench compare`: is a new build of an implementation slower than an old one?"""
 
+from __future__ import annotations
+
 import json
 import shlex
 import sys
@@ -8,53 +10,32 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from fecbench.errors import BadInput, Failed
-from fecbench.results import metrics
-from fecbench.results.gate import build_answer, for_ci
-from fecbench.results.gate.measuring import settled
-from fecbench.results.gate.verdict import shown
-from fecbench.results.history import entries
-from fecbench.results.report.rerun_pair import RerunPair
-from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, StoredTrial
 from fecbench.runners import scratch
-from fecbench.runners.campaign import elsewhere
-from fecbench.runners.campaign.elsewhere import builds_document
-from fecbench.runners.campaign.limited_rounds import LimitedRounds
-from fecbench.runners.campaign.recorded_course import course_of
-from fecbench.runners.campaign.replay import replay
-from fecbench.runners.campaign.request import Request, request
-from fecbench.runners.campaign.two_builds import (
-    NEW,
-    OLD,
-    TwoBuilds,
-    campaign_name,
-    engine_of_both,
-    two_builds,
-)
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.choice import design_of, open_database, options_of_builds
 from fecbench.runners.commands.console.destination import check_file, check_folder, writing
-from fecbench.runners.commands.console.gate_progress import GateReporter
-from fecbench.runners.commands.console.hunting import SPACE, Hunter
-from fecbench.runners.commands.console.running import run_here
 from fecbench.runners.commands.console.terminal import note, say
 from fecbench.runners.commands.console.time_left import TimeLeft
-from fecbench.runners.engines.admission import parse_jobs
-from fecbench.runners.hunt import hunt_answer as answers
-from fecbench.runners.hunt.hunt_question import question
-from fecbench.runners.implementations.base import clean_commit, description, origin, swapped, words
-from fecbench.runners.implementations.implementation import EngineName
-from fecbench.runners.implementations.revisions import Build, Unbuildable, build_of
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.sandbox import isolation
-from fecbench.runners.tasks.task import VIRTUAL
 from fecbench.whole_files import write_text
+
+if TYPE_CHECKING:
+    from fecbench.results.gate import build_answer, for_ci
+    from fecbench.results.history import entries
+    from fecbench.results.report.rerun_pair import RerunPair
+    from fecbench.results.store.database import Database
+    from fecbench.runners.campaign.limited_rounds import LimitedRounds
+    from fecbench.runners.campaign.request import Request
+    from fecbench.runners.campaign.two_builds import TwoBuilds
+    from fecbench.runners.implementations.engine_name import EngineName
+    from fecbench.runners.implementations.revisions import Build
 
 RECOVERY = Path("recovery")
 STATUS = {"fails": 1, "slower": 1, "undecided": 3}
@@ -135,6 +116,25 @@ def compare(
     difference is decided at its margin. With --output, the folder has summary.md, junit.xml, compare.json and
     the report.
     """
+    from fecbench.results.gate import build_answer, for_ci
+    from fecbench.results.gate.measuring import settled
+    from fecbench.results.history import entries
+    from fecbench.runners.campaign import elsewhere
+    from fecbench.runners.campaign.elsewhere import builds_document
+    from fecbench.runners.campaign.limited_rounds import LimitedRounds
+    from fecbench.runners.campaign.request import request
+    from fecbench.runners.campaign.two_builds import NEW, OLD, campaign_name, engine_of_both, two_builds
+    from fecbench.runners.commands.console.gate_progress import GateReporter
+    from fecbench.runners.commands.console.hunting import Hunter
+    from fecbench.runners.commands.console.running import run_here
+    from fecbench.runners.engines.admission import parse_jobs
+    from fecbench.runners.hunt import hunt_answer as answers
+    from fecbench.runners.hunt.hunt_question import SPACE, question
+    from fecbench.runners.implementations.base import clean_commit, description, swapped, words
+    from fecbench.runners.implementations.revisions import build_of
+    from fecbench.runners.sandbox import isolation
+    from fecbench.runners.tasks.task import VIRTUAL
+
     with _ends_of(bisect):
         time_left = TimeLeft(60 * minutes)
         if output is not None:
@@ -225,6 +225,8 @@ def compare(
 def _ends_of(bisect: bool) -> Iterator[None]:
     """Make of an error, with `bisect`, the end of a step of git bisect run: only where NEW cannot be built is
     the commit left out. Any other error would be that of every commit."""
+    from fecbench.runners.implementations.revisions import Unbuildable
+
     try:
         yield
     except (BadInput, Failed, OSError) as error:
@@ -236,6 +238,9 @@ def _ends_of(bisect: bool) -> Iterator[None]:
 
 
 def _version(build: Build) -> entries.Version:
+    from fecbench.results.history import entries
+    from fecbench.runners.implementations.base import origin
+
     of = origin(build)
     return entries.Version(
         word=build.word, commit=of.commit, committed_at=of.committed_at, changed=of.changed
@@ -248,6 +253,8 @@ def _now() -> str:
 
 def _check_times(campaign_request: Request) -> None:
     """Raises Refusal for a workload that is not compared by a time: slower is said of times alone."""
+    from fecbench.results import metrics
+
     for label, activity in campaign_request.experiment.activities.items():
         metric = metrics.of(activity.workload.compared_with(activity.chosen))
         if not metric.is_time:
@@ -295,6 +302,7 @@ def _report(
     """
     from fecbench.results.analysis.parting import parting_of
     from fecbench.results.report.report import report
+    from fecbench.runners.campaign.two_builds import NEW, OLD
 
     pairs = []
     for number, pair in enumerate(_rerun(answer, database, campaign, builds), 1):
@@ -312,6 +320,7 @@ def _report(
 def _draw(pair: RerunPair, path: Path) -> Path:
     """Draw both trials of a pair over one axis; return the path of the picture."""
     from fecbench.results.figures import both_over_time, save
+    from fecbench.runners.campaign.two_builds import NEW, OLD
 
     with writing("--output", path):
         save(both_over_time(pair.old, pair.new, (OLD, NEW)), path)
@@ -323,6 +332,11 @@ def _rerun(
 ) -> Iterator[RerunPair]:
     """Run the worst pairs again, and yield their courses; a pair that cannot be run is left out, which is
     noted."""
+    from fecbench.results.gate import build_answer
+    from fecbench.results.report.rerun_pair import RerunPair
+    from fecbench.runners.campaign.recorded_course import course_of
+    from fecbench.runners.campaign.replay import replay
+
     for number, one in enumerate(answer.worst, 1):
         courses = []
         with scratch.folder() as folder:
@@ -362,6 +376,9 @@ def _ended(answer: build_answer.Answer, plan: LimitedRounds) -> str:
 def _lines(
     answer: build_answer.Answer, again: Callable[[str, int, int], str], plan: LimitedRounds
 ) -> Iterator[str]:
+    from fecbench.results.gate import build_answer
+    from fecbench.results.gate.verdict import shown
+
     yield build_answer.headline(answer)
     yield f"{answer.measured.pairs} pairs; {_ended(answer, plan)}"
     if failed := build_answer.failures(answer):
@@ -383,6 +400,8 @@ def _write(
     answer: build_answer.Answer, commands: for_ci.Commands, document: dict[str, Any], folder: Path
 ) -> None:
     """The files for CI, beside the report."""
+    from fecbench.results.gate import for_ci
+
     texts = (for_ci.markdown(answer, commands), for_ci.junit(answer), json.dumps(document, indent=1) + "\n")
     with writing("--output", folder):
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,28 +1,25 @@
 """`fecbench crosscheck`: a sample of a campaign in virtual time, emulated, and how the two agree."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
-from fecbench.results.analysis import agreement, agreement_in_words
-from fecbench.results.analysis.agreement import Agreement, Comparison
-from fecbench.results.analysis.criterion import STRATA, Statistic, Stratum
-from fecbench.results.analysis.pooled import Pooled
 from fecbench.runners.campaign import crosscheck as samples
-from fecbench.runners.campaign.request import request
 from fecbench.runners.commands.console import arguments, completion
 from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.choice import design_of, implementations_in, open_database
-from fecbench.runners.commands.console.running import run_here
 from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.commands.console.terminal_tables import print_table, table_of
-from fecbench.runners.engines.admission import parse_jobs
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.sandbox import isolation
-from fecbench.runners.tasks.task import VIRTUAL
+
+if TYPE_CHECKING:
+    from fecbench.results.analysis.agreement import Agreement, Comparison
+    from fecbench.results.analysis.criterion import Statistic, Stratum
+    from fecbench.results.analysis.pooled import Pooled
 
 
 def crosscheck(
@@ -57,9 +54,16 @@ def crosscheck(
 
     The same command goes on after an interruption, and with a greater share it adds to the sample.
     """
+    loaded_design = design_of(design)
+    from fecbench.results.analysis import agreement
+    from fecbench.runners.campaign.request import request
+    from fecbench.runners.commands.console.running import run_here
+    from fecbench.runners.engines.admission import parse_jobs
+    from fecbench.runners.sandbox import isolation
+    from fecbench.runners.tasks.task import VIRTUAL
+
     wanted_share = parse_share(share)
     all_implementations = implementations_in(implementations)
-    loaded_design = design_of(design)
     virtual = request(loaded_design, all_implementations, name=campaign, backend=VIRTUAL, resume=True)
     emulation = samples.emulated(
         virtual,
@@ -97,6 +101,8 @@ def parse_share(text: str) -> float:
 
 
 def _print(result: Agreement) -> None:
+    from fecbench.results.analysis import agreement, agreement_in_words
+
     rows = [
         (
             *(comparison.variant, comparison.workload, comparison.what, comparison.n),
@@ -130,6 +136,8 @@ def _answer(comparison: Comparison, statistic: Statistic) -> str:
 
 def _document(result: Agreement) -> dict[str, Any]:
     """Return the JSON document. JSON has neither NaN nor infinity: both become null."""
+    from fecbench.results.analysis import agreement_in_words
+
     document = asdict(result)
     return {
         "headline": agreement_in_words.headline(result),
@@ -150,6 +158,8 @@ def _document(result: Agreement) -> dict[str, Any]:
 
 def _pooled_document(pooled: Pooled) -> dict[str, Any]:
     """A mean ratio to 1 %; the workload is null over all of them."""
+    import numpy as np
+
     value, low, high = pooled.relative
     return {
         "variant": pooled.variant,
@@ -166,6 +176,8 @@ def _pooled_document(pooled: Pooled) -> dict[str, Any]:
 
 
 def _comparison_document(comparison: Comparison) -> dict[str, Any]:
+    from fecbench.results.analysis.criterion import STRATA
+
     document = asdict(comparison)
     del document["criteria"]
     return {

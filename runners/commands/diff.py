@@ -1,12 +1,13 @@
 """`fecbench diff`: two trials over one axis, the first packet at which they part, and what differs."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from fecbench.runners.commands.console import arguments, completion
-from fecbench.runners.commands.console.both_trials import show_both
 from fecbench.runners.commands.console.choice import implementations_in, one_trial, open_database
 from fecbench.runners.commands.console.destination import checked_plot
 from fecbench.runners.refusal import Refusal
@@ -33,7 +34,9 @@ def diff(
     if trial == other:
         raise Refusal(f"diff {trial} {other}: is one trial: give two")
     figure = checked_plot(plot or Path(f"diff-{trial}-{other}.png"), trial)
-    available = implementations_in(implementations)
     with open_database(db) as database:
+        from fecbench.runners.commands.console.both_trials import show_both
+
+        available = implementations_in(implementations)
         trials = [one_trial(database, campaign, number) for number in (trial, other)]
     return show_both("fecbench diff", trials, available, figure, output, as_json)

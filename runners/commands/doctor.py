@@ -1,12 +1,17 @@
 """`fecbench doctor`: what this machine needs to run trials, what it lacks, and the command that mends it."""
 
+from __future__ import annotations
+
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.choice import implementations_in
 from fecbench.runners.commands.console.terminal import say
-from fecbench.runners.machine import Need, needs
+
+if TYPE_CHECKING:
+    from fecbench.runners.machine import Need
 
 
 def doctor(
@@ -14,6 +19,8 @@ def doctor(
     as_json: arguments.Json = False,
 ) -> int:
     """Say what this machine has and lacks; 1 when a trial could not run."""
+    from fecbench.runners.machine import needs
+
     all_needs = list(needs(implementations_in(folders)))
     able = all(need.good for need in all_needs if need.required)
     if as_json:

@@ -8,15 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import pandas as pd
 import typer
 
-from fecbench import designs
-from fecbench.designs import screening as trajectories
-from fecbench.results.analysis import elementary_effects
-from fecbench.results.analysis.comparing import Comparison, arms_of, compare
-from fecbench.results.analysis.margins import percent
-from fecbench.results.analysis.rules import Rule
 from fecbench.results.store.records import CampaignInfo
 from fecbench.runners.commands.console import arguments, completion
 from fecbench.runners.commands.console.campaign_documents import print_document
@@ -27,6 +20,11 @@ from fecbench.runners.refusal import Refusal
 from fecbench.whole_files import filling
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from fecbench.designs import screening as trajectories
+    from fecbench.results.analysis.comparing import Comparison
+    from fecbench.results.analysis.rules import Rule
     from fecbench.results.figures.saving import Folder
 
 
@@ -56,6 +54,11 @@ def explain(
     if output is not None:
         check_folder("--output", output)  # before minutes of computing
     with open_database(db) as database:
+        import pandas as pd
+
+        from fecbench.results.analysis import elementary_effects
+        from fecbench.results.analysis.comparing import arms_of, compare
+
         address = database.address
         info = comparing(database, one_campaign(database, campaign), metric, margin, statistic)
         comparisons = compare(database, info, arms_of(address, info, baseline, variant))
@@ -79,6 +82,9 @@ def explain(
 
 def _steps(info: CampaignInfo) -> list[trajectories.Step]:
     """Return the steps of a screening; none of another plan."""
+    from fecbench import designs
+    from fecbench.designs import screening as trajectories
+
     if info.plan_method != "morris":
         return []
     return trajectories.steps(info.points, designs.parse(info.design_text, info.name).factors)
@@ -86,6 +92,8 @@ def _steps(info: CampaignInfo) -> list[trajectories.Step]:
 
 def _effects(comparison: Comparison, steps: Sequence[trajectories.Step]) -> pd.DataFrame | None:
     """Return what each factor of a screening does to the ratio; None of another plan, or without a ratio."""
+    from fecbench.results.analysis import elementary_effects
+
     if not steps or isinstance(comparison.result, str):
         return None
     return elementary_effects.elementary_effects(comparison.result.table, steps)
@@ -131,6 +139,8 @@ def _draw(comparison: Comparison, folder: Folder) -> list[str]:
 
 
 def _lines(comparison: Comparison, paths: Sequence[str]) -> list[str]:
+    from fecbench.results.analysis.margins import percent
+
     explanation = comparison.result
     if isinstance(explanation, str):
         return [f"{comparison.arms}: {explanation}"]

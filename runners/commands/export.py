@@ -1,14 +1,14 @@
 """`fecbench export`: the tables of a campaign as CSV or Parquet, and its sessions of video for P.1203."""
 
+from __future__ import annotations
+
 from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fecbench.results.analysis import paper_table, targets
-from fecbench.results.reading import Campaign, Table
-from fecbench.results.store.export import SUFFIXES, write
+from fecbench.results.store.export import SUFFIXES, Table
 from fecbench.runners.commands.console import arguments, completion
 from fecbench.runners.commands.console.choice import one_campaign, open_database
 from fecbench.runners.commands.console.destination import check_file, writing
@@ -16,9 +16,7 @@ from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.refusal import Refusal
 from fecbench.whole_files import write_text
 
-_WRITERS = {".tex": paper_table.as_latex, ".md": paper_table.as_markdown}
-"""Writers of the endings that only tables in words may have."""
-_WORDED: dict[str, Collection[str]] = {"summary": _WRITERS, "targets": [".md"]}
+_WORDED: dict[str, Collection[str]] = {"summary": [".tex", ".md"], "targets": [".md"]}
 """Endings of the tables that can be written in words."""
 
 
@@ -78,6 +76,10 @@ def export(
     if metrics and table in ("ratios", "summary") and len(metrics) > 1:
         raise Refusal(f"--metric {metrics[1]}: {table}: of one metric at a time: leave it out")
     with open_database(db) as database:
+        from fecbench.results.analysis import paper_table, targets
+        from fecbench.results.reading import Campaign
+        from fecbench.results.store.export import write
+
         exported = Campaign(database, one_campaign(database, campaign))
         match table:
             case "trials":
@@ -95,23 +97,24 @@ def export(
             raise Refusal(
                 f"--table targets: no trial of {name!r} broadcast live video over a link of known delay"
             )
-        if output.suffix.lower() in _WRITERS:
+        if output.suffix.lower() not in SUFFIXES:
             words = (
                 [targets.in_words(frame), targets.signs(frame)]
                 if table == "targets"
                 else [paper_table.in_words(frame, exported.info)]
             )
+            in_form = paper_table.as_latex if output.suffix.lower() == ".tex" else paper_table.as_markdown
             with writing("--output", output):
-                write_text(output, "\n".join(map(_WRITERS[output.suffix.lower()], words)))
+                write_text(output, "\n".join(map(in_form, words)))
         else:
             write(frame, output)
     say(f"{table} {output}: {len(frame)} rows, {len(frame.columns)} columns")
 
 
 def _write_sessions(db: str, campaign: str, folder: Path) -> None:
-    from fecbench.results.analysis import p1203
-
     with open_database(db) as database, writing("--p1203", folder):
+        from fecbench.results.analysis import p1203
+
         try:
             count = p1203.write(database, one_campaign(database, campaign), folder)
         except p1203.NoSessions as none:

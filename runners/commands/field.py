@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from fecbench.runners import authority
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.choice import (
@@ -38,6 +37,8 @@ def certificates(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder, to be copied to both hosts.")],
 ) -> None:
     """Make certificates by which the two hosts of a path know each other: who has the folder is served."""
+    from fecbench.runners import authority
+
     end = authority.write(folder)
     say(f"{folder}: serves until {end:%Y-%m-%d}; copy it to both hosts, and let nobody else read it")
 

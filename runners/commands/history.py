@@ -1,19 +1,21 @@
 """`fecbench history`: the verdicts of `fecbench compare` over commits, and where times change."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fecbench.results.history.changes import LEVEL, Change, History, changes
-from fecbench.results.history.changes import history as history_of
-from fecbench.results.history.entries import of_one_series, read
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.destination import check_file, writing
 from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.commands.console.terminal_tables import print_table, table_of
+
+if TYPE_CHECKING:
+    from fecbench.results.history.changes import Change, History
 
 
 def history(
@@ -28,6 +30,10 @@ def history(
     Comparisons may be of any two commits: each with the one before, or all with one release. In a history
     without a change, one is named with a probability of 5 % at most.
     """
+    from fecbench.results.history.changes import LEVEL, changes
+    from fecbench.results.history.changes import history as history_of
+    from fecbench.results.history.entries import of_one_series, read
+
     if plot is not None:
         check_file("--plot", plot, arguments.DRAWN)
     past = history_of(of_one_series(file, read(file)))

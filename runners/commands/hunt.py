@@ -6,11 +6,10 @@ import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fecbench.runners.campaign.two_builds import NEW, OLD, two_builds
 from fecbench.runners.commands.console import arguments, completion
 from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.choice import (
@@ -20,22 +19,19 @@ from fecbench.runners.commands.console.choice import (
     options_of_builds,
 )
 from fecbench.runners.commands.console.destination import check_folder, writing
-from fecbench.runners.commands.console.hunting import SPACE, EngineHunter, Hunter
 from fecbench.runners.commands.console.terminal import note, say
 from fecbench.runners.commands.console.time_left import TimeLeft
-from fecbench.runners.engines.admission import Jobs, parse_jobs
-from fecbench.runners.hunt import engine_hunt
-from fecbench.runners.hunt import hunt_answer as answers
-from fecbench.runners.hunt.budget import budget
-from fecbench.runners.hunt.engine_question import engine_question
-from fecbench.runners.hunt.hunt import Answer
-from fecbench.runners.hunt.hunt_question import Question, Sought, question
-from fecbench.runners.hunt.shrinking import effect_of
-from fecbench.runners.implementations.finding import Implementations
-from fecbench.runners.implementations.revisions import build_of
+from fecbench.runners.hunt.budget import EMULATED_TRIALS
+from fecbench.runners.hunt.hunt_question import SPACE, Sought
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.tasks.task import Carrier
 from fecbench.whole_files import write_text
+
+if TYPE_CHECKING:
+    from fecbench.runners.engines.admission import Jobs
+    from fecbench.runners.hunt.hunt import Answer
+    from fecbench.runners.hunt.hunt_question import Question
+    from fecbench.runners.implementations.finding import Implementations
+    from fecbench.runners.tasks.task import Carrier
 
 STATUS = {"nothing": 0, "found": 1, "no answer": 3}
 FOUND = "found.toml"
@@ -92,7 +88,7 @@ def hunt(
             metavar="N",
             min=1,
             help=f"Run so many trials at most; by default {TRIALS}. With --engines, emulate so many; by"
-            f" default {engine_hunt.TRIALS}.",
+            f" default {EMULATED_TRIALS}.",
         ),
     ] = None,
     minutes: Annotated[
@@ -116,6 +112,10 @@ def hunt(
     made as plain as they can be. The same command goes on after an interruption. With --output, the folder
     has found.toml, a design of what was found, hunt.json, and space.png: where it looked.
     """
+    from fecbench.runners.commands.console.hunting import Hunter
+    from fecbench.runners.engines.admission import parse_jobs
+    from fecbench.runners.hunt.budget import budget
+
     time_left = None if minutes is None else TimeLeft(60 * minutes)
     if trials is not None and minutes is not None:
         raise Refusal("--trials and --minutes are given together: must be one of them")
@@ -147,6 +147,8 @@ def _finish(
     answer: Answer, where: Sequence[str], output: Path | None, *, as_json: bool, engines: bool = False
 ) -> int:
     """Print and write the answer; return the status."""
+    from fecbench.runners.hunt import hunt_answer as answers
+
     document = answers.document(answer, where)
     if output is not None:
         _write(answer, document, output)
@@ -180,6 +182,10 @@ def _of_engines(
 
     Raises Refusal for an option that has nothing to do with it.
     """
+    from fecbench.runners.commands.console.hunting import EngineHunter
+    from fecbench.runners.hunt.engine_hunt import check_trials
+    from fecbench.runners.hunt.engine_question import engine_question
+
     for name, is_given in (
         ("--against", against),
         ("--builds", builds),
@@ -190,7 +196,7 @@ def _of_engines(
             raise Refusal(
                 f"{name}: is not of --engines, which compares emulation with virtual time: leave it out"
             )
-    engine_hunt.check_trials(trials := trials or engine_hunt.TRIALS)
+    check_trials(trials := trials or EMULATED_TRIALS)
     hunter = EngineHunter(
         engine_question(design_of(design), arm), implementations_in(folders), link, jobs, calibrate
     )
@@ -219,6 +225,10 @@ def _question_of(
 
     Raises Refusal where it is not clear what is to be compared.
     """
+    from fecbench.runners.campaign.two_builds import NEW, OLD, two_builds
+    from fecbench.runners.hunt.hunt_question import question
+    from fecbench.runners.implementations.revisions import build_of
+
     base = design_of(design)
     if builds is None:
         if not arm:
@@ -241,6 +251,8 @@ def _question_of(
 
 
 def _write(answer: Answer, document: dict[str, object], output: Path) -> None:
+    from fecbench.runners.hunt import hunt_answer as answers
+
     output.mkdir(parents=True, exist_ok=True)
     design = answers.design_of_found(answer)
     with writing("--output", output):
@@ -258,6 +270,7 @@ def _draw(answer: Answer, path: Path) -> None:
     import pandas as pd
 
     from fecbench.results.figures import NothingToDraw, hunted_space, save
+    from fecbench.runners.hunt.shrinking import effect_of
 
     question = answer.question
     rows = [{**network.document(), "effect": effect} for network, effect in answer.looked_at]

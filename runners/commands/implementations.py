@@ -1,10 +1,12 @@
 """`fecbench implementations`: which there are, what each can do, and whether one meets the contract."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,15 +18,15 @@ from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.choice import implementations_in
 from fecbench.runners.commands.console.destination import check_own_folder, fill_own_folder
 from fecbench.runners.commands.console.terminal import say
-from fecbench.runners.conformance import contract, lossy_download, simulator_trials
-from fecbench.runners.conformance import interop_contract as interop_check
-from fecbench.runners.conformance.part import Part, summary
-from fecbench.runners.implementations.declaration import Declaration
-from fecbench.runners.implementations.finding import Implementations
-from fecbench.runners.implementations.implementation import EngineName, Implementation
-from fecbench.runners.options import Option
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.sandbox import handed_over
+
+if TYPE_CHECKING:
+    from fecbench.runners.conformance.part import Part
+    from fecbench.runners.implementations.declaration import Declaration
+    from fecbench.runners.implementations.engine_name import EngineName
+    from fecbench.runners.implementations.finding import Implementations
+    from fecbench.runners.implementations.implementation import Implementation
+    from fecbench.runners.options import Option
 
 REFERENCES = ("noq-fec", "rquic")
 REPORT = "check.json"
@@ -53,6 +55,8 @@ def implementations(
     as_json: arguments.Json = False,
 ) -> int:
     """List the implementations, or check one of them; 1 when it does not meet the contract."""
+    from fecbench.runners.sandbox import handed_over
+
     available = implementations_in(folders)
     if check:
         require_whole(["implementations", "--check", check])
@@ -166,6 +170,10 @@ def _text(value: Any) -> str:
 
 def _check(available: Implementations, name: str, folder: Path, *, keeps: bool) -> list[Part]:
     """Return its parts. With `keeps`, the files of endpoints stay in the folder."""
+    from fecbench.runners.conformance import contract, lossy_download, simulator_trials
+    from fecbench.runners.conformance import interop_contract as interop_check
+    from fecbench.runners.conformance.part import Part
+
     if (problem := available.problem(name)) is not None:
         return [Part("impl.toml", False, problem)]
     implementation = available.find(name, "implementations")
@@ -191,6 +199,8 @@ def _reference(available: Implementations, name: str) -> Implementation | None:
 
 
 def _print_parts(available: Implementations, name: str, parts: Sequence[Part], as_json: bool) -> None:
+    from fecbench.runners.conformance.part import summary
+
     problems = [f"{part.part}: {part.detail}" for part in parts if not part.good]
     if as_json:
         document = {

@@ -1,25 +1,22 @@
 """`fecbench interop`: which clients work with which servers."""
 
+from __future__ import annotations
+
 import re
 from dataclasses import asdict, replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fecbench.designs import catalogue, load
-from fecbench.results.analysis import interoperability
-from fecbench.results.analysis.interoperability import Matrix
-from fecbench.runners.campaign.request import request
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.choice import implementations_in, open_database
-from fecbench.runners.commands.console.interop_pairs import design_of_pairs, end_of, ends_there_are
-from fecbench.runners.commands.console.running import run_here
 from fecbench.runners.commands.console.terminal import note, say
 from fecbench.runners.commands.console.terminal_tables import print_table, table_of
-from fecbench.runners.engines.admission import parse_jobs
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.sandbox import isolation
+
+if TYPE_CHECKING:
+    from fecbench.results.analysis.interoperability import Matrix
 
 DESIGN = "interop"
 
@@ -47,6 +44,14 @@ def interop(
 
     ✓ the whole content arrived, ✕ it did not, ? the two cannot meet. Pairs of the database are not run again.
     """
+    from fecbench.designs import catalogue, load
+    from fecbench.results.analysis import interoperability
+    from fecbench.runners.campaign.request import request
+    from fecbench.runners.commands.console.interop_pairs import design_of_pairs, end_of, ends_there_are
+    from fecbench.runners.commands.console.running import run_here
+    from fecbench.runners.engines.admission import parse_jobs
+    from fecbench.runners.sandbox import isolation
+
     available = implementations_in(implementations)
     if names:
         ends = [end_of(text, available) for text in names]

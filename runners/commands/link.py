@@ -1,13 +1,13 @@
 """`fecbench link`: makes, imports and shows traces of links that change. Needs no root."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from fecbench.errors import BadInput
 from fecbench.runners.commands.console import arguments
@@ -16,9 +16,14 @@ from fecbench.runners.commands.console.destination import check_file, writing
 from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.commands.console.terminal_tables import print_table, table_of
 from fecbench.topologies import link_traces
-from fecbench.topologies.trace import Trace
-from fecbench.topologies.trace_course import Outage, Windows, outages, windows
 from fecbench.whole_files import write_text
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from fecbench.topologies.trace import Trace
+    from fecbench.topologies.trace_course import Outage, Windows
 
 link = typer.Typer(
     add_completion=False,
@@ -81,6 +86,8 @@ def show(
     as_json: arguments.Json = False,
 ) -> None:
     """Show a trace: its rates over 500 ms, its delays, and when it carries nothing."""
+    from fecbench.topologies.trace_course import outages, windows
+
     link_trace, _ = link_traces.read(trace)
     rates, idle = windows(link_trace), outages(link_trace)
     if output is not None:
@@ -115,6 +122,8 @@ def _draw(link_trace: Trace, rates: Windows | None, idle: Sequence[Outage], outp
 
 def _quantities(link_trace: Trace, rates: Windows | None) -> dict[str, tuple[float, ...]]:
     """The least, three quantiles with the mean among them, and the most, of what changes."""
+    import numpy as np
+
     quantities = {}
     if rates is not None:
         quantities["rate (Mbit/s)"] = _spread(rates.rates_mbps, np.diff(rates.edges_s))
@@ -124,6 +133,8 @@ def _quantities(link_trace: Trace, rates: Windows | None) -> dict[str, tuple[flo
 
 
 def _spread(values: NDArray[np.float64], weights: NDArray[np.float64]) -> tuple[float, ...]:
+    import numpy as np
+
     order = np.argsort(values)
     shares = np.cumsum(weights[order]) / weights.sum()
     places = np.minimum(np.searchsorted(shares, SHARES), len(values) - 1)

@@ -1,18 +1,18 @@
 """`fecbench list`: the names that designs and options may use, and what each means."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from fecbench import designs
-from fecbench.dropper.parameters import COMMON, MODELS, parameters_of
-from fecbench.results.metrics import ALL, Metric
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.terminal_tables import print_table, table_of
-from fecbench.runners.workloads import WORKLOADS
-from fecbench.topologies.topology import TOPOLOGIES
+
+if TYPE_CHECKING:
+    from fecbench.results.metrics import Metric
 
 listing = typer.Typer(
     add_completion=False, no_args_is_help=True, help="List the names that designs and options may use."
@@ -23,6 +23,8 @@ Document = dict[str, Any]
 
 def topology_documents() -> list[Document]:
     """Return the topologies: emulated links, hosts, and which hosts are client and server of a pair."""
+    from fecbench.topologies.topology import TOPOLOGIES
+
     return [
         {
             "name": name,
@@ -37,6 +39,8 @@ def topology_documents() -> list[Document]:
 
 def workload_documents() -> list[Document]:
     """Return the workloads: parameters, number of pairs of client and server, and compared metric."""
+    from fecbench.runners.workloads import WORKLOADS
+
     return [
         {
             "name": workload.name,
@@ -58,6 +62,8 @@ def metric_documents() -> list[Document]:
     `background_client` and `background_server` report the same metrics as `client` and `server`, if a
     transfer competes.
     """
+    from fecbench.results.metrics import ALL
+
     return [
         {
             "name": f"{endpoint}.{metric.name}" if endpoint else metric.name,
@@ -79,6 +85,8 @@ def _endpoints_of(metric: Metric) -> list[str]:
 
 def loss_documents() -> list[Document]:
     """Return the loss models: the forms in which each may be written, and the meanings of its parameters."""
+    from fecbench.dropper.parameters import COMMON, MODELS, parameters_of
+
     return [
         {
             "name": name,
@@ -93,6 +101,8 @@ def loss_documents() -> list[Document]:
 
 def design_documents() -> list[Document]:
     """Return the designs of the catalogue, without their points."""
+    from fecbench import designs
+
     catalogue = {name: designs.load(path) for name, path in designs.catalogue().items()}
     return [
         {
@@ -149,6 +159,8 @@ def list_workloads(as_json: arguments.Json = False) -> None:
 @listing.command("losses")
 def list_losses(as_json: arguments.Json = False) -> None:
     """List the loss models, with the parameters that each takes."""
+    from fecbench.dropper.parameters import MODELS
+
     documents = loss_documents()
     if as_json:
         print_document({"losses": documents})

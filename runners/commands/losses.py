@@ -1,26 +1,26 @@
 """`fecbench losses`: which packets a loss model and a seed drop, as the oracle predicts it. Needs no root."""
 
+from __future__ import annotations
+
 import inspect
 import math
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 
-from fecbench.dropper.clocked import Timed, verdicts_at
-from fecbench.dropper.draws import LONGEST, require_integer, require_time
-from fecbench.dropper.loss_model import LossModel, Parameter
-from fecbench.dropper.model import Counted, verdicts
-from fecbench.dropper.parameters import MODELS, loss_model
+from fecbench.dropper.parameters import MODELS
 from fecbench.errors import BadInput
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.terminal import say
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from fecbench.dropper.loss_model import LossModel, Parameter
     from fecbench.dropper.recordings import Recording as RecordedLosses
 
 SHOWN_LOSSES = 20
@@ -73,6 +73,7 @@ Packets = Annotated[int, typer.Option("--packets", help="How many packets to jud
 
 def _add_command(model: type[LossModel]) -> None:
     """Make a command of a model, with an option for each parameter."""
+    from fecbench.dropper.parameters import loss_model
 
     def predict(seed: int, packets: int, as_json: bool, every_ms: float = EVERY_MS, **given: object) -> None:
         choices = {key: value for key, value in given.items() if value is not None and value is not False}
@@ -148,7 +149,7 @@ def import_losses(
     say(f'{prefix}.model = "pattern"\n{prefix}.drop = "{drop}"\n{prefix}.length = {lost.size}')
 
 
-def _why_this_way(direction: Direction | None, recording: "RecordedLosses") -> str:
+def _why_this_way(direction: Direction | None, recording: RecordedLosses) -> str:
     """Return a sentence: of which direction the recording is, and by what."""
     if direction is not None:
         return f"A recording is of one direction: {direction}, as --direction says."
@@ -199,7 +200,7 @@ def fit_losses(
 
 def _recorded(
     file: Path, received: Path | None, sequence: str | None, byte_order: ByteOrder | None, trace: int | None
-) -> "RecordedLosses":
+) -> RecordedLosses:
     from fecbench.dropper import recordings
 
     if byte_order and not sequence:
@@ -210,11 +211,19 @@ def _recorded(
 
 
 def _burst_lengths(dropped: NDArray[np.bool_]) -> NDArray[np.int64]:
+    import numpy as np
+
     edges = np.diff(np.concatenate(([0], dropped.astype(np.int64), [0])))
     return np.flatnonzero(edges == -1) - np.flatnonzero(edges == 1)
 
 
 def _print_losses(model: LossModel, seed: int, packets: int, as_json: bool, every_ms: float) -> None:
+    import numpy as np
+
+    from fecbench.dropper.clocked import Timed, verdicts_at
+    from fecbench.dropper.draws import LONGEST, require_integer, require_time
+    from fecbench.dropper.model import Counted, verdicts
+
     if isinstance(model, Timed):
         require_integer("packets", packets, 0, LONGEST)
         require_time("every-ms", every_ms, 1e-3, 1e6, "ms")
@@ -230,6 +239,8 @@ def _print_losses(model: LossModel, seed: int, packets: int, as_json: bool, ever
 
 
 def _document(model: LossModel, seed: int, dropped: NDArray[np.bool_]) -> dict[str, Any]:
+    import numpy as np
+
     expected = model.mean_burst
     return {
         "model": model.plain,
@@ -242,6 +253,8 @@ def _document(model: LossModel, seed: int, dropped: NDArray[np.bool_]) -> dict[s
 
 
 def _summary(model: LossModel, seed: int, dropped: NDArray[np.bool_]) -> str:
+    import numpy as np
+
     indices, bursts = np.flatnonzero(dropped), _burst_lengths(dropped)
     expected = model.mean_burst
     rate = dropped.mean() if dropped.size else 0.0

@@ -1,11 +1,12 @@
 """`fecbench new`: a design of one's own ranges, with a remark on each line, to go on with in an editor."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fecbench.designs.design import parse
 from fecbench.runners.commands.console import arguments, sketching
 from fecbench.runners.commands.console.choice import implementations_in
 from fecbench.runners.commands.console.destination import check_file, writing
@@ -33,6 +34,8 @@ def new(
 
     `fecbench try` with the same options runs it at once.
     """
+    from fecbench.designs.design import parse
+
     check_file("FILE", file, (".toml",))
     if file.exists():
         raise Refusal(f"FILE {file}: is there already: give the name of a new file")

@@ -1,16 +1,20 @@
 """`fecbench page`: makes the pages that the workload `page` loads. Needs no root."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.destination import check_file, writing
 from fecbench.runners.commands.console.terminal import say
-from fecbench.runners.workloads.page import har, photo_site
-from fecbench.runners.workloads.page.graph import Page
+from fecbench.runners.refusal import Refusal
 from fecbench.whole_files import write_text
+
+if TYPE_CHECKING:
+    from fecbench.runners.workloads.page.graph import Page
 
 page = typer.Typer(
     add_completion=False,
@@ -29,6 +33,8 @@ def from_har(
     ] = None,
 ) -> None:
     """Make a page of what a browser recorded: a HAR of Chrome, Firefox or WebPageTest."""
+    from fecbench.runners.workloads.page import har
+
     _write(har.page_from(recorded, page_id), output)
 
 
@@ -37,10 +43,15 @@ def make(
     output: arguments.OutputFile,
     seed: Annotated[int, typer.Option(min=0, max=2**64 - 1)] = 2021,
     size_bytes: Annotated[
-        int, typer.Option(help="Of all objects.", min=photo_site.SMALLEST_BYTES, max=photo_site.LARGEST_BYTES)
+        int, typer.Option(help="Of all objects: from 100,000 to 1,000,000,000.")
     ] = 1_900_000,
 ) -> None:
     """Make a photo site's front page from a seed."""
+    from fecbench.runners.workloads.page import photo_site
+
+    smallest, largest = photo_site.SMALLEST_BYTES, photo_site.LARGEST_BYTES
+    if not smallest <= size_bytes <= largest:
+        raise Refusal(f"--size-bytes {size_bytes}: must be from {smallest} to {largest}")
     command = f"fecbench page make --seed {seed} --size-bytes {size_bytes}"
     _write(photo_site.make(seed, size_bytes, command), output)
 

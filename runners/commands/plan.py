@@ -3,35 +3,30 @@
 Needs no root.
 """
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fecbench import designs
-from fecbench.designs import Design, Plan
-from fecbench.results.analysis import same_losses
-from fecbench.runners.campaign import field_traffic
-from fecbench.runners.campaign.checks import check
-from fecbench.runners.campaign.estimate import Estimate, estimate
-from fecbench.runners.campaign.experiment import Experiment
-from fecbench.runners.campaign.names import parameters
-from fecbench.runners.campaign.order import trial_keys
-from fecbench.runners.campaign.reach import Reach, reach
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.choice import design_of, implementations_in
 from fecbench.runners.commands.console.destination import check_file, writing
-from fecbench.runners.commands.console.progress import duration
-from fecbench.runners.commands.console.simulators import note_free_simulators
 from fecbench.runners.commands.console.terminal import note, say, say_next
 from fecbench.runners.commands.console.terminal_tables import print_table, table_of
 from fecbench.runners.refusal import Refusal
-from fecbench.topologies.field import NAME as FIELD
-from fecbench.topologies.link import DIRECTIONS
+
+if TYPE_CHECKING:
+    from fecbench import designs
+    from fecbench.designs import Design, Plan
+    from fecbench.runners.campaign.estimate import Estimate
+    from fecbench.runners.campaign.experiment import Experiment
+    from fecbench.runners.campaign.reach import Reach
 
 
 def plan(
@@ -48,6 +43,16 @@ def plan(
     if plot is not None:
         check_file("--plot", plot, arguments.DRAWN)
     loaded = design_of(design)
+    from fecbench.results.analysis import same_losses
+    from fecbench.runners.campaign import field_traffic
+    from fecbench.runners.campaign.checks import check
+    from fecbench.runners.campaign.estimate import estimate
+    from fecbench.runners.campaign.experiment import Experiment
+    from fecbench.runners.campaign.order import trial_keys
+    from fecbench.runners.campaign.reach import reach
+    from fecbench.runners.commands.console.simulators import note_free_simulators
+    from fecbench.topologies.field import NAME as FIELD
+
     if plot is not None and not loaded.factors:
         raise Refusal(f"--plot {plot}: {loaded.path} has no factors, which would be the axes; leave it out")
     planned = loaded.plan()
@@ -85,6 +90,8 @@ def plan(
 
 def _engine(design: Design) -> str:
     """Return the options of the engine that runs a design."""
+    from fecbench.topologies.field import NAME as FIELD
+
     in_the_field = "--engine field --server HOST:PORT --path NAME --certificates DIR"
     return in_the_field if design.topology == FIELD else "--engine virtual"
 
@@ -110,6 +117,8 @@ def _heading(experiment: Experiment) -> str:
 
 
 def _at_most(experiment: Experiment) -> str:
+    from fecbench.runners.commands.console.progress import duration
+
     design, timeout_s = experiment.design, experiment.timeout_s
     return (
         f"at most {duration(design.trial_count * timeout_s)} if one trial runs after another and each takes"
@@ -161,6 +170,9 @@ def _reach_document(entry: Reach) -> dict[str, object]:
 
 
 def _print_reach(experiment: Experiment) -> None:
+    from fecbench.runners.campaign.names import parameters
+    from fecbench.runners.campaign.reach import reach
+
     reaches = reach(experiment)
     rows = [
         (name, place, *_reached(experiment, reaches[name])) for name, place in parameters(experiment.design)
@@ -170,6 +182,8 @@ def _print_reach(experiment: Experiment) -> None:
 
 def _reached(experiment: Experiment, entry: Reach) -> tuple[str, str, str]:
     """The variants, the workloads, and the directions of links that a parameter reaches, in words."""
+    from fecbench.topologies.link import DIRECTIONS
+
     of_links = [
         link if len(directions) == len(DIRECTIONS) else f"{link} {' '.join(directions)}"
         for link, directions in entry.links.items()

@@ -1,18 +1,14 @@
 """`fecbench replay`: the same trial again, same seeds, with packet captures, qlog, TLS secrets and series."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fecbench.runners import scratch
-from fecbench.runners.campaign import by_hand
-from fecbench.runners.campaign.elsewhere import builds_for, pair_in
-from fecbench.runners.campaign.recorded_course import course_of
-from fecbench.runners.campaign.replay import Replay
-from fecbench.runners.campaign.replay import replay as run_again
 from fecbench.runners.commands.console import arguments, completion
-from fecbench.runners.commands.console.both_trials import draw_both, show_both
 from fecbench.runners.commands.console.campaign_documents import print_document, trial_document
 from fecbench.runners.commands.console.choice import implementations_in, one_trial, open_database
 from fecbench.runners.commands.console.destination import (
@@ -22,12 +18,13 @@ from fecbench.runners.commands.console.destination import (
     fill_own_folder,
     writing,
 )
-from fecbench.runners.commands.console.simulators import note_free_simulators
 from fecbench.runners.commands.console.terminal import note, say
 from fecbench.runners.commands.console.terminal_tables import print_table, table_of
-from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.sandbox import isolation
+
+if TYPE_CHECKING:
+    from fecbench.runners.campaign.replay import Replay
+    from fecbench.runners.implementations.finding import Implementations
 
 REPORT = "replay.json"
 """File beside the recordings: both runs, as `--json` prints them."""
@@ -111,6 +108,9 @@ def _replay_pair(
     as_json: bool,
 ) -> int:
     """Run a pair of trials again that a comparison named."""
+    from fecbench.runners.campaign.elsewhere import builds_for, pair_in
+    from fecbench.runners.commands.console.both_trials import show_both
+
     if len(words) != 2 or not (words[1].isascii() and words[1].isdigit()):
         raise Refusal(f"--from {path}: {' '.join(words)}: must be worst or failing, and a number: worst 1")
     kind, number = words[0], int(words[1])
@@ -142,8 +142,14 @@ def _replay_trial(
         plot = checked_plot(plot, trial)
     elif beside is not None:
         raise Refusal(f"--beside {beside}: is drawn: give --plot FILE, too")
-    available, sentence = implementations_in(implementations), ""
+    sentence = ""
     with open_database(db) as database:
+        from fecbench.runners.campaign.replay import replay as run_again
+        from fecbench.runners.commands.console.both_trials import draw_both
+        from fecbench.runners.commands.console.simulators import note_free_simulators
+        from fecbench.runners.sandbox import isolation
+
+        available = implementations_in(implementations)
         info, stored = one_trial(database, campaign, trial)
         if info.provenance.get("engine", "local") == "local":
             isolation.require("fecbench replay")
@@ -185,6 +191,8 @@ def _keep(
     result: Replay, available: Implementations, trial_folder: Path, output: Path, document: dict[str, Any]
 ) -> str | None:
     """Move what the trial left into the folder; how its programs are started by hand, if they can be."""
+    from fecbench.runners.campaign import by_hand
+
     by_hand_folder = output.absolute() / BY_HAND
     # Endpoints of the interop contract have a root of their own, which the harness makes.
     task = None if result.task is None or result.task.has_interop else result.task
@@ -197,6 +205,7 @@ def _keep(
 def _draw(result: Replay, trial_folder: Path, plot: Path) -> None:
     """Draw the trial over time, and note what the figure lacks."""
     from fecbench.results.figures import NothingToDraw, course_over_time, save
+    from fecbench.runners.campaign.recorded_course import course_of
 
     course = course_of(result, trial_folder)
     try:

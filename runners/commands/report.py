@@ -1,5 +1,9 @@
 """`fecbench report`: figures and one HTML page from a campaign."""
 
+from typing import Annotated
+
+import typer
+
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.choice import comparing, one_campaign, open_database
@@ -16,16 +20,23 @@ def report(
     margin: arguments.Margin = None,
     statistic: arguments.Statistic = None,
     first_attempts: arguments.FirstAttempts = False,
+    vectors: Annotated[
+        bool,
+        typer.Option(
+            "--vectors",
+            help="Write each figure as SVG and PDF, too. fecbench figure writes one, as a paper wants it.",
+        ),
+    ] = False,
     as_json: arguments.Json = False,
 ) -> None:
-    """Draw the figures of a campaign (PNG, SVG and PDF) and write its page (HTML)."""
+    """Draw the figures of a campaign (PNG) and write its page (HTML)."""
     check_folder("--output", output)  # before minutes of computing
-    from fecbench.results.report.report import report as write
-
     with open_database(db) as database:
+        from fecbench.results.report.report import report as write
+
         info = comparing(database, one_campaign(database, campaign), metric, margin, statistic)
         with figures_bar() as tell:
-            paths = write(database, info, output, first_attempts=first_attempts, tell=tell)
+            paths = write(database, info, output, first_attempts=first_attempts, vectors=vectors, tell=tell)
     if as_json:
         files = {
             "html": str(paths.html),
@@ -37,4 +48,5 @@ def report(
         return
     for answer in paths.document.answers:
         say(answer.sentence)
-    say(f"report {paths.html} (and {len(paths.pngs)} figures beside it, as PNG, SVG and PDF)")
+    forms = "PNG, SVG and PDF" if vectors else "PNG"
+    say(f"report {paths.html} (and {len(paths.pngs)} figures beside it, as {forms})")

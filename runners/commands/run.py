@@ -1,29 +1,28 @@
 """`fecbench run`: a design into a results database."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, cast, get_args
+from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import typer
 
 from fecbench.hints import nearest
-from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, State
-from fecbench.runners.campaign.request import Keep, Kept, Request, request
 from fecbench.runners.commands.console import arguments, completion
 from fecbench.runners.commands.console.campaign_documents import print_document
-from fecbench.runners.commands.console.campaign_summary import of_campaign, print_summary, states_line
 from fecbench.runners.commands.console.choice import design_of, implementations_in, open_database
 from fecbench.runners.commands.console.destination import check_folder
-from fecbench.runners.commands.console.over_path import of_field
-from fecbench.runners.commands.console.running import run_here
 from fecbench.runners.commands.console.terminal import say, say_next
-from fecbench.runners.engines.admission import parse_jobs
-from fecbench.runners.implementations.implementation import EngineName
+from fecbench.runners.implementations.engine_name import EngineName
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.sandbox import isolation
-from fecbench.runners.tasks.task import FIELD, VIRTUAL, Carrier
 from fecbench.topologies.backend import Backend
+
+if TYPE_CHECKING:
+    from fecbench.results.store.database import Database
+    from fecbench.runners.campaign.request import Keep, Request
+    from fecbench.runners.tasks.task import Carrier
 
 RETRIED: tuple[State, ...] = ("failed", "timeout", "unsupported", "invalid")
 """States that are run again when it is asked for; `ok` never is."""
@@ -130,11 +129,17 @@ def run(
     Trials that the campaign has are not run again, so that the same command goes on after an interruption.
     Several may run at once, also on several machines with a PostgreSQL database: they share the trials.
     """
+    loaded = design_of(design)
+    from fecbench.runners.campaign.request import request
+    from fecbench.runners.commands.console.campaign_summary import of_campaign, print_summary, states_line
+    from fecbench.runners.commands.console.over_path import of_field
+    from fecbench.runners.engines.admission import parse_jobs
+
     over_path = of_field(engine, server, path, most_bytes, certificates)
     again = _states("--retry", retry or [])
     resume = resume or bool(again)
     campaign_request = request(
-        design_of(design),
+        loaded,
         implementations_in(implementations),
         name=name,
         backend=_carrier(engine, link),
@@ -172,6 +177,9 @@ def _runner(
 
     Raises Refusal for options that do not fit.
     """
+    from fecbench.runners.commands.console.running import run_here
+    from fecbench.runners.sandbox import isolation
+
     if cluster:
         from fecbench.runners.commands.console.clustered import run_there
 
@@ -186,6 +194,8 @@ def _runner(
 
 def _carrier(engine: EngineName, link: Backend | None) -> Carrier:
     """Return the carrier of packets. Raises Refusal for an emulated link where there is none."""
+    from fecbench.runners.tasks.task import FIELD, VIRTUAL
+
     if engine == "local":
         return link or "auto"
     if engine == "field" and link is None:
@@ -206,6 +216,8 @@ def _states(option: str, texts: Sequence[str]) -> list[State]:
 
 
 def _keep(which: str, folder: Path) -> Keep:
+    from fecbench.runners.campaign.request import Keep, Kept
+
     kinds = get_args(Kept)
     if which not in kinds:
         raise Refusal(f"--keep {which} {folder}: must be failed DIR or all DIR; {nearest(which, kinds)}")

@@ -30,9 +30,9 @@ def serve(
     Each has the page that fecbench report writes; two can stand beside each other, and tables come as CSV.
     The database is opened to be read alone.
     """
-    from fecbench.runners.commands.console.serving import Server, Site
-
     with open_database(db, read_only=True) as database:
+        from fecbench.runners.commands.console.serving import Server, Site
+
         try:
             server = Server(host, port, Site(database).answer)
         except OSError as error:

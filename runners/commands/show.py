@@ -1,25 +1,14 @@
 """`fecbench show`: the campaigns of a database, their trials, and everything of one trial."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
-import pandas as pd
 import typer
 
-from fecbench.results.analysis import (
-    agreement,
-    agreement_in_words,
-    attempts,
-    frames,
-    paper_table,
-    starts,
-    trial_course,
-)
-from fecbench.results.analysis import hosts as of_hosts
-from fecbench.results.metrics import DEFAULT, of_workloads
-from fecbench.results.store.database import PAGE_TRIALS, Database
 from fecbench.results.store.records import STATES, CampaignInfo, StoredTrial
 from fecbench.runners.commands.console import arguments, completion
 from fecbench.runners.commands.console.campaign_documents import (
@@ -27,7 +16,6 @@ from fecbench.runners.commands.console.campaign_documents import (
     print_document,
     whole_trial_document,
 )
-from fecbench.runners.commands.console.campaign_summary import of_campaign, print_summary, states_line
 from fecbench.runners.commands.console.choice import (
     campaigns_of,
     comparing,
@@ -39,6 +27,12 @@ from fecbench.runners.commands.console.destination import checked_plot, writing
 from fecbench.runners.commands.console.terminal import note, say, say_next
 from fecbench.runners.commands.console.terminal_tables import print_table, table_of
 from fecbench.runners.refusal import Refusal
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fecbench.results.analysis import paper_table
+    from fecbench.results.store.database import Database
 
 _MOST_DOUBTFUL = 1000  # trials that are listed without being asked for
 _ROWS_OF_A_TABLE = 10_000  # as wide as its widest cell, so a table is in memory whole
@@ -106,7 +100,8 @@ def show(
     if hosts and (trial is not None or trials or overhead or metric or first_attempts or digest):
         raise Refusal("--hosts is of whole campaigns: leave out what asks for something else")
     as_json = as_json or form == "json"
-    if form in paper_table.FORMS and (trial is not None or trials or overhead or hosts or digest or as_json):
+    is_written = form in ("md", "csv", "latex")
+    if is_written and (trial is not None or trials or overhead or hosts or digest or as_json):
         raise Refusal(f"--format {form}: is of the table of ratios: leave out what asks for something else")
     with open_database(db) as database:
         if hosts:
@@ -120,9 +115,11 @@ def show(
             comparisons = [comparing(database, info, metric, margin, statistic) for info in campaigns]
             if as_json:
                 print_database(database, campaigns, comparisons)
-            elif form in paper_table.FORMS:
-                print(_table(database, comparisons, cast(paper_table.Form, form), first_attempts), end="")
+            elif is_written:
+                print(_table(database, comparisons, cast("paper_table.Form", form), first_attempts), end="")
             else:
+                from fecbench.runners.commands.console.campaign_summary import of_campaign
+
                 _print_campaigns(database, comparisons, trials, overhead, first_attempts)
                 say_next(f"fecbench report {of_campaign(db, comparisons[-1])}")
             return
@@ -141,6 +138,9 @@ def _table(
     database: Database, campaigns: Sequence[CampaignInfo], form: paper_table.Form, first_attempts: bool
 ) -> str:
     """The summary of each campaign, for other programs and for papers."""
+    from fecbench.results.analysis import attempts, frames, paper_table
+    from fecbench.results.metrics import of_workloads
+
     tables = []
     for info in campaigns:
         run = frames.trials(database, info, set(of_workloads(info).values()))
@@ -162,6 +162,8 @@ def _show_digest(database: Database, info: CampaignInfo, as_json: bool) -> None:
 
 
 def _show_hosts(database: Database, campaigns: Sequence[CampaignInfo], as_json: bool) -> None:
+    from fecbench.results.analysis import hosts as of_hosts
+
     hosts_of_campaigns = {info.name: of_hosts.hosts_of(database, info) for info in campaigns}
     if as_json:
         print_document(
@@ -191,11 +193,14 @@ def _show_hosts(database: Database, campaigns: Sequence[CampaignInfo], as_json: 
 
 
 def _about_hosts(database: Database, info: CampaignInfo) -> list[str]:
+    from fecbench.results.analysis import hosts as of_hosts
+
     remarks = of_hosts.told_of(database, info)
     return [*remarks.warnings, *remarks.notes]
 
 
 def _draw(database: Database, stored: StoredTrial, path: Path) -> None:
+    from fecbench.results.analysis import frames, trial_course
     from fecbench.results.figures import NothingToDraw, course_over_time, save, session_over_time
 
     series = frames.series_of(database, stored)
@@ -224,6 +229,9 @@ def _print_campaigns(
     overhead: bool,
     first_attempts: bool,
 ) -> None:
+    from fecbench.results.analysis import agreement, agreement_in_words, frames, starts
+    from fecbench.runners.commands.console.campaign_summary import print_summary, states_line
+
     for info in campaigns:
         say(f"campaign {info.heading}: {info.title}, {info.created_at}")
         by_start = None
@@ -252,6 +260,8 @@ def _print_campaigns(
 
 def _metrics(campaign: CampaignInfo) -> list[str]:
     """Return the metrics that are compared."""
+    from fecbench.results.metrics import of_workloads
+
     return list(dict.fromkeys(of_workloads(campaign).values()))
 
 
@@ -266,6 +276,8 @@ def _print_doubtful(database: Database, campaign: CampaignInfo, doubtful: pd.Dat
 
 def _print_trials(database: Database, campaign: CampaignInfo, trials: pd.DataFrame) -> None:
     """Print a line for each of these trials; a table for each _ROWS_OF_A_TABLE."""
+    from fecbench.results.metrics import DEFAULT
+
     metrics, in_order = _metrics(campaign), trials.sort_values("id", ignore_index=True)
     key = ("id", "variant", "workload", "point", "repetition", "state")
     columns = ["dct_s" if metric == DEFAULT else metric for metric in metrics]
@@ -283,13 +295,19 @@ def _print_trials(database: Database, campaign: CampaignInfo, trials: pd.DataFra
         print_table(table_of((*key, *columns, "dropped", "reason"), rows))
 
 
-def _stored(database: Database, ids: "pd.Series[int]") -> Iterator[StoredTrial]:
+def _stored(database: Database, ids: pd.Series[int]) -> Iterator[StoredTrial]:
     """The runs of these ids, which ascend, read as they are consumed."""
+    from fecbench.results.store.database import PAGE_TRIALS
+
     for first in range(0, len(ids), PAGE_TRIALS):
         yield from database.trials_with(ids[first : first + PAGE_TRIALS].tolist())
 
 
 def _value(value: Any, metric: str) -> str:
+    import pandas as pd
+
+    from fecbench.results.metrics import DEFAULT
+
     if value is None or pd.isna(value):
         return "-"
     return f"{value:.3f}" if metric == DEFAULT else f"{value:.6g}"
@@ -306,6 +324,8 @@ def _losses(dropper: Mapping[str, Any]) -> Iterator[str]:
 
 def _print_overhead(database: Database, campaign: CampaignInfo) -> None:
     """Print the time of trials that is not the client's own: median and 90 % quantile of each phase."""
+    from fecbench.results.analysis import frames
+
     times_ms = frames.overheads(database, campaign) * 1e3
     rows = []
     for name in sorted(map(str, times_ms.columns), key=lambda phase: phase == "total"):

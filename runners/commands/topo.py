@@ -1,23 +1,28 @@
 """`fecbench topo`: a shell in a topology, or commands from standard input; then the links' reports."""
 
+from __future__ import annotations
+
 import os
 import signal
 import sys
 import tomllib
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fecbench.hints import nearest
-from fecbench.runners.campaign.links import link_tasks, setting_names
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.campaign_documents import print_document
 from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.refusal import Refusal
 from fecbench.topologies.family import Family
-from fecbench.topologies.link import DIRECTIONS, QUEUES, LinkSettings, Queue
-from fecbench.topologies.link_report import EFFECTS, DirectionReport, LinkReport
-from fecbench.topologies.topology import TOPOLOGIES, Topology, build
+from fecbench.topologies.link import QUEUES, Queue
+from fecbench.topologies.topology import TOPOLOGIES
+
+if TYPE_CHECKING:
+    from fecbench.topologies.link import LinkSettings
+    from fecbench.topologies.link_report import DirectionReport, LinkReport
+    from fecbench.topologies.topology import Topology
 
 
 def topo(
@@ -46,6 +51,8 @@ def topo(
 
     Outages are counted from the first frame that the client sends when the commands have begun.
     """
+    from fecbench.topologies.topology import build
+
     if os.geteuid() != 0:
         raise Refusal("fecbench topo must be root: it makes network namespaces")
     if topology not in TOPOLOGIES:
@@ -76,6 +83,8 @@ def topo(
 
 def _links(topology: str, values: dict[str, Any], settings: list[str]) -> dict[str, LinkSettings]:
     """Return the settings of each link: `settings` by their own names, and `values` for all links."""
+    from fecbench.runners.campaign.links import link_tasks, setting_names
+
     names = [emulated.name for emulated in TOPOLOGIES[topology].links]
     names_of_settings = setting_names(names)
     for setting in settings:
@@ -113,12 +122,16 @@ def _run_commands(network: Topology) -> None:
 
 
 def _print_report(name: str, report: LinkReport) -> None:
+    from fecbench.topologies.link import DIRECTIONS
+
     say(f"link {name} ({report.backend} {report.version}):")
     for direction in DIRECTIONS:
         say(f"  {direction:<4} {_line(report.directions[direction])}")
 
 
 def _line(report: DirectionReport) -> str:
+    from fecbench.topologies.link_report import EFFECTS
+
     parts = [
         f"{report.frames_in} frames in",
         f"{report.queue_dropped} dropped by the queue",

@@ -1,17 +1,19 @@
 """`fecbench trace`: makes the traces that the workloads `messages` and `live` send. Needs no root."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.destination import check_file, writing
 from fecbench.runners.commands.console.terminal import say
-from fecbench.runners.workloads.live import recorded
-from fecbench.runners.workloads.messages import real_time
-from fecbench.runners.workloads.messages.traffic import Trace
 from fecbench.whole_files import write_text
+
+if TYPE_CHECKING:
+    from fecbench.runners.workloads.messages.traffic import Trace
 
 trace = typer.Typer(
     add_completion=False,
@@ -31,6 +33,8 @@ def chat(
     bitrate_mbps: Annotated[float, typer.Option(help="Of the video.", min=0.01, max=200.0)] = 2.0,
 ) -> None:
     """Make a video chat of 30 frames a second, with rare large frames, from a seed."""
+    from fecbench.runners.workloads.messages import real_time
+
     command = f"fecbench trace chat --seed {seed} --duration-s {duration_s:g} --bitrate-mbps {bitrate_mbps:g}"
     _write(real_time.chat(seed, duration_s, bitrate_mbps, command), output)
 
@@ -38,6 +42,8 @@ def chat(
 @trace.command()
 def voice(output: arguments.OutputFile, seed: Seed = 2018, duration_s: Duration = 60.0) -> None:
     """Make speech in 50 frames a second from a seed."""
+    from fecbench.runners.workloads.messages import real_time
+
     command = f"fecbench trace voice --seed {seed} --duration-s {duration_s:g}"
     _write(real_time.voice(seed, duration_s, command), output)
 
@@ -45,6 +51,8 @@ def voice(output: arguments.OutputFile, seed: Seed = 2018, duration_s: Duration 
 @trace.command()
 def game(output: arguments.OutputFile, seed: Seed = 2018, duration_s: Duration = 60.0) -> None:
     """Make a game's 60 messages a second from a seed."""
+    from fecbench.runners.workloads.messages import real_time
+
     command = f"fecbench trace game --seed {seed} --duration-s {duration_s:g}"
     _write(real_time.game(seed, duration_s, command), output)
 
@@ -73,6 +81,8 @@ def from_list(
     ] = None,
 ) -> None:
     """Make a trace of a list of frames, such as those of cisco/syncodecs."""
+    from fecbench.runners.workloads.messages import real_time
+
     name = "".join(letter for letter in listed.name if letter.isprintable())[:60] or "-"
     _write(real_time.from_list(listed, rate_hz, f"fecbench trace from-list {name}", time_column), output)
 
@@ -86,6 +96,8 @@ def from_video(
     output: arguments.OutputFile,
 ) -> None:
     """Make a trace for the workload live of a media file: its frames of video, by ffprobe of FFmpeg."""
+    from fecbench.runners.workloads.live import recorded
+
     check_file("--output", output, [".json"])
     name = "".join(letter for letter in video.name if letter.isprintable())[:60] or "-"
     recording = recorded.from_video(video, f"fecbench trace from-video {name}")

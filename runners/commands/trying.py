@@ -1,28 +1,22 @@
 """`fecbench try`: a question in ranges, answered in virtual time, without a file."""
 
+from __future__ import annotations
+
 import hashlib
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from fecbench.designs.design import parse
-from fecbench.results.analysis import frames
-from fecbench.results.analysis.averages import SENT
-from fecbench.results.metrics import of_workloads
-from fecbench.results.report.answer_sentences import answers, lead
-from fecbench.results.report.finding_sentences import findings
-from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
-from fecbench.runners.campaign.request import request
 from fecbench.runners.commands.console import arguments, sketching
 from fecbench.runners.commands.console.campaign_documents import print_document
-from fecbench.runners.commands.console.campaign_summary import of_campaign, states_line, table_of_answers
 from fecbench.runners.commands.console.choice import implementations_in, open_database
-from fecbench.runners.commands.console.running import run_here
 from fecbench.runners.commands.console.terminal import say, say_next
 from fecbench.runners.commands.console.terminal_tables import print_table
-from fecbench.runners.engines.admission import parse_jobs
-from fecbench.runners.tasks.task import VIRTUAL
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fecbench.results.store.database import Database
 
 _UNNAMED = "try"
 
@@ -49,6 +43,18 @@ def trying(
     The campaign is kept, by a name that its options make: the same command again shows it without a run. 0
     when all trials are ok, 1 when some are not.
     """
+    from fecbench.designs.design import parse
+    from fecbench.results.analysis import frames
+    from fecbench.results.analysis.averages import SENT
+    from fecbench.results.metrics import of_workloads
+    from fecbench.results.report.answer_sentences import answers, lead
+    from fecbench.results.report.finding_sentences import findings
+    from fecbench.runners.campaign.request import request
+    from fecbench.runners.commands.console.campaign_summary import of_campaign, states_line, table_of_answers
+    from fecbench.runners.commands.console.running import run_here
+    from fecbench.runners.engines.admission import parse_jobs
+    from fecbench.runners.tasks.task import VIRTUAL
+
     available = implementations_in(implementations)
     compared = sketching.arms(arms, congestion_control, implementation, available)
     sketch = sketching.sketch(
@@ -84,6 +90,8 @@ def trying(
 
 
 def _print_document(database: Database, campaign: CampaignInfo, table: pd.DataFrame) -> None:
+    from fecbench.results.report.answer_sentences import answers
+
     print_document(
         {
             "campaign": campaign.name,

@@ -1,7 +1,9 @@
 """`fecbench video`: makes and shows the ladders that the workload `video` plays. Needs no root."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,9 +11,10 @@ from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.destination import check_file, writing
 from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.commands.console.terminal_tables import print_table, table_of
-from fecbench.runners.workloads.video import making, mpd
-from fecbench.runners.workloads.video.ladder import Video, load
 from fecbench.whole_files import write_text
+
+if TYPE_CHECKING:
+    from fecbench.runners.workloads.video.ladder import Video
 
 video = typer.Typer(
     add_completion=False,
@@ -28,6 +31,8 @@ def make(
     duration_s: Annotated[float, typer.Option(help="Of the film.", min=1.0, max=3600.0)] = 300.0,
 ) -> None:
     """Make a film of nine levels, 235 kbps to 4.3 Mbps, from a seed."""
+    from fecbench.runners.workloads.video import making
+
     command = f"fecbench video make --seed {seed} --segment-s {segment_s:g} --duration-s {duration_s:g}"
     _write(making.make(seed, segment_s, duration_s, command), output)
 
@@ -40,6 +45,8 @@ def from_mpd(
     output: arguments.OutputFile,
 ) -> None:
     """Make a ladder of a DASH presentation's sizes. Nothing is fetched."""
+    from fecbench.runners.workloads.video import mpd
+
     name = "".join(letter for letter in presentation.name if letter.isprintable())[:60] or "-"
     _write(mpd.video_from(presentation, f"fecbench video from-mpd {name}"), output)
 
@@ -52,6 +59,8 @@ def show(
     ] = None,
 ) -> None:
     """Show the levels of a ladder: their rates, and how far segments are from them."""
+    from fecbench.runners.workloads.video.ladder import load
+
     loaded = load(ladder)
     if output is not None:
         from fecbench.results.figures import video as drawing

@@ -1,27 +1,27 @@
 """`fecbench watch`: how a campaign goes on that another process runs, and what it says so far."""
 
+from __future__ import annotations
+
 import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from fecbench.results.analysis import comparison
-from fecbench.results.analysis.standing import Standing, standing
-from fecbench.results.store.database import Database
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.campaign_documents import print_document
-from fecbench.runners.commands.console.campaign_summary import states_line, table_of_answers
 from fecbench.runners.commands.console.choice import campaigns_of, open_database
-from fecbench.runners.commands.console.progress import duration
 from fecbench.runners.commands.console.terminal import one_line, say
 from fecbench.runners.commands.console.terminal_tables import console, fitted, is_narrow, print_table
+
+if TYPE_CHECKING:
+    from fecbench.results.analysis.standing import Standing
 
 QUIET_S = 30.0
 """Longest silence of all harnesses: the beat of a start goes up every 10 s."""
@@ -81,6 +81,8 @@ def _follow(db: str, name: str, every_s: float) -> Standing:
 
 def _next_part(db: str, name: str, every_s: float) -> str | None:
     """Return the part of a hunt that follows this one; None for any other campaign, and for the last part."""
+    from fecbench.results.store.database import Database
+
     part = _PART_OF_HUNT.fullmatch(name)
     if part is None:
         return None
@@ -97,6 +99,9 @@ def _next_part(db: str, name: str, every_s: float) -> str | None:
 
 def _look(db: str, name: str) -> Standing:
     """Return the standing. The database is opened anew, because the campaign may have changed."""
+    from fecbench.results.analysis.standing import standing
+    from fecbench.results.store.database import Database
+
     with Database.open(db) as database:
         return standing(database, campaigns_of(database, name, samples=True)[-1])
 
@@ -145,6 +150,8 @@ def _screen() -> Iterator[Callable[[Standing, Pace], None]]:
 
     Elsewhere each change is a line, and the last standing has its table.
     """
+    from fecbench.runners.commands.console.campaign_summary import table_of_answers
+
     to = console()
     if to.is_terminal:
         with Live(console=to, auto_refresh=False) as live:
@@ -166,6 +173,8 @@ def _screen() -> Iterator[Callable[[Standing, Pace], None]]:
 
 
 def _drawn(standing: Standing, pace: Pace) -> RenderableType:
+    from fecbench.runners.commands.console.campaign_summary import table_of_answers
+
     lines: list[RenderableType] = [
         Text(one_line(f"campaign {standing.campaign.heading}: {standing.campaign.title}"))
     ]
@@ -183,6 +192,9 @@ def _drawn(standing: Standing, pace: Pace) -> RenderableType:
 
 def status(standing: Standing, pace: Pace) -> str:
     """Trials, rate and time left in a line."""
+    from fecbench.runners.commands.console.campaign_summary import states_line
+    from fecbench.runners.commands.console.progress import duration
+
     line = states_line(standing.states, standing.planned)
     rate = pace.per_s
     if standing.has_ended or rate is None:
@@ -201,6 +213,8 @@ def causes(standing: Standing) -> list[str]:
 
 def document(standing: Standing) -> dict[str, Any]:
     """Return the standing of a campaign as a JSON document."""
+    from fecbench.results.analysis import comparison
+
     return {
         "campaign": standing.campaign.name,
         **({"where": standing.where} if standing.where else {}),

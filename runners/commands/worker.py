@@ -1,5 +1,7 @@
 """`fecbench worker`: this host takes part in the campaigns of a cluster."""
 
+from __future__ import annotations
+
 import json
 import subprocess
 import sys
@@ -10,12 +12,9 @@ from typing import Annotated
 import typer
 
 from fecbench.checkout import REPOSITORY
-from fecbench.runners.cluster import address, dask_side
-from fecbench.runners.cluster.worker import Worker
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.choice import implementations_in
 from fecbench.runners.commands.console.terminal import note
-from fecbench.runners.engines.admission import parse_jobs
 
 DOCTOR_S = 300.0
 _COMMAND = "from fecbench.runners.commands.command_line import main; main()"
@@ -39,6 +38,10 @@ def worker(
     The database has the design; what is run is what this host has built, after the checks that a campaign
     begins with. Emulated trials need root.
     """
+    from fecbench.runners.cluster import address, dask_side
+    from fecbench.runners.cluster.worker import Worker
+    from fecbench.runners.engines.admission import parse_jobs
+
     place = address.place(scheduler, certificates, insecure)
     available, wanted_jobs = implementations_in(implementations), parse_jobs("--jobs", jobs)
     dask_side.require()

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from fecbench.runners.engines.admission import Jobs
-from fecbench.runners.engines.virtual import VirtualEngine
-from fecbench.runners.implementations.implementation import EngineName, Implementation
+from fecbench.runners.implementations.engine_name import EngineName
+from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.tasks.task import ROLES
 
 if TYPE_CHECKING:
     from fecbench.runners.engines.namespaces import NamespaceEngine
+    from fecbench.runners.engines.virtual import VirtualEngine
 
 
 def engine_for(
@@ -24,6 +25,8 @@ def engine_for(
     """
     folders = {label: implementation.folder for label, implementation in implementations.items()}
     if name == "virtual":
+        from fecbench.runners.engines.virtual import VirtualEngine
+
         simulators = {label: one.simulator_command() for label, one in implementations.items()}
         return VirtualEngine(jobs, simulators, folders)
     from fecbench.runners.engines.namespaces import (

@@ -15,6 +15,8 @@ START_REPETITIONS = 6
 """The fewest that an interval is of (`intervals.FEWEST`)."""
 START, SCAN, CONFIRM = 0.1, 0.4, 0.1
 """Share of all pairs."""
+EMULATED_TRIALS = 240
+"""Emulated trials of a hunt for networks in which engines disagree, by default: some minutes."""
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,6 @@ from fecbench.runners.hunt.shrinking import shrink
 from fecbench.runners.hunt.space import Network
 from fecbench.runners.refusal import Refusal
 
-TRIALS = 240
-"""Emulated ones: some minutes."""
 START, SCAN, CONFIRM = 0.2, 0.3, 0.15
 """Share of all emulated trials; the rest shrinks what was confirmed."""
 SEARCH = ((1, 0.12, 0.2), (3, 0.08, 0.3))

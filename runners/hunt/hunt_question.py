@@ -5,16 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
-from fecbench import designs
-from fecbench.designs import Design
 from fecbench.hints import nearest
 from fecbench.results.store.records import P95
-from fecbench.runners.hunt.space import Space
 from fecbench.runners.refusal import Refusal
 
+if TYPE_CHECKING:
+    from fecbench.designs import Design
+    from fecbench.runners.hunt.space import Space
+
 Sought = Literal["harm", "gain"]
+SPACE = Path("hunt-fec")
+"""The design that is searched where none is named."""
 
 FEWEST_REPETITIONS = 20
 """Least repetitions of a confirmation: an interval of fewer holds the truth too seldom."""
@@ -43,6 +47,8 @@ class Question:
 
     @property
     def space(self) -> Space:
+        from fecbench.runners.hunt.space import Space
+
         return Space(self.design)
 
     @property
@@ -52,6 +58,8 @@ class Question:
 
     def seed(self, *path: str | int) -> int:
         """The seed of a part of the hunt."""
+        from fecbench import designs
+
         return designs.seed(self.design.seed, "hunt", self.arm, self.against, self.sought, *path)
 
     def name(self, trials: int, *programs: str) -> str:
@@ -66,6 +74,9 @@ def question(design: Design, arm: str, against: str, sought: Sought) -> Question
     Raises Refusal for a label that the design lacks, for a variant against itself, and for a space without
     ranges.
     """
+    from fecbench import designs
+    from fecbench.runners.hunt.space import Space
+
     labels = [variant.label for variant in design.variants]
     _check("--arm", arm, labels, design)
     against = against or _compared_with(design, arm)

@@ -26,6 +26,7 @@ from fecbench.hints import nearest
 from fecbench.runners import scratch
 from fecbench.runners.implementations import interop
 from fecbench.runners.implementations.declaration import Declaration
+from fecbench.runners.implementations.engine_name import EngineName
 from fecbench.runners.implementations.interop import Bundle, Command
 from fecbench.runners.options import Value
 from fecbench.runners.refusal import Refusal
@@ -41,9 +42,6 @@ COMMON = ("options", "fec")
 """Tables of the implementation that `options_of` names, which are its own, too."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """The name of a folder, and so of an implementation."""
-
-EngineName = Literal["local", "virtual", "field"]
-"""Engine that runs trials: namespaces of this machine, or simulators in virtual time."""
 
 
 class Lack(NamedTuple):

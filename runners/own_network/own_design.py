@@ -4,14 +4,17 @@ Parameters that the recording leaves open are drawn, too: the limit of the queue
 that was seen, and how many packets are lost in a row.
 """
 
-import math
-from typing import Any
+from __future__ import annotations
 
-from fecbench import designs
-from fecbench.designs import Design
-from fecbench.designs.ranges import divided, factor, nested
-from fecbench.results.advice import CongestionControl
-from fecbench.runners.paths import Estimate, Path
+import math
+from typing import TYPE_CHECKING, Any
+
+from fecbench.runners.paths import Estimate
+
+if TYPE_CHECKING:
+    from fecbench.designs import Design
+    from fecbench.results.advice import CongestionControl
+    from fecbench.runners.paths import Path
 
 POINTS, REPETITIONS = 16, 20
 PAIRS = POINTS * REPETITIONS
@@ -42,6 +45,9 @@ def design_of(path: Path, size_bytes: int) -> Design:
 
     Raises DesignError for what no design can have.
     """
+    from fecbench import designs
+    from fecbench.designs.ranges import divided, factor, nested
+
     estimates = _estimates(path)
     varied, fixed = divided({name: (estimate.low, estimate.high) for name, estimate in estimates.items()})
     identity = [f"{name} {estimate}" for name, estimate in sorted(estimates.items())]

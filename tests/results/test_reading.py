@@ -16,9 +16,10 @@ import sqlalchemy as sa
 from fecbench import results
 from fecbench.errors import BadInput
 from fecbench.results.analysis import frames
-from fecbench.results.reading import Campaign, Results, Table
+from fecbench.results.reading import Campaign, Results
 from fecbench.results.store import export, schema, stored_series
 from fecbench.results.store.database import Database, DatabaseError
+from fecbench.results.store.export import Table
 from fecbench.results.store.records import CampaignInfo, TrialKey, TrialRecord
 from tests.results.conftest import either
 

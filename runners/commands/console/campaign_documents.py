@@ -10,10 +10,6 @@ from dataclasses import asdict
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from fecbench.results.analysis.starts import starts_of
-from fecbench.results.metrics import of_workloads
 from fecbench.results.store.records import CampaignInfo, Start, StoredTrial
 
 if TYPE_CHECKING:
@@ -35,6 +31,8 @@ def print_database(
     A task is there once, though many trials have it: `task_index` of a trial is its place in `tasks`. Trials
     come after tasks, and wait for the last one in a file: of a million, they are larger than most memories.
     """
+    from fecbench.results.analysis.starts import starts_of
+
     document: Document = {"campaigns": [], "starts": [], "tasks": [], "trials": []}
     indices: dict[str, int] = {}
     separator = first = "\n  "
@@ -124,6 +122,7 @@ def comparisons_document(database: Database, campaign: CampaignInfo) -> list[Doc
     """Return the comparison of each variant with its baseline, a row a (workload, variant)."""
     # Imported here: SciPy takes longer to load than most commands take to run.
     from fecbench.results.analysis import comparison, frames
+    from fecbench.results.metrics import of_workloads
 
     trials = frames.trials(database, campaign, set(of_workloads(campaign).values()))
     return comparison.document(comparison.of_frame(trials, campaign))
@@ -198,5 +197,7 @@ def attempt_document(stored: StoredTrial) -> Document:
 
 def dropped_indices(bitmap: bytes) -> list[int]:
     """The indices of the packets that were dropped."""
+    import numpy as np
+
     bits = np.unpackbits(np.frombuffer(bitmap, dtype=np.uint8), bitorder="little")
     return [int(index) for index in np.flatnonzero(bits)]

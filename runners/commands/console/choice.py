@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fecbench.hints import nearest
-from fecbench.results.metrics import choose
+from fecbench.results.store.postgresql_url import is_url
 from fecbench.results.store.records import FEWEST_OF_P95, P95, CampaignInfo, StoredTrial
+from fecbench.results.store.sqlite_file import check_file
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.terminal import note
 from fecbench.runners.refusal import Refusal
@@ -30,6 +31,8 @@ _log = logging.getLogger(__name__)
 def open_database(db: str, *, create: bool = False, read_only: bool = False) -> Database:
     """The results database; the default one is told on standard error. `create` makes an absent one, and of a
     `read_only` one nothing can be changed."""
+    if not is_url(db):
+        check_file(db, create=create)
     from fecbench.results.store.database import Database
 
     database = Database.open(db, create=create, read_only=read_only)
@@ -80,6 +83,8 @@ def comparing(
 
     Raises Refusal for a metric that no trial has, and for p95 of too few repetitions.
     """
+    from fecbench.results.metrics import choose
+
     if statistic == P95 and campaign.repetitions < FEWEST_OF_P95:
         raise Refusal(
             f"--statistic {P95}: needs {FEWEST_OF_P95} repetitions or more; campaign {campaign.name!r} has"

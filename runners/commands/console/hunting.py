@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from fecbench.results.store.database import Database
 from fecbench.runners.campaign import provenance
@@ -24,13 +23,11 @@ from fecbench.runners.hunt.hunt import Answer
 from fecbench.runners.hunt.hunt import hunt as carry_out
 from fecbench.runners.hunt.hunt_question import Question
 from fecbench.runners.hunt.lookout import TimeIsOver
+from fecbench.runners.implementations.engine_name import EngineName
 from fecbench.runners.implementations.finding import Implementations
-from fecbench.runners.implementations.implementation import EngineName
 from fecbench.runners.sandbox import isolation
 from fecbench.runners.tasks.task import VIRTUAL, Carrier
 
-SPACE = Path("hunt-fec")
-"""The design that is searched where none is named."""
 GROWTH = 2
 """Growth of a hunt with --minutes: its trials are those of the smallest one times a power of this."""
 SHORT_S = 0.1

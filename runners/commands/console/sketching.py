@@ -1,19 +1,23 @@
 """The options of `try` and `new`: a question in ranges, with their units, and the design that asks it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fecbench.designs.ranges import Range
-from fecbench.designs.sketch import Arm, Sketch
 from fecbench.errors import BadInput
 from fecbench.hints import nearest
 from fecbench.quantities import quantity
 from fecbench.runners.commands.console.quantity_options import ends
-from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.refusal import Refusal
+
+if TYPE_CHECKING:
+    from fecbench.designs.ranges import Range
+    from fecbench.designs.sketch import Arm, Sketch
+    from fecbench.runners.implementations.finding import Implementations
 
 ARMS: dict[str, tuple[str, dict[str, Any]]] = {
     "none": ("no FEC", {"scheme": "none"}),
@@ -89,6 +93,8 @@ def arms(text: str, congestion_controls: str, name: str, implementations: Implem
 
     Raises Refusal for a word that is none.
     """
+    from fecbench.designs.sketch import Arm
+
     implementation = implementations.find(name, "--implementation")
     words = [part.strip() for part in text.split(",") if part.strip()]
     if len(words) < 2:
@@ -149,6 +155,8 @@ def sketch(
     trials: int,
 ) -> Sketch:
     """Return the design's sketch of these options."""
+    from fecbench.designs.sketch import Sketch
+
     return Sketch(
         name=name,
         bandwidth_mbps=bandwidth,

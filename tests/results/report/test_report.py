@@ -21,7 +21,7 @@ from fecbench.results import figures, papers
 from fecbench.results.analysis import frames
 from fecbench.results.analysis.intervals import FEWEST
 from fecbench.results.figures import ratios as ratio_figures
-from fecbench.results.figures.saving import Folder
+from fecbench.results.figures.saving import SUFFIXES, Folder
 from fecbench.results.papers.claim import Claim, PaperFigure
 from fecbench.results.report.finding_sentences import findings, headline
 from fecbench.results.report.report import ReportPaths, report
@@ -96,7 +96,7 @@ def test_a_report_is_one_page_that_needs_nothing_else_with_figures_and_the_same_
     of_one = {key: outcome for key, outcome in ALL_OK.items() if key.workload == "download-2000"}
     size = Workload(label="download-2000", name="download", parameters={"size_bytes": 2000})
     database, campaign = filled(of_one, workloads=[size])
-    paths = report(database, campaign, tmp_path / "new" / "folder")
+    paths = report(database, campaign, tmp_path / "new" / "folder", vectors=True)
     assert sorted(path.name for path in paths.html.parent.iterdir()) == sorted(p.name for p in files(paths))
     of_kind = {".png": paths.pngs, ".svg": paths.svgs, ".pdf": paths.pdfs}
     first = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
@@ -113,7 +113,8 @@ def test_a_report_is_one_page_that_needs_nothing_else_with_figures_and_the_same_
     again = (
         "import sys; from fecbench.results.store.database import Database\n"
         "from fecbench.results.report.report import report\n"
-        "with Database.open(sys.argv[1]) as database: report(database, database.campaigns()[0], sys.argv[2])"
+        "with Database.open(sys.argv[1]) as database:\n"
+        "    report(database, database.campaigns()[0], sys.argv[2], vectors=True)"
     )
     folder = tmp_path / "again"
     environment = os.environ | {"PYTHONHASHSEED": "1"}  # ours is random
@@ -279,7 +280,7 @@ def test_the_figures_of_a_paper_stand_beside_its_claims(
     )
     monkeypatch.setattr(papers, "figures_of", lambda _campaign: [result])
     paths = report(*filled({}), tmp_path)
-    assert (tmp_path / "paper-fig1.pdf") in paths.pdfs
+    assert (tmp_path / "paper-fig1.png") in paths.pngs
     page = Page(paths.html.read_text())
     for text, verdict in zip(judged, verdicts, strict=True):
         row = f"claim that {text} paper on {text} above 1; ours 0.9 measured of {text} {verdict}"
@@ -346,14 +347,25 @@ def test_what_cannot_be_drawn_is_said_in_a_sentence(
     for outcomes, changes, sentences in NOT_DRAWN:
         if changes.get("variants") == "without baseline":
             changes = {"variants": variants_without_baseline}
-        stale = tmp_path / "ratio.png"
-        stale.write_bytes(b"of an earlier report")
+        stale = [tmp_path / f"ratio{suffix}" for suffix in SUFFIXES]
+        for file in stale:
+            file.write_bytes(b"of an earlier report")
         paths = report(*filled(outcomes, **changes), tmp_path)
         page = Page(paths.html.read_text())
         for sentence in sentences:
             assert sentence in page.text, sentences
-        assert page.tags.count("img") == len(paths.pngs) == len(paths.svgs) == len(paths.pdfs) < 3, sentences
-        assert not stale.exists(), sentences
+        assert page.tags.count("img") == len(paths.pngs) < 3, sentences
+        assert not any(file.exists() for file in stale), sentences
+
+
+@pytest.mark.usefixtures("unrendered")
+def test_a_report_without_vectors_leaves_no_vectors_of_an_earlier_one(filled: Filled, tmp_path: Path) -> None:
+    folder = tmp_path / "report"
+    whole = report(*filled({}), folder, vectors=True)
+    assert len(whole.pngs) == len(whole.svgs) == len(whole.pdfs) > 0
+    paths = report(*filled({}), folder)
+    assert (paths.pngs, paths.svgs, paths.pdfs) == (whole.pngs, [], [])
+    assert {file.suffix for file in folder.iterdir()} == {".html", ".png"}
 
 
 @pytest.mark.usefixtures("unrendered")

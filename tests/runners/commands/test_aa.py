@@ -134,7 +134,7 @@ def test_the_form_without_subcommands_does_what_the_subcommands_do(
         requested.append((design.text, manner))
         raise Refusal("enough")
 
-    monkeypatch.setattr("fecbench.runners.commands.aa.request", request)
+    monkeypatch.setattr("fecbench.runners.campaign.request.request", request)
     rest = ["smoke", "--db", path, "--jobs", "7"]
     for form in (["aa"], ["aa", "itself"], ["aa", "--resume", "--no-calibrate", "itself"]):
         fecbench_here(*form, *rest, "--variant", "rQUIC, FEC off")
@@ -205,7 +205,7 @@ def test_only_the_first_of_two_numbers_of_jobs_is_resumed(
         questions.append(resume)
         return SimpleNamespace(name="x")
 
-    monkeypatch.setattr(aa, "run_here", run_here)
+    monkeypatch.setattr("fecbench.runners.commands.console.running.run_here", run_here)
     monkeypatch.setattr(aa, "_compared", lambda *_: None)
     Database.open(str(tmp_path / "x.sqlite"), create=True).close()
     manner: Any = SimpleNamespace(jobs="2", resume=True, request=lambda *_, resume: resume)

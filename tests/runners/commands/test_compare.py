@@ -290,7 +290,7 @@ def test_a_hunt_finds_what_lies_between_the_networks_of_the_design(
     sizes = "workload.size_bytes = { min = 1_000, max = 100_000, scale = 'log', integer = true }"
     text = DESIGN.replace("[factors]", f"[factors]\n{sizes}").replace("size_bytes = [10_000, 50_000]\n", "")
     space.write_text(text.replace("\nsize_bytes = 10_000", ""))
-    monkeypatch.setattr("fecbench.runners.commands.compare.SPACE", space)
+    monkeypatch.setattr("fecbench.runners.hunt.hunt_question.SPACE", space)
     # The fewest trials find it.
     monkeypatch.setattr("fecbench.runners.commands.console.hunting.SHARE_OF_TIME", 0)
     slower = build("(1.3 if size > 60_000 else 1)")

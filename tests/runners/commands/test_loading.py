@@ -53,6 +53,57 @@ def test_what_needs_no_command_loads_none_and_no_library_of_theirs() -> None:
     assert not {module_of(name) for name in COMMANDS} & loaded
 
 
+COMPUTING = {"numpy", "pandas", "scipy", "sklearn", "sqlalchemy", "pyarrow", "cryptography", *DRAWING}
+"""Libraries that compute, draw or read databases. Pydantic is not among them: typer itself loads it."""
+WITH_NUMPY = {"losses", "link", "topo"}
+"""Commands whose options are the parameters of models and links, which are read off these."""
+EACH_IN_A_FORK = """
+import os, sys
+from fecbench.runners.commands.command_line import main
+for words in map(str.split, sys.argv[1:]):
+    if not os.fork():
+        sys.stdout = sys.stderr = open(os.devnull, "w")
+        sys.argv = ["fecbench", *words]
+        try:
+            main()
+        except SystemExit as ended:
+            os.write(1, f"{ended.code} {' '.join(sys.modules)}\\n".encode())
+        os._exit(0)
+    os.wait()
+"""
+"""A script that runs each argument as a command, and prints its status and the modules that it has loaded."""
+
+
+def loaded_by_each(commands: Sequence[str], status: int, folder: Path) -> dict[str, set[str]]:
+    """The libraries in COMPUTING that each of these commands has loaded when it ends with this status."""
+    script = [sys.executable, "-c", EACH_IN_A_FORK, *commands]
+    result = subprocess.run(script, cwd=folder, capture_output=True, text=True, check=True)
+    outcomes = [line.split() for line in result.stdout.splitlines()]
+    assert [words[0] for words in outcomes] == [str(status)] * len(commands), result.stderr
+    return {command: COMPUTING & set(words) for command, words in zip(commands, outcomes, strict=True)}
+
+
+def test_the_help_of_no_command_loads_what_computes(tmp_path: Path) -> None:
+    loaded = loaded_by_each([f"{command} --help" for command in COMMANDS], 0, tmp_path)
+    allowed = {f"{command} --help": {"numpy"} for command in WITH_NUMPY}
+    assert {
+        command: more for command, names in loaded.items() if (more := names - allowed.get(command, set()))
+    } == {}
+
+
+MISSING_FILES = (
+    *("show", "explain", "serve", "watch", "diff 1 2", "aa hosts", "replay 1 --plot x.png"),
+    *("report --output report", "figure ratio --output x.pdf", "export --output x.csv"),
+    *("plan none.toml", "run none.toml", "crosscheck none.toml"),
+)
+"""Commands that refuse the design none.toml, or the database of this name in an empty folder."""
+
+
+def test_the_refusal_of_a_missing_file_loads_nothing_that_computes(tmp_path: Path) -> None:
+    loaded = loaded_by_each(MISSING_FILES, 2, tmp_path)
+    assert {command: names for command, names in loaded.items() if names} == {}
+
+
 def test_show_loads_no_library_that_takes_longer_than_show_itself(planted: Path) -> None:
     loaded = loaded_by(["show", "--db", str(planted)])
     assert "pandas" in loaded

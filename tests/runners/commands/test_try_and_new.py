@@ -73,7 +73,7 @@ def test_try_answers_keeps_its_campaign_and_does_not_run_it_twice(
     (answer,) = document["answers"]
     assert (answer["variant"], answer["baseline"]) == ("one_in=2", "one_in=1")
     assert answer["harms"] == answer["cases"] == 16
-    design = designs.design.parse(document["design"], "kept.toml")
+    design = designs.parse(document["design"], "kept.toml")
     assert design.name == document["campaign"]
     again = fecbench_here(*words)
     assert json.loads(again.stdout) == document

@@ -9,8 +9,9 @@ import pytest
 from fecbench.results.analysis.twins import Twins
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.hunt import hunt_answer as answers
+from fecbench.runners.hunt.budget import EMULATED_TRIALS as TRIALS
 from fecbench.runners.hunt.disagreement import Disagreements, pairs_of, row
-from fecbench.runners.hunt.engine_hunt import TRIALS, check_trials, fewest_trials, hunt_engines, screen
+from fecbench.runners.hunt.engine_hunt import check_trials, fewest_trials, hunt_engines, screen
 from fecbench.runners.hunt.engine_question import LONGEST_S
 from fecbench.runners.hunt.hunt import Answer
 from fecbench.runners.hunt.lookout import Look, TimeIsOver

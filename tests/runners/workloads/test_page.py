@@ -350,7 +350,7 @@ def test_a_bad_har_ends_the_command_with_one_line_and_status_2(fecbench_here: An
 WRONG_CALLS = {
     "make --output page.txt": "page.txt",
     "make --output no/such/folder.json": "no/such/folder.json",
-    "make --output x.json --size-bytes 5": "--size-bytes",
+    "make --output x.json --size-bytes 5": "--size-bytes 5: must be from 100000 to 1000000000",
     "make --output x.json --seed -1": "--seed",
     "from-har missing.har --output x.json": "missing.har: cannot be read",
 }
