@@ -224,8 +224,8 @@ class Task(_Part):
         return self.shared_document
 
     def share(self, document: dict[str, Any]) -> None:
-        """Let this one, which is equal to its own, be the document of the task and of its copies. What is
-        computed of the task is shared from now on, too."""
+        """Let this one, which is equal to its own, be the document of the task and of its copies. They share
+        the values that are computed of the task from now on, too."""
         vars(self)["shared_document"] = document
         vars(self)["shared_values"] = {}
 
