@@ -119,7 +119,7 @@ def replay(call: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
                 (folder / name).write_text("fresh")
             return Replay(stored, stored, [])
 
-        monkeypatch.setattr("fecbench.runners.commands.replay.run_again", run_again)
+        monkeypatch.setattr("fecbench.runners.campaign.replay.replay", run_again)
         monkeypatch.setattr("fecbench.runners.sandbox.isolation.require", lambda _: None)
         return call(["replay", "1", "--output"], path)
 

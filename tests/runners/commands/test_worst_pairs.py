@@ -61,7 +61,7 @@ def test_a_slower_build_has_pictures_of_its_worst_pairs_and_its_file_replays_the
     answer = json.loads((output / "compare.json").read_text())
     assert f"replay --from {output}/compare.json worst 1" in compared.stdout
     page = (output / "report.html").read_text()
-    assert (output / "worst-1.svg").exists() and (output / "worst-2.svg").exists()
+    assert (output / "worst-1.png").exists() and (output / "worst-2.png").exists()
     assert page.count("They part at packet") >= 2 and "replay --from compare.json worst 2" in page
     (tmp_path / "here").rename(tmp_path / "elsewhere")
     command: tuple[Any, ...] = ("replay", "--from", output / "compare.json", "worst", 1)
