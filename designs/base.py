@@ -37,7 +37,10 @@ def resolved(
         raise DesignError(f"{path}: base = {document['base']!r}: is based on this design itself")
     base, others = resolved(read(file), file, read, chain)
     for key in _keys(own.pop("without", []), path):
-        _leave_out(base, key, path)
+        try:
+            _leave_out(base, key)
+        except KeyError:
+            raise DesignError(f"{path}: without = {key!r}: the base has no such key") from None
     if labels := _labels(own.get("variants")):
         own["variants"] = _variants_of_base(labels, base.get("variants", []), path)
     return _merged(base, own), (file, *others)
@@ -64,14 +67,15 @@ def _keys(without: Any, path: Path) -> list[str]:
     return without
 
 
-def _leave_out(base: Document, key: str, path: Path) -> None:
-    *tables, last = key.split(".")
-    table: Any = base
-    for name in tables:
-        table = table.get(name) if isinstance(table, dict) else None
-    if not isinstance(table, dict) or last not in table:
-        raise DesignError(f"{path}: without = {key!r}: the base has no such key")
-    del table[last]
+def _leave_out(table: Any, key: str) -> None:
+    """Remove a key of the base, and each table that is empty then: it would be a factor without values."""
+    name, _, rest = key.partition(".")
+    if not isinstance(table, dict) or name not in table:
+        raise KeyError(name)
+    if rest:
+        _leave_out(table[name], rest)
+    if not rest or not table[name]:
+        del table[name]
 
 
 def _labels(variants: Any) -> list[str]:

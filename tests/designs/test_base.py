@@ -82,6 +82,13 @@ def test_labels_choose_variants_of_the_base_and_without_leaves_keys_out(load: Lo
     assert "candidates" not in own.text
 
 
+def test_a_factor_of_two_words_can_be_left_out_and_be_a_constant(load: Load) -> None:
+    own = load(
+        'base = "base.toml"\nname = "own"\nwithout = ["factors.loss.p"]\n[constants]\nloss.rate = 0.01\n'
+    )
+    assert list(own.factors) == ["owd_ms"]
+
+
 def test_the_text_of_a_design_needs_no_other_file(load: Load) -> None:
     own = load('base = "base.toml"\nname = "own"\n')
     assert designs.parse(own.text, own.path).model_dump() == own.model_dump()
