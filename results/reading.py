@@ -15,7 +15,7 @@ written.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
 from types import TracebackType
@@ -246,9 +246,13 @@ class Results:
         ]
         return pd.DataFrame(rows, columns=[*columns, "planned_trials", "trials", "engine", "checks"])
 
+    def __iter__(self) -> Iterator[str]:
+        """Return the names of the campaigns, oldest first."""
+        return iter([info.name for info in self.database.campaigns()])
+
     def __getitem__(self, name: str) -> Campaign:
         """The campaign of that name. Raises DatabaseError when there is none."""
-        names = [info.name for info in self.database.campaigns()]
+        names = list(self)
         if not names:
             raise DatabaseError(f"{self.database.address}: is empty: no campaign was run into it")
         _require_known(name, names, f"{self.database.address}: campaign")

@@ -47,6 +47,7 @@ def test_campaigns_are_listed_with_what_was_planned_and_what_was_run(read: Resul
     assert row["campaign"] == "campaign-0"
     assert (row["points"], row["variants"], row["workloads"], row["repetitions"]) == (2, 2, 2, 1000)
     assert (row["planned_trials"], row["trials"]) == (8000, len(OUTCOMES))
+    assert list(read) == ["campaign-0"]
 
 
 def test_a_campaign_gives_the_frames_of_its_points_trials_and_metrics(read: Results) -> None:
