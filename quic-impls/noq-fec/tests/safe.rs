@@ -367,3 +367,12 @@ fn repair_by_deadline_that_waits_fills_the_window() {
     let [plain, filled] = [unused(), by_deadline].map(|schemes| messages(&timetable, schemes).1.congestion_window);
     assert!(2 * filled > 3 * plain, "{filled} and {plain} bytes");
 }
+
+/// In slow start a window grows by the bytes that are acknowledged, and half of these are of repair.
+#[test]
+fn repair_by_deadline_that_is_acknowledged_makes_the_window_grow() {
+    let timetable: Vec<_> = (0..20).map(|n| (n * 40_000, 3300)).collect();
+    let by_deadline = coded(safe(), |coding| coding.redundancy = Redundancy::Deadline(Duration::ZERO));
+    let [plain, grown] = [unused(), by_deadline].map(|schemes| messages(&timetable, schemes).1.congestion_window);
+    assert!(grown > 3 * plain, "{grown} and {plain} bytes");
+}
