@@ -19,10 +19,12 @@ pub fn word(seed: u64, j: u64) -> u64 {
 /// The bytes of content that a simulator remembers.
 const MEMORY_BYTES: u64 = 4 << 20;
 
-/// The beginning of the content of a seed.
+/// The beginning of the content of a seed, and a size with the hash of so much of it.
+#[derive(Default)]
 struct Memory {
     seed: u64,
     bytes: Vec<u8>,
+    hash: Option<(u64, String)>,
 }
 
 thread_local! {
@@ -31,36 +33,52 @@ thread_local! {
 
 /// Lets this thread remember content from now on: in a simulator both ends of a trial, and many trials, have the same.
 pub fn remember() {
-    MEMORY.set(Some(Memory { seed: 0, bytes: Vec::new() }));
+    MEMORY.set(Some(Memory::default()));
+}
+
+/// Does something with what this thread remembers of a seed, if it remembers.
+fn recall<T>(seed: u64, work: impl FnOnce(&mut Memory) -> Option<T>) -> Option<T> {
+    MEMORY.with_borrow_mut(|memory| {
+        let memory = memory.as_mut()?;
+        if memory.seed != seed {
+            memory.bytes.clear();
+            (memory.seed, memory.hash) = (seed, None);
+        }
+        work(memory)
+    })
 }
 
 impl Memory {
-    /// Copies content into a buffer, if it is some that is remembered.
-    fn copy(&mut self, seed: u64, offset: u64, buffer: &mut [u8]) -> bool {
-        let end = offset + buffer.len() as u64;
+    /// Returns a piece of the content, if it is one that is remembered.
+    fn piece(&mut self, offset: u64, length: usize) -> Option<&[u8]> {
+        let end = offset + length as u64;
         if end > MEMORY_BYTES {
-            return false;
+            return None;
         }
-        if self.seed != seed {
-            (self.seed, self.bytes) = (seed, Vec::new());
-        }
-        let (length, end) = (self.bytes.len(), end as usize);
-        if end > length {
+        let (there, end) = (self.bytes.len(), end as usize);
+        if end > there {
             self.bytes.resize(end, 0);
-            make(seed, length as u64, &mut self.bytes[length..]);
+            make(self.seed, there as u64, &mut self.bytes[there..]);
         }
-        buffer.copy_from_slice(&self.bytes[offset as usize..end]);
-        true
+        Some(&self.bytes[offset as usize..end])
     }
 }
 
 /// Fills a buffer with the content that begins `offset` bytes into what a seed makes.
 pub fn fill(seed: u64, offset: u64, buffer: &mut [u8]) {
-    let is_there =
-        MEMORY.with_borrow_mut(|memory| memory.as_mut().is_some_and(|memory| memory.copy(seed, offset, buffer)));
-    if !is_there {
+    let copied = recall(seed, |memory| memory.piece(offset, buffer.len()).map(|piece| buffer.copy_from_slice(piece)));
+    if copied.is_none() {
         make(seed, offset, buffer);
     }
+}
+
+/// Lends a piece of the content to `take`: what is remembered, or else the buffer, which it fills then.
+pub(crate) fn lend<T>(seed: u64, offset: u64, buffer: &mut [u8], mut take: impl FnMut(&[u8]) -> T) -> T {
+    let taken = recall(seed, |memory| Some(take(memory.piece(offset, buffer.len())?)));
+    taken.unwrap_or_else(|| {
+        make(seed, offset, buffer);
+        take(buffer)
+    })
 }
 
 /// The same, each time anew.
@@ -81,6 +99,16 @@ pub(crate) fn make(seed: u64, offset: u64, buffer: &mut [u8]) {
 
 /// The SHA-256 of `size` bytes of content, in hexadecimal.
 pub fn hash(seed: u64, size: u64) -> String {
+    let remembered = recall(seed, |memory| memory.hash.clone().filter(|(hashed, _)| *hashed == size));
+    if let Some((_, hash)) = remembered {
+        return hash;
+    }
+    let hash = hash_anew(seed, size);
+    recall(seed, |memory| memory.hash.replace((size, hash.clone())));
+    hash
+}
+
+fn hash_anew(seed: u64, size: u64) -> String {
     let mut hash = Hash::default();
     let mut buffer = vec![0; 64 << 10];
     while hash.size < size {
@@ -147,8 +175,15 @@ impl Verifier {
 /// The first place in which bytes differ from the content that begins `offset` bytes into what a seed makes. `right` is room for
 /// that content.
 pub fn difference(seed: u64, offset: u64, bytes: &[u8], right: &mut Vec<u8>) -> Option<usize> {
-    right.resize(bytes.len(), 0);
-    fill(seed, offset, right);
+    let compared = recall(seed, |memory| Some(first_difference(bytes, memory.piece(offset, bytes.len())?)));
+    compared.unwrap_or_else(|| {
+        right.resize(bytes.len(), 0);
+        make(seed, offset, right);
+        first_difference(bytes, right)
+    })
+}
+
+fn first_difference(bytes: &[u8], right: &[u8]) -> Option<usize> {
     if bytes == right {
         return None;
     }
@@ -204,11 +239,18 @@ mod tests {
 
     #[test]
     fn the_hash_is_that_of_the_content_however_it_is_cut() {
-        let mut content = vec![0; 100_003];
-        fill(7, 0, &mut content);
-        let mut hashed = Hash::default();
-        content.chunks(1_009).for_each(|piece| hashed.update(piece));
-        assert_eq!(hash(7, 100_003), hashed.hex());
+        let hashed = |seed, size| {
+            let mut content = vec![0; size];
+            make(seed, 0, &mut content);
+            let mut hashed = Hash::default();
+            content.chunks(1_009).for_each(|piece| hashed.update(piece));
+            hashed.hex()
+        };
+        assert_eq!(hash(7, 100_003), hashed(7, 100_003));
+        remember();
+        for (seed, size) in [(7, 100_003), (7, 100_003), (7, 99), (8, 99), (7, 100_003)] {
+            assert_eq!(hash(seed, size as u64), hashed(seed, size), "{seed}: {size}");
+        }
     }
 
     #[test]
@@ -224,14 +266,19 @@ mod tests {
     #[test]
     fn each_byte_that_is_wrong_is_named() {
         let mut content = vec![0; 100];
-        fill(7, 0, &mut content);
-        for place in 0..100 {
-            content[place] ^= 1;
-            let mut verifier = Verifier::new(7, 100);
-            let (first, rest) = content.split_at(50);
-            let error = verifier.take(first).and_then(|()| verifier.take(rest));
-            assert_eq!(error, Err(format!("byte {place} is not that of the content")));
-            content[place] ^= 1;
+        make(7, 0, &mut content);
+        for remembers in [false, true] {
+            if remembers {
+                remember();
+            }
+            for place in 0..100 {
+                content[place] ^= 1;
+                let mut verifier = Verifier::new(7, 100);
+                let (first, rest) = content.split_at(50);
+                let error = verifier.take(first).and_then(|()| verifier.take(rest));
+                assert_eq!(error, Err(format!("byte {place} is not that of the content")));
+                content[place] ^= 1;
+            }
         }
     }
 }

@@ -2,11 +2,13 @@
 //! with, the events that it writes, and its exit codes. It refuses unknown keys, options that impl.toml doesn't
 //! have, and values outside of the ranges given there.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -472,12 +474,31 @@ impl Values {
     }
 }
 
+/// The minimum and the maximum of each option that has them.
+type Bounds = BTreeMap<&'static str, (u64, u64)>;
+
+thread_local! {
+    /// The text of an impl.toml, which a program has once, and the bounds in it.
+    static BOUNDS: RefCell<(&'static str, Bounds)> = const { RefCell::new(("", BTreeMap::new())) };
+}
+
 /// Returns the minimum and the maximum of an option in the text of an impl.toml.
-fn bounds(declared: &str, name: &str) -> Option<(u64, u64)> {
-    let header = format!("options.{name}]");
-    let table = declared.split("\n[").find_map(|table| table.strip_prefix(&header))?;
-    let value = |key| table.lines().find_map(|line| line.strip_prefix(key)?.trim().parse().ok());
-    Some((value("minimum =")?, value("maximum =")?))
+fn bounds(declared: &'static str, name: &str) -> Option<(u64, u64)> {
+    BOUNDS.with_borrow_mut(|(text, bounds)| {
+        if !ptr::eq(*text, declared) {
+            (*text, *bounds) = (declared, read_bounds(declared));
+        }
+        bounds.get(name).copied()
+    })
+}
+
+fn read_bounds(declared: &'static str) -> Bounds {
+    let tables = declared.split("\n[").filter_map(|table| table.strip_prefix("options.")?.split_once(']'));
+    let bounds = tables.filter_map(|(name, table)| {
+        let value = |key| table.lines().find_map(|line| line.strip_prefix(key)?.trim().parse().ok());
+        Some((name, (value("minimum =")?, value("maximum =")?)))
+    });
+    bounds.collect()
 }
 
 /// Measurements of an endpoint, by the contract's names.

@@ -85,7 +85,7 @@ impl Outgoing {
     pub fn give<E>(&mut self, mut write: impl FnMut(&[u8]) -> Result<usize, E>) -> Result<bool, E> {
         let mut buffer = [0; STEP];
         while self.sent < self.length() {
-            match write(self.next(&mut buffer))? {
+            match self.lend_next(&mut buffer, &mut write)? {
                 0 => return Ok(false),
                 written => self.sent += written as u64,
             }
@@ -93,15 +93,14 @@ impl Outgoing {
         Ok(true)
     }
 
-    fn next<'a>(&'a self, buffer: &'a mut [u8]) -> &'a [u8] {
+    fn lend_next<T>(&self, buffer: &mut [u8], mut take: impl FnMut(&[u8]) -> T) -> T {
         let first = self.first.len() as u64;
         if self.sent < first {
-            return &self.first[self.sent as usize..];
+            return take(&self.first[self.sent as usize..]);
         }
         let offset = self.sent - first;
         let step = (buffer.len() as u64).min(self.size - offset) as usize;
-        content::fill(self.seed, offset, &mut buffer[..step]);
-        &buffer[..step]
+        content::lend(self.seed, offset, &mut buffer[..step], take)
     }
 }
 
@@ -112,23 +111,28 @@ mod tests {
     #[test]
     fn however_little_a_stream_takes_it_is_given_all_once() {
         let mut content = vec![0; 40_000];
-        content::fill(7, 0, &mut content);
-        let mut outgoing = Outgoing::content(7, 40_000).behind(b"first");
-        let (mut given, mut room) = (Vec::new(), 0);
-        for _ in 0.. {
-            let step = |bytes: &[u8]| {
-                let taken = bytes.len().min(room);
-                given.extend_from_slice(&bytes[..taken]);
-                room -= taken;
-                Ok::<_, ()>(taken)
-            };
-            if outgoing.give(step).unwrap() {
-                break;
+        content::make(7, 0, &mut content);
+        for remembers in [false, true] {
+            if remembers {
+                content::remember();
             }
-            room = 3;
+            let mut outgoing = Outgoing::content(7, 40_000).behind(b"first");
+            let (mut given, mut room) = (Vec::new(), 0);
+            for _ in 0.. {
+                let step = |bytes: &[u8]| {
+                    let taken = bytes.len().min(room);
+                    given.extend_from_slice(&bytes[..taken]);
+                    room -= taken;
+                    Ok::<_, ()>(taken)
+                };
+                if outgoing.give(step).unwrap() {
+                    break;
+                }
+                room = 3;
+            }
+            assert_eq!(given, [b"first", &content[..]].concat());
+            assert_eq!(outgoing.sent(), outgoing.length());
         }
-        assert_eq!(given, [b"first", &content[..]].concat());
-        assert_eq!(outgoing.sent(), outgoing.length());
     }
 
     #[test]

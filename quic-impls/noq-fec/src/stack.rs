@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
+use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -327,8 +328,8 @@ impl<A: Application> Stack<A> {
     }
 
     pub fn on_timeout(&mut self, now: Instant) {
-        let handles: Vec<_> = self.connections.keys().copied().collect();
-        for handle in handles {
+        let mut next = self.connections.keys().next().copied();
+        while let Some(handle) = next {
             let Running { connection, application, .. } = self.connections.get_mut(&handle).expect("just listed");
             let has_come = |timeout: Option<Instant>| timeout.is_some_and(|timeout| timeout <= now);
             let (of_connection, of_application) =
@@ -342,6 +343,8 @@ impl<A: Application> Stack<A> {
             if of_connection || of_application {
                 self.proceed(now, handle);
             }
+            let others = (Bound::Excluded(handle), Bound::Unbounded);
+            next = self.connections.range(others).next().map(|(handle, _)| *handle);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::mem;
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
@@ -96,6 +97,8 @@ struct Room {
     ecn: u8,
     /// The datagram that the endpoint is taking in.
     received: Vec<u8>,
+    /// Room for datagrams, that of those which it has taken in.
+    spare: Vec<Vec<u8>>,
     has_received: bool,
     /// Bytes of the frames that have arrived.
     frame_bytes: u64,
@@ -116,6 +119,7 @@ impl<I: Implementation> Guest<I> {
                 arrived: VecDeque::new(),
                 ecn: 0,
                 received: Vec::new(),
+                spare: Vec::new(),
                 has_received: false,
                 frame_bytes: 0,
                 processor: Processor::new(if I::HAS_CERTIFICATES { costs } else { costs.without_handshake() }),
@@ -187,7 +191,10 @@ impl<I: Implementation> Guest<I> {
             capture.packet(now_ns, peer, own, datagram);
         }
         if self.endpoint.is_some() {
-            self.room.arrived.push_back((way, datagram.to_vec()));
+            let mut arrived = self.room.spare.pop().unwrap_or_default();
+            arrived.clear();
+            arrived.extend_from_slice(datagram);
+            self.room.arrived.push_back((way, arrived));
         }
     }
 
@@ -197,7 +204,7 @@ impl<I: Implementation> Guest<I> {
         let dialogue = &mut self.room.dialogue;
         match dialogue.said.pop_front() {
             Some(said) => Some(Some(said)),
-            None => std::mem::take(&mut dialogue.asks).then_some(None),
+            None => mem::take(&mut dialogue.asks).then_some(None),
         }
     }
 
@@ -295,7 +302,7 @@ impl Host for Port<'_> {
             return Ok(None);
         };
         room.has_received = true;
-        room.received = datagram;
+        room.spare.push(mem::replace(&mut room.received, datagram));
         let End { own, peer, .. } = *room.location.end(way.link);
         let to = room.has_paths.then(|| own.ip());
         Ok(Some(Received { at: self.clock.now(), from: peer, to, ecn: way.ecn, datagram: &room.received }))
