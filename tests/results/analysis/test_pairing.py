@@ -25,7 +25,14 @@ from fecbench.results.analysis.pairing import (
     paired,
 )
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import FEWEST_OF_P95, CampaignInfo, TrialKey, TrialRecord, Variant, Workload
+from fecbench.results.store.records import (
+    FEWEST_OF_P95,
+    CampaignInfo,
+    TrialKey,
+    TrialRecord,
+    Variant,
+    Workload,
+)
 from tests.results.analysis.outcomes import (
     KEYS,
     OFF,
