@@ -57,7 +57,8 @@ def server_in(folder: Path) -> Iterator[Path]:
         )
 
     call("initdb", "-D", data, "-U", "fecbench", "-A", "trust", "-E", "UTF8", "--no-sync")
-    options = f"-c unix_socket_directories={path} -c listen_addresses=''"
+    # A server that is killed leaves its shared memory: in its folder, not in the machine's.
+    options = f"-c unix_socket_directories={path} -c listen_addresses='' -c dynamic_shared_memory_type=mmap"
     call("pg_ctl", "-D", data, "-w", "-l", path / "log", "-o", options, "start")
     try:
         yield path

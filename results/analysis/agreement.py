@@ -37,7 +37,7 @@ from fecbench.results.analysis.tolerances import Tolerance
 from fecbench.results.analysis.twins import Twins, differences, own_tolerance, ratios, table
 from fecbench.results.metrics.units import change
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import CampaignInfo, StoredTrial, TrialKey
+from fecbench.results.store.records import CampaignInfo, TrialKey
 
 QUANTILES = (0.05, 0.5, 0.95)
 COUNTED = ("bytes_sent", "packets_sent")
@@ -212,11 +212,9 @@ def between(database: Database, campaign: CampaignInfo, sample: CampaignInfo) ->
     ]
     share, planned = max(((source["share"], source["trials"]) for source in crosschecks), default=(0.0, 0))
     arms = _arms(crosschecks, campaign)
-    twins = [
-        Twins(virtual.record, emulated.record)
-        for emulated in database.trials(sample.id)
-        if (virtual := _twin(database, campaign, emulated)) is not None
-    ]
+    emulated = [stored.record for stored in database.trials(sample.id)]
+    virtual = database.trials_of(campaign.id, [record.key for record in emulated])
+    twins = [Twins(virtual[record.key].record, record) for record in emulated if record.key in virtual]
     reasons = Counter(pair.left_out for pair in twins)
     compared = [pair for pair in twins if not pair.left_out]
     reasons["not run"] = planned - len(twins)
@@ -244,10 +242,6 @@ def _arms(wanted: Sequence[Mapping[str, Any]], campaign: CampaignInfo) -> tuple[
     if not all("arms" in each for each in wanted):
         return ()
     return tuple(variant["label"] for variant in campaign.variants if variant["label"] in asked)
-
-
-def _twin(database: Database, campaign: CampaignInfo, emulated: StoredTrial) -> StoredTrial | None:
-    return database.trial_of(campaign.id, emulated.record.key)
 
 
 def of_twins(

@@ -5,46 +5,31 @@ That module and those of inspection take as long to load as a small campaign tak
 trees check arguments for longer than a small tree takes to grow, so trees are grown by what lies below these
 classes.
 
-That imports packages of which it needs next to nothing, and which take longer to load than all else here.
+That imports packages of which it needs next to nothing, and which take longer to load than all else here. So
+they stand aside.
 """
 
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
-from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fecbench.lazy import standing_aside
 
-@contextmanager
-def _empty(*packages: str) -> Iterator[None]:
-    """Have packages that are not loaded yet be empty meanwhile; their modules are found. Later they are
-    loaded as ever."""
-    empty = [name for name in packages if name not in sys.modules]
-    for name in empty:
-        module, spec = ModuleType(name), find_spec(name)
-        module.__path__ = [] if spec is None else list(spec.submodule_search_locations or ())
-        sys.modules[name] = module
-    try:
-        yield
-    finally:
-        for name in empty:
-            del sys.modules[name]
-
-
-with _empty("scipy.stats", "sklearn.neighbors"):
+with standing_aside(
+    *("scipy.special", "sklearn", "sklearn.neighbors", "sklearn.tree", "sklearn.utils"),
+    "sklearn.utils.validation",
+):
     from sklearn.tree._criterion import MAE, MSE
     from sklearn.tree._splitter import BestSplitter, RandomSplitter
     from sklearn.tree._tree import BestFirstTreeBuilder, DepthFirstTreeBuilder, Tree
-    from sklearn.utils.random import sample_without_replacement
+    from sklearn.utils._random import sample_without_replacement
 
 __all__ = [
     "Forest",

@@ -374,18 +374,33 @@ def median_ratios(rows: pd.DataFrame, by: list[str]) -> pd.Series:
 
 
 def left_out(pairing: Pairing, campaign: CampaignInfo, baseline: str, variant: str) -> str:
-    """Return a sentence about the planned pairs that the ratios of a comparison lack; "" for none."""
+    """Return sentences about the planned pairs and networks that the ratios of a comparison lack; "" for
+    none."""
     planned = campaign.planned_pairs
     compared = len(pairing.matched)
     by_kind = pairing.timeouts[["variant_timeouts", "baseline_timeouts", "both_timeouts"]].sum()
     if compared == planned and not by_kind.any():
         return ""
-    sentence = f"Of {planned} planned pairs of “{variant}” and “{baseline}”, {compared} have a ratio."
-    if not by_kind.any():
-        return sentence
-    alone, of_baseline, both = (int(count) for count in by_kind)
-    return (
-        f"{sentence} “{variant}” alone failed or timed out in {alone} pairs, “{baseline}” alone in"
-        f" {of_baseline}, both in {both}: that counts as worse than any value; which of two is worse, nobody"
-        " can tell."
-    )
+    sentences = [f"Of {planned} planned pairs of “{variant}” and “{baseline}”, {compared} have a ratio."]
+    if by_kind.any():
+        alone, of_baseline, both = (int(count) for count in by_kind)
+        sentences.append(
+            f"“{variant}” alone failed or timed out in {alone} pairs, “{baseline}” alone in {of_baseline},"
+            f" both in {both}: that counts as worse than any value; which of two is worse, nobody can tell."
+        )
+    if len(of_zero := _of_baselines_of_zero(pairing)):
+        equal, better = int(of_zero["equal"].sum()), int(of_zero["faster"].sum())
+        several = len(campaign.workloads) > 1
+        sentences.append(
+            f"In {len(of_zero)} of {len(campaign.points) * len(campaign.workloads)}"
+            f" {'cases (workloads in networks)' if several else 'networks'} there is no ratio, since the"
+            f" {campaign.statistic} of “{baseline}” is 0: that of “{variant}” is the same in {equal}, better"
+            f" in {better}, and worse in {len(of_zero) - equal - better}."
+        )
+    return " ".join(sentences)
+
+
+def _of_baselines_of_zero(pairing: Pairing) -> pd.DataFrame:
+    """Return the rows of `Pairing.decided` that have no ratio: the baseline's statistic is 0."""
+    with_ratio = pairing.ratios.set_index(_POINT).index
+    return pairing.decided[~pairing.decided.set_index(_POINT).index.isin(with_ratio)]

@@ -183,10 +183,14 @@ def honest_leaves(tree: Tree, data: Data) -> NDArray[np.int64]:
 def _counterparts(leaves: NDArray[np.int64], others: NDArray[np.int64]) -> dict[int, int]:
     """Return, for each of these leaves, the other leaf with which it has most rows in common, of all rows
     that are in one of both; `leaves` and `others` say which leaf each row is in."""
-    common = pd.crosstab(leaves, others)
-    in_one = np.add.outer(common.sum(axis=1).to_numpy(), common.sum(axis=0).to_numpy()) - common
-    counterparts: dict[int, int] = (common / in_one).idxmax(axis=1).to_dict()
-    return counterparts
+    (names, of_row), (other_names, other_of_row) = (
+        np.unique(of_rows, return_inverse=True) for of_rows in (leaves, others)
+    )
+    common = np.bincount(of_row * len(other_names) + other_of_row, minlength=len(names) * len(other_names))
+    common = common.reshape(len(names), len(other_names))
+    in_one = common.sum(axis=1)[:, np.newaxis] + common.sum(axis=0) - common
+    closest = (common / in_one).argmax(axis=1)
+    return dict(zip(names.tolist(), other_names[closest].tolist(), strict=True))
 
 
 def grown_forest(data: Data) -> Forest:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.markers import MarkerStyle
 
+from fecbench.results.figures.seaborn_alone import sns
 from fecbench.results.figures.style import Look, as_pixels, line
 
 _MOST_DOTS = 400  # more single trials in one box hide it

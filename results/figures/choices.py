@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from fecbench.results.analysis.margins import percent
+from fecbench.results.figures.seaborn_alone import sns
 from fecbench.results.figures.sheet import Given, sheet
 from fecbench.results.figures.style import Color, look, wide
 from fecbench.results.figures.style import across as panels_across

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from fecbench.results.analysis.intervals import ecdf
+from fecbench.results.figures.seaborn_alone import sns
 from fecbench.results.figures.style import Color, as_pixels, line
 
 

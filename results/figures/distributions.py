@@ -13,7 +13,6 @@ from typing import Literal
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -34,6 +33,7 @@ from fecbench.results.figures.box_plots import boxes_of
 from fecbench.results.figures.curves import band, behind, curve
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.sample import remark, sample
+from fecbench.results.figures.seaborn_alone import sns
 from fecbench.results.figures.sheet import Given, heading, sheet
 from fecbench.results.figures.style import (
     as_pixels,

@@ -11,7 +11,6 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
@@ -24,6 +23,7 @@ from fecbench.results.analysis.rules import Explanation
 from fecbench.results.analysis.scales import is_log
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.sample import remark, sample
+from fecbench.results.figures.seaborn_alone import sns
 from fecbench.results.figures.sheet import Given, sheet
 from fecbench.results.figures.style import (
     across,

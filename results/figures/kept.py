@@ -6,7 +6,6 @@ import re
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
@@ -15,6 +14,7 @@ from fecbench.results.analysis import frames
 from fecbench.results.analysis.keeping import LEAST, LOSSES, kept, losses
 from fecbench.results.analysis.scales import is_wide
 from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.figures.seaborn_alone import sns
 from fecbench.results.figures.sheet import Given, sheet
 from fecbench.results.figures.style import across, line, looks, mark, wide, wrapped
 from fecbench.results.figures.ticks import round_ticks

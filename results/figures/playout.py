@@ -11,7 +11,6 @@ from contextlib import AbstractContextManager
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
@@ -21,6 +20,7 @@ from fecbench.results.analysis.intervals import LEVEL, median_interval
 from fecbench.results.analysis.point_statistic import by_group
 from fecbench.results.figures.curves import curve
 from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.figures.seaborn_alone import sns
 from fecbench.results.figures.sheet import Given, Sheet, sheet
 from fecbench.results.figures.style import Look, across, looks, order_of, wide, wrapped
 from fecbench.results.figures.ticks import plain_ticks

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -41,6 +40,7 @@ from fecbench.results.figures.distributions import (
 )
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.sample import remark, sample
+from fecbench.results.figures.seaborn_alone import sns
 from fecbench.results.figures.segments import scale_at_once
 from fecbench.results.figures.sheet import Given, Sheet, heading, ratio_colorbar, sheet
 from fecbench.results.figures.style import (

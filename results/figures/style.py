@@ -132,7 +132,7 @@ def style() -> Iterator[None]:
 @cache
 def _ours(font: float) -> dict[str, Any]:
     """Our settings, with letters of so many points."""
-    import seaborn as sns
+    from fecbench.results.figures.seaborn_alone import sns
 
     return {
         **sns.axes_style("whitegrid"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
@@ -12,6 +11,7 @@ from matplotlib.ticker import PercentFormatter
 from fecbench.results.analysis.pairing import baselines_of
 from fecbench.results.analysis.targets import half_interval, shares
 from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.figures.seaborn_alone import sns
 from fecbench.results.figures.sheet import Given, sheet
 from fecbench.results.figures.style import across, line, looks, variant_marks, wide, wrapped
 from fecbench.results.store.records import CampaignInfo

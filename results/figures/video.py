@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -19,6 +18,7 @@ from fecbench.results import metrics
 from fecbench.results.analysis import outcomes
 from fecbench.results.figures.curves import curve
 from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.figures.seaborn_alone import sns
 from fecbench.results.figures.sheet import Given, heading, legend_below, sheet
 from fecbench.results.figures.style import line, looks, new_figure, style, wide, wrapped
 from fecbench.results.figures.ticks import plain_ticks

@@ -118,7 +118,13 @@ def _effect(
     averages = "/".join(sorted({row["average"] for row in rows}))
     over = f" ({averages} over the networks)" if len(campaign.points) > 1 else ""
     changes = _ends(rows, "ratio", "ratio", several, metric)
-    return f"changes the {campaign.statistic} {metric.words or metric.name} of {baseline} by {changes}{over}"
+    compared = statistic_of(campaign.statistic, metric.words or metric.name)
+    return f"changes the {compared} of {baseline} by {changes}{over}"
+
+
+def statistic_of(statistic: str, words: str) -> str:
+    """Return a statistic of a metric by its words, which may begin with it: "mean of the mean bit rate"."""
+    return f"{statistic} of the {words}" if words.startswith(f"{statistic} ") else f"{statistic} {words}"
 
 
 def _ends(

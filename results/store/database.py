@@ -576,9 +576,17 @@ class Database:
 
     def trial_of(self, campaign_id: int, key: TrialKey) -> StoredTrial | None:
         """The run that counts of the trial of that key, or None when it has not been run."""
-        with self._transaction(self._readers) as connection:
-            trials = rows.read_trials(connection, *rows.has_key(campaign_id, key), schema.counts)
-        return trials[0] if trials else None
+        return self.trials_of(campaign_id, [key]).get(key)
+
+    def trials_of(self, campaign_id: int, keys: Sequence[TrialKey]) -> dict[TrialKey, StoredTrial]:
+        """The runs that count of the trials of these keys, without those that have not been run."""
+        trials: dict[TrialKey, StoredTrial] = {}
+        for first in range(0, len(keys), PAGE_TRIALS):
+            with self._transaction(self._readers) as connection:
+                ids = rows.read_ids(connection, campaign_id, keys[first : first + PAGE_TRIALS])
+                read = rows.read_trials(connection, schema.trials.c.id.in_(ids))
+            trials |= {stored.record.key: stored for stored in read}
+        return trials
 
     def attempts(self, campaign_id: int, key: TrialKey) -> list[StoredTrial]:
         """Every run of that trial, oldest first: the superseded invalid ones, then the one that counts."""

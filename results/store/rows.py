@@ -8,7 +8,7 @@ from __future__ import annotations
 import tomllib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -343,6 +343,17 @@ def has_key(campaign_id: int, key: TrialKey) -> list[sa.ColumnElement[bool]]:
         columns.point == key.point,
         columns.repetition == key.repetition,
     ]
+
+
+def read_ids(connection: sa.Connection, campaign_id: int, keys: Sequence[TrialKey]) -> list[int]:
+    """Return the ids of the runs that count of these trials, without those that have not been run."""
+    columns = schema.trials.c
+    of_key = (columns.variant, columns.workload, columns.point, columns.repetition)
+    trials = _wanted(connection, "wanted", of_key, list(map(astuple, keys)))
+    has_key_of = (column == trials.c[column.name] for column in of_key)
+    own = sa.select(columns.id).where(columns.campaign_id == campaign_id, schema.counts, *has_key_of)
+    ids = connection.scalars(sa.select(own.scalar_subquery()).select_from(trials))
+    return [trial_id for trial_id in ids if trial_id is not None]
 
 
 def write_trials(

@@ -126,8 +126,11 @@ class Unloaded(TyperCommand):
         command = self.load()
         # `-v` may stand behind the command, too.
         verbose = next(option for option in parent.command.params if option.name == "verbose")
-        for leaf in getattr(command, "commands", {"": command}).values():
+        leaves = list(getattr(command, "commands", {"": command}).values())
+        for leaf in leaves:
             leaf.params.append(verbose)
+        for part in {command, *leaves}:
+            _tell_command_of_errors(part)
         whole = _with_values_left_out(args, command)
         return command.make_context(info_name, whole, parent=parent, **extra)
 
@@ -152,6 +155,21 @@ def _begin_with_example(command: Any, words: str) -> None:
     paragraphs = [" ".join(part.split()) for part in (command.help or "").split("\n\n")]
     command.short_help = paragraphs[0]  # for the list of a group's commands
     command.help = "\n\n".join([f"Example: {example}", *paragraphs])
+
+
+def _tell_command_of_errors(command: Any) -> None:
+    """Have the error of an option without its value say which command it is of; the library says it of all
+    others."""
+    parse = command.parse_args
+
+    def parse_args(context: Any, args: list[str]) -> Any:
+        try:
+            return parse(context, args)
+        except typer.TyperException as error:
+            vars(error).update(ctx=getattr(error, "ctx", None) or context)
+            raise
+
+    command.parse_args = parse_args
 
 
 def _with_values_left_out(args: list[str], command: Any) -> list[str]:

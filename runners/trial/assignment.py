@@ -4,7 +4,7 @@ that this file names."""
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict, Unpack
 
 from fecbench.runners.tasks import ports
 from fecbench.runners.tasks.task import EndpointTask, PairTask, Place
@@ -13,6 +13,19 @@ from fecbench.whole_files import write_text
 
 PORT = ports.OURS
 SERVER_NAME = "server.fecbench"
+
+
+class OfRepetitions(TypedDict):
+    """Fields of an assignment that all repetitions of a trial have in common, wherever it is run."""
+
+    workload: dict[str, Any]
+    server_address: str
+    local_addresses: Sequence[str]
+    deadline_s: float
+    port: NotRequired[int]
+    """Port of the server; PORT, if absent."""
+    upstream: NotRequired[dict[str, Any] | None]
+    """Server of a relay (`upstream`); None and absent for any other end."""
 
 
 def upstream(pair: PairTask, server_address: str, port: int = PORT) -> dict[str, Any]:
@@ -24,66 +37,40 @@ def assignment(
     role: Place,
     end: EndpointTask,
     *,
-    workload: dict[str, Any],
     content_seed: int,
-    server_address: str,
-    local_addresses: Sequence[str],
     certificates: Path,
     log_folder: Path,
-    deadline_s: float,
-    port: int = PORT,
-    upstream: dict[str, Any] | None = None,
+    **shared: Unpack[OfRepetitions],
 ) -> dict[str, Any]:
     """The document for one end of a pair, or for the relay between both, whose server is `upstream`.
 
     A relay's `end` is that of its client, which connects to it: `server_address` is where the endpoint
     connects or listens. `certificates` is the folder that `certificates.write` filled.
     """
-    return {
-        **of_repetitions(
-            role,
-            end,
-            workload=workload,
-            server_address=server_address,
-            local_addresses=local_addresses,
-            deadline_s=deadline_s,
-            port=port,
-            upstream=upstream,
-        ),
-        **of_trial(
-            role, end, content_seed=content_seed, certificates=str(certificates), log_folder=str(log_folder)
-        ),
-    }
+    of_this_trial = of_trial(
+        role, end, content_seed=content_seed, certificates=str(certificates), log_folder=str(log_folder)
+    )
+    return {**of_repetitions(role, end, **shared), **of_this_trial}
 
 
-def of_repetitions(
-    role: Place,
-    end: EndpointTask,
-    *,
-    workload: dict[str, Any],
-    server_address: str,
-    local_addresses: Sequence[str],
-    deadline_s: float,
-    port: int = PORT,
-    upstream: dict[str, Any] | None = None,
-) -> dict[str, Any]:
+def of_repetitions(role: Place, end: EndpointTask, **shared: Unpack[OfRepetitions]) -> dict[str, Any]:
     """Return the part of an assignment that all repetitions of a trial have in common, wherever it is run."""
     document: dict[str, Any] = {
         "version": 1,
         "role": role,
-        "address": server_address,
-        "port": port,
+        "address": shared["server_address"],
+        "port": shared.get("port", PORT),
         "server_name": SERVER_NAME,
-        "workload": workload,
+        "workload": shared["workload"],
         "options": end.options,
-        "deadline_s": deadline_s,
+        "deadline_s": shared["deadline_s"],
     }
-    if upstream is not None:
-        document["upstream"] = upstream
-    elif series := list(asked_series(end, workload)):
+    if (server := shared.get("upstream")) is not None:
+        document["upstream"] = server
+    elif series := list(asked_series(end, shared["workload"])):
         document["series"] = series
     if end.local_addresses:
-        document["local_addresses"] = list(local_addresses)
+        document["local_addresses"] = list(shared["local_addresses"])
     return document
 
 

@@ -53,14 +53,9 @@ def _serve(
     initdb = [programs[-1] / "initdb", "-D", data, "-U", "fecbench", "-E", "UTF8", "--no-sync"]
     subprocess.run([*initdb, *authentication], check=True, capture_output=True, **as_server)
     control = [programs[-1] / "pg_ctl", "-D", data, "-w"]
-    start = [
-        *control,
-        "-l",
-        log,
-        "-o",
-        f"-c unix_socket_directories={folder} -c fsync=off {options}",
-        "start",
-    ]
+    # A server that is killed leaves its shared memory: in its folder, not in the machine's.
+    own = f"-c unix_socket_directories={folder} -c fsync=off -c dynamic_shared_memory_type=mmap"
+    start = [*control, "-l", log, "-o", f"{own} {options}", "start"]
     subprocess.run(start, check=True, stdout=subprocess.DEVNULL, **as_server)
     try:
         yield folder

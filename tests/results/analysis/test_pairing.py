@@ -25,7 +25,14 @@ from fecbench.results.analysis.pairing import (
     paired,
 )
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import FEWEST_OF_P95, CampaignInfo, TrialKey, TrialRecord, Variant
+from fecbench.results.store.records import (
+    FEWEST_OF_P95,
+    CampaignInfo,
+    TrialKey,
+    TrialRecord,
+    Variant,
+    Workload,
+)
 from tests.results.analysis.outcomes import (
     KEYS,
     OFF,
@@ -42,6 +49,9 @@ from tests.results.analysis.outcomes import (
 
 Filled = Callable[..., tuple[Database, CampaignInfo]]
 Make = Callable[..., TrialRecord]
+
+
+SHORT = Workload(label="download-2000", name="download", parameters={"size_bytes": 2000})
 
 
 Pairs = dict[tuple[str, int], list[tuple[float, float]]]
@@ -276,6 +286,27 @@ def test_a_point_at_which_the_baseline_is_0_has_no_ratio_and_says_so() -> None:
     assert pairing.unpaired[["reason", "repetitions"]].to_numpy().tolist() == [
         ["rquic-off: median of client.dct_s is 0", 3]
     ]
+
+
+def test_networks_without_a_ratio_are_counted_by_how_the_variant_does_there(filled: Filled) -> None:
+    medians = {OFF: (0.0, 0.0, 0.0, 2.0), XOR: (0.0, 1.0, 0.5, 1.0)}
+    keys = [
+        TrialKey(variant, "download-2000", point, n)
+        for variant in medians
+        for point in range(4)
+        for n in range(3)
+    ]
+    points = [{"owd_ms": n} for n in range(4)]
+    outcomes = {key: ("ok", medians[key.variant][key.point]) for key in keys}
+    database, campaign = filled(outcomes, repetitions=3, points=points, workloads=[SHORT])
+    pairing = paired(frames.trials(database, campaign), OFF, XOR)
+    assert left_out(pairing, campaign, OFF, XOR) == (
+        "Of 12 planned pairs of “rquic-xor” and “rquic-off”, 3 have a ratio. In 3 of 4 networks there is no"
+        " ratio, since the median of “rquic-off” is 0: that of “rquic-xor” is the same in 1, better in 0, and"
+        " worse in 2."
+    )
+    two = replace(campaign, workloads=[*campaign.workloads, {**campaign.workloads[0], "label": "other"}])
+    assert "In 3 of 8 cases (workloads in networks) there is no ratio" in left_out(pairing, two, OFF, XOR)
 
 
 def test_without_a_baseline_nothing_is_compared(

@@ -8,6 +8,7 @@ from itertools import product
 
 from fecbench.results.analysis.intervals import FEWEST
 from fecbench.results.metrics.units import decimals, estimate
+from fecbench.results.report.answer_sentences import statistic_of
 from fecbench.results.report.collecting import collect
 from fecbench.results.report.document import Document
 from fecbench.results.store.database import Database
@@ -61,6 +62,12 @@ def test_a_variant_has_one_sentence_with_its_effect_and_its_counts(filled: Fille
     assert document.lead == (
         "Compared is the download completion time in 16 cases: 8 networks × 2 workloads (10 kB, 2 kB)."
     )
+
+
+def test_a_statistic_is_not_said_twice_where_the_words_of_a_metric_begin_with_it() -> None:
+    assert statistic_of("mean", "mean bit rate of the video") == "mean of the mean bit rate of the video"
+    assert statistic_of("median", "mean bit rate of the video") == "median mean bit rate of the video"
+    assert statistic_of("mean", "meaning") == "mean meaning"
 
 
 def test_without_a_mean_the_median_is_told(filled: Filled) -> None:

@@ -29,7 +29,7 @@ from fecbench.results.store.records import (
     VerdictLog,
     Workload,
 )
-from tests.results.conftest import create_campaign
+from tests.results.conftest import create_campaign, either
 from tests.support.together import run_together
 
 Make = Callable[..., TrialRecord]
@@ -88,6 +88,20 @@ def test_a_record_is_read_back_as_it_was_written(
     assert stored.record == record
     assert database.trial_of(campaign.id, record.key) == stored
     assert database.trial(campaign.id, stored.id) == stored
+
+
+@either
+def test_trials_of_some_keys_are_the_runs_that_count_without_those_that_were_not_run(
+    database: Database, campaign: CampaignInfo, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database_module, "PAGE_TRIALS", 2)
+    database.record(campaign.id, make(0, state="invalid", reason="late"))
+    runs = [database.record(campaign.id, make(n)) for n in range(4)]
+    absent = make(4).key
+    keys = [*(one.record.key for one in runs[:3]), absent]
+    assert database.trials_of(campaign.id, keys) == {one.record.key: one for one in runs[:3]}
+    assert database.trials_of(campaign.id + 1, keys) == {}
+    assert database.trials_of(campaign.id, []) == {}
 
 
 def test_a_campaign_is_read_back_as_it_was_created(database: Database, campaign: CampaignInfo) -> None:

@@ -149,6 +149,13 @@ def test_a_wrong_password_is_refused_and_not_shown(server: Server, monkeypatch: 
     assert "postgresql://fecbench@localhost:" in line
 
 
+def test_a_server_of_the_tests_has_no_memory_that_a_killed_one_would_leave(postgresql_folder: Path) -> None:
+    number = (postgresql_folder / "data" / "postmaster.pid").read_text().splitlines()[0]
+    maps = Path("/proc", number, "maps").read_text()
+    assert "/pg_dynshmem/" in maps
+    assert "/dev/shm/" not in maps
+
+
 @pytest.fixture(autouse=True)
 def _own_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PGPASSFILE", "PGSERVICEFILE", "PGPASSWORD", "PGHOST", "PGUSER", "PGSSLMODE"):

@@ -150,6 +150,15 @@ LEAVES = {
 }
 
 
+def test_an_option_without_its_value_is_refused_with_the_help_of_its_command(fecbench_here: Any) -> None:
+    for words, leaf in LEAVES.items():
+        with_value = [p for p in leaf.params if p.param_type_name == "option" and not p.is_flag and p.opts]
+        for option in [o for o in with_value if not str(o.metavar).startswith("[")][:1]:
+            line = fecbench_here(*words.split(), option.opts[0]).refusal().strip()
+            assert option.opts[0] in line
+            assert line.endswith(f"(see fecbench {words} --help)")
+
+
 def test_the_help_of_a_command_begins_with_an_example_that_parses_and_a_group_lists_what_its_commands_do(
     fecbench_here: Any,
 ) -> None:

@@ -104,10 +104,20 @@ def test_the_refusal_of_a_missing_file_loads_nothing_that_computes(tmp_path: Pat
     assert {command: names for command, names in loaded.items() if names} == {}
 
 
+LOADED_FOR_LITTLE = frozenset({"scipy.special", "scipy.stats", "scipy.spatial", "scipy.cluster", "sklearn"})
+"""Packages that load for longer than what is used of them computes."""
+
+
 def test_show_loads_no_library_that_takes_longer_than_show_itself(planted: Path) -> None:
     loaded = loaded_by(["show", "--db", str(planted)])
     assert "pandas" in loaded
-    assert not {"scipy.stats", "scipy.optimize", "matplotlib", "sklearn"} & loaded
+    assert not {*LOADED_FOR_LITTLE, "scipy.optimize", "matplotlib", "sklearn.tree._tree"} & loaded
+
+
+def test_explain_loads_trees_and_none_of_the_packages_that_they_are_in(planted: Path) -> None:
+    loaded = loaded_by(["explain", "--db", str(planted)])
+    assert "sklearn.tree._tree" in loaded
+    assert not {*LOADED_FOR_LITTLE, "matplotlib"} & loaded
 
 
 def test_plan_loads_numpy_and_nothing_larger() -> None:
@@ -131,7 +141,7 @@ def test_the_report_of_a_few_points_loads_nothing_that_only_rules_need(
     few = plant(tmp_path / "few.sqlite", points=FEWEST_POINTS - 1)
     loaded = loaded_by(["report", "--db", str(few), "--output", str(tmp_path / "report")], before=UNDRAWN)
     assert "seaborn" in loaded
-    assert "sklearn" not in loaded
+    assert not {*LOADED_FOR_LITTLE, "sklearn.tree._tree"} & loaded
 
 
 def test_no_command_loads_what_draws_before_it_draws() -> None:
