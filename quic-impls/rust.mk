@@ -4,7 +4,8 @@
 #
 # A folder sets what differs, and includes this: PROGRAM, its name in build/, and BINARY, that of cargo's; PROFILE,
 # --release unless it is a library alone; FIRST, the targets that have to be there before cargo; THEN, those that follow
-# our tests; WHOLE, --all for a workspace of several crates; FEATURES, those of ours that it has.
+# our tests; WHOLE, --all for a workspace of several crates; FEATURES, those of ours that it has; CARGO_TARGET_DIR, the
+# target of a neighbour that compiles the same crates, in the same versions and with the same profile.
 
 PROFILE ?= --release
 FIRST ?= Cargo.lock
@@ -15,7 +16,8 @@ export CARGO_TARGET_DIR ?= build/target
 all: $(FIRST)
 ifdef PROGRAM
 	@cargo build --quiet $(PROFILE) --locked
-	@ln -sf target/release/$(or $(BINARY),$(PROGRAM)) build/$(PROGRAM)
+	@mkdir -p build
+	@cp --update --preserve=timestamps --remove-destination $(CARGO_TARGET_DIR)/release/$(or $(BINARY),$(PROGRAM)) build/$(PROGRAM)
 endif
 
 Cargo.lock: crates.lock

@@ -17,7 +17,12 @@ from fecbench.results.store.database import Database
 
 pytestmark = pytest.mark.usefixtures("can_run_trials")
 
-TRIALS = 3 * 2 * 2
+TRIALS = 2 * 2 * 2
+POINTS = """
+[plan]
+method = "wsp"
+points = 2
+"""
 ONE_POINT = ("--filter", "point=0")
 
 
@@ -31,11 +36,11 @@ def assert_complete(fecbench: Any, database: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def complete(
-    fecbench: Any, write_design: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory
+    fecbench: Any, write_design: Callable[[Path, str], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     """The database of a campaign that is complete, run in two parts, to be read or copied."""
     folder = tmp_path_factory.mktemp("complete")
-    design, database = write_design(folder), folder / "x.sqlite"
+    design, database = write_design(folder, POINTS), folder / "x.sqlite"
     fecbench.run_until_ok(design, database, *ONE_POINT)
     first = {trial["id"] for trial in fecbench.trials(database)}
     fecbench.run_until_ok(design, database)
@@ -72,15 +77,15 @@ def test_every_column_of_what_was_measured_is_described(complete: Path) -> None:
 
 
 def test_a_complete_campaign_is_not_run_again_and_not_with_another_design(
-    fecbench: Any, little_design: Path, copied: Path
+    fecbench: Any, write_design: Callable[[Path, str], Path], copied: Path, tmp_path: Path
 ) -> None:
-    before = copied.read_bytes()
+    design, before = write_design(tmp_path, POINTS), copied.read_bytes()
     for options in ([], ["--resume"]):
-        again = fecbench.run(little_design, copied, *options)
+        again = fecbench.run(design, copied, *options)
         assert again.returncode == 0
         assert "0 trials to run" in again.stderr
-    little_design.write_text(little_design.read_text().replace("seed = 5", "seed = 6"))
-    refusal = fecbench.run(little_design, copied, "--resume")
+    design.write_text(design.read_text().replace("seed = 5", "seed = 6"))
+    refusal = fecbench.run(design, copied, "--resume")
     assert (refusal.returncode, refusal.stderr.count("\n")) == (2, 1)
     assert "another design" in refusal.stderr
     assert copied.read_bytes() == before
@@ -128,7 +133,7 @@ def test_a_trial_knows_its_start_and_its_task(complete: Path) -> None:
     tasks: dict[tuple[str, int], list[Any]] = {}
     for trial in trials:
         tasks.setdefault((trial.record.key.variant, trial.record.key.point), []).append(trial.record.task)
-    assert len(tasks) == 6
+    assert len(tasks) == 4
     assert all(len(repetitions) == 2 and repetitions[0] == repetitions[1] for repetitions in tasks.values())
     assert tasks["xor, 4/5", 0][0]["pairs"][0]["client"]["options"]["code_rate"] == 0.8
     assert str(REPOSITORY) not in json.dumps(list(tasks.values()))

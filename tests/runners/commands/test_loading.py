@@ -59,6 +59,7 @@ WITH_NUMPY = {"losses", "link", "topo"}
 """Commands whose options are the parameters of models and links, which are read off these."""
 EACH_IN_A_FORK = """
 import os, sys
+import pydantic, rich.markdown, typer.rich_utils
 from fecbench.runners.commands.command_line import main
 for words in map(str.split, sys.argv[1:]):
     if not os.fork():
@@ -71,7 +72,8 @@ for words in map(str.split, sys.argv[1:]):
         os._exit(0)
     os.wait()
 """
-"""A script that runs each argument as a command, and prints its status and the modules that it has loaded."""
+"""A script that runs each argument as a command, and prints its status and the modules that it has loaded.
+What all of them load is loaded once: it counts for each."""
 
 
 def loaded_by_each(commands: Sequence[str], status: int, folder: Path) -> dict[str, set[str]]:

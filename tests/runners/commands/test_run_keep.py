@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 ONE = ["--filter", "point=0", "--filter", "repetition=0"]
-TOO_SHORT = 'timeout_s = 0.3\n[[workloads]]\nname = "download"\nsize_bytes = 100_000_000\n'
+TOO_SHORT = 'timeout_s = 0.3\n[[workloads]]\nname = "download"\nsize_bytes = 5_000_000\n'
 
 
 def ids(fecbench: Any, database: Path) -> set[str]:

@@ -1,10 +1,10 @@
 //! Whole transfers over several links, in virtual time: the laws that hold with several paths.
 
-mod world;
-
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::world::decrypted::{self, Sent};
+use crate::world::{DEEP_QUEUE, Link, Loss, Setting, World, all_schemes, safe, schemes};
 use fec::Code;
 use host::coding::Redundancy;
 use host::content;
@@ -13,8 +13,6 @@ use noq_fec::options::CongestionControl;
 use noq_fec::paths::PathCounters;
 use noq_fec::scheduler::Scheduling;
 use noq_proto::PathId;
-use world::decrypted::{self, Sent};
-use world::{DEEP_QUEUE, Link, Loss, Setting, World, all_schemes, safe, schemes};
 
 const INITIAL_WINDOW: u64 = 12_520;
 

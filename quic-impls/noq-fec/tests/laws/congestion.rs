@@ -1,12 +1,11 @@
 //! Congestion control with FEC: news of packets that are lost and recovered, their effect on its window, and repair
 //! symbols that obey it.
 
-mod world;
-
 use std::any::Any;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::world::{DEEP_QUEUE, Loss, Outcome, Setting, World, all_schemes, schemes};
 use fec::Code;
 use host::contract::Role;
 use noq_fec::options::CongestionControl;
@@ -15,7 +14,6 @@ use noq_fec::settings;
 use noq_fec::stack::Counters;
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
-use world::{DEEP_QUEUE, Loss, Outcome, Setting, World, all_schemes, schemes};
 
 #[test]
 fn congestion_control_is_told_of_recovered_losses_unless_they_are_masked() {

@@ -1,11 +1,11 @@
 //! Laws of schedulers and of repair over several paths: the path of each packet, and what is recovered of it.
 
-mod world;
-
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::world::decrypted::{self, Sent};
+use crate::world::{DEEP_QUEUE, Link, Loss, Setting, World, coded, schemes};
 use bytes::Bytes;
 use fec::Code;
 use host::coding::Flush;
@@ -17,8 +17,6 @@ use noq_fec::schemes::Schemes;
 use noq_fec::stack::Application;
 use noq_proto::fec::RepairPath;
 use noq_proto::{Connection, Event, PathId};
-use world::decrypted::{self, Sent};
-use world::{DEEP_QUEUE, Link, Loss, Setting, World, coded, schemes};
 
 /// Time at which all paths are open.
 const BEGIN: Duration = Duration::from_secs(1);

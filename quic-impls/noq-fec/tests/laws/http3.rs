@@ -1,10 +1,9 @@
 //! Transfers over HTTP/3, in virtual time: the same bodies as over hq-interop, with FEC as without, and what peers must not
 //! send ends in a line.
 
-mod world;
-
 use std::time::{Duration, Instant};
 
+use crate::world::{Loss, Setting, World, all_schemes, coded, schemes};
 use fec::Code;
 use host::coding::Redundancy;
 use host::contract::{Direction, Transfer};
@@ -13,7 +12,6 @@ use noq_fec::options::Http;
 use noq_fec::schemes::Schemes;
 use noq_fec::stack::Application;
 use noq_proto::{Connection, Dir, Event, ReadError, StreamEvent, StreamId};
-use world::{Loss, Setting, World, all_schemes, coded, schemes};
 
 fn setting(direction: Direction, size: u64, schemes: Option<Schemes>) -> Setting {
     Setting { direction, http: Http::H3, ..Setting::download(size, schemes) }

@@ -1,17 +1,15 @@
 //! DATAGRAM frames (RFC 9221) are protected like STREAM frames, and received once.
 
-mod world;
-
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use crate::world::{Loss, Setting, World, schemes};
 use bytes::Bytes;
 use fec::Code;
 use host::content;
 use noq_fec::schemes::{Schemes, SourceSymbols};
 use noq_fec::stack::Application;
 use noq_proto::{Connection, Event};
-use world::{Loss, Setting, World, schemes};
 
 const COUNT: u64 = 200;
 

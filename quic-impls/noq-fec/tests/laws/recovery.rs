@@ -1,10 +1,9 @@
 //! Whole transfers over a lossy link, in virtual time: the laws that FEC inside QUIC has to keep.
 
-mod world;
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::world::{Loss, Outcome, Setting, World, all_schemes, coded, schemes};
 use fec::Code;
 use host::coding::Redundancy;
 use host::content;
@@ -14,7 +13,6 @@ use noq_fec::options::CongestionControl;
 use noq_fec::schemes::{Schemes, SourceSymbols};
 use noq_fec::stack::Application;
 use noq_proto::{Connection, Dir, Event, StreamEvent, VarInt};
-use world::{Loss, Outcome, Setting, World, all_schemes, coded, schemes};
 
 /// A transfer that a seed makes up: its direction, its size, the link, and what is lost.
 fn random(seed: u64, schemes: &Schemes) -> Setting {

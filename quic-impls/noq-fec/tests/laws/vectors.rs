@@ -1,16 +1,14 @@
 //! The test vectors of README.md, from what it says of the format and the crate `fec` alone; and a transfer, read in the same way.
 
-mod world;
-
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use crate::world::decrypted::{self, PACKET_REPAIR, Sent};
+use crate::world::{Setting, schemes};
 use bytes::Bytes;
 use fec::{Code, Context, Decoder, Encoder, SlidingWindow};
 use host::contract::Role;
 use noq_fec::schemes::{Schemes, SourceSymbols};
-use world::decrypted::{self, PACKET_REPAIR, Sent};
-use world::{Setting, schemes};
 
 /// The packets of path 0, from the first frame with data on.
 const PACKETS: [(u64, &[u8]); 3] =
@@ -46,7 +44,7 @@ fn hex(bytes: &[u8]) -> String {
 
 #[test]
 fn the_vectors_of_the_readme_are_what_it_describes() {
-    let readme = include_str!("../README.md");
+    let readme = include_str!("../../README.md");
     let rlc = [&NAMES[..], &repair_payload(Code::RLC)].concat();
     let part = |offset: usize, end: usize| {
         let header = [0x4f, 0xec, 9, rlc.len() as u8, offset as u8, (end - offset) as u8];

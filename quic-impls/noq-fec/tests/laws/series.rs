@@ -1,12 +1,10 @@
 //! The series `cwnd` of whole transfers, against what noq-proto counts.
 
-mod world;
-
 use std::time::Duration;
 
+use crate::world::{DEEP_QUEUE, Loss, Setting, World, schemes};
 use fec::Code;
 use noq_fec::stack::{Application, Stack};
-use world::{DEEP_QUEUE, Loss, Setting, World, schemes};
 
 /// A row of the file: t_s, connection, congestion_window_bytes, bytes_in_flight, smoothed_rtt_ms.
 type Row = [f64; 5];

@@ -1,11 +1,11 @@
 //! The limits of FEC: it leaves alone loss probes, the time before the handshake is complete, and data that has yet to
 //! be sent.
 
-mod world;
-
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::world::decrypted::{self, PACKET_REPAIR, REPAIR, SOURCE_SYMBOL};
+use crate::world::{DEEP_QUEUE, Loss, Outcome, Setting, World, all_schemes, coded, schemes};
 use bytes::BytesMut;
 use fec::Code;
 use host::coding::Redundancy;
@@ -13,8 +13,6 @@ use host::contract::{Direction, Role};
 use noq_fec::schemes::Schemes;
 use noq_fec::stack::Application;
 use noq_proto::{Connection, Dir, Event, VarInt};
-use world::decrypted::{self, PACKET_REPAIR, REPAIR, SOURCE_SYMBOL};
-use world::{DEEP_QUEUE, Loss, Outcome, Setting, World, all_schemes, coded, schemes};
 
 /// In bytes: that of [`Setting::download`].
 const INITIAL_WINDOW: usize = 10 * 1252;

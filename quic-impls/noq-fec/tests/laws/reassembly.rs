@@ -1,9 +1,7 @@
 //! Streams are put together of recovered frames as of received ones, whatever these are.
 
-mod world;
-
+use crate::world::reassembly;
 use host::content;
-use world::reassembly;
 
 #[test]
 fn the_corpus_is_reassembled_as_if_it_were_received() {

@@ -1,10 +1,9 @@
 //! Receivers of messages against senders that say what no sender may: an error of one line, and no more memory than the timetable needs.
 
-mod world;
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::world::{Setting, World};
 use bytes::Bytes;
 use host::content;
 use host::contract::{Role, Values, Workload};
@@ -14,7 +13,6 @@ use noq_fec::stack::Application;
 use noq_fec::{Assignment, settings};
 use noq_proto::{Connection, Dir, Event, StreamEvent, VarInt};
 use serde_json::{Value, json};
-use world::{Setting, World};
 
 /// Two messages of 1500 and 1000 bytes, downwards.
 fn messages(delivery: &str) -> Arc<Messages> {

@@ -1,19 +1,17 @@
 //! Frames that a peer must not send, at either side: the connection ends with the right error or goes on, and never
 //! panics. Frames that a victim decrypts are replaced, so that its peer seems to have sent the new ones.
 
-mod world;
-
 use std::sync::{Arc, Mutex};
 
+use crate::world::budget::within_budget;
+use crate::world::decrypted::{self, PACKET_REPAIR, REPAIR, SOURCE_SYMBOL};
+use crate::world::{DEEP_QUEUE, Link, Outcome, Setting, schemes};
 use bytes::BytesMut;
 use fec::Code;
 use host::content;
 use host::contract::{Direction, Role};
 use noq_fec::options::CongestionControl;
 use noq_fec::schemes::{Schemes, SourceSymbols};
-use world::budget::within_budget;
-use world::decrypted::{self, PACKET_REPAIR, REPAIR, SOURCE_SYMBOL};
-use world::{DEEP_QUEUE, Link, Outcome, Setting, schemes};
 
 /// A transfer whose victim receives these frames in place of its third 1-RTT packet.
 fn receiving(frames: &[u8], victim: Role, setting: &Setting) -> Result<(), String> {

@@ -2,12 +2,11 @@
 //! that the peer has, that acknowledgements came, and that nothing can be sent. In both directions, over a link that
 //! loses packets or brings them late.
 
-mod world;
-
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::world::{Loss, Setting, World, coded, schemes};
 use bytes::Bytes;
 use fec::Code;
 use host::coding::Redundancy;
@@ -16,7 +15,6 @@ use noq_fec::hq_interop::{Answers, Request};
 use noq_fec::schemes::Schemes;
 use noq_proto::VarInt;
 use noq_proto::fec::{Announcement, Decoder, Encoder, Factory, Malformed, Opportunity, Recovered};
-use world::{Loss, Setting, World, coded, schemes};
 
 /// The windows of a decoder, and from how many source symbols received on each is its own.
 type Plan = Vec<(u64, u64)>;
