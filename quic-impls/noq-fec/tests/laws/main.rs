@@ -1,4 +1,4 @@
-//! Connections with FEC in virtual time, over links that lose packets as told. What they share is compiled once.
+//! Laws of connections with FEC in virtual time, over links that lose packets as told. The world of all of them is compiled once.
 
 mod congestion;
 mod datagrams;
