@@ -1,4 +1,4 @@
-//! Laws of connections with FEC in virtual time, over links that lose packets as told, in one program: it compiles the world once.
+//! Laws of connections with FEC in virtual time, over links that lose packets as told. The world of all of them is compiled once.
 
 mod congestion;
 mod datagrams;
