@@ -12,7 +12,7 @@ from fecbench.dropper.command import Filter, attach, log, show
 from fecbench.dropper.draws import SEEDS, threshold, unpack
 from fecbench.dropper.model import Beginning, GilbertElliott, Pattern, Uniform, markov, verdicts
 
-PACKETS = 3_000_000
+PACKETS = 10_000_000
 QUIC = Filter("ipv4", "udp", 4433)
 SMALLEST = 2.0**-32
 
@@ -51,7 +51,7 @@ def assert_as_predicted(attachment, model, seed, packets):
         "pattern-once",
     ],
 )
-def test_three_million_verdicts_equal_the_oracle_bit_for_bit(lone, run_program, quic_frame, model, seed):
+def test_ten_million_verdicts_equal_the_oracle_bit_for_bit(lone, run_program, quic_frame, model, seed):
     attachment = lone.attachment("ingress")
     attach(attachment, model, seed, QUIC, record=PACKETS)
     with run_program(lone) as program:
