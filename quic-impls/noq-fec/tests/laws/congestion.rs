@@ -137,8 +137,8 @@ struct Noting {
 
 #[derive(Debug, Default)]
 struct Notes {
-    /// For each packet sent: its time, the open bytes, and the bytes of the window.
-    sent: Vec<(Instant, i64, i64)>,
+    /// For each packet sent: its time, the open bytes without and with it, and the bytes of the window.
+    sent: Vec<(Instant, i64, i64, i64)>,
     /// Open bytes less bytes in flight, each time that it was told. A server forgets its packets of the handshake when
     /// that is complete, so there is a difference, and always the same.
     differences: Vec<i64>,
@@ -146,8 +146,9 @@ struct Notes {
 
 impl Controller for Noting {
     fn on_packet_sent(&mut self, now: Instant, bytes: u16, pn: u64) {
+        let before = self.open;
         self.open += i64::from(bytes);
-        self.notes.lock().unwrap().sent.push((now, self.open, self.inner.window() as i64));
+        self.notes.lock().unwrap().sent.push((now, before, self.open, self.inner.window() as i64));
         self.inner.on_packet_sent(now, bytes, pn);
     }
 
@@ -273,7 +274,7 @@ fn what_is_in_flight_never_exceeds_the_window() {
                 let setting = Setting { congestion_control, down, seed, ..Setting::download(300_000, schemes) };
                 let (outcome, notes) = noted(&setting);
                 assert!(outcome.server.repair_sent > 0, "{setting:?}");
-                for (_, open, window) in &notes.sent {
+                for (_, _, open, window) in &notes.sent {
                     let in_flight = open - notes.differences[0];
                     assert!(in_flight <= *window, "{in_flight} bytes of {window}: {setting:?}");
                     full += u64::from(in_flight + PACKET > *window);
@@ -282,6 +283,25 @@ fn what_is_in_flight_never_exceeds_the_window() {
             assert!(full > 500, "the window was full {full} times only: {congestion_control:?}, {parameters:?}");
         }
     }
+}
+
+/// A connection asks twice whether a packet may be sent, where the one before it fills what leaves at once.
+#[test]
+fn packets_that_leave_beyond_the_window_count_once() {
+    let mut counted = 0;
+    for n in 4..20 {
+        let setting = Setting {
+            down: Loss::These(vec![n, n + 1]),
+            congestion_control: CongestionControl::Cubic,
+            ..Setting::download(11_500, Some(safe()))
+        };
+        let (outcome, notes) = noted(&setting);
+        let is_beyond = |(_, before, _, window): &&(_, i64, i64, i64)| before - notes.differences[0] + PACKET > *window;
+        let beyond = notes.sent.iter().filter(is_beyond).count() as u64;
+        assert!(outcome.server.sent_beyond_window <= beyond, "{n}: {outcome:?}, {beyond} packets");
+        counted += outcome.server.sent_beyond_window;
+    }
+    assert!(counted > 0);
 }
 
 /// BBRv3 sends at the rate at which packets arrive, where losses below 2 % make the windows of the others small.
