@@ -36,14 +36,15 @@ def resolved(
     if file.resolve() in (chain := (*below, path.resolve())):
         raise DesignError(f"{path}: base = {document['base']!r}: is based on this design itself")
     base, others = resolved(read(file), file, read, chain)
-    for key in _keys(own.pop("without", []), path):
-        try:
-            _leave_out(base, key)
-        except KeyError:
-            raise DesignError(f"{path}: without = {key!r}: the base has no such key") from None
+    left_out = _keys(own.pop("without", []), path)
+    for key in left_out:
+        _leave_out(base, key, path)
     if labels := _labels(own.get("variants")):
         own["variants"] = _variants_of_base(labels, base.get("variants", []), path)
-    return _merged(base, own), (file, *others)
+    merged = _merged(base, own)
+    for key in left_out:
+        _without_empty_tables(merged, key)
+    return merged, (file, *others)
 
 
 def _file(reference: Any, path: Path) -> Path:
@@ -67,15 +68,24 @@ def _keys(without: Any, path: Path) -> list[str]:
     return without
 
 
-def _leave_out(table: Any, key: str) -> None:
-    """Remove a key of the base, and each table that is empty then: it would be a factor without values."""
+def _leave_out(base: Document, key: str, path: Path) -> None:
+    *tables, last = key.split(".")
+    table: Any = base
+    for name in tables:
+        table = table.get(name) if isinstance(table, dict) else None
+    if not isinstance(table, dict) or last not in table:
+        raise DesignError(f"{path}: without = {key!r}: the base has no such key")
+    del table[last]
+
+
+def _without_empty_tables(table: Document, key: str) -> None:
+    """Remove the tables of a key that was left out, if they are empty: one would be a factor without values.
+    The place of the others among the factors, which the plan depends on, is that of the base."""
     name, _, rest = key.partition(".")
-    if not isinstance(table, dict) or name not in table:
-        raise KeyError(name)
-    if rest:
-        _leave_out(table[name], rest)
-    if not rest or not table[name]:
-        del table[name]
+    if isinstance(below := table.get(name), dict):
+        _without_empty_tables(below, rest)
+        if not below:
+            del table[name]
 
 
 def _labels(variants: Any) -> list[str]:

@@ -5,7 +5,7 @@ use std::any::Any;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::world::{DEEP_QUEUE, Loss, Outcome, Setting, World, all_schemes, schemes};
+use crate::world::{DEEP_QUEUE, Loss, Outcome, Setting, World, all_schemes, safe, schemes};
 use fec::Code;
 use host::contract::Role;
 use noq_fec::options::CongestionControl;
