@@ -289,11 +289,11 @@ fn what_is_in_flight_never_exceeds_the_window() {
 #[test]
 fn packets_that_leave_beyond_the_window_count_once() {
     let mut counted = 0;
-    for n in 4..20 {
+    for n in 20..60 {
         let setting = Setting {
             down: Loss::These(vec![n, n + 1]),
             congestion_control: CongestionControl::Cubic,
-            ..Setting::download(11_500, Some(safe()))
+            ..Setting::download(60_000, Some(safe()))
         };
         let (outcome, notes) = noted(&setting);
         let is_beyond = |(_, before, _, window): &&(_, i64, i64, i64)| before - notes.differences[0] + PACKET > *window;
