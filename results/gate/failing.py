@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from fecbench.results.analysis.outcomes import COUNTED, is_worst
-from fecbench.results.analysis.pairing import PAIR
 from fecbench.results.analysis.quantiles import fisher_greater
-from fecbench.results.gate.overall import NEW, OLD
+from fecbench.results.gate.overall import rows_of_pairs
 from fecbench.results.store.records import CampaignInfo
 
 SUSPECTED = 0.15
@@ -24,8 +24,6 @@ SUSPECTED = 0.15
 report does not say that they fail no more often."""
 MOST = 3
 """Failing pairs that are shown with the commands that replay them."""
-_KINDS = ("both", "new_alone", "old_alone")
-_NUMBERS = ("point", "repetition", "id_old", "id_new")
 
 
 @dataclass(frozen=True)
@@ -81,20 +79,23 @@ NONE = Failed()
 
 def failed_of(frame: pd.DataFrame) -> Failed:
     """Return which pairs of a frame of trials failed."""
-    counted = frame[frame["state"].isin(COUNTED)]
-    counted = counted.assign(worst=is_worst(counted))
-    arms = [counted.loc[counted["variant"] == arm, [*PAIR, "worst", "id"]] for arm in (OLD, NEW)]
-    run = arms[0].merge(arms[1], on=PAIR, suffixes=("_old", "_new")).sort_values(PAIR, ignore_index=True)
-    old, new = (run[f"worst_{arm}"].astype(bool) for arm in (OLD, NEW))
-    of_kinds = {"both": old & new, "new_alone": new & ~old, "old_alone": old & ~new}
+    old, new = rows_of_pairs(frame, COUNTED)
+    worst = is_worst(frame).to_numpy(bool)
+    of_old, of_new = worst[old], worst[new]
+    of_kinds = {"both": of_old & of_new, "new_alone": of_new & ~of_old, "old_alone": of_old & ~of_new}
     failing_pairs = [
-        FailingPair(kind, str(row["workload"]), *(int(row[name]) for name in _NUMBERS))
+        _failing_pair(kind, frame.iloc[old[pair]], frame.iloc[new[pair]])
         for kind in ("new_alone", "both")
-        for row in run[of_kinds[kind]].head(MOST).to_dict("records")
+        for pair in np.flatnonzero(of_kinds[kind])[:MOST]
     ]
-    counts = {kind: int(of_kinds[kind].sum()) for kind in _KINDS}
-    places = len(run[["workload", "point"]].drop_duplicates())
-    return Failed(**counts, run=len(run), places=places, pairs=tuple(failing_pairs[:MOST]))
+    counts = {kind: int(of_kind.sum()) for kind, of_kind in of_kinds.items()}
+    places = len(frame[["workload", "point"]].iloc[old].drop_duplicates())
+    return Failed(**counts, run=len(old), places=places, pairs=tuple(failing_pairs[:MOST]))
+
+
+def _failing_pair(kind: str, old: pd.Series, new: pd.Series) -> FailingPair:
+    point, repetition = int(old["point"]), int(old["repetition"])
+    return FailingPair(kind, str(old["workload"]), point, repetition, int(old["id"]), int(new["id"]))
 
 
 def is_deterministic(campaign: CampaignInfo) -> bool:

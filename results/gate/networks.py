@@ -41,7 +41,7 @@ def slower_networks(pairs: pd.DataFrame, campaign: CampaignInfo, share: float) -
     if pairs.empty:
         return NOWHERE
     margins = {label: math.log1p(margin) for label, margin in margins_of(campaign).items()}
-    beyond = pairs.assign(log=pairs["log"] - pairs["workload"].astype(str).map(margins))
+    beyond = pairs.assign(log=pairs["log"] - pairs["workload"].map(margins).astype("float64"))
     of_repetitions = beyond.groupby(["point", "repetition"], observed=True)["log"].mean()
     families = (
         of_repetitions.groupby("point").agg(["mean", "std", "size"]).reset_index(),

@@ -58,8 +58,10 @@ def tail_ratio_of(pairs: pd.DataFrame, level: float) -> Ratio:
 
 def _p95(values: Floats) -> Floats:
     """Return the 95th percentile of each row."""
-    place = place_of_p95(values.shape[1])
-    percentiles: Floats = np.partition(values, place, axis=1)[:, place]
+    count = values.shape[1]
+    place = place_of_p95(count)
+    is_longest = place == count - 1  # which is found sooner
+    percentiles: Floats = values.max(axis=1) if is_longest else np.partition(values, place, axis=1)[:, place]
     return percentiles
 
 
