@@ -8,7 +8,7 @@ sentence that says what.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
@@ -341,6 +341,13 @@ def points(campaign: CampaignInfo) -> Figure:
     return figure
 
 
+class _Grid(sns.PairGrid):
+    """A grid that is laid out when it is drawn. Before, that would take as long as all else of it."""
+
+    def tight_layout(self, *_: Any, **__: Any) -> _Grid:
+        return self
+
+
 def pair_grid(campaign: CampaignInfo) -> sns.PairGrid:
     """A panel for each pair of factors, the first at the top left, with the points of the design as data (a
     `sample` of many); to be finished by `label_pairs`. Raises NothingToDraw."""
@@ -356,7 +363,7 @@ def pair_grid(campaign: CampaignInfo) -> sns.PairGrid:
     across, down = list(factors.columns[:-1]), list(factors.columns[1:])
     # seaborn lays out by itself, and leaves its figure to pyplot, which would show it a second time.
     with mpl.rc_context({"figure.constrained_layout.use": False}):
-        grid = sns.PairGrid(factors, x_vars=across, y_vars=down, corner=True, dropna=False, despine=False)
+        grid = _Grid(factors, x_vars=across, y_vars=down, corner=True, dropna=False, despine=False)
     plt.close(grid.figure)
     grid.figure.set_layout_engine("constrained")
     grid.figure.set_size_inches(em() * wide(), em() * (1.5 + _high(grid) * len(down)))
