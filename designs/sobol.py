@@ -9,6 +9,7 @@
 - J. Matoušek, "On the L2-discrepancy for anchored boxes", J. Complexity 14 (1998): the scrambling.
 """
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -46,8 +47,10 @@ def sobol(exponent: int, dimensions: int, rng: np.random.Generator) -> NDArray[n
     return points / float(1 << BITS)
 
 
+@cache
 def _directions(dimensions: int) -> NDArray[np.uint32]:
-    """Return the direction numbers, shape (dimensions, BITS), as fractions of 2 to the power of BITS."""
+    """Return the direction numbers, shape (dimensions, BITS), as fractions of 2 to the power of BITS. To read
+    the table takes longer than all else, and a hunt makes many plans."""
     with np.load(_TABLE) as table:
         polynomials, first = table["poly"][:dimensions], table["vinit"][:dimensions].astype(np.uint32)
     numbers = np.ones((dimensions, BITS), np.uint32)

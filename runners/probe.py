@@ -6,6 +6,7 @@ A probe never raises and never hangs: a fact that cannot be found is None.
 import hashlib
 import subprocess
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from fecbench.checkout import REPOSITORY
@@ -25,9 +26,15 @@ def output_of(arguments: Sequence[str]) -> str | None:
 
 
 def sha256_of(path: Path) -> str | None:
-    """The hash of a file, or None when it cannot be read."""
+    """The hash of a file, or None when it cannot be read. A file that stays as it is is read once."""
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        now = path.stat()
+        return _sha256_of(path, now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
     except OSError:
         return None
+
+
+@cache
+def _sha256_of(path: Path, *_state: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

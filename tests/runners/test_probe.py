@@ -21,3 +21,11 @@ def test_the_hash_of_a_file_is_its_sha256(tmp_path: Path) -> None:
     assert probe.sha256_of(tmp_path / "abc") == published
     for path in ("/no/such/file", "/"):
         assert probe.sha256_of(Path(path)) is None
+
+
+def test_a_file_that_has_changed_has_another_hash(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("abc")
+    before = probe.sha256_of(file)
+    file.write_text("abcd")
+    assert probe.sha256_of(file) != before
