@@ -3,7 +3,6 @@
 The name of an unfinished one is the same each time, so the next command writes over what a killed one left.
 """
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -36,6 +35,8 @@ def filling(folder: Path) -> Iterator[Path]:
 
     After an error nothing was written: a folder that was absent is absent, and so are those above it.
     """
+    import shutil  # takes longer to load than the rest of what becomes a simulator needs of this module
+
     target = folder.resolve()
     absent = [parent for parent in target.parents if not parent.exists()]
     is_new = not target.exists()

@@ -8,7 +8,6 @@ version 6 of Landlock (Linux 6.12) it can send signals to other processes of its
 """
 
 import os
-import platform
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -94,7 +93,7 @@ _AF_UNIX = 1
 @cache
 def is_offered() -> bool:
     """Whether programs can be fenced in here."""
-    return platform.machine() in MACHINES and kernel.landlock_version() > 0 and kernel.can_filter_calls()
+    return os.uname().machine in MACHINES and kernel.landlock_version() > 0 and kernel.can_filter_calls()
 
 
 def enter(readable: Iterable[Path], writable: Iterable[Path], *, network: bool = False) -> None:
@@ -118,7 +117,7 @@ def enter(readable: Iterable[Path], writable: Iterable[Path], *, network: bool =
         kernel.restrict_to(ruleset)
     finally:
         os.close(ruleset)
-    kernel.filter_calls(_program(MACHINES[platform.machine()], network=network))
+    kernel.filter_calls(_program(MACHINES[os.uname().machine], network=network))
 
 
 def without_home(folders: Iterable[Path]) -> list[Path]:

@@ -17,7 +17,6 @@ import contextlib
 import errno
 import os
 import re
-import secrets
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -156,7 +155,7 @@ def _can_make(place: Place) -> bool:
 
 def new_name() -> str:
     """Return a prefix for the names of a harness's cgroups, where it has no folder."""
-    return f"fecbench-{os.getpid()}-{secrets.token_hex(4)}"
+    return f"fecbench-{os.getpid()}-{os.urandom(4).hex()}"
 
 
 def enter(name: str) -> None:

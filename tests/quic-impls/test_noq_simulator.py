@@ -28,8 +28,8 @@ from fecbench.dropper.loss_model import LossModel
 from fecbench.dropper.model import GilbertElliott, Uniform
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.trial import certificates
-from fecbench.runners.trial.certificates import NOT_AFTER, NOT_BEFORE
 from fecbench.runners.trial.competition import INTERVAL_S
+from fecbench.runners.trial.signed_certificates import NOT_AFTER, NOT_BEFORE
 from tests.support.simulations import (
     FILLING,
     NOTHING,

@@ -13,8 +13,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from fecbench.runners.tasks.task import EndpointTask, PairTask
-from fecbench.runners.trial import certificates
+from fecbench.runners.trial import certificates, signed_certificates
 from fecbench.runners.trial.certificates import KINDS, Kind
+from fecbench.runners.trial.signed_certificates import NOT_AFTER, NOT_BEFORE
 
 NAME = "server.fecbench"
 GENERATIONS = {"ed25519": 1000, "p256": 300}
@@ -36,9 +37,10 @@ def test_certificates_have_the_same_length_however_often_they_are_made(tmp_path:
 def test_those_of_ecdsa_would_not_if_they_were_signed_once() -> None:
     def length() -> int:
         key = ec.generate_private_key(ec.SECP256R1())
-        name = certificates._name(NAME)
-        builder = x509.CertificateBuilder(name, name, key.public_key(), certificates._serial_number())
-        dated = builder.not_valid_before(certificates.NOT_BEFORE).not_valid_after(certificates.NOT_AFTER)
+        name = signed_certificates._name(NAME)
+        number = signed_certificates._serial_number()
+        builder = x509.CertificateBuilder(name, name, key.public_key(), number)
+        dated = builder.not_valid_before(NOT_BEFORE).not_valid_after(NOT_AFTER)
         return len(dated.sign(key, hashes.SHA256()).public_bytes(Encoding.DER))
 
     assert len({length() for _ in range(200)}) > 1
@@ -95,4 +97,4 @@ def test_a_recorded_task_says_nothing_of_the_certificates_that_all_had_then() ->
 def test_a_serial_number_has_its_highest_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     for bits in (lambda _: 0, lambda count: (1 << count) - 1):
         monkeypatch.setattr("secrets.randbits", bits)
-        assert certificates._serial_number().bit_length() == certificates.SERIAL_BITS
+        assert signed_certificates._serial_number().bit_length() == signed_certificates.SERIAL_BITS
