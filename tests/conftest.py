@@ -144,6 +144,13 @@ def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(*replacement)
 
 
+@pytest.fixture
+def unmade(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures of a report are not even made: another test makes those of such a campaign."""
+    for replacement in list(undrawn.without_figures()):
+        monkeypatch.setattr(*replacement)
+
+
 @pytest.fixture(scope="session")
 def shared_library(
     tmp_path_factory: pytest.TempPathFactory, shared_folder: Path

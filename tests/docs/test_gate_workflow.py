@@ -35,12 +35,12 @@ import sys
 sys.path.insert(0, "{repository}")
 from fecbench.runners.commands.command_line import main
 from tests.support import undrawn
-undrawn.replace()
+undrawn.replace(makes=False)
 sys.argv[4:4] = ["{design}"]
 sys.argv.append("--no-calibrate")
 main()
 """
-"""Replacement of the command: the same over fewer networks, with reports undrawn."""
+"""Replacement of the command: the same over fewer networks, with figures of reports unmade."""
 NOTES = '#!/bin/sh\necho "${0##*/} $*" >> "$CALLS"\n'
 
 

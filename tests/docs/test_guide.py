@@ -61,6 +61,8 @@ SLOW_PAGES = {
     )
 }
 SLOW_PAGES |= {f"docs/findings/{name}.md" for name in ("starlink2022", "thesis2018")}
+SAME_FIGURES = {"docs/first-campaign.md", "docs/gate.md"}
+"""Fast pages whose reports have the figures of others: the README's, and those of test_compare.py."""
 LIMIT_S = 500  # of a command
 HUNT_REPETITIONS = 20
 """Repetitions by which hunts on fast pages confirm; designs have three times as many."""
@@ -103,7 +105,7 @@ class Reader:
     ) -> None:
         self.checkout = checkout
         self.scripts = ""  # of this page
-        self.draws = True  # figures of reports
+        self.draws = self.makes = True  # figures of reports
         self.environment: dict[str, str] = {}  # what was exported
         self.printed = ""
         self.trial = ""  # the number of one of those that `show --trials` listed last
@@ -224,7 +226,8 @@ class Reader:
         """Run a command without a shell if it needs none."""
         name, *words = shlex.split(command, comments=True)
         if name == "fecbench" and not any(map(_FOR_THE_SHELL.search, words)):
-            return preloaded.fecbench(words, self.checkout, self._environment(), LIMIT_S, draws=self.draws)
+            figures = {"draws": self.draws, "makes": self.makes}
+            return preloaded.fecbench(words, self.checkout, self._environment(), LIMIT_S, **figures)
         return subprocess.run(
             ["bash", "-c", command],
             cwd=self.checkout,
@@ -277,6 +280,7 @@ def test_a_page_does_what_it_says(page: str, reader: Reader) -> None:
             pytest.skip(f"needs {program}: make build")
     blocks = blocks_of((REPOSITORY / page).read_text())
     reader.draws = page in SLOW_PAGES
+    reader.makes = reader.draws or page not in SAME_FIGURES
     reader.scripts = "".join(block.text for block in blocks if block.language == "python")
     for block in blocks:
         reader.follow(block)

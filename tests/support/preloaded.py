@@ -42,7 +42,11 @@ _FORKS.set_forkserver_preload(
     ]
 )
 disk.wait_for_none()
-provenance.libraries()  # which each campaign records, and reading them takes as long as some trials
+for record in (
+    provenance.libraries,
+    provenance.harness,
+):  # of each campaign: they take as long as some trials
+    record()
 
 
 def begin() -> None:
@@ -57,10 +61,12 @@ def fecbench(
     limit_s: float,
     *,
     draws: bool = True,
+    makes: bool = True,
 ) -> Ended:
-    """Run `fecbench` with these arguments in a folder; without `draws`, files of figures are not drawn.
-    Raises TimeoutExpired when it was killed."""
-    return _run(main if draws else _main_undrawn, ["fecbench", *arguments], folder, environment, limit_s)
+    """Run `fecbench` with these arguments in a folder; without `draws`, files of figures are not drawn, and
+    without `makes`, figures of reports are not even made. Raises TimeoutExpired when it was killed."""
+    body = main if draws else _main_undrawn if makes else _main_unmade
+    return _run(body, ["fecbench", *arguments], folder, environment, limit_s)
 
 
 def script(text: str, folder: Path, environment: Mapping[str, str], limit_s: float) -> Ended:
@@ -70,6 +76,11 @@ def script(text: str, folder: Path, environment: Mapping[str, str], limit_s: flo
 
 def _main_undrawn() -> None:
     undrawn.replace()
+    main()
+
+
+def _main_unmade() -> None:
+    undrawn.replace(makes=False)
     main()
 
 

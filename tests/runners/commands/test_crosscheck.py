@@ -125,7 +125,7 @@ def test_readers_mean_the_campaign_and_not_its_sample(
     assert list(table["checks"].dropna().items()) == [(SAMPLE, "little")]
 
 
-@pytest.mark.usefixtures("unrendered")
+@pytest.mark.usefixtures("unmade")
 def test_the_report_has_the_verdict_and_the_table(
     fecbench_here: Callable[..., Any], checked: tuple[Path, Path, Any], tmp_path: Path
 ) -> None:

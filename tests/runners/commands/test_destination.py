@@ -73,7 +73,7 @@ def test_a_file_that_exists_is_replaced_and_one_that_cannot_be_written_is_refuse
     assert sorted(tmp_path.iterdir()) == sorted([path, neighbour, tmp_path / f"folder{suffix}"])
 
 
-@pytest.mark.usefixtures("unrendered")
+@pytest.mark.usefixtures("unmade")
 def test_of_a_folder_that_exists_only_what_the_command_wrote_is_replaced(
     call: Any, plant: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
