@@ -341,7 +341,7 @@ def points(campaign: CampaignInfo) -> Figure:
     return figure
 
 
-class _Grid(sns.PairGrid):
+class _Grid(sns.PairGrid):  # type: ignore[misc]
     """A grid that is laid out when it is drawn. Before, that would take as long as all else of it."""
 
     def tight_layout(self, *_: Any, **__: Any) -> _Grid:
