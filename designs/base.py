@@ -8,7 +8,7 @@
 """
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +74,18 @@ def _leave_out(base: Document, key: str, path: Path) -> None:
     for name in tables:
         table = table.get(name) if isinstance(table, dict) else None
     if not isinstance(table, dict) or last not in table:
-        raise DesignError(f"{path}: without = {key!r}: the base has no such key")
+        hint = nearest(key, _names(base))
+        raise DesignError(f"{path}: without = {key!r}: the base has no such key; {hint}")
     del table[last]
+
+
+def _names(table: Document, above: str = "") -> Iterator[str]:
+    """Yield the names of all keys that can be left out: of a table, and of what is in it."""
+    for key, value in table.items():
+        if "." not in key:
+            yield f"{above}{key}"
+            if isinstance(value, dict):
+                yield from _names(value, f"{above}{key}.")
 
 
 def _without_empty_tables(table: Document, key: str) -> None:

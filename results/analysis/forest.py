@@ -12,6 +12,7 @@ they stand aside.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -76,16 +77,26 @@ def grown(factors: Floats, logs: Floats, count: int, *, least: int, most: int, s
     random = np.random.RandomState(seed)
     seeds = [random.randint(np.iinfo(np.int32).max) for _ in range(count)]
     grow = partial(_grown, as_trees_have(factors), logs, least, min(most, len(logs)))
-    with ThreadPoolExecutor(os.cpu_count()) as threads:  # trees grow without the interpreter's lock
-        return Forest(list(threads.map(grow, seeds)))
+    processors = os.cpu_count() or 1
+    with ThreadPoolExecutor(processors) as threads:  # trees grow without the interpreter's lock
+        parts = threads.map(grow, (part.tolist() for part in np.array_split(seeds, processors)))
+        return Forest([tree for part in parts for tree in part])
 
 
-def _grown(factors: NDArray[np.float32], logs: Floats, least: int, draws: int, seed: int) -> Tree:
-    rows = np.random.RandomState(seed).randint(0, len(logs), draws)
-    weights = np.bincount(rows, minlength=len(logs)).astype(np.float64)
-    splitter = _splitter(MSE(1, len(logs)), factors, least, seed)
-    builder = DepthFirstTreeBuilder(splitter, 2 * least, least, 0.0, _ANY_DEPTH, 0.0)
-    return _built(builder, factors, logs, weights)
+def _grown(
+    factors: NDArray[np.float32], logs: Floats, least: int, draws: int, seeds: Sequence[int]
+) -> list[Tree]:
+    """Return a tree of each seed."""
+    builder = DepthFirstTreeBuilder(
+        _splitter(MSE(1, len(logs)), factors, least), 2 * least, least, 0.0, _ANY_DEPTH, 0.0
+    )
+    trees = []
+    for seed in seeds:
+        rows = _seeded(seed).randint(0, len(logs), draws)
+        weights = np.bincount(rows, minlength=len(logs)).astype(np.float64)
+        _seeded(seed)
+        trees.append(_built(builder, factors, logs, weights))
+    return trees
 
 
 def extremely_random(factors: Floats, values: Floats, count: int, *, least: int, seed: int) -> Forest:
@@ -93,25 +104,46 @@ def extremely_random(factors: Floats, values: Floats, count: int, *, least: int,
     Learning 63, 2006), to the bit: so many, each of all rows, with `least` of them in a leaf."""
     random = np.random.RandomState(seed)
     rows, trees = as_trees_have(factors), []
+    splitter = RandomSplitter(MSE(1, len(values)), rows.shape[1], least, 0.0, _RANDOM.state, None)
+    builder = DepthFirstTreeBuilder(splitter, 2 * least, least, 0.0, _ANY_DEPTH, 0.0)
     for _ in range(count):
-        of_tree = np.random.RandomState(random.randint(np.iinfo(np.int32).max))
-        splitter = RandomSplitter(MSE(1, len(values)), rows.shape[1], least, 0.0, of_tree, None)
-        builder = DepthFirstTreeBuilder(splitter, 2 * least, least, 0.0, _ANY_DEPTH, 0.0)
+        _seeded(random.randint(np.iinfo(np.int32).max))
         trees.append(_built(builder, rows, values, None))
     return Forest(trees)
 
 
-def tree_of_medians(factors: Floats, logs: Floats, *, depth: int, leaves: int, least: int, seed: int) -> Tree:
+def tree_of_medians(
+    factors: NDArray[np.floating], logs: Floats, *, depth: int, leaves: int, least: int, seed: int
+) -> Tree:
     """Return the tree of `DecisionTreeRegressor(criterion="absolute_error")` with at most so many leaves, of
     `least` rows each. The leaf that gains most is split next."""
     rows = as_trees_have(factors)
-    splitter = _splitter(MAE(1, len(logs)), rows, least, seed)
+    splitter = _splitter(MAE(1, len(logs)), rows, least)
     builder = BestFirstTreeBuilder(splitter, 2 * least, least, 0.0, depth, leaves, 0.0)
+    _seeded(seed)
     return _built(builder, rows, logs, None)
 
 
-def _splitter(criterion: MAE | MSE, factors: NDArray[np.float32], least: int, seed: int) -> BestSplitter:
-    return BestSplitter(criterion, factors.shape[1], least, 0.0, np.random.RandomState(seed), None)
+def _splitter(criterion: MAE | MSE, factors: NDArray[np.float32], least: int) -> BestSplitter:
+    """Return a splitter that draws from this thread's generator, which is to be seeded before each tree."""
+    return BestSplitter(criterion, factors.shape[1], least, 0.0, _RANDOM.state, None)
+
+
+class _Random(threading.local):
+    """A generator for each thread. To make one takes several times as long as a small tree grows, since it
+    is seeded from the system first."""
+
+    def __init__(self) -> None:
+        self.state = np.random.RandomState()
+
+
+_RANDOM = _Random()
+
+
+def _seeded(seed: int) -> np.random.RandomState:
+    """Return this thread's generator, as a new one of this seed is."""
+    _RANDOM.state.seed(seed)
+    return _RANDOM.state
 
 
 def _built(
@@ -125,7 +157,7 @@ def _built(
     return tree
 
 
-def as_trees_have(factors: Floats) -> NDArray[np.float32]:
+def as_trees_have(factors: NDArray[np.floating]) -> NDArray[np.float32]:
     """Return factors as trees compare them. With these the library needs no check, which takes as long as a
     small tree grows."""
     return np.ascontiguousarray(factors, dtype=np.float32)

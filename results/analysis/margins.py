@@ -45,7 +45,8 @@ def of_points(ratios: pd.DataFrame, campaign: CampaignInfo) -> Floats:
     if campaign.engine != "virtual":
         return np.full(len(ratios), campaign.margin)
     of_rows: Floats = np.array(_of_rows(ratios, campaign), dtype=np.float64)
-    is_share = ratios["metric"].map(lambda name: metrics.of(name).is_share).to_numpy(np.bool_)
+    shares = {name: metrics.of(name).is_share for name in ratios["metric"].unique()}
+    is_share = ratios["metric"].map(shares).to_numpy(np.bool_)
     with np.errstate(divide="ignore"):
         vouched = tolerances.SHARE.above / ratios["baseline"].to_numpy(np.float64)
     raised: Floats = np.where(is_share & (vouched > of_rows), vouched, of_rows)

@@ -8,6 +8,7 @@ Fewer than FEWEST_OF_P95 repetitions have none: it would be the worst of them.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import pandas as pd
 
@@ -31,6 +32,18 @@ def by_group(
     at_p95 = ordered[in_order.cumcount() == places]
     at_the_end = at_p95.set_index(by)[column]
     return at_the_end.reindex(groups.count().index).where(groups.count() >= FEWEST_OF_P95)
+
+
+def of_columns(
+    table: pd.DataFrame, by: list[str], more_is_better: Mapping[str, bool], statistic: str
+) -> pd.DataFrame:
+    """The statistic `by_group` of several columns, for each of which it is said whether more is better."""
+    if statistic != P95:
+        values: pd.DataFrame = table.groupby(by, observed=True)[list(more_is_better)].agg(statistic)
+        return values
+    return pd.DataFrame(
+        {name: by_group(table, by, name, statistic, more) for name, more in more_is_better.items()}
+    )
 
 
 def p95(values: pd.Series, more_is_better: bool = False) -> float:

@@ -9,7 +9,7 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -73,20 +73,35 @@ def _folds(data: Data, seed: int = _SEED) -> Folds:
 def grown_tree(data: Data, leaves: int) -> Tree:
     """Return a tree of medians, not means: one loss more or less can cost a timeout, so log ratios have
     heavy tails."""
-    least = max(LEAST_RATIOS, math.ceil(_LEAST_SHARE * len(data.logs)))
-    return forest.tree_of_medians(
-        data.factors, data.logs, depth=_DEPTH, leaves=leaves, least=least, seed=_SEED
-    )
+    return _tree_of(as_trees_have(data.factors), data.logs, leaves)
 
 
-def _errors(data: Data, leaves: Sequence[int], fold: Fold) -> list[Floats]:
+def _tree_of(factors: NDArray[np.float32], logs: Floats, leaves: int) -> Tree:
+    least = max(LEAST_RATIOS, math.ceil(_LEAST_SHARE * len(logs)))
+    return forest.tree_of_medians(factors, logs, depth=_DEPTH, leaves=leaves, least=least, seed=_SEED)
+
+
+@dataclass(frozen=True)
+class _Split:
+    """A fold with its factors, as trees have them."""
+
+    training_rows: NDArray[np.int64]
+    training: NDArray[np.float32]
+    test_rows: NDArray[np.int64]
+    unseen: NDArray[np.float32]
+
+
+def _splits(data: Data) -> list[_Split]:
+    factors = as_trees_have(data.factors)
+    return [_Split(training, factors[training], test, factors[test]) for training, test in _folds(data)]
+
+
+def _errors(logs: Floats, leaves: Sequence[int], split: _Split) -> list[Floats]:
     """Return, for trees of each of these numbers of leaves, the absolute errors of the log ratios of a fold,
     predicted by a tree that has not seen its points."""
-    training_rows, test_rows = fold
-    training = Data(data.factors[training_rows], data.logs[training_rows], data.points[training_rows])
-    unseen, logs = as_trees_have(data.factors[test_rows]), data.logs[test_rows]
-    predictions = predictions_of_smaller(grown_tree(training, max(leaves)), unseen, leaves)
-    return [np.abs(logs - predicted) for predicted in predictions]
+    tree = _tree_of(split.training, logs[split.training_rows], max(leaves))
+    unseen = logs[split.test_rows]
+    return [np.abs(unseen - predicted) for predicted in predictions_of_smaller(tree, split.unseen, leaves)]
 
 
 def predictions_of_smaller(
@@ -118,16 +133,16 @@ def p_value(data: Data) -> float:
     """
     data = _some_points(data, _MOST_TESTED_POINTS)
     random = np.random.default_rng(_SEED)
-    centred = replace(data, logs=data.logs - np.median(data.logs))
+    centred = data.logs - np.median(data.logs)
     names, of_row = np.unique(data.points, return_inverse=True)
-    folds = _folds(data)
-    observed = _share_explained(centred, folds)
+    splits = _splits(data)
+    observed = _share_explained(centred, splits)
     as_good, enough = 0, LEVEL * (1 + _FLIPS)
     signs = random.choice([-1.0, 1.0], (_FLIPS, len(names)))
-    flipped = (replace(centred, logs=flips[of_row] * centred.logs) for flips in signs)
+    flipped = (flips[of_row] * centred for flips in signs)
     threads = ThreadPoolExecutor(os.cpu_count())  # trees grow without the interpreter's lock
     try:
-        shares = threads.map(partial(_share_explained, folds=folds, least=observed), flipped)
+        shares = threads.map(partial(_share_explained, splits=splits, least=observed), flipped)
         for flips, share in enumerate(shares, start=1):
             as_good += share >= observed
             # No evidence, however many follow (Besag and Clifford, Biometrika 78, 1991).
@@ -138,12 +153,12 @@ def p_value(data: Data) -> float:
         threads.shutdown(cancel_futures=True)
 
 
-def _share_explained(data: Data, folds: Folds, least: float = -math.inf) -> float:
+def _share_explained(logs: Floats, splits: Sequence[_Split], least: float = -math.inf) -> float:
     """The share of the absolute deviation from the median that a tree predicts, of points it has not seen;
     -∞ as soon as some folds show that it is below `least`."""
-    deviation, errors = float(np.abs(data.logs - np.median(data.logs)).sum()), 0.0
-    for fold in folds:
-        (of_fold,) = _errors(data, [_TESTED_LEAVES], fold)
+    deviation, errors = float(np.abs(logs - np.median(logs)).sum()), 0.0
+    for split in splits:
+        (of_fold,) = _errors(logs, [_TESTED_LEAVES], split)
         errors += float(of_fold.sum())
         if deviation and 1 - errors / deviation < least:
             return -math.inf
@@ -154,8 +169,8 @@ def fewest_leaves(data: Data) -> int:
     """The fewest leaves whose error is within one standard error of the best (Breiman et al., "Classification
     and Regression Trees", 1984, §3.4.3)."""
     errors = np.empty((len(_LEAVES), len(data.logs)))
-    for fold in _folds(data):
-        errors[:, fold[1]] = _errors(data, _LEAVES, fold)
+    for split in _splits(data):
+        errors[:, split.test_rows] = _errors(data.logs, _LEAVES, split)
     of_points = [pd.Series(of_size).groupby(data.points).mean() for of_size in errors]
     best = min(of_points, key=lambda errors: float(errors.mean()))
     bound = best.mean() + best.std() / math.sqrt(len(best))

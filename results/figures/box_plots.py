@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.markers import MarkerStyle
 
-from fecbench.results.figures.seaborn_alone import sns
+from fecbench.results.figures.seaborn_alone import blank_labels, sns
 from fecbench.results.figures.style import Look, as_pixels, line
 
 _MOST_DOTS = 400  # more single trials in one box hide it
@@ -41,6 +41,7 @@ def boxes_of(
     drawn = {"data": trials, "x": across, "y": up, "order": order, "hue": "variant", "hue_order": labels}
     drawn |= {"palette": {label: look.color for label, look in look_of.items()}, "ax": axes, "legend": False}
     known = len(axes.containers)
+    blank_labels(axes)
     sns.boxplot(
         **drawn,
         saturation=1,

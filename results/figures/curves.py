@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from fecbench.results.analysis.intervals import ecdf
-from fecbench.results.figures.seaborn_alone import sns
+from fecbench.results.figures.seaborn_alone import blank_labels, sns
 from fecbench.results.figures.style import Color, as_pixels, line
 
 
@@ -34,6 +34,7 @@ def curve(
     points = pd.DataFrame(
         {"value": [ends[0], *data, ends[1]], "weight": [0.0, *np.ones(len(data)), float(worst)]}
     )
+    blank_labels(axes)
     sns.ecdfplot(
         points, x="value", weights="weight", ax=axes, legend=False, rasterized=as_pixels(len(data)), **look
     )

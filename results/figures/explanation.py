@@ -67,6 +67,7 @@ def benefit_map(
     norm = around_one(pd.concat([dots["ratio"] for dots in maps.values()]))
     size = (wide(), 2 + 4 * -(-len(maps) // columns))
     with sheet(len(maps), size, ax, columns=columns) as page:
+        page.blank_labels()
         for axes, (workload, dots) in zip(page.panels, maps.items(), strict=True):
             surface = explanation.surfaces[workload]
             horizontal, up = str(surface.index.name), str(surface.columns.name)
@@ -161,6 +162,7 @@ def effects(
     pixels = as_pixels(len(names) * len(explanation.table))
     size = (wide(), 1.5 + 2.6 * -(-len(names) // columns))
     with sheet(len(names), size, ax, columns=columns, what="choose some of factors=") as page:
+        page.blank_labels()
         for axes, name in zip(page.panels, names, strict=True):
             axes.axhline(1, color="black", linewidth=line(2 / 3))
             sns.scatterplot(

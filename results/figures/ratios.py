@@ -98,6 +98,7 @@ def bars(ratios: pd.DataFrame, campaign: CampaignInfo, *, ax: Given = None) -> F
     labels, places = list(look_of), list(names)
     with sheet(1, (workloads_width(names), 5.5), ax) as page:
         (axes,) = page.panels
+        page.blank_labels()
         axes.axhline(1, color="black", linewidth=line(2 / 3))
         sns.barplot(
             drawn.assign(height=drawn["ratio"] - 1),
@@ -168,6 +169,7 @@ def over_factors(
     pixels, columns = as_pixels(len(some) * len(chosen)), across()
     size = (wide(), 2 + 2.6 * -(-len(chosen) // columns))
     with sheet(len(chosen), size, ax, columns=columns, what="choose some of factors=") as page:
+        page.blank_labels()
         for axes, factor in zip(page.panels, chosen, strict=True):
             axes.axhline(1, color="black", linewidth=line(2 / 3))
             intervals = [

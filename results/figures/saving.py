@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
@@ -38,15 +38,20 @@ def save(figure: Figure, path: Path) -> None:
 
 def write(figure: Figure, stream: BinaryIO, suffix: str) -> None:
     """Write a figure in the form that this suffix of a file's name says."""
-    from fecbench.results.figures.embedded_letters import shared_letters
     from fecbench.results.figures.style import style
 
     with (
         style(),
         _laid_out(figure) if suffix == ".png" else nullcontext(),
-        shared_letters() if suffix == ".pdf" else nullcontext(),
+        _few_letters() if suffix == ".pdf" else nullcontext(),
     ):
         figure.savefig(stream, format=suffix[1:], metadata=dict.fromkeys(_DATES_AND_PROGRAMS[suffix]))
+
+
+def _few_letters() -> AbstractContextManager[None]:
+    from fecbench.results.figures.embedded_letters import shared_letters  # loads what writes PDF files
+
+    return shared_letters()
 
 
 @dataclass(frozen=True)

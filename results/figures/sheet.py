@@ -15,6 +15,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+from fecbench.results.figures.seaborn_alone import blank_labels
 from fecbench.results.figures.style import (
     _FONT,
     em,
@@ -66,6 +67,11 @@ class Sheet:
     def width(self) -> float:
         """Approximate width of a panel, in inches."""
         return width_of(self.figure) / self.columns - 0.7
+
+    def blank_labels(self) -> None:
+        """`blank_labels` of a figure of ours; axes that were given may have labels."""
+        for axes in self.panels if self.own else ():
+            blank_labels(axes)
 
     def heading(self, question: str, detail: str = "") -> None:
         """The question in bold above all panels of a figure of ours, and below it what was compared."""

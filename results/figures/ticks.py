@@ -73,9 +73,19 @@ class _Sparse(Locator):
 
     def __init__(self, axis: Axis, choices: Choices, label: Label) -> None:
         self.of_axis, self.choices, self.label = axis, choices, label
+        self._of_view: dict[tuple[object, ...], Sequence[float]] = {}
 
     def __call__(self) -> Sequence[float]:
+        """The ticks of the axis as it is now. Matplotlib asks some ten times for those of one view, to lay a
+        figure out and to draw it."""
         low, high = sorted(self.of_axis.get_view_interval())
+        axes = self.of_axis.axes
+        view = (low, high, self.of_axis.get_scale(), *axes.bbox.size, axes.figure.dpi, em())
+        if view not in self._of_view:
+            self._of_view[view] = self._ticks(low, high)
+        return self._of_view[view]
+
+    def _ticks(self, low: float, high: float) -> Sequence[float]:
         ticks: Sequence[float] = []
         for choice in self.choices(low, high):
             ticks = [tick for tick in choice if low <= tick <= high]

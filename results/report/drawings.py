@@ -1,4 +1,7 @@
-"""The figures of a report. Where workloads compare different metrics, each metric has figures of its own."""
+"""The figures of a report. Where workloads compare different metrics, each metric has figures of its own.
+
+The page leaves out what it shows elsewhere: `fecbench figure` draws these on request.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +45,16 @@ class Drawings:
     pairs: list[tuple[Drawing, str]] = field(default_factory=list)
     """The drawing of each pair that was run again, with the command that does so."""
 
+    @property
+    def has_maps(self) -> bool:
+        """Whether a variant has a map, beside which the page leaves figures out."""
+        return any(
+            file.stem.startswith("map-")
+            for one in self.explained
+            for drawing in one
+            for file in drawing.files
+        )
+
 
 class Drawer(Protocol):
     """Receiver of a campaign's figures, each with its name and caption."""
@@ -70,15 +83,19 @@ class _List:
         return Drawing()
 
 
-def named(evidence: Evidence) -> dict[str, Named]:
-    """The figures of a campaign that was read, by their names; none is drawn yet."""
+def named(evidence: Evidence, *, on_request: bool = True) -> dict[str, Named]:
+    """The figures of a campaign that was read, by their names; none is drawn yet. `on_request`: those, too,
+    that the page leaves out."""
     figures = _List()
-    draw(figures, evidence)
+    draw(figures, evidence, on_request=on_request)
     return figures.figures
 
 
-def draw(folder: Drawer, evidence: Evidence, pairs: Sequence[RerunPair] = ()) -> Drawings:
-    """Give all figures of a campaign that was read, and of `pairs`, to a folder, which saves them."""
+def draw(
+    folder: Drawer, evidence: Evidence, pairs: Sequence[RerunPair] = (), *, on_request: bool = False
+) -> Drawings:
+    """Give the figures of a campaign that was read, and of `pairs`, to a folder, which saves them.
+    `on_request`: those, too, that the page leaves out."""
     campaign, frame, parts = evidence.campaign, evidence.frame, evidence.parts
     return Drawings(
         points=folder.draw(
@@ -93,7 +110,7 @@ def draw(folder: Drawer, evidence: Evidence, pairs: Sequence[RerunPair] = ()) ->
             *_of_video(folder, frame, campaign, partial(p1203.scores, evidence.database, campaign)),
         ],
         by_workload=[drawing for part in parts for drawing in _by_workload(folder, part)],
-        explained=[_where_it_helps(folder, explained) for explained in evidence.explained],
+        explained=[_where_it_helps(folder, explained, on_request) for explained in evidence.explained],
         reproduced=_reproduced(folder, frame, campaign),
         pairs=[(_pair(folder, number, pair), pair.command) for number, pair in enumerate(pairs, 1)],
     )
@@ -257,12 +274,14 @@ def _by_workload(folder: Drawer, part: Part) -> Iterator[tuple[str, Drawing]]:
         )
 
 
-def _where_it_helps(folder: Drawer, explained: Explained) -> list[Drawing]:
+def _where_it_helps(folder: Drawer, explained: Explained, on_request: bool) -> list[Drawing]:
+    """Draw a variant's map and effects. Where there is no map, as with few networks, the page has the cells
+    and the pairs of factors in its place: with a map, they would show the same ratios once more."""
     part, variant, baseline = explained.part, explained.variant, explained.baseline
     campaign, metric, explanation = part.campaign, part.metric, explained.explanation
     if explanation is None:
         return []
-    name = stem(variant)
+    name, strongest = stem(variant), _two_strongest(explanation, campaign)
     drawings = [
         folder.draw(
             _file(part, f"map-{name}"),
@@ -277,24 +296,27 @@ def _where_it_helps(folder: Drawer, explained: Explained) -> list[Drawing]:
             " prediction of a random forest, the dots are every ratio.",
             lambda: figures.effects(explanation, variant, baseline),
         ),
-        folder.draw(
-            _file(part, f"cells-{name}"),
-            f"The {metric.ratio} in cells of two factors, as measured, with the number of networks.",
-            lambda: figures.heat_map(part.ratios, campaign, variant, _two_strongest(explanation, campaign)),
-        ),
-        folder.draw(
-            _file(part, f"pairs-{name}"),
-            f"The networks of the design in each pair of its factors. The colour is the {metric.ratio}, the"
-            " over workloads.",
-            lambda: figures.pairs(part.ratios, campaign, variant),
-        ),
     ]
+    if on_request or strongest is None:
+        drawings += [
+            folder.draw(
+                _file(part, f"cells-{name}"),
+                f"The {metric.ratio} in cells of two factors, as measured, with the number of networks.",
+                lambda: figures.heat_map(part.ratios, campaign, variant, strongest),
+            ),
+            folder.draw(
+                _file(part, f"pairs-{name}"),
+                f"The networks of the design in each pair of its factors. The colour is the {metric.ratio}"
+                " over all workloads.",
+                lambda: figures.pairs(part.ratios, campaign, variant),
+            ),
+        ]
     # The sentence has named the drawings that are missing.
     return [drawing for drawing in drawings if drawing.files]
 
 
 def _two_strongest(explanation: Explanation, campaign: CampaignInfo) -> tuple[str, str] | None:
-    """The two factors of the points that matter most, if that is known."""
+    """The two factors of the points that matter most, if that is known: those of the map."""
     of_points = [factor for factor in explanation.importances["factor"] if factor in campaign.points[0]]
     return (of_points[0], of_points[1]) if len(of_points) >= 2 else None
 

@@ -17,6 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from fecbench.results import metrics
@@ -152,7 +153,8 @@ def _others(
     compared_names = set(metrics.of_workloads(campaign).values())
     room = _MOST_ROWS - sum(len(case["point"]) for case in compared)
     count = len(compared)
-    cells = frame.loc[frame["variant"].isin(baselines_of(campaign)), ["variant", "workload", "point"]]
+    is_compared = frame["variant"].isin(baselines_of(campaign)).to_numpy()
+    cell = frame.groupby(["variant", "workload", "point"], observed=True, sort=False).ngroup().to_numpy()
     for name in map(str, frame.columns):
         if count >= _MOST_METRICS or room < 1:
             return
@@ -160,7 +162,7 @@ def _others(
         if name in compared_names or metric.better is None or not metric.words or frame[name].nunique() < 2:
             continue
         # A metric that may have no room is not paired: pairing takes longer than all else here.
-        most = len(cells[frame.loc[cells.index, name].notna()].drop_duplicates())
+        most = len(np.unique(cell[is_compared & frame[name].notna().to_numpy()]))
         info = metrics.choose(campaign, name)
         if most > room or not (pairings := _with_logarithms(frame, info, metric)):
             continue
@@ -198,7 +200,7 @@ def _trials(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, Any]:
     cases: dict[str, list[Any]] = {}
     for workload, rows in listed.groupby("workload", observed=True, sort=False):
         values = outcomes.values(rows, metrics.of(compared[str(workload)]))
-        columns = (rows[name] for name in ("variant", "point", "id", "state", "repetition"))
+        columns = (rows[name].tolist() for name in ("variant", "point", "id", "state", "repetition"))
         for variant, point, trial, state, repetition, value in zip(*columns, values, strict=True):
             ids, numbers, states, repetitions = cases.setdefault(
                 f"{variants[variant]},{workloads[str(workload)]},{point}", [[], [], {}, []]

@@ -10,7 +10,7 @@ import pandas as pd
 
 from fecbench.results.analysis import outcomes
 from fecbench.results.analysis.pairing import baselines_of
-from fecbench.results.analysis.point_statistic import by_group
+from fecbench.results.analysis.point_statistic import of_columns
 from fecbench.results.analysis.summary import by_pairs, median_column, of_many_networks, whole_groups
 from fecbench.results.metrics import SOURCES, of, of_workloads
 from fecbench.results.store.records import CampaignInfo
@@ -61,12 +61,8 @@ def as_pairs_have_them(medians: pd.DataFrame, trials: pd.DataFrame, campaign: Ca
 
     If a baseline counts as 0 at some points, the ratios of the others do not speak for all.
     """
-    of_points = pd.DataFrame(
-        {
-            name: by_group(trials, ["variant", "point"], name, campaign.statistic, of(name).more_is_better)
-            for name in medians.index
-        }
-    )
+    more_is_better = {name: of(name).more_is_better for name in medians.index}
+    of_points = of_columns(trials, ["variant", "point"], more_is_better, campaign.statistic)
     baselines = baselines_of(campaign)
     ratios = pd.DataFrame(math.nan, medians.index, medians.columns)
     for variant, baseline in baselines.items():

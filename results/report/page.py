@@ -83,6 +83,7 @@ def page(
         most_maps=_MOST_MAPS,
         most_points=tables.MOST_POINTS,
         not_calibrated=repeating.NOT_CALIBRATED,
+        all_figures=repeating.ALL_FIGURES,
         all_trials=repeating.ALL_TRIALS,
         all_points=repeating.ALL_POINTS,
         style=(_FOLDER / "report.css").read_text(encoding="utf-8"),

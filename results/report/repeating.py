@@ -14,6 +14,7 @@ from fecbench.results.gate.overall import NEW, OLD, is_of_two_builds
 from fecbench.results.store.records import CampaignInfo
 
 NOT_CALIBRATED = "not measured, on request (--no-calibrate)"
+ALL_FIGURES = "fecbench figure"
 ALL_TRIALS = "fecbench show --trials"
 ALL_POINTS = "fecbench export --table points"
 

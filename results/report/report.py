@@ -79,10 +79,13 @@ def report(
             evidence = with_explanations(evidence)
             document = document_with_rules(document, evidence)
             with filling(Path(folder)) as unfinished:
-                saved = _Counting(unfinished, forms, len(named(evidence)) + len(pairs), tell)
+                figures = len(named(evidence, on_request=False)) + len(pairs)
+                saved = _Counting(unfinished, forms, figures, tell)
                 drawings = draw(saved, evidence, pairs)
                 write_text(unfinished / PAGE, page(document, drawings, explorer(evidence)))
-        for name in saved.undrawn:  # of an earlier report
+        on_request = (f"{name}{suffix}" for name in named(evidence) for suffix in SUFFIXES)
+        of_now = {file.name for file in saved.files}
+        for name in {*saved.undrawn, *on_request} - of_now:  # of an earlier report
             (Path(folder) / name).unlink(missing_ok=True)
     except OSError as error:
         raise BadInput(f"{folder}: the report cannot be written here: {error.strerror}") from error

@@ -266,6 +266,8 @@ def main() -> NoReturn:
     os.environ.setdefault("MPLBACKEND", "agg")  # figures are files: no window is opened for any
     # Threads of NumPy's products wait in loops, for longer than ours take.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Pydantic would read the metadata of all packages, to find some that change it.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     time_left.begin()
     steps.tell(False)
     terminal.tame()

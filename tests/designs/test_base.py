@@ -105,7 +105,15 @@ WRONG: list[tuple[str, str]] = [
     ("base = 3", "base = 3: must be the name of a design or of a .toml file"),
     ('base = "none.toml"', "none.toml: cannot be read: No such file or directory"),
     ('base = "own.toml"', "base = 'own.toml': is based on this design itself"),
-    ('base = "base.toml"\nwithout = ["plan.candidate"]', "without = 'plan.candidate': the base has no such"),
+    (
+        'base = "base.toml"\nwithout = ["plan.candidate"]',
+        "without = 'plan.candidate': the base has no such key; did you mean 'plan.candidates'?",
+    ),
+    (
+        'base = "base.toml"\nwithout = ["factors.los.p"]',
+        "without = 'factors.los.p': the base has no such key; did you mean 'factors.loss.p'?",
+    ),
+    ('base = "odd.toml"\nwithout = ["title"]', "the base has no such key; known: 'variants'"),
     ('base = "base.toml"\nwithout = 48', "without = 48: must be a list of keys of the base"),
     ('base = "base.toml"\nwithout = [48]', "without = [48]: must be a list of keys of the base"),
     ('base = "a\\u0000.toml"', "is no design of the catalogue"),

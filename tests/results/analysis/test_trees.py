@@ -38,6 +38,16 @@ def test_the_forest_and_its_measures_are_those_of_the_library() -> None:
     assert np.log(surface.to_numpy()) == pytest.approx(plane["average"][0], rel=1e-9)
 
 
+def test_a_forest_is_the_same_however_many_processors_grow_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(9)
+    data = trees.Data(random.random((40, 3)), random.random(40), np.arange(40))
+    elsewhere, predictions = random.random((50, 3)), []
+    for processors in (1, 2, 7, None):
+        monkeypatch.setattr("os.cpu_count", lambda count=processors: count)
+        predictions.append(trees.grown_forest(data).predict(elsewhere).tolist())
+    assert all(prediction == library_forest(data).predict(elsewhere).tolist() for prediction in predictions)
+
+
 def library_forest(data: trees.Data) -> RandomForestRegressor:
     """The library's forest. Its threads add up in any order, so it has one."""
     forest = RandomForestRegressor(100, min_samples_leaf=5, max_samples=None, n_jobs=1, random_state=0)

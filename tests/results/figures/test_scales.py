@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from fecbench.results import figures
 from fecbench.results.analysis.scales import is_log
+from fecbench.results.figures.ticks import round_ticks
 from tests.support.campaigns import campaign_info
 
 DESIGN = """
@@ -31,6 +33,17 @@ def test_the_design_decides_and_else_the_width_of_the_values() -> None:
     for name, log in (("bandwidth_mbps", True), ("owd_ms", False), ("unknown", True)):
         scales = campaign_info(design_text=DESIGN).scales
         assert is_log(pd.Series(np.linspace(1, 500, 9), name=name), scales) == log, name
+
+
+def test_ticks_are_those_of_the_view_and_size_of_now() -> None:
+    axes = Figure(figsize=(10, 4)).subplots()
+    axes.set(xscale="log", xlim=(1, 100))
+    round_ticks(axes.xaxis)
+    assert list(axes.get_xticks()) == [1, 2, 5, 10, 20, 50, 100]
+    axes.set_xlim(10, 1000)
+    assert list(axes.get_xticks()) == [10, 20, 50, 100, 200, 500, 1000]
+    axes.figure.set_figwidth(2)
+    assert list(axes.get_xticks()) == [10, 100, 1000]
 
 
 def test_the_points_of_a_design_are_drawn_on_its_scales() -> None:

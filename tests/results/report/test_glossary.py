@@ -98,6 +98,14 @@ def test_the_page_and_its_figures_use_the_words_of_the_glossary(
     } == {}
 
 
+def test_no_axis_keeps_the_blank_that_it_had_before_its_label(
+    planted: tuple[Database, CampaignInfo],
+) -> None:
+    for name, figure in named(gather(*planted)).items():
+        labels = [label for axes in figure.draw().axes for label in (axes.get_xlabel(), axes.get_ylabel())]
+        assert " " not in labels, name
+
+
 def test_rules_that_come_after_the_first_page_make_the_same_document(
     planted: tuple[Database, CampaignInfo],
 ) -> None:

@@ -23,6 +23,8 @@ from fecbench.results.analysis.intervals import FEWEST
 from fecbench.results.figures import ratios as ratio_figures
 from fecbench.results.figures.saving import SUFFIXES, Folder
 from fecbench.results.papers.claim import Claim, PaperFigure
+from fecbench.results.report.drawings import named
+from fecbench.results.report.evidence import gather
 from fecbench.results.report.finding_sentences import findings, headline
 from fecbench.results.report.report import ReportPaths, report
 from fecbench.results.store.database import Database
@@ -251,6 +253,29 @@ def test_the_commands_that_repeat_a_campaign_name_what_was_run_how_and_what_may_
     )
     assert f"pages/photo-site.json with the SHA-256 hash {'ab' * 32}" in page.text
     assert "not shown" not in page.source
+
+
+@pytest.mark.usefixtures("unrendered")
+def test_beside_a_map_the_page_leaves_out_the_same_ratios_in_cells_and_pairs(
+    filled: Filled, tmp_path: Path
+) -> None:
+    points = [{"bandwidth_mbps": 1.0 + n % 6, "loss.p": 0.01 + 0.001 * n} for n in range(32)]
+    outcomes = {
+        TrialKey(variant, "download-2000", point, 0): ("ok", 1.0 + (variant == XOR) * point / 32)
+        for variant, point in product((OFF, XOR), range(len(points)))
+    }
+    size = Workload(label="download-2000", name="download", parameters={"size_bytes": 2000})
+    database, campaign = filled(outcomes, points=points, workloads=[size])
+    left_out = {f"{kind}-rquic-xor{suffix}" for kind in ("cells", "pairs") for suffix in SUFFIXES}
+    for name in left_out:
+        (tmp_path / name).write_text("of an earlier report")
+    counts: list[tuple[int, int]] = []
+    paths = report(database, campaign, tmp_path, tell=lambda number, total, _: counts.append((number, total)))
+    assert {"map-rquic-xor.png", "effects-rquic-xor.png"} <= {path.name for path in paths.pngs}
+    assert not left_out & {path.name for path in tmp_path.iterdir()}
+    assert counts[-1] == (len(paths.pngs) - 1, len(paths.pngs))
+    assert "fecbench figure lists more" in Page(paths.html.read_text()).text
+    assert {"cells-rquic-xor", "pairs-rquic-xor"} <= named(gather(database, campaign)).keys()
 
 
 @pytest.mark.usefixtures("unrendered")

@@ -130,6 +130,19 @@ def test_plan_loads_numpy_and_nothing_larger() -> None:
     )
 
 
+NO_PLUGINS = """
+def refuse(event, values):
+    if event == "open" and str(values[0]).endswith("entry_points.txt"):
+        raise RuntimeError(f"{values[0]} was read")
+sys.addaudithook(refuse)
+"""
+"""Beginning of a script in which nobody may look for plugins among the packages of this machine."""
+
+
+def test_a_command_with_models_looks_for_no_plugins_in_all_packages() -> None:
+    assert "pydantic" in loaded_by(["plan", "smoke", "--no-measure"], before=NO_PLUGINS)
+
+
 def test_advise_without_a_run_loads_what_reads_its_record_and_no_database() -> None:
     network = ("--rtt", "60ms", "--bandwidth", "20Mbit/s", "--loss", "3%", "--size", "50kB")
     loaded = loaded_by(["advise", *network, "--no-run"])
