@@ -38,6 +38,8 @@ pub struct Context {
     pub min_rtt: Duration,
     /// Bytes per second that the path delivers, if congestion control has measured that.
     pub delivers: Option<u64>,
+    /// How long what waits for the slowest link of the path takes, as a [`Link`](crate::Link) tells.
+    pub queue: Duration,
     /// Source symbols take nothing from packets, and repair symbols nothing from data.
     pub is_free: bool,
     /// Bytes per second that the path delivers, as congestion control estimates it.
@@ -75,6 +77,7 @@ impl Context {
         recent_rtt: Duration::ZERO,
         min_rtt: Duration::ZERO,
         delivers: None,
+        queue: Duration::ZERO,
         is_free: false,
         rate: 0,
         packet_size: 0,

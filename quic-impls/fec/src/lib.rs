@@ -13,6 +13,7 @@ pub mod field;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod kernel;
+mod link;
 mod policy;
 pub mod reed_solomon;
 mod repair;
@@ -28,6 +29,7 @@ pub use controller::{Controller, Refused};
 pub use decoder::{Decoder, MAX_LOOK_BACK, Recovered};
 pub use encoder::Encoder;
 pub use kernel::Kernel;
+pub use link::Link;
 pub use policy::{
     Deadline, Flec, FlecLimited, MakePolicy, Null, POLICIES, Policy, Probe, ProtectOnly, Quirl, QuirlBursts, Safe,
     Share,

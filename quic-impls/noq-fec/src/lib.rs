@@ -5,6 +5,7 @@
 //! | [`options`] | the options of impl.toml |
 //! | [`hq_interop`] | hq-interop, as the crate `hq` has it, over one connection |
 //! | [`h3`] | the same over HTTP/3 |
+//! | [`measured`] | congestion control that knows the slowest link |
 //! | [`messages`] | the workload `messages`: its protocol, sender and receiver |
 //! | [`stack`] | noq-proto's endpoint with its connections: datagrams and time in, datagrams out |
 //! | [`paths`] | the paths of a connection: their opening, and their counters |
@@ -25,6 +26,7 @@ pub mod endpoint;
 pub mod ends;
 pub mod h3;
 pub mod hq_interop;
+pub mod measured;
 pub mod messages;
 pub mod olia;
 pub mod options;

@@ -254,6 +254,7 @@ impl Encoding {
             recent_rtt: opportunity.recent_rtt,
             min_rtt: opportunity.min_rtt,
             delivers: opportunity.delivers,
+            queue: opportunity.queue,
             is_free: opportunity.is_free,
             rate: opportunity.rate,
             packet_size: opportunity.packet_size,

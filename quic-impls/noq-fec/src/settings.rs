@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use host::coding::Redundancy;
 use host::contract::Workload;
 use host::messages::Delivery;
 use host::tls;
@@ -10,6 +11,7 @@ use noq_proto::congestion::{Bbr3Config, ControllerFactory, CubicConfig, NewRenoC
 use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use noq_proto::{ClientConfig, ConnectionId, EndpointConfig, IdleTimeout, ServerConfig, TransportConfig, VarInt};
 
+use crate::measured::Measuring;
 use crate::olia::Olia;
 use crate::options::{CongestionControl, Http, Options};
 use crate::prague::PragueConfig;
@@ -125,7 +127,16 @@ fn idle_timeout(deadline: Duration) -> IdleTimeout {
     IdleTimeout::from(milliseconds.expect("a deadline is at most 1e6 s"))
 }
 
+/// Congestion control of the options, which measures what FEC needs to know besides.
 pub fn congestion_controller(options: &Options, randomness: Randomness) -> Arc<dyn ControllerFactory + Send + Sync> {
+    let control = bare_controller(options, randomness);
+    match &options.schemes {
+        Some(schemes) if matches!(schemes.coding.redundancy, Redundancy::Deadline(_)) => Arc::new(Measuring(control)),
+        _ => control,
+    }
+}
+
+fn bare_controller(options: &Options, randomness: Randomness) -> Arc<dyn ControllerFactory + Send + Sync> {
     let initial_window = options.initial_window;
     match options.congestion_control {
         CongestionControl::Cubic | CongestionControl::CubicOfTwo => {

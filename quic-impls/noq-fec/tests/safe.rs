@@ -323,23 +323,27 @@ fn a_peer_that_keeps_no_packets_gets_named_source_symbols() {
 }
 
 /// Returns the time of the end of messages of so many bytes, due at these times in µs, and the server's counters. The round-trip time is
-/// 100 ms.
+/// 100 ms, and nothing is in the way.
 fn messages(timetable: &[(u64, u64)], schemes: Schemes) -> (Duration, Counters) {
+    messages_over(&case(Direction::Download, 100.0, 50.0, 4.0, 0), timetable, schemes)
+}
+
+fn messages_over(setting: &Setting, timetable: &[(u64, u64)], schemes: Schemes) -> (Duration, Counters) {
     let workload = json!({
         "direction": "down", "delivery": "stream", "deadline_ms": 1000.0, "part_bytes": 1200, "timetable": timetable,
     });
     let Value::Object(values) = workload else { unreachable!() };
     let messages = Arc::new(Messages::parse(&mut Values::new("workload", values)).unwrap());
-    let setting = case(Direction::Download, 100.0, 50.0, 4.0, 0);
     let assignment = |role| {
         let workload = Workload::Messages(messages.clone());
         Assignment { workload, ..setting.assignment(role, &Some(schemes.clone())) }
     };
     let client = settings::client(&assignment(Role::Client), &setting.surroundings(Role::Client)).unwrap();
     let server = settings::server(&assignment(Role::Server), &setting.surroundings(Role::Server)).unwrap();
-    let exchange = Exchange::new(Role::Client, messages.clone(), setting.seed);
-    let accept = move || Exchange::new(Role::Server, messages.clone(), setting.seed);
-    let mut world = World::new(&setting, client, server, exchange, Box::new(accept));
+    let seed = setting.seed;
+    let exchange = Exchange::new(Role::Client, messages.clone(), seed);
+    let accept = move || Exchange::new(Role::Server, messages.clone(), seed);
+    let mut world = World::new(setting, client, server, exchange, Box::new(accept));
     loop {
         if let Some((end, outcome)) = world.client.applications().find_map(|exchange| exchange.outcome.take()) {
             assert_eq!(outcome, Ok(()));
@@ -375,4 +379,21 @@ fn repair_by_deadline_that_is_acknowledged_makes_the_window_grow() {
     let by_deadline = coded(safe(), |coding| coding.redundancy = Redundancy::Deadline(Duration::ZERO));
     let [plain, grown] = [unused(), by_deadline].map(|schemes| messages(&timetable, schemes).1.congestion_window);
     assert!(grown > 3 * plain, "{grown} and {plain} bytes");
+}
+
+/// Frames of eight packets take two thirds of a link, and its queue is short. The repair of a frame took the rest and more: the queue
+/// dropped packets, so that more repair was sent, which it dropped, too.
+#[test]
+fn repair_by_deadline_leaves_room_for_the_next_frames() {
+    let timetable: Vec<_> = (0..60).map(|n| (n * 33_333, 8_000)).collect();
+    for (mbps, owd_ms, queue_bdp) in [(3.0, 50.0, 0.3), (3.493, 73.75, 0.4077)] {
+        let setting = Setting {
+            congestion_control: CongestionControl::Bbr3,
+            ..case(Direction::Download, mbps, owd_ms, queue_bdp, 0)
+        };
+        let by_deadline = coded(safe(), |coding| coding.redundancy = Redundancy::Deadline(Duration::ZERO));
+        let counters = messages_over(&setting, &timetable, by_deadline).1;
+        assert!(counters.repair_sent > 60, "{counters:?}");
+        assert!(counters.losses_declared < 20, "{} packets lost at {mbps} Mbit/s", counters.losses_declared);
+    }
 }

@@ -101,6 +101,7 @@ impl Context {
             recent_rtt: Duration::from_nanos(self.recent_rtt_ns),
             min_rtt: Duration::from_nanos(self.min_rtt_ns),
             delivers,
+            queue: Duration::ZERO,
             is_free: self.is_free != 0,
             rate: self.rate_bytes_per_s,
             packet_size: self.packet_bytes,

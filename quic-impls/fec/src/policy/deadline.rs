@@ -15,7 +15,8 @@ use crate::window::Flight;
 /// - The more rounds of retransmissions are in time, the fewer repair symbols are sent. Data that is sent again has a
 ///   round less.
 /// - There are none where a queue as long as the path has grown. Where data does not wait for repair, nothing but this keeps repair from
-///   filling the queue: there are none where one has begun to grow.
+///   filling the queue: there are none where one has begun to grow. Round-trip times tell of that late, so there are none, either, where
+///   what was sent keeps the slowest link busy for long.
 /// - Messages take little of a link, so repair need not wait for a first loss.
 #[derive(Debug)]
 pub struct Deadline {
@@ -34,6 +35,8 @@ const FAILURES: f64 = 1e-4;
 const ROUND: f64 = 2.5;
 /// There is no repair where the smoothed round-trip time is more than so many times the least one.
 const QUEUEING: f64 = 2.0;
+/// There is none where what waits for the slowest link takes longer: the next messages would wait for it, too.
+const LONGEST_QUEUE: Duration = Duration::from_millis(20);
 /// Data is protected only where a flight of so many packets would need repair.
 const FLIGHT: usize = 20;
 
@@ -53,10 +56,11 @@ impl Deadline {
 
     /// Whether a repair symbol finds a queue that is short enough.
     fn finds_short_queue(context: &Context, flight: &Flight) -> bool {
-        match context.is_free {
+        let is_short = match context.is_free {
             true => finds_no_queue(context, flight.has_gaps()),
             false => is_queue_short(context, QUEUEING),
-        }
+        };
+        is_short && context.queue <= LONGEST_QUEUE
     }
 
     /// Returns the goal of repair: data that is not repaired at once is late only if it is lost in each round, too.

@@ -186,6 +186,12 @@ fn deadline_repairs_the_less_the_more_retransmissions_are_in_time() {
     };
     assert!(sent_into_queue(false) > 0, "data waits for repair, so that they fill the queue no more than data does");
     assert_eq!(sent_into_queue(true), 0, "nothing else holds repair back");
+    let sent_behind = |us| {
+        let context = Context { queue: Duration::from_micros(us), ..IDLE };
+        sent(&mut window(Deadline::new(Duration::ZERO), 20), &context)
+    };
+    assert_eq!(sent_behind(20_000), by_deadline[0]);
+    assert_eq!(sent_behind(20_001), 0, "the next messages would wait for it");
 }
 
 #[test]
