@@ -1,4 +1,4 @@
-//! What the slowest link of a path carries, and what waits for it.
+//! The slowest link of a path: its rate, and how long what was sent keeps it busy.
 
 use std::time::Duration;
 
