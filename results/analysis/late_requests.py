@@ -17,6 +17,8 @@ def sentences(database: Database, campaign: CampaignInfo) -> list[str]:
     ):
         return []
     frame = frames.trials(database, campaign, [_LAG])
+    if _LAG not in frame:  # no session had a request
+        return []
     lags = frame.loc[frame["state"] == "ok", _LAG].dropna()
     late = int((lags > BOUND_MS).sum())
     if not late:
