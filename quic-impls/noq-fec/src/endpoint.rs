@@ -347,7 +347,6 @@ impl<W: Work> Side<W> {
             ("packets_received", (counters.packets_received + never_came) as f64),
             ("bytes_sent", self.bytes_sent as f64),
             ("bytes_received", self.bytes_received as f64),
-            ("smoothed_rtt_ms", counters.smoothed_rtt_ms),
             ("spurious_losses", counters.spurious_losses as f64),
             ("window_reductions", counters.window_reductions as f64),
             ("window_restorations", counters.window_restorations as f64),
@@ -363,6 +362,7 @@ impl<W: Work> Side<W> {
             ("recovered_by_peer", counters.recovered_by_peer as f64),
             ("useless_retransmissions", counters.useless_retransmissions as f64),
         ]);
+        metrics.extend(counters.smoothed_rtt_ms.map(|rtt| ("smoothed_rtt_ms", rtt)));
         if counters.comparisons_forgone == 0 {
             metrics.insert("recovered_late", counters.recovered_late as f64);
             metrics.insert("recovered_in_time", (counters.recovered - counters.recovered_late) as f64);
@@ -406,7 +406,7 @@ macro_rules! path_metrics {
 /// The names of what is told of each path.
 const PATH_METRICS: [[&str; 7]; paths::MOST] = [path_metrics!("path1"), path_metrics!("path2"), path_metrics!("path3")];
 
-/// A path that was never used has no RTT.
+/// A path whose round trip was never measured has no RTT.
 fn metrics_of(names: &[&'static str; 7], path: &PathCounters) -> impl Iterator<Item = (&'static str, f64)> {
     let PathCounters { packets_sent, packets_lost, bytes_sent, source_sent, repair_sent, recovered, .. } = path;
     let counters = [packets_sent, packets_lost, bytes_sent, source_sent, repair_sent, recovered];

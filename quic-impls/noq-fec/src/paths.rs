@@ -25,7 +25,7 @@ pub struct PathCounters {
     pub recovered: u64,
     pub window_reductions: u64,
     pub window_restorations: u64,
-    /// QUIC's estimate at the end, of a path that was used.
+    /// QUIC's estimate at the end, if it measured one.
     pub smoothed_rtt_ms: Option<f64>,
 }
 
@@ -45,14 +45,14 @@ impl PathCounters {
     fn of(stats: &PathStats) -> Self {
         Self {
             packets_sent: stats.sent_packets - stats.repair_sent,
-            packets_lost: stats.lost_packets - stats.repair_lost - stats.recovered_lost,
+            packets_lost: stats.lost_packets - stats.lost_not_in_flight - stats.repair_lost - stats.recovered_lost,
             bytes_sent: stats.udp_tx.bytes,
             source_sent: stats.source_sent,
             repair_sent: stats.repair_sent,
             recovered: stats.recovered_by_peer,
             window_reductions: stats.window_reductions,
             window_restorations: stats.window_restorations,
-            smoothed_rtt_ms: Some(stats.rtt.as_secs_f64() * 1e3),
+            smoothed_rtt_ms: stats.smoothed_rtt.map(|rtt| rtt.as_secs_f64() * 1e3),
         }
     }
 }

@@ -120,9 +120,10 @@ pub struct Counters {
     /// QUIC's packets, without those with repair symbols.
     pub packets_sent: u64,
     pub packets_received: u64,
-    /// Packets sent that were declared lost before the peer told that it had recovered them.
+    /// Packets sent that were declared lost before the peer told that it had recovered them; those with nothing but acknowledgements
+    /// are never lost.
     pub packets_lost: u64,
-    /// All packets sent that were declared lost.
+    /// All packets sent of whose loss congestion control was told.
     pub losses_declared: u64,
     pub spurious_losses: u64,
     /// Number of times that losses made the congestion window smaller, and number of times that it came back because
@@ -150,8 +151,8 @@ pub struct Counters {
     pub sent_beyond_window: u64,
     /// DATAGRAM frames sent.
     pub datagrams_sent: u64,
-    /// QUIC's estimate at the end of the newest connection, of its first path.
-    pub smoothed_rtt_ms: f64,
+    /// QUIC's estimate at the end of the newest connection, of its first path, if it measured one.
+    pub smoothed_rtt_ms: Option<f64>,
     /// Counters of each path.
     pub paths: [PathCounters; paths::MOST],
 }
@@ -161,8 +162,9 @@ impl Counters {
         let stats = connection.stats();
         self.packets_sent += stats.sent_packets - stats.fec.repair_sent;
         self.packets_received += stats.received_packets - stats.fec.repair_received;
-        self.packets_lost += stats.lost_packets - stats.fec.repair_lost - stats.fec.recovered_lost;
-        self.losses_declared += stats.lost_packets;
+        let lost = stats.lost_packets - stats.lost_not_in_flight;
+        self.packets_lost += lost - stats.fec.repair_lost - stats.fec.recovered_lost;
+        self.losses_declared += lost;
         self.spurious_losses += stats.spurious_losses;
         self.source_sent += stats.fec.source_sent;
         self.repair_sent += stats.fec.repair_sent;
@@ -185,7 +187,7 @@ impl Counters {
         }
         let first = connection.paths().into_iter().next();
         if let Some(path) = first.and_then(|first| connection.path_stats(first)) {
-            self.smoothed_rtt_ms = path.rtt.as_secs_f64() * 1e3;
+            self.smoothed_rtt_ms = path.smoothed_rtt.map(|rtt| rtt.as_secs_f64() * 1e3);
         }
         if let Some(congestion) = congestion(connection) {
             self.congestion_window = congestion.window_bytes;
