@@ -261,7 +261,7 @@ func (e *endpoint) applicationProtocol() string {
 // ones are. Bytes are all UDP payload that passed the socket.
 func (e *endpoint) metrics(connections []*quic.Conn) map[string]float64 {
 	m := map[string]float64{
-		"packets_sent": 0, "packets_lost": 0, "losses_declared": 0, "packets_received": 0, "smoothed_rtt_ms": 0,
+		"packets_sent": 0, "packets_lost": 0, "losses_declared": 0, "packets_received": 0,
 		"bytes_sent":      float64(e.socket.BytesSent.Load()),
 		"bytes_received":  float64(e.socket.BytesReceived.Load()),
 		"spurious_losses": float64(e.observer.SpuriousLosses.Load()),
@@ -272,7 +272,10 @@ func (e *endpoint) metrics(connections []*quic.Conn) map[string]float64 {
 		m["packets_lost"] += float64(stats.PacketsLost)
 		m["losses_declared"] += float64(stats.PacketsLost)
 		m["packets_received"] += float64(stats.PacketsReceived)
-		m["smoothed_rtt_ms"] = milliseconds(stats.SmoothedRTT) // of the last one
+		// Of the last one; before it was measured, quic-go has a guess.
+		if delete(m, "smoothed_rtt_ms"); stats.LatestRTT > 0 {
+			m["smoothed_rtt_ms"] = milliseconds(stats.SmoothedRTT)
+		}
 	}
 	if e.fec != nil {
 		e.fec.ReadCounters(func(counters *rquic.Counters) { addFEC(m, counters) })
@@ -311,8 +314,12 @@ func addFEC(m map[string]float64, counters *rquic.Counters) {
 	m["packets_recovered"] = rebuilt - m["recovered_spurious"]
 	m["repair_useless"] = m["repair_received"] - rebuilt                         // a system of equations has as many as it solves
 	m["overhead"] = m["repair_sent"] / max(m["source_sent"]+m["repair_sent"], 1) // equation (5)
-	m["code_rate_mean"] = m["source_sent"] / max(m["repair_sent"], 1)            // equation (6)
-	m["residual_loss"] = m["protected_lost"] / max(m["protected_delivered"], 1)
+	if m["repair_sent"] > 0 || m["source_sent"] == 0 {
+		m["code_rate_mean"] = m["source_sent"] / max(m["repair_sent"], 1) // equation (6)
+	}
+	if m["protected_delivered"] > 0 || m["protected_lost"] == 0 {
+		m["residual_loss"] = m["protected_lost"] / max(m["protected_delivered"], 1)
+	}
 }
 
 // explain returns why a transfer was cut short: a deadline or a signal is a better reason than the error that it caused.

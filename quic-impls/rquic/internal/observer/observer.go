@@ -255,9 +255,11 @@ func (t *trace) refuse(e *qlog.PacketDropped) {
 	if e.DatagramPayloadChecksum != 0 || e.Header.PacketType != qlog.PacketType1RTT && !unread {
 		return
 	}
-	t.judge(Judgement{
-		ConnectionID: t.received, Length: e.Raw.Length, Authentic: e.Trigger == qlog.PacketDropDuplicate, Unread: unread,
-	})
+	duplicate := e.Trigger == qlog.PacketDropDuplicate
+	rebuilt := t.judge(Judgement{ConnectionID: t.received, Length: e.Raw.Length, Authentic: duplicate, Unread: unread})
+	if duplicate && rebuilt != nil {
+		rebuilt.countLate() // QUIC takes packets that are older than all gaps that it knows of for ones that it had
+	}
 }
 
 // judge passes on a judgement.
