@@ -325,6 +325,12 @@ class Side:
     def metrics(self) -> dict[str, float]:
         """Return the contract's metrics that both roles have."""
         last = self.connections[-1] if self.connections else None
+        # Before it was measured, there is none.
+        rtt = (
+            {"smoothed_rtt_ms": 1e3 * last._loss._rtt_smoothed}
+            if last and last._loss._rtt_initialized
+            else {}
+        )
         return {
             # Packets are numbered through all packet number spaces.
             "packets_sent": sum(connection._packet_number for connection in self.connections),
@@ -332,7 +338,7 @@ class Side:
             "losses_declared": self.counts.packets_lost,
             "bytes_sent": self.wire.bytes_sent,
             "bytes_received": self.wire.bytes_received,
-            "smoothed_rtt_ms": 1e3 * last._loss._rtt_smoothed if last else 0.0,
+            **rtt,
         }
 
 

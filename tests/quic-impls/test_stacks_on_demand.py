@@ -18,9 +18,8 @@ CONTROLLERS = [
     *(("quiche", controller) for controller in ("reno", "cubic", "bbr2")),
     *(("quinn", controller) for controller in ("newreno", "cubic", "bbr")),
 ]
-COUNTERS = {
-    *("packets_sent", "packets_lost", "losses_declared", "bytes_sent", "bytes_received", "smoothed_rtt_ms")
-}
+COUNTERS = {"packets_sent", "bytes_sent", "bytes_received", "smoothed_rtt_ms"}
+LOSSES = {"aioquic": {"packets_lost", "losses_declared"}}
 PLAIN = {"noq-fec": {"scheme": "none"}, "rquic": {"scheme": "plain", "http": "hq"}}
 
 
@@ -38,7 +37,7 @@ def stack(name: str) -> Implementation:
 @pytest.fixture
 def endpoints(stack: Implementation, endpoints_of: Any) -> Any:
     endpoints = endpoints_of(stack.declaration.name)
-    endpoints._counters = COUNTERS
+    endpoints._counters = COUNTERS | LOSSES.get(stack.declaration.name, set())
     return endpoints
 
 
