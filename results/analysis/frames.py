@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from fecbench.results.analysis import losses, one_host
-from fecbench.results.analysis.harness import FIRST_PACKETS, in_order, phases
+from fecbench.results.analysis.harness import FIRST_PACKETS, in_order, phases, unjudged
 from fecbench.results.analysis.harness import frame as harness_frame
 from fecbench.results.analysis.pairing import PAIR
 from fecbench.results.metrics import SOURCES, of
@@ -227,10 +227,11 @@ def _harness_page(
     """Return the harness's measurements of the campaign's trials with these ids, by id."""
     with _naming(database, "what the harness measured", ids):
         drops = arrow.drops(database, ids[0], ids[-1], FIRST_PACKETS)
-        measured = harness_frame(arrow.harness(database, campaign.id, ids[0], ids[-1]), drops)
+        trials = arrow.harness(database, campaign.id, ids[0], ids[-1])
+        measured = harness_frame(trials, drops)
         if not contents:
             return measured
-        return measured.join(losses.frame(contents, drops, measured, FIRST_PACKETS))
+        return measured.join(losses.frame(contents, drops, unjudged(trials), FIRST_PACKETS))
 
 
 @contextmanager

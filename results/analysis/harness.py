@@ -52,9 +52,11 @@ _LOST_ELSEWHERE = pa.struct({"packets": pa.float64()})
 _CHECKS = pa.schema(dict.fromkeys(_OF_CHECKS, pa.float64()) | {"lost_elsewhere": _LOST_ELSEWHERE})
 _UNKNOWN = pa.scalar(None, pa.string())
 _OVERHEAD = pa.schema({"total": pa.float64()})
-_DROPPER = pa.struct({"seen": pa.float64(), "dropped": pa.float64()})
+_DROPPER = pa.struct({"seen": pa.float64(), "dropped": pa.float64(), "other": pa.float64()})
 _DIRECTION = pa.struct(
     {
+        "frames_in": pa.float64(),
+        "in_flight": pa.float64(),
         "queue_dropped": pa.float64(),
         "outage_dropped": pa.float64(),
         "late": pa.float64(),
@@ -112,18 +114,10 @@ def _of_links(
     dropper: pa.ChunkedArray, links: pa.ChunkedArray, directions: Sequence[str]
 ) -> dict[str, pa.ChunkedArray]:
     """The columns of each direction ("internet/up") of each link."""
-    of_links: defaultdict[str, dict[str, pa.DataType]] = defaultdict(dict)
-    for name in directions:
-        link, _, direction = name.partition("/")
-        of_links[link][direction] = _DIRECTION
-    reports = {link: pa.struct({"directions": pa.struct(of_link)}) for link, of_link in of_links.items()}
-    counted = objects(dropper, pa.schema(dict.fromkeys(directions, _DROPPER)))
-    reported = objects(links, pa.schema(reports))
+    counted, reported = _counted_and_reported(dropper, links, directions)
     columns: dict[str, pa.ChunkedArray] = {}
     for name in directions:
-        link, _, direction = name.partition("/")
-        of_direction = pc.struct_field(reported[link], ["directions", direction])
-        prefix = f"{link}.{direction}"
+        of_direction, prefix = reported[name], name.replace("/", ".")
         columns |= {
             f"{prefix}.packets": pc.struct_field(counted[name], "seen"),
             f"{prefix}.lost": pc.struct_field(counted[name], "dropped"),
@@ -133,6 +127,38 @@ def _of_links(
             f"{prefix}.lateness_max_us": pc.struct_field(of_direction, ["lateness_us", "max"]),
         }
     return columns
+
+
+def _counted_and_reported(
+    dropper: pa.ChunkedArray, links: pa.ChunkedArray, directions: Sequence[str]
+) -> tuple[pa.Table, dict[str, pa.ChunkedArray]]:
+    """Return by direction ("internet/up") the counters of the dropper, and of the link."""
+    of_links: defaultdict[str, dict[str, pa.DataType]] = defaultdict(dict)
+    for name in directions:
+        link, _, direction = name.partition("/")
+        of_links[link][direction] = _DIRECTION
+    reports = {link: pa.struct({"directions": pa.struct(of_link)}) for link, of_link in of_links.items()}
+    of_link = objects(links, pa.schema(reports))
+    reported = {}
+    for name in directions:
+        link, _, direction = name.partition("/")
+        reported[name] = pc.struct_field(of_link[link], ["directions", direction])
+    return objects(dropper, pa.schema(dict.fromkeys(directions, _DROPPER))), reported
+
+
+def unjudged(trials: pa.Table) -> pd.DataFrame:
+    """Return for each direction of a link ("internet.up") the frames of endpoints that came to it, less those
+    that the dropper judged and those still on their way: 0 where it judged each once. By the trials' ids."""
+    directions = [name for name in _names(trials["dropper"]) if "/" in name]
+    counted, reported = _counted_and_reported(trials["dropper"], trials["links"], directions)
+    columns = {}
+    for name in directions:
+        arrived, on_its_way = (pc.struct_field(reported[name], of) for of in ("frames_in", "in_flight"))
+        judged, other = (pc.struct_field(counted[name], of) for of in ("seen", "other"))
+        accounted = pc.add(pc.add(judged, pc.fill_null(other, 0.0)), on_its_way)
+        columns[name.replace("/", ".")] = pc.subtract(arrived, accounted)
+    table: pd.DataFrame = pa.table({"id": trials["id"], **columns}).to_pandas()
+    return table.set_index("id")
 
 
 def _first_lost(drops: pa.Table) -> pd.DataFrame:

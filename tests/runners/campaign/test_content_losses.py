@@ -23,6 +23,7 @@ bandwidth_mbps = 20
 owd_ms = 25
 loss.model = "pattern"
 loss.{other}.drop = ""
+{link}
 [[workloads]]
 name = "{workload}"
 size_bytes = 50_000
@@ -45,12 +46,14 @@ Losing = Callable[..., tuple[pd.DataFrame, pd.DataFrame]]
 def losing(write_design: Any, fecbench_here: Callable[..., Any], tmp_path: Path) -> Losing:
     """The trials and the series of transfers that lose these packets of their content's direction."""
 
-    def losing(workload: str, http: str, *lists: list[int]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    def losing(
+        workload: str, http: str, *lists: list[int], link: str = ""
+    ) -> tuple[pd.DataFrame, pd.DataFrame]:
         own, other = ("up", "down") if workload == "upload" else ("down", "up")
         lines = (
             f'"{n}" = {{ loss.{own}.drop = "{",".join(map(str, these))}" }}' for n, these in enumerate(lists)
         )
-        text = DESIGN.format(workload=workload, http=http, other=other, lists="\n".join(lines))
+        text = DESIGN.format(workload=workload, http=http, other=other, lists="\n".join(lines), link=link)
         design = write_design(tmp_path, text)
         database = tmp_path / f"{len(lists)}.sqlite"
         ran = fecbench_here("run", design, "--engine", "virtual", "--db", database)
@@ -90,3 +93,11 @@ def test_a_loss_counts_where_it_hits_data_and_in_the_end_where_it_hits_the_last_
         trial = trials.loc[point]
         assert trial[f"{lost}.lost"] == len(these), these
         assert (trial["content.losses"], trial["content.losses_last_10"]) == counts, these
+
+
+@pytest.mark.parametrize("link", ["policer_mbps = 2", "duplicate = 0.2", "reorder.p = 0.2"])
+def test_where_a_verdict_may_be_another_packets_nobody_knows_which_were_lost(
+    losing: Losing, link: str
+) -> None:
+    trials, _ = losing("download", "hq", [], [30], link=link)
+    assert trials["content.losses"].isna().all()
