@@ -9,6 +9,7 @@
 struct counters {
     uint64_t packets_sent, packets_received, packets_lost, bytes_sent, bytes_received;
     double smoothed_rtt_ms;
+    bool counts_lost_acks; // packets_lost is left out: it has packets with nothing but ACKs, too
 };
 
 struct endpoint {

@@ -119,13 +119,14 @@ static void report(const struct counters *counters, double dct_s, double handsha
         {"handshake_s", handshake_s},
         {"packets_sent", (double)counters->packets_sent},
         {"packets_received", (double)counters->packets_received},
-        {"packets_lost", (double)counters->packets_lost},
         {"bytes_sent", (double)counters->bytes_sent},
         {"bytes_received", (double)counters->bytes_received},
         {"smoothed_rtt_ms", counters->smoothed_rtt_ms},
+        {"packets_lost", (double)counters->packets_lost},
     };
     int of_client = dct_s > 0 ? 0 : 2;
-    say_done(metrics + of_client, (int)(sizeof metrics / sizeof *metrics) - of_client);
+    int count = (int)(sizeof metrics / sizeof *metrics) - counters->counts_lost_acks;
+    say_done(metrics + of_client, count - of_client);
 }
 
 static void serve(struct endpoint *endpoint, const sigset_t *signals) {

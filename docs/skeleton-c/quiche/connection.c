@@ -252,7 +252,7 @@ void free_connection(struct connection *connection) {
     quiche_conn_stats(connection->quic->conn, &stats);
     counters->packets_sent += stats.sent;
     counters->packets_received += stats.recv;
-    counters->packets_lost += stats.lost;
+    counters->counts_lost_acks = true;
     if (quiche_conn_path_stats(connection->quic->conn, 0, &path) == 0)
         counters->smoothed_rtt_ms = (double)path.rtt / MILLISECOND;
     quiche_conn_free(connection->quic->conn); // and the session
