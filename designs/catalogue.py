@@ -7,4 +7,4 @@ _FOLDER = Path(__file__).parent / "catalog"
 
 def catalogue() -> dict[str, Path]:
     """The file of each design of the catalogue."""
-    return {path.stem: path for path in sorted(_FOLDER.glob("*.toml"))}
+    return {path.stem: path for path in sorted(_FOLDER.glob("*.toml"), key=str)}

@@ -69,8 +69,14 @@ def standing_aside(*packages: str) -> Iterator[None]:
     absent = [name for name in packages if name not in sys.modules]
     for name in absent:  # a package before its own: to find one loads what it is in
         sys.modules[name] = _Later(name)
+        parent, _, own = name.rpartition(".")
+        if parent:
+            setattr(sys.modules[parent], own, sys.modules[name])  # as loading it does
     try:
         yield
     finally:
         for name in absent:
-            del sys.modules[name]
+            later = sys.modules.pop(name)
+            parent, _, own = name.rpartition(".")
+            if parent in sys.modules and vars(sys.modules[parent]).get(own) is later:
+                delattr(sys.modules[parent], own)

@@ -93,20 +93,25 @@ def more_bytes(frame: pd.DataFrame, workload: str, variant: str, baseline: str) 
     in both arms; unknown where an endpoint did not count them."""
     if not set(SENT) <= set(frame.columns):
         return UNKNOWN
-    key, is_ok = ["point", "repetition"], (frame["workload"] == workload) & (frame["state"] == "ok")
+    is_ok = (frame["workload"] == workload) & (frame["state"] == "ok")
+    point, repetition = (frame[name].to_numpy(np.int64) for name in ("point", "repetition"))
+    key = point * (repetition.max(initial=0) + 1) + repetition
+    sent = np.sum([frame[name].to_numpy(np.float64) for name in SENT], axis=0)
     of_variant, of_baseline = (
-        frame.loc[is_ok & (frame["variant"] == arm), [*key, *SENT]].set_index(key).sum(axis=1, min_count=2)
-        for arm in (variant, baseline)
+        np.flatnonzero(is_ok & (frame["variant"] == arm)) for arm in (variant, baseline)
     )
-    both = pd.merge(
-        of_variant.rename("variant").reset_index(), of_baseline.rename("baseline").reset_index(), on=key
+    _, first, second = np.intersect1d(
+        key[of_variant], key[of_baseline], assume_unique=True, return_indices=True
     )
-    both = both.set_index(key).dropna()
-    if both.empty or not (both > 0).all(axis=None):
+    both = np.stack([sent[of_variant[first]], sent[of_baseline[second]]])
+    is_counted = ~np.isnan(both).any(axis=0)
+    both, points = both[:, is_counted], point[of_variant[first]][is_counted]
+    if not both.size or not (both > 0).all():
         return UNKNOWN
-    of_points = both.groupby("point").mean()
-    units = of_points if len(of_points) > 1 else both
-    mean = _mean(np.log((units["variant"] / units["baseline"]).to_numpy(np.float64)))
+    _, firsts, counts = np.unique(points, return_index=True, return_counts=True)
+    if len(firsts) > 1:
+        both = np.add.reduceat(both, firsts, axis=1) / counts
+    mean = _mean(np.log(both[0] / both[1]))
     return Estimate(*(math.exp(end) - 1 for end in (mean.value, mean.low, mean.high)))
 
 

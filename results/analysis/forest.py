@@ -6,7 +6,7 @@ trees check arguments for longer than a small tree takes to grow, so trees are g
 classes.
 
 That imports packages of which it needs next to nothing, and which take longer to load than all else here. So
-they stand aside.
+they stand aside. Those of NumPy are loaded by SciPy, which imports all names of NumPy that there are.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fecbench.lazy import standing_aside
 
 with standing_aside(
     *("scipy.special", "sklearn", "sklearn.neighbors", "sklearn.tree", "sklearn.utils"),
-    "sklearn.utils.validation",
+    *("sklearn.utils.validation", "numpy.f2py", "numpy.testing", "numpy.polynomial", "numpy.ctypeslib"),
 ):
     from sklearn.tree._criterion import MAE, MSE
     from sklearn.tree._splitter import BestSplitter, RandomSplitter

@@ -28,6 +28,8 @@ _LIMITS_OF_SILENCE = {
 }
 """A server that is gone without a word is found out within half a minute: seconds, and one in ms."""
 
+schema.one_trial_per_key.dialect_options["postgresql"]["where"] = schema.counts
+
 # Its warnings at the end of a connection are raised, too: without a log of ours, they go to standard error.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 

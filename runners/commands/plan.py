@@ -44,13 +44,9 @@ def plan(
         check_file("--plot", plot, arguments.DRAWN)
     loaded = design_of(design)
     from fecbench.results.analysis import same_losses
-    from fecbench.runners.campaign import field_traffic
     from fecbench.runners.campaign.checks import check
-    from fecbench.runners.campaign.estimate import estimate
     from fecbench.runners.campaign.experiment import Experiment
-    from fecbench.runners.campaign.order import trial_keys
     from fecbench.runners.campaign.reach import reach
-    from fecbench.runners.commands.console.simulators import note_free_simulators
     from fecbench.topologies.field import NAME as FIELD
 
     if plot is not None and not loaded.factors:
@@ -61,9 +57,7 @@ def plan(
         note(f"{name} is not built, so nothing tells whether its options fit together")
     if plot is not None:
         _draw(loaded, planned, plot)
-    measured = estimate(experiment) if measure else None
-    if measured is not None:
-        note_free_simulators()
+    measured = _measured(experiment) if measure else None
     if as_json:
         print_document(
             {
@@ -78,6 +72,9 @@ def plan(
         say(_heading(experiment))
         say(_at_most(experiment) if measured is None else _times(measured, loaded))
         if loaded.topology == FIELD:
+            from fecbench.runners.campaign import field_traffic
+            from fecbench.runners.campaign.order import trial_keys
+
             say(field_traffic.of_campaign(experiment, trial_keys(loaded, len(planned.points))).words())
         _print_points(planned)
         if planned.criteria:
@@ -86,6 +83,16 @@ def plan(
         for sentence in same_losses.sentences(loaded.text, loaded.repetitions):
             say(sentence)
         say_next(f"fecbench run {shlex.quote(str(design))} {_engine(loaded)} --db {loaded.name}.sqlite")
+
+
+def _measured(experiment: Experiment) -> Estimate | None:
+    from fecbench.runners.campaign.estimate import estimate
+    from fecbench.runners.commands.console.simulators import note_free_simulators
+
+    measured = estimate(experiment)
+    if measured is not None:
+        note_free_simulators()
+    return measured
 
 
 def _engine(design: Design) -> str:
@@ -117,7 +124,7 @@ def _heading(experiment: Experiment) -> str:
 
 
 def _at_most(experiment: Experiment) -> str:
-    from fecbench.runners.commands.console.progress import duration
+    from fecbench.runners.commands.console.time_left import duration
 
     design, timeout_s = experiment.design, experiment.timeout_s
     return (

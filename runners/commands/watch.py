@@ -193,7 +193,7 @@ def _drawn(standing: Standing, pace: Pace) -> RenderableType:
 def status(standing: Standing, pace: Pace) -> str:
     """Trials, rate and time left in a line."""
     from fecbench.runners.commands.console.campaign_summary import states_line
-    from fecbench.runners.commands.console.progress import duration
+    from fecbench.runners.commands.console.time_left import duration
 
     line = states_line(standing.states, standing.planned)
     rate = pace.per_s

@@ -10,9 +10,9 @@ version 6 of Landlock (Linux 6.12) it can send signals to other processes of its
 import os
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from fecbench.runners.sandbox import kernel
 
@@ -45,8 +45,7 @@ _FILE = sum(_BITS[name] for name in (*_OF_FILES, "truncate", "ioctl_dev"))
 """Rights that a rule can grant for a file instead of a folder."""
 
 
-@dataclass(frozen=True)
-class Machine:
+class Machine(NamedTuple):
     """Numbers of system calls of a kind of machine."""
 
     architecture: int

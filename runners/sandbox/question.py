@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -60,7 +59,7 @@ def ask(
                 "fecbench.runners.sandbox.respondent",
             ],
             cwd=REPOSITORY,
-            input=json.dumps(asdict(questions)).encode(),
+            input=json.dumps(questions._asdict()).encode(),
             capture_output=True,
             start_new_session=True,  # a Ctrl-C is for the harness alone
             timeout=(limit_s + 2 * END_LIMIT_S) * len(commands),

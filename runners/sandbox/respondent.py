@@ -15,9 +15,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fecbench.runners.sandbox import kernel, rights
 from fecbench.runners.sandbox.isolation import IsolationError, die_with_parent, run_isolated, why_not
@@ -31,8 +30,7 @@ END_LIMIT_S = 5.0
 _READ_BYTES = 1 << 16
 
 
-@dataclass(frozen=True)
-class Questions:
+class Questions(NamedTuple):
     """The program to ask, and its questions."""
 
     commands: list[list[str]]

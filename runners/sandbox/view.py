@@ -9,8 +9,8 @@ import errno
 import os
 import stat
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from fecbench.runners.sandbox import kernel
 
@@ -28,8 +28,7 @@ STREAMS = {"fd": "fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}
 UNPRIVILEGED = kernel.MS_NOSUID | kernel.MS_NODEV
 
 
-@dataclass(frozen=True)
-class View:
+class View(NamedTuple):
     """The files that one endpoint sees."""
 
     user: int

@@ -14,8 +14,9 @@ from fecbench.results.analysis.intervals import LEVEL
 from fecbench.results.gate.overall import Ratio, pairs_of, ratio_of, read
 from fecbench.results.gate.verdict import margins_for, shown
 from fecbench.results.store.database import Database
-from fecbench.runners.commands.console.progress import Reporter, duration
+from fecbench.runners.commands.console.progress import Reporter
 from fecbench.runners.commands.console.terminal import one_line
+from fecbench.runners.commands.console.time_left import duration
 
 TELL_S = 10.0
 """Time between two lines, at least, without a terminal."""

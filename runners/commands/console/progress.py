@@ -17,6 +17,7 @@ from rich.progress import (
 
 from fecbench.results.store.records import State, TrialKey
 from fecbench.runners.commands.console.terminal import one_line
+from fecbench.runners.commands.console.time_left import duration
 from fecbench.runners.trial.judge import Judgement
 
 TELL_S = 1.0
@@ -40,17 +41,6 @@ class Rate:
         if done == at_first or now_s - first_s < MEASURED_S:
             return None
         return (now_s - first_s) / (done - at_first) * (planned - done)
-
-
-def duration(seconds: float | None) -> str:
-    """Seconds for a person: `2 min 05 s`."""
-    if seconds is None:
-        return "?"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes:02} min"
-    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
 
 
 class Reporter:

@@ -43,3 +43,14 @@ class TimeLeft:
         slowdown = max(1.0, took_s / max(time.process_time() - _begun[1], 0.1))
         left_s = self._limit_s - took_s
         return left_s - min(ANSWER_S * slowdown, left_s / 2)
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds for a person: `2 min 05 s`."""
+    if seconds is None:
+        return "?"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02} min"
+    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"

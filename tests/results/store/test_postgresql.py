@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from pathlib import Path
 
 import psycopg
 import pytest
+import sqlalchemy as sa
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -18,11 +20,19 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from fecbench import results
-from fecbench.results.store import connector
+from fecbench.results.store import connector, schema
 from fecbench.results.store.database import Database, DatabaseError
 from fecbench.results.store.records import CampaignInfo, TrialRecord
 
 PASSWORD = "s3cret @:/?%"
+
+
+def test_trials_that_were_run_again_are_in_no_index_of_keys() -> None:
+    import_module("fecbench.results.store.postgresql")  # adds the condition
+    for name in ("postgresql", "sqlite"):
+        dialect = sa.make_url(f"{name}://").get_dialect()()
+        statement = sa.schema.CreateIndex(schema.one_trial_per_key).compile(dialect=dialect)
+        assert "superseded" in str(statement).partition(" WHERE ")[2]
 
 
 @dataclass(frozen=True)
