@@ -38,7 +38,7 @@ def test_a_trial_over_two_paths_is_replayed_as_it_was(
     assert {file.name for file in folder.iterdir()} >= {"client.pcapng", "server.pcapng", "replay.json"}
 
 
-@pytest.mark.usefixtures("unrendered")
+@pytest.mark.usefixtures("unmade")
 def test_arms_of_which_one_had_ended_before_the_path_died_are_told_by_show_and_by_the_report(
     fecbench_here: Callable[..., Any], tmp_path: Path
 ) -> None:
