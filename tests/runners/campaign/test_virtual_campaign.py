@@ -29,6 +29,7 @@ from tests import ordinary
 from tests.results.conftest import postgresql, postgresql_folder  # noqa: F401 - fixtures
 from tests.runners.conftest import TwoImplementations, WriteDesign
 from tests.runners.engines.conftest import HERE
+from tests.support.campaigns import only_campaign
 
 KILLS = 3
 TRIALS = 3 * 2 * 2
@@ -128,8 +129,7 @@ def test_an_implementation_that_is_given_up_harms_its_own_trials_and_resume_runs
         assert ran.returncode == 1
         last = ran.stderr.splitlines()[-1]
         assert re.search("simulator of second failed 3 times, .* its other trials are left undone", last)
-        with Database.open(address) as database:
-            (campaign,) = database.campaigns()
+        with only_campaign(address) as (database, campaign):
             states = database.states(campaign.id)
             assert database.claims(campaign.id) == {}
         counts.append(Counter((key.variant, state) for key, (state, _) in states.items()))
@@ -193,8 +193,7 @@ def test_an_interrupt_keeps_what_had_ended(
 
     monkeypatch.setattr(virtual.VirtualEngine, "run", interrupted)
     assert run(made_up(), tmp_path / "x.sqlite").returncode == 128 + signal.SIGINT
-    with Database.open(str(tmp_path / "x.sqlite")) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(tmp_path / "x.sqlite") as (database, campaign):
         assert len(database.states(campaign.id)) == 8
         assert database.claims(campaign.id) == {}
 
@@ -258,8 +257,7 @@ def test_an_invalid_trial_is_run_once_and_never_again(made_up: WriteDesign, run:
         ran = run(made_up("lies"), tmp_path / "x.sqlite", checks=True)
         assert ran.returncode == 1
         assert json.loads(ran.stdout)["states"] == {"invalid": TRIALS // 2, "ok": TRIALS // 2}
-    with Database.open(str(tmp_path / "x.sqlite")) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(tmp_path / "x.sqlite") as (database, campaign):
         assert {attempts for _, attempts in database.states(campaign.id).values()} == {1}
 
 
@@ -349,8 +347,7 @@ def test_the_database_says_virtual(
 ) -> None:
     path = tmp_path / "x.sqlite"
     run(made_up(), path, checks=True)
-    with Database.open(str(path)) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(path) as (database, campaign):
         assert campaign.provenance["jobs"] == "auto"  # each core has a simulator
         (trial, *_) = database.trials(campaign.id)
         (start,) = database.starts(campaign.id)
@@ -389,8 +386,7 @@ def test_a_replay_that_comes_to_something_else_says_so(
 ) -> None:
     path = tmp_path / "x.sqlite"
     run(made_up("remembers"), path)
-    with Database.open(str(path)) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(path) as (database, campaign):
         last = [trial.id for trial in database.trials(campaign.id) if trial.record.key.variant == "other"][-1]
     replayed = fecbench_here("replay", last, "--db", path, "--output", tmp_path / "replayed", *FOLDER)
     assert replayed.returncode == 1

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fecbench import designs
-from fecbench.results.store.database import Database
+from tests.support.campaigns import only_campaign
 
 WANTED = [
     *("--filter", "point=0"),
@@ -22,8 +22,7 @@ def test_a_trial_over_two_paths_is_replayed_as_it_was(
     path, folder = tmp_path / "x.sqlite", tmp_path / "replayed"
     ran = fecbench_here("run", "multipath-smoke", "--engine", "virtual", "--db", path, *WANTED)
     assert ran.returncode == 0, ran.stderr
-    with Database.open(str(path)) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(path) as (database, campaign):
         (trial,) = database.trials(campaign.id)
     links, server = trial.record.links, trial.record.metrics["server"]
     assert all(links[link]["directions"]["down"]["frames_in"] > 100 for link in ("path1", "path2"))
