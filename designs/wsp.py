@@ -29,6 +29,10 @@ FEWEST_IN_TREE = 4000
 NEAR = 1.25
 MOST_NEAR = 0.05
 PROBES = 20
+# Up to so many candidates, those about each one are remembered while dmin changes little: most selections
+# meet the same. Together these are at most so many.
+MOST_REMEMBERING = 10_000
+MOST_REMEMBERED = 4_000_000
 
 
 def wsp(candidates: ArrayLike, dmin: float) -> NDArray[np.intp]:
@@ -112,17 +116,18 @@ def wsp_of_size(candidates: ArrayLike, size: int) -> tuple[NDArray[np.intp], flo
         raise ValueError(f"size = {size}: must be from 1 to the number of candidates, {count}")
     if size == count:
         return _select(columns, 0.0, size).indices, 0.0
+    surroundings = _Surroundings(columns) if count <= MOST_REMEMBERING else None
     low, high = 0.0, 2.0 * float(np.sqrt(dimensions))
     while low < high:
         dmin = (low + high) / 2 if low < (low + high) / 2 else high
-        selection = _select(columns, dmin, size)
+        selection = _select(columns, dmin, size, surroundings)
         if len(selection.indices) == size:
             return selection.indices, dmin
         if len(selection.indices) > size:
             low = selection.high
         else:
             high = selection.low
-    return _scan(columns, size, low)
+    return _scan(columns, size, low, surroundings)
 
 
 @dataclass(frozen=True)
@@ -135,9 +140,11 @@ class _Selection:
     high: float
 
 
-def _select(columns: NDArray[np.float64], dmin: float, most: int) -> _Selection:
+def _select(
+    columns: NDArray[np.float64], dmin: float, most: int, surroundings: _Surroundings | None = None
+) -> _Selection:
     """WSP over candidates given as columns, shape (d, N), until more than `most` are selected."""
-    remaining = _Remaining(columns, NEAR * dmin)
+    remaining = _Remaining(columns, NEAR * dmin) if surroundings is None else surroundings.all_alive(dmin)
     current = int(np.argmin(_distances(columns, np.full(len(columns), 0.5))))
     selected: list[int] = []
     low, high = 0.0, np.inf
@@ -238,17 +245,74 @@ class _Remaining:
         return tree if near.mean() < MOST_NEAR * self._count else None
 
 
-def _scan(columns: NDArray[np.float64], size: int, crossing: float) -> tuple[NDArray[np.intp], float] | None:
+class _Surroundings:
+    """The candidates about each candidate, with their distances, from one selection to the next.
+
+    They are few, so the distances to all are computed once for each that is looked at: no tree is needed.
+    """
+
+    def __init__(self, columns: NDArray[np.float64]) -> None:
+        self._columns, self._reach = columns, 0.0
+        self._about: dict[int, tuple[NDArray[np.intp], NDArray[np.float64]]] = {}
+        self._remembered = 0
+        self._alive = np.ones(columns.shape[1], dtype=bool)
+        """Whether each remains in the current selection."""
+
+    def all_alive(self, dmin: float) -> _Surroundings:
+        """Return these with no candidate deleted, for a selection by this dmin."""
+        self._alive[:] = True
+        if not dmin <= self._reach <= NEAR**3 * dmin:
+            self._forget()
+            self._reach = NEAR**2 * dmin
+        return self
+
+    def step(self, current: int, dmin: float) -> _Step:
+        """Delete the current point and all that are closer to it than `dmin`."""
+        rows, distances = self._of(current)
+        remain = self._alive[rows]
+        rows, distances = rows[remain], distances[remain]
+        survives = distances >= dmin
+        deleted = float(distances.max(where=~survives, initial=0.0))
+        self._alive[rows[~survives]] = False
+        rows, distances = rows[survives], distances[survives]
+        if not len(rows):  # the next point, if there is any, is further away
+            rows = np.flatnonzero(self._alive)
+            if not len(rows):
+                return _Step(deleted, None, np.inf)
+            distances = _distances(self._columns[:, rows], self._columns[:, current])
+        nearest = int(np.argmin(distances))
+        return _Step(deleted, int(rows[nearest]), float(distances[nearest]))
+
+    def _of(self, row: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Return the candidates within reach of one, ascending, and their distances."""
+        if row not in self._about:
+            distances = _distances(self._columns, self._columns[:, row])
+            distances[row] = -1.0  # the current point itself is below every dmin
+            near = np.flatnonzero(distances <= self._reach)
+            if self._remembered + len(near) > MOST_REMEMBERED:
+                self._forget()
+            self._remembered += len(near)
+            self._about[row] = near, distances[near]
+        return self._about[row]
+
+    def _forget(self) -> None:
+        self._about.clear()
+        self._remembered = 0
+
+
+def _scan(
+    columns: NDArray[np.float64], size: int, crossing: float, surroundings: _Surroundings | None
+) -> tuple[NDArray[np.intp], float] | None:
     """Steps away from `crossing`, in turn to smaller and to larger dmin, until `size` are selected."""
     step = crossing * SCAN_STEP_POINTS / (size * len(columns))
     smaller, larger = crossing, float(np.nextafter(crossing, np.inf))
     for _ in range(SCAN_STEPS):
-        selection = _select(columns, smaller, size)
+        selection = _select(columns, smaller, size, surroundings)
         if len(selection.indices) == size:
             return selection.indices, smaller
         smaller = max(min(selection.low, smaller - step), 0.0)
         if np.isfinite(larger):
-            selection = _select(columns, larger, size)
+            selection = _select(columns, larger, size, surroundings)
             if len(selection.indices) == size:
                 return selection.indices, larger
             larger = max(float(np.nextafter(selection.high, np.inf)), larger + step)

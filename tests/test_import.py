@@ -1,6 +1,5 @@
 """`import fecbench` is the door for scripts, and nothing in the folder of a script hides it."""
 
-import lzma
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import fecbench
-from fecbench.checkout import REPOSITORY, is_whole
+from fecbench.checkout import is_whole
+from tests.support import samples
 
 PARTS = ("dropper", "topologies", "designs", "runners", "results")
 
@@ -38,10 +38,8 @@ for name in COMMANDS:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_fecbench_opens_a_database_and_tells_its_version(tmp_path: Path) -> None:
-    file = tmp_path / "demo.sqlite"
-    file.write_bytes(lzma.decompress((REPOSITORY / "notebooks/samples/demo.sqlite.xz").read_bytes()))
-    with fecbench.open(str(file)) as database:
+def test_fecbench_opens_a_database_and_tells_its_version(shared_folder: Path) -> None:
+    with fecbench.open(str(samples.database_of("demo", shared_folder))) as database:
         assert len(database["demo"].trials(["client.dct_s"])) == 14400
     assert fecbench.__version__[0].isdigit()
     with pytest.raises(AttributeError, match="opne"):

@@ -4,7 +4,6 @@ It is installed into an environment that has no other fecbench, and run in an em
 """
 
 import json
-import lzma
 import os
 import shutil
 import site
@@ -25,6 +24,7 @@ from fecbench.results.analysis.rules import FEWEST_POINTS
 from fecbench.runners.commands.command_line import NEED_PROGRAMS, app
 from fecbench.runners.implementations.finding import OWN
 from tests.runners.commands.conftest import write_campaign
+from tests.support import samples
 
 PARTS = ("dropper", "topologies", "designs", "runners", "results")
 BUILD = "import sys; from setuptools import build_meta; print(build_meta.build_wheel(sys.argv[1]))"
@@ -81,10 +81,8 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> str:
-    (tmp_path / "demo.sqlite").write_bytes(
-        lzma.decompress((REPOSITORY / "notebooks/samples/demo.sqlite.xz").read_bytes())
-    )
+def database(tmp_path: Path, shared_folder: Path) -> str:
+    shutil.copy(samples.database_of("demo", shared_folder), tmp_path)
     return "demo.sqlite"
 
 

@@ -122,8 +122,8 @@ def _more_for_far(most: int, least: int, n: int) -> int | None:
 
     def tells(trials: float) -> bool:
         shift = Z_POWER * deviation / math.sqrt(trials)
-        if excess <= FAR_SHARE:  # and even an unlucky sample shows it
-            return _most_excess((shares[0] + shift) * trials, shares[1] * trials, trials) <= FAR_SHARE
+        if excess <= FAR_SHARE:  # and even an unlucky sample rejects more than that
+            return _score((shares[0] + shift) * trials, shares[1] * trials, trials, FAR_SHARE) < -Z
         return _score(max(shares[0] - shift, 0.0) * trials, shares[1] * trials, trials, FAR_SHARE) > Z
 
     return more_than(n, fewest(tells, max(n, FEWEST)))

@@ -5,11 +5,12 @@ import math
 import tracemalloc
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -80,9 +81,25 @@ def test_a_tree_of_what_is_near_selects_the_same(seed, dimensions, dmin) -> None
         assert selection_of(candidates, dmin) == without
 
 
-def selection_of(candidates: NDArray[np.float64], dmin: float) -> tuple[list[int], float, float]:
+@settings(deadline=None, max_examples=15)
+@given(st.integers(0, 10**6), st.integers(1, 5), st.lists(st.floats(0.02, 0.5), min_size=1, max_size=2))
+@example(0, 2, [0.0])
+def test_what_is_remembered_of_selections_before_selects_the_same(seed, dimensions, middles) -> None:
+    candidates = generated("sobol", 100, dimensions, seed).round(2)  # so that distances tie
+    surroundings = wsp_module._Surroundings(np.ascontiguousarray(candidates.T))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(wsp_module, "MOST_REMEMBERED", 500)
+        for middle, times in product(middles, (1, 1.1, 0.8)):
+            dmin = times * middle
+            assert selection_of(candidates, dmin, surroundings) == selection_of(candidates, dmin)
+
+
+def selection_of(
+    candidates: NDArray[np.float64], dmin: float, surroundings: wsp_module._Surroundings | None = None
+) -> tuple[list[int], float, float]:
     """Return the selected candidates, and the interval of dmin that selects them."""
-    selection = wsp_module._select(np.ascontiguousarray(candidates.T), dmin, len(candidates))
+    columns = np.ascontiguousarray(candidates.T)
+    selection = wsp_module._select(columns, dmin, len(candidates), surroundings)
     return selection.indices.tolist(), selection.low, selection.high
 
 

@@ -4,7 +4,6 @@ The recordings were made by other builds on another machine. Whatever moves a pa
 is seen here; the samples, with the pages that quote them, are to be made anew then.
 """
 
-import lzma
 import os
 import sqlite3
 from contextlib import closing
@@ -14,9 +13,8 @@ import pytest
 
 from fecbench.checkout import REPOSITORY
 from fecbench.runners.implementations.finding import ours
-from tests.support import preloaded
+from tests.support import preloaded, samples
 
-SAMPLES = REPOSITORY / "notebooks" / "samples"
 QUERY = """
     SELECT variant, workload, point, repetition, checks ->> '$.digest'
     FROM trials JOIN campaigns ON campaigns.id = campaign_id
@@ -34,14 +32,12 @@ def digests(database: Path, campaign: str) -> Digests:
         return {tuple(key): digest for *key, digest in connection.execute(QUERY, [campaign])}
 
 
-def test_a_sample_tells_no_folder_of_the_machine(tmp_path: Path) -> None:
-    for sample in sorted(SAMPLES.glob("*.sqlite.xz")):
-        path = tmp_path / sample.stem
-        path.write_bytes(lzma.decompress(sample.read_bytes()))
-        with closing(sqlite3.connect(path)) as connection:
+def test_a_sample_tells_no_folder_of_the_machine(shared_folder: Path) -> None:
+    for sample in samples.NAMES:
+        with closing(sqlite3.connect(samples.database_of(sample, shared_folder))) as connection:
             words = [word for (word,) in connection.execute(COMMANDS)]
-        assert "run" in words, sample.name
-        assert [word for word in words if Path(word).is_absolute()] == [], sample.name
+        assert "run" in words, sample
+        assert [word for word in words if Path(word).is_absolute()] == [], sample
 
 
 @pytest.mark.parametrize(
@@ -68,13 +64,17 @@ def test_a_sample_tells_no_folder_of_the_machine(tmp_path: Path) -> None:
     ],
 )
 def test_trials_have_the_digests_that_were_recorded(
-    tmp_path: Path, implementation: str, sample: str, design: str, filters: tuple[str, ...]
+    tmp_path: Path,
+    shared_folder: Path,
+    implementation: str,
+    sample: str,
+    design: str,
+    filters: tuple[str, ...],
 ) -> None:
     for program in ours().find(implementation, "tests").programs():
         if not program.exists():
             pytest.skip(f"needs {program}: make build")
-    now, then = tmp_path / "now.sqlite", tmp_path / "then.sqlite"
-    then.write_bytes(lzma.decompress((SAMPLES / f"{sample}.sqlite.xz").read_bytes()))
+    now, then = tmp_path / "now.sqlite", samples.database_of(sample, shared_folder)
     options = [word for text in filters for word in ("--filter", text)]
     words = ["run", design, "--engine", "virtual", "--jobs", "2", "--db", str(now), *options]
     # Status 1 says that some trials are not ok, as some that were recorded.

@@ -1,6 +1,5 @@
 """The page of what a database holds is complete, and the one in the guide is the one that is made."""
 
-import lzma
 import re
 from pathlib import Path
 
@@ -9,8 +8,7 @@ from fecbench.results import dictionary, metrics
 from fecbench.results.analysis import frames
 from fecbench.results.store import schema
 from fecbench.results.store.database import Database
-
-SAMPLES = sorted((REPOSITORY / "notebooks" / "samples").glob("*.xz"))
+from tests.support import samples
 
 
 def test_the_guide_has_the_page_that_is_made() -> None:
@@ -27,13 +25,11 @@ def test_every_table_and_every_column_says_what_it_holds() -> None:
             assert column.doc, f"{table.name}.{column.name}"
 
 
-def test_every_metric_and_column_of_a_recorded_campaign_stands_on_the_page(tmp_path: Path) -> None:
+def test_every_metric_and_column_of_a_recorded_campaign_stands_on_the_page(shared_folder: Path) -> None:
     """The columns are those of each sample's smallest campaign: reading the others takes long."""
     page, described = dictionary.page(), {column.name for column in metrics.COLUMNS}
-    for sample in SAMPLES:
-        file = tmp_path / sample.stem
-        file.write_bytes(lzma.decompress(sample.read_bytes()))
-        with Database.open(str(file)) as database:
+    for sample in samples.NAMES:
+        with Database.open(str(samples.database_of(sample, shared_folder)), read_only=True) as database:
             campaigns = database.campaigns()
             names = {name for campaign in campaigns for name in database.metric_names(campaign.id)}
             smallest = min(campaigns, key=lambda campaign: campaign.planned_trials)
@@ -41,11 +37,11 @@ def test_every_metric_and_column_of_a_recorded_campaign_stands_on_the_page(tmp_p
                 re.sub(r"^seed\.\w+\.(up|down)$", "seed.LINK.DIRECTION", name)
                 for name in frames.trials(database, smallest)
             }
-        assert names and {"stalled_s", "host"} <= columns, sample.stem
+        assert names and {"stalled_s", "host"} <= columns, sample
         of_design = {name for point in smallest.points for name in point}
         of_design |= {name for workload in smallest.workloads for name in workload["parameters"]}
         for name in (names | columns) - of_design - described:
-            assert metrics.of(name).meaning and metrics.of(name).meaning in page, (sample.stem, name)
+            assert metrics.of(name).meaning and metrics.of(name).meaning in page, (sample, name)
 
 
 def test_a_metric_that_is_not_registered_has_no_meaning() -> None:

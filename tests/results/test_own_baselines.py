@@ -151,7 +151,7 @@ def test_a_figure_of_variants_with_one_baseline_names_it_once(
     assert "against" not in text
 
 
-@pytest.mark.usefixtures("unrendered")
+@pytest.mark.usefixtures("unmade")
 def test_the_report_says_what_each_variant_is_compared_with(
     campaign: tuple[Database, CampaignInfo], tmp_path: Path
 ) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import pandas as pd
 
+from fecbench.results.store.database import Database
 from fecbench.results.store.records import (
     STATES,
     CampaignInfo,
@@ -55,6 +57,14 @@ def _usual() -> dict[str, Any]:
         "variants": variants("off"),
         "workloads": [workload()],
     }
+
+
+@contextmanager
+def only_campaign(place: object) -> Iterator[tuple[Database, CampaignInfo]]:
+    """Open the database at a path or an address, which has one campaign; yield both."""
+    with Database.open(str(place)) as database:
+        (campaign,) = database.campaigns()
+        yield database, campaign
 
 
 def trial(key: TrialKey, state: State = "ok", reason: str = "", **fields: Any) -> TrialRecord:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fecbench.results.analysis import blocks
-from fecbench.results.store.database import Database
+from tests.support.campaigns import only_campaign
 from tests.support.field_campaigns import plant
 
 
@@ -17,8 +17,7 @@ def test_each_hour_with_enough_blocks_has_a_ratio_of_its_own(tmp_path: Path) -> 
         [generator.normal(0.0, 0.05, 60), generator.normal(0.5, 0.05, 60), generator.normal(0, 1, 5)]
     )
     plant(tmp_path / "db.sqlite", "home", logs)
-    with Database.open(str(tmp_path / "db.sqlite")) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(tmp_path / "db.sqlite") as (database, campaign):
         strata = blocks.hours(database, campaign)
         (sentence,) = (line for line in blocks.sentences(database, campaign) if "by the hour" in line)
     assert [(one.hour, one.blocks) for one in strata] == [(3, 60), (4, 60)]
@@ -28,7 +27,6 @@ def test_each_hour_with_enough_blocks_has_a_ratio_of_its_own(tmp_path: Path) -> 
 
 def test_a_campaign_within_one_hour_has_no_strata(tmp_path: Path) -> None:
     plant(tmp_path / "db.sqlite", "home", np.random.default_rng(4).normal(0, 0.1, 40))
-    with Database.open(str(tmp_path / "db.sqlite")) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(tmp_path / "db.sqlite") as (database, campaign):
         assert blocks.hours(database, campaign) == []
         assert "by the hour" not in " ".join(blocks.sentences(database, campaign))

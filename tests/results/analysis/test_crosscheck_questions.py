@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from fecbench.results.analysis import crosscheck_questions, tolerances
 from fecbench.results.analysis.criterion import Differences, Verdict
-from fecbench.results.analysis.far_off import excess_interval
-from fecbench.results.analysis.intervals import LEVEL
-from fecbench.results.analysis.tolerances import FAR_EITHER_SHARE
+from fecbench.results.analysis.far_off import excess_interval, far
+from fecbench.results.analysis.intervals import FEWEST, LEVEL
+from fecbench.results.analysis.tolerances import FAR_EITHER_SHARE, FAR_SHARE
 
 Floats = NDArray[np.float64]
 N = 30
@@ -115,6 +115,13 @@ def test_an_excess_turns_about_with_its_sides() -> None:
         low, high = excess_interval(above, below, N)
         assert excess_interval(below, above, N) == (-high, -low)
         assert -1 <= low <= (above - below) / N <= high <= 1
+
+
+def test_of_trials_of_which_none_is_far_off_the_fewest_are_wanted_whose_interval_is_within_the_bound() -> (
+    None
+):
+    needed = FEWEST + (far(differences(np.zeros(FEWEST))).more or 0)
+    assert excess_interval(0, 0, needed)[1] <= FAR_SHARE < excess_interval(0, 0, needed - 1)[1]
 
 
 def test_as_many_more_as_it_says_decide() -> None:

@@ -383,7 +383,7 @@ def test_what_cannot_be_drawn_is_said_in_a_sentence(
         assert not any(file.exists() for file in stale), sentences
 
 
-@pytest.mark.usefixtures("unrendered")
+@pytest.mark.usefixtures("unmade")
 def test_a_report_without_vectors_leaves_no_vectors_of_an_earlier_one(filled: Filled, tmp_path: Path) -> None:
     folder = tmp_path / "report"
     whole = report(*filled({}), folder, vectors=True)
@@ -401,7 +401,7 @@ def test_trials_without_a_dct_leave_a_sentence(filled: Filled, make: Make, tmp_p
     assert "No trial measured client.dct_s" in page.text
 
 
-@pytest.mark.usefixtures("unrendered")
+@pytest.mark.usefixtures("unmade")
 def test_a_folder_that_cannot_be_written_is_refused(filled: Filled, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()

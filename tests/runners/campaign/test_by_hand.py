@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from fecbench import designs
-from fecbench.results.store.database import Database
 from fecbench.runners.campaign import by_hand
 from fecbench.runners.campaign.request import Request
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.tasks.task import Task
 from tests.runners.campaign.conftest import Run
+from tests.support.campaigns import only_campaign
 from tests.support.experiments import experiment_of_text, task_of
 
 
@@ -22,8 +22,7 @@ def task(run: Run, little: Request, tmp_path: Path) -> Task:
     if ours().find("rquic", "tests").missing_programs():
         pytest.skip("needs rquic: make build")
     run(keys=little.keys[:1])
-    with Database.open(str(tmp_path / "x.sqlite")) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(tmp_path / "x.sqlite") as (database, campaign):
         (trial,) = database.trials(campaign.id)
     return Task.model_validate({**trial.record.task, "seeds": trial.record.seeds})
 

@@ -13,7 +13,7 @@ import pytest
 from fecbench import results
 from fecbench.checkout import REPOSITORY
 from fecbench.results import metrics
-from fecbench.results.store.database import Database
+from tests.support.campaigns import only_campaign
 
 pytestmark = pytest.mark.usefixtures("can_run_trials")
 
@@ -121,8 +121,7 @@ def test_replay_meets_the_same_losses_and_records_everything(
 
 
 def test_a_trial_knows_its_start_and_its_task(complete: Path) -> None:
-    with Database.open(str(complete)) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(complete) as (database, campaign):
         starts = {start.id: start for start in database.starts(campaign.id)}
         trials = list(database.trials(campaign.id))
     assert {start.host for start in starts.values()} == {platform.node()}

@@ -25,11 +25,11 @@ import pytest
 from fecbench.checkout import REPOSITORY
 from fecbench.dropper.command import Attachment, attach
 from fecbench.dropper.model import Pattern
-from fecbench.results.store.database import Database
 from fecbench.runners import scratch
 from tests.results.conftest import new_postgresql, postgresql_folder  # noqa: F401 - a fixture
 from tests.runners.conftest import MADE_UP, WriteDesign
 from tests.support import preloaded
+from tests.support.campaigns import only_campaign
 from tests.support.processes import descendants, with_mark
 from tests.waiting import wait_until
 
@@ -286,8 +286,7 @@ def test_of_two_harnesses_on_one_campaign_one_is_killed_and_the_other_runs_each_
         address = new_database()
         some_moment(fecbench, design, address, KILL_KINDS[number % len(KILL_KINDS)], moments)
         await_no_process(str(temporary))
-        with Database.open(address) as database:
-            (campaign,) = database.campaigns()
+        with only_campaign(address) as (database, campaign):
             keys = [trial.record.key for trial in database.trials(campaign.id)]
             assert database.claims(campaign.id) == {}
         trials = [(key.variant, key.point, key.repetition) for key in keys]

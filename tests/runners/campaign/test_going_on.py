@@ -21,6 +21,7 @@ from fecbench.runners.tasks.outcome import EndpointOutcome, Outcome
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.trial.judge import Judgement
 from tests.runners.campaign.conftest import Pretence, Run, Told
+from tests.support.campaigns import only_campaign
 from tests.support.experiments import experiment_of
 from tests.support.refusals import refusal_of
 
@@ -210,8 +211,7 @@ def test_trials_of_a_state_are_run_once_again_by_each_start_and_their_attempts_a
         engine = Pretence(lambda _, state=state: state)
         run(engine, retry={"failed"})
         assert engine.ran == ran
-    with Database.open(str(database)) as opened:
-        (campaign,) = opened.campaigns()
+    with only_campaign(database) as (opened, campaign):
         attempts = opened.attempts(campaign.id, failed)
         assert [run.record.state for run in attempts] == ["failed", "failed", "ok"]
         assert opened.states(campaign.id)[timed_out] == ("timeout", 1)

@@ -10,7 +10,6 @@ import pytest
 
 from fecbench import designs
 from fecbench.designs import Design
-from fecbench.results.store.database import Database
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign import crosscheck
 from fecbench.runners.campaign.processors import DATAGRAM, HANDSHAKE, processor_task
@@ -18,6 +17,7 @@ from fecbench.runners.campaign.request import request
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.tasks.task import VIRTUAL, ProcessorTask
+from tests.support.campaigns import only_campaign
 from tests.support.experiments import experiment_of
 
 IMPLEMENTATIONS = ("noq-fec", "rquic")
@@ -80,8 +80,7 @@ free = {{ bandwidth_mbps = 10, {HANDSHAKE} = 0, {DATAGRAM} = 0 }}
 TLS = {{ bandwidth_mbps = 10, {HANDSHAKE} = {HANDSHAKE_MS}, {DATAGRAM} = 0 }}
 packets = {{ bandwidth_mbps = 10, {HANDSHAKE} = 0, {DATAGRAM} = {DATAGRAM_US} }}"""
     database = run(load("", factors))  # type: ignore[call-arg]
-    with Database.open(str(database)) as opened:
-        (campaign,) = opened.campaigns()
+    with only_campaign(database) as (opened, campaign):
         trials = [stored.record for stored in opened.trials(campaign.id)]
     times = {
         (trial.key.variant, campaign.points[trial.key.point]["endpoints"]): trial.metrics["client"]

@@ -9,11 +9,11 @@ import pytest
 
 from fecbench import designs
 from fecbench.results.analysis.trial_course import ARRIVED, DROPPED, LOST, Course, Numbers
-from fecbench.results.store.database import Database
 from fecbench.results.store.records import TrialRecord
 from fecbench.runners.campaign.recorded_course import course_of
 from fecbench.runners.campaign.replay import replay
 from fecbench.runners.implementations.finding import ours
+from tests.support.campaigns import only_campaign
 
 DESIGN = """
 name = "course"
@@ -62,8 +62,7 @@ def test_a_trial_in_virtual_time_takes_the_course_that_its_record_counts(
     )
     ran = fecbench_here("run", design, "--engine", "virtual", "--db", path)
     assert ran.returncode == 0, ran.stderr
-    with Database.open(str(path)) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(path) as (database, campaign):
         (trial,) = database.trials(campaign.id)
         again = replay(campaign, trial, ours(), tmp_path / "files")
     assert again.same
@@ -85,8 +84,7 @@ def test_both_hops_of_a_relay_take_the_course_that_the_record_counts(
     variant = ("--filter", "variant=safe on both", "--filter", "point=2", "--filter", "repetition=0")
     ran = fecbench_here("run", design, "--engine", "virtual", "--db", path, *variant)
     assert ran.returncode == 0, ran.stderr
-    with Database.open(str(path)) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(path) as (database, campaign):
         (trial,) = database.trials(campaign.id)
         again = replay(campaign, trial, ours(), tmp_path / "files")
     assert again.same
@@ -106,8 +104,7 @@ def test_of_two_pairs_that_share_a_link_those_of_the_measured_one_are_told_apart
     design.write_text(text.replace("size_bytes", 'background = "fec"\nsize_bytes'))
     ran = fecbench_here("run", design, "--engine", "virtual", "--db", path)
     assert ran.returncode == 0, ran.stderr
-    with Database.open(str(path)) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(path) as (database, campaign):
         (trial,) = database.trials(campaign.id)
         trial_course = course_of(replay(campaign, trial, ours(), tmp_path / "files"), tmp_path / "files")
     assert trial_course.notes == []

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, StoredTrial
 from fecbench.runners.campaign import replay as module
 from fecbench.runners.campaign.replay import Replay, replay
@@ -18,6 +17,7 @@ from fecbench.runners.implementations.finding import Implementations, ours
 from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.tasks.validity import Validity
 from tests.runners.campaign.conftest import Pretence, Run
+from tests.support.campaigns import only_campaign
 from tests.support.refusals import refusal_of
 
 
@@ -25,8 +25,7 @@ from tests.support.refusals import refusal_of
 def recorded(run: Run, little: Request, tmp_path: Path) -> tuple[CampaignInfo, StoredTrial]:
     """A campaign and its one trial, of FEC."""
     run(keys=[key for key in little.keys if key.variant != "off"][:1])
-    with Database.open(str(tmp_path / "x.sqlite")) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(tmp_path / "x.sqlite") as (database, campaign):
         (trial,) = database.trials(campaign.id)
     return campaign, trial
 

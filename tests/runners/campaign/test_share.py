@@ -25,6 +25,7 @@ from fecbench.runners.campaign.request import Request
 from fecbench.runners.tasks.outcome import EndpointOutcome, Outcome
 from tests.results.conftest import postgresql, postgresql_folder  # noqa: F401 - fixtures
 from tests.runners.campaign.conftest import Pretence, Run, Told
+from tests.support.campaigns import only_campaign
 from tests.support.together import run_together
 from tests.waiting import wait_until
 
@@ -53,8 +54,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def stored(address: str) -> dict[TrialKey, tuple[str, int]]:
-    with Database.open(address) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(address) as (database, campaign):
         assert database.claims(campaign.id) == {}, "a claim is left"
         return dict(database.states(campaign.id))
 
@@ -86,8 +86,7 @@ def test_those_that_begin_at_once_run_each_trial_once_and_all_end_well(
 def claimed_by(run: Run, address: str, holder: dict[str, Any]) -> Callable[[], None]:
     """A campaign whose every group is claimed by another start, and what makes that one's beat go up."""
     run(database=address, keys=[])
-    with Database.open(address) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(address) as (database, campaign):
         other = database.start(campaign.id, "ada", {}, holder)
         for point in range(3):
             for repetition in range(2):
@@ -156,8 +155,7 @@ def test_what_a_dead_process_had_claimed_and_finished_is_free_when_the_campaign_
     run: Run, address: str, little: Request, left: int, this_process: dict[str, Any]
 ) -> None:
     run(database=address, keys=little.keys[: len(little.keys) - left])
-    with Database.open(address) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(address) as (database, campaign):
         dead, alive = (
             database.start(campaign.id, "ada", {}, holder) for holder in (a_dead_process(), this_process)
         )
@@ -188,8 +186,7 @@ def test_the_trials_of_a_holder_that_goes_on_are_waited_for_and_not_run(
     pause = threading.Event()
 
     def go_on() -> None:
-        with Database.open(address) as database:
-            (campaign,) = database.campaigns()
+        with only_campaign(address) as (database, campaign):
             other = database.starts(campaign.id)[-1]
             for number in range(TRIALS):
                 pause.wait(0.02)
@@ -211,8 +208,7 @@ def test_a_holder_that_was_paused_for_long_drops_what_others_have_run_with_a_not
 
     def paused(key: TrialKey) -> str:
         if key == second:
-            with Database.open(address) as database:
-                (campaign,) = database.campaigns()
+            with only_campaign(address) as (database, campaign):
                 (start,) = database.starts(campaign.id)
                 database.give_up_all(start.id)
             run(Pretence(), address)

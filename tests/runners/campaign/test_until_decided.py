@@ -24,6 +24,7 @@ from fecbench.runners.campaign.request import Request
 from fecbench.runners.tasks.outcome import EndpointOutcome
 from tests.results.conftest import postgresql, postgresql_folder  # noqa: F401 - fixtures
 from tests.runners.campaign.conftest import Pretence, Run, Told
+from tests.support.campaigns import only_campaign
 from tests.support.experiments import experiment_of
 from tests.support.together import run_together
 
@@ -109,8 +110,7 @@ def ends(campaign: CampaignInfo) -> dict[int, tuple[int, str, str]]:
 
 def repetitions(address: str) -> Counter[tuple[str, int]]:
     """Return the repetitions of each variant at each point. All have a result, and the lowest numbers."""
-    with Database.open(address) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(address) as (database, campaign):
         keys = database.states(campaign.id).keys()
     counts = Counter((key.variant, key.point) for key in keys)
     assert all(key.repetition < counts[key.variant, key.point] for key in keys)

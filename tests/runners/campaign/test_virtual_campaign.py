@@ -29,6 +29,7 @@ from tests import ordinary
 from tests.results.conftest import postgresql, postgresql_folder  # noqa: F401 - fixtures
 from tests.runners.conftest import TwoImplementations, WriteDesign
 from tests.runners.engines.conftest import HERE
+from tests.support.campaigns import only_campaign
 
 KILLS = 3
 TRIALS = 3 * 2 * 2
@@ -39,12 +40,14 @@ Run = Callable[..., Any]
 
 @pytest.fixture
 def run(fecbench_here: Callable[..., Any], tmp_path: Path) -> Run:
-    """Runs a design in virtual time, in this process."""
+    """Runs a design in virtual time, in this process. To check the simulators, it starts two more."""
 
-    def run(design: Path, database: object = tmp_path / "x.sqlite", *options: object) -> Any:
-        return fecbench_here(
-            "run", design, "--engine", "virtual", "--db", database, *FOLDER, "--json", *options
-        )
+    def run(
+        design: Path, database: object = tmp_path / "x.sqlite", *options: object, checks: bool = False
+    ) -> Any:
+        begins = () if checks else ("--no-calibrate",)
+        words = ("run", design, "--engine", "virtual", "--db", database, *FOLDER, "--json")
+        return fecbench_here(*words, *begins, *options)
 
     return run
 
@@ -126,8 +129,7 @@ def test_an_implementation_that_is_given_up_harms_its_own_trials_and_resume_runs
         assert ran.returncode == 1
         last = ran.stderr.splitlines()[-1]
         assert re.search("simulator of second failed 3 times, .* its other trials are left undone", last)
-        with Database.open(address) as database:
-            (campaign,) = database.campaigns()
+        with only_campaign(address) as (database, campaign):
             states = database.states(campaign.id)
             assert database.claims(campaign.id) == {}
         counts.append(Counter((key.variant, state) for key, (state, _) in states.items()))
@@ -190,9 +192,8 @@ def test_an_interrupt_keeps_what_had_ended(
                 os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.setattr(virtual.VirtualEngine, "run", interrupted)
-    assert run(made_up(), tmp_path / "x.sqlite", "--no-calibrate").returncode == 128 + signal.SIGINT
-    with Database.open(str(tmp_path / "x.sqlite")) as database:
-        (campaign,) = database.campaigns()
+    assert run(made_up(), tmp_path / "x.sqlite").returncode == 128 + signal.SIGINT
+    with only_campaign(tmp_path / "x.sqlite") as (database, campaign):
         assert len(database.states(campaign.id)) == 8
         assert database.claims(campaign.id) == {}
 
@@ -253,11 +254,10 @@ def test_a_record_that_cannot_be_stored_spoils_no_other(
 def test_an_invalid_trial_is_run_once_and_never_again(made_up: WriteDesign, run: Run, tmp_path: Path) -> None:
     """A simulator that lies once lies each time."""
     for _ in range(2):
-        ran = run(made_up("lies"), tmp_path / "x.sqlite")
+        ran = run(made_up("lies"), tmp_path / "x.sqlite", checks=True)
         assert ran.returncode == 1
         assert json.loads(ran.stdout)["states"] == {"invalid": TRIALS // 2, "ok": TRIALS // 2}
-    with Database.open(str(tmp_path / "x.sqlite")) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(tmp_path / "x.sqlite") as (database, campaign):
         assert {attempts for _, attempts in database.states(campaign.id).values()} == {1}
 
 
@@ -266,7 +266,7 @@ def test_failed_trials_are_run_again_on_request(
 ) -> None:
     path, again = tmp_path / "x.sqlite", ("--retry", "failed,timeout", "--retry", "unsupported")
     assert run(made_up("dies", one_in=2), path).returncode == 1
-    run(made_up("dies", one_in=2), path, *again, "--no-calibrate")
+    run(made_up("dies", one_in=2), path, *again)
     output = json.loads(fecbench_here("show", "--db", path, "--json").stdout)["trials"]
     attempts = {trial["state"]: [attempt["state"] for attempt in trial["attempts"]] for trial in output}
     assert attempts == {"ok": ["ok"], "failed": ["failed", "failed"]}
@@ -280,7 +280,8 @@ def test_a_simulator_that_answers_nothing_or_one_trial_in_two_ways_is_refused_be
 ) -> None:
     nothing = "the simulator of made-up ended with status 3: I have had enough (other, download-20000"
     for manner, output in (("remembers", "made-up: its simulator answered one trial in"), ("dies", nothing)):
-        assert output in run(made_up(manner), tmp_path / "x.sqlite", "--filter", "variant=other").refusal()
+        words = (made_up(manner), tmp_path / "x.sqlite", "--filter", "variant=other")
+        assert output in run(*words, checks=True).refusal()
         with Database.open(str(tmp_path / "x.sqlite")) as database:
             assert database.campaigns() == []
 
@@ -345,9 +346,8 @@ def test_the_database_says_virtual(
     made_up: WriteDesign, run: Run, fecbench_here: Callable[..., Any], tmp_path: Path
 ) -> None:
     path = tmp_path / "x.sqlite"
-    run(made_up(), path)
-    with Database.open(str(path)) as database:
-        (campaign,) = database.campaigns()
+    run(made_up(), path, checks=True)
+    with only_campaign(path) as (database, campaign):
         assert campaign.provenance["jobs"] == "auto"  # each core has a simulator
         (trial, *_) = database.trials(campaign.id)
         (start,) = database.starts(campaign.id)
@@ -385,9 +385,8 @@ def test_a_replay_that_comes_to_something_else_says_so(
     made_up: WriteDesign, run: Run, fecbench_here: Callable[..., Any], tmp_path: Path
 ) -> None:
     path = tmp_path / "x.sqlite"
-    run(made_up("remembers"), path, "--no-calibrate")
-    with Database.open(str(path)) as database:
-        (campaign,) = database.campaigns()
+    run(made_up("remembers"), path)
+    with only_campaign(path) as (database, campaign):
         last = [trial.id for trial in database.trials(campaign.id) if trial.record.key.variant == "other"][-1]
     replayed = fecbench_here("replay", last, "--db", path, "--output", tmp_path / "replayed", *FOLDER)
     assert replayed.returncode == 1

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fecbench import designs
-from fecbench.results.store.database import Database
+from tests.support.campaigns import only_campaign
 
 WANTED = [
     *("--filter", "point=0"),
@@ -22,8 +22,7 @@ def test_a_trial_over_two_paths_is_replayed_as_it_was(
     path, folder = tmp_path / "x.sqlite", tmp_path / "replayed"
     ran = fecbench_here("run", "multipath-smoke", "--engine", "virtual", "--db", path, *WANTED)
     assert ran.returncode == 0, ran.stderr
-    with Database.open(str(path)) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(path) as (database, campaign):
         (trial,) = database.trials(campaign.id)
     links, server = trial.record.links, trial.record.metrics["server"]
     assert all(links[link]["directions"]["down"]["frames_in"] > 100 for link in ("path1", "path2"))
@@ -38,7 +37,7 @@ def test_a_trial_over_two_paths_is_replayed_as_it_was(
     assert {file.name for file in folder.iterdir()} >= {"client.pcapng", "server.pcapng", "replay.json"}
 
 
-@pytest.mark.usefixtures("unrendered")
+@pytest.mark.usefixtures("unmade")
 def test_arms_of_which_one_had_ended_before_the_path_died_are_told_by_show_and_by_the_report(
     fecbench_here: Callable[..., Any], tmp_path: Path
 ) -> None:

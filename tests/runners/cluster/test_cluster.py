@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from fecbench.checkout import REPOSITORY
-from fecbench.results.store.database import Database
 from fecbench.results.store.records import Claimant, Group
 from tests.results.conftest import postgresql, postgresql_folder  # noqa: F401 - fixtures
 from tests.runners.conftest import Fecbench, WriteDesign
 from tests.runners.engines.conftest import HERE
+from tests.support.campaigns import only_campaign
 
 FOLDER = ("--implementations", HERE)
 END_S, LIMIT_S = 60, 500
@@ -108,8 +108,7 @@ def test_a_campaign_of_two_workers_comes_to_the_same_as_at_home(
     alone = tmp_path / "x.sqlite"
     assert fecbench("run", design, *virtual, "--db", alone).returncode == 0
     assert digest(postgresql) == digest(alone)
-    with Database.open(postgresql) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(postgresql) as (database, campaign):
         assert database.claims(campaign.id) == {}
         assert {attempts for _, attempts in database.states(campaign.id).values()} == {1}
     shown = fecbench("show", "--hosts", "--json", "--db", postgresql)
@@ -139,8 +138,7 @@ def test_an_interrupt_ends_a_campaign_whose_workers_give_up_their_claims(
             assert words.splitlines()[-1] == "fecbench: ended by SIGINT: what was finished is kept"
             if process is one:
                 assert claims_in(postgresql) == {}
-    with Database.open(postgresql) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(postgresql) as (database, campaign):
         kept = database.trial_count(campaign.id)
         assert 0 < kept < 180
     with running("connected", *worker):
@@ -151,8 +149,7 @@ def test_an_interrupt_ends_a_campaign_whose_workers_give_up_their_claims(
 
 
 def claims_in(url: str) -> dict[Group, Claimant]:
-    with Database.open(url) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(url) as (database, campaign):
         return dict(database.claims(campaign.id))
 
 

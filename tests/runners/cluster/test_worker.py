@@ -21,6 +21,7 @@ from tests.results.conftest import postgresql, postgresql_folder  # noqa: F401 -
 from tests.runners.cluster.conftest import begun, join_to, messenger_of, request_of
 from tests.runners.conftest import WriteDesign
 from tests.runners.engines.conftest import HERE
+from tests.support.campaigns import only_campaign
 from tests.waiting import wait_until
 
 Ask = Callable[..., Answer]
@@ -66,8 +67,7 @@ def test_a_worker_runs_a_campaign_that_it_finds_in_the_database(
 ) -> None:
     assert ask(join_to(address, calibrate=True)).state == "done"
     assert any("campaign little: takes part" in note for note in notes)
-    with Database.open(address) as database:
-        (stored,) = database.campaigns()
+    with only_campaign(address) as (database, stored):
         assert dict.fromkeys(wanted.keys, ("ok", 1)) == dict(database.states(stored.id))
         (start,) = database.starts(stored.id)
         assert start.provenance["calibration"][0]["kind"] == "virtual"
@@ -90,8 +90,7 @@ def test_a_trial_is_run_again_once_however_many_workers_are_asked_to(
     """Each of them reads the database when it comes."""
     begun(request_of(made_up("refuses")), postgresql)
     ask(join_to(postgresql))
-    with Database.open(postgresql) as database:
-        (stored,) = database.campaigns()
+    with only_campaign(postgresql) as (database, stored):
         ids = database.id_range(stored.id)
         assert ids is not None
         once = dict(database.states(stored.id))
@@ -110,8 +109,7 @@ def test_a_worker_that_is_not_wanted_any_more_ends_its_groups_and_leaves(
 ) -> None:
     looks = iter([True, True])
     assert ask(join_to(address), is_wanted=lambda: next(looks, False)).state == "left"
-    with Database.open(address) as database:
-        (stored,) = database.campaigns()
+    with only_campaign(address) as (database, stored):
         assert database.claims(stored.id) == {}
         ran = {key.group for key in database.states(stored.id)}
         assert 0 < len(ran) < len({key.group for key in wanted.keys})

@@ -57,8 +57,6 @@ Builds = Callable[[str], Path]
 Compare = Callable[..., Any]
 Run = Callable[..., Done]
 
-pytestmark = pytest.mark.usefixtures("unrendered")
-
 
 @pytest.fixture
 def build(tmp_path: Path) -> Builds:
@@ -91,6 +89,7 @@ def compare(fecbench_here: Run, tmp_path: Path) -> Compare:
     return compare
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_slower_build_has_its_share_its_worst_networks_and_its_report_and_is_not_run_again(
     compare: Compare, build: Builds, fecbench_here: Run, tmp_path: Path
 ) -> None:
@@ -185,6 +184,7 @@ FAILS = "(1 if task['seed'] % 2 else 0.1)"
 """A tenth of the time is less than the link takes: the harness calls such a trial failed."""
 
 
+@pytest.mark.usefixtures("unmade")
 def test_a_failure_of_the_new_build_alone_is_a_finding_that_can_be_replayed(
     compare: Compare, build: Builds, tmp_path: Path
 ) -> None:
@@ -204,6 +204,7 @@ def test_a_failure_of_the_new_build_alone_is_a_finding_that_can_be_replayed(
     assert (document["failed"]["new_alone"], document["failed"]["old_alone"]) == (0, count)
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_two_builds_that_always_fail_are_undecided(compare: Compare, build: Builds, tmp_path: Path) -> None:
     document = compare(build("0.1"), build("0.1 * 1.0"), "--output", tmp_path / "out", status=3)
     assert document["verdict"] == "undecided"

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from fecbench.checkout import REPOSITORY
-from fecbench.results.store.database import Database
 from fecbench.runners import machine
 from fecbench.runners.sandbox import fence, rights
 from tests import ordinary
 from tests.runners.conftest import Fecbench, WriteDesign
 from tests.runners.engines.conftest import HERE
+from tests.support.campaigns import only_campaign
 
 WITHOUT = (sys.executable, "-m", "tests.without_landlock")
 LINE = (
@@ -48,8 +48,7 @@ def run(home: Path, design: Path) -> subprocess.CompletedProcess[str]:
 
 
 def confinement(home: Path) -> dict[str, Any]:
-    with Database.open(str(home / "x.sqlite")) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(home / "x.sqlite") as (database, campaign):
         (start,) = database.starts(campaign.id)
         kept: dict[str, Any] = start.provenance["confinement"]
         return kept

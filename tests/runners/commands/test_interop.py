@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from fecbench.results.store.database import Database
 from tests.results.pages import page_of
+from tests.support.campaigns import only_campaign
 
 ENDS = ("noq-fec", "rquic", "udp")
 
@@ -33,8 +33,7 @@ def test_each_client_works_with_each_server_or_it_is_said_why_not(ran: tuple[Pat
 
 
 def test_both_ends_are_those_of_the_pair_and_packets_were_lost(ran: tuple[Path, Any]) -> None:
-    with Database.open(str(ran[0])) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(ran[0]) as (database, campaign):
         records = [trial.record for trial in database.trials(campaign.id)]
     met = {
         tuple(record.task["pairs"][0][role]["implementation"] for role in ("client", "server"))
@@ -45,8 +44,7 @@ def test_both_ends_are_those_of_the_pair_and_packets_were_lost(ran: tuple[Path, 
 
 
 def test_the_report_shows_the_matrix(ran: tuple[Path, Any]) -> None:
-    with Database.open(str(ran[0])) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(ran[0]) as (database, campaign):
         page = page_of(database, campaign)
     assert "Which clients work with which servers" in page
     assert page.count("<td>✓</td>") == 4

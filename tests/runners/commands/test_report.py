@@ -15,7 +15,7 @@ from fecbench.results.report.document import Document
 from fecbench.results.store.database import Database
 
 
-@pytest.mark.usefixtures("unrendered")
+@pytest.mark.usefixtures("unmade")
 def test_the_printed_document_is_what_the_page_says_and_names_the_files(
     fecbench_here: Any, plant: Callable[..., Path], tmp_path: Path
 ) -> None:

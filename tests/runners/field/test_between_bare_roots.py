@@ -18,11 +18,11 @@ from pathlib import Path
 import pytest
 
 from fecbench.checkout import REPOSITORY
-from fecbench.results.store.database import Database
 from fecbench.runners.implementations.finding import ours
 from fecbench.topologies.link import LinkSettings
 from fecbench.topologies.topology import Host, build
 from tests.support import needs
+from tests.support.campaigns import only_campaign
 from tests.support.designs import over_a_path
 from tests.waiting import wait_until
 
@@ -148,8 +148,7 @@ def test_a_campaign_between_bare_machines_leaves_nothing_behind(
     assert changed and all(Path(path).is_relative_to(near.home(user)) for path in changed), changed
     assert "Traceback" not in text + log, (text, log)
     assert "On the path “hidden”" in text and "3 blocks" in text, text
-    with Database.open(str(near.home(user) / "bare.sqlite")) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(near.home(user) / "bare.sqlite") as (database, campaign):
         records = [stored.record for stored in database.trials(campaign.id)]
     assert len(records) == 6
     # A busy machine may make some of them invalid; it makes none of them anything else.

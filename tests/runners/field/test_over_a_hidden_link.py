@@ -25,6 +25,7 @@ from fecbench.runners import authority
 from fecbench.topologies.link import DIRECTIONS, LinkSettings
 from fecbench.topologies.topology import Host, Topology, build
 from tests.support import needs
+from tests.support.campaigns import only_campaign
 from tests.support.designs import OFF, arm, downloads, over_a_path
 
 pytestmark = needs.TRIALS
@@ -114,8 +115,7 @@ def served(hidden: Hidden) -> Iterator[Hidden]:
 def test_a_campaign_is_run_block_by_block_judged_and_told(served: Hidden) -> None:
     status, text = served.run()
     assert "2 blocks" in text and "On the path “hidden”" in text, text
-    with Database.open(str(served.folder / "db.sqlite")) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(served.folder / "db.sqlite") as (database, campaign):
         assert (campaign.engine, campaign.provenance["field"]["path"]) == ("field", "hidden")
         records = [stored.record for stored in database.trials(campaign.id)]
         volleys = path_probes.volleys(database, campaign)
@@ -162,8 +162,7 @@ def test_a_server_that_is_killed_costs_its_block_alone(hidden: Hidden) -> None:
     server.terminate()
     server.communicate(timeout=10)
     assert text.count("the server was lost") >= 1, text
-    with Database.open(str(hidden.folder / "killed.sqlite")) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(hidden.folder / "killed.sqlite") as (database, campaign):
         states = database.states(campaign.id)
     assert len(states) == 4
     assert sum(key.repetition == 1 and state == "ok" for key, (state, _) in states.items()) >= 1
@@ -182,8 +181,7 @@ def test_a_cable_that_is_out_for_90_s_costs_its_block_alone(served: Hidden) -> N
     _, text = process.communicate(timeout=200)
     told_lines = [line for line in text.splitlines() if "trying to reach it again" in line]
     assert len(told_lines) == 1 and "Traceback" not in text, text
-    with Database.open(str(served.folder / "unplugged.sqlite")) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(served.folder / "unplugged.sqlite") as (database, campaign):
         states = {key: state for key, (state, _) in database.states(campaign.id).items()}
     assert len(states) == 4
     assert all(state == "invalid" for key, state in states.items() if key.repetition == 0) or (
@@ -244,8 +242,7 @@ def test_another_address_of_this_host_costs_its_block_alone(served: Hidden, plac
     lost_lines = [line for line in text.splitlines() if "trying to reach it again" in line]
     assert lost_lines == [f"note: the server was lost: {why}; trying to reach it again"], text
     assert "Traceback" not in text
-    with Database.open(str(served.folder / db)) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(served.folder / db) as (database, campaign):
         records = [stored.record for stored in database.trials(campaign.id)]
     records.sort(key=lambda record: record.started_at)
     (lost,) = [record for record in records if record.reason == f"the server was lost: {why}"]

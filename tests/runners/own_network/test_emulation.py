@@ -9,6 +9,7 @@ from fecbench import designs
 from fecbench.errors import BadInput
 from fecbench.results.store.database import Database
 from fecbench.runners.own_network import emulation
+from tests.support.campaigns import only_campaign
 from tests.support.field_campaigns import FRAME_BYTES, RATE_MBPS, RTT_MS, plant
 
 BLOCKS = 30
@@ -22,8 +23,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_each_parameter_is_that_of_the_path_and_says_what_it_rests_on(home: Path, tmp_path: Path) -> None:
-    with Database.open(str(home)) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(home) as (database, campaign):
         path = emulation.observed(database, campaign)
     text = emulation.emulation(campaign, path)
     (tmp_path / "emulated.toml").write_text(text)
@@ -45,8 +45,7 @@ def test_each_parameter_is_that_of_the_path_and_says_what_it_rests_on(home: Path
 def test_a_design_keeps_what_it_says_of_options_and_has_the_repetitions_that_are_asked_for(
     home: Path,
 ) -> None:
-    with Database.open(str(home)) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(home) as (database, campaign):
         path = emulation.observed(database, campaign)
     design = emulation.design_of_path(campaign, path, 7)
     assert design.repetitions == 7 and design.variants[1].options == {"scheme": "rlc"}
@@ -54,8 +53,7 @@ def test_a_design_keeps_what_it_says_of_options_and_has_the_repetitions_that_are
 
 def test_a_queue_that_was_never_full_has_a_round_trip(tmp_path: Path) -> None:
     plant(tmp_path / "db.sqlite", "home", np.zeros(BLOCKS), queue_packets=100)
-    with Database.open(str(tmp_path / "db.sqlite")) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(tmp_path / "db.sqlite") as (database, campaign):
         path = emulation.observed(database, campaign)
     assert path.down.queue_bdp is None
     text = emulation.emulation(campaign, path)
@@ -73,8 +71,7 @@ def test_campaigns_without_a_path_are_refused(engine: str, tmp_path: Path) -> No
 
 def test_too_few_volleys_are_refused(tmp_path: Path) -> None:
     plant(tmp_path / "db.sqlite", "home", [0.0] * 3, queue_packets=50)
-    with Database.open(str(tmp_path / "db.sqlite")) as database:
-        (campaign,) = database.campaigns()
+    with only_campaign(tmp_path / "db.sqlite") as (database, campaign):
         path = emulation.observed(database, campaign)
     with pytest.raises(BadInput, match="the rate up is not known: too few volleys"):
         emulation.emulation(campaign, path)

@@ -237,7 +237,7 @@ IGNORES_SIGNALS = "import signal, time\nfor n in (2, 15): signal.signal(n, signa
 def test_one_that_never_ends_is_ended(client: str, state: str) -> None:
     """An attack of any kind is reported in its own trial, and the next trial runs."""
     server = 'import time; print(\'{"event": "ready"}\', flush=True); time.sleep(600)'
-    limit_s = 2 if state == "timeout" else 60
+    limit_s = 1 if state == "timeout" else 60
     _, judgement = run([PYTHON, "-c", client], [PYTHON, "-c", server], limit_s)
     assert judgement.state == state, judgement.reason
 
