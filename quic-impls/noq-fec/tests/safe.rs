@@ -397,3 +397,20 @@ fn repair_by_deadline_leaves_room_for_the_next_frames() {
         assert!(counters.losses_declared < 20, "{} packets lost at {mbps} Mbit/s", counters.losses_declared);
     }
 }
+
+/// A long frame keeps the link busy for longer than repair by deadline minds. Repair left when the next ACK came, a round trip later.
+#[test]
+fn repair_by_deadline_follows_a_long_frame_as_soon_as_there_is_room() {
+    let setting = Setting {
+        congestion_control: CongestionControl::Bbr3,
+        down: Loss::These((20..200).step_by(20).collect()),
+        ..case(Direction::Download, 10.0, 120.0, 1.5, 0)
+    };
+    let repairs = [1_000, 40_000].map(|last| {
+        let frames = (0..30).map(|n| (n * 33_333, 8_000));
+        let timetable: Vec<_> = frames.chain([(1_600_000, last)]).collect();
+        let by_deadline = coded(safe(), |coding| coding.redundancy = Redundancy::Deadline(Duration::ZERO));
+        messages_over(&setting, &timetable, by_deadline).1.repair_sent
+    });
+    assert!(repairs[1] > repairs[0] + 5, "{repairs:?} when the last frame of 1,000 and of 40,000 bytes is there");
+}

@@ -89,6 +89,17 @@ impl Policy for Deadline {
         Deadline::aim(context, rounds).lacking(context, flight)
     }
 
+    fn listens(&self) -> bool {
+        true
+    }
+
+    /// Where only the slowest link's queue keeps repair back, it is asked for again when the queue is short enough.
+    fn on_pause(&mut self, context: &Context, flight: &Flight) -> Option<Duration> {
+        let wait = context.queue.saturating_sub(LONGEST_QUEUE);
+        let later = Context { queue: LONGEST_QUEUE, ..*context };
+        (wait > Duration::ZERO && self.due(&later, flight) > 0).then_some(wait)
+    }
+
     fn on_sent(&mut self, sid: Sid) {
         if self.waiting > 0 {
             self.waiting -= 1;

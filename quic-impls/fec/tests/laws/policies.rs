@@ -192,6 +192,12 @@ fn deadline_repairs_the_less_the_more_retransmissions_are_in_time() {
     };
     assert_eq!(sent_behind(20_000), by_deadline[0]);
     assert_eq!(sent_behind(20_001), 0, "the next messages would wait for it");
+    let asks_after = |slot, us| {
+        let context = Context { slot, queue: Duration::from_micros(us), ..IDLE };
+        window(Deadline::new(Duration::ZERO), 20).on_pause(&context)
+    };
+    assert_eq!(asks_after(Slot::Idle, 35_000), Some(Duration::from_millis(15)), "there is room then");
+    assert_eq!([asks_after(Slot::Idle, 20_000), asks_after(Slot::Data, 35_000)], [None; 2], "nothing keeps it back");
 }
 
 #[test]
