@@ -174,7 +174,7 @@ impl Running {
                 Err(error) => return Err(format!("quiche cannot send: {error}")),
             }
         }
-        // What closes a connection waits for no pace.
+        // A packet that closes the connection waits for no pace.
         match self.held.take_if(|held| self.is_lost || held.at <= now) {
             Some(held) => {
                 *buffer = held.datagram;

@@ -137,7 +137,7 @@ fn packets_in(datagram: &[u8]) -> u64 {
     count
 }
 
-/// What follows a packet with a long header in its datagram.
+/// Returns the packets behind one with a long header in its datagram.
 fn behind_long(packet: &[u8]) -> Option<&[u8]> {
     let (first, mut rest) = packet.split_first()?;
     rest = rest.get(4..)?;

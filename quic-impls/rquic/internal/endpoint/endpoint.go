@@ -272,7 +272,7 @@ func (e *endpoint) metrics(connections []*quic.Conn) map[string]float64 {
 		m["packets_lost"] += float64(stats.PacketsLost)
 		m["losses_declared"] += float64(stats.PacketsLost)
 		m["packets_received"] += float64(stats.PacketsReceived)
-		// Of the last one; before it was measured, quic-go has a guess.
+		// The last connection has it; before it was measured, quic-go has a guess.
 		if delete(m, "smoothed_rtt_ms"); stats.LatestRTT > 0 {
 			m["smoothed_rtt_ms"] = milliseconds(stats.SmoothedRTT)
 		}
