@@ -314,11 +314,11 @@ func addFEC(m map[string]float64, counters *rquic.Counters) {
 	m["packets_recovered"] = rebuilt - m["recovered_spurious"]
 	m["repair_useless"] = m["repair_received"] - rebuilt                         // a system of equations has as many as it solves
 	m["overhead"] = m["repair_sent"] / max(m["source_sent"]+m["repair_sent"], 1) // equation (5)
-	if m["repair_sent"] > 0 || m["source_sent"] == 0 {
-		m["code_rate_mean"] = m["source_sent"] / max(m["repair_sent"], 1) // equation (6)
+	if m["repair_sent"] > 0 {
+		m["code_rate_mean"] = m["source_sent"] / m["repair_sent"] // equation (6)
 	}
-	if m["protected_delivered"] > 0 || m["protected_lost"] == 0 {
-		m["residual_loss"] = m["protected_lost"] / max(m["protected_delivered"], 1)
+	if m["protected_delivered"] > 0 {
+		m["residual_loss"] = m["protected_lost"] / m["protected_delivered"]
 	}
 }
 

@@ -88,7 +88,7 @@ func (e *endpoint) metrics(accounts []*account) (map[string]float64, error) {
 	}
 	metrics := counters(flows)
 	if len(accounts) > 0 {
-		metrics["smoothed_rtt_ms"] = counters(accounts[len(accounts)-1].flows)["smoothed_rtt_ms"]
+		addRTT(metrics, "", accounts[len(accounts)-1].flows)
 	}
 	if !e.isMultipath() {
 		return metrics, nil
@@ -96,9 +96,10 @@ func (e *endpoint) metrics(accounts []*account) (map[string]float64, error) {
 	for n, path := range e.paths(flows) {
 		prefix := fmt.Sprintf("path%d.", n+1)
 		of := counters(path)
-		for _, name := range []string{"packets_sent", "packets_lost", "bytes_sent", "smoothed_rtt_ms"} {
+		for _, name := range []string{"packets_sent", "packets_lost", "bytes_sent"} {
 			metrics[prefix+name] = of[name]
 		}
+		addRTT(metrics, prefix, path)
 	}
 	return metrics, nil
 }
@@ -125,6 +126,13 @@ func (e *endpoint) paths(flows []kernel.Flow) [][]kernel.Flow {
 	return paths
 }
 
+// addRTT adds the estimate of the first of these flows, if it has measured a round trip.
+func addRTT(metrics map[string]float64, prefix string, flows []kernel.Flow) {
+	if rtt := cmp.Or(flows...).SmoothedRTT; rtt > 0 {
+		metrics[prefix+"smoothed_rtt_ms"] = rtt.Seconds() * 1e3
+	}
+}
+
 func counters(flows []kernel.Flow) map[string]float64 {
 	sum := func(of func(kernel.Flow) int64) (total float64) {
 		for _, f := range flows {
@@ -141,6 +149,5 @@ func counters(flows []kernel.Flow) map[string]float64 {
 		"bytes_received":      sum(func(f kernel.Flow) int64 { return f.BytesReceived }),
 		"waited_for_window_s": sum(func(f kernel.Flow) int64 { return int64(f.WaitedForWindow) }) / 1e9,
 		"waited_for_buffer_s": sum(func(f kernel.Flow) int64 { return int64(f.WaitedForBuffer) }) / 1e9,
-		"smoothed_rtt_ms":     cmp.Or(flows...).SmoothedRTT.Seconds() * 1e3, // of the first
 	}
 }
