@@ -45,8 +45,9 @@ struct Log {
     /// Whether a symbol was acknowledged or lost after it was last told that there is news, and how often it was asked then.
     is_uninformed: bool,
     asked_uninformed: u64,
-    /// Number of lost packets in its last news.
+    /// Numbers of packets that were lost and that arrived, in its last news.
     packets_lost: u64,
+    packets_arrived: u64,
     /// Times at which it wanted to be asked again, and at which it was asked for each repair symbol.
     awaited: Vec<Instant>,
     repaired: Vec<Instant>,
@@ -156,6 +157,7 @@ impl Encoder for TellingEncoder {
         let mut log = self.log.lock().unwrap();
         log.is_uninformed = false;
         log.packets_lost = opportunity.losses.lost;
+        log.packets_arrived = opportunity.losses.arrived;
         self.inner.on_feedback(opportunity);
     }
 
@@ -183,15 +185,15 @@ impl Encoder for TellingEncoder {
     }
 }
 
-/// A transfer whose receiver's decoder has this plan, and what the encoder of its sender will have heard and done.
-fn world(plan: &Plan, setting: &Setting) -> (World<Request, Answers>, Arc<Mutex<Log>>) {
-    let log = Arc::new(Mutex::new(Log::default()));
+/// A transfer whose receiver's decoder has this plan, and what the encoders of its sender and its receiver will have heard and done.
+fn world(plan: &Plan, setting: &Setting) -> (World<Request, Answers>, [Arc<Mutex<Log>>; 2]) {
+    let logs = [Role::Client, Role::Server].map(|_| Arc::new(Mutex::new(Log::default())));
     let transport = |role, schemes: &Option<Schemes>| {
         let receives = (role == Role::Client) == (setting.direction == Direction::Download);
         let schemes = schemes.clone().expect("both have schemes");
         let factory = match receives {
-            true => Changing { schemes, plan: plan.clone(), log: Arc::default() },
-            false => Changing { schemes, plan: vec![(0, 20)], log: log.clone() },
+            true => Changing { schemes, plan: plan.clone(), log: logs[1].clone() },
+            false => Changing { schemes, plan: vec![(0, 20)], log: logs[0].clone() },
         };
         let mut transport = setting.transport(role, &None);
         transport.fec(Some(Arc::new(factory)));
@@ -200,12 +202,12 @@ fn world(plan: &Plan, setting: &Setting) -> (World<Request, Answers>, Arc<Mutex<
     let (mut client, mut server) = (setting.client_config(), setting.server_config());
     client.transport_config(transport(Role::Client, &setting.client));
     server.transport_config(transport(Role::Server, &setting.server));
-    (World::of_transfer(setting, client, server), log)
+    (World::of_transfer(setting, client, server), logs)
 }
 
 /// The same to its end, which must be a good one; no repair symbol spans more than its window.
 fn changing(plan: &Plan, setting: &Setting) -> Log {
-    let (mut world, log) = world(plan, setting);
+    let (mut world, [log, _]) = world(plan, setting);
     let outcome = world.run();
     assert!(outcome.dct.is_ok(), "{setting:?}: {:?}", outcome.dct);
     let log = log.lock().unwrap().clone();
@@ -324,7 +326,7 @@ fn each_symbol_turns_out_to_have_landed() {
         for seed in 0..10 {
             let jitter = Duration::from_millis(20);
             let setting = Setting { size: 150_000, jitter, seed, ..setting.clone() };
-            let (mut world, log) = world(&vec![(0, 20)], &setting);
+            let (mut world, [log, _]) = world(&vec![(0, 20)], &setting);
             while world.step(Duration::from_secs(60)) {}
             let log = log.lock().unwrap();
             assert!(log.landed.iter().copied().eq(0..log.protected), "{setting:?}: {:?}", log.landed);
@@ -339,12 +341,33 @@ fn news_of_packets_comes_before_the_next_question() {
     for setting in both_directions() {
         let loss = Loss::Uniform { rate: 0.05, seed: 1 };
         let setting = Setting { up: loss.clone(), down: loss, ..setting };
-        let (mut world, log) = world(&vec![(0, 20)], &setting);
+        let (mut world, [log, _]) = world(&vec![(0, 20)], &setting);
         while world.step(Duration::from_secs(60)) {}
         let log = log.lock().unwrap();
         assert!(log.lost.len() > 10, "{setting:?}: {:?}", log.lost);
         assert_eq!(log.asked_uninformed, 0, "{setting:?}");
         assert!(log.packets_lost >= log.lost.len() as u64, "{setting:?}: {}", log.packets_lost);
+    }
+}
+
+/// A fifth of the receiver's packets is lost. Most have ACKs alone: they arrive unnoticed, so their losses are not counted either.
+#[test]
+fn lost_acks_are_no_news_for_an_encoder() {
+    for setting in both_directions() {
+        let mut counted = [0, 0];
+        for seed in 0..10 {
+            let loss = Loss::Uniform { rate: 0.2, seed };
+            let setting = match setting.direction {
+                Direction::Download => Setting { up: loss, ..setting.clone() },
+                Direction::Upload => Setting { down: loss, ..setting.clone() },
+            };
+            let (mut world, [_, log]) = world(&vec![(0, 20)], &setting);
+            while world.step(Duration::from_secs(60)) {}
+            let log = log.lock().unwrap();
+            counted = [counted[0] + log.packets_lost, counted[1] + log.packets_arrived];
+        }
+        let [lost, arrived] = counted;
+        assert!(lost > 0 && lost < arrived, "{setting:?}: {lost} packets lost, and {arrived} arrived");
     }
 }
 
