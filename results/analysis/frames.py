@@ -108,7 +108,7 @@ def _numbered(pages: Iterable[pd.DataFrame]) -> list[pd.DataFrame]:
 def _gathered(pages: Iterable[pd.DataFrame], name: str, order: _Ids) -> pd.Series:
     """A column of these pages (`_numbered`) as one, in this order of their rows; missing for a row that none
     has (-1), and in a page that lacks the column."""
-    column = pd.concat([page[name] for page in pages if name in page])
+    column: pd.Series = pd.concat([page[name] for page in pages if name in page])
     return column.reindex(order).reset_index(drop=True)
 
 
