@@ -148,14 +148,14 @@ def test_each_interval_over_factors_is_a_line_of_its_own_where_it_is_known(
 ) -> None:
     ratios, campaign = measured
     rlc = ratios[(ratios["variant"] == RLC) & (ratios["workload"] == SMALL)]
-    known = rlc.assign(low=rlc["ratio"] / 1.1, high=rlc["ratio"] * 1.1)
-    known.loc[known.index[::4], ["low", "high"]] = np.nan
+    bounded = rlc.assign(low=rlc["ratio"] / 1.1, high=rlc["ratio"] * 1.1)
+    bounded.loc[bounded.index[::4], ["low", "high"]] = np.nan
     for axes, factor in zip(
-        ratio_figures.over_factors(known, campaign, SMALL).axes, ("bandwidth_mbps", "loss.p"), strict=False
+        ratio_figures.over_factors(bounded, campaign, SMALL).axes, ("bandwidth_mbps", "loss.p"), strict=False
     ):
         places, ends = (np.asarray(values, np.float64) for values in axes.lines[1].get_data())
         pieces = sorted(zip(places[::3], ends[::3], ends[1::3], strict=True))
-        expected = known.dropna(subset="low")[[factor, "low", "high"]]
+        expected = bounded.dropna(subset="low")[[factor, "low", "high"]]
         assert pieces == sorted(expected.itertuples(index=False, name=None))
         assert np.isnan(ends[2::3]).all()
 
