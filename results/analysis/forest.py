@@ -30,7 +30,6 @@ with standing_aside(
     from sklearn.tree._criterion import MAE, MSE
     from sklearn.tree._splitter import BestSplitter, RandomSplitter
     from sklearn.tree._tree import BestFirstTreeBuilder, DepthFirstTreeBuilder, Tree
-    from sklearn.utils._random import sample_without_replacement
 
 __all__ = [
     "Forest",
@@ -38,7 +37,6 @@ __all__ = [
     "as_trees_have",
     "extremely_random",
     "grown",
-    "sample_without_replacement",
     "tree_of_medians",
 ]
 

@@ -61,7 +61,7 @@ def with_starts(
         harness_names.update(one_host.COLUMNS)
     pages = [*_pages(database, campaign), range(-1, 0)]  # a campaign without a trial has the columns too
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        read = list(threads.map(lambda page: _page(database, campaign, page, metrics), pages))
+        read = _numbered(threads.map(lambda page: _page(database, campaign, page, metrics), pages))
         key = ["variant", *PAIR]
         order = pd.concat([page[key] for page in read], ignore_index=True).sort_values(key).index.to_numpy()
         own = {name: _gathered(read, name, order) for name in TRIAL_COLUMNS}
@@ -79,6 +79,7 @@ def with_starts(
             contents = losses.contents(database, campaign) if counted else {}  # a table a trial
             read = list(threads.map(lambda page: _harness_page(database, campaign, page, contents), pages))
             order = pd.concat([page[[]] for page in read]).index.get_indexer(pd.Index(own["id"]))
+            read = _numbered(read)
             of_harness = {"engine": pd.Series(campaign.engine, index=range(len(order)))}
             for name in _names_in(read):
                 of_harness[name] = _gathered(read, name, order)
@@ -95,11 +96,19 @@ def _names_in(pages: Iterable[pd.DataFrame]) -> list[str]:
     return list(dict.fromkeys(str(name) for page in pages for name in page.columns))
 
 
+def _numbered(pages: Iterable[pd.DataFrame]) -> list[pd.DataFrame]:
+    """Return these pages with one index, which counts their rows from page to page."""
+    numbered, first = [], 0
+    for page in pages:
+        numbered.append(page.set_axis(pd.RangeIndex(first, first + len(page))))
+        first += len(page)
+    return numbered
+
+
 def _gathered(pages: Iterable[pd.DataFrame], name: str, order: _Ids) -> pd.Series:
-    """A column of these pages as one, in this order of their rows; missing for a row that none has (-1), and
-    in a page that lacks the column."""
-    parts = [page[[name]] if name in page else page[[]] for page in pages]
-    column = pd.concat(parts, ignore_index=True)[name]
+    """A column of these pages (`_numbered`) as one, in this order of their rows; missing for a row that none
+    has (-1), and in a page that lacks the column."""
+    column: pd.Series = pd.concat([page[name] for page in pages if name in page])
     return column.reindex(order).reset_index(drop=True)
 
 

@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fecbench.results.analysis import forest
-from fecbench.results.analysis.forest import Forest, Tree, as_trees_have, sample_without_replacement
+from fecbench.results.analysis.forest import Forest, Tree, as_trees_have
 from fecbench.results.analysis.intervals import LEVEL
 
 _DEPTH = 3  # more conditions are hard to read
@@ -32,8 +32,9 @@ _TREES = 100
 _GRID = 40
 # The most ratios of computations whose time grows with them: many more make them no surer.
 _MOST_TESTED_POINTS = 1000
-_MOST_IN_A_TREE = 5000  # of a forest; each of its trees draws others
-_MOST_SHUFFLED = 2000  # at a time
+# Of a forest; each of its trees draws others. With 5,000, forests of 40,000 ratios predict no better.
+_MOST_IN_A_TREE = 2000
+_MOST_SHUFFLED = 2000  # of a fold
 _SHUFFLES = 5
 _SEED = 0
 _HONEST_SEED = 1  # other folds than those by which a tree is believed
@@ -220,7 +221,9 @@ def importances_of(data: Data, names: Sequence[str]) -> pd.DataFrame:
         trained = grown_forest(
             Data(data.factors[training_rows], data.logs[training_rows], data.points[training_rows])
         )
-        factors, logs = data.factors[test_rows], data.logs[test_rows]
+        # The same with and without shuffling, since samples differ in their errors.
+        some = np.sort(np.random.default_rng(_SEED).permutation(test_rows)[:_MOST_SHUFFLED])
+        factors, logs = data.factors[some], data.logs[some]
         errors = np.abs(logs - trained.predict(factors))
         error += float(errors.sum())
         growth += (_errors_when_shuffled(trained, factors, logs) - errors.mean()) * len(logs)
@@ -234,9 +237,6 @@ def _errors_when_shuffled(trained: Forest, factors: Floats, logs: Floats) -> Flo
     scikit-learn's `permutation_importance`, predicted at once: each prediction of a few ratios costs as much
     as a small tree."""
     random = np.random.RandomState(np.random.RandomState(_SEED).randint(np.iinfo(np.int32).max + 1))
-    if len(logs) > _MOST_SHUFFLED:
-        sample = sample_without_replacement(len(logs), _MOST_SHUFFLED, random_state=random)
-        factors, logs = factors[sample], logs[sample]
     order, source, orders = np.arange(len(logs)), np.arange(len(logs)), []
     for _ in range(_SHUFFLES):
         random.shuffle(order)

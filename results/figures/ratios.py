@@ -41,7 +41,7 @@ from fecbench.results.figures.distributions import (
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.sample import remark, sample
 from fecbench.results.figures.seaborn_alone import sns
-from fecbench.results.figures.segments import scale_at_once
+from fecbench.results.figures.segments import vertical_lines
 from fecbench.results.figures.sheet import Given, Sheet, heading, ratio_colorbar, sheet
 from fecbench.results.figures.style import (
     Color,
@@ -172,8 +172,9 @@ def over_factors(
         page.blank_labels()
         for axes, factor in zip(page.panels, chosen, strict=True):
             axes.axhline(1, color="black", linewidth=line(2 / 3))
-            intervals = [
-                axes.vlines(
+            for variant, rows in marks.groupby("variant", observed=True):
+                vertical_lines(
+                    axes,
                     rows[factor],
                     rows["low"],
                     rows["high"],
@@ -182,8 +183,6 @@ def over_factors(
                     alpha=0.6,
                     rasterized=pixels,
                 )
-                for variant, rows in marks.groupby("variant", observed=True)
-            ]
             sns.scatterplot(
                 marks,
                 x=factor,
@@ -210,8 +209,6 @@ def over_factors(
                 plain_ticks(axes.xaxis)
             elif sum(inches(f"{value} ") for value in some[factor].unique()) > page.width:
                 axes.tick_params(axis="x", labelrotation=90)
-            for lines in intervals:
-                scale_at_once(axes, lines)
         _ratio_axis(page, reach, metric, baselines)
         page.legend(
             [

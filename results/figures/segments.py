@@ -1,20 +1,22 @@
-"""Many straight lines on logarithmic axes, at the cost of few."""
+"""Many vertical lines at the cost of few."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
+from numpy.typing import ArrayLike
 
 
-def scale_at_once(axes: Axes, lines: LineCollection) -> None:
-    """Apply the scales of the axes to the ends of all these lines. The scales must not change afterwards.
+def vertical_lines(axes: Axes, at: ArrayLike, low: ArrayLike, high: ArrayLike, **look: Any) -> None:
+    """Draw a line from `low` to `high` at each of these places; where an end is NaN, none.
 
-    The picture is the same. Matplotlib would scale one line after another, each time that it measures or
-    draws them, and thousands of intervals then take longer than all the rest of a report's figures.
+    All are one line with gaps. Of lines apart, Matplotlib makes, measures and scales each by itself, and
+    thousands of intervals then take longer than all the rest of a report's figures.
     """
-    ends = [path.vertices for path in lines.get_paths()]
-    if ends:
-        scaled = axes.transScale.transform(np.concatenate(ends))
-        lines.set_segments(list(scaled.reshape(len(ends), -1, 2)))
-        lines.set_transform(axes.transLimits + axes.transAxes)
+    at, low, high = np.asarray(at), np.asarray(low, np.float64), np.asarray(high, np.float64)
+    is_whole = ~(np.isnan(low) | np.isnan(high))
+    at = np.repeat(at[is_whole], 3)
+    ends = np.stack([low, high, np.full(len(low), np.nan)], axis=1)[is_whole].ravel()
+    axes.plot(at, ends, solid_capstyle="butt", snap=True, **look)

@@ -131,7 +131,9 @@ def document_of(evidence: Evidence) -> Document:
         states=states,
         outages=[Outage(**row) for row in _rows(exposed)],
         attempts=rerun,
-        second_tries=_second_tries(second_tries.compare(run, campaign)),
+        second_tries=_second_tries(
+            second_tries.compare(run, campaign, None if evidence.first_attempts else table)
+        ),
         disturbances=[Disturbance(**row) for row in _rows(disturbed)],
         disturbance_warnings=disturbances.warnings(disturbed, campaign),
         calibrations=campaign.provenance.get("calibration", []),

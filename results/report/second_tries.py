@@ -35,21 +35,31 @@ class Comparison:
     """A sentence for each decision that is another one of first attempts alone."""
 
 
-def compare(frame: pd.DataFrame, campaign: CampaignInfo) -> Comparison | None:
-    """Return the comparison of `frames.trials`; None where no group needed a second try."""
+def compare(
+    frame: pd.DataFrame, campaign: CampaignInfo, of_all: pd.DataFrame | None = None
+) -> Comparison | None:
+    """Return the comparison of `frames.trials`; None where no group needed a second try. `of_all`: the
+    `findings` of all these trials, where they are known already."""
     compared = only_compared(frame, campaign).assign(attempt=frame["attempt"])
     first = first_attempts(compared)
     if len(first) == len(frame):
         return None
     key = ["workload", "variant"]
-    table = _ratios(compared, campaign).merge(_ratios(first, campaign), on=key, suffixes=("", "_first"))
+    both = [_findings(compared, campaign) if of_all is None else of_all, _findings(first, campaign)]
+    of_all, of_first = (_ratios(table, campaign) for table in both)
+    table = of_all.merge(of_first, on=key, suffixes=("", "_first"))
     differences = [*_of_medians(table), *_of_claims(frame, campaign)]
     return Comparison(groups(compared), groups(compared) - groups(first), table, differences)
 
 
-def _ratios(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
-    ratios = pd.concat([part.ratios for part in parts_of(frame, campaign)])
-    table = findings(frame, campaign, ratios).query("planned_points > 0")
+def _findings(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
+    parts = parts_of(frame, campaign)
+    pairings = parts[0].pairings if len(parts) == 1 else None
+    return findings(frame, campaign, pd.concat([part.ratios for part in parts]), pairings)
+
+
+def _ratios(table: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
+    table = table.query("planned_points > 0")
     names = metrics.of_workloads(campaign)
     more_is_better = table["workload"].map(lambda label: metrics.of(names[label]).more_is_better).astype(bool)
     low, high = table["low"].astype(float), table["high"].astype(float)

@@ -16,7 +16,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from fecbench.checkout import require_whole
 from fecbench.complaint import in_our_words
-from fecbench.errors import BAD_INPUT, status_of
+from fecbench.errors import BAD_INPUT, FAILED, status_of
 from fecbench.results.store.postgresql_url import refuse_password
 from fecbench.runners.commands.console import completion, steps, terminal, time_left
 from fecbench.runners.commands.console.examples import EXAMPLES
@@ -284,6 +284,9 @@ def main() -> NoReturn:
         )
     except Interrupted as error:
         _end(f"ended by {error}: what was finished is kept", error.status)
+    except MemoryError as error:  # which often says nothing, or names a function
+        steps.trace(error)
+        _end("out of memory: this machine, or the limit of this process, has too little", FAILED)
     except Exception as error:
         status = status_of(error)
         if status is None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fecbench.results.analysis import paper_table
     from fecbench.results.store.database import Database
 
-_MOST_DOUBTFUL = 1000  # trials that are listed without being asked for
+_MOST_DOUBTFUL = 100  # trials that are listed without being asked for
 _ROWS_OF_A_TABLE = 10_000  # as wide as its widest cell, so a table is in memory whole
 
 

@@ -143,6 +143,23 @@ def test_every_ratio_of_a_workload_is_drawn_over_every_factor(
         np.testing.assert_allclose(sorted(y for item in drawing for _, y in item.get_offsets()), expected)
 
 
+def test_each_interval_over_factors_is_a_line_of_its_own_where_it_is_known(
+    measured: tuple[pd.DataFrame, CampaignInfo],
+) -> None:
+    ratios, campaign = measured
+    rlc = ratios[(ratios["variant"] == RLC) & (ratios["workload"] == SMALL)]
+    bounded = rlc.assign(low=rlc["ratio"] / 1.1, high=rlc["ratio"] * 1.1)
+    bounded.loc[bounded.index[::4], ["low", "high"]] = np.nan
+    for axes, factor in zip(
+        ratio_figures.over_factors(bounded, campaign, SMALL).axes, ("bandwidth_mbps", "loss.p"), strict=False
+    ):
+        places, ends = (np.asarray(values, np.float64) for values in axes.lines[1].get_data())
+        pieces = sorted(zip(places[::3], ends[::3], ends[1::3], strict=True))
+        expected = bounded.dropna(subset="low")[[factor, "low", "high"]]
+        assert pieces == sorted(expected.itertuples(index=False, name=None))
+        assert np.isnan(ends[2::3]).all()
+
+
 def test_the_cells_of_a_map_hold_every_point_once(measured: tuple[pd.DataFrame, CampaignInfo]) -> None:
     for factors in (("bandwidth_mbps", "loss.p"), ("loss.p", "queue"), None):
         ratios, campaign = measured

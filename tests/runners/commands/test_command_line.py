@@ -4,6 +4,8 @@ import json
 import re
 import shlex
 import sqlite3
+import subprocess
+import sys
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -279,6 +281,19 @@ def test_verbose_tells_the_steps_on_standard_error_and_the_results_are_the_same(
     assert (quiet.returncode, quiet.stderr) == (0, "")
     assert verbose.stdout == quiet.stdout
     assert "s  read the design" in verbose.stderr
+
+
+def test_a_command_without_enough_memory_ends_with_one_line_and_status_1() -> None:
+    script = (
+        "import sys; from fecbench.runners.commands import command_line as line\n"
+        "def app(**_): raise MemoryError('std::bad_alloc')\n"
+        "line.app = app; line.main()"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=200)
+    assert ran.returncode == 1
+    assert (
+        ran.stderr == "fecbench: out of memory: this machine, or the limit of this process, has too little\n"
+    )
 
 
 def test_without_arguments_the_help_is_all_that_is_said(fecbench_here: Any) -> None:

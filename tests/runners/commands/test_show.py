@@ -241,3 +241,19 @@ def test_first_attempts_alone_are_shown_in_the_table_of_ratios(fecbench_here: An
         refusal = fecbench_here("show", "--db", path, "--first-attempts", *other)
         assert refusal.returncode == 2
         assert "--first-attempts is of the table of ratios" in refusal.stderr
+
+
+def test_the_first_hundred_trials_that_are_not_ok_are_listed_and_the_rest_is_counted(
+    fecbench_here: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "x.sqlite"
+    with Database.open(str(path), create=True) as database:
+        campaign = database.create_campaign(
+            new_campaign("many", repetitions=103, points=[{"owd_ms": 77}], variants=variants(LABEL))
+        )
+        keys = [TrialKey(LABEL, "download-1", 0, repetition) for repetition in range(103)]
+        database.record_all(campaign.id, [record(key, "timeout", task=TASK) for key in keys])
+    printed = fecbench_here("show", "--db", path).stdout
+    assert printed.count("late [2Jby [bold]") == 100
+    assert "3 more trials are not ok: fecbench show --trials has all" in printed
+    assert fecbench_here("show", "--db", path, "--trials").stdout.count("late [2Jby [bold]") == 103
