@@ -112,8 +112,13 @@ def of_pairings(
 
 
 def of_frame(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
-    """The same of a frame of trials."""
-    return of_pairings(comparisons(frame, campaign), campaign)
+    """The same of a frame of trials with the `metrics_of` the campaign."""
+    return of_pairings(comparisons(frame, campaign), campaign, frame=frame)
+
+
+def metrics_of(campaign: CampaignInfo) -> set[str]:
+    """Return the metrics of trials that a whole comparison is made of: those compared, and the bytes sent."""
+    return {*metrics.of_workloads(campaign).values(), *averages.SENT}
 
 
 def _of_variant(ratios: pd.DataFrame, variant: str) -> pd.DataFrame:
