@@ -36,7 +36,8 @@ class Candidate:
     controller: str
     effect: Effect
     """"shortens": their mean is surely shorter, and by more than a mean in virtual time is vouched for, and
-    of 100 such networks no more than 5 take longer by more than the margin. "no gain": no more than 5 take less by more than the margin. Else it is "open"."""
+    of 100 such networks no more than 5 take longer by more than the margin. "no gain": no more than 5 take
+    less by more than the margin. Else it is "open"."""
     prediction: Interval
     """The ratio of the time with FEC to that without, in 90 of 100 such networks."""
     ratio: float
