@@ -26,7 +26,7 @@ LARGEST_LIST_BYTES = 64 * 2**20
 _SIZE = "a size in bytes, a whole number"
 _CHOICE = "--time-column says which column has times, 0 that none has"
 _OTHER_UNIT = re.compile(r"(?<![a-z])(?:ms|msec|us|usec|[µμ]s|ns|min|milli\w*|micro\w*|nano\w*)(?![a-z])")
-"""In the name of a column of times: a unit other than s."""
+"""A unit other than s, in the name of a column of times."""
 _FIRST_DUE_S = 2.0
 """A column that begins above it is none of times, unless it is called so."""
 

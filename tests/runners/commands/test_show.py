@@ -267,5 +267,5 @@ def test_tables_documents_and_python_say_the_same_of_the_bytes_sent(
     in_python = results.open(path)["planted"].summary().iloc[0]
     for name in ("more_bytes_low", "more_bytes_high"):
         assert in_csv[name] == pytest.approx(in_python[name])
-    for found in (row, in_csv, in_python):
-        assert found["more_bytes"] == pytest.approx(0.1219, abs=1e-4)
+    for answer in (row, in_csv, in_python):
+        assert answer["more_bytes"] == pytest.approx(0.1219, abs=1e-4)

@@ -232,14 +232,11 @@ def test_the_size_is_that_of_the_transfer_where_it_is_known(page_of) -> None:
 def test_sizes_of_contents_alone_are_told(fecbench_here: Any, tmp_path: Path) -> None:
     packed = {"bodySize": -1, "content": {"size": 9, "compression": 5}}
     unknown, empty = ({"bodySize": -1, "content": {"size": size}} for size in (9, 0))
-    for responses, told in (
-        ([{}, packed, empty], ""),
-        ([{}, packed, unknown], "1 of 3 objects have the size"),
-    ):
-        entries = [an_entry(f"{WWW}/{at}", at, 1, response=one) for at, one in enumerate(responses)]
+    for last, remark in ((empty, ""), (unknown, "note: 1 of 3 objects have the size of their content")):
+        entries = [an_entry(f"{WWW}/{at}", at, 1, response=one) for at, one in enumerate(({}, packed, last))]
         (tmp_path / "x.har").write_text(json.dumps(a_har(*entries)))
-        done = fecbench_here("page", "from-har", tmp_path / "x.har", "--output", tmp_path / "x.json")
-        assert (done.returncode, told in done.stderr, bool(done.stderr)) == (0, True, bool(told))
+        result = fecbench_here("page", "from-har", tmp_path / "x.har", "--output", tmp_path / "x.json")
+        assert (result.returncode, result.stderr[: len(remark) or None]) == (0, remark)
 
 
 def as_chrome(entry: dict[str, Any], initiator: str = "", **others: Any) -> dict[str, Any]:
