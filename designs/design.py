@@ -403,6 +403,6 @@ def _read(path: Path) -> str:
     if len(content) > LARGEST_FILE_BYTES:
         raise DesignError(f"{path}: is larger than {LARGEST_FILE_BYTES} bytes; it cannot be a design")
     try:
-        return content.decode()
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DesignError(f"{path}: must be UTF-8 text; byte {error.start} is not") from None

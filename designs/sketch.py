@@ -117,7 +117,8 @@ class Sketch:
                 raise DesignError(f"{name} = {low:g}: must be above 0")
         low, high = self.loss
         if low < 0 or high >= 1:
-            raise DesignError(f"loss = {low if low < 0 else high:g}: must be 0 or more, and below 1")
+            wrong = low if low < 0 else high
+            raise DesignError(f"loss = {wrong:g}: must be 0 or more, and below 1, such as 0.01 or 1%")
         if low == 0 < high:
             raise DesignError("loss = 0: must be above 0 where it is a range, which varies by its logarithm")
         if self.burst[0] < 1:

@@ -197,6 +197,6 @@ def _places(factor: AnyFactor, codes: Codes) -> NDArray[np.float64]:
 
 
 def _example(count: int) -> str:
-    """Return generators for `count` factors: the last one is the product of the others."""
-    letters = [chr(ord("a") + index) for index in range(max(count - 1, 1))]
-    return " ".join(letters if count == 1 else [*letters, "".join(letters)])
+    """Return generators for `count` factors: from three on, the last one is the product of the others."""
+    letters = [chr(ord("a") + index) for index in range(count)]
+    return " ".join(letters if count < 3 else [*letters[:-1], "".join(letters[:-1])])

@@ -42,7 +42,8 @@ _FORM = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\
 def quantity(text: str, kind: Kind) -> float:
     """Return a quantity in the unit that `kind` names: "0.08s" as "ms" is 80. A bare number has that unit.
 
-    Case of a unit does not matter. Raises BadInput, with examples of what would be right.
+    Case of a unit does not matter, but a `b` in the place of a `B` may be a bit, and is refused. Raises
+    BadInput, with examples of what would be right.
     """
     parts = _FORM.fullmatch(text)
     if parts is not None:
@@ -79,6 +80,8 @@ def _factor(unit: str, kind: Kind) -> float | None:
     units = _UNITS[kind]
     if unit in units:
         return units[unit]
+    if kind == "bytes" and unit.endswith("b"):
+        return None
     alike = {factor for name, factor in units.items() if name.lower() == unit.lower()}
     return alike.pop() if len(alike) == 1 else None
 

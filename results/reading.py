@@ -26,6 +26,7 @@ import pandas as pd
 from fecbench.complaint import wrong_value
 from fecbench.hints import nearest
 from fecbench.results.analysis import attempts, cards, frames, intervals, paper_table, targets, tidy
+from fecbench.results.analysis.averages import SENT
 from fecbench.results.analysis.pairing import Pairing, comparisons, paired
 from fecbench.results.metrics import RATIOS, choose, of_workloads
 from fecbench.results.store.database import Database, DatabaseError
@@ -181,7 +182,8 @@ class Campaign:
         `median_ratio` with its interval `low` to `high`, and more, as `paper_table.summary_table`; by a
         metric, by default that of each workload."""
         info = choose(self.info, metric)
-        trials = self.trials(list(dict.fromkeys(of_workloads(info).values())))
+        sent = [name for name in SENT if name in self.database.metric_names(info.id)]
+        trials = self.trials(list(dict.fromkeys([*of_workloads(info).values(), *sent])))
         return paper_table.summary_table(trials, info)
 
     def paired(

@@ -32,7 +32,10 @@ from fecbench.quantities import Kind, quantities, quantity
         ("80 ms ms", "ms", None),
         ("nan", "ms", None),
         ("1e999", "ms", None),
+        ("50KB", "bytes", 50_000),
         ("50kbit", "bytes", None),
+        ("50kb", "bytes", None),
+        ("1Mb", "bytes", None),
         ("3%", "ms", None),
     ],
 )

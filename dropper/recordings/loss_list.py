@@ -23,4 +23,7 @@ def read(path: Path) -> Recording:
     digits = "".join(text.split()).replace(",", "")
     if not digits:
         raise BadInput(f"{path}: is empty")
-    return Recording(np.frombuffer(digits.encode(), np.uint8) == ord("1"))
+    lost = np.frombuffer(digits.encode(), np.uint8) == ord("1")
+    count = int(lost.sum())
+    doubt = f"{count} of {lost.size} packets were lost, more than came: does a 1 mean that a packet came?"
+    return Recording(lost, notes=(doubt,) if 2 * count > lost.size else ())

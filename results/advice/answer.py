@@ -18,6 +18,7 @@ from fecbench.results.advice.ranges import Range, standing, within
 from fecbench.results.advice.record import CONTROLLERS, RECORD, by_kind, margin_of
 from fecbench.results.advice.recorded_rows import Rows
 from fecbench.results.advice.student import two_sided_quantile
+from fecbench.results.analysis import tolerances
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,8 +35,9 @@ class Candidate:
 
     controller: str
     effect: Effect
-    """"shortens": their mean is surely shorter, and of 100 such networks no more than 5 take longer by more
-    than the margin. "no gain": no more than 5 take less by more than the margin. Else it is "open"."""
+    """"shortens": their mean is surely shorter, and by more than a mean in virtual time is vouched for, and
+    of 100 such networks no more than 5 take longer by more than the margin. "no gain": no more than 5 take
+    less by more than the margin. Else it is "open"."""
     prediction: Interval
     """The ratio of the time with FEC to that without, in 90 of 100 such networks."""
     ratio: float
@@ -207,7 +209,7 @@ def _candidate(controller: str, network: Network, near: Sequence[_Near]) -> Cand
     harmed, undecided, helped = (int((worst == place).sum()) for place in range(3))
     return Candidate(
         controller=controller,
-        effect=_effect(interval, predicted, margin_of(network.size_bytes)),
+        effect=_effect(math.exp(mean), interval, predicted, margin_of(network.size_bytes)),
         prediction=predicted,
         ratio=math.exp(mean),
         interval=interval,
@@ -228,8 +230,9 @@ def _worst(rows: Rows) -> NDArray[np.int64]:
     return worst
 
 
-def _effect(interval: Interval, predicted: Interval, margin: float) -> Effect:
-    if interval[1] < 1 and predicted[1] <= 1 + margin:
+def _effect(ratio: float, interval: Interval, predicted: Interval, margin: float) -> Effect:
+    is_shorter = interval[1] < 1 and ratio < 1 / (1 + tolerances.OVERALL)
+    if is_shorter and predicted[1] <= 1 + margin:
         return "shortens"
     return "no gain" if predicted[0] >= 1 / (1 + margin) else "open"
 

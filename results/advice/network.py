@@ -30,7 +30,7 @@ class Network:
             if value is not None and not 0 < value < math.inf:
                 raise BadInput(f"{name} = {value:g}: must be above 0, and finite")
         if not 0 <= self.loss < 1:
-            raise BadInput(f"loss = {self.loss:g}: must be 0 or more and below 1: the share of packets lost")
+            raise BadInput(f"loss = {self.loss:g}: must be 0 or more and below 1, such as 0.01 or 1%")
         if not 1 <= self.burst < math.inf:
             raise BadInput(f"burst = {self.burst:g}: must be 1 or more, and finite: packets lost in a row")
         if self.loss == 0 and self.burst > 1:

@@ -70,10 +70,13 @@ def averages_of(rows: pd.DataFrame, by: list[str], average: Average) -> pd.Serie
     return means
 
 
-def saved(ratios: pd.DataFrame, pairs: pd.DataFrame, statistic: str, average: Average) -> Estimate:
+def saved(
+    ratios: pd.DataFrame, pairs: pd.DataFrame, statistic: str, average: Average, level: float = LEVEL
+) -> Estimate:
     """Return by how much less a variant has of a metric than its baseline, in the metric's unit: the
     average over networks of the difference of their statistics. `ratios` and `pairs`: `Pairing.ratios` and
-    `Pairing.matched` of one workload. In one network the interval is over its pairs, and of means alone."""
+    `Pairing.matched` of one workload. In one network the interval is over its pairs, of confidence
+    1 - `level`, and of means alone."""
     difference = ratios["baseline"].to_numpy(np.float64) - ratios["variant"].to_numpy(np.float64)
     if not len(difference) or not np.isfinite(difference).all():
         return UNKNOWN
@@ -83,13 +86,16 @@ def saved(ratios: pd.DataFrame, pairs: pd.DataFrame, statistic: str, average: Av
         return _mean(difference)
     if statistic != "mean":
         return UNKNOWN
-    of_pairs = _mean((pairs["baseline"] - pairs["variant"]).to_numpy(np.float64))
+    of_pairs = _mean((pairs["baseline"] - pairs["variant"]).to_numpy(np.float64), level)
     return Estimate(float(difference[0]), of_pairs.low, of_pairs.high)
 
 
-def more_bytes(frame: pd.DataFrame, workload: str, variant: str, baseline: str) -> Estimate:
+def more_bytes(
+    frame: pd.DataFrame, workload: str, variant: str, baseline: str, level: float = LEVEL
+) -> Estimate:
     """Return the share of bytes that both endpoints of a variant send more than those of its baseline, on
-    average over networks; its interval is over these, in one network over repetitions. Of trials that are ok
+    average over networks; its interval is over these, in one network over repetitions, of confidence
+    1 - `level`. Of trials that are ok
     in both arms; unknown where an endpoint did not count them."""
     if not set(SENT) <= set(frame.columns):
         return UNKNOWN
@@ -111,7 +117,7 @@ def more_bytes(frame: pd.DataFrame, workload: str, variant: str, baseline: str) 
     _, firsts, counts = np.unique(points, return_index=True, return_counts=True)
     if len(firsts) > 1:
         both = np.add.reduceat(both, firsts, axis=1) / counts
-    mean = _mean(np.log(both[0] / both[1]))
+    mean = _mean(np.log(both[0] / both[1]), LEVEL if len(firsts) > 1 else level)
     return Estimate(*(math.exp(end) - 1 for end in (mean.value, mean.low, mean.high)))
 
 

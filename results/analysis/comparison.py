@@ -112,8 +112,13 @@ def of_pairings(
 
 
 def of_frame(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
-    """The same of a frame of trials."""
-    return of_pairings(comparisons(frame, campaign), campaign)
+    """The same of a frame of trials with the `metrics_of` the campaign."""
+    return of_pairings(comparisons(frame, campaign), campaign, frame=frame)
+
+
+def metrics_of(campaign: CampaignInfo) -> set[str]:
+    """Return the metrics of trials that a whole comparison is made of: those compared, and the bytes sent."""
+    return {*metrics.of_workloads(campaign).values(), *averages.SENT}
 
 
 def _of_variant(ratios: pd.DataFrame, variant: str) -> pd.DataFrame:
@@ -161,6 +166,7 @@ def _estimates(
         average = averages.average_of(pd.DataFrame({"ratio": [], "censored": []}), campaign.statistic)
     else:
         pairs, metric = _of_workload(pairing.matched, workload), metrics.of(str(ratios["metric"].iloc[0]))
+        level = LEVEL / len(campaign.looks)  # in one network, whose repetitions were looked at so often
         average = averages.average_of(ratios, campaign.statistic)
         ratio = averages.ratio_over(ratios, ratios["point"], average)
         if len(campaign.points) == 1:
@@ -169,11 +175,11 @@ def _estimates(
             "ratio": ratio,
             "p95": _p95_ratio(pairing, workload, metric, campaign),
             "saved": averages.saved(
-                _of_workload(pairing.ratios, workload), pairs, campaign.statistic, average
+                _of_workload(pairing.ratios, workload), pairs, campaign.statistic, average, level
             ),
             "more_bytes": UNKNOWN
             if frame is None
-            else averages.more_bytes(frame, workload, pairing.variant_label, pairing.baseline_label),
+            else averages.more_bytes(frame, workload, pairing.variant_label, pairing.baseline_label, level),
         }
     columns: dict[str, Any] = {"average": average}
     for name, estimate in estimates.items():
@@ -195,7 +201,8 @@ def _p95_ratio(pairing: Pairing, workload: str, metric: metrics.Metric, campaign
         return UNKNOWN
     if len(campaign.points) == 1:
         baseline, variant = (pairs[arm].to_numpy(np.float64)[np.newaxis] for arm in ("baseline", "variant"))
-        ((low, high),) = of_statistics(baseline, variant, P95, LEVEL, np.array([metric.more_is_better]))
+        level = LEVEL / len(campaign.looks)
+        ((low, high),) = of_statistics(baseline, variant, P95, level, np.array([metric.more_is_better]))
         return Estimate(float(arms["ratio"].iloc[0]), float(low), float(high))
     average = averages.average_of(arms, campaign.statistic)
     return averages.ratio_over(arms, pd.Series(arms.index), average)

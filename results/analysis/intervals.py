@@ -306,21 +306,23 @@ def shares(intervals: pd.DataFrame) -> pd.DataFrame:
 
 
 def counts(intervals: pd.DataFrame, margin: float) -> pd.DataFrame:
-    """Return counts of `ratio_intervals`, one row a workload: how many `points` have a ratio above 0 and
-    below ∞, their geometric mean `ratio`, and in how many of them the ratio is surely `below` 1 / (1 +
-    margin), surely `above` 1 + margin, surely `not_above` it, and `open`: neither of the last two.
+    """Return counts of `ratio_intervals`, one row a workload: how many `points` have a ratio, their geometric
+    mean `ratio`, and in how many of them the ratio is surely `below` 1 / (1 + margin), surely `above` 1 +
+    margin, surely `not_above` it, and `open`: neither of the last two. A ratio of 0 or ∞, of which one arm
+    did not get through, is counted as any other, and so is the mean with it (NaN with both).
 
     `share_low` to `share_high` bounds the share of all networks of these ranges in which the ratio is above 1
     + margin. They are ends of intervals of 95 % (`quantiles.share_interval`), the upper one as if every
     open point were above. So 0 `above` is no "none": it has an upper bound.
     """
-    comparable = intervals[np.isfinite(intervals["ratio"]) & (intervals["ratio"] > 0)]
-    low, high, most = comparable["low"], comparable["high"], 1 + margin
+    low, high, most = intervals["low"], intervals["high"], 1 + margin
     sure = {"below": high < 1 / most, "above": low > most, "not_above": high <= most}
-    rows = comparable[["workload"]].assign(log=np.log(comparable["ratio"].astype(float)), points=1, **sure)
-    table: pd.DataFrame = rows.groupby("workload", observed=True).agg(
-        points=("points", "sum"), ratio=("log", "mean"), **{name: (name, "sum") for name in sure}
-    )
+    with np.errstate(divide="ignore", invalid="ignore"):  # 0 and ∞
+        logs = np.log(intervals["ratio"].astype(float))
+        rows = intervals[["workload"]].assign(log=logs, points=1, **sure)
+        table: pd.DataFrame = rows.groupby("workload", observed=True).agg(
+            points=("points", "sum"), ratio=("log", "mean"), **{name: (name, "sum") for name in sure}
+        )
     table = table.assign(
         ratio=np.exp(table["ratio"]), open=table["points"] - table["above"] - table["not_above"]
     )

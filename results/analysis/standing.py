@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import pandas as pd
 
 from fecbench.results.analysis import blocks, comparison, frames
-from fecbench.results.metrics import of_workloads
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import STATES, CampaignInfo, Place, State
 
@@ -57,7 +56,7 @@ def standing(database: Database, campaign: CampaignInfo) -> Standing:
     """Return how a campaign stands. Raises DatabaseError when it cannot be read."""
     starts = database.starts(campaign.id)
     claimed = len(database.claims(campaign.id))
-    trials = frames.trials(database, campaign, set(of_workloads(campaign).values()))
+    trials = frames.trials(database, campaign, comparison.metrics_of(campaign))
     newest = starts[-1].provenance if starts else {}
     selection = _Selection(campaign, newest.get("filters", ()))
     states = selection.states(trials)

@@ -172,5 +172,8 @@ def _write(trace: Trace, output: Path) -> None:
     check_file("--output", output, [".csv"])
     with writing("--output", output):
         write_text(output, link_traces.text_of(trace))
-    rate = f", {trace.mean_bps / 1e6:.3g} Mbit/s on average" if trace.changes_rate else ""
-    say(f"{output}: {len(trace.keep_us)} steps, {trace.period_ns / 1e9:g} s{rate}")
+    mean_mbps = float(f"{trace.mean_bps / 1e6:.3g}")  # three digits, and no exponent
+    rate = f", {mean_mbps:g} Mbit/s on average" if trace.changes_rate else ""
+    span = trace.owd_span_us
+    delay = "" if span is None else f", one way in {span[0] / 1e3:g} to {span[1] / 1e3:g} ms"
+    say(f"{output}: {len(trace.keep_us)} steps, {trace.period_ns / 1e9:g} s{rate}{delay}")

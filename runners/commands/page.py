@@ -9,7 +9,7 @@ import typer
 
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.destination import check_file, writing
-from fecbench.runners.commands.console.terminal import say
+from fecbench.runners.commands.console.terminal import note, say
 from fecbench.runners.refusal import Refusal
 from fecbench.whole_files import write_text
 
@@ -35,7 +35,7 @@ def from_har(
     """Make a page of what a browser recorded: a HAR of Chrome, Firefox or WebPageTest."""
     from fecbench.runners.workloads.page import har
 
-    _write(har.page_from(recorded, page_id), output)
+    _write(har.page_from(recorded, page_id, note), output)
 
 
 @page.command()

@@ -138,12 +138,11 @@ def _table(
     database: Database, campaigns: Sequence[CampaignInfo], form: paper_table.Form, first_attempts: bool
 ) -> str:
     """The summary of each campaign, for other programs and for papers."""
-    from fecbench.results.analysis import attempts, frames, paper_table
-    from fecbench.results.metrics import of_workloads
+    from fecbench.results.analysis import attempts, comparison, frames, paper_table
 
     tables = []
     for info in campaigns:
-        run = frames.trials(database, info, set(of_workloads(info).values()))
+        run = frames.trials(database, info, comparison.metrics_of(info))
         some = attempts.first_attempts(run) if first_attempts else run
         tables.append((paper_table.summary_table(some, info), info))
     if all(table.empty for table, _ in tables):

@@ -367,7 +367,7 @@ def read(folder: Path) -> Implementation:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:  # no UTF-8
         raise Refusal(f"{path}: {error}") from error
 

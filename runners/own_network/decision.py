@@ -100,14 +100,14 @@ def _of_run(run: Run, control: CongestionControl, margin: float) -> tuple[Verdic
 def verdict(effect: Effect, margin: float) -> Verdict:
     """Return what a controller does.
 
-    It shortens downloads if their mean is surely shorter, and by more than the margin, or the 95th percentile
-    surely is, which must not be surely longer. It has no gain where neither is shorter by more than the
-    margin.
+    It shortens downloads if their mean is surely shorter, and it or the 95th percentile is surely shorter
+    and by more than the margin; the percentile must not be surely longer. It has no gain where neither is
+    shorter by more than the margin.
     """
     least = 1 / (1 + margin)
     tail = effect.tail_ratio
     harms_tail = tail is not None and tail.low > 1 + margin
-    helps_tail = tail is not None and tail.high < 1
+    helps_tail = tail is not None and tail.high < 1 and tail.value < least
     if effect.ratio.high < 1 and (effect.ratio.value < least or helps_tail) and not harms_tail:
         return "shortens"
     has_no_gain = effect.ratio.low >= least and (tail is None or tail.low >= least)

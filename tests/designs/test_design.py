@@ -276,6 +276,10 @@ NO_DESIGNS = [
 ]
 
 
+def test_a_mark_of_utf8_is_no_part_of_a_design(write) -> None:
+    assert designs.load(write("\ufeff" + GOOD)) == designs.load(write(GOOD))
+
+
 def test_a_file_that_is_no_design_is_refused(write) -> None:
     for content, line in NO_DESIGNS:
         assert refusal(write(content)).startswith(line)

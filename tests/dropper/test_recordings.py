@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from fecbench.dropper.model import parse_drop_list
-from fecbench.dropper.recordings import Sequence, drop_list, read
+from fecbench.dropper.recordings import Sequence, drop_list, read, recorded
 from fecbench.errors import BadInput
 from fecbench.runners.commands.losses import losses
 from tests.support import captures
@@ -91,6 +91,14 @@ def test_a_list_may_be_packed(tmp_path: Path) -> None:
     path = tmp_path / "list.gz"
     path.write_bytes(gzip.compress(b"0 0 1 1 0\n"))
     assert drop_list(read(path)) == "2-3"
+
+
+def test_a_list_with_more_losses_than_arrivals_asks_what_a_1_means(tmp_path: Path) -> None:
+    path = tmp_path / "list"
+    for text, notes in (("0 1 0 1", 0), ("1 1 0 1", 1)):
+        path.write_text(text)
+        assert len(recorded(path).notes) == notes
+    assert recorded(path).notes[0].startswith("3 of 4 packets were lost, more than came: does a 1 mean")
 
 
 BAD = [

@@ -187,6 +187,8 @@ BAD_IRTT = {
     "clocks apart": (as_json([(-5, 60)]), "round trip 0: uplink = -5: clocks differ"),
     "a server without timestamps": (NO_STAMPS, "round trip 0: has no delay 'send'"),
     "no such column": (as_json(DELAYS_MS), "column 'jitter': must be one of rtt, uplink, downlink", "jitter"),
+    "ms that are no whole numbers": ("timestamp,uplink\n1700000000000.5,1\n", "must be a time in s"),
+    "a column twice": ("timestamp,uplink,uplink\n5,1,2\n", "'uplink': is the name of several columns"),
     "times that stand still": ("timestamp,uplink\n5,1\n5,2\n", "line 3: its time must be later"),
 }
 
@@ -229,6 +231,7 @@ RATES = {
     "more columns": (GHENT, "line 1: has 6 columns: must have two, a time in s and a rate in Mbit/s"),
     "one column": ("1\n2\n", "line 1: has 1 columns"),
     "a line with three": ("# s Mbit/s\n0 1\n1 2 3\n", "line 3: has 3 columns"),
+    "ms since 1970": ("1700000000000 5\n", "line 1: '1700000000000': must be a time in s"),
     "comments alone": ("# s Mbit/s\n", "is empty"),
 }
 

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from fecbench.topologies.link_formats.lines import Imported, lines_of, number, steps_us
+from fecbench.topologies.link_formats.lines import Imported, lines_of, number, steps_us, time_s
 from fecbench.topologies.trace import Trace, TraceError
 
 DELAYS = {"rtt": "rtt", "uplink": "send", "downlink": "receive"}
@@ -66,6 +66,8 @@ def _lines(content: bytes, kind: str) -> Iterator[_Row]:
     names = [name.strip() for name in lines[0].split(",")]
     if "timestamp" not in names or kind not in names:
         raise TraceError(f"line 1: {lines[0][:60]!r}: must have the columns timestamp and {kind}")
+    if repeated := next((name for name in names if names.count(name) > 1), None):
+        raise TraceError(f"line 1: {repeated[:40]!r}: is the name of several columns")
     at, place = names.index("timestamp"), names.index(kind)
     others, begin = [names.index(name) for name in DELAYS if name in names], None
     for line_number, line in enumerate(lines[1:], start=2):
@@ -84,7 +86,7 @@ def _time(text: str, where: str) -> tuple[int | float, float]:
     stripped = text.strip()
     if stripped.isascii() and stripped.isdigit() and len(stripped) in _UNITS:
         return int(stripped), _UNITS[len(stripped)]
-    return number(text, where), 1.0
+    return time_s(text, where), 1.0
 
 
 def _round_trips(content: bytes, kind: str) -> Iterator[_Row]:

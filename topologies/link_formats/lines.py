@@ -9,6 +9,7 @@ from fecbench.topologies.trace import MOST_STEPS, Trace, TraceError
 
 LAST_STEP_US = 1_000_000
 """The length of a recording with one time."""
+_MOST_S = 1e11
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,14 @@ def number(text: str, where: str) -> float:
         value = math.nan
     if not math.isfinite(value):
         raise TraceError(f"{where}: {text.strip()[:40]!r} is no number")
+    return value
+
+
+def time_s(text: str, where: str) -> float:
+    """Return a time in s. One of more than 3,000 years is in another unit."""
+    value = number(text, where)
+    if abs(value) > _MOST_S:
+        raise TraceError(f"{where}: {text.strip()[:40]!r}: must be a time in s")
     return value
 
 

@@ -6,7 +6,7 @@ first line says when the trace begins. More columns are another form, and are re
 
 from typing import Literal
 
-from fecbench.topologies.link_formats.lines import Imported, lines_of, number, numbered, steps_us
+from fecbench.topologies.link_formats.lines import Imported, lines_of, number, numbered, steps_us, time_s
 from fecbench.topologies.trace import Trace, TraceError
 
 Holds = Literal["after", "before"]
@@ -24,7 +24,7 @@ def read(content: bytes, holds: Holds = "after") -> Imported:
             raise TraceError(
                 f"{where}: has {len(columns)} columns: must have two, a time in s and a rate in Mbit/s"
             )
-        at_s, mbps = (number(text, where) for text in columns)
+        at_s, mbps = time_s(columns[0], where), number(columns[1], where)
         if not 0 <= mbps <= _MOST_MBPS:
             raise TraceError(f"{where}: {mbps:g} Mbit/s: must be 0 to 100000")
         times.append(at_s)

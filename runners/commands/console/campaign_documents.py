@@ -122,9 +122,8 @@ def comparisons_document(database: Database, campaign: CampaignInfo) -> list[Doc
     """Return the comparison of each variant with its baseline, a row a (workload, variant)."""
     # Imported here: SciPy takes longer to load than most commands take to run.
     from fecbench.results.analysis import comparison, frames
-    from fecbench.results.metrics import of_workloads
 
-    trials = frames.trials(database, campaign, set(of_workloads(campaign).values()))
+    trials = frames.trials(database, campaign, comparison.metrics_of(campaign))
     return comparison.document(comparison.of_frame(trials, campaign))
 
 

@@ -21,12 +21,10 @@ from fecbench.results.analysis import (
     timers,
     unseen,
 )
-from fecbench.results.analysis.averages import SENT
 from fecbench.results.analysis.margins import margins_text
 from fecbench.results.analysis.pairing import comparisons, left_out
 from fecbench.results.analysis.summary import median_column, summary
 from fecbench.results.analysis.workload_names import short_names
-from fecbench.results.metrics import of_workloads
 from fecbench.results.metrics.units import change_text, difference, number, ratio_text
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, State
@@ -47,7 +45,7 @@ def print_summary(
     """Print the median and the ratio to its baseline, by workload and variant, what it leaves out, and how
     often trials were run again; of all groups, or of those that needed no second try. Return all trials with
     the metrics that are compared, and how many each start has run (`frames.with_starts`)."""
-    run, by_start = frames.with_starts(database, campaign, {*of_workloads(campaign).values(), *SENT})
+    run, by_start = frames.with_starts(database, campaign, comparison.metrics_of(campaign))
     trials = run
     if first_attempts:
         trials = attempts.first_attempts(run)

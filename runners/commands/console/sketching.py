@@ -117,7 +117,7 @@ def _arm(word: str, implementation: str) -> tuple[str, dict[str, Any]]:
     if "=" in word:
         return word, dict(_options(word))
     if word not in ARMS:
-        raise Refusal(f"--arms: there is no variant {word!r}; {nearest(word, ARMS)}, or NAME=VALUE")
+        raise Refusal(f"--arms: there is no variant {word!r}; {nearest(word, ARMS)} (or NAME=VALUE)")
     if implementation != "noq-fec":
         raise Refusal(f"--arms {word}: is of noq-fec; give options of {implementation}, such as NAME=VALUE")
     return ARMS[word]

@@ -1,5 +1,6 @@
 """The state of a trial by its endpoints, when the harness can vouch for the network and the CPU."""
 
+import signal
 from collections.abc import Iterator, Mapping
 
 from fecbench.results.store.records import State
@@ -95,9 +96,18 @@ def _ends(endpoints: Mapping[str, EndpointOutcome]) -> Iterator[str]:
         if endpoint.served_to_the_end:
             continue
         if endpoint.exit_code != 0:
-            yield f"{name} ended with {endpoint.exit_code}: {_tail(endpoint)}"
+            yield f"{name} ended with {_exit(endpoint)}: {_tail(endpoint)}"
         elif endpoint.metrics is None:
             yield f"{name} ended without a done message"
+
+
+def _exit(endpoint: EndpointOutcome) -> str:
+    """Return the exit code, with the name of a signal, and whether the harness sent it."""
+    code = endpoint.exit_code
+    if code is None or code >= 0:
+        return str(code)
+    sent = ", since it did not end in time when it was asked to" if endpoint.was_forced else ""
+    return f"{code} ({signal.strsignal(-code)}{sent})"
 
 
 def _is_background_client(name: str) -> bool:

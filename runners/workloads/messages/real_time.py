@@ -5,6 +5,7 @@ the reference code of RFC 8593: 30 frames a second, standard deviation 0.17 of t
 five times the mean. Voice is Opus in frames of 20 ms; a game sends the state of its world 60 times a second.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,10 @@ VOICE_BYTES, GAME_BYTES = (60, 160), (60, 250)
 LARGE_FRAMES = 1 / 100
 """Share of frames that are large, because the picture changes so much."""
 LARGEST_LIST_BYTES = 64 * 2**20
+_SIZE = "a size in bytes, a whole number"
+_CHOICE = "--time-column says which column has times, 0 that none has"
+_OTHER_UNIT = re.compile(r"(?<![a-z])(?:ms|msec|us|usec|[µμ]s|ns|min|milli\w*|micro\w*|nano\w*)(?![a-z])")
+"""A unit other than s, in the name of a column of times."""
 _FIRST_DUE_S = 2.0
 """A column that begins above it is none of times, unless it is called so."""
 
@@ -62,7 +67,8 @@ def from_list(path: Path, rate_hz: float, made_by: str, time_column: int | None 
 
     The lists of cisco/syncodecs begin with the names of their columns. One of them is the frame's
     time in s if it is called so. Without names, the column before the size is, if it begins at about 0 and
-    does not fall. `time_column` decides otherwise: 1 is the first, 0 none. Without times, there are `rate_hz`
+    does not fall; whole numbers alone may be those of the frames, and are refused. `time_column` decides
+    otherwise: 1 is the first, 0 none. Without times, there are `rate_hz`
     frames a second. Comments begin with % or #.
     """
     messages = list(_frames(path, rate_hz, time_column))
@@ -85,18 +91,21 @@ class _Line:
 
 def _frames(path: Path, rate_hz: float, time_column: int | None) -> Iterator[list[int]]:
     names, lines = _lines(path)
-    at = _times_at(names, lines) if time_column is None else time_column - 1
+    at = _times_at(path, names, lines) if time_column is None else time_column - 1
     for number, line in enumerate(lines):
         if at >= len(line.columns) - 1:
             raise Refusal(f"{line.where}: has {len(line.columns)} columns, none of them with its time")
         due_s = _number(line.columns[at], line.where, "a time in s") if at >= 0 else number / rate_hz
-        yield [round(1e6 * due_s), round(_number(line.columns[-1], line.where, "a size in bytes"))]
+        size_bytes = _number(line.columns[-1], line.where, _SIZE)
+        if not size_bytes.is_integer():
+            raise Refusal(f"{line.where}: {_printable(line.columns[-1])!r}: must be {_SIZE}")
+        yield [round(1e6 * due_s), round(size_bytes)]
 
 
 def _lines(path: Path) -> tuple[list[str], list[_Line]]:
     """The names of the columns, if a comment has them, and the frames."""
     try:
-        text = content_of(path, LARGEST_LIST_BYTES).decode(errors="replace")
+        text = content_of(path, LARGEST_LIST_BYTES).decode("utf-8-sig", errors="replace")
     except BadInput as error:
         raise Refusal(str(error)) from None
     names, lines = list[str](), list[_Line]()
@@ -113,10 +122,13 @@ def _lines(path: Path) -> tuple[list[str], list[_Line]]:
     return names, lines
 
 
-def _times_at(names: list[str], lines: list[_Line]) -> int:
+def _times_at(path: Path, names: list[str], lines: list[_Line]) -> int:
     """The place of the times in a line; -1: there are none."""
     if names:
-        return next((at for at, name in enumerate(names[:-1]) if name.startswith("time")), -1)
+        at = next((at for at, name in enumerate(names[:-1]) if name.startswith("time")), -1)
+        if at >= 0 and _OTHER_UNIT.search(names[at]):
+            raise Refusal(f"{path}: column {_printable(names[at])!r}: times must be in s; {_CHOICE}")
+        return at
     if not lines or len(lines[0].columns) < 2:
         return -1
     at, before_s = len(lines[0].columns) - 2, 0.0
@@ -127,9 +139,13 @@ def _times_at(names: list[str], lines: list[_Line]) -> int:
         if due_s < before_s or (line is lines[0] and due_s > _FIRST_DUE_S):
             raise Refusal(
                 f"{line.where}: {_printable(line.columns[at])!r}: must be a time in s, from about 0 on and"
-                " not falling; --time-column says which column has times, 0 that none has"
+                f" not falling; {_CHOICE}"
             )
         before_s = due_s
+    if all(line.columns[at].isdigit() for line in lines):
+        raise Refusal(
+            f"{path}: column {at + 1} has whole numbers alone: times in s, or numbers of frames? {_CHOICE}"
+        )
     return at
 
 

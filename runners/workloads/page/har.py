@@ -6,7 +6,7 @@ processing time is the shortest wait of its children behind its end: no child wa
 than it did in the browser. A child that was requested while its parent still arrived waits for the end here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -77,6 +77,12 @@ class Request(BaseModel):
 
 class Content(BaseModel):
     size: Bytes = -1
+    compression: int | None = None
+    """The bytes that were saved by packing it; None: it is not known whether it was packed."""
+
+    @property
+    def packed_bytes(self) -> int:
+        return max(-1, self.size - (self.compression or 0))
 
 
 class Response(BaseModel):
@@ -108,8 +114,15 @@ class Entry(BaseModel):
     @property
     def size_bytes(self) -> int:
         """Size of the body as it was transferred, or the nearest known size; −1 if none is known."""
-        sizes = (self.response.bodySize, self.response.transferSize, self.response.content.size)
+        sizes = (self.response.bodySize, self.response.transferSize, self.response.content.packed_bytes)
         return next((size for size in sizes if size >= 0), -1)
+
+    @property
+    def is_of_content(self) -> bool:
+        """Whether its size is that of the content alone, which may have been transferred packed."""
+        response = self.response
+        is_known = response.content.compression is not None or response.content.size == 0
+        return not is_known and max(response.bodySize, response.transferSize) < 0
 
 
 def _came(entry: Any) -> Any:
@@ -139,10 +152,18 @@ class Har(BaseModel):
     log: Log
 
 
-def page_from(path: Path, pageref: str | None = None) -> Page:
-    """The page in a HAR file; `pageref` chooses of several. Raises Refusal."""
+def page_from(path: Path, pageref: str | None = None, warn: Callable[[str], None] = lambda _: None) -> Page:
+    """The page in a HAR file; `pageref` chooses of several. Raises Refusal.
+
+    `warn` gets a sentence if the sizes of some objects are those of their contents.
+    """
     log = checked(Har, read_json(path), str(path)).log
     entries = _transferred([entry for entry in log.entries if entry is not None], path, pageref)
+    if of_content := sum(entry.is_of_content for entry in entries):
+        warn(
+            f"{of_content} of {len(entries)} objects have the size of their content, for {path.name} does not"
+            " say what was transferred; packed, it was less"
+        )
     names = [f"{place}-{_short(entry.request.url)}" for place, entry in enumerate(entries)]
     parents = [_parent_of(place, entries) for place in range(len(entries))]
     processing_ms = _processing_ms(entries, parents)

@@ -58,6 +58,12 @@ def test_between_two_sizes_a_network_that_is_harmed_at_either_is_harmed() -> Non
     assert (safe.harmed, safe.undecided, safe.helped, safe.decided) == (0, NEAR, 0, 0)
 
 
+def test_a_gain_below_what_a_mean_is_vouched_for_is_not_advised() -> None:
+    for ratio, answer in ((0.995, "none"), (0.985, "use")):
+        advice = advice_on(RECORD.assign(ratio=ratio))
+        assert (advice.answer, advice.candidates[0].interval[1] < 1) == (answer, True)
+
+
 def mixed(*ratios: float) -> pd.DataFrame:
     """The record with one of these ratios in each network, by chance."""
     return RECORD.assign(ratio=np.random.default_rng(1).choice(ratios, len(RECORD)))

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from fecbench.designs.design import Design
-from fecbench.results.analysis import comparison
+from fecbench.results.analysis import averages, comparison
 from fecbench.results.analysis.intervals import mean_ratio_interval, of_campaign
 from fecbench.results.analysis.margins import margins_of, margins_text
 from fecbench.results.analysis.pairing import comparisons
@@ -182,6 +182,19 @@ def test_the_interval_of_one_network_is_that_of_its_ratio_over_repetitions() -> 
     there = of_campaign(comparisons(frame, campaign)[ON], campaign).iloc[0]
     assert there["low"] < row["median_ratio"] < there["high"]
     assert (row["low"], row["high"]) == (there["low"], there["high"])
+
+
+def test_all_intervals_of_one_network_are_wider_where_several_looks_may_have_ended_it() -> None:
+    once = dataclasses.replace(campaign_of(points=1, repetitions=320), statistic="mean")
+    baseline, variant = 1 + np.random.default_rng(3).random((2, 1, 320))
+    frame = frame_of(baseline, variant)
+    frame[list(averages.SENT)] = np.random.default_rng(4).integers(900, 1100, (len(frame), 2))
+    often = dataclasses.replace(once, until_decided=True)
+    assert len(often.looks) == 5
+    rows = [comparison.of_frame(frame, campaign).iloc[0] for campaign in (once, often)]
+    for name in ("ratio", "p95", "saved", "more_bytes"):
+        ((low, high), (lower, higher)) = ((row[f"{name}_low"], row[f"{name}_high"]) for row in rows)
+        assert lower < low < high < higher, name
 
 
 def test_the_interval_of_the_mean_ratio_holds_that_of_all_networks() -> None:

@@ -346,13 +346,14 @@ def test_counts_say_on_which_side_of_a_margin_each_point_surely_is() -> None:
         **{"share_low": of_share(1, 5).low, "share_high": of_share(3, 5).high},
     }
     assert other == {
-        **{"workload": "b", "points": 2, "ratio": 1.0},
-        **{"below": 1, "above": 1, "not_above": 1, "open": 0},
-        **{"share_low": of_share(1, 2).low, "share_high": of_share(1, 2).high},
+        **{"workload": "b", "points": 4, "ratio": pytest.approx(math.nan, nan_ok=True)},
+        **{"below": 2, "above": 2, "not_above": 2, "open": 0},
+        **{"share_low": of_share(2, 4).low, "share_high": of_share(2, 4).high},
     }
+    assert intervals.counts(result.iloc[6:8], 0.05)["ratio"].tolist() == [math.inf]  # one did not get through
     (none,) = intervals.counts(result[result["workload"] == "a"].iloc[2:3], 0.05).to_dict("records")
     assert (none["above"], none["share_low"], none["share_high"]) == (0, 0, pytest.approx(0.975))
-    assert intervals.counts(result, 0.3)["below"].tolist() == [0, 1]
+    assert intervals.counts(result, 0.3)["below"].tolist() == [0, 2]
 
 
 # Over points

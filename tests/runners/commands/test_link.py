@@ -27,7 +27,7 @@ def test_an_imported_trace_tells_when_it_carries_nothing(
     recorded, trace = tmp_path / "rates.txt", tmp_path / "r.csv"
     recorded.write_text("0 5\n1 0\n3 0\n4 5\n5 0\n6 1\n")
     result = fecbench_here("link", "import", "rates", recorded, "--output", trace)
-    assert result.returncode == 0 and "6 steps, 7 s" in result.stdout
+    assert result.returncode == 0 and "6 steps, 7 s, 1.57 Mbit/s on average\n" in result.stdout
     printed = " ".join(fecbench_here("link", "show", trace).stdout.split())
     assert (
         "carries nothing 2 times, 3 s at the longest and 4 s in all: at 1 s for 3 s, at 5 s for 1 s."
@@ -52,6 +52,17 @@ def test_opportunities_of_mahimahi_are_shown_as_rates_with_their_outages(
     printed = " ".join(fecbench_here("link", "show", trace).stdout.split())
     assert "Rates are of 10 windows of 500 ms. It carries nothing once, 1.2 s at the longest" in printed
     assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+def test_an_import_says_the_rate_and_the_delays_so_that_units_are_seen(
+    tmp_path: Path, fecbench_here: Callable[..., Any]
+) -> None:
+    theirs = tmp_path / "theirs"
+    words = (theirs, "--output", tmp_path / "x.csv")
+    theirs.write_text("0 12000\n1 12000\n")
+    assert "2 s, 12000 Mbit/s on average\n" in fecbench_here("link", "import", "rates", *words).stdout
+    theirs.write_text("timestamp,rtt\n0,0.04\n1,30\n")
+    assert "2 s, one way in 0.02 to 15 ms\n" in fecbench_here("link", "import", "irtt", *words).stdout
 
 
 def test_what_a_form_has_not_is_refused(tmp_path: Path, fecbench_here: Callable[..., Any]) -> None:

@@ -1,6 +1,7 @@
 """`fecbench show`: campaigns, trials, and everything of one trial, for a person and as JSON."""
 
 import json
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pytest
 from matplotlib.figure import Figure
 
+from fecbench import results
 from fecbench.results.analysis.trial_course import Course
 from fecbench.results.store import rows, stored_series
 from fecbench.results.store.database import Database
@@ -257,3 +259,29 @@ def test_the_first_hundred_trials_that_are_not_ok_are_listed_and_the_rest_is_cou
     assert printed.count("late [2Jby [bold]") == 100
     assert "3 more trials are not ok: fecbench show --trials has all" in printed
     assert fecbench_here("show", "--db", path, "--trials").stdout.count("late [2Jby [bold]") == 103
+
+
+def test_tables_documents_and_python_say_the_same_of_the_bytes_sent(
+    fecbench_here: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "sent.sqlite"
+    with Database.open(str(path), create=True) as database:
+        campaign = database.create_campaign(new_campaign(repetitions=6, variants=variants("off", "fec")))
+        for label, sent in (("off", 1000), ("fec", 1100)):
+            for repetition in range(6):
+                metrics = {
+                    "client": {"dct_s": 1.0, "bytes_sent": 0.0},
+                    "server": {"bytes_sent": sent * (1 + repetition % 3 / 50 * (label == "fec"))},
+                }
+                key = TrialKey(label, "download-1", 0, repetition)
+                trial = TrialRecord(key, "ok", "", "2026-01-02T03:04:05+00:00", 1.5, metrics=metrics)
+                database.record(campaign.id, trial)
+    for command in ("show", "watch"):
+        assert "+12 % [+10, +14]" in fecbench_here(command, "--db", path).stdout
+    (row,) = json.loads(fecbench_here("show", "--db", path, "--json").stdout)["campaigns"][0]["comparisons"]
+    in_csv = pd.read_csv(StringIO(fecbench_here("show", "--db", path, "--format", "csv").stdout)).iloc[0]
+    in_python = results.open(path)["planted"].summary().iloc[0]
+    for name in ("more_bytes_low", "more_bytes_high"):
+        assert in_csv[name] == pytest.approx(in_python[name])
+    for answer in (row, in_csv, in_python):
+        assert answer["more_bytes"] == pytest.approx(0.1219, abs=1e-4)

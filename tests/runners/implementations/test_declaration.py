@@ -52,6 +52,12 @@ def test_a_wrong_declaration_is_refused(folder: Path) -> None:
         assert message in line and str(folder / "impl.toml") in line
 
 
+def test_a_mark_of_utf8_is_no_part_of_a_declaration(folder: Path) -> None:
+    without = load(folder).declaration
+    (folder / "impl.toml").write_text("\ufeff" + (folder / "impl.toml").read_text())
+    assert load(folder).declaration == without
+
+
 def test_what_is_declared_is_there_and_what_is_not_said_is_none_of_it(folder: Path) -> None:
     more = 'series = ["cwnd"]\nlocal_addresses = true\nmultipath = true\ncontent_seed_hex = true\nworkloads ='
     for series, declared in (([], False), (["cwnd"], True)):

@@ -61,6 +61,7 @@ CASES: list[tuple[dict[str, float], str, dict[str, Any]]] = [
     ({"Cubic_safe": 0.95, "Cubic_tail": 0.7}, "use", {"do": "turn FEC on", "controller": "tail"}),
     ({}, "none", {"do": "leave FEC off", "basis": "run", "agrees": True}),
     ({}, "use", {"do": "leave FEC off", "basis": "run", "agrees": False}),
+    ({"Cubic_tail": 0.9995}, "none", {"do": "leave FEC off", "controller": None, "basis": "run"}),
     ({"Cubic_safe": 1.3, "Cubic_tail": 1.3}, "use", {"do": "leave FEC off", "agrees": False}),
     (
         {"bbr3": 0.5},

@@ -318,7 +318,7 @@ UNSUCCESSFUL: list[tuple[Change, str, str]] = [
     ),
     (endpoint("client", metrics=None), "failed", "client ended without a done message"),
     (endpoint("client", complaint="wrote b'x'"), "failed", "client wrote b'x'"),
-    (endpoint("server", exit_code=-9), "failed", "server ended with -9"),
+    (endpoint("server", exit_code=-9), "failed", "server ended with -9 (Killed): "),
     (NO_SERVER, "failed", "server was not ready"),
     (timed_out, "timeout", "did not end in time"),
 ]
@@ -360,6 +360,12 @@ def test_what_both_ends_said_is_the_same_state_on_a_busy_machine() -> None:
             by_ends, reason = state_by_ends(task(), changed(result, hindrance))
             assert (by_ends, message in reason) == (state, True), reason
         assert state_by_ends(task_with(client_fec=True, server_fec=True), changed(hindrance)) == no_fec
+
+
+def test_a_server_that_had_to_be_ended_is_told_from_one_that_died() -> None:
+    judgement = judge(task(), changed(endpoint("server", exit_code=-15, was_forced=True)))
+    why = "server ended with -15 (Terminated, since it did not end in time when it was asked to): "
+    assert (judgement.state, why in judgement.reason) == ("failed", True), judgement.reason
 
 
 def test_a_server_that_was_too_slow_may_have_had_no_time_for_it() -> None:

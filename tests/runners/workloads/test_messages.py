@@ -263,6 +263,8 @@ LISTS = {
     "comments behind": "0.1 8000 % the first\n0.14 7000\n",
     "sizes alone": "8000\n7000\n",
     "packed": "0.1 8000\n0.14 7000\n",
+    "a mark of UTF-8": "\ufeff0.1 8000\n0.14 7000\n",
+    "times in s": "% time (s) | size\n0.1 8000\n0.14 7000\n",
 }
 
 
@@ -300,6 +302,10 @@ BAD_LISTS = {
     "% n | timestamp | size\n0 0.5 7\n1 7\n": "line 3: has 2 columns, none of them with its time",
     "% n | timestamp | size\n0 0.5 7\n1 0.4 7\n": "message 1: is due at",
     "0\n": "message 0: 0 bytes must be",
+    "0 1000\n33 1001\n": "column 1 has whole numbers alone: times in s, or numbers of frames? --time-column",
+    "% n | time(ms) | size\n0 0 7\n": "column 'time(ms)': times must be in s; --time-column says",
+    "% n | Timestamp [us] | size\n0 0 7\n": "column 'timestamp [us]': times must be in s",
+    "8.25\n": "line 1: '8.25': must be a size in bytes, a whole number",
     "\x00\x1b[31m\n": "must be a size in bytes",
 }
 

@@ -224,8 +224,19 @@ def test_the_size_is_that_of_the_transfer_where_it_is_known(page_of) -> None:
         ({"bodySize": 7, "_transferSize": 8, "content": {"size": 9}}, 7),
         ({"bodySize": -1, "_transferSize": 8, "content": {"size": 9}}, 8),
         ({"bodySize": -1, "content": {"size": 9}}, 9),
+        ({"bodySize": -1, "content": {"size": 9, "compression": 5}}, 4),
     ):
         assert page_of(a_har(an_entry(f"{WWW}/", 0, 80, response=response))).size_bytes == right
+
+
+def test_sizes_of_contents_alone_are_told(fecbench_here: Any, tmp_path: Path) -> None:
+    packed = {"bodySize": -1, "content": {"size": 9, "compression": 5}}
+    unknown, empty = ({"bodySize": -1, "content": {"size": size}} for size in (9, 0))
+    for last, remark in ((empty, ""), (unknown, "note: 1 of 3 objects have the size of their content")):
+        entries = [an_entry(f"{WWW}/{at}", at, 1, response=one) for at, one in enumerate(({}, packed, last))]
+        (tmp_path / "x.har").write_text(json.dumps(a_har(*entries)))
+        result = fecbench_here("page", "from-har", tmp_path / "x.har", "--output", tmp_path / "x.json")
+        assert (result.returncode, result.stderr[: len(remark) or None]) == (0, remark)
 
 
 def as_chrome(entry: dict[str, Any], initiator: str = "", **others: Any) -> dict[str, Any]:
