@@ -1,7 +1,8 @@
 """Both ends report what the captures of both show: packets, bytes, times and losses are counted anew.
 
-Networks and options are random. The captures are decrypted by the secrets that endpoints leave, and read by
-the RFCs (tests/support/quic_packets.py): no line of a stack counts here.
+Networks and options are random, over one path and over two, to the end of a transfer and cut short. The
+captures are decrypted by the secrets that endpoints leave, and read by the RFCs
+(tests/support/quic_packets.py): no line of a stack counts here.
 """
 
 import random
@@ -15,9 +16,22 @@ from fecbench.dropper.model import GilbertElliott, Uniform
 from tests.support.live import TWO_TRACKS, live
 from tests.support.quic_packets import read, secrets
 from tests.support.recount import ENDS, bytes_of, check_losses, recount
-from tests.support.simulations import Simulator, Tasks, download, exits, metrics, upload
+from tests.support.simulations import (
+    Simulator,
+    Tasks,
+    download,
+    exits,
+    metrics,
+    upload,
+    way,
+    with_changes,
+)
 
 TRIALS = 16
+TRIALS_OVER_TWO_PATHS = 10
+PATHS_WITHOUT_RTT = (271, 491)
+"""Packets that come over a path on which no RTT was measured bring what was rebuilt before."""
+TRIALS_CUT_SHORT = 8
 OPTIONS: dict[str, list[dict[str, Any]]] = {
     "noq-fec": [
         {"scheme": "none"},
@@ -50,7 +64,19 @@ MESSAGES = [
     for direction in ("up", "down")
     for delivery in ("datagram", "stream", "deadline")
 ]
-WORKLOADS = {"noq-fec": TRANSFERS + MESSAGES, "rquic": TRANSFERS + MESSAGES, "moq": [live(*TWO_TRACKS)]}
+OBJECTS = [
+    {"name": "document", "origin": "a", "size_bytes": 38_000, "parents": [], "processing_ms": 20.5},
+    {"name": "photo", "origin": "b", "size_bytes": 26_000, "parents": ["document"], "processing_ms": 0},
+]
+PAGES = [{"name": "page", "connections": "one", "graph": {"objects": OBJECTS}}]
+# Packets that rQUIC's receiver holds when it is stopped have not come for QUIC.
+CUT_SHORT = {**OPTIONS, "rquic": [{"scheme": "none"}, {"scheme": "plain"}]}
+WORKLOADS = {
+    "noq-fec": TRANSFERS + MESSAGES,
+    "rquic": TRANSFERS + MESSAGES + 4 * PAGES,
+    "moq": [live(*TWO_TRACKS)],
+}
+HTTP = {"noq-fec": ("hq", "h3"), "rquic": ("hq", "h3")}
 QUEUES = [
     {"queue_packets": 100},
     {"queue_packets": 8},
@@ -61,6 +87,16 @@ QUEUES = [
     {"queue_packets": 100, "jitter": "uniform 5000000 7", "reorder": "true"},
 ]
 MODELS = [Uniform(0.0), Uniform(0.03), GilbertElliott(0.02, 0.4)]
+HARD_MODELS = [Uniform(0.05), Uniform(0.1), Uniform(0.2)]
+MULTIPATH: list[dict[str, Any]] = [
+    {"scheme": "none"},
+    {"scheme": "rlc", "controller": "constant"},
+    {"scheme": "rlc", "controller": "safe"},
+    {"scheme": "rlc", "controller": "constant", "recovered": "notify_at_once", "repair_path": "other"},
+    {"scheme": "none", "congestion_control": "olia"},
+]
+SCHEDULERS = ["lowest-id", "round-robin", "lowest-rtt", "highrb", "redundant", "ecf"]
+SERVER = "10.0.100.2"
 
 
 @pytest.mark.parametrize(
@@ -74,12 +110,12 @@ def test_both_ends_count_what_their_captures_show(
     checked: set[str] = set()
     with Simulator(name) as simulator:
         for number in range(TRIALS):
-            draw, logs = random.Random(number).choice, tmp_path / str(number)
-            for end in ENDS:
-                (logs / end).mkdir(parents=True)
+            draw = random.Random(number).choice
             options = OPTIONS[name][number % len(OPTIONS[name])]
             workload = draw(WORKLOADS.get(name, TRANSFERS))
-            task = Tasks(name, identity, logs)(
+            if name in HTTP and workload["name"] != "messages":
+                options = {**options, "http": draw(HTTP[name])}
+            task = tasks_of(name, identity, tmp_path / str(number))(
                 workload,
                 mbps=draw((2, 10, 50)),
                 owd_ms=draw((5, 20, 100)),
@@ -93,14 +129,98 @@ def test_both_ends_count_what_their_captures_show(
             )
             answer = simulator.answer(task)
             assert exits(answer) == {"client": 0, "server": 0}
-            wrapped = name == "rquic" and options["scheme"] != "plain"
-            keys = secrets(next(logs.rglob("keys.log")))
-            captured = {end: list(read(logs / f"{end}.pcapng", keys, wrapped)) for end in ENDS}
-            for end in ENDS:
-                counted = metrics(answer, end)
-                expected = recount(name, end, captured, counted, workload in TRANSFERS)
-                expected |= bytes_of(logs / f"{end}.pcapng", end)
-                assert {metric: counted[metric] for metric in expected} == expected, (number, end, options)
-                checked |= expected.keys()
-                check_losses(name, end, captured[end], counted)
-    assert len(checked) >= {"noq-fec": 16, "moq": 12, "rquic": 9, "quinn": 6}[name], checked
+            checked |= check(name, task, answer)
+    assert len(checked) >= {"noq-fec": 18, "moq": 13, "rquic": 15, "quinn": 6}[name], checked
+
+
+def test_both_ends_count_what_is_sent_over_two_paths(
+    endpoints_of: Callable[[str], Any], identity: dict[str, str], tmp_path: Path
+) -> None:
+    endpoints_of("noq-fec")
+    checked: set[str] = set()
+    with Simulator("noq-fec") as simulator:
+        for number in (*range(TRIALS_OVER_TWO_PATHS), *PATHS_WITHOUT_RTT):
+            draw = random.Random(number).choice
+            models = draw((MODELS, HARD_MODELS))
+            task = tasks_of("noq-fec", identity, tmp_path / str(number))(
+                draw(TRANSFERS),
+                seed=number,
+                capture=True,
+                scheduler=draw(SCHEDULERS),
+                ack_path=draw(("same", "lowest-rtt", "any")),
+                paths=2,
+                **MULTIPATH[number % len(MULTIPATH)],
+            )
+            task = with_changes(task, address=SERVER)
+            (ends,) = task["pairs"]
+            ends["client"]["local_addresses"] = ["10.0.1.2", "10.0.2.2"]
+            ends["server"]["local_addresses"] = [SERVER]
+            task["links"] = {
+                f"path{path}": {
+                    name: way(
+                        draw((2, 10, 50)), draw((5, 20, 100)), draw(models), 100 * number + 10 * path + seed
+                    )
+                    for seed, name in enumerate(("up", "down"))
+                }
+                for path in (1, 2)
+            }
+            answer = simulator.answer(task)
+            assert exits(answer) == {"client": 0, "server": 0}
+            checked |= check("noq-fec", task, answer)
+    assert {
+        f"path2.{metric}" for metric in ("bytes_sent", "packets_sent", "recovered", "smoothed_rtt_ms")
+    } <= checked
+
+
+@pytest.mark.parametrize("name", ["noq-fec", "rquic"])
+def test_a_server_counts_a_transfer_that_is_cut_short(
+    name: str, endpoints_of: Callable[[str], Any], identity: dict[str, str], tmp_path: Path
+) -> None:
+    """Transfers end in the handshake or later: at the end of the trial, or while the link is out."""
+    endpoints_of(name)
+    with Simulator(name) as simulator:
+        for number in range(TRIALS_CUT_SHORT):
+            draw = random.Random(number).choice
+            end_s = (0.03, 0.1, 0.3, 0.6)[number % 4]
+            out = {"outage_ns": f"{int(end_s * 1e9)} {int(100e9)}"} if draw((True, False)) else {}
+            task = tasks_of(name, identity, tmp_path / str(number))(
+                draw((download(20_000_000), upload(20_000_000))),
+                mbps=draw((2, 10)),
+                owd_ms=draw((5, 20, 100)),
+                up=draw(MODELS),
+                down=draw(MODELS),
+                queue={**draw(QUEUES), **out},
+                timeout_s=1.0 if out else end_s,
+                seed=number,
+                capture=True,
+                **draw(CUT_SHORT[name]),
+            )
+            answer = simulator.answer(task)
+            assert exits(answer) == {"client": 1, "server": 0}
+            check(name, task, answer)
+
+
+def tasks_of(name: str, identity: dict[str, str], logs: Path) -> Tasks:
+    for end in ENDS:
+        (logs / end).mkdir(parents=True)
+    return Tasks(name, identity, logs)
+
+
+def check(name: str, task: dict[str, Any], answer: dict[str, Any]) -> set[str]:
+    """Check the metrics of both ends, where there are some; return the names of those counted anew."""
+    logs = Path(task["capture"])
+    assignment = task["pairs"][0]["client"]
+    keys = secrets(next(logs.rglob("keys.log")))
+    wrapped = name == "rquic" and assignment["options"]["scheme"] != "plain"
+    captured = {end: list(read(logs / f"{end}.pcapng", keys, wrapped)) for end in ENDS}
+    checked: set[str] = set()
+    for end in ENDS:
+        counted = metrics(answer, end)
+        if counted is None:
+            continue
+        expected = recount(name, end, captured, counted, assignment["workload"])
+        expected |= bytes_of(logs / f"{end}.pcapng", end, counted)
+        assert {metric: counted[metric] for metric in expected} == expected, (task["seed"], end, assignment)
+        checked |= expected.keys()
+        check_losses(name, end, captured[end], counted)
+    return checked

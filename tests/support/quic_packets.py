@@ -32,8 +32,12 @@ CODED = "coded"
 """The space of rQUIC's coded packets."""
 REPAIR, SOURCE, SYMBOL_ACK, WINDOW = 0x32A80FEC, 0x32A80FEC55, 0x32A80FECAC, 0x32A80FECC0
 SHORT_REPAIR, SHORT_SOURCE, PACKET_REPAIR = 0x2E, 0x2F, 0x0FEC
+NEW_ID, PATH_ACK, PATH_ACK_ECN, PATH_NEW_ID = 0x18, 0x3E, 0x3F, 0x3E78
 NUMBERS = {0x10: 1, 0x11: 2, 0x12: 1, 0x13: 1, 0x14: 1, 0x15: 2, 0x16: 1, 0x17: 1, 0x19: 1, RESET: 3, STOP: 2}
+NUMBERS |= {0x3E75: 2, 0x3E76: 2, 0x3E77: 2, 0x3E79: 2, 0x3E7A: 1, 0x3E7B: 1, 0x3E7C: 2}
 """Frames of so many variable-length integers."""
+Identity = tuple[str, int, int]
+"""Packet number space, path and number of a packet."""
 
 
 class Frame(NamedTuple):
@@ -41,6 +45,8 @@ class Frame(NamedTuple):
     fields: tuple[int, ...] = ()
     """ACK has a delay, then first and last number of each range; STREAM stream, offset, length and end."""
     body: bytes = b""
+    path: int = 0
+    """The path that an ACK or a connection ID is for."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +61,20 @@ class Packet:
     """The number of its datagram in the capture."""
     kind: int | None = None
     """The kind that the header of rQUIC tells."""
+    path: int = 0
+    link: int = 0
+    """The number of the client's address: the third part of 10.0.1.2."""
 
     def has(self, *kinds: int) -> bool:
         return any(frame.kind in kinds for frame in self.frames)
 
     @property
-    def identity(self) -> tuple[str, int]:
-        return self.space, self.number
+    def identity(self) -> Identity:
+        return self.space, self.path, self.number
+
+    def acknowledged(self, frame: Frame) -> Iterator[Identity]:
+        """The packets that an ACK in this one acknowledges."""
+        return ((self.space, frame.path, number) for number in numbers(frame.fields[1:]))
 
     @property
     def is_source(self) -> bool:
@@ -74,14 +87,20 @@ class Packet:
 
     @property
     def asks_for_ack(self) -> bool:
-        return any(frame.kind not in (ACK, SYMBOL_ACK, *CLOSE) for frame in self.frames)
+        return any(frame.kind not in (PADDING, ACK, SYMBOL_ACK, *CLOSE) for frame in self.frames)
+
+    @property
+    def is_in_flight(self) -> bool:
+        """RFC 9002, §2."""
+        return self.asks_for_ack or self.has(PADDING)
 
 
 class _Keys:
     """The keys of one sender and packet number space; those of data follow its key phases."""
 
     def __init__(self, secret: bytes) -> None:
-        self._secret, self._phase, self._largest = secret, 0, -1
+        self._secret = secret
+        self._largest: dict[int, int] = {}
         self._mask = algorithms.AES(_label(secret, b"quic hp", _key_bytes(secret)))
         self._phases = [self._opener(secret)]
 
@@ -94,15 +113,15 @@ class _Keys:
         self._secret = _label(self._secret, b"quic ku", len(self._secret))
         self._phases.append(self._opener(self._secret))
 
-    def open(self, packet: bytes, at: int) -> tuple[int, bytes]:
-        """Number and payload of a packet whose number begins there."""
+    def open(self, packet: bytes, at: int, path: int) -> tuple[int, bytes]:
+        """Number and payload of a packet of a path whose number begins there."""
         masked = bytearray(packet)
         mask = Cipher(self._mask, modes.ECB()).encryptor().update(packet[at + 4 : at + 20])
         masked[0] ^= mask[0] & (0x0F if packet[0] & 0x80 else 0x1F)
         size = (masked[0] & 3) + 1
         for n in range(size):
             masked[at + n] ^= mask[1 + n]
-        window, expected = 1 << 8 * size, self._largest + 1
+        window, expected = 1 << 8 * size, self._largest.get(path, -1) + 1
         number = int.from_bytes(masked[at : at + size], "big") + expected - expected % window
         number = min((number, number - window, number + window), key=lambda n: (n < 0, abs(n - expected)))
         is_odd = not packet[0] & 0x80 and bool(masked[0] & 4)
@@ -111,11 +130,12 @@ class _Keys:
         phases = range(is_odd, len(self._phases), 2)
         for phase in reversed(phases):
             key, iv = self._phases[phase]
+            nonce = iv ^ path << 64 ^ number  # draft-ietf-quic-multipath, §2.4
             with suppress(InvalidTag):
                 payload = key.decrypt(
-                    (iv ^ number).to_bytes(12, "big"), packet[at + size :], bytes(masked[: at + size])
+                    nonce.to_bytes(12, "big"), packet[at + size :], bytes(masked[: at + size])
                 )
-                self._largest = max(self._largest, number)
+                self._largest[path] = max(expected - 1, number)
                 return number, payload
         raise InvalidTag
 
@@ -157,6 +177,10 @@ class _Reader:
         part, self.at = self.data[self.at : end], end
         return part
 
+    def skip(self, byte: int) -> None:
+        while self and self.data[self.at] == byte:
+            self.at += 1
+
     def __bool__(self) -> bool:
         return self.at < len(self.data)
 
@@ -165,12 +189,15 @@ def _frames(payload: bytes) -> Iterator[Frame]:
     reader = _Reader(payload)
     while reader:
         kind = reader.integer()
-        if kind in (PADDING, PING, HANDSHAKE_DONE, 0x1F):
-            if kind != PADDING:
-                yield Frame(kind)
-        elif kind in (ACK, ACK_ECN):
-            yield Frame(ACK, _ranges(reader, 1))
-            if kind == ACK_ECN:
+        if kind == PADDING:
+            reader.skip(PADDING)
+            yield Frame(kind)
+        elif kind in (PING, HANDSHAKE_DONE, 0x1F):
+            yield Frame(kind)
+        elif kind in (ACK, ACK_ECN, PATH_ACK, PATH_ACK_ECN):
+            path = reader.integer() if kind in (PATH_ACK, PATH_ACK_ECN) else 0
+            yield Frame(ACK, _ranges(reader, 1), path=path)
+            if kind in (ACK_ECN, PATH_ACK_ECN):
                 reader.integers(3)
         elif kind == CRYPTO:
             offset, size = reader.integers(2)
@@ -184,9 +211,10 @@ def _frames(payload: bytes) -> Iterator[Frame]:
             yield Frame(STREAM, (stream, offset, len(body), kind & 1), body)
         elif kind in NUMBERS:
             yield Frame(kind, reader.integers(NUMBERS[kind]))
-        elif kind == 0x18:
-            numbers = reader.integers(2)
-            yield Frame(kind, numbers, reader.bytes(reader.bytes(1)[0]) + reader.bytes(16))
+        elif kind in (NEW_ID, PATH_NEW_ID):
+            path = reader.integer() if kind == PATH_NEW_ID else 0
+            yield Frame(NEW_ID, reader.integers(2), reader.bytes(reader.bytes(1)[0]), path)
+            reader.bytes(16)
         elif kind in (0x1A, 0x1B):
             yield Frame(kind, (), reader.bytes(8))
         elif kind in CLOSE:
@@ -228,7 +256,7 @@ def numbers(ranges: tuple[int, ...]) -> Iterator[int]:
         yield from range(first, last + 1)
 
 
-def names_of(packets: Iterable[Packet]) -> dict[int, int]:
+def names_of(packets: Iterable[Packet]) -> dict[int, Identity]:
     """Return the packets that whole repair symbols name, by their source symbols' numbers."""
     parts: dict[int, dict[int, bytes]] = {}
     lengths: dict[int, int] = {}
@@ -237,15 +265,15 @@ def names_of(packets: Iterable[Packet]) -> dict[int, int]:
             if frame.kind == REPAIR and frame.fields:
                 number, lengths[frame.fields[0]], offset, _ = frame.fields
                 parts.setdefault(number, {})[offset] = frame.body
-    names: dict[int, int] = {}
+    names: dict[int, Identity] = {}
     for number, of_symbol in parts.items():
         symbol = b"".join(of_symbol[offset] for offset in sorted(of_symbol))
         if len(symbol) == lengths[number]:
             reader = _Reader(symbol)
             sid, count = reader.integers(2)
             for _ in range(count):
-                _, first, size = reader.integers(3)
-                names |= zip(range(sid, sid + size), range(first, first + size), strict=True)
+                path, first, size = reader.integers(3)
+                names |= {sid + n: ("data", path, first + n) for n in range(size)}
                 sid += size
     return names
 
@@ -262,16 +290,20 @@ def read(
     """Yield the packets that one end sent and received, of one connection, in the capture's order."""
     keys: dict[tuple[str, str], _Keys] = {of: _Keys(secret) for of, secret in log.items()}
     id_bytes: dict[str, int] = {}
+    path_of: dict[bytes, int] = {}
     for number, datagram in enumerate(recordings.packets(capture)):
         sender = "server" if datagram.source.endswith(f":{server_port}") else "client"
-        rest, kind = datagram.payload, None
+        rest, kind, link = datagram.payload, None, link_of(datagram, sender)
         if wrapped and not rest[0] & 0x80:
             kind = rest[5]
             rest = rest[:5] + rest[6 if kind == 0 else 9 :]
             if kind > 1:
-                yield Packet(datagram.at_s, sender, CODED, number, len(datagram.payload), (), number, kind)
+                yield Packet(
+                    datagram.at_s, sender, CODED, number, datagram.length, (), number, kind, link=link
+                )
                 continue
         while any(rest):  # some stacks pad datagrams behind the last packet
+            path = 0
             if rest[0] & 0x80:
                 reader = _Reader(rest)
                 reader.bytes(5)
@@ -289,11 +321,17 @@ def read(
             else:
                 space, end = "data", len(rest)
                 at = 1 + id_bytes["client" if sender == "server" else "server"]
+                path = path_of.get(rest[1:at], 0)
             packet, rest = rest[:end], rest[end:]
             try:
-                packet_number, payload = keys[sender, space].open(packet, at)
+                packet_number, payload = keys[sender, space].open(packet, at, path)
             except InvalidTag:
                 continue
-            yield Packet(
-                datagram.at_s, sender, space, packet_number, end, tuple(_frames(payload)), number, kind
-            )
+            frames = tuple(_frames(payload))
+            path_of |= {frame.body: frame.path for frame in frames if frame.kind == NEW_ID}
+            yield Packet(datagram.at_s, sender, space, packet_number, end, frames, number, kind, path, link)
+
+
+def link_of(datagram: recordings.Packet, sender: str) -> int:
+    client = datagram.source if sender == "client" else datagram.destination
+    return int(client[4:6], 16)

@@ -1,12 +1,24 @@
 """The metrics of both ends of a connection, counted anew from the captures of both.
 
 The rules are those of the contract (quic-impls/contract/metrics.md), RFC 9000, RFC 9001 and RFC 9002.
+The captures do not tell:
+
+- what congestion control made of it: `congestion_window_bytes`, `window_reductions`, `window_restorations`
+  and `sent_beyond_window`; nor `useless_retransmissions`, nor how many packets might have been named;
+- when exactly a stack declares a loss: `packets_lost`, `losses_declared` and `spurious_losses` have bounds;
+- which packets rquic rebuilt, before it acknowledges them: they have bounds. Its `recovered_late`,
+  `recovered_out_of_order` and counters of generations are not checked;
+- what happens above QUIC: objects and processing of pages, stalls of video, frames of live media.
+
+A packet to a connection ID that was retired is answered by a stateless reset, which is no packet of the
+connection. That is rare, and not drawn.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -14,12 +26,17 @@ import pytest
 from fecbench.dropper import recordings
 from tests.support.quic_packets import (
     ACK,
+    CLOSE,
     CRYPTO,
+    DATAGRAM,
     HANDSHAKE_DONE,
+    RESET,
     SOURCE,
     STREAM,
     SYMBOL_ACK,
+    Identity,
     Packet,
+    link_of,
     names_of,
     numbers,
 )
@@ -28,26 +45,35 @@ ENDS = {"client": "server", "server": "client"}
 """Each end, and its peer."""
 
 
-def bytes_of(capture: Path, end: str) -> dict[str, float]:
-    sums = {"client": 0, "server": 0}
+def bytes_of(capture: Path, end: str, counted: dict[str, float]) -> dict[str, float]:
+    sums: Counter[str] = Counter({"bytes_sent": 0, "bytes_received": 0})
     for datagram in recordings.packets(capture):
-        sums["server" if datagram.source.endswith(":4433") else "client"] += datagram.length
-    return {"bytes_sent": sums[end], "bytes_received": sums[ENDS[end]]}
+        sender = "server" if datagram.source.endswith(":4433") else "client"
+        sums["bytes_sent" if sender == end else "bytes_received"] += datagram.length
+        if sender == end:
+            sums[f"path{link_of(datagram, sender)}.bytes_sent"] += datagram.length
+    return {metric: value for metric, value in sums.items() if metric in counted}
 
 
 def recount(
-    name: str, end: str, captured: dict[str, list[Packet]], counted: dict[str, float], is_transfer: bool
+    name: str,
+    end: str,
+    captured: dict[str, list[Packet]],
+    counted: dict[str, float],
+    workload: Mapping[str, Any],
 ) -> dict[str, float]:
     """Return those of the metrics of an end that follow from the captures of both ends."""
-    packets = list(decryptable(captured[end]))
+    packets = list(decryptable(captured[end], name))
     own = [packet for packet in packets if packet.sender == end]
     arrived = [packet for packet in packets if packet.sender != end]
     received = {packet.identity: packet for packet in reversed(arrived)}.values()  # QUIC drops copies
-    counts: dict[str, float] = {"packets_sent": sum(not packet.is_repair for packet in own)}
-    recovered = counted.get("packets_recovered", 0)
-    # quic-go takes a packet that is rebuilt very late for one that it had.
-    if "packets_received" in counted and not (name == "rquic" and recovered):
-        counts["packets_received"] = sum(not packet.is_repair for packet in received) + recovered
+    counts: dict[str, float] = {}
+    if "packets_sent" in counted:  # quic-go does not tell those of a connection without a handshake
+        counts["packets_sent"] = sum(not packet.is_repair for packet in own)
+    # quic-go drops packets that come very late themselves, too.
+    if "packets_received" in counted and (name != "rquic" or counted.get("recovered_spurious") == 0):
+        of_wire = sum(not packet.is_repair for packet in received)
+        counts["packets_received"] = of_wire + counted.get("packets_recovered", 0)
     if "repair_sent" in counted:
         counts |= {
             "repair_sent": sum(packet.is_repair for packet in own),
@@ -58,28 +84,156 @@ def recount(
         if not names_sent and "sent_beyond_window" not in counted:
             counts["source_sent"] = sum(packet.is_source for packet in own)
         if "source_received" in counted:
-            numbers_of = {packet.number for packet in received if packet.space == "data"}
-            sources = arrived if name == "rquic" else received
+            identities = {packet.identity for packet in received}
+            sources = (
+                (packet for packet in captured[end] if packet.sender != end) if name == "rquic" else received
+            )
             counts["source_received"] = sum(packet.is_source for packet in sources) + sum(
-                number in numbers_of for number in names_received.values()
+                name in identities for name in names_received.values()
             )
     if "recovered_by_peer" in counted:
         counts["recovered_by_peer"] = count_news(carriers_of(own), arrived)
         counts |= recoveries(end, captured, list(received), counted)
-    if name != "rquic" and not counted.get("spurious_losses"):  # quic-go has a rule of its own
-        counts |= smoothed_rtt(end, packets)
-        assert ("smoothed_rtt_ms" in counts) == ("smoothed_rtt_ms" in counted)
+    for link in range(1, 4):
+        if f"path{link}.packets_sent" in counted:
+            counts |= of_path(link, own, arrived, "sent_beyond_window" in counted)
+    # quic-go has a rule of its own. So have noq and quinn where an ACK's largest packet was lost for them.
+    if name != "rquic" and not counted.get("spurious_losses") and not came_after_all(own, arrived):
+        samples = list(round_trips(end, packets))
+        paths = {f"path{n}.": n for n in range(1, 4) if f"path{n}.packets_sent" in counted}
+        first = packets[0].link if packets else 0
+        for prefix, link in {"": first, **paths}.items():
+            rtt = f"{prefix}smoothed_rtt_ms"
+            of_link = [sample for sample in samples if sample.link == link]
+            assert bool(of_link) == (rtt in counted)
+            counts |= {rtt: pytest.approx(1e3 * smoothed_rtt_s(of_link), abs=2e-3)} if of_link else {}
+    if workload["name"] == "messages":
+        counts |= of_messages(end, own, counted, workload)
+    if name == "rquic":
+        counts |= of_rquic(own, arrived, counted)
+        check_rebuilt(end, captured[end], counted)
+    if "repair_useless" in counted:
+        rebuilt = counted["packets_recovered"] + counted["recovered_spurious"]
+        counts["repair_useless"] = counted["repair_received"] - rebuilt
+    is_transfer = workload["name"] in ("download", "upload")
     return counts | (times(name, packets, list(received), counted, is_transfer) if end == "client" else {})
 
 
-def decryptable(packets: Iterable[Packet]) -> Iterator[Packet]:
-    """The packets without those that came when their keys were gone (RFC 9001, §4.9)."""
-    has_handshake = is_confirmed = False
+def of_messages(
+    end: str, own: list[Packet], counted: dict[str, float], workload: Mapping[str, Any]
+) -> dict[str, float]:
+    frames = [frame for packet in own for frame in packet.frames]
+    counts: dict[str, float] = {}
+    if "messages_reset" in counted:
+        counts["messages_reset"] = len({frame.fields[0] for frame in frames if frame.kind == RESET})
+    if "datagrams_unsent" in counted:
+        sender = "client" if workload["direction"] == "up" else "server"
+        has_datagrams = workload["delivery"] == "datagram" and end == sender
+        parts = sum(math.ceil(size / workload["part_bytes"]) for _, size in workload["timetable"])
+        unsent = parts - sum(frame.kind == DATAGRAM for frame in frames)
+        counts["datagrams_unsent"] = unsent if has_datagrams else 0
+    return counts
+
+
+def of_rquic(own: list[Packet], arrived: list[Packet], counted: dict[str, float]) -> dict[str, float]:
+    """Return the counters that rquic alone has, and the ratios of its counters."""
+    source, repair = counted["source_sent"], counted["repair_sent"]
+    delivered, lost = counted["protected_delivered"], counted["protected_lost"]
+    counts = {"malformed_received": 0, "overhead": repair / max(source + repair, 1)}
+    counts |= {"code_rate_mean": source / repair} if repair else {}
+    counts |= {"residual_loss": lost / delivered} if delivered else {}
+    is_heard = source or counted["source_received"]  # without a code, quic-go's events are not heard
+    is_told = "spurious_losses" in counted and counted.get("packets_recovered") == 0
+    if is_heard and is_told:  # a rebuilt packet may acknowledge others
+        acknowledged = acknowledged_by(arrived)
+        counts["protected_delivered"] = -counted["spurious_losses"] + sum(
+            packet.space == "data" and packet.asks_for_ack and packet.identity in acknowledged
+            for packet in own
+        )
+    return counts
+
+
+def check_rebuilt(end: str, packets: list[Packet], counted: dict[str, float]) -> None:
+    """Check that packets that are acknowledged before they come, or never come, were rebuilt."""
+    arrivals: dict[Identity, float] = {}
+    tellings: dict[Identity, float] = {}
     for packet in packets:
+        if packet.sender != end:
+            arrivals.setdefault(packet.identity, packet.at_s)
+        else:
+            of_packet = (
+                one for frame in packet.frames if frame.kind == ACK for one in packet.acknowledged(frame)
+            )
+            tellings |= {one: packet.at_s for one in of_packet if one not in tellings}
+    if "packets_recovered" in counted:
+        assert sum(one not in arrivals for one in tellings) <= counted["packets_recovered"]
+        early = sum(at_s < arrivals.get(one, 0.0) for one, at_s in tellings.items())
+        assert early <= counted["recovered_spurious"]
+
+
+def acknowledged_by(packets: Iterable[Packet]) -> set[Identity]:
+    return {
+        one
+        for packet in packets
+        for frame in packet.frames
+        if frame.kind == ACK
+        for one in packet.acknowledged(frame)
+    }
+
+
+def came_after_all(own: list[Packet], arrived: list[Packet]) -> bool:
+    """Whether a packet was told of as recovered, and as received, too."""
+    carriers = carriers_of(own)
+    acknowledged = acknowledged_by(arrived)
+    return any(carriers[sid] in acknowledged for sid in first_news(arrived))
+
+
+def of_path(link: int, own: list[Packet], arrived: list[Packet], is_kept: bool) -> dict[str, float]:
+    """Return the counters of what was sent over a path."""
+    sent = [packet for packet in own if packet.link == link]
+    identities = {packet.identity for packet in sent}
+    carriers = {sid: carrier for sid, carrier in carriers_of(own).items() if carrier in identities}
+    counts: dict[str, float] = {
+        "packets_sent": sum(not packet.is_repair for packet in sent),
+        "repair_sent": sum(packet.is_repair for packet in sent),
+        "recovered": count_news(carriers, arrived),
+    }
+    if not is_kept:
+        counts["source_sent"] = sum(packet.is_source for packet in sent)
+    return {f"path{link}.{metric}": value for metric, value in counts.items()}
+
+
+MOST_EARLY = 32
+"""1-RTT packets that quic-go keeps until it has their keys."""
+
+
+def decryptable(packets: list[Packet], name: str = "") -> Iterator[Packet]:
+    """The packets but for those that came before their keys or after these (RFC 9001, §4.9 and §5.7).
+
+    1-RTT packets that overtake the end of the handshake are kept; by quic-go Handshake packets, too.
+    """
+    has_hello = has_handshake = has_finished = is_confirmed = False
+    is_complete = any(map(is_finished, packets))
+    early = 0
+    for packet in packets:
+        is_hello = packet.sender == "server" and packet.space == "initial" and packet.has(CRYPTO)
+        has_hello, has_finished = has_hello or is_hello, has_finished or is_finished(packet)
         has_handshake = has_handshake or (packet.space, packet.sender) == ("handshake", "client")
-        if not {"handshake": is_confirmed, "initial": has_handshake}.get(packet.space, False):
+        early += packet.space == "data" and packet.sender == "client" and not has_finished
+        has_keys = {
+            "initial": not has_handshake,
+            "handshake": (has_hello or name == "rquic") and not is_confirmed,
+            "data": packet.sender == "server"
+            or (is_complete and (has_finished or early <= MOST_EARLY or name != "rquic")),
+        }
+        if has_keys.get(packet.space, True):
             yield packet
         is_confirmed = is_confirmed or packet.has(HANDSHAKE_DONE)
+
+
+def is_finished(packet: Packet) -> bool:
+    """Whether it has the end of the client's handshake."""
+    return (packet.space, packet.sender) == ("handshake", "client") and packet.has(CRYPTO)
 
 
 def first_news(packets: Iterable[Packet]) -> dict[int, float]:
@@ -92,25 +246,26 @@ def first_news(packets: Iterable[Packet]) -> dict[int, float]:
     return times
 
 
-def carriers_of(sent: Iterable[Packet]) -> dict[int, int]:
-    """Return the packets of source symbols, by their numbers."""
+def carriers_of(sent: Iterable[Packet]) -> dict[int, Identity]:
+    """Return the packets of source symbols, by the numbers of these."""
     sent = list(sent)
     of_frames = ((packet, frame) for packet in sent for frame in packet.frames)
     return {
-        frame.fields[0]: packet.number for packet, frame in of_frames if frame.kind == SOURCE
+        frame.fields[0]: packet.identity for packet, frame in of_frames if frame.kind == SOURCE
     } or names_of(sent)
 
 
-def count_news(carriers: dict[int, int], arrived: Iterable[Packet]) -> int:
+def count_news(carriers: dict[int, Identity], arrived: Iterable[Packet]) -> int:
     """Return how many symbols were recovered, as was told before their packets were acknowledged."""
     recovered: set[int] = set()
-    acknowledged: set[int] = set()
+    acknowledged: set[Identity] = set()
     for packet in arrived:
         for frame in packet.frames:
             if frame.kind == SYMBOL_ACK:
-                recovered |= {sid for sid in numbers(frame.fields) if carriers[sid] not in acknowledged}
-            elif frame.kind == ACK and packet.space == "data":
-                acknowledged |= set(numbers(frame.fields[1:]))
+                news = carriers.keys() & numbers(frame.fields)
+                recovered |= {sid for sid in news if carriers[sid] not in acknowledged}
+            elif frame.kind == ACK:
+                acknowledged |= set(packet.acknowledged(frame))
     return len(recovered)
 
 
@@ -125,7 +280,7 @@ def recoveries(
         return {}
     sent = [packet for packet in captured[ENDS[end]] if packet.sender != end and packet.space == "data"]
     carriers = carriers_of(sent)
-    arrivals = {packet.number for packet in received if packet.space == "data"}
+    arrivals = {packet.identity for packet in received}
     spurious = [sid for sid in recovered if carriers[sid] in arrivals]
     counts: dict[str, float] = {
         "recovered_spurious": len(spurious),
@@ -134,86 +289,124 @@ def recoveries(
     samples = list(round_trips(end, list(decryptable(captured[end]))))
     if "recovered_late" not in counted or not samples:
         return counts
-    by_number = {packet.number: packet for packet in sent}
-    rebuilt = {sid: parts_of(by_number[carriers[sid]], at_s) for sid, at_s in recovered.items()}
+    by_identity = {packet.identity: packet for packet in sent}
+    rebuilt = {sid: parts_of(by_identity[carriers[sid]], at_s) for sid, at_s in recovered.items()}
     parts = [part for packet in received for part in parts_of(packet, packet.at_s)]
+
+    def is_before(other: int, sid: int) -> bool:
+        """Whether a symbol was there first: of two that are alike, rebuilt at once, one saves something."""
+        return other != sid and (recovered[other] != recovered[sid] or other < sid)
+
     late = sum(
         sid not in spurious
         and bool(rebuilt[sid])
         and saves_nothing(
             rebuilt[sid],
-            [*parts, *(part for other, of in rebuilt.items() if other != sid for part in of)],
-            min(sample_s for news_s, sample_s, _ in samples if news_s <= max(at_s, samples[0][0])) / 2,
+            parts,
+            [part for other, of in rebuilt.items() if is_before(other, sid) for part in of],
+            samples,
         )
-        for sid, at_s in recovered.items()
+        for sid in recovered
     )
     counts["recovered_late"] = len(spurious) + late
     counts["recovered_in_time"] = len(recovered) - len(spurious) - late
     return counts
 
 
-Part = tuple[int, int, int, float]
-"""A part of a stream: its stream, where it begins and ends, and when it came; a stream ends with a byte."""
+class Part(NamedTuple):
+    """A part of a stream; a stream ends with a byte."""
+
+    stream: int
+    begin: int
+    end: int
+    at_s: float
+    """The time at which it came."""
+    link: int
 
 
 def parts_of(packet: Packet, at_s: float) -> list[Part]:
     fields = (frame.fields for frame in packet.frames if frame.kind == STREAM)
-    return [(stream, offset, offset + size + end, at_s) for stream, offset, size, end in fields]
+    return [
+        Part(stream, offset, offset + size + end, at_s, packet.link) for stream, offset, size, end in fields
+    ]
 
 
-def saves_nothing(own: list[Part], others: list[Part], one_way_s: float) -> bool:
+def saves_nothing(
+    own: list[Part], received: list[Part], rebuilt: list[Part], samples: list["Sample"]
+) -> bool:
     """Whether all of these parts were there when they were rebuilt, or some were on their way."""
+    parts = sorted(received + rebuilt)
 
-    def is_there(stream: int, begin: int, end: int, at_s: float) -> bool:
-        for _, first, last, _ in sorted(part for part in others if part[0] == stream and part[3] <= at_s):
-            begin = max(begin, last) if first <= begin else begin
-        return begin >= end
+    def is_there(part: Part) -> bool:
+        begin = part.begin
+        for other in parts:
+            if other.stream == part.stream and other.at_s <= part.at_s and other.begin <= begin:
+                begin = max(begin, other.end)
+        return begin >= part.end
 
-    def is_on_its_way(stream: int, begin: int, end: int, at_s: float) -> bool:
+    def is_on_its_way(part: Part) -> bool:
         return any(
-            of == stream and first < end and begin < last and at_s < arrival_s <= at_s + one_way_s
-            for of, first, last, arrival_s in others
+            (other.stream == part.stream and other.begin < part.end and part.begin < other.end)
+            and part.at_s < other.at_s <= part.at_s + one_way_s(samples, other)
+            for other in received
         )
 
-    return all(is_there(*part) for part in own) or any(is_on_its_way(*part) for part in own)
+    return all(map(is_there, own)) or any(map(is_on_its_way, own))
 
 
-def round_trips(end: str, packets: list[Packet]) -> Iterator[tuple[float, float, float]]:
-    """The samples of RFC 9002, §5.1: when an ACK came, the time since its packet left, and the delay that the
-    peer tells."""
+def one_way_s(samples: list["Sample"], part: Part) -> float:
+    """Return half of the least RTT of a part's path, or of any if it has none; 0 before the first sample."""
+    earlier = [sample for sample in samples if sample.at_s < part.at_s]
+    of_path = [sample for sample in earlier if sample.link == part.link] or earlier
+    return min((sample.rtt_s for sample in of_path), default=0.0) / 2
+
+
+class Sample(NamedTuple):
+    """A sample of RFC 9002, §5.1: when an ACK came, the time since its packet left, the delay that the peer
+    tells, and the link that the packet took."""
+
+    at_s: float
+    rtt_s: float
+    delay_s: float
+    link: int
+
+
+def round_trips(end: str, packets: list[Packet]) -> Iterator[Sample]:
     is_confirmed = False
-    open_: dict[tuple[str, int], Packet] = {}
+    open_: dict[Identity, Packet] = {}
     for packet in packets:
         if packet.sender == end:
             open_[packet.identity] = packet
         for frame in packet.frames if packet.sender != end else ():
             if frame.kind != ACK:
                 continue
-            new = {(packet.space, number) for number in numbers(frame.fields[1:])} & open_.keys()
-            largest = packet.space, frame.fields[2]
+            new = set(packet.acknowledged(frame)) & open_.keys()
+            largest = packet.space, frame.path, frame.fields[2]
             if largest in new and any(open_[one].asks_for_ack for one in new):
                 delay_s = 8e-6 * frame.fields[0] if packet.space == "data" else 0.0
-                delay_s = min(delay_s, 0.025) if is_confirmed else delay_s
-                yield packet.at_s, packet.at_s - open_[largest].at_s, delay_s
+                delay_s = min(delay_s, 0.025)
+                sent = open_[largest]
+                yield Sample(packet.at_s, packet.at_s - sent.at_s, delay_s, sent.link)
             for one in new:
                 del open_[one]
         is_confirmed = is_confirmed or packet.has(HANDSHAKE_DONE)
 
 
-def smoothed_rtt(end: str, packets: list[Packet]) -> dict[str, Any]:
-    """Return QUIC's estimate by RFC 9002, §5.3, where there is a sample."""
+def smoothed_rtt_s(samples: Iterable[Sample]) -> float:
+    """Return QUIC's estimate by RFC 9002, §5.3."""
     smoothed, least = math.nan, math.inf
-    for _, sample_s, delay_s in round_trips(end, packets):
-        least = min(least, sample_s)
-        adjusted = sample_s - delay_s if sample_s - delay_s >= least else sample_s
+    for sample in samples:
+        least = min(least, sample.rtt_s)
+        rest_s = sample.rtt_s - sample.delay_s
+        adjusted = rest_s if rest_s >= least - 5e-7 else sample.rtt_s  # times of captures are floats
         smoothed = adjusted if math.isnan(smoothed) else (7 * smoothed + adjusted) / 8
-    return {} if math.isnan(smoothed) else {"smoothed_rtt_ms": pytest.approx(1e3 * smoothed, abs=2e-3)}
+    return smoothed
 
 
 def times(
     name: str, packets: list[Packet], received: list[Packet], counted: dict[str, float], is_transfer: bool
 ) -> dict[str, Any]:
-    """Return when the handshake was complete, and when all of a transfer's only stream had come."""
+    """Return when the handshake was complete, and when all of a transfer had come or the client closed."""
     begin_s = packets[0].at_s
     handshake_s = max(
         whole_s(
@@ -240,6 +433,8 @@ def times(
         ends = [at_s for at_s, frame in streams if frame.fields[3]]
         data_s = whole_s([(*frame.fields[1:3], at_s) for at_s, frame in streams])
         metrics["dct_s"] = pytest.approx(max(data_s, min(ends)) - begin_s, abs=2e-6)
+    elif closed := [packet.at_s for packet in packets if packet.sender == "client" and packet.has(*CLOSE)]:
+        metrics["dct_s"] = pytest.approx(closed[0] - begin_s, abs=2e-6)
     return metrics
 
 
@@ -261,19 +456,21 @@ def check_losses(name: str, end: str, packets: list[Packet], counted: dict[str, 
             sent.append(packet)
         for frame in packet.frames if packet.sender != end else ():
             if frame.kind == ACK:
-                acknowledged |= {(packet.space, number) for number in numbers(frame.fields[1:])}
+                acknowledged |= set(packet.acknowledged(frame))
     in_spaces = [
-        [packet for packet in sent if packet.space == space] for space in ("initial", "handshake", "data")
+        [packet for packet in sent if (packet.space, packet.path) == space]
+        for space in {(packet.space, packet.path) for packet in sent}
     ]
     least = most = most_with_repair = 0
     for space in in_spaces:
         place = max((n for n, packet in enumerate(space) if packet.identity in acknowledged), default=-1)
         for n, packet in enumerate(space[:place]):
-            is_lost = packet.asks_for_ack and packet.identity not in acknowledged and not packet.is_repair
+            is_lost = packet.is_in_flight and packet.identity not in acknowledged and not packet.is_repair
             most += is_lost
             most_with_repair += is_lost or packet.is_repair
             # quic-go forgets packets whose data a probe sends again; those of a handshake go with their keys.
-            least += is_lost and place - n >= 3 and packet.space == "data" and name != "rquic"
+            is_told = place - n >= 3 and packet.asks_for_ack and packet.space == "data"
+            least += is_lost and is_told and name != "rquic"
     lost = counted["packets_lost"] - counted["spurious_losses"]
     assert least - counted.get("recovered_by_peer", 0) <= lost <= most
     declared = counted["losses_declared"]

@@ -261,10 +261,11 @@ func (e *endpoint) applicationProtocol() string {
 // ones are. Bytes are all UDP payload that passed the socket.
 func (e *endpoint) metrics(connections []*quic.Conn) map[string]float64 {
 	m := map[string]float64{
-		"packets_sent": 0, "packets_lost": 0, "losses_declared": 0, "packets_received": 0,
-		"bytes_sent":      float64(e.socket.BytesSent.Load()),
-		"bytes_received":  float64(e.socket.BytesReceived.Load()),
-		"spurious_losses": float64(e.observer.SpuriousLosses.Load()),
+		"packets_sent": 0, "packets_lost": 0, "losses_declared": 0,
+		"packets_received": float64(e.observer.Recoveries.TooLate()),
+		"bytes_sent":       float64(e.socket.BytesSent.Load()),
+		"bytes_received":   float64(e.socket.BytesReceived.Load()),
+		"spurious_losses":  float64(e.observer.SpuriousLosses.Load()),
 	}
 	for _, connection := range connections {
 		stats := connection.ConnectionStats()
@@ -285,6 +286,10 @@ func (e *endpoint) metrics(connections []*quic.Conn) map[string]float64 {
 	if late, known := e.observer.Recoveries.Late(); known {
 		m["recovered_late"] = float64(late)
 		m["recovered_in_time"] = m["packets_recovered"] + m["recovered_spurious"] - m["recovered_late"]
+	} else { // whoever cannot tell which packet QUIC reported cannot count those that were rebuilt
+		for _, name := range [...]string{"packets_recovered", "recovered_spurious", "recovered_out_of_order", "repair_useless"} {
+			delete(m, name)
+		}
 	}
 	if e.assignment.Workload.Messages != nil {
 		e.addMessages(m)

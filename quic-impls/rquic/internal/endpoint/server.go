@@ -27,7 +27,21 @@ func (e *endpoint) serve(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return host.Done(out, e.metrics(connections))
+	if err := e.transport.Close(); err != nil { // which sends packets of connections that are still in their handshake
+		return err
+	}
+	return host.Done(out, e.serverMetrics(connections))
+}
+
+// serverMetrics leaves packets out where a handshake was not complete: quic-go does not tell those of such a connection.
+func (e *endpoint) serverMetrics(connections []*quic.Conn) map[string]float64 {
+	metrics := e.metrics(connections)
+	if e.observer.Recording.Connections() > len(connections) {
+		for _, name := range [...]string{"packets_sent", "packets_received", "packets_lost", "losses_declared", "spurious_losses"} {
+			delete(metrics, name)
+		}
+	}
+	return metrics
 }
 
 // acceptUntil serves connections until ctx ends, closes them, and returns them all.

@@ -45,7 +45,10 @@ type Connection interface {
 	// PacketJudged is called for each datagram that QUIC read, and that begins with a short-header packet. It returns what was
 	// rebuilt, if that is it; known is false where nobody can tell which datagram it was.
 	PacketJudged(Judgement) (rebuilt *Recovery, known bool)
-	// Progressed is called when acknowledgements came, and when a packet that needs one was sent.
+	// Counted is called when packets were acknowledged or declared lost.
+	Counted(Progress)
+	// Progressed is called when acknowledgements came, before those that came last are counted, and when a packet that needs one
+	// was sent.
 	Progressed(Progress)
 	// Closed means that no more events will come.
 	Closed()
@@ -205,6 +208,7 @@ func (t *trace) inform(event qlogwriter.Event) {
 	case qlog.PacketLost:
 		if e.Header.PacketType == qlog.PacketType1RTT && t.outstanding.lost(int64(e.Header.PacketNumber)) {
 			t.progress.Lost++
+			t.connection.Counted(t.progress)
 		}
 	case qlog.MetricsUpdated:
 		if e.MinRTT > 0 {
@@ -257,8 +261,8 @@ func (t *trace) refuse(e *qlog.PacketDropped) {
 	}
 	duplicate := e.Trigger == qlog.PacketDropDuplicate
 	rebuilt := t.judge(Judgement{ConnectionID: t.received, Length: e.Raw.Length, Authentic: duplicate, Unread: unread})
-	if duplicate && rebuilt != nil {
-		rebuilt.countLate() // QUIC takes packets that are older than all gaps that it knows of for ones that it had
+	if duplicate && rebuilt != nil { // QUIC takes packets that are older than all gaps that it knows of for ones that it had
+		rebuilt.countTooLate()
 	}
 }
 
@@ -271,9 +275,10 @@ func (t *trace) judge(j Judgement) *Recovery {
 	return rebuilt
 }
 
-// isUnread reports whether the packet that was read last had no place in QUIC's queue.
+// isUnread reports whether the packet that was read last had no place in QUIC's queue, or among those that wait for their keys.
 func isUnread(e *qlog.PacketDropped) bool {
-	return e.Header.PacketType == "" && e.Trigger == qlog.PacketDropDOSPrevention
+	kind := e.Header.PacketType
+	return (kind == "" || kind == qlog.PacketType1RTT) && e.Trigger == qlog.PacketDropDOSPrevention
 }
 
 func (t *trace) packetReceived(e *qlog.PacketReceived, rebuilt *Recovery) {
@@ -286,6 +291,7 @@ func (t *trace) packetReceived(e *qlog.PacketReceived, rebuilt *Recovery) {
 			for _, r := range ack.AckRanges {
 				t.progress.Delivered += t.outstanding.acknowledged(int64(r.Smallest), int64(r.Largest))
 			}
+			t.connection.Counted(t.progress)
 		}
 	}
 }

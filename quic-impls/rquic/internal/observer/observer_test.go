@@ -31,6 +31,7 @@ type listener struct {
 }
 
 func (l *listener) PacketSent(p SentPacket) { l.heard = append(l.heard, p) }
+func (l *listener) Counted(Progress)        {}
 func (l *listener) Progressed(p Progress)   { l.progress = p }
 func (l *listener) Closed()                 { l.closed++ }
 
@@ -233,6 +234,7 @@ func TestAJudgementIsPassedOnForEachShortHeaderDatagramThatQUICRead(t *testing.T
 		qlog.PacketDropped{Header: oneRTT, Raw: raw, Trigger: qlog.PacketDropPayloadDecryptError},
 		qlog.PacketDropped{Header: oneRTT, Raw: raw, Trigger: qlog.PacketDropDuplicate},
 		qlog.PacketDropped{Raw: raw, Trigger: qlog.PacketDropDOSPrevention},
+		qlog.PacketDropped{Header: oneRTT, Raw: raw, Trigger: qlog.PacketDropDOSPrevention}, // too many came before their keys
 		qlog.PacketDropped{Raw: raw, Trigger: qlog.PacketDropDOSPrevention, DatagramPayloadChecksum: 1},
 		qlog.PacketDropped{Header: qlog.PacketHeader{PacketType: qlog.PacketTypeInitial}, Raw: raw, Trigger: qlog.PacketDropDuplicate},
 	} {
@@ -243,6 +245,7 @@ func TestAJudgementIsPassedOnForEachShortHeaderDatagramThatQUICRead(t *testing.T
 		{ConnectionID: to, Length: 700, Authentic: true},
 		{ConnectionID: to, Length: 700},
 		{ConnectionID: to, Length: 700, Authentic: true},
+		{ConnectionID: to, Length: 700, Unread: true},
 		{ConnectionID: to, Length: 700, Unread: true},
 	}
 	if !slices.Equal(l.judged, right) {

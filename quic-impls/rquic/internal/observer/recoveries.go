@@ -15,9 +15,10 @@ import (
 //
 // quic-go doesn't tell which datagram it has a packet from: a Connection finds that out. Where it can't, nothing can be said any more.
 type Recoveries struct {
-	mu     sync.Mutex
-	late   int64
-	unsure bool
+	mu      sync.Mutex
+	late    int64
+	tooLate int64
+	unsure  bool
 }
 
 // Recovery is a packet that was rebuilt. A nil one is none.
@@ -27,6 +28,7 @@ type Recovery struct {
 	at         time.Time    // when QUIC took it
 	streams    streamRanges // its data, as long as more of it may come
 	late       bool
+	tooLate    bool // QUIC took it for one that it had, and it has not come
 }
 
 // Rebuilt records that a packet was rebuilt; it returns nil when nobody hears.
@@ -43,6 +45,35 @@ func checksum(packet []byte) uint32 { return uint32(qlog.CalculateDatagramPayloa
 func (r *Recovery) Came(packet []byte) {
 	if r != nil && r.checksum == checksum(packet) {
 		r.countLate()
+		r.setTooLate(false)
+	}
+}
+
+// TooLate returns how many packets never came, were rebuilt, and taken by QUIC for ones that it had.
+func (r *Recoveries) TooLate() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.tooLate
+}
+
+// countTooLate counts a rebuilt packet that QUIC takes for one that it had. It had it if it has come.
+func (r *Recovery) countTooLate() {
+	if !r.late {
+		r.setTooLate(true)
+	}
+	r.countLate()
+}
+
+func (r *Recovery) setTooLate(tooLate bool) {
+	r.recoveries.mu.Lock()
+	defer r.recoveries.mu.Unlock()
+	if r.tooLate != tooLate {
+		r.tooLate = tooLate
+		if tooLate {
+			r.recoveries.tooLate++
+		} else {
+			r.recoveries.tooLate--
+		}
 	}
 }
 

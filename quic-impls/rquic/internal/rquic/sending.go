@@ -87,12 +87,16 @@ func (s *sender) PacketJudged(j observer.Judgement) (rebuilt *observer.Recovery,
 	return s.conn.judge(j)
 }
 
+// Counted implements observer.Connection.
+func (s *sender) Counted(p observer.Progress) {
+	s.conn.Delivered.Add(p.Delivered - s.progress.Delivered)
+	s.conn.Lost.Add(p.Lost - s.progress.Lost)
+	s.progress = p
+}
+
 // Progressed implements observer.Connection.
 func (s *sender) Progressed(p observer.Progress) {
 	c := s.conn
-	c.Delivered.Add(p.Delivered - s.progress.Delivered)
-	c.Lost.Add(p.Lost - s.progress.Lost)
-	s.progress = p
 	if peer := s.peer.Load(); peer != nil {
 		peer.smoothedRTT.Store(int64(p.SmoothedRTT))
 	}

@@ -73,6 +73,13 @@ func (r *Recording) Open() (connection int) {
 	return r.connections - 1
 }
 
+// Connections returns how many have begun.
+func (r *Recording) Connections() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.connections
+}
+
 // Begin adds a series with some columns, besides t_s and connection, that will be the file at a path.
 func (r *Recording) Begin(path string, columns ...string) *Series {
 	r.mu.Lock()
