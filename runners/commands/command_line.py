@@ -284,11 +284,12 @@ def main() -> NoReturn:
         )
     except Interrupted as error:
         _end(f"ended by {error}: what was finished is kept", error.status)
-    except MemoryError as error:  # which often says nothing, or names a function
-        steps.trace(error)
-        _end("out of memory: this machine, or the limit of this process, has too little", FAILED)
     except Exception as error:
         status = status_of(error)
+        # Such an error often says nothing, or names a function; a thread lacks the room for its stack.
+        if isinstance(error, MemoryError) or str(error) == "can't start new thread":
+            steps.trace(error)
+            _end("out of memory: this machine, or the limit of this process, has too little", FAILED)
         if status is None:
             raise
         steps.trace(error)

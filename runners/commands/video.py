@@ -9,7 +9,7 @@ import typer
 
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.destination import check_file, writing
-from fecbench.runners.commands.console.terminal import say
+from fecbench.runners.commands.console.terminal import note, say
 from fecbench.runners.commands.console.terminal_tables import print_table, table_of
 from fecbench.whole_files import write_text
 
@@ -48,7 +48,7 @@ def from_mpd(
     from fecbench.runners.workloads.video import mpd
 
     name = "".join(letter for letter in presentation.name if letter.isprintable())[:60] or "-"
-    _write(mpd.video_from(presentation, f"fecbench video from-mpd {name}"), output)
+    _write(mpd.video_from(presentation, f"fecbench video from-mpd {name}", note), output)
 
 
 @video.command()

@@ -9,6 +9,7 @@ from this length by more than a frame or so.
 """
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
@@ -22,10 +23,16 @@ _LONGEST_LAST = 1.5
 _SHOWN = 6
 
 
-def video_from(path: Path, made_by: str) -> Video:
-    """The video of a presentation: an MPD, or the folder with its only one. Raises Refusal."""
+def video_from(path: Path, made_by: str, warn: Callable[[str], None] = lambda _: None) -> Video:
+    """The video of a presentation: an MPD, or the folder with its only one. Raises Refusal.
+
+    `warn` gets a sentence if there are Periods besides the first, which alone is read.
+    """
     read = Presentation(path)
-    period = read.root.find("Period")
+    periods = read.root.findall("Period")
+    if len(periods) > 1:
+        warn(f"{path.name} has {len(periods)} Periods; the first is read, and the others are left out")
+    period = next(iter(periods), None)
     sets = (
         []
         if period is None

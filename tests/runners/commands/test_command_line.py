@@ -283,10 +283,13 @@ def test_verbose_tells_the_steps_on_standard_error_and_the_results_are_the_same(
     assert "s  read the design" in verbose.stderr
 
 
-def test_a_command_without_enough_memory_ends_with_one_line_and_status_1() -> None:
+@pytest.mark.parametrize(
+    "error", ["MemoryError('std::bad_alloc')", 'RuntimeError("can\'t start new thread")']
+)
+def test_a_command_without_enough_memory_ends_with_one_line_and_status_1(error: str) -> None:
     script = (
         "import sys; from fecbench.runners.commands import command_line as line\n"
-        "def app(**_): raise MemoryError('std::bad_alloc')\n"
+        f"def app(**_): raise {error}\n"
         "line.app = app; line.main()"
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=200)

@@ -157,9 +157,12 @@ def test_what_says_the_same_gives_the_same_ladder(form: str, tmp_path: Path) -> 
         for name, _, _ in ARMS:
             text = text.replace("$.mp4", f"{name}.mp4", 1)
         path.write_text(text)
-    video = video_from(path, "tests")
+    notes: list[str] = []
+    video = video_from(path, "tests", notes.append)
     assert video.segment_s == 2.0
     assert [level.sizes for level in video.levels] == [(100, 200, 300), (1000, 2000, 3000)]
+    others = "it.mpd has 2 Periods; the first is read, and the others are left out"
+    assert notes == ([others] if form == "a period that another follows" else [])
 
 
 def sidx_of(durations: list[int], kind: int = 0) -> bytes:
