@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 def vertical_lines(axes: Axes, at: ArrayLike, low: ArrayLike, high: ArrayLike, **look: Any) -> None:
     """Draw a line from `low` to `high` at each of these places; where an end is NaN, none.
 
-    All are one line with gaps. Of lines apart, Matplotlib makes, measures and scales each by itself, and
+    All are one line with gaps. Matplotlib makes, measures and scales each of several lines by itself, and
     thousands of intervals then take longer than all the rest of a report's figures.
     """
     at, low, high = np.asarray(at), np.asarray(low, np.float64), np.asarray(high, np.float64)
