@@ -32,7 +32,7 @@ PYTEST += ["--deselect=tests/breaks"]
 # The endpoint with both crates in it. Its build knows where it was made, so that the copy makes its own.
 OWN = "[ -e build/own ] || rm -rf build/noq-proto build/target; make && touch build/own"
 NOQ = ["sh", "-c", f"cd quic-impls/noq-fec && {{ {OWN}; }}"]
-CARGO = "cargo test: "
+CARGO, GO = "cargo test: ", "go test: "
 
 
 class Part(NamedTuple):
@@ -48,6 +48,9 @@ PARTS = {
     "topologies/wire": Part(["make", "-C", "topologies/wire"]),
     "quic-impls/fec": Part(NOQ, ["make", "-C", "quic-impls/fec", "test"], "test_noq*.py"),
     "quic-impls/noq-fec": Part(NOQ, ["make", "-C", "quic-impls/noq-fec", "test"], "test_noq*.py"),
+    "quic-impls/rquic": Part(
+        ["make", "-C", "quic-impls/rquic"], ["make", "-C", "quic-impls/rquic", "test"], "test_r*.py"
+    ),
     "quic-impls/host": Part(NOQ, ["make", "-C", "quic-impls/host", "test"], "test_[ln]*.py"),
 }
 
@@ -144,7 +147,7 @@ def copy_checkout() -> None:
 def texts_of(checkout: Path) -> dict[str, str]:
     """Return the text of each file that may be broken, and of each test, by its path."""
     listed = subprocess.run(
-        ["git", "ls-files", "*.py", "*.[ch]", "*.rs", "quic-impls/*.patch"],
+        ["git", "ls-files", "*.py", "*.[ch]", "*.rs", "*.go", "quic-impls/*.patch"],
         cwd=checkout,
         check=True,
         capture_output=True,
@@ -168,7 +171,7 @@ def try_break(patch: str, limits_s: Sequence[float]) -> Outcome:
         part = part_of(path)
         outcome = outcome_of(part, suite, disturbed, limits_s)
         subprocess.run(["git", "checkout", "-q", "--", path], cwd=COPY, check=True)
-        if part and not outcome.by.startswith(CARGO):
+        if part and not outcome.by.startswith((CARGO, GO)):
             run(part.build, BUILD_S)
         if not outcome.by.startswith("tests/") or run([*PYTEST, outcome.by], BUILD_S)[0] == 0:
             return outcome
@@ -183,6 +186,8 @@ def outcome_of(
     for command in (part.own_tests, part.build) if part else ():
         code, output = run(command, BUILD_S) if command else (0, "")
         if code != 0:
+            if failed := re.search(r"^--- FAIL: (\S+)", output, re.M):
+                return Outcome("killed", GO + failed[1])
             if failed := re.search(r"^(?:---- (\S+) stdout|error: (test failed.*))", output, re.M):
                 return Outcome("killed", CARGO + (failed[1] or failed[2]))
             return Outcome("unbuilt", last(output))

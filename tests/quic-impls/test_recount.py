@@ -28,6 +28,8 @@ from tests.support.simulations import (
 )
 
 TRIALS = 16
+REBUILT_TOO_LATE = {"rquic": (334,)}
+"""Packets never come, and are rebuilt when quic-go takes them for ones that it had."""
 TRIALS_OVER_TWO_PATHS = 10
 PATHS_WITHOUT_RTT = (271, 491)
 """Packets that come over a path on which no RTT was measured bring what was rebuilt before."""
@@ -109,7 +111,7 @@ def test_both_ends_count_what_their_captures_show(
     endpoints_of(name)
     checked: set[str] = set()
     with Simulator(name) as simulator:
-        for number in range(TRIALS):
+        for number in (*range(TRIALS), *REBUILT_TOO_LATE.get(name, ())):
             draw = random.Random(number).choice
             options = OPTIONS[name][number % len(OPTIONS[name])]
             workload = draw(WORKLOADS.get(name, TRANSFERS))

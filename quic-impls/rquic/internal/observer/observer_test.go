@@ -23,6 +23,7 @@ import (
 type listener struct {
 	heard    []SentPacket
 	judged   []Judgement
+	counted  Progress
 	progress Progress
 	closed   int
 
@@ -31,7 +32,7 @@ type listener struct {
 }
 
 func (l *listener) PacketSent(p SentPacket) { l.heard = append(l.heard, p) }
-func (l *listener) Counted(Progress)        {}
+func (l *listener) Counted(p Progress)      { l.counted = p }
 func (l *listener) Progressed(p Progress)   { l.progress = p }
 func (l *listener) Closed()                 { l.closed++ }
 
@@ -210,6 +211,9 @@ func TestEveryPacketIsCountedOnceAsDeliveredOrLost(t *testing.T) {
 			recorder.RecordEvent(qlog.PacketReceived{
 				Header: qlog.PacketHeader{PacketType: qlog.PacketType1RTT}, Frames: []qlog.Frame{{Frame: ack}},
 			})
+			if l.counted != right { // without another event: none comes after the last ACK
+				t.Fatalf("seed %d: counted %+v, right is %+v", seed, l.counted, right)
+			}
 			right.SmoothedRTT, right.Window = time.Duration(random.IntN(1000)), random.IntN(1000)
 			recorder.RecordEvent(qlog.MetricsUpdated{SmoothedRTT: right.SmoothedRTT, CongestionWindow: right.Window})
 			if l.progress != right {

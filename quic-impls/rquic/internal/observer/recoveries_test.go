@@ -163,6 +163,27 @@ func TestAJudgedPacketIsTakenForWhatWasRebuilt(t *testing.T) {
 	}
 }
 
+func TestAPacketIsTooLateIfQUICTakesItForADuplicateAndItNeverComes(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, after string // packets that come in its place, before QUIC reads it and afterwards
+		right         int64
+	}{
+		"it never comes":     {"another", "another", 1},
+		"it had come":        {"one", "another", 0},
+		"it comes after all": {"another", "one", 0},
+	} {
+		o, trace, l := listening(t)
+		l.rebuilt = o.Recoveries.Rebuilt([]byte("one"))
+		l.rebuilt.Came([]byte(c.before))
+		oneRTT := qlog.PacketHeader{PacketType: qlog.PacketType1RTT}
+		trace.AddProducer().RecordEvent(qlog.PacketDropped{Header: oneRTT, Trigger: qlog.PacketDropDuplicate})
+		l.rebuilt.Came([]byte(c.after))
+		if late, _ := o.Recoveries.Late(); o.Recoveries.TooLate() != c.right || late != 1 {
+			t.Errorf("%s: %d too late, %d late; right is %d, 1", name, o.Recoveries.TooLate(), late, c.right)
+		}
+	}
+}
+
 func TestWhatIsReceivedOfAStreamIsKeptInOrderAndApart(t *testing.T) {
 	var s received
 	for _, added := range []span{{10, 20}, {30, 40}, {0, 5}, {20, 25}, {22, 30}, {50, 60}, {5, 10}} {
