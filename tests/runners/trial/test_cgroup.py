@@ -114,6 +114,20 @@ def test_of_a_harness_only_its_own_are_removed(place: Path) -> None:
     assert {path.name for path in place.iterdir()} == {"fecbench-1-abcd12345.77", "fecbench-11-abcd1234.77"}
 
 
+def test_one_that_nobody_leaves_in_time_is_left_for_the_next_harness(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such an error took the place of the line that says who ended a command, where a machine was busy."""
+    monkeypatch.setattr(cgroup, "REMOVE_LIMIT_S", 0.01)
+    busy, empty = (place / f"fecbench-1-abcd1234.{number}" for number in (77, 78))
+    for folder in (busy, empty):
+        folder.mkdir()
+    (busy / "somebody").touch()
+    cgroup.remove("fecbench-1-abcd1234")
+    (busy / "somebody").unlink()
+    assert cgroup.remove_abandoned() == [busy]
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes cgroups")
 def test_where_none_can_be_made_there_is_none(tmp_path: Path) -> None:
     assert not cgroup._can_make(Place(1, tmp_path / "no-such-folder", ("pids",)))
