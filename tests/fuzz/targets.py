@@ -321,7 +321,7 @@ TARGETS = {
     "captures": Target(_of_file("received", _both_sides), _captures),
     "path": Target(_of_file("recording", _path), _recordings),
     "list": Target(
-        _of_file("frames.txt", _list), _texts("% n | time | size\n0 0.5 7\n", "7\n8\n", "0 7\n1 8\n")
+        _of_file("frames.txt", _list), _texts("% n | time | size\n0 0.5 7\n", "7\n8\n", "0.0 7\n0.5 8\n")
     ),
     "page": Target(_of_file("page.json", _page), _texts(json.dumps(_PAGE))),
     "har": Target(
