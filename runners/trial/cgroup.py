@@ -205,7 +205,7 @@ def _remove(folder: Path, limit_s: float | None = None) -> None:
 def remove(name: str) -> None:
     """Remove the cgroups whose names begin with this one and a dot; everything in them has ended.
 
-    One that processes are still leaving after REMOVE_LIMIT_S stays: the next harness will
+    A cgroup that processes are still leaving after REMOVE_LIMIT_S stays: the next harness will
     `remove_abandoned`.
     """
     for place in usable():
