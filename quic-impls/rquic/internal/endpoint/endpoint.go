@@ -261,17 +261,17 @@ func (e *endpoint) applicationProtocol() string {
 // ones are. Bytes are all UDP payload that passed the socket.
 func (e *endpoint) metrics(connections []*quic.Conn) map[string]float64 {
 	m := map[string]float64{
-		"packets_sent": 0, "packets_lost": 0, "losses_declared": 0,
+		"packets_sent": 0, "packets_lost": 0, "losses_declared": 0, "spurious_losses": 0,
 		"packets_received": float64(e.observer.Recoveries.TooLate()),
 		"bytes_sent":       float64(e.socket.BytesSent.Load()),
 		"bytes_received":   float64(e.socket.BytesReceived.Load()),
-		"spurious_losses":  float64(e.observer.SpuriousLosses.Load()),
 	}
 	for _, connection := range connections {
 		stats := connection.ConnectionStats()
 		m["packets_sent"] += float64(stats.PacketsSent)
 		m["packets_lost"] += float64(stats.PacketsLost)
 		m["losses_declared"] += float64(stats.PacketsLost)
+		m["spurious_losses"] += float64(stats.SpuriousLosses)
 		m["packets_received"] += float64(stats.PacketsReceived)
 		// The last connection has it; before it was measured, quic-go has a guess.
 		if delete(m, "smoothed_rtt_ms"); stats.LatestRTT > 0 {

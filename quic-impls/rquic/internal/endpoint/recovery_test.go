@@ -12,18 +12,23 @@ import (
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lossylink"
 )
 
-// eventsOfLateness returns the events of a download of which every 100th datagram comes 10 ms late, 8 in all; the RTT is 25 ms.
-// Packets are numbered, and none is held.
-func eventsOfLateness(t *testing.T, recovery string) (events []qlogwriter.Event) {
-	t.Helper()
+// comingLate is a download of which every 100th datagram comes late, 8 in all; the RTT is 25 ms. Packets are numbered, and none is
+// held.
+func comingLate(recovery string, lateness time.Duration) transfer {
 	options := withScheme(fecOptions, "hold")
 	options.BTO, options.Recovery = 0, recovery
 	down := lossylink.Rate(20, wifiDelay, 1<<20, lossylink.Nothing) // never full: nothing is lost
-	transfer{
+	return transfer{
 		workload: download(1_000_000), options: options, up: wifi(lossylink.Nothing),
-		hostile: comesLate(func(n int) bool { return n%100 == 0 }, 10*time.Millisecond, &down), down: down,
-		heard: func(event qlogwriter.Event) { events = append(events, event) },
-	}.succeed(t)
+		hostile: comesLate(func(n int) bool { return n%100 == 0 }, lateness, &down), down: down,
+	}
+}
+
+func eventsOfLateness(t *testing.T, recovery string) (events []qlogwriter.Event) {
+	t.Helper()
+	late := comingLate(recovery, 10*time.Millisecond)
+	late.heard = func(event qlogwriter.Event) { events = append(events, event) }
+	late.succeed(t)
 	return events
 }
 
@@ -77,6 +82,15 @@ func TestTheRecoveryOf2020KeepsItsThresholdsWhenPacketsAreReordered(t *testing.T
 		}
 		if recovery == "2020" && (len(changes) != 1 || byThreshold < 6 || spurious < 7) {
 			t.Errorf("%s: %d losses by the packet threshold, %d spurious ones; parameters %+v", recovery, byThreshold, spurious, changes)
+		}
+	}
+}
+
+func TestAllLossesAreSpuriousWhereTheLinkLosesNothing(t *testing.T) {
+	for _, recovery := range []string{"current", "2020"} {
+		server := comingLate(recovery, 10*time.Millisecond).succeed(t).server
+		if lost, spurious := server["packets_lost"], server["spurious_losses"]; lost == 0 || spurious != lost {
+			t.Errorf("%s: %v of %v losses are spurious", recovery, spurious, lost)
 		}
 	}
 }

@@ -65,8 +65,6 @@ type Observer struct {
 	Recording series.Recording
 	// Congestion takes the congestion windows over time, with the columns CongestionColumns; nil when nobody asked for it.
 	Congestion *series.Series
-	// SpuriousLosses counts the packets that quic-go had declared lost and whose acknowledgement came after all.
-	SpuriousLosses atomic.Int64
 	// Datagrams counts those of RFC 9221 that quic-go threw away.
 	Datagrams struct{ Dropped, Overflowed atomic.Int64 }
 	// Recoveries judges what was rebuilt, when Open is there.
@@ -179,9 +177,6 @@ func (r *recorder) Close() error {
 }
 
 func (t *trace) observe(event qlogwriter.Event) {
-	if _, spurious := event.(qlog.SpuriousLoss); spurious {
-		t.observer.SpuriousLosses.Add(1)
-	}
 	t.follow(event)
 	if t.connection == nil && t.observer.Congestion == nil {
 		return

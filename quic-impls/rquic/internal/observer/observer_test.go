@@ -110,16 +110,6 @@ func TestAConnectionIsClosedWithTheLastOfItsLayers(t *testing.T) {
 	}
 }
 
-func TestSpuriousLossesAreCountedEvenWhenNobodyListens(t *testing.T) {
-	o := &Observer{}
-	recorder := o.Trace(t.Context(), false, quic.ConnectionID{}).AddProducer()
-	recorder.RecordEvent(qlog.SpuriousLoss{})
-	recorder.RecordEvent(sent(qlog.PacketType1RTT, 0))
-	if o.SpuriousLosses.Load() != 1 {
-		t.Error(o.SpuriousLosses.Load())
-	}
-}
-
 func TestTheCongestionWindowHasARowForEachChangeOfWhatItsColumnsAre(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cwnd.series.csv")
 	synctest.Test(t, func(t *testing.T) {
