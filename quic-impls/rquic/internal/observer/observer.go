@@ -32,7 +32,7 @@ type SentPacket struct {
 // Judgement is what QUIC made of a datagram that begins with a short-header packet. Nothing in it says which datagram that was:
 // a connection's judgements come in the order in which it read them.
 type Judgement struct {
-	ConnectionID header.ConnectionID // the destination's; where QUIC doesn't say it, that of the packet before
+	ConnectionID header.ConnectionID // the destination's
 	Length       int                 // of the datagram in bytes
 	Authentic    bool                // it could be decrypted
 	// Unread means that QUIC's queue was full, so that it never came to the datagram: it is the last one that was handed over.
@@ -122,7 +122,6 @@ type trace struct {
 	// event has the same one is coalesced into that datagram, and isn't written on its own.
 	longHeader  qlog.DatagramPayloadChecksum
 	outstanding outstanding
-	received    header.ConnectionID // to which the last packet came
 	progress    Progress
 	congestion  congestion
 	arrivals    arrivals
@@ -239,13 +238,10 @@ func (t *trace) packetSent(e *qlog.PacketSent) {
 // accept passes on that a packet could be decrypted, and returns what was rebuilt, if that is it. One with a checksum came
 // behind a long-header packet.
 func (t *trace) accept(e *qlog.PacketReceived) *Recovery {
-	if id := e.Header.DestConnectionID; id.Len() == header.ConnectionIDLength {
-		copy(t.received[:], id.Bytes())
-	}
 	if e.Header.PacketType != qlog.PacketType1RTT || e.DatagramPayloadChecksum != 0 {
 		return nil
 	}
-	return t.judge(Judgement{ConnectionID: t.received, Length: e.Raw.Length, Authentic: true})
+	return t.judge(&e.Header, Judgement{Length: e.Raw.Length, Authentic: true})
 }
 
 // refuse passes on that a packet was dropped. A duplicate was decrypted before.
@@ -255,14 +251,15 @@ func (t *trace) refuse(e *qlog.PacketDropped) {
 		return
 	}
 	duplicate := e.Trigger == qlog.PacketDropDuplicate
-	rebuilt := t.judge(Judgement{ConnectionID: t.received, Length: e.Raw.Length, Authentic: duplicate, Unread: unread})
+	rebuilt := t.judge(&e.Header, Judgement{Length: e.Raw.Length, Authentic: duplicate, Unread: unread})
 	if duplicate && rebuilt != nil { // QUIC takes packets that are older than all gaps that it knows of for ones that it had
 		rebuilt.countTooLate()
 	}
 }
 
-// judge passes on a judgement.
-func (t *trace) judge(j Judgement) *Recovery {
+// judge passes on a judgement on a packet with a header.
+func (t *trace) judge(h *qlog.PacketHeader, j Judgement) *Recovery {
+	copy(j.ConnectionID[:], h.DestConnectionID.Bytes())
 	rebuilt, known := t.connection.PacketJudged(j)
 	if !known {
 		t.observer.Recoveries.doubt()

@@ -216,31 +216,31 @@ func TestEveryPacketIsCountedOnceAsDeliveredOrLost(t *testing.T) {
 func TestAJudgementIsPassedOnForEachShortHeaderDatagramThatQUICRead(t *testing.T) {
 	_, trace, l := listening(t)
 	recorder := trace.AddProducer()
-	id := quic.ConnectionIDFromBytes([]byte("abcd"))
-	oneRTT := qlog.PacketHeader{PacketType: qlog.PacketType1RTT}
-	named := oneRTT
-	named.DestConnectionID = id
+	of := func(kind qlog.PacketType, id string) qlog.PacketHeader {
+		return qlog.PacketHeader{PacketType: kind, DestConnectionID: quic.ConnectionIDFromBytes([]byte(id))}
+	}
+	oneRTT := qlog.PacketType1RTT
 	raw := qlog.RawInfo{Length: 700}
 	for _, event := range []qlogwriter.Event{
-		qlog.PacketReceived{Header: qlog.PacketHeader{PacketType: qlog.PacketTypeHandshake, DestConnectionID: id}, Raw: raw},
-		qlog.PacketReceived{Header: named, Raw: raw, DatagramPayloadChecksum: 1}, // coalesced with the former
-		qlog.PacketReceived{Header: named, Raw: raw},
-		qlog.PacketDropped{Header: oneRTT, Raw: raw, Trigger: qlog.PacketDropPayloadDecryptError},
-		qlog.PacketDropped{Header: oneRTT, Raw: raw, Trigger: qlog.PacketDropDuplicate},
-		qlog.PacketDropped{Raw: raw, Trigger: qlog.PacketDropDOSPrevention},
-		qlog.PacketDropped{Header: oneRTT, Raw: raw, Trigger: qlog.PacketDropDOSPrevention}, // too many came before their keys
-		qlog.PacketDropped{Raw: raw, Trigger: qlog.PacketDropDOSPrevention, DatagramPayloadChecksum: 1},
-		qlog.PacketDropped{Header: qlog.PacketHeader{PacketType: qlog.PacketTypeInitial}, Raw: raw, Trigger: qlog.PacketDropDuplicate},
+		qlog.PacketReceived{Header: of(qlog.PacketTypeHandshake, "hand"), Raw: raw},
+		qlog.PacketReceived{Header: of(oneRTT, "hand"), Raw: raw, DatagramPayloadChecksum: 1}, // coalesced with the former
+		qlog.PacketReceived{Header: of(oneRTT, "came"), Raw: raw},
+		qlog.PacketDropped{Header: of(oneRTT, "fake"), Raw: raw, Trigger: qlog.PacketDropPayloadDecryptError},
+		qlog.PacketDropped{Header: of(oneRTT, "copy"), Raw: raw, Trigger: qlog.PacketDropDuplicate},
+		qlog.PacketDropped{Header: of("", "full"), Raw: raw, Trigger: qlog.PacketDropDOSPrevention},
+		qlog.PacketDropped{Header: of(oneRTT, "soon"), Raw: raw, Trigger: qlog.PacketDropDOSPrevention}, // too many came before their keys
+		qlog.PacketDropped{Header: of("", "full"), Raw: raw, Trigger: qlog.PacketDropDOSPrevention, DatagramPayloadChecksum: 1},
+		qlog.PacketDropped{Header: of(qlog.PacketTypeInitial, "hand"), Raw: raw, Trigger: qlog.PacketDropDuplicate},
 	} {
 		recorder.RecordEvent(event)
 	}
-	to := header.ConnectionID([]byte("abcd"))
+	to := func(id string) header.ConnectionID { return header.ConnectionID([]byte(id)) }
 	right := []Judgement{
-		{ConnectionID: to, Length: 700, Authentic: true},
-		{ConnectionID: to, Length: 700},
-		{ConnectionID: to, Length: 700, Authentic: true},
-		{ConnectionID: to, Length: 700, Unread: true},
-		{ConnectionID: to, Length: 700, Unread: true},
+		{ConnectionID: to("came"), Length: 700, Authentic: true},
+		{ConnectionID: to("fake"), Length: 700},
+		{ConnectionID: to("copy"), Length: 700, Authentic: true},
+		{ConnectionID: to("full"), Length: 700, Unread: true},
+		{ConnectionID: to("soon"), Length: 700, Unread: true},
 	}
 	if !slices.Equal(l.judged, right) {
 		t.Errorf("%+v, right is %+v", l.judged, right)
