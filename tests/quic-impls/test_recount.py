@@ -6,13 +6,13 @@ captures are decrypted by the secrets that endpoints leave, and read by the RFCs
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fecbench.dropper.model import GilbertElliott, Uniform
+from fecbench.dropper.model import GilbertElliott, LossModel, Uniform
 from tests.support.live import TWO_TRACKS, live
 from tests.support.quic_packets import read, secrets
 from tests.support.recount import ENDS, bytes_of, check_losses, recount
@@ -28,8 +28,12 @@ from tests.support.simulations import (
 )
 
 TRIALS = 16
-REBUILT_TOO_LATE = {"rquic": (334,)}
-"""Packets never come, and are rebuilt when quic-go takes them for ones that it had."""
+RQUIC_SEEDS = {
+    52: "quic-go has no room for packets before their keys, to another connection ID than those before",
+    334: "packets never come, and are rebuilt when quic-go takes them for ones that it had",
+    374: "packets come before their keys, and rQUIC holds them first",
+    430: "lost packets are acknowledged when quic-go has forgotten them",
+}
 TRIALS_OVER_TWO_PATHS = 10
 PATHS_WITHOUT_RTT = (271, 491)
 """Packets that come over a path on which no RTT was measured bring what was rebuilt before."""
@@ -71,8 +75,6 @@ OBJECTS = [
     {"name": "photo", "origin": "b", "size_bytes": 26_000, "parents": ["document"], "processing_ms": 0},
 ]
 PAGES = [{"name": "page", "connections": "one", "graph": {"objects": OBJECTS}}]
-# Packets that rQUIC's receiver holds when it is stopped have not come for QUIC.
-CUT_SHORT = {**OPTIONS, "rquic": [{"scheme": "none"}, {"scheme": "plain"}]}
 WORKLOADS = {
     "noq-fec": TRANSFERS + MESSAGES,
     "rquic": TRANSFERS + MESSAGES + 4 * PAGES,
@@ -90,6 +92,38 @@ QUEUES = [
 ]
 MODELS = [Uniform(0.0), Uniform(0.03), GilbertElliott(0.02, 0.4)]
 HARD_MODELS = [Uniform(0.05), Uniform(0.1), Uniform(0.2)]
+BAD_OPTIONS = [
+    *OPTIONS["rquic"],
+    {"scheme": "rlc", "overlap": 2, "code_rate": 0.8},
+    {"scheme": "rlc", "bto_ms": 0},
+    {"scheme": "xor", "code_rate": 0.5},
+    {"scheme": "xor", "rate": "campaign2021", "recovery": "2020"},
+    {"scheme": "xor", "bto_rtt": 1.0},
+    {"scheme": "rlc", "redundancies": 4, "code_rate": 0.6, "bto_ms": 100},
+    {"scheme": "none", "recovery": "2020"},
+    {"scheme": "hold", "bto_ms": 200},
+]
+BAD_MODELS = [
+    *(Uniform(0.0), Uniform(0.1), Uniform(0.2)),
+    *(GilbertElliott(0.02, 0.4), GilbertElliott(0.05, 0.2), GilbertElliott(0.1, 0.3)),
+]
+BAD_QUEUES = [
+    *QUEUES,
+    {"queue_packets": 3},
+    {"queue_packets": 20, "duplicate": "429496729 7"},
+    {"queue_packets": 20, "overtake": "429496729 7 30"},
+    {"queue_packets": 100, "jitter": "uniform 50000000 7", "reorder": "true"},
+]
+BAD_SEEDS = {
+    6: "packets come when quic-go takes them for ones that it had",
+    24: "packets are held when the connection is closed",
+    158: "a packet is rebuilt when QUIC has no keys for it any more",
+    418: "a stream is reset of which all was acknowledged, and a copy is on its way",
+    596: "copies come to a connection ID that is no more in use",
+    797: "packets acknowledge others, and quic-go drops them",
+    1063: "packets of the handshake come when 1-RTT packets were acknowledged",
+    1274: "data comes in a packet that quic-go drops, and once more",
+}
 MULTIPATH: list[dict[str, Any]] = [
     {"scheme": "none"},
     {"scheme": "rlc", "controller": "constant"},
@@ -111,28 +145,42 @@ def test_both_ends_count_what_their_captures_show(
     endpoints_of(name)
     checked: set[str] = set()
     with Simulator(name) as simulator:
-        for number in (*range(TRIALS), *REBUILT_TOO_LATE.get(name, ())):
-            draw = random.Random(number).choice
-            options = OPTIONS[name][number % len(OPTIONS[name])]
-            workload = draw(WORKLOADS.get(name, TRANSFERS))
-            if name in HTTP and workload["name"] != "messages":
-                options = {**options, "http": draw(HTTP[name])}
-            task = tasks_of(name, identity, tmp_path / str(number))(
-                workload,
-                mbps=draw((2, 10, 50)),
-                owd_ms=draw((5, 20, 100)),
-                up=draw(MODELS),
-                down=draw(MODELS),
-                queue=draw(QUEUES),
-                seed=number,
-                capture=True,
-                series=[workload["name"]] if workload["name"] in ("messages", "live") else [],
-                **options,
+        for number in (*range(TRIALS), *(RQUIC_SEEDS if name == "rquic" else ())):
+            tasks = tasks_of(name, identity, tmp_path / str(number))
+            task = drawn(
+                tasks,
+                number,
+                OPTIONS[name],
+                mbps=(2, 10, 50),
+                owd_ms=(5, 20, 100),
+                models=MODELS,
+                queues=QUEUES,
             )
             answer = simulator.answer(task)
             assert exits(answer) == {"client": 0, "server": 0}
             checked |= check(name, task, answer)
     assert len(checked) >= {"noq-fec": 18, "moq": 13, "rquic": 15, "quinn": 6}[name], checked
+
+
+def test_both_ends_of_rquic_count_what_comes_over_bad_networks(
+    endpoints_of: Callable[[str], Any], identity: dict[str, str], tmp_path: Path
+) -> None:
+    endpoints_of("rquic")
+    with Simulator("rquic") as simulator:
+        for number in BAD_SEEDS:
+            tasks = tasks_of("rquic", identity, tmp_path / str(number))
+            task = drawn(
+                tasks,
+                number,
+                BAD_OPTIONS,
+                mbps=(1, 5, 100),
+                owd_ms=(1, 20, 150, 300),
+                models=BAD_MODELS,
+                queues=BAD_QUEUES,
+            )
+            answer = simulator.answer(task)
+            assert exits(answer) == {"client": 0, "server": 0}
+            check("rquic", task, answer)
 
 
 def test_both_ends_count_what_is_sent_over_two_paths(
@@ -195,11 +243,41 @@ def test_a_server_counts_a_transfer_that_is_cut_short(
                 timeout_s=1.0 if out else end_s,
                 seed=number,
                 capture=True,
-                **draw(CUT_SHORT[name]),
+                **draw(OPTIONS[name]),
             )
             answer = simulator.answer(task)
             assert exits(answer) == {"client": 1, "server": 0}
             check(name, task, answer)
+
+
+def drawn(
+    tasks: Tasks,
+    number: int,
+    options: Sequence[dict[str, Any]],
+    *,
+    mbps: Sequence[float],
+    owd_ms: Sequence[float],
+    models: Sequence[LossModel],
+    queues: Sequence[dict[str, Any]],
+) -> dict[str, Any]:
+    """Return the task of this number, with captures: its workload and its network are drawn."""
+    draw = random.Random(number).choice
+    of_task = options[number % len(options)]
+    workload = draw(WORKLOADS.get(tasks.name, TRANSFERS))
+    if tasks.name in HTTP and workload["name"] != "messages":
+        of_task = {**of_task, "http": draw(HTTP[tasks.name])}
+    return tasks(
+        workload,
+        mbps=draw(mbps),
+        owd_ms=draw(owd_ms),
+        up=draw(models),
+        down=draw(models),
+        queue=draw(queues),
+        seed=number,
+        capture=True,
+        series=[workload["name"]] if workload["name"] in ("messages", "live") else [],
+        **of_task,
+    )
 
 
 def tasks_of(name: str, identity: dict[str, str], logs: Path) -> Tasks:
@@ -220,7 +298,7 @@ def check(name: str, task: dict[str, Any], answer: dict[str, Any]) -> set[str]:
         counted = metrics(answer, end)
         if counted is None:
             continue
-        expected = recount(name, end, captured, counted, assignment["workload"])
+        expected = recount(name, end, captured, counted, assignment)
         expected |= bytes_of(logs / f"{end}.pcapng", end, counted)
         assert {metric: counted[metric] for metric in expected} == expected, (task["seed"], end, assignment)
         checked |= expected.keys()

@@ -64,6 +64,8 @@ class Packet:
     path: int = 0
     link: int = 0
     """The number of the client's address: the third part of 10.0.1.2."""
+    phase: int = 0
+    """The number of updates of its keys."""
 
     def has(self, *kinds: int) -> bool:
         return any(frame.kind in kinds for frame in self.frames)
@@ -113,8 +115,8 @@ class _Keys:
         self._secret = _label(self._secret, b"quic ku", len(self._secret))
         self._phases.append(self._opener(self._secret))
 
-    def open(self, packet: bytes, at: int, path: int) -> tuple[int, bytes]:
-        """Number and payload of a packet of a path whose number begins there."""
+    def open(self, packet: bytes, at: int, path: int) -> tuple[int, bytes, int]:
+        """Number, payload and key phase of a packet of a path whose number begins there."""
         masked = bytearray(packet)
         mask = Cipher(self._mask, modes.ECB()).encryptor().update(packet[at + 4 : at + 20])
         masked[0] ^= mask[0] & (0x0F if packet[0] & 0x80 else 0x1F)
@@ -136,7 +138,7 @@ class _Keys:
                     nonce.to_bytes(12, "big"), packet[at + size :], bytes(masked[: at + size])
                 )
                 self._largest[path] = max(expected - 1, number)
-                return number, payload
+                return number, payload, phase
         raise InvalidTag
 
 
@@ -324,12 +326,14 @@ def read(
                 path = path_of.get(rest[1:at], 0)
             packet, rest = rest[:end], rest[end:]
             try:
-                packet_number, payload = keys[sender, space].open(packet, at, path)
+                packet_number, payload, phase = keys[sender, space].open(packet, at, path)
             except InvalidTag:
                 continue
             frames = tuple(_frames(payload))
             path_of |= {frame.body: frame.path for frame in frames if frame.kind == NEW_ID}
-            yield Packet(datagram.at_s, sender, space, packet_number, end, frames, number, kind, path, link)
+            yield Packet(
+                datagram.at_s, sender, space, packet_number, end, frames, number, kind, path, link, phase
+            )
 
 
 def link_of(datagram: recordings.Packet, sender: str) -> int:

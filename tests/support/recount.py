@@ -8,6 +8,8 @@ The captures do not tell:
 - when exactly a stack declares a loss: `packets_lost`, `losses_declared` and `spurious_losses` have bounds;
 - which packets rquic rebuilt, before it acknowledges them: they have bounds. Its `recovered_late`,
   `recovered_out_of_order` and counters of generations are not checked;
+- which packets QUIC never took that rquic held, or that quic-go dropped: `packets_received` has bounds where
+  packets came late or before their keys;
 - what happens above QUIC: objects and processing of pages, stalls of video, frames of live media.
 
 A packet to a connection ID that was retired is answered by a stateless reset, which is no packet of the
@@ -60,20 +62,23 @@ def recount(
     end: str,
     captured: dict[str, list[Packet]],
     counted: dict[str, float],
-    workload: Mapping[str, Any],
+    assignment: Mapping[str, Any],
 ) -> dict[str, float]:
     """Return those of the metrics of an end that follow from the captures of both ends."""
+    workload = assignment["workload"]
     packets = list(decryptable(captured[end], name))
     own = [packet for packet in packets if packet.sender == end]
     arrived = [packet for packet in packets if packet.sender != end]
     received = {packet.identity: packet for packet in reversed(arrived)}.values()  # QUIC drops copies
+    sent = [packet for packet in captured[ENDS[end]] if packet.sender != end]
+    unread = list(perhaps_unread(own, received, sent, hold_s(assignment))) if name == "rquic" else []
     counts: dict[str, float] = {}
     if "packets_sent" in counted:  # quic-go does not tell those of a connection without a handshake
         counts["packets_sent"] = sum(not packet.is_repair for packet in own)
-    # quic-go drops packets that come very late themselves, too.
-    if "packets_received" in counted and (name != "rquic" or counted.get("recovered_spurious") == 0):
+    if "packets_received" in counted:
         of_wire = sum(not packet.is_repair for packet in received)
-        counts["packets_received"] = of_wire + counted.get("packets_recovered", 0)
+        most = of_wire + counted.get("packets_recovered", 0)
+        counts["packets_received"] = within(counted["packets_received"], most - len(unread), most)
     if "repair_sent" in counted:
         counts |= {
             "repair_sent": sum(packet.is_repair for packet in own),
@@ -108,24 +113,41 @@ def recount(
             assert bool(of_link) == (rtt in counted)
             counts |= {rtt: pytest.approx(1e3 * smoothed_rtt_s(of_link), abs=2e-3)} if of_link else {}
     if workload["name"] == "messages":
-        counts |= of_messages(end, own, counted, workload)
+        counts |= of_messages(end, own, arrived, counted, workload)
     if name == "rquic":
-        counts |= of_rquic(own, arrived, counted)
+        counts |= of_rquic(own, arrived, unread, counted)
         check_rebuilt(end, captured[end], counted)
     if "repair_useless" in counted:
         rebuilt = counted["packets_recovered"] + counted["recovered_spurious"]
         counts["repair_useless"] = counted["repair_received"] - rebuilt
-    is_transfer = workload["name"] in ("download", "upload")
+    is_transfer = workload["name"] in ("download", "upload") and not unread
     return counts | (times(name, packets, list(received), counted, is_transfer) if end == "client" else {})
 
 
+def within(value: float, least: float, most: float) -> float:
+    """Return the value, or the bound that it is beyond."""
+    return min(max(value, least), most)
+
+
 def of_messages(
-    end: str, own: list[Packet], counted: dict[str, float], workload: Mapping[str, Any]
+    end: str,
+    own: list[Packet],
+    arrived: list[Packet],
+    counted: dict[str, float],
+    workload: Mapping[str, Any],
 ) -> dict[str, float]:
     frames = [frame for packet in own for frame in packet.frames]
     counts: dict[str, float] = {}
     if "messages_reset" in counted:
-        counts["messages_reset"] = len({frame.fields[0] for frame in frames if frame.kind == RESET})
+        resets = {
+            frame.fields[0]: packet
+            for packet in reversed(own)
+            for frame in packet.frames
+            if frame.kind == RESET
+        }
+        # A copy of what was acknowledged may be on its way: rquic resets its stream, and does not count it.
+        whole = sum(is_acknowledged(stream, packet, own, arrived) for stream, packet in resets.items())
+        counts["messages_reset"] = within(counted["messages_reset"], len(resets) - whole, len(resets))
     if "datagrams_unsent" in counted:
         sender = "client" if workload["direction"] == "up" else "server"
         has_datagrams = workload["delivery"] == "datagram" and end == sender
@@ -135,22 +157,60 @@ def of_messages(
     return counts
 
 
-def of_rquic(own: list[Packet], arrived: list[Packet], counted: dict[str, float]) -> dict[str, float]:
+def is_acknowledged(stream: int, reset: Packet, own: list[Packet], arrived: list[Packet]) -> bool:
+    """Whether all of a stream was acknowledged before it was reset."""
+    acknowledged = acknowledged_by(packet for packet in arrived if packet.datagram < reset.datagram)
+    frames = [(packet, frame) for packet in own for frame in packet.frames if frame.fields[:1] == (stream,)]
+    sent = sorted(
+        (frame.fields[1], sum(frame.fields[1:3]))
+        for packet, frame in frames
+        if frame.kind == STREAM and packet.identity in acknowledged
+    )
+    (size,) = {frame.fields[2] for _, frame in frames if frame.kind == RESET}
+    end = 0
+    for first, last in sent:
+        end = max(end, last) if first <= end else end
+    return end == size
+
+
+def of_rquic(
+    own: list[Packet], arrived: list[Packet], unread: list[Packet], counted: dict[str, float]
+) -> dict[str, float]:
     """Return the counters that rquic alone has, and the ratios of its counters."""
     source, repair = counted["source_sent"], counted["repair_sent"]
     delivered, lost = counted["protected_delivered"], counted["protected_lost"]
-    counts = {"malformed_received": 0, "overhead": repair / max(source + repair, 1)}
+    counts = {"overhead": repair / max(source + repair, 1)}
+    # Of packets that are rebuilt long after a key update, QUIC has the keys no more.
+    most = counted["repair_received"] if len({packet.phase for packet in arrived}) > 1 else 0
+    counts["malformed_received"] = within(counted["malformed_received"], 0, most)
     counts |= {"code_rate_mean": source / repair} if repair else {}
     counts |= {"residual_loss": lost / delivered} if delivered else {}
     is_heard = source or counted["source_received"]  # without a code, quic-go's events are not heard
     is_told = "spurious_losses" in counted and counted.get("packets_recovered") == 0
     if is_heard and is_told:  # a rebuilt packet may acknowledge others
-        acknowledged = acknowledged_by(arrived)
-        counts["protected_delivered"] = -counted["spurious_losses"] + sum(
-            packet.space == "data" and packet.asks_for_ack and packet.identity in acknowledged
-            for packet in own
-        )
+        of_data = {packet.identity for packet in own if packet.space == "data" and packet.asks_for_ack}
+        most = len(of_data & acknowledged_by(arrived)) - counted["spurious_losses"]
+        surely = acknowledged_by(packet for packet in arrived if packet not in unread)
+        least = len(of_data & surely) - counted["spurious_losses"]
+        most += count_late_in_handshake(arrived)
+        counts["protected_delivered"] = within(counted["protected_delivered"], least, most)
     return counts
+
+
+def count_late_in_handshake(arrived: list[Packet]) -> int:
+    """Return how many packets of the handshake were acknowledged after newer ones: losses of these may be
+    spurious."""
+    largest: dict[str, int] = {}
+    acknowledged: set[Identity] = set()
+    late = 0
+    for packet in arrived:
+        for frame in packet.frames:
+            if frame.kind == ACK and packet.space != "data":
+                new = set(packet.acknowledged(frame)) - acknowledged
+                late += sum(number < largest.get(space, 0) for space, _, number in new)
+                acknowledged |= new
+                largest[packet.space] = max(largest.get(packet.space, 0), frame.fields[2])
+    return late
 
 
 def check_rebuilt(end: str, packets: list[Packet], counted: dict[str, float]) -> None:
@@ -169,6 +229,44 @@ def check_rebuilt(end: str, packets: list[Packet], counted: dict[str, float]) ->
         assert sum(one not in arrivals for one in tellings) <= counted["packets_recovered"]
         early = sum(at_s < arrivals.get(one, 0.0) for one, at_s in tellings.items())
         assert early <= counted["recovered_spurious"]
+
+
+def hold_s(assignment: Mapping[str, Any]) -> float:
+    """Return how long rQUIC's receiver holds a packet at most."""
+    options = assignment["options"]
+    return math.inf if options["bto_rtt"] else options["bto_ms"] / 1e3
+
+
+def perhaps_unread(
+    own: list[Packet], received: Iterable[Packet], sent: list[Packet], hold_s: float
+) -> Iterator[Packet]:
+    """Yield the packets that came and that QUIC may not have taken.
+
+    rQUIC's receiver may hold packets behind a gap. quic-go drops packets that are older than all gaps that it
+    knows of, and those that have no room while they wait for their keys. What it acknowledges, it has taken.
+    """
+    acknowledged = acknowledged_by(own)
+    first_s = min((packet.at_s for packet in own if packet.space == "data" and packet.has(ACK)), default=0.0)
+    gaps = list(gaps_of(sent, received, hold_s))
+    newest = -1
+    for packet in sorted(received, key=lambda packet: packet.datagram):
+        if packet.space == "data" and packet.identity not in acknowledged:
+            is_held = packet.is_source and any(begin_s <= packet.at_s <= end_s for begin_s, end_s in gaps)
+            if is_held or packet.number < newest or packet.at_s <= first_s:
+                yield packet
+        newest = max(newest, packet.number)
+
+
+def gaps_of(sent: list[Packet], received: Iterable[Packet], hold_s: float) -> Iterator[tuple[float, float]]:
+    """Yield when rQUIC's receiver may hold packets: until one comes that is missing, but not for long."""
+    arrivals = {packet.identity: packet.at_s for packet in received}
+    next_s = math.inf
+    for packet in reversed(sent):
+        if packet.is_source:
+            at_s = arrivals.get(packet.identity, math.inf)
+            if next_s < at_s:
+                yield next_s, min(at_s, next_s + hold_s)
+            next_s = min(next_s, at_s)
 
 
 def acknowledged_by(packets: Iterable[Packet]) -> set[Identity]:
@@ -214,6 +312,7 @@ def decryptable(packets: list[Packet], name: str = "") -> Iterator[Packet]:
     """
     has_hello = has_handshake = has_finished = is_confirmed = False
     is_complete = any(map(is_finished, packets))
+    acknowledged = acknowledged_by(packet for packet in packets if packet.sender == "server")
     early = 0
     for packet in packets:
         is_hello = packet.sender == "server" and packet.space == "initial" and packet.has(CRYPTO)
@@ -224,11 +323,18 @@ def decryptable(packets: list[Packet], name: str = "") -> Iterator[Packet]:
             "initial": not has_handshake,
             "handshake": (has_hello or name == "rquic") and not is_confirmed,
             "data": packet.sender == "server"
-            or (is_complete and (has_finished or early <= MOST_EARLY or name != "rquic")),
+            or (
+                is_complete
+                and (
+                    has_finished or early <= MOST_EARLY or name != "rquic" or packet.identity in acknowledged
+                )
+            ),
         }
         if has_keys.get(packet.space, True):
             yield packet
-        is_confirmed = is_confirmed or packet.has(HANDSHAKE_DONE)
+        # RFC 9001, §4.1.2: a client may take an ACK of 1-RTT for that, and quic-go does.
+        is_told = name == "rquic" and (packet.space, packet.sender) == ("data", "server") and packet.has(ACK)
+        is_confirmed = is_confirmed or packet.has(HANDSHAKE_DONE) or is_told
 
 
 def is_finished(packet: Packet) -> bool:

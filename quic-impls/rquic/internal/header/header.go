@@ -49,6 +49,9 @@ type Header struct {
 // IsLong reports whether a datagram begins with a long-header packet, which rQUIC leaves alone.
 func IsLong(datagram []byte) bool { return len(datagram) > 0 && datagram[0]&0x80 != 0 }
 
+// IsShort reports whether QUIC takes a datagram for a packet with a short header (RFC 9000, §17.3.1).
+func IsShort(datagram []byte) bool { return len(datagram) > 0 && datagram[0]&0xc0 == 0x40 }
+
 // Append appends the header's bytes to b.
 func (h Header) Append(b []byte) []byte {
 	if h.Kind == Unprotected {

@@ -61,6 +61,12 @@ func (c *Conn) await(now time.Time, packet []byte, h handed) {
 	if !c.judged {
 		return
 	}
+	if !header.IsShort(packet) { // QUIC tells nothing of it
+		if h.origin == built {
+			c.Malformed.Add(1)
+		}
+		return
+	}
 	id := header.ConnectionID(packet[1:header.Prefix])
 	a := c.awaiting[id]
 	if a == nil {

@@ -202,6 +202,28 @@ func TestAJudgementIsOfTheNextPacketThatHasItsLength(t *testing.T) {
 	}
 }
 
+func TestWhatHasNoShortHeaderIsNotAwaited(t *testing.T) {
+	_, receiving, _ := pair(t, 9, nil)
+	receiving.Observe(&observer.Observer{})
+	id := header.ConnectionID{1, 2, 3, 4}
+	for _, first := range []byte{0x01, 0x81, 0xc1, 0x41} { // the last is the first byte of a short header
+		for _, origin := range []origin{came, built} {
+			receiving.await(time.Now(), slices.Concat([]byte{first}, id[:], []byte("packet")), handed{origin: origin})
+		}
+	}
+	for range 2 {
+		if _, known := receiving.judge(observer.Judgement{ConnectionID: id, Length: 11, Authentic: true}); !known {
+			t.Error("a short-header packet is not awaited")
+		}
+	}
+	if _, known := receiving.judge(observer.Judgement{ConnectionID: id, Length: 11, Authentic: true}); known {
+		t.Error("another packet is awaited")
+	}
+	if malformed := receiving.Malformed.Load(); malformed != 3 {
+		t.Errorf("%d malformed, right are the 3 that were rebuilt", malformed)
+	}
+}
+
 func TestAJudgementOfWhatWasRebuiltReturnsItsRecovery(t *testing.T) {
 	sent := &recorder{keep: true}
 	send := sendingOne(t, coding.XOR{}, sent)
