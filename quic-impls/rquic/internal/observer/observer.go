@@ -264,6 +264,9 @@ func (t *trace) judge(h *qlog.PacketHeader, j Judgement) *Recovery {
 	if !known {
 		t.observer.Recoveries.doubt()
 	}
+	if rebuilt != nil && j.Authentic {
+		rebuilt.take()
+	}
 	return rebuilt
 }
 

@@ -27,6 +27,7 @@ type Recovery struct {
 	checksum   uint32
 	at         time.Time    // when QUIC took it
 	streams    streamRanges // its data, as long as more of it may come
+	taken      bool         // QUIC has decrypted it: only then it counts
 	late       bool
 	tooLate    bool // QUIC took it for one that it had, and it has not come
 }
@@ -94,8 +95,18 @@ func (r *Recoveries) Late() (late int64, known bool) {
 func (r *Recovery) countLate() {
 	r.recoveries.mu.Lock()
 	defer r.recoveries.mu.Unlock()
-	if !r.late {
-		r.late = true
+	if r.taken && !r.late {
+		r.recoveries.late++
+	}
+	r.late = true
+}
+
+// take records that QUIC has decrypted it.
+func (r *Recovery) take() {
+	r.recoveries.mu.Lock()
+	defer r.recoveries.mu.Unlock()
+	r.taken = true
+	if r.late {
 		r.recoveries.late++
 	}
 }

@@ -23,6 +23,7 @@ func (c *connection) comes(frames ...qlog.StreamFrame) { c.reads(nil, frames...)
 // recovers is its account of one that was rebuilt.
 func (c *connection) recovers(packet []byte, frames ...qlog.StreamFrame) *Recovery {
 	rebuilt := c.recoveries.Rebuilt(packet)
+	rebuilt.take()
 	c.reads(rebuilt, frames...)
 	return rebuilt
 }
@@ -81,6 +82,18 @@ func pieces(from int64, n int) (frames []qlog.StreamFrame) {
 		frames = append(frames, data(at, at+1))
 	}
 	return frames
+}
+
+// QUIC may have no room for it, or no keys any more; or it is still held when the connection is closed.
+func TestWhatQUICNeverTakesIsNotLate(t *testing.T) {
+	var c connection
+	rebuilt := c.recoveries.Rebuilt([]byte("packet"))
+	rebuilt.Came([]byte("packet"))
+	c.expect(t, "not taken", 0)
+	rebuilt.take()
+	c.expect(t, "taken", 1)
+	rebuilt.Came([]byte("packet"))
+	c.expect(t, "a copy", 1)
 }
 
 func TestNoMoreIsComparedThanThePeerHasPaidForInBytes(t *testing.T) {
